@@ -1,0 +1,75 @@
+# The verbs of the repository. `make help` lists them; .ci/run runs the first group in order. A step of CI and a target
+# here bear the same name.
+
+GO        ?= go
+FULL      := -count=1 -timeout 10m
+SHORT     := -count=1 -timeout 10m -short
+TOOLCHAIN ?= go1.27.2
+PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+
+.DEFAULT_GOAL := help
+.PHONY: help all generate format vet lint build test race invariants switchers toolchain arm64 models sim fuzz examples bench
+
+help: ## list the verbs
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+all: ## everything that CI runs
+	@.ci/run
+
+generate: ## write what is generated: spec/MAP.md and api/coir.txt
+	$(GO) run ./internal/archtest/specmap
+	$(GO) test -count=1 -timeout 1m ./internal/archtest -run TestAPIIsRecorded -update
+
+format: ## fail on files that gofmt would change, and name them
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
+
+vet: ## go vet in every module, and with each build tag in the root
+	.ci/each $(GO) vet ./...
+	$(GO) vet -tags coirinvariants ./...
+	$(GO) vet -tags coirtrampoline,purego ./...
+	$(GO) vet -race ./...
+
+lint: ## golangci-lint, as pinned in tools/go.mod, in every module
+	.ci/lint
+
+build: ## every module on every platform
+	@for p in $(PLATFORMS); do \
+		echo "build $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 .ci/each $(GO) build ./... || exit 1; \
+	done
+
+test: ## all tests; then the short ones on 1, 2 and 4 processors
+	EXCEPT=bench .ci/each $(GO) test $(FULL) ./...
+	$(GO) test $(SHORT) -cpu 1,2,4 ./...
+
+race: ## the short tests under the race detector
+	EXCEPT=bench .ci/each $(GO) test $(SHORT) -race ./...
+
+invariants: ## the short tests with invariants checked, plain and under the race detector
+	$(GO) test $(SHORT) -tags coirinvariants ./...
+	$(GO) test $(SHORT) -tags coirinvariants -race ./...
+
+switchers: ## the short tests on the second switcher, and without assembly
+	$(GO) test $(SHORT) -tags coirtrampoline ./...
+	$(GO) test $(SHORT) -tags purego ./...
+
+toolchain: ## the short tests with the newest Go release
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) ./...
+
+arm64: ## the short tests as linux/arm64, under an emulator
+	.ci/arm64
+
+models: ## check the Promela models, in the form that ends within 2 minutes
+	models/check.sh short
+
+sim: ## the tests of the simulator
+	@if [ -d sim ]; then $(GO) test $(SHORT) ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
+
+fuzz: ## every fuzz target for 5 seconds
+	.ci/fuzz
+
+examples: ## build and test the examples
+	@if [ -d examples ]; then $(GO) build ./examples/... && $(GO) test $(SHORT) ./examples/...; else echo "examples: none yet"; fi
+
+bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
+	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list

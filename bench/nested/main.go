@@ -1,0 +1,108 @@
+// Command nested runs one program on several libraries: a pool with 16 places,
+// and 100 tasks that each start 100 children in the same pool and wait for them.
+//
+// It is what happens when a task that runs under a limit calls a function that
+// itself wants to use the limit. As soon as 16 tasks run, every place is held by
+// a task that waits for children which need a place. A library whose tasks keep
+// their place while they wait cannot get out of that; it hangs, or it refuses in
+// some other way. In coir a fiber that waits gives its place up.
+//
+// A hang cannot be observed from inside, so each library runs in a process of
+// its own, started from this binary, under a time limit. One line a library
+// comes out:
+//
+//	errgroup hang (killed after 5s)
+//	other panic: what it said
+//	coir ends in 12ms
+//
+// A process in which nothing can run any more is ended by the Go runtime before
+// the limit; that is a hang too, and the line says how it was found.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	places   = 16
+	tasks    = 100
+	children = 100
+)
+
+var (
+	limit = flag.Duration("limit", 5*time.Second, "time limit of one library")
+	only  = flag.String("only", "", "run only the library of this name")
+	child = flag.String("child", "", "for the command's own use: the library that this process runs")
+)
+
+func main() {
+	flag.Parse()
+	if *child != "" {
+		began := time.Now()
+		ran := libraries[find(*child)].program()
+		if ran != tasks*children {
+			fmt.Printf("wrong: %d of %d children ran", ran, tasks*children)
+			os.Exit(1)
+		}
+		fmt.Printf("ends in %v", time.Since(began).Round(time.Millisecond/10))
+		return
+	}
+	if *only != "" && find(*only) < 0 {
+		fmt.Fprintf(os.Stderr, "nested: there is no library called %q here\n", *only)
+		os.Exit(2)
+	}
+	for _, l := range libraries {
+		if *only == "" || *only == l.name {
+			fmt.Println(l.name, outcome(l.name))
+		}
+	}
+}
+
+// find returns the place of a library in the list, or -1.
+func find(name string) int {
+	for i, l := range libraries {
+		if l.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// outcome runs the program on one library in a process of its own and says in a
+// few words what came of it.
+func outcome(name string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return "not run: " + err.Error()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), *limit)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, "-child", name)
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
+	err = cmd.Run()
+	if err == nil || out.Len() > 0 {
+		return out.String()
+	}
+	if ctx.Err() != nil {
+		return fmt.Sprintf("hang (killed after %v)", *limit)
+	}
+	for line := range strings.Lines(errs.String()) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "fatal error: all goroutines are asleep"):
+			return "hang (all goroutines are asleep)"
+		case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
+			return line
+		}
+	}
+	return "failed: " + err.Error()
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/coir-go/coir"
+)
+
+// What recursive fork and join costs.
+//
+// The usual program for it, fib: each call forks one half, computes the other in
+// place, and waits for the first. The leaves do no work, so the cost of a fork
+// is all there is; on more than one processor the tree also shows whether
+// stealing pays. Both sides have the same shape: one child a call, a scope made
+// afresh.
+
+const (
+	fibArg   = 16
+	fibValue = 987
+	fibForks = 1596 // calls of fib(16) with an argument above 1
+)
+
+func forkFibers() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+				for range n {
+					checkFib(fibFibers(ctx, fibArg))
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func fibFibers(ctx context.Context, k int) int {
+	if k < 2 {
+		return k
+	}
+	var a, b int
+	err := coir.Run(ctx, func(ctx context.Context, nur *coir.Nursery) error {
+		nur.Go("fib", func(ctx context.Context) error {
+			a = fibFibers(ctx, k-1)
+			return nil
+		})
+		b = fibFibers(ctx, k-2)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return a + b
+}
+
+func forkGoroutines() side {
+	return side{loop: func(n int) {
+		for range n {
+			checkFib(fibGoroutines(fibArg))
+		}
+	}}
+}
+
+func fibGoroutines(k int) int {
+	if k < 2 {
+		return k
+	}
+	var a int
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() {
+		a = fibGoroutines(k - 1)
+		wg.Done()
+	}()
+	b := fibGoroutines(k - 2)
+	wg.Wait()
+	return a + b
+}
+
+func checkFib(got int) {
+	if got != fibValue {
+		panic("fib is wrong: a join returned before its child had ended")
+	}
+}

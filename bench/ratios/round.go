@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/coir-go/coir/bench/internal/cputime"
+)
+
+// A result is what a comparison gave over all its rounds.
+type result struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Coir   float64 `json:"coir"`  // median cost of an operation
+	Other  float64 `json:"other"` // median cost of an operation
+	Ratio  float64 `json:"ratio"` // median of the ratios of the rounds
+	Lo     float64 `json:"lo"`    // first quartile of the ratios
+	Hi     float64 `json:"hi"`    // third quartile of the ratios
+	Allocs float64 `json:"allocs"`
+	Bound  float64 `json:"bound,omitempty"`
+	Goal   float64 `json:"goal,omitempty"`
+	Rounds int     `json:"rounds"`
+}
+
+// String is the one line that the command prints.
+func (r result) String() string {
+	return fmt.Sprintf("%s coir=%s%s other=%s%s ratio=%.3f spread=%.3f..%.3f allocs=%.2f",
+		r.Name, figure(r.Coir), r.Unit, figure(r.Other), r.Unit, r.Ratio, r.Lo, r.Hi, r.Allocs)
+}
+
+// figure prints a cost with as many digits as mean something.
+func figure(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// compare runs both sides of c, round about, and returns the figures.
+//
+// A round is coir and then the other, or the other and then coir, by turns, so
+// that neither always runs on what its neighbour left behind. The first round
+// warms up and is thrown away.
+func compare(c *comparison, rounds int, target time.Duration, progress io.Writer) result {
+	if c.procs > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
+	}
+	if rounds <= 0 {
+		rounds = c.rounds
+	}
+	if c.round > target {
+		target = c.round
+	}
+	a, b := prepare(c, c.coir(), target), prepare(c, c.other(), target)
+	defer a.close()
+	defer b.close()
+
+	var coir, other, ratio, allocs []float64
+	told := time.Now()
+	for i := -1; i < rounds; i++ {
+		var x, y sample
+		if i%2 == 0 {
+			x = a.round()
+			y = b.round()
+		} else {
+			y = b.round()
+			x = a.round()
+		}
+		if i < 0 {
+			continue
+		}
+		coir = append(coir, x.Cost)
+		other = append(other, y.Cost)
+		ratio = append(ratio, x.Cost/y.Cost)
+		allocs = append(allocs, x.Allocs)
+		if time.Since(told) > 5*time.Second {
+			told = time.Now()
+			fmt.Fprintf(progress, "%s: round %d of %d: coir=%s%s other=%s%s\n",
+				c.name, i+1, rounds, figure(x.Cost), c.unit, figure(y.Cost), c.unit)
+		}
+	}
+	return result{
+		Name: c.name, Unit: c.unit, Bound: c.bound, Goal: c.goal, Rounds: rounds,
+		Coir: quantile(coir, 0.5), Other: quantile(other, 0.5),
+		Ratio: quantile(ratio, 0.5), Lo: quantile(ratio, 0.25), Hi: quantile(ratio, 0.75),
+		Allocs: quantile(allocs, 0.5),
+	}
+}
+
+// A runner is a side that knows how long its rounds have to be.
+type runner struct {
+	side
+	n   int // turns of the loop in a round
+	ops int // operations in a turn
+}
+
+// prepare finds the number of turns that takes about target.
+func prepare(c *comparison, s side, target time.Duration) *runner {
+	r := &runner{side: s, n: 1, ops: max(c.ops, 1)}
+	if r.side.close == nil {
+		r.side.close = func() {}
+	}
+	if r.loop == nil {
+		return r
+	}
+	for {
+		began := time.Now()
+		r.loop(r.n)
+		d := time.Since(began)
+		if d >= target/4 {
+			r.n = max(1, int(float64(r.n)*float64(target)/float64(d)))
+			return r
+		}
+		r.n *= 2
+	}
+}
+
+// round runs the side once, on a heap that has just been collected.
+func (r *runner) round() sample {
+	runtime.GC()
+	if r.measure != nil {
+		return r.measure()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := now()
+	r.loop(r.n)
+	d := now() - began
+	runtime.ReadMemStats(&after)
+	n := float64(r.n) * float64(r.ops)
+	return sample{
+		Cost:   float64(d.Nanoseconds()) / n,
+		Allocs: float64(after.Mallocs-before.Mallocs) / n,
+	}
+}
+
+var start = time.Now()
+
+// now is the clock by which loops are timed: the wall, or with -cpu the processor
+// time of the process.
+func now() time.Duration {
+	if *cpu {
+		return cputime.Used()
+	}
+	return time.Since(start)
+}
+
+// quantile returns the q-quantile of values, taking the mean of two neighbours
+// in proportion where it falls between them.
+func quantile(values []float64, q float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	if len(v) == 0 {
+		return 0
+	}
+	at := q * float64(len(v)-1)
+	i := int(at)
+	if i+1 == len(v) {
+		return v[i]
+	}
+	return v[i] + (at-float64(i))*(v[i+1]-v[i])
+}

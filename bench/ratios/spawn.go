@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/alitto/pond/v2"
+	"github.com/coir-go/coir"
+	"github.com/panjf2000/ants/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+// What it costs to start something empty and wait for it, one at a time.
+//
+// Each side makes the scope afresh every time, as code does that forks in a
+// function: a nursery, a WaitGroup, an errgroup. The pools are made once, as
+// their documentation shows, and are as large as the machine. The child is
+// empty, so all that is measured is starting, switching and joining.
+
+func emptyChild(context.Context) error { return nil }
+
+func spawnNursery() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+				for range n {
+					err := coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+						nur.Go("child", emptyChild)
+						return nil
+					})
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+// spawnWait leaves the nursery open: what remains of the cost of spawnNursery
+// when the scope is not made afresh.
+func spawnWait() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
+				for range n {
+					if err := nur.Go("child", emptyChild).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func spawnWaitGroup() side {
+	return side{loop: func(n int) {
+		for range n {
+			var wg sync.WaitGroup
+			wg.Add(1)
+			go wg.Done()
+			wg.Wait()
+		}
+	}}
+}
+
+func spawnErrgroup() side {
+	return side{loop: func(n int) {
+		for range n {
+			var g errgroup.Group
+			g.Go(func() error { return nil })
+			if err := g.Wait(); err != nil {
+				panic(err)
+			}
+		}
+	}}
+}
+
+func spawnAnts() side {
+	pool, err := ants.NewPool(runtime.GOMAXPROCS(0))
+	if err != nil {
+		panic(err)
+	}
+	return side{
+		loop: func(n int) {
+			for range n {
+				var wg sync.WaitGroup
+				wg.Add(1)
+				if err := pool.Submit(wg.Done); err != nil {
+					panic(err)
+				}
+				wg.Wait()
+			}
+		},
+		close: pool.Release,
+	}
+}
+
+func spawnPond() side {
+	pool := pond.NewPool(runtime.GOMAXPROCS(0))
+	return side{
+		loop: func(n int) {
+			for range n {
+				if err := pool.Submit(func() {}).Wait(); err != nil {
+					panic(err)
+				}
+			}
+		},
+		close: pool.StopAndWait,
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import "time"
+
+// A comparison is one row of the table: something coir does, beside what a Go
+// program does for the same purpose without coir.
+//
+// To add one, write a file with the two sides and add a row to table.
+type comparison struct {
+	name    string
+	what    string  // coir's side
+	against string  // the other side
+	bound   float64 // the ratio may be at most this; 0: no bound, the figure is for information
+	goal    float64 // the ratio we would like to see
+	unit    string  // of the figures printed, for one operation
+	ops     int     // operations in one turn of a round's loop; 0 means 1
+	procs   int     // GOMAXPROCS for both sides; 0 leaves it as it is
+	rounds  int     // rounds that count, unless -rounds says otherwise
+
+	// round is the least length of a round of one side, where the usual one is
+	// too short to hold everything that the operation costs in the long run.
+	round time.Duration
+
+	// Each side is made once, before the first round, and closed after the last.
+	coir, other func() side
+}
+
+// A side is one of the two things compared. It has either a loop, which the
+// harness calibrates and times, or a measure of its own.
+type side struct {
+	// loop does the operation n times over and returns when all are done.
+	loop func(n int)
+
+	// measure does a fixed amount of work and returns the cost of one operation
+	// in the comparison's unit, and the allocations it made.
+	measure func() sample
+
+	close func()
+}
+
+// A sample is what one round of one side gave.
+type sample struct {
+	Cost   float64 `json:"cost"`   // of one operation, in the comparison's unit
+	Allocs float64 `json:"allocs"` // allocations of one operation
+}
+
+const (
+	shortRounds = 30                    // of a comparison whose rounds last roundTime
+	longRounds  = 12                    // of a comparison whose rounds last a second
+	fewRounds   = 3                     // of a comparison that has hardly any noise
+	roundTime   = 30 * time.Millisecond // of one side
+)
+
+// table lists the comparisons in the order in which they are run.
+var table = []comparison{
+	{
+		name: "yield-limit", bound: 1.5, goal: 1.2, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "a switch by Yield between two fibers on one worker",
+		against: "one bare iter.Pull swap (half a next and yield round trip)",
+		coir:    yieldCoir, other: yieldPull,
+	},
+	{
+		name: "yield", bound: 1.1, goal: 0.9, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "a switch by Yield between two fibers on one worker",
+		against: "two goroutines under runtime.Gosched on one P",
+		coir:    yieldCoir, other: yieldGosched,
+	},
+	{
+		name: "spawn-join", bound: 0.45, goal: 0.35, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a nursery, one empty child, joined",
+		against: "go and sync.WaitGroup",
+		coir:    spawnNursery, other: spawnWaitGroup,
+	},
+	{
+		name: "spawn-join-wait", unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: one empty child of an open nursery, waited for",
+		against: "go and sync.WaitGroup",
+		coir:    spawnWait, other: spawnWaitGroup,
+	},
+	{
+		name: "spawn-join-errgroup", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a nursery, one empty child, joined",
+		against: "errgroup.Group, Go, Wait",
+		coir:    spawnNursery, other: spawnErrgroup,
+	},
+	{
+		name: "spawn-join-ants", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a nursery, one empty child, joined",
+		against: "ants pool of GOMAXPROCS, Submit, sync.WaitGroup",
+		coir:    spawnNursery, other: spawnAnts,
+	},
+	{
+		name: "spawn-join-pond", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a nursery, one empty child, joined",
+		against: "pond pool of GOMAXPROCS, Submit, Task.Wait",
+		coir:    spawnNursery, other: spawnPond,
+	},
+	{
+		name: "timer-arm-stop", bound: 0.35, goal: 0.2, unit: "ns", rounds: shortRounds, round: timerRound,
+		what:    "arm a timer and stop it, a million outstanding",
+		against: "time.AfterFunc and Stop, a million outstanding",
+		coir:    armStopWheel, other: armStopAfterFunc,
+	},
+	{
+		name: "timer-replace", unit: "ns", rounds: shortRounds, round: timerRound,
+		what:    "stop the oldest of a million timers and arm a new one",
+		against: "the same with Stop and time.AfterFunc",
+		coir:    replaceWheel, other: replaceAfterFunc,
+	},
+	{
+		name: "sleep-100k", bound: 1.0, goal: 0.6, unit: "ns", rounds: longRounds,
+		what:    "processor time of a fiber that sleeps a random time to 1 s, 100,000 at once",
+		against: "goroutines in time.Sleep, the same times",
+		coir:    sleepFibers, other: sleepGoroutines,
+	},
+	{
+		name: "parked-memory", bound: 1.35, goal: 1.1, unit: "B", rounds: fewRounds,
+		what:    "bytes of a parked fiber, a million of them",
+		against: "a goroutine parked on a channel",
+		coir:    parkedIn("fiber"), other: parkedIn("goroutine"),
+	},
+	{
+		name: "parked-memory-1k", unit: "B", rounds: fewRounds,
+		what:    "the same with 1 KiB of locals in the body",
+		against: "a goroutine with the same body",
+		coir:    parkedIn("fiber-1k"), other: parkedIn("goroutine-1k"),
+	},
+	{
+		name: "fork-join", bound: 0.6, goal: 0.4, unit: "ns", ops: fibForks, rounds: shortRounds,
+		what:    "a fork and join of fib, one half forked, one half in place",
+		against: "goroutines and sync.WaitGroup, the same shape",
+		coir:    forkFibers, other: forkGoroutines,
+	},
+}
+
+// find returns the comparison of that name, or nil.
+func find(name string) *comparison {
+	for i := range table {
+		if table[i].name == name {
+			return &table[i]
+		}
+	}
+	return nil
+}

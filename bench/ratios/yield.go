@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"sync"
+
+	"github.com/coir-go/coir"
+)
+
+// What a switch costs.
+//
+// Two fibers yield to each other on one worker, so that each Yield is one
+// switch and nothing is stolen. The least that such a switch can cost is one
+// swap of iter.Pull, which is what coir is built on; what users would have
+// otherwise is runtime.Gosched. Both sides run under GOMAXPROCS(1): Gosched
+// between two goroutines on two Ps would not switch at all.
+
+func yieldCoir() side {
+	rt := coir.NewRuntime(coir.Workers(1))
+	return side{
+		loop: func(n int) {
+			run(rt, func(_ context.Context, nur *coir.Nursery) error {
+				for i := range 2 {
+					turns := (n + i) / 2
+					nur.Go("yield", func(ctx context.Context) error {
+						for range turns {
+							if err := coir.Yield(ctx); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+// yieldPull counts one next as two swaps: into the coroutine and out of it.
+func yieldPull() side {
+	return side{loop: func(n int) {
+		next, stop := iter.Pull(func(yield func(struct{}) bool) {
+			for yield(struct{}{}) {
+			}
+		})
+		for range (n + 1) / 2 {
+			next()
+		}
+		stop()
+	}}
+}
+
+func yieldGosched() side {
+	return side{loop: func(n int) {
+		var wg sync.WaitGroup
+		for i := range 2 {
+			turns := (n + i) / 2
+			wg.Go(func() {
+				for range turns {
+					runtime.Gosched()
+				}
+			})
+		}
+		wg.Wait()
+	}}
+}
+
+// run is rt.Run for a body that must not fail.
+func run(rt *coir.Runtime, fn func(context.Context, *coir.Nursery) error) {
+	if err := rt.Run(context.Background(), fn); err != nil {
+		panic("the measured program failed: " + err.Error())
+	}
+}
+
+// shut is rt.Close for a runtime on which nothing runs any more.
+func shut(rt *coir.Runtime) {
+	if err := rt.Close(context.Background()); err != nil {
+		panic("the runtime did not close: " + err.Error())
+	}
+}

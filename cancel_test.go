@@ -1,0 +1,403 @@
+package coir_test
+
+// Cancellation. A cancel wakes each fiber that waits under it, once, through the same claim as everything else that can
+// end a wait. When the thing waited for, a cancel and a deadline race, one of them wins, the wait returns that one's error,
+// and nobody is left behind. In checked builds (-tags coirinvariants) the scheduler panics if anything is enqueued twice.
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// hooked is an Observer that passes on what it is told.
+type hooked struct {
+	onReady   func(*coir.Fiber)
+	onParked  func(*coir.Fiber)
+	onStalled func(coir.Stall)
+}
+
+func (w *hooked) FiberStarted(*coir.Fiber)      {}
+func (w *hooked) FiberEnded(*coir.Fiber, error) {}
+func (w *hooked) FiberParked(f *coir.Fiber) {
+	if w.onParked != nil {
+		w.onParked(f)
+	}
+}
+func (w *hooked) FiberReady(f *coir.Fiber) {
+	if w.onReady != nil {
+		w.onReady(f)
+	}
+}
+func (w *hooked) FiberStalled(s coir.Stall) {
+	if w.onStalled != nil {
+		w.onStalled(s)
+	}
+}
+
+var errStop = errors.New("stop")
+
+// Spec: NU-06, NU-08, NU-22, PK-10, PK-15, PK-34, FB-16
+func TestCancelWakesEachOnce(t *testing.T) {
+	fibers := sized(20_000, 100_000, 100_000)
+	woken := make([]atomic.Int32, fibers) // how often the fiber was readied
+	index := map[*coir.Fiber]int{}
+	var counting atomic.Bool
+	obs := &hooked{}
+	obs.onReady = func(f *coir.Fiber) {
+		if counting.Load() {
+			if i, ok := index[f]; ok {
+				woken[i].Add(1)
+			}
+		}
+	}
+	rt := newRuntime(t, coir.WithObserver(obs))
+	var returned [3]atomic.Int64 // by how it waited: Wait, Sleep, a scope of its own
+	err := rt.Run(t.Context(), func(ctx context.Context, outer *coir.Nursery) error {
+		never := outer.Go("never", func(ctx context.Context) error {
+			_ = coir.Sleep(ctx, time.Hour)
+			return nil
+		})
+		defer outer.Cancel(nil)
+		return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			all := make([]*coir.Fiber, fibers)
+			for i := range all {
+				all[i] = n.Go("waiter", func(ctx context.Context) error {
+					var err error
+					switch i % 3 {
+					case 0:
+						err = never.Wait(ctx)
+					case 1:
+						err = coir.Sleep(ctx, time.Hour)
+					case 2:
+						c, cancel := coir.WithTimeout(ctx, time.Hour)
+						err = never.Wait(c)
+						cancel()
+					}
+					if !errors.Is(err, errStop) || !errors.Is(err, context.Canceled) {
+						t.Errorf("wait %d ended with %v", i%3, err)
+					}
+					returned[i%3].Add(1)
+					return nil
+				}, coir.Index(i))
+				index[all[i]] = i
+			}
+			for _, f := range all {
+				for f.State() != coir.Waiting {
+					if err := coir.Yield(ctx); err != nil {
+						return err
+					}
+				}
+			}
+			counting.Store(true)
+			start := time.Now()
+			n.Cancel(errStop)
+			n.Cancel(errors.New("a later cause"))
+			t.Logf("cancel of %d: %v", fibers, time.Since(start))
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := returned[0].Load() + returned[1].Load() + returned[2].Load(); n != int64(fibers) {
+		t.Fatalf("%d waits returned, of %d", n, fibers)
+	}
+	notified := 0
+	for i := range woken {
+		switch woken[i].Load() {
+		case 1:
+		case 0:
+			notified++ // its park had not been committed: whoever committed it put it back
+		default:
+			t.Fatalf("fiber %d was readied %d times", i, woken[i].Load())
+		}
+	}
+	if notified > 10 {
+		t.Errorf("%d fibers that waited were never readied", notified)
+	}
+}
+
+// Each wait is for a child that may end at any moment, under a deadline that may pass and a scope that may be cancelled at
+// the same moment.
+//
+// Spec: PK-10, PK-12, PK-14, PK-18, PK-29, PK-46, TM-10, TM-11, TM-12, NU-20, SC-08
+func TestOneOutcomeOfEachWait(t *testing.T) {
+	waits := sized(50_000, 200_000, 10_000_000)
+	const fibers = 200
+	rt := newRuntime(t)
+	var data, cancelled, timedOut atomic.Int64
+	start := time.Now()
+	err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+		for i := range fibers {
+			n.Go("waiter", func(ctx context.Context) error {
+				r := rand.New(rand.NewPCG(uint64(i), 2))
+				for range waits / fibers {
+					var ended atomic.Bool
+					c, cancel := coir.WithCancel(ctx)
+					c, stop := coir.WithTimeout(c, time.Duration(r.IntN(400))*time.Microsecond)
+					sleep, yields, cancelSleep := r.IntN(3) == 0, r.IntN(4), r.IntN(3) == 0
+					d, e := time.Duration(r.IntN(400))*time.Microsecond, time.Duration(r.IntN(400))*time.Microsecond
+					child := n.Go("child", func(ctx context.Context) error {
+						pause(ctx, sleep, d, yields)
+						ended.Store(true)
+						return nil
+					})
+					n.Go("canceller", func(ctx context.Context) error {
+						pause(ctx, cancelSleep, e, yields)
+						cancel(errStop)
+						return nil
+					})
+					switch err := child.Wait(c); {
+					case err == nil:
+						data.Add(1)
+						if !ended.Load() {
+							t.Error("Wait returned nil before the child had ended")
+						}
+					case errors.Is(err, errStop) && errors.Is(err, context.Canceled) && !errors.Is(err, coir.ErrTimeout):
+						cancelled.Add(1)
+						if !errors.Is(c.Err(), context.Canceled) {
+							t.Errorf("Wait was cancelled, its context says %v", c.Err())
+						}
+					case errors.Is(err, coir.ErrTimeout) && !errors.Is(err, context.Canceled):
+						timedOut.Add(1)
+						if !errors.Is(c.Err(), context.DeadlineExceeded) {
+							t.Errorf("Wait timed out, its context says %v", c.Err())
+						}
+					default:
+						t.Errorf("Wait: %v", err)
+					}
+					stop()
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := data.Load(), cancelled.Load(), timedOut.Load()
+	t.Logf("%d waits in %v: %d data, %d cancelled, %d timed out", waits, time.Since(start), a, b, c)
+	if n := int64(waits / fibers * fibers); a+b+c != n {
+		t.Fatalf("%d outcomes of %d waits", a+b+c, n)
+	}
+	if min(a, b, c) < int64(waits)/1000 {
+		t.Error("the race was won too rarely by one side to show anything")
+	}
+}
+
+// pause lets some time pass, by the clock or by turns.
+func pause(ctx context.Context, sleep bool, d time.Duration, yields int) {
+	if sleep {
+		_ = coir.Sleep(ctx, d)
+		return
+	}
+	for range yields {
+		_ = coir.Yield(ctx)
+	}
+}
+
+// Many wait for one fiber, each with a deadline near its end: those that leave the line and the one that empties it meet.
+// Goroutines wait beside fibers.
+//
+// Spec: PK-10, PK-25, PK-36, PK-38, NU-19, FB-14, FB-20
+func TestManyWaitForOneAndLeave(t *testing.T) {
+	rounds := sized(300, 2_000, 100_000)
+	const joiners = 16
+	rt := newRuntime(t)
+	var data, timedOut atomic.Int64
+	for range rounds {
+		err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			end := time.Now().Add(400 * time.Microsecond)
+			child := n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Until(end)) })
+			join := func(ctx context.Context) error {
+				c, stop := coir.WithDeadline(ctx, end.Add(time.Duration(rand.IntN(100)-50)*time.Microsecond))
+				defer stop()
+				switch err := child.Wait(c); {
+				case err == nil:
+					data.Add(1)
+				case errors.Is(err, coir.ErrTimeout):
+					timedOut.Add(1)
+				default:
+					return err
+				}
+				return nil
+			}
+			for range joiners {
+				n.Go("joiner", join)
+			}
+			guests := make(chan error, 2)
+			for range cap(guests) {
+				go func() { guests <- join(ctx) }()
+			}
+			var errs []error
+			coir.Blocking(ctx, func() {
+				for range cap(guests) {
+					errs = append(errs, <-guests)
+				}
+			})
+			return errors.Join(errs...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d data, %d timed out", data.Load(), timedOut.Load())
+	if n := int64(rounds * (joiners + 2)); data.Load()+timedOut.Load() != n {
+		t.Fatalf("%d outcomes of %d waits", data.Load()+timedOut.Load(), n)
+	}
+}
+
+// Two wait for a fiber, and the second is cancelled at the moment at which the fiber ends: it leaves the line while the
+// first is being woken.
+//
+// Spec: PK-10, PK-24, PK-25, FB-14
+func TestLeavingTheLineAtTheEnd(t *testing.T) {
+	rounds := sized(50, 300, 20_000)
+	const groups = 100
+	rt := newRuntime(t)
+	var first, second atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range rounds {
+			err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 2 {
+					n.Go("spawner", func(ctx context.Context) error {
+						for range groups {
+							leaveAtTheEnd(n, &first, &second)
+							_ = coir.Yield(ctx)
+						}
+						return nil
+					})
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	limit := 30 * time.Second
+	if soaking() {
+		limit = 10 * time.Minute
+	}
+	within(t, limit, "all groups ended", done)
+	if n := int64(rounds * 2 * groups); first.Load() != n || second.Load() != n {
+		t.Fatalf("%d and %d waits of %d returned", first.Load(), second.Load(), n)
+	}
+}
+
+func leaveAtTheEnd(n *coir.Nursery, first, second *atomic.Int64) {
+	child := n.Go("child", func(ctx context.Context) error {
+		pause(ctx, false, 0, rand.IntN(3))
+		return nil
+	})
+	n.Go("first", func(ctx context.Context) error {
+		defer first.Add(1)
+		return child.Wait(ctx)
+	})
+	var cancel atomic.Pointer[context.CancelCauseFunc]
+	n.Go("second", func(ctx context.Context) error {
+		defer second.Add(1)
+		c, stop := coir.WithCancel(ctx)
+		cancel.Store(&stop)
+		if err := child.Wait(c); err != nil && !errors.Is(err, errStop) {
+			return err
+		}
+		return nil
+	})
+	n.Go("canceller", func(ctx context.Context) error {
+		for cancel.Load() == nil {
+			_ = coir.Yield(ctx)
+		}
+		pause(ctx, false, 0, rand.IntN(3))
+		(*cancel.Load())(errStop)
+		return nil
+	})
+}
+
+// A nursery is cancelled while its fibers wait for each other, begin, sleep, and end.
+//
+// Spec: NU-01, NU-06, NU-07, NU-08, NU-09, NU-10
+func TestCancelAtAnyMoment(t *testing.T) {
+	rounds := sized(1_000, 10_000, 500_000)
+	rt := newRuntime(t)
+	for round := range rounds {
+		var live atomic.Int64
+		err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			var last *coir.Fiber
+			for i := range 16 {
+				before := last
+				live.Add(1)
+				last = n.Go("link", func(ctx context.Context) error {
+					defer live.Add(-1)
+					switch {
+					case before == nil:
+						return coir.Sleep(ctx, time.Hour)
+					case i%4 == 1:
+						return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return before.Wait(ctx) })
+					case i%4 == 2:
+						c, cancel := coir.WithCancel(ctx)
+						defer cancel(nil)
+						return before.Wait(c)
+					}
+					return before.Wait(ctx)
+				})
+			}
+			for range rand.IntN(20) {
+				_ = coir.Yield(ctx)
+			}
+			n.Cancel(errStop)
+			return nil
+		})
+		if !errors.Is(err, errStop) {
+			t.Fatalf("round %d: Run returned %v", round, err)
+		}
+		if live.Load() != 0 {
+			t.Fatalf("round %d: Run returned with %d fibers alive", round, live.Load())
+		}
+	}
+}
+
+// pair is two fibers that wake each other for as long as both want to: each waits in a scope of its own, and is woken by
+// the cancel of that.
+type pair struct {
+	never *coir.Fiber // what both wait for, until one has had enough
+	end   context.CancelCauseFunc
+	over  atomic.Bool
+	wake  [2]atomic.Pointer[context.CancelCauseFunc]
+}
+
+func newPair(ctx context.Context, n *coir.Nursery) *pair {
+	p := new(pair)
+	c, end := coir.WithCancel(ctx)
+	p.end = end
+	p.never = n.Go("never", func(context.Context) error {
+		_ = coir.Sleep(c, 24*time.Hour)
+		return nil
+	})
+	return p
+}
+
+// play is one side. It goes on until turn says no, on this side or on the other. At any time at least one side is awake: a side
+// that waits has left its cancel where the other, who leaves its own first, must find it.
+func (p *pair) play(ctx context.Context, side int, turn func() bool) {
+	for turn() && !p.over.Load() {
+		c, cancel := coir.WithCancel(ctx)
+		p.wake[side].Store(&cancel)
+		if other := p.wake[1-side].Swap(nil); other != nil {
+			(*other)(nil)
+		}
+		_ = p.never.Wait(c)
+		cancel(nil)
+	}
+	p.over.Store(true)
+	p.end(nil)
+}

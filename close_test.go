@@ -1,0 +1,361 @@
+package coir_test
+
+// How a runtime ends. Close stops what runs, wherever it is at that moment (parked, sleeping, running, blocked in native
+// code, not begun), waits for it, and leaves no goroutine; it can be called with a context that is over, twice, by many at
+// once, and while others call Run. A runtime that nobody uses lets go of everything by itself, and can be used again at
+// any moment of that.
+//
+// The helpers that the tests of liveness, cancellation, time and soak share are at the end.
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Spec: SH-03, SH-04, SH-05, SH-06, SH-08, SH-09, SH-12, SH-15
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	fibers, rounds := sized(2_000, 10_000, 10_000), 20
+	if soaking() {
+		rounds = sized(0, 0, 1_000)
+	} else if raceEnabled {
+		rounds = 5
+	}
+	base := runtime.NumGoroutine()
+	start := time.Now()
+	for range rounds {
+		closeBusyRuntime(t, fibers)
+		noGoroutinesAbove(t, base)
+	}
+	t.Logf("%d times %d fibers: %v a round", rounds, fibers, time.Since(start)/time.Duration(rounds))
+}
+
+// closeBusyRuntime closes a runtime while its fibers are in every place that a fiber can be in.
+func closeBusyRuntime(t *testing.T, fibers int) {
+	t.Helper()
+	rt := coir.NewRuntime()
+	var begun, ended atomic.Int64
+	full := make(chan struct{})
+	handles := make([]*coir.Fiber, 0, fibers)
+	never := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
+	result := make(chan error, 1)
+	go func() {
+		result <- rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			target := n.Go("never", never)
+			body := func(i int) func(ctx context.Context) error {
+				return func(ctx context.Context) error {
+					defer ended.Add(1)
+					if begun.Add(1) == int64(fibers) {
+						close(full)
+					}
+					switch i % 10 {
+					case 0: // computes, and looks up now and then
+						for coir.Yield(ctx) == nil {
+						}
+						return nil
+					case 1, 2, 3:
+						return coir.Sleep(ctx, time.Duration(1+rand.IntN(3_600_000))*time.Millisecond)
+					case 4:
+						if i%40 == 4 { // every worker that is held so is a goroutine more
+							coir.Blocking(ctx, func() { <-ctx.Done() })
+							return nil
+						}
+						return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+							n.Go("below", never)
+							return nil
+						})
+					case 5:
+						if i%1000 == 5 {
+							<-ctx.Done() // not declared
+							return nil
+						}
+						c, cancel := coir.WithTimeout(ctx, time.Hour)
+						defer cancel()
+						return target.Wait(c)
+					default:
+						return target.Wait(ctx)
+					}
+				}
+			}
+			for i := range fibers {
+				handles = append(handles, n.Go("fiber", body(i), coir.Index(i)))
+			}
+			return nil
+		})
+	}()
+	within(t, time.Minute, "all fibers began", full)
+	if err := rt.Close(context.Background()); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	if err := <-result; !errors.Is(err, coir.ErrClosed) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("Run returned %v; want a cancel because of ErrClosed", err)
+	}
+	if n := ended.Load(); n != int64(fibers) {
+		t.Fatalf("%d of %d fibers have ended", n, fibers)
+	}
+	for _, f := range handles {
+		if f.State() != coir.Ended {
+			t.Fatalf("after Close fiber %s is %v", f.Name(), f.State())
+		}
+	}
+}
+
+// Spec: SH-03, SH-10, SH-11
+func TestCloseWhoseContextIsOver(t *testing.T) {
+	base := runtime.NumGoroutine()
+	rt := coir.NewRuntime(coir.Workers(1))
+	begun, release := make(chan struct{}), make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			coir.Blocking(ctx, func() { close(begun); <-release })
+			return coir.Yield(ctx)
+		})
+	}()
+	<-begun
+	cause := errors.New("no patience")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	if err := rt.Close(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Fatalf("Close with a cancelled context: %v", err)
+	}
+	late, stop := context.WithTimeout(context.Background(), time.Millisecond)
+	defer stop()
+	if err := rt.Close(late); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Close with a deadline: %v", err)
+	}
+	if err := rt.Run(context.Background(), nothing); !errors.Is(err, coir.ErrClosed) {
+		t.Fatalf("Run while it closes: %v", err)
+	}
+	close(release)
+	if err := rt.Close(context.Background()); err != nil {
+		t.Fatalf("Close again: %v", err)
+	}
+	if err := <-result; !errors.Is(err, coir.ErrClosed) {
+		t.Fatalf("Run returned %v", err)
+	}
+	noGoroutinesAbove(t, base)
+}
+
+// Spec: SH-03, SH-11
+func TestCloseTwice(t *testing.T) {
+	base := runtime.NumGoroutine()
+	for _, used := range []bool{false, true} {
+		rt := coir.NewRuntime()
+		if used {
+			if err := rt.Run(t.Context(), nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := rt.Close(context.Background()); err != nil {
+				t.Fatalf("Close: %v", err)
+			}
+			err := rt.Run(t.Context(), func(context.Context, *coir.Nursery) error {
+				t.Error("ran on a closed runtime")
+				return nil
+			})
+			if !errors.Is(err, coir.ErrClosed) {
+				t.Fatalf("Run after Close: %v", err)
+			}
+		}
+	}
+	noGoroutinesAbove(t, base)
+}
+
+// Close by many at once, while others call Run: every Close returns, every Run runs or is refused.
+//
+// Spec: SH-07, SH-08, SH-11
+func TestCloseByMany(t *testing.T) {
+	base := runtime.NumGoroutine()
+	var ran, refused atomic.Int64
+	for range max(100, sized(200, 2_000, 50_000)) {
+		rt := coir.NewRuntime(coir.Workers(2))
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for range 4 {
+			all.Go(func() {
+				<-begin
+				switch err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+					for range 4 {
+						n.Go("child", func(ctx context.Context) error { return coir.Yield(ctx) })
+					}
+					return nil
+				}); {
+				case err == nil:
+					ran.Add(1)
+				case errors.Is(err, coir.ErrClosed):
+					refused.Add(1)
+				default:
+					t.Errorf("Run: %v", err)
+				}
+			})
+			all.Go(func() {
+				<-begin
+				if err := rt.Close(context.Background()); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			})
+		}
+		close(begin)
+		within(t, 30*time.Second, "every Close and Run returned", waited(&all))
+	}
+	noGoroutinesAbove(t, base)
+	t.Logf("ran %d, refused %d", ran.Load(), refused.Load())
+}
+
+// A fiber of the runtime cannot close it: it would wait for itself.
+func TestCloseFromInsidePanics(t *testing.T) {
+	rt := newRuntime(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) (err error) {
+		defer func() {
+			if recover() == nil {
+				err = errors.New("no panic")
+			}
+		}()
+		return rt.Close(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Spec: SH-14
+func TestDefaultRuntimeRests(t *testing.T) {
+	noGoroutinesAbove(t, 0) // of ours: see there
+	base := runtime.NumGoroutine()
+	for range sized(2, 5, 50) {
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			for range 1_000 {
+				n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) })
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noGoroutinesAbove(t, base)
+	}
+}
+
+// A runtime that lets go because nobody uses it may be used again, or closed, at that very moment. The moment is some 40 ms
+// after the last use; many runtimes are used again at about that time.
+//
+// Spec: SH-11, SH-14
+func TestUsedAgainWhileItRests(t *testing.T) {
+	base := runtime.NumGoroutine()
+	var all sync.WaitGroup
+	for range sized(100, 400, 2_000) {
+		all.Go(func() {
+			rt := coir.NewRuntime(coir.Workers(1))
+			for range sized(5, 20, 100) {
+				if err := rt.Run(context.Background(), nothing); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+				<-time.After(38*time.Millisecond + time.Duration(rand.IntN(6_000))*time.Microsecond)
+			}
+			if err := rt.Run(context.Background(), nothing); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			if err := rt.Close(context.Background()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+	within(t, 30*time.Second, "every runtime ran and closed", waited(&all))
+	noGoroutinesAbove(t, base)
+}
+
+// newRuntime makes a runtime that is closed when the test is over.
+func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
+	t.Helper()
+	rt := coir.NewRuntime(opts...)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // what has failed may never end
+		defer cancel()
+		if err := rt.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
+
+func nothing(context.Context, *coir.Nursery) error { return nil }
+
+// soaking says whether tests run at full size: make soak.
+func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
+
+// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth.
+func sized(short, ordinary, soak int) int {
+	n := ordinary
+	switch {
+	case soaking():
+		n = soak
+	case testing.Short():
+		n = short
+	}
+	if raceEnabled {
+		n = max(1, n/10)
+	}
+	return n
+}
+
+// waited is closed when all have ended.
+func waited(all *sync.WaitGroup) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// within fails the test, with the stacks of all, if what is to happen does not.
+func within(t *testing.T, d time.Duration, what string, happened <-chan struct{}) {
+	t.Helper()
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-happened:
+	case <-limit.C:
+		t.Fatalf("not within %v: %s\n%s", d, what, stacks())
+	}
+}
+
+// noGoroutinesAbove waits for a moment until there are no more goroutines than there were. Those of the default runtime and
+// of the tests before this one may still be on their way out; they only make the test wait. A base of 0 means: until the
+// number has not changed for a while.
+func noGoroutinesAbove(t *testing.T, base int) {
+	t.Helper()
+	limit := time.Now().Add(20 * time.Second)
+	last, since := 0, time.Now()
+	for {
+		n := runtime.NumGoroutine()
+		if base > 0 && n <= base {
+			return
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if base == 0 && time.Since(since) > 200*time.Millisecond {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%d goroutines; there were %d\n%s", n, base, stacks())
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func stacks() []byte {
+	buf := make([]byte, 1<<16)
+	return buf[:runtime.Stack(buf, true)]
+}

@@ -1,0 +1,899 @@
+package coir_test
+
+// Contexts. A fiber's context is an ordinary context.Context that can be handed around: whoever calls an operation with
+// it, waits as what it is. Contexts derived from it, by the standard library or by coir, park the fiber and start no
+// goroutine. Scopes: timeouts, cancels with a cause, shields.
+//
+// The runtimes here have one worker and may have no second one. So wherever something goes on while a fiber waits, the
+// fiber was parked, and had not blocked its worker.
+//
+// The helpers that contexts, ends, nurseries and fibers share are at the end.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Spec: FB-20, FB-21
+func TestFiberContextInAGoroutineWhileTheFiberRuns(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		var spins atomic.Int64
+		quick := n.Go("quick", func(context.Context) error { return nil })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			usesAsGoroutine(ctx, t, quick)
+			before := spins.Load()
+			if err := coir.Sleep(ctx, 2*time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "the fiber goes on while the goroutine uses its context", func() bool { return spins.Load() > before })
+		}()
+		for !closed(done) { // the fiber runs all the time
+			spins.Add(1)
+			if err := coir.Yield(ctx); err != nil {
+				break
+			}
+		}
+		<-done
+		return nil
+	}, nil)
+}
+
+// usesAsGoroutine calls every operation with a context that is somebody's, in a goroutine.
+func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
+	t.Helper()
+	if f := coir.Self(ctx); f != nil {
+		t.Errorf("a goroutine is taken for fiber %s", f.Name())
+	}
+	if err := quick.Wait(ctx); err != nil {
+		t.Errorf("Wait: %v", err)
+	}
+	ran := false
+	coir.Blocking(ctx, func() { ran = true })
+	if !ran {
+		t.Error("Blocking did not call its function")
+	}
+}
+
+// Spec: FB-20, FB-21, FB-23
+func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		gate, open := coir.WithCancel(ctx)
+		theirs := make(chan context.Context, 1)
+		parked := n.Go("parked", func(ctx context.Context) error {
+			theirs <- ctx
+			if err := coir.Sleep(gate, time.Hour); !errors.Is(err, errA) {
+				t.Errorf("the parked fiber was woken with %v", err)
+			}
+			return nil
+		})
+		slow := n.Go("slow", func(context.Context) error { return coir.Sleep(gate, time.Hour) })
+		yieldUntil(ctx, t, "both wait", func() bool { return parked.State() == coir.Waiting && slow.State() == coir.Waiting })
+		fctx := <-theirs
+		goroutine(ctx, func() {
+			if coir.Self(fctx) != nil {
+				t.Error("a goroutine is taken for the fiber whose context it has")
+			}
+			if err := coir.Sleep(fctx, time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			if err := coir.Yield(fctx); err != nil {
+				t.Error(err)
+			}
+			short, cancel := coir.WithTimeout(fctx, time.Millisecond)
+			defer cancel()
+			if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("Wait: %v", err)
+			}
+			if s := parked.State(); s != coir.Waiting {
+				t.Errorf("the goroutine's waits changed the fiber's: it is %v", s)
+			}
+		})
+		open(errA)
+		return nil
+	}, errA)
+}
+
+// Spec: FB-18, FB-20, FB-21
+func TestFiberContextAfterTheFiberHasEnded(t *testing.T) {
+	var kept context.Context
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		theirs := make(chan context.Context, 1)
+		_ = n.Go("short", func(ctx context.Context) error {
+			theirs <- ctx
+			return nil
+		}).Wait(ctx)
+		fctx := <-theirs
+		kept = fctx
+		goroutine(ctx, func() {
+			if fctx.Err() != nil || coir.Self(fctx) != nil {
+				t.Errorf("err %v, self %v", fctx.Err(), coir.Self(fctx))
+			}
+			if err := coir.Sleep(fctx, time.Millisecond); err != nil {
+				t.Errorf("the nursery still runs, and Sleep gives %v", err)
+			}
+		})
+		if coir.Self(fctx) != coir.Self(ctx) {
+			t.Error("in a fiber, the context of one that has ended means the caller")
+		}
+		return coir.Sleep(fctx, time.Millisecond)
+	}, nil)
+	if err := coir.Sleep(kept, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the nursery has ended, and Sleep gives %v", err)
+	}
+}
+
+// A goroutine that waits under a fiber's context is cancelled with the fiber's nursery, for the same cause.
+//
+// Spec: FB-23, NU-06
+func TestGoroutineIsCancelledWithTheFiber(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		asleep, result := make(chan struct{}), make(chan error, 1)
+		never := n.Go("never", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+		yieldUntil(ctx, t, "it waits", func() bool { return never.State() == coir.Waiting })
+		go func() {
+			close(asleep)
+			result <- never.Wait(ctx)
+		}()
+		coir.Blocking(ctx, func() { <-asleep })
+		n.Cancel(errA)
+		if err := native(ctx, result); !errors.Is(err, errA) || !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		return nil
+	}, errA)
+}
+
+// Spec: FB-19, FB-21
+func TestFiberContextInAnotherFiber(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		theirs := make(chan context.Context, 1)
+		gate, open := coir.WithCancel(ctx)
+		n.Go("owner", func(ctx context.Context) error {
+			theirs <- ctx
+			return parkAt(gate)
+		})
+		yieldUntil(ctx, t, "the owner has begun", func() bool { return len(theirs) > 0 })
+		other := <-theirs
+		user := n.Go("user", func(ctx context.Context) error {
+			if coir.Self(other) != coir.Self(ctx) {
+				t.Error("Self by another fiber's context is not the caller")
+			}
+			later := n.Go("later", func(context.Context) error { return nil })
+			if err := later.Wait(other); err != nil { // ends only if this fiber is parked and not its worker blocked
+				t.Error(err)
+			}
+			if err := coir.Sleep(other, time.Millisecond); err != nil {
+				t.Error(err)
+			}
+			return coir.Yield(other)
+		})
+		if err := user.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		open(nil)
+		return nil
+	}, nil)
+}
+
+// A fiber that waits by the context of a fiber of another nursery is woken when that nursery is cancelled, and when its
+// own is not.
+//
+// Spec: FB-21, FB-23, NU-09
+func TestForeignFiberContextCancels(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		theirs := make(chan context.Context, 1)
+		inner := n.Go("inner", func(ctx context.Context) error {
+			_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				theirs <- ctx
+				for len(theirs) > 0 {
+					_ = coir.Yield(ctx)
+				}
+				_ = coir.Yield(ctx)
+				n.Cancel(errB)
+				return nil
+			})
+			return nil
+		})
+		yieldUntil(ctx, t, "it has begun", func() bool { return len(theirs) > 0 })
+		err := coir.Sleep(<-theirs, time.Hour)
+		if !errors.Is(err, errB) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if ctx.Err() != nil {
+			t.Error("the cancel went up")
+		}
+		return inner.Wait(ctx)
+	}, nil)
+}
+
+// Spec: FB-19, FB-21
+func TestBackgroundInAFiberParksTheFiber(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		bg := context.Background()
+		if coir.Self(bg) != coir.Self(ctx) {
+			t.Error("Self by context.Background is not the caller")
+		}
+		ran := false
+		if err := n.Go("later", func(context.Context) error { ran = true; return nil }).Wait(bg); err != nil || !ran {
+			t.Error(err)
+		}
+		if err := coir.Sleep(bg, time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		// Run nests on this fiber's runtime, outside the nursery's cancel.
+		return coir.Run(bg, func(inner context.Context, _ *coir.Nursery) error {
+			if coir.Self(inner) != coir.Self(ctx) {
+				t.Error("the body of a nested Run is another fiber")
+			}
+			n.Cancel(errA)
+			if inner.Err() != nil {
+				t.Error("cancelled through context.Background")
+			}
+			return nil
+		})
+	}, nil)
+}
+
+type key string
+
+// derivations are the ways in which the standard library makes a context from another.
+var derivations = map[string]func(context.Context) (context.Context, context.CancelFunc){
+	"WithCancel": context.WithCancel,
+	"WithCancelCause": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		return ctx, func() { cancel(nil) }
+	},
+	"WithTimeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, time.Hour)
+	},
+	"WithDeadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithDeadline(ctx, time.Now().Add(time.Hour))
+	},
+	"WithValue": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithValue(ctx, key("k"), "v"), func() {}
+	},
+	"WithValue, WithCancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithCancel(context.WithValue(ctx, key("k"), "v"))
+	},
+	"WithCancel, WithValue, WithTimeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel2 := context.WithTimeout(context.WithValue(ctx, key("k"), "v"), time.Hour)
+		return ctx, func() { cancel2(); cancel() }
+	},
+}
+
+// Spec: FB-19, FB-22, FB-23
+func TestDerivedContextParksTheFiber(t *testing.T) {
+	for name, derive := range derivations {
+		t.Run(name, func(t *testing.T) {
+			onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+				var last atomic.Bool
+				waits := n.Go("waits", func(ctx context.Context) error {
+					d, cancel := derive(ctx)
+					defer cancel()
+					if coir.Self(d) != coir.Self(ctx) {
+						t.Error("Self is not the fiber")
+					}
+					if err := n.Go("later", func(context.Context) error { return nil }).Wait(d); err != nil {
+						t.Error(err)
+					}
+					if err := coir.Sleep(d, time.Millisecond); err != nil {
+						t.Error(err)
+					}
+					last.Store(true)
+					return coir.Sleep(d, time.Hour)
+				})
+				yieldUntil(ctx, t, "it waits", func() bool { return last.Load() && waits.State() == coir.Waiting })
+				n.Cancel(errA)
+				if err := waits.Wait(context.Background()); !errors.Is(err, context.Canceled) || !errors.Is(err, errA) {
+					t.Errorf("it ended with %v, want the nursery's cause", err)
+				}
+				return nil
+			}, errA)
+		})
+	}
+}
+
+// A derived context that is cancelled by its own cancel ends the wait, and the nursery goes on.
+//
+// Spec: FB-22, NU-20
+func TestDerivedContextIsCancelled(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		never := n.Go("never", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+		d, cancel := context.WithCancelCause(context.WithValue(ctx, key("k"), "v"))
+		n.Go("canceller", func(context.Context) error { cancel(errB); return nil })
+		if err := never.Wait(d); !errors.Is(err, errB) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		short, stop := context.WithTimeout(ctx, time.Millisecond)
+		defer stop()
+		if err := coir.Sleep(short, time.Hour); !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if never.State() == coir.Ended || ctx.Err() != nil {
+			t.Error("a wait that was given up ended what it waited for")
+		}
+		n.Cancel(nil)
+		return nil
+	}, context.Canceled)
+}
+
+// Spec: FB-22
+func TestDerivedContextStartsNoGoroutine(t *testing.T) {
+	for name, derive := range derivations {
+		t.Run(name, func(t *testing.T) {
+			onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+				for what, ctx := range contextsOf(ctx, n) {
+					before := runtime.NumGoroutine()
+					var cancels []context.CancelFunc
+					for range 1000 {
+						_, cancel := derive(ctx)
+						cancels = append(cancels, cancel)
+					}
+					if after := runtime.NumGoroutine(); after > before+10 { // others of the process may start one
+						t.Errorf("from %s: %d goroutines before, %d after 1,000 contexts", what, before, after)
+					}
+					for _, cancel := range cancels {
+						cancel()
+					}
+				}
+				return nil
+			}, nil)
+		})
+	}
+}
+
+// contextsOf are the contexts that coir gives to a fiber: its own, its nursery's, and scopes in it.
+func contextsOf(ctx context.Context, n *coir.Nursery) map[string]context.Context {
+	theirs := make(chan context.Context, 1)
+	_ = n.Go("fiber", func(ctx context.Context) error { theirs <- ctx; return nil }).Wait(ctx)
+	cancelled, _ := coir.WithCancel(ctx)
+	timed, _ := coir.WithTimeout(ctx, time.Hour)
+	return map[string]context.Context{
+		"a fiber's": <-theirs, "Run's": ctx, "WithCancel's": cancelled, "WithTimeout's": timed, "Shield's": coir.Shield(ctx),
+	}
+}
+
+// What package context promises of any Context.
+//
+// Spec: FB-23
+func TestContextContract(t *testing.T) {
+	at := time.Now().Add(time.Hour)
+	parent, cancel := context.WithDeadline(context.WithValue(context.Background(), key("k"), "v"), at)
+	defer cancel()
+	rt := one(t)
+	var kept map[string]context.Context
+	if err := rt.Run(parent, func(ctx context.Context, n *coir.Nursery) error {
+		kept = contextsOf(ctx, n)
+		for name, c := range kept {
+			if c.Value(key("k")) != "v" || c.Value(key("none")) != nil {
+				t.Errorf("%s: values do not come through", name)
+			}
+			deadline, ok := c.Deadline()
+			if shield := name == "Shield's"; ok == shield || ok && deadline.After(at) {
+				t.Errorf("%s: deadline %v, %v", name, deadline, ok)
+			}
+			if c.Err() != nil || closed(c.Done()) {
+				t.Errorf("%s: over before its time: %v", name, c.Err())
+			}
+			if first := c.Done(); first != c.Done() {
+				t.Errorf("%s: Done is another channel each time", name)
+			}
+			if text := fmt.Sprint(c); len(text) > 100 {
+				t.Errorf("%s: printing it walks into it: %.200s", name, text)
+			}
+		}
+		n.Cancel(errA)
+		for name, c := range kept {
+			if name == "Shield's" {
+				continue
+			}
+			if c.Err() != context.Canceled || !closed(c.Done()) { //nolint:errorlint // the very value is promised
+				t.Errorf("%s: cancelled, and Err is %v", name, c.Err())
+			}
+			if cause := context.Cause(c); !errors.Is(cause, errA) {
+				t.Errorf("%s: the cause is %v, want %v", name, cause, errA)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if c := kept["Shield's"]; c.Err() != nil {
+		t.Errorf("a shield was cancelled: %v", c.Err())
+	}
+}
+
+// Spec: NU-10
+func TestWithCancel(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		sc, cancel := coir.WithCancel(ctx)
+		n.Go("canceller", func(context.Context) error { cancel(errA); cancel(errB); return nil })
+		err := coir.Sleep(sc, time.Hour)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errA) || errors.Is(err, errB) {
+			t.Errorf("got %v: want the first cause", err)
+		}
+		if ctx.Err() != nil {
+			t.Error("the cancel of a scope went up")
+		}
+		plain, stop := coir.WithCancel(ctx)
+		stop(nil)
+		if err := coir.Yield(plain); err != context.Canceled { //nolint:errorlint // the very value is promised
+			t.Errorf("got %v", err)
+		}
+		return coir.Yield(ctx)
+	}, nil)
+}
+
+// Spec: TM-03, TM-10
+func TestWithTimeout(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		start := time.Now()
+		sc, cancel := coir.WithTimeout(ctx, 2*time.Millisecond)
+		defer cancel()
+		err := coir.Sleep(sc, time.Hour)
+		if took := time.Since(start); took < 2*time.Millisecond {
+			t.Errorf("timed out after %v", took)
+		}
+		var timeout interface{ Timeout() bool }
+		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+			!errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("got %v", err)
+		}
+		if sc.Err() != context.DeadlineExceeded { //nolint:errorlint // the very value is promised
+			t.Errorf("Err is %v", sc.Err())
+		}
+		if ctx.Err() != nil {
+			t.Error("the timeout went up")
+		}
+		early, cancelEarly := coir.WithTimeout(ctx, time.Hour)
+		cancelEarly()
+		cancelEarly()
+		if err := coir.Yield(early); err != context.Canceled { //nolint:errorlint // the very value is promised
+			t.Errorf("cancelled before its time: %v", err)
+		}
+		if n.Go("after", func(ctx context.Context) error { return coir.Yield(ctx) }).Wait(ctx) != nil {
+			t.Error("the nursery suffered")
+		}
+		return nil
+	}, nil)
+}
+
+// A time so long that it cannot be told is not over at once; one that has passed is.
+//
+// Spec: TM-03
+func TestWithTimeoutOfAnyLength(t *testing.T) {
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
+			sc, cancel := coir.WithTimeout(ctx, d)
+			if err := coir.Sleep(sc, time.Millisecond); err != nil {
+				t.Errorf("%v: %v", d, err)
+			}
+			cancel()
+		}
+		for _, d := range []time.Duration{0, -1, math.MinInt64} {
+			sc, cancel := coir.WithTimeout(ctx, d)
+			if err := coir.Yield(sc); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("%v: %v: the deadline has passed when the scope is made", d, err)
+			}
+			cancel()
+		}
+		return nil
+	}, nil)
+}
+
+// Of two deadlines the earlier counts, whichever is inside.
+//
+// Spec: TM-01
+func TestNestedDeadlines(t *testing.T) {
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		early, late := time.Now().Add(2*time.Millisecond), time.Now().Add(time.Hour)
+		for _, c := range []struct{ outer, inner time.Time }{{early, late}, {late, early}} {
+			outer, cancelOuter := coir.WithDeadline(ctx, c.outer)
+			inner, cancelInner := coir.WithDeadline(outer, c.inner)
+			if at, ok := inner.Deadline(); !ok || !at.Equal(early) {
+				t.Errorf("deadline %v, want %v", at, early)
+			}
+			if err := coir.Sleep(inner, time.Hour); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("got %v", err)
+			}
+			if over := outer.Err() != nil; over != (c.outer == early) {
+				t.Errorf("outer ends at %v: %v", c.outer, outer.Err())
+			}
+			cancelInner()
+			cancelOuter()
+		}
+		// A standard deadline outside counts as well.
+		outer, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		inner, cancelInner := coir.WithTimeout(outer, time.Hour)
+		defer cancelInner()
+		if err := coir.Sleep(inner, time.Hour); !errors.Is(err, coir.ErrTimeout) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	}, nil)
+}
+
+// A cancel goes down through scopes and nurseries of every kind, and not up.
+//
+// Spec: NU-09
+func TestNestedScopes(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		outer, cancel := coir.WithCancel(ctx)
+		middle, stop := coir.WithTimeout(outer, time.Hour)
+		defer stop()
+		derived, cancelDerived := context.WithCancel(middle)
+		defer cancelDerived()
+		inner, end := coir.WithCancel(derived)
+		defer end(nil)
+		n.Go("canceller", func(context.Context) error { cancel(errA); return nil })
+		err := coir.Run(inner, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("leaf", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+			return coir.Sleep(ctx, time.Hour)
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errA) {
+			t.Errorf("got %v, want the cause %v", err, errA)
+		}
+		return coir.Yield(ctx)
+	}, nil)
+}
+
+// Spec: NU-21
+func TestShield(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("careful", func(ctx context.Context) error {
+			err := coir.Sleep(ctx, time.Hour)
+			safe, cancel := coir.WithTimeout(coir.Shield(ctx), time.Hour)
+			defer cancel()
+			if err := coir.Sleep(safe, time.Millisecond); err != nil {
+				t.Errorf("shielded: %v", err)
+			}
+			if err := coir.Run(coir.Shield(ctx), func(ctx context.Context, n *coir.Nursery) error {
+				return n.Go("helper", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) }).Wait(ctx)
+			}); err != nil {
+				t.Errorf("a nursery under a shield: %v", err)
+			}
+			short, stop := coir.WithTimeout(coir.Shield(ctx), time.Millisecond)
+			defer stop()
+			if err := coir.Sleep(short, time.Hour); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("a deadline on a shield: %v", err)
+			}
+			if err := coir.Yield(ctx); !errors.Is(err, errA) {
+				t.Errorf("outside the shield: %v", err)
+			}
+			return err
+		})
+		_ = coir.Yield(ctx)
+		n.Cancel(errA)
+		return nil
+	}, errA)
+}
+
+// AfterFunc's promises: f runs once, in its own time, if the context ends; stop tells whether it kept it from running.
+//
+// Spec: FB-22
+func TestAfterFunc(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		theirs := contextsOf(ctx, n)
+		delete(theirs, "Shield's")
+		var calls atomic.Int64
+		var stops []func() bool
+		for range theirs {
+			for _, c := range theirs {
+				context.AfterFunc(c, func() { calls.Add(1) })
+				stops = append(stops, context.AfterFunc(c, func() { t.Error("called after it was stopped") }))
+			}
+		}
+		for _, stop := range stops {
+			if !stop() {
+				t.Error("stopped in time, and it says not")
+			}
+			if stop() {
+				t.Error("stopped a second time")
+			}
+		}
+		if calls.Load() != 0 {
+			t.Error("called before the context has ended")
+		}
+		n.Cancel(errA)
+		want := int64(len(theirs) * len(theirs))
+		native(ctx, goes(func() {
+			eventually(t, "each is called", func() bool { return calls.Load() >= want })
+		}))
+		for name, c := range theirs { // it is over already
+			called := make(chan struct{})
+			stop := context.AfterFunc(c, func() { close(called) })
+			coir.Blocking(ctx, func() { <-called })
+			if stop() {
+				t.Errorf("%s: stopped what has run", name)
+			}
+			// The method itself, as package context calls it.
+			again := make(chan struct{})
+			direct, ok := c.(interface{ AfterFunc(func()) func() bool })
+			if !ok {
+				t.Errorf("%s has no AfterFunc", name)
+				continue
+			}
+			stop = direct.AfterFunc(func() { close(again) })
+			coir.Blocking(ctx, func() { <-again })
+			if stop() {
+				t.Errorf("%s: stopped what has run", name)
+			}
+		}
+		if calls.Load() != want {
+			t.Errorf("%d calls, want %d", calls.Load(), want)
+		}
+		return nil
+	}, nil)
+}
+
+// In a scope that is over, every operation says so before it does anything, whoever calls.
+//
+// Spec: NU-07, PK-26
+func TestOperationsInACancelledScope(t *testing.T) {
+	operations := map[string]func(ctx context.Context, ended *coir.Fiber) error{
+		"Yield":       func(ctx context.Context, _ *coir.Fiber) error { return coir.Yield(ctx) },
+		"Sleep(0)":    func(ctx context.Context, _ *coir.Fiber) error { return coir.Sleep(ctx, 0) },
+		"Sleep(-1)":   func(ctx context.Context, _ *coir.Fiber) error { return coir.Sleep(ctx, -1) },
+		"Sleep(hour)": func(ctx context.Context, _ *coir.Fiber) error { return coir.Sleep(ctx, time.Hour) },
+		"Wait, ended": func(ctx context.Context, ended *coir.Fiber) error { return ended.Wait(ctx) },
+		"Yield in Run": func(ctx context.Context, _ *coir.Fiber) error {
+			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Yield(ctx) })
+		},
+		"Yield in scope": func(ctx context.Context, _ *coir.Fiber) error {
+			c, end := coir.WithCancel(ctx)
+			defer end(nil)
+			return coir.Yield(c)
+		},
+		"Yield in time": func(ctx context.Context, _ *coir.Fiber) error {
+			c, end := coir.WithTimeout(ctx, time.Hour)
+			defer end()
+			return coir.Yield(c)
+		},
+	}
+	scopes := map[string]func(ctx context.Context) (over context.Context, want error){
+		"WithCancel": func(ctx context.Context) (context.Context, error) {
+			c, cancel := coir.WithCancel(ctx)
+			cancel(errA)
+			return c, errA
+		},
+		"WithTimeout": func(ctx context.Context) (context.Context, error) {
+			c, _ := coir.WithTimeout(ctx, time.Nanosecond)
+			_ = coir.Sleep(c, time.Hour)
+			return c, coir.ErrTimeout
+		},
+		"context.WithCancelCause": func(ctx context.Context) (context.Context, error) {
+			c, cancel := context.WithCancelCause(ctx)
+			cancel(errA)
+			return c, errA
+		},
+		"context.WithTimeout": func(ctx context.Context) (context.Context, error) {
+			c, cancel := context.WithTimeout(ctx, 0)
+			cancel()
+			return c, coir.ErrTimeout
+		},
+		"a nursery that has ended": func(ctx context.Context) (over context.Context, _ error) {
+			_ = coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { over = ctx; return nil })
+			return over, context.Canceled
+		},
+		"a nursery that was cancelled": func(ctx context.Context) (over context.Context, _ error) {
+			_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error { over = ctx; n.Cancel(errA); return nil })
+			return over, errA
+		},
+	}
+	for scopeName, makeScope := range scopes {
+		for name, op := range operations {
+			check := func(t *testing.T, ctx context.Context, ended *coir.Fiber) {
+				over, want := makeScope(ctx)
+				if err := op(over, ended); !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
+				}
+			}
+			t.Run(scopeName+"/"+name, func(t *testing.T) {
+				onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+					ended := n.Go("ended", func(context.Context) error { return nil })
+					_ = ended.Wait(ctx)
+					check(t, ctx, ended)                                    // a fiber
+					goroutine(ctx, func() { check(t, ctx, ended) })         // a goroutine with a fiber's context
+					goroutine(ctx, func() { check(t, t.Context(), ended) }) // a goroutine with one of its own
+					return nil
+				}, nil)
+			})
+		}
+	}
+}
+
+// A standard context that ends while a fiber waits under Run, WithCancel or directly.
+//
+// Spec: FB-23, NU-06
+func TestStandardContextOutside(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func() (context.Context, func())
+		want error
+	}{
+		{"cause", func() (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			return ctx, func() { cancel(errA) }
+		}, errA},
+		{"cancel", func() (context.Context, func()) {
+			ctx, cancel := context.WithCancel(context.Background())
+			return ctx, cancel
+		}, context.Canceled},
+		{"deadline", func() (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)
+			return ctx, func() { _ = cancel }
+		}, coir.ErrTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, end := c.make()
+			var asleep *coir.Fiber
+			err := one(t).Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				asleep = n.Go("asleep", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+				yieldUntil(context.WithoutCancel(ctx), t, "it waits", func() bool { return asleep.State() >= coir.Waiting })
+				end()
+				return coir.Sleep(ctx, time.Hour)
+			})
+			if !errors.Is(err, c.want) {
+				t.Errorf("Run gives %v, want %v", err, c.want)
+			}
+			if err := asleep.Wait(context.Background()); !errors.Is(err, c.want) {
+				t.Errorf("the fiber ended with %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// A goroutine's own scopes: without a fiber anywhere.
+//
+// Spec: FB-20, TM-09
+func TestScopesInAGoroutine(t *testing.T) {
+	left := goroutines(t)
+	ctx, cancel := coir.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if err := coir.Sleep(ctx, time.Hour); !errors.Is(err, coir.ErrTimeout) {
+		t.Error(err)
+	}
+	sc, stop := coir.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			if err := coir.Sleep(sc, time.Hour); !errors.Is(err, errA) {
+				t.Error(err)
+			}
+		})
+	}
+	stop(errA)
+	all.Wait()
+	if err := coir.Sleep(coir.Shield(sc), time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	left()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+var errA, errB, errC = errors.New("error a"), errors.New("error b"), errors.New("error c")
+
+// one is a runtime with one worker, which is not replaced whatever it does. When the test ends it is closed, and none of
+// its goroutines may be left.
+func one(t *testing.T) *coir.Runtime { return on(t, coir.Workers(1), coir.MaxWorkers(1)) }
+
+func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
+	t.Helper()
+	left := goroutines(t)
+	rt := coir.NewRuntime(opts...)
+	t.Cleanup(func() {
+		if err := rt.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		left()
+	})
+	return rt
+}
+
+// onOne runs fn on such a runtime, and looks for want in what Run returns; nil means no error.
+func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, want error) {
+	t.Helper()
+	if err := one(t).Run(context.Background(), fn); !errors.Is(err, want) {
+		t.Errorf("Run returned %v, want %v", err, want)
+	}
+}
+
+// goroutines counts them now; what it returns fails the test if there are more later. One that has been let go needs a
+// moment to end.
+func goroutines(t *testing.T) (left func()) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	return func() {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+			if time.Now().After(end) {
+				buf := make([]byte, 1<<16)
+				t.Errorf("%d goroutines are left, there were %d:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+				return
+			}
+		}
+	}
+}
+
+// patience is how long something may take that happens at once on a machine that is not busy.
+const patience = 20 * time.Second
+
+// eventually waits, in a goroutine, for something that has no signal.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
+}
+
+// yieldUntil is eventually in a fiber.
+func yieldUntil(ctx context.Context, t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); {
+		if coir.Yield(ctx) != nil || time.Now().After(end) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
+}
+
+// parkAt parks until the gate is opened: cancelled for no cause.
+func parkAt(gate context.Context) error {
+	if err := coir.Sleep(gate, time.Hour); err != context.Canceled { //nolint:errorlint // the very value is promised
+		return err
+	}
+	return nil
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// goes runs f in a goroutine.
+func goes(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return done
+}
+
+// native receives in a fiber from an ordinary channel.
+func native[T any](ctx context.Context, c <-chan T) (v T) {
+	coir.Blocking(ctx, func() { v = <-c })
+	return v
+}
+
+// goroutine runs f in a goroutine and waits for it, in a fiber. Others may run meanwhile.
+func goroutine(ctx context.Context, f func()) {
+	done := goes(f)
+	for !closed(done) {
+		if coir.Yield(ctx) != nil {
+			native(ctx, done)
+			return
+		}
+	}
+}

@@ -1,0 +1,510 @@
+package coir_test
+
+// How fibers end. A panic comes out of Run with the frames that panicked; Goexit ends one fiber alone; the first error
+// cancels the siblings, and none is lost but those that only echo the cancel. After each of them every sibling has
+// ended, and when the runtime is closed no goroutine is left.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// panicOf calls f, which must panic with a *coir.PanicError.
+func panicOf(t *testing.T, f func() error) (pe *coir.PanicError) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		switch r := recover().(type) {
+		case *coir.PanicError:
+			pe = r
+		default:
+			t.Fatalf("came out as %T: %v", r, r)
+		}
+	}()
+	err := f()
+	t.Fatalf("returned %v, and should have panicked", err)
+	return nil
+}
+
+//go:noinline
+func explodesDeepInside(v any) { panic(v) }
+
+//go:noinline
+func callsWhatExplodes(v any) { explodesDeepInside(v) }
+
+// Spec: FB-24, NU-13
+func TestPanicComesOutOfRun(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var ended atomic.Int64
+		pe := panicOf(t, func() error {
+			return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				for i := range 20 {
+					n.Go("sibling", func(ctx context.Context) error {
+						defer ended.Add(1)
+						return coir.Sleep(ctx, time.Hour)
+					}, coir.Index(i))
+				}
+				n.Go("bomb", func(ctx context.Context) error {
+					_ = coir.Yield(ctx)
+					callsWhatExplodes("boom")
+					return nil
+				}, coir.Index(7))
+				return nil
+			})
+		})
+		if ended.Load() != 20 {
+			t.Errorf("%d of 20 siblings had ended when the panic came out", ended.Load())
+		}
+		if pe.Fiber != "bomb[7]" || pe.Value != "boom" || pe.Unwrap() != nil {
+			t.Errorf("fiber %q, value %v", pe.Fiber, pe.Value)
+		}
+		for _, part := range []string{"bomb[7]", "boom", "explodesDeepInside", "callsWhatExplodes", "ends_test.go:"} {
+			if !strings.Contains(pe.Error(), part) {
+				t.Errorf("the text does not have %q:\n%s", part, pe.Error())
+			}
+		}
+	}
+}
+
+// Spec: FB-24, NU-01
+func TestPanicInTheBodyOfRun(t *testing.T) {
+	rt := one(t)
+	var ended atomic.Int64
+	pe := panicOf(t, func() error {
+		return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			for range 5 {
+				n.Go("child", func(ctx context.Context) error {
+					defer ended.Add(1)
+					return coir.Sleep(ctx, time.Hour)
+				})
+			}
+			_ = coir.Yield(ctx)
+			callsWhatExplodes(errA)
+			return nil
+		})
+	})
+	if ended.Load() != 5 {
+		t.Errorf("%d of 5 children had ended", ended.Load())
+	}
+	if !errors.Is(pe, errA) {
+		t.Error("the panic's error is not found in it")
+	}
+	if !strings.Contains(pe.Error(), "explodesDeepInside") {
+		t.Errorf("no panicking frames in:\n%s", pe.Error())
+	}
+}
+
+// Through nurseries inside nurseries the first stack stays: it is the one that says where.
+//
+// Spec: FB-24, NU-13
+func TestNestedPanicKeepsTheInnermostStack(t *testing.T) {
+	rt := one(t)
+	pe := panicOf(t, func() error {
+		return rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			n.Go("outer", func(ctx context.Context) error {
+				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("middle", func(ctx context.Context) error {
+						return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+							n.Go("inner", func(context.Context) error {
+								callsWhatExplodes(errB)
+								return nil
+							})
+							return nil
+						})
+					})
+					return nil
+				})
+			})
+			return nil
+		})
+	})
+	if pe.Fiber != "inner" || !errors.Is(pe, errB) || !strings.Contains(pe.Error(), "explodesDeepInside") {
+		t.Fatalf("came from %s:\n%s", pe.Fiber, pe.Error())
+	}
+}
+
+// A fiber that recovers what came out of a Run inside it has dealt with it: given back as an error it is an error.
+//
+// Spec: NU-12, NU-13
+func TestRecoveredPanicIsAnError(t *testing.T) {
+	contained := func(ctx context.Context) (err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = r.(error)
+			}
+		}()
+		return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("bomb", func(context.Context) error { panic(errA) })
+			return nil
+		})
+	}
+	raisedAgain := func(t *testing.T) {
+		if r := recover(); r != nil {
+			t.Errorf("an error that a fiber returned came out of Run as a panic: %T", r)
+		}
+	}
+	t.Run("in a child", func(t *testing.T) {
+		defer raisedAgain(t)
+		onOne(t, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("careful", contained)
+			return nil
+		}, errA)
+	})
+	t.Run("in the body", func(t *testing.T) {
+		defer raisedAgain(t)
+		onOne(t, func(ctx context.Context, _ *coir.Nursery) error { return contained(ctx) }, errA)
+	})
+}
+
+// Wait tells of a panic as an error, before it comes out of Run.
+//
+// Spec: NU-19
+func TestWaitForAFiberThatPanics(t *testing.T) {
+	rt := one(t)
+	pe := panicOf(t, func() error {
+		return rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			err := n.Go("bomb", func(context.Context) error { panic(errA) }).Wait(context.Background())
+			var pe *coir.PanicError
+			if !errors.As(err, &pe) || !errors.Is(err, errA) {
+				t.Errorf("Wait gives %v", err)
+			}
+			return nil
+		})
+	})
+	if !errors.Is(pe, errA) {
+		t.Error(pe)
+	}
+}
+
+// Spec: FB-24, SC-41
+func TestPanicAndGoexitInBlocking(t *testing.T) {
+	rt := one(t)
+	pe := panicOf(t, func() error {
+		return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			exits := n.Go("exits", func(ctx context.Context) error {
+				coir.Blocking(ctx, runtime.Goexit)
+				return nil
+			})
+			if err := exits.Wait(ctx); !errors.Is(err, coir.ErrGoexit) {
+				t.Error(err)
+			}
+			n.Go("bomb", func(ctx context.Context) error {
+				coir.Blocking(ctx, func() { explodesDeepInside("boom") })
+				return nil
+			})
+			return nil
+		})
+	})
+	if !strings.Contains(pe.Error(), "explodesDeepInside") {
+		t.Error(pe)
+	}
+}
+
+// Spec: FB-25, NU-11
+func TestGoexitEndsThatFiberAlone(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		deferred, ended := false, 0
+		err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			gate, open := coir.WithCancel(ctx)
+			siblings := make([]*coir.Fiber, 10)
+			for i := range siblings {
+				siblings[i] = n.Go("sibling", func(context.Context) error { return parkAt(gate) })
+			}
+			exits := n.Go("exits", func(ctx context.Context) error {
+				defer func() { deferred = true }()
+				_ = coir.Yield(ctx)
+				runtime.Goexit()
+				return errA
+			})
+			if err := exits.Wait(ctx); err != coir.ErrGoexit { //nolint:errorlint // the very value is promised
+				t.Errorf("Wait gives %v", err)
+			}
+			if ctx.Err() != nil {
+				t.Error("the nursery was cancelled")
+			}
+			open(nil)
+			for _, f := range siblings {
+				if f.Wait(ctx) == nil {
+					ended++
+				}
+			}
+			return nil
+		})
+		if err != nil || !deferred || ended != 10 {
+			t.Errorf("Run: %v; deferred calls ran: %v; siblings that went on: %d", err, deferred, ended)
+		}
+	}
+}
+
+// An error is what a function returns. To return the one that Wait gave for a fiber that exited is not to exit.
+//
+// Spec: FB-25, NU-12
+func TestReturnedErrGoexitIsAnError(t *testing.T) {
+	rt := one(t)
+	exits := func(context.Context) error { runtime.Goexit(); return nil }
+	for name, body := range map[string]func(ctx context.Context, n *coir.Nursery) error{
+		"by the body": func(ctx context.Context, n *coir.Nursery) error { return n.Go("exits", exits).Wait(ctx) },
+		"by a child": func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("asks", func(ctx context.Context) error { return n.Go("exits", exits).Wait(ctx) })
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			returned := make(chan error, 1)
+			native := goes(func() { returned <- rt.Run(context.Background(), body) })
+			<-native
+			select {
+			case err := <-returned:
+				if !errors.Is(err, coir.ErrGoexit) {
+					t.Errorf("Run returned %v", err)
+				}
+			default:
+				t.Error("Run ended the goroutine that called it")
+			}
+		})
+	}
+}
+
+// Goexit in the function of Run ends the goroutine that called Run, as if it had been called there, but not before the
+// children have ended.
+//
+// Spec: FB-25, NU-01
+func TestGoexitInTheBodyOfRun(t *testing.T) {
+	rt := one(t)
+	ended, deferred, returned := false, false, false
+	<-goes(func() {
+		defer func() { deferred = true }()
+		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("child", func(ctx context.Context) error {
+				defer func() { ended = true }()
+				return coir.Sleep(ctx, time.Hour)
+			})
+			_ = coir.Yield(ctx)
+			runtime.Goexit()
+			return nil
+		})
+		returned = true
+	})
+	if !ended || !deferred || returned {
+		t.Errorf("child ended: %v, deferred calls ran: %v, Run returned: %v", ended, deferred, returned)
+	}
+	if err := rt.Run(context.Background(), func(context.Context, *coir.Nursery) error { return errA }); !errors.Is(err, errA) {
+		t.Errorf("the runtime afterwards: %v", err)
+	}
+}
+
+// Goexit in a Run inside a fiber ends that fiber, with the nurseries that it has open.
+//
+// Spec: FB-25, NU-01, NU-03
+func TestGoexitInANestedRun(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		ended := false
+		f := n.Go("exits", func(ctx context.Context) error {
+			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				n.Go("child", func(ctx context.Context) error {
+					defer func() { ended = true }()
+					return coir.Sleep(ctx, time.Hour)
+				})
+				_ = coir.Yield(ctx)
+				runtime.Goexit()
+				return nil
+			})
+		})
+		if err := f.Wait(ctx); !errors.Is(err, coir.ErrGoexit) || !ended {
+			t.Errorf("Wait: %v, child ended: %v", err, ended)
+		}
+		return coir.Yield(ctx)
+	}, nil)
+}
+
+// Coroutines that went through Goexit serve on, many in a row, and are let go with the others.
+//
+// Spec: FB-25, FB-26, SH-08, SH-09
+func TestManyGoexits(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		total := 2000
+		if testing.Short() {
+			total = 500
+		}
+		var ran atomic.Int64
+		for range 3 {
+			if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				for i := range total {
+					n.Go("exits", func(ctx context.Context) error {
+						ran.Add(1)
+						if i%2 == 0 {
+							_ = coir.Yield(ctx)
+						}
+						if i%5 > 0 {
+							runtime.Goexit()
+						}
+						return nil
+					})
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ran.Load() != int64(3*total) {
+			t.Fatalf("%d of %d ran", ran.Load(), 3*total)
+		}
+	}
+}
+
+// failer is as much of testing.T as FailNow needs.
+type failer struct{ failed atomic.Bool }
+
+func (f *failer) FailNow() {
+	f.failed.Store(true)
+	runtime.Goexit()
+}
+
+// A test that fails in a fiber: that fiber ends where it is, and the test function goes on to its end.
+//
+// Spec: FB-25
+func TestFailNowInAFiber(t *testing.T) {
+	var fake failer
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("checks", func(ctx context.Context) error {
+			if err := coir.Sleep(ctx, time.Millisecond); err == nil {
+				fake.FailNow()
+			}
+			return errA
+		})
+		return nil
+	}, nil)
+	if !fake.failed.Load() {
+		t.Fatal("not failed")
+	}
+}
+
+// Spec: NU-06, NU-11, NU-12
+func TestFirstErrorCancelsTheSiblings(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		var parked, running error
+		err := on(t, coir.Workers(workers)).Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			a := n.Go("parked", func(ctx context.Context) error {
+				parked = coir.Sleep(ctx, time.Hour)
+				return fmt.Errorf("cleaning up: %w", errB)
+			})
+			n.Go("running", func(ctx context.Context) error {
+				for running == nil {
+					running = coir.Yield(ctx)
+				}
+				return fmt.Errorf("%w and %w", errC, running)
+			})
+			yieldUntil(ctx, t, "it waits", func() bool { return a.State() == coir.Waiting })
+			n.Go("fails", func(context.Context) error { return errA })
+			n.Go("echoes", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+			n.Go("echoes wrapped", func(ctx context.Context) error { return fmt.Errorf("asleep: %w", coir.Sleep(ctx, time.Hour)) })
+			n.Go("echoes joined", func(ctx context.Context) error { return errors.Join(coir.Sleep(ctx, time.Hour), ctx.Err()) })
+			return nil
+		})
+		for _, e := range []error{parked, running} {
+			if !errors.Is(e, context.Canceled) || !errors.Is(e, errA) {
+				t.Errorf("a sibling saw %v, want a cancel for %v", e, errA)
+			}
+		}
+		for _, want := range []error{errA, errB, errC} {
+			if !errors.Is(err, want) {
+				t.Errorf("%v is not found in what Run returned: %v", want, err)
+			}
+		}
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			t.Fatalf("Run returned %v", err)
+		}
+		if all := joined.Unwrap(); len(all) != 3 || all[0] != errA { //nolint:errorlint // the very value is promised
+			t.Errorf("Run returned %d errors, want the three that are more than an echo, the first one first: %q", len(all), all)
+		}
+	}
+}
+
+// An error that stands alone is returned as it is.
+//
+// Spec: NU-12
+func TestOneErrorIsReturnedAsItIs(t *testing.T) {
+	rt := one(t)
+	for name, body := range map[string]func(context.Context, *coir.Nursery) error{
+		"of the body": func(context.Context, *coir.Nursery) error { return errA },
+		"of a child": func(_ context.Context, n *coir.Nursery) error {
+			n.Go("a", func(context.Context) error { return errA })
+			return nil
+		},
+		"of a nesting": func(ctx context.Context, _ *coir.Nursery) error {
+			return coir.Run(ctx, func(context.Context, *coir.Nursery) error { return errA })
+		},
+		"with echoes": func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("echo", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+			_ = coir.Yield(ctx)
+			return errA
+		},
+	} {
+		if err := rt.Run(context.Background(), body); err != errA { //nolint:errorlint // the very value is promised
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := rt.Run(context.Background(), func(context.Context, *coir.Nursery) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A thousand fail at once: none is missing.
+//
+// Spec: NU-12
+func TestEveryErrorIsFound(t *testing.T) {
+	const n = 1000
+	errs := make([]error, n)
+	err := on(t, coir.Workers(2)).Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
+		for i := range n {
+			errs[i] = fmt.Errorf("error %d", i)
+			nursery.Go("fails", func(ctx context.Context) error {
+				_ = coir.Yield(ctx)
+				return errs[i]
+			})
+		}
+		return nil
+	})
+	for i, e := range errs {
+		if !errors.Is(err, e) {
+			t.Fatalf("error %d is missing", i)
+		}
+	}
+}
+
+// Of several panics one comes out; errors that came with it do not hide it.
+//
+// Spec: NU-13
+func TestPanicBesideErrors(t *testing.T) {
+	rt := on(t, coir.Workers(2))
+	for range 20 {
+		pe := panicOf(t, func() error {
+			return rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				for i := range 10 {
+					n.Go("ends", func(context.Context) error {
+						if i%2 == 0 {
+							panic(errB)
+						}
+						return errA
+					})
+				}
+				return errC
+			})
+		})
+		if !errors.Is(pe, errB) {
+			t.Fatal(pe)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+// Nested shows what a bounded pool cannot do: tasks that start others in the same pool and wait for them.
+//
+// 16 places, 100 tasks, and each task starts 100 children under the same limit and waits for them. In a pool of 16
+// workers the first 16 tasks would hold every place, waiting for children that never get one. Here a task that waits
+// gives its place up, so the program ends.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
+)
+
+const (
+	places   = 16
+	tasks    = 100
+	children = 100 // of each task
+)
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer) error {
+	fmt.Fprintf(out, "%d places, %d tasks, each waits for %d children under the same limit\n", places, tasks, children)
+	var running, waiting gauge
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Limit(places)
+		for i := range tasks {
+			n.Go("task", func(ctx context.Context) error {
+				running.add(1)
+				defer running.add(-1)
+				return task(ctx, n, &running, &waiting)
+			}, coir.Index(i))
+		}
+		return nil // Run waits for all of them
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "ended: at most %d ran at once, while up to %d tasks waited\n", running.most.Load(), waiting.most.Load())
+	return nil
+}
+
+// task starts its children and waits for each. It counts as running except where it waits.
+func task(ctx context.Context, n *coir.Nursery, running, waiting *gauge) error {
+	fibers := make([]*coir.Fiber, children)
+	for i := range fibers {
+		fibers[i] = n.Go("child", func(ctx context.Context) error {
+			running.add(1)
+			defer running.add(-1)
+			return coir.Yield(ctx) // the work
+		}, coir.Index(i))
+	}
+	waiting.add(1)
+	defer waiting.add(-1)
+	for _, f := range fibers {
+		running.add(-1)
+		err := f.Wait(ctx) // gives the place up, and has one again when it returns
+		running.add(1)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gauge counts up and down, and keeps the most that it has seen.
+type gauge struct{ now, most atomic.Int64 }
+
+func (g *gauge) add(d int64) {
+	now := g.now.Add(d)
+	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); {
+		most = g.most.Load()
+	}
+}

@@ -1,0 +1,324 @@
+package coir
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Fiber is one function that runs beside others, started by [Nursery.Go]. It is never used again, so it may be kept for
+// as long as one likes.
+type Fiber struct {
+	task    sched.Task
+	nursery *Nursery
+	waiting atomic.Pointer[scope] // whose cancel ends the wait that the fiber is in; nil: its nursery's. See scope
+
+	fn     func(context.Context) error
+	name   string
+	id     uint64
+	pc     uintptr // where it was spawned
+	index  int32   // -1: none
+	budget int32   // operations that need not wait before it yields
+	main   bool    // runs the body of its nursery; is not a child of it
+	place  bool    // counts against its nursery's limit
+
+	// Under nursery.mu.
+	prev, next *Fiber
+	joiners    wait.Queue
+	how        end
+	err        error
+}
+
+// end is how a fiber has ended.
+type end uint8
+
+const (
+	not      end = iota
+	returned     // its function returned
+	panicked     // err is a *PanicError
+	exited       // by runtime.Goexit
+)
+
+// FiberOption is an option of [Nursery.Go].
+type FiberOption struct{ index int32 }
+
+// Index numbers fibers of the same name: the name of the fiber shows it.
+func Index(i int) FiberOption { return FiberOption{index: int32(i)} }
+
+// State is what a fiber is doing.
+type State int
+
+// The states of a fiber.
+const (
+	Pending State = iota // has not begun
+	Active               // runs, or would if there were a free worker
+	Waiting              // waits for something
+	Ended
+)
+
+func (s State) String() string { return [...]string{"pending", "active", "waiting", "ended"}[s] }
+
+// State returns what the fiber is doing at this moment.
+//
+//go:norace
+func (f *Fiber) State() State {
+	race.Disable()
+	defer race.Enable()
+	switch f.task.State() {
+	case park.Done:
+		return Ended
+	case park.Parked, park.Parking:
+		return Waiting
+	}
+	if !f.task.Started() {
+		return Pending
+	}
+	return Active
+}
+
+// ID returns a number that no other fiber of the process has.
+//
+//go:norace
+func (f *Fiber) ID() uint64 { return f.id }
+
+// Name returns the name that the fiber was given, with its index if it has one.
+//
+//go:norace
+func (f *Fiber) Name() string {
+	if f.index < 0 {
+		return f.name
+	}
+	return f.name + "[" + strconv.Itoa(int(f.index)) + "]"
+}
+
+// Site returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
+//
+//go:norace
+func (f *Fiber) Site() string {
+	if f.pc == 0 {
+		return "" // the body of a Run
+	}
+	frame, _ := runtime.CallersFrames([]uintptr{f.pc}).Next()
+	return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+}
+
+// Self returns the fiber that calls it, or nil in a goroutine.
+func Self(ctx context.Context) *Fiber {
+	c := resolve(ctx)
+	return c.f
+}
+
+// Wait waits until the fiber has ended and returns its error, or returns earlier with an error of ctx. To wait for a
+// fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error at once.
+//
+//go:norace
+func (f *Fiber) Wait(ctx context.Context) error {
+	self, sc := ownFiber(ctx)
+	if self == nil || self == f {
+		return f.waitSlow(ctx)
+	}
+	race.Disable()
+	r, parks := f.beginWait(self, sc)
+	if parks {
+		r = self.task.Park()
+		f.endWait(self, r)
+	}
+	race.Enable()
+	return f.waited(r, sc)
+}
+
+// beginWait has self wait for f under sc. It reports false if there is nothing to wait for, and why.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
+	if sc.cancelled.Load() {
+		return park.Cancelled, false
+	}
+	n := f.nursery
+	t := self.arm(sc)
+	n.mu.Lock()
+	if f.how != not {
+		n.mu.Unlock()
+		self.task.Disarm()
+		self.spend()
+		return park.Data, false
+	}
+	f.joiners.Push(self.task.Node(), &self.task.Parker, t)
+	n.mu.Unlock()
+	if !self.parks(sc) {
+		f.forget(self.task.Node())
+		return park.Cancelled, false
+	}
+	self.leavePlace()
+	return park.None, true
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) endWait(self *Fiber, r park.Reason) {
+	if r != park.Data {
+		f.forget(self.task.Node())
+	}
+	self.takePlace()
+}
+
+// forget takes out a joiner that waits no longer.
+//
+//go:norace
+func (f *Fiber) forget(node *wait.Node) {
+	f.nursery.mu.Lock()
+	f.joiners.Remove(node)
+	f.nursery.mu.Unlock()
+}
+
+// waited is the result of a wait for f that ended for r.
+//
+//go:norace
+func (f *Fiber) waited(r park.Reason, sc *scope) error {
+	if r == park.Data {
+		race.Acquire(unsafe.Pointer(f))
+		return f.err
+	}
+	return sc.operationErr()
+}
+
+// waitSlow is Wait for everybody else.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) waitSlow(ctx context.Context) error {
+	c := resolve(ctx)
+	if c.f == f {
+		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	race.Disable()
+	r := f.join(&c)
+	race.Enable()
+	if r == park.Data {
+		race.Acquire(unsafe.Pointer(f))
+		return f.err
+	}
+	return c.cancelErr()
+}
+
+// join waits for the fiber's end, whoever calls.
+//
+//go:norace
+func (f *Fiber) join(c *caller) park.Reason {
+	n := f.nursery
+	w := c.waiter()
+	defer w.done()
+	t := c.arm(&w)
+	n.mu.Lock()
+	if f.how != not {
+		n.mu.Unlock()
+		w.p.Disarm() // nobody knows of it: it cannot fail
+		return park.Data
+	}
+	f.joiners.Push(w.node, w.p, t)
+	n.mu.Unlock()
+	c.f.leavePlace()
+	r := c.await(&w, t, never)
+	if r != park.Data {
+		f.forget(w.node)
+	}
+	c.f.takePlace()
+	return r
+}
+
+// cancelWait wakes the fiber if it waits under sc.
+//
+//go:norace
+func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
+	t, waits := f.task.Waiting()
+	if !waits {
+		return
+	}
+	under := f.waiting.Load()
+	if under == sc || under == nil && sc == &f.nursery.scope {
+		f.task.Wake(t, park.Cancelled, near)
+	}
+}
+
+// thunk is a fiber as the scheduler sees it. It is the same object: only the methods differ.
+type thunk Fiber
+
+// Ready implements park.Owner.
+func (th *thunk) Ready(near park.Place) { th.task.Ready(near) }
+
+// RunThunk implements sched.Thunk.
+func (th *thunk) RunThunk() {
+	f := (*Fiber)(th)
+	race.Acquire(unsafe.Pointer(&f.fn))
+	var err error
+	if f.main {
+		err = f.nursery.run()
+	} else {
+		err = f.fn((*fiberContext)(f))
+	}
+	f.finish(returned, err)
+}
+
+// Panicked implements sched.Thunk.
+func (th *thunk) Panicked(value any, stack []byte) {
+	f := (*Fiber)(th)
+	pe, ok := value.(*PanicError)
+	if !ok { // else it came out of a nursery inside, with the stack that counts
+		pe = &PanicError{Fiber: f.Name(), Value: value, Stack: stack}
+	}
+	f.finish(panicked, pe)
+}
+
+// Exited implements sched.Thunk.
+func (th *thunk) Exited() { (*Fiber)(th).finish(exited, ErrGoexit) }
+
+// finish is the end of the fiber: its nursery learns of it, then those who wait for it.
+//
+//go:norace
+func (f *Fiber) finish(how end, err error) {
+	n := f.nursery
+	near := f.task.Worker()
+	if o := n.rt.observer; o != nil {
+		o.FiberEnded(f, err)
+	}
+	if err != nil && !f.main && how != exited { // Goexit ends that fiber alone
+		n.childFailed(how, err, near)
+	}
+	race.Release(unsafe.Pointer(f))
+	race.Release(unsafe.Pointer(&n.mu))
+	race.Disable()
+	f.task.End()
+	n.mu.Lock()
+	f.err, f.how = err, how
+	p, t := f.joiners.Pop()
+	more := !f.joiners.Empty()
+	var last park.Ticket
+	if !f.main {
+		last = n.remove(f, near)
+	}
+	n.mu.Unlock()
+	for p != nil {
+		p.Wake(t, park.Data, near)
+		if p = nil; more { // joiners may leave meanwhile, but none comes
+			n.mu.Lock()
+			p, t = f.joiners.Pop()
+			n.mu.Unlock()
+		}
+	}
+	if last != 0 {
+		n.owner.task.Wake(last, park.Data, near)
+	}
+	race.Enable()
+}

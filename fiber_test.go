@@ -1,0 +1,340 @@
+package coir_test
+
+// What can be known of a fiber: its name, number and place of birth, what it is doing, how it ended, and who one is.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Spec: FB-09
+func TestFiberNames(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		nothing := func(context.Context) error { return nil }
+		for f, want := range map[*coir.Fiber]string{
+			n.Go("plain", nothing):                     "plain",
+			n.Go("zero", nothing, coir.Index(0)):       "zero[0]",
+			n.Go("many", nothing, coir.Index(1234567)): "many[1234567]",
+			n.Go("", nothing):                          "",
+			n.Go("twice", nothing, coir.Index(1)):      "twice[1]",
+			n.Go("twice", nothing, coir.Index(1)):      "twice[1]", // fibers may share one
+		} {
+			if f.Name() != want {
+				t.Errorf("%q, want %q", f.Name(), want)
+			}
+		}
+		return nil
+	}, nil)
+}
+
+// Numbers are unique over runtimes, and across the life of fibers.
+//
+// Spec: FB-08
+func TestFiberIDs(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[uint64]bool{}
+	note := func(f *coir.Fiber) {
+		mu.Lock()
+		defer mu.Unlock()
+		if f.ID() == 0 || seen[f.ID()] {
+			t.Errorf("%d twice", f.ID())
+		}
+		seen[f.ID()] = true
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		rt := on(t, coir.Workers(2))
+		all.Go(func() {
+			_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				note(coir.Self(ctx))
+				for range 1000 {
+					note(n.Go("child", func(ctx context.Context) error { return coir.Yield(ctx) }))
+				}
+				goroutine(ctx, func() {
+					for range 100 {
+						note(n.Go("from outside", func(context.Context) error { return nil }))
+					}
+				})
+				return nil
+			})
+		})
+	}
+	all.Wait()
+	if len(seen) != 2*1101 {
+		t.Errorf("%d fibers", len(seen))
+	}
+}
+
+// Site is the line of the call of Go, in whatever it is wrapped.
+//
+// Spec: FB-09
+func TestFiberSite(t *testing.T) {
+	here := func() int {
+		_, _, line, _ := runtime.Caller(1)
+		return line
+	}
+	check := func(f *coir.Fiber, line int) {
+		t.Helper()
+		if want := fmt.Sprintf("fiber_test.go:%d", line); filepath.Base(f.Site()) != want {
+			t.Errorf("%s, want %s", f.Site(), want)
+		}
+	}
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		nothing := func(context.Context) error { return nil }
+		a, line := n.Go("a", nothing), here()
+		check(a, line)
+		b, line := n.Go("b", nothing, coir.Index(1)), here()
+		check(b, line)
+		spawn := func() (*coir.Fiber, int) { return n.Go("c", nothing), here() }
+		check(spawn())
+		check(spawnInlined(n))
+		goroutine(ctx, func() {
+			d, line := n.Go("d", nothing), here()
+			check(d, line)
+		})
+		if site := coir.Self(ctx).Site(); strings.HasPrefix(site, ":") {
+			t.Errorf("the fiber that Run made has the site %q", site)
+		}
+		return nil
+	}, nil)
+}
+
+func spawnInlined(n *coir.Nursery) (*coir.Fiber, int) {
+	_, _, line, _ := runtime.Caller(0)
+	return n.Go("inlined", func(context.Context) error { return nil }), line + 1
+}
+
+// From birth to end a fiber is pending, active, waiting, active, ended.
+//
+// Spec: FB-09, FB-15
+func TestFiberStates(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		gate, open := coir.WithCancel(ctx)
+		var inside atomic.Int64
+		f := n.Go("watched", func(ctx context.Context) error {
+			inside.Store(int64(coir.Self(ctx).State()))
+			_ = coir.Yield(ctx)
+			_ = coir.Yield(ctx)
+			return parkAt(gate)
+		})
+		if s := f.State(); s != coir.Pending {
+			t.Errorf("it has not begun, and is %v", s)
+		}
+		_ = coir.Yield(ctx)
+		if s := f.State(); s != coir.Active || coir.State(inside.Load()) != coir.Active {
+			t.Errorf("it has yielded, and is %v; inside it was %v", s, coir.State(inside.Load()))
+		}
+		yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+		open(nil)
+		if err := f.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		if s := f.State(); s != coir.Ended {
+			t.Errorf("it has ended, and is %v", s)
+		}
+		if s := coir.Self(ctx).State(); s != coir.Active {
+			t.Errorf("I am %v", s)
+		}
+		return nil
+	}, nil)
+	for s, want := range map[coir.State]string{coir.Pending: "pending", coir.Active: "active", coir.Waiting: "waiting", coir.Ended: "ended"} {
+		if s.String() != want {
+			t.Errorf("%d prints as %q", int(s), s.String())
+		}
+	}
+}
+
+// A fiber that waits for a place has not begun.
+//
+// Spec: FB-09, NU-14
+func TestFiberInLineIsPending(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		n.Limit(1)
+		gate, open := coir.WithCancel(ctx)
+		n.Go("first", func(context.Context) error { return parkAt(gate) })
+		second := n.Go("second", func(context.Context) error { return nil })
+		for range 10 {
+			_ = coir.Yield(ctx)
+		}
+		if s := second.State(); s != coir.Pending {
+			t.Errorf("it is %v", s)
+		}
+		open(nil)
+		return second.Wait(ctx)
+	}, nil)
+}
+
+// Spec: FB-21
+func TestSelf(t *testing.T) {
+	if coir.Self(context.Background()) != nil {
+		t.Error("a goroutine is no fiber")
+	}
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		me := coir.Self(ctx)
+		if me == nil {
+			t.Fatal("the body of Run is a fiber")
+		}
+		var inside *coir.Fiber
+		f := n.Go("child", func(ctx context.Context) error { inside = coir.Self(ctx); return nil })
+		if err := f.Wait(ctx); err != nil || inside != f {
+			t.Errorf("Self is %v, Go returned %v", inside, f)
+		}
+		return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+			if coir.Self(ctx) != me {
+				t.Error("a nested body runs in the fiber that called Run")
+			}
+			coir.Blocking(ctx, func() {
+				if coir.Self(ctx) != me {
+					t.Error("in Blocking it is still the fiber")
+				}
+			})
+			return nil
+		})
+	}, nil)
+}
+
+// Everybody who waits is told the same, before and after the end, fibers and goroutines alike.
+//
+// Spec: FB-14, FB-17, FB-18, NU-19
+func TestManyWaitForOne(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var f *coir.Fiber
+		var all sync.WaitGroup
+		err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			gate, open := coir.WithCancel(coir.Shield(ctx))
+			f = n.Go("fails", func(context.Context) error {
+				_ = parkAt(gate)
+				return errA
+			})
+			var waiting []*coir.Fiber
+			for range 50 {
+				waiting = append(waiting, n.Go("waits", func(context.Context) error {
+					if err := f.Wait(context.Background()); err != errA { //nolint:errorlint // the very value is promised
+						t.Errorf("a fiber was told %v", err)
+					}
+					return nil
+				}))
+			}
+			for range 10 {
+				all.Go(func() {
+					if err := f.Wait(context.Background()); err != errA { //nolint:errorlint // the very value is promised
+						t.Errorf("a goroutine was told %v", err)
+					}
+				})
+			}
+			yieldUntil(ctx, t, "they wait", func() bool { return waiting[0].State() == coir.Waiting && waiting[49].State() == coir.Waiting })
+			open(nil)
+			return nil
+		})
+		all.Wait()
+		if !errors.Is(err, errA) || f.Wait(context.Background()) != errA { //nolint:errorlint // the very value is promised
+			t.Errorf("Run: %v, Wait afterwards: %v", err, f.Wait(context.Background()))
+		}
+	}
+}
+
+// A wait that is given up leaves the fiber as it was, and the next wait is not disturbed by it.
+//
+// Spec: NU-20, TM-12
+func TestWaitIsGivenUp(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		gate, open := coir.WithCancel(ctx)
+		f := n.Go("slow", func(context.Context) error { return parkAt(gate) })
+		for range 20 {
+			short, cancel := coir.WithTimeout(ctx, 50*time.Microsecond)
+			if err := f.Wait(short); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("got %v", err)
+			}
+			cancel()
+		}
+		if s := f.State(); s != coir.Waiting {
+			t.Errorf("it is %v", s)
+		}
+		open(nil)
+		return f.Wait(ctx)
+	}, nil)
+}
+
+// Spec: FB-17
+func TestFiberThatWaitsForItself(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		handle := make(chan *coir.Fiber, 1)
+		f := n.Go("narcissus", func(ctx context.Context) error {
+			err := (<-handle).Wait(ctx)
+			if err == nil || !strings.Contains(err.Error(), "narcissus") {
+				t.Errorf("got %v", err)
+			}
+			return nil
+		})
+		handle <- f
+		return f.Wait(ctx)
+	}, nil)
+}
+
+// watcher is an observer that asks each fiber what can be asked of it.
+type watcher struct {
+	mu     sync.Mutex
+	events map[string]int
+}
+
+func (w *watcher) note(event string, f *coir.Fiber) {
+	state := f.State()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events[event]++
+	_ = fmt.Sprint(f.Name(), f.ID(), f.Site(), state)
+}
+
+func (w *watcher) FiberStarted(f *coir.Fiber)        { w.note("started", f) }
+func (w *watcher) FiberParked(f *coir.Fiber)         { w.note("parked", f) }
+func (w *watcher) FiberReady(f *coir.Fiber)          { w.note("ready", f) }
+func (w *watcher) FiberEnded(f *coir.Fiber, _ error) { w.note("ended", f) }
+func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber) }
+
+// An observer may ask a fiber for its state wherever it is called: under a limit, in a cancel, at an end.
+//
+// Spec: OB-13
+func TestObserverMayAsk(t *testing.T) {
+	w := &watcher{events: map[string]int{}}
+	rt := coir.NewRuntime(coir.Workers(1), coir.WithObserver(w)) // closed only if it does not hang
+	done := goes(func() {
+		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			n.Limit(2)
+			for range 10 {
+				n.Go("task", func(ctx context.Context) error {
+					_ = n.Go("sub", func(ctx context.Context) error { return coir.Yield(ctx) }).Wait(ctx)
+					return coir.Sleep(ctx, time.Hour)
+				})
+			}
+			for range 100 {
+				_ = coir.Yield(ctx)
+			}
+			n.Cancel(errA)
+			return nil
+		})
+	})
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("hangs: an observer that asks for a fiber's state waits for a lock that its caller holds")
+	}
+	if err := rt.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.events["started"] != 21 || w.events["ended"] != 21 || w.events["parked"] == 0 || w.events["ready"] == 0 {
+		t.Errorf("%v", w.events)
+	}
+}

@@ -1,0 +1,135 @@
+package archtest
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// API lists what the root package exports, one symbol a line, sorted. A change of the surface is then a line in a
+// review, not something that slips through. With no files in the root it lists nothing.
+//
+// It reads every file whatever its build tags: a symbol that exists on one platform only is part of the surface too.
+func API(root string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	set := token.NewFileSet()
+	var lines []string
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, decl := range file.Decls {
+			lines = append(lines, exported(decl)...)
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines), nil
+}
+
+func exported(decl ast.Decl) []string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		return exportedFunc(d)
+	case *ast.GenDecl:
+		var lines []string
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				lines = append(lines, exportedType(s)...)
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					if name.IsExported() {
+						lines = append(lines, strings.TrimSpace(d.Tok.String()+" "+name.Name+" "+source(s.Type)))
+					}
+				}
+			}
+		}
+		return lines
+	}
+	return nil
+}
+
+func exportedFunc(d *ast.FuncDecl) []string {
+	if !d.Name.IsExported() {
+		return nil
+	}
+	signature := strings.TrimPrefix(source(d.Type), "func")
+	if d.Recv == nil {
+		return []string{"func " + d.Name.Name + signature}
+	}
+	receiver := d.Recv.List[0].Type
+	if !ast.IsExported(baseName(receiver)) {
+		return nil
+	}
+	return []string{"method (" + source(receiver) + ") " + d.Name.Name + signature}
+}
+
+// exportedType gives a line for the type and one for each exported field or method inside it.
+func exportedType(s *ast.TypeSpec) []string {
+	if !s.Name.IsExported() {
+		return nil
+	}
+	head := "type " + s.Name.Name
+	if s.TypeParams != nil {
+		var params []string
+		for _, p := range s.TypeParams.List {
+			for _, name := range p.Names {
+				params = append(params, name.Name+" "+source(p.Type))
+			}
+		}
+		head += "[" + strings.Join(params, ", ") + "]"
+	}
+	var inside *ast.FieldList
+	switch t := s.Type.(type) {
+	case *ast.StructType:
+		head, inside = head+" struct", t.Fields
+	case *ast.InterfaceType:
+		head, inside = head+" interface", t.Methods
+	default:
+		if s.Assign.IsValid() {
+			return []string{head + " = " + source(t)}
+		}
+		return []string{head + " " + source(t)}
+	}
+	lines := []string{head}
+	for _, field := range inside.List {
+		if len(field.Names) == 0 { // embedded: a part of the surface under its own name
+			lines = append(lines, head+", embeds "+source(field.Type))
+		}
+		for _, name := range field.Names {
+			if !name.IsExported() {
+				continue
+			}
+			if method, ok := field.Type.(*ast.FuncType); ok && strings.HasSuffix(head, " interface") {
+				lines = append(lines, head+", "+name.Name+strings.TrimPrefix(source(method), "func"))
+				continue
+			}
+			lines = append(lines, head+", "+name.Name+" "+source(field.Type))
+		}
+	}
+	return lines
+}
+
+// source prints a node on one line. Positions are left out, so that the breaks of the file do not show.
+func source(node ast.Node) string {
+	if node == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := printer.Fprint(&b, token.NewFileSet(), node); err != nil {
+		return "?"
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}

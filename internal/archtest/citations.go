@@ -1,0 +1,168 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A Citation is one rule named in one place.
+type Citation struct {
+	Rule string
+	File string // relative to the root
+	In   string // function, method or type around the comment; empty at the level of the file
+}
+
+// IsTest says whether the place defends the rule rather than keeps it: a Go test, or a model and what runs it.
+func (c Citation) IsTest() bool {
+	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "models/")
+}
+
+// InProse says whether the place only speaks of the rule. Such a citation must be true, but stands behind nothing.
+func (c Citation) InProse() bool { return path.Ext(c.File) == ".md" }
+
+const ruleID = `[A-Z]{2}-[0-9]{2,}`
+
+var (
+	mention   = regexp.MustCompile(`\bSpec:`)
+	citation  = regexp.MustCompile(`^\s+(` + ruleID + `(?:,\s+` + ruleID + `)*)`)
+	trailing  = regexp.MustCompile(`^(?:[A-Za-z0-9-]|,?\s+(?:to|and|or)\s+` + ruleID + `|,?\s+` + ruleID + `)`)
+	listSplit = regexp.MustCompile(`,\s+`)
+)
+
+// Citations scans the whole repository, nested modules too. Malformed holds, as sentences, the places that begin a
+// citation and do not go on as one.
+func Citations(root string) (found []Citation, malformed []string, err error) {
+	files, err := Files(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		if file == "spec/SPEC.md" || file == "spec/MAP.md" {
+			continue
+		}
+		var texts []place
+		switch path.Ext(file) {
+		case ".go":
+			texts, err = goComments(root, file)
+		case ".pml", ".sh", ".md":
+			var text []byte
+			text, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+			texts = []place{{text: string(text)}}
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range texts {
+			ids, bad := cited(p.text)
+			for _, id := range ids {
+				found = append(found, Citation{id, file, p.in})
+			}
+			for _, b := range bad {
+				malformed = append(malformed, file+": "+b+" is no citation: write one rule, or several with commas between, such as PK-03, SC-10")
+			}
+		}
+	}
+	return found, malformed, nil
+}
+
+// cited takes the rule ids out of a text, and the openings that are not followed by any.
+func cited(text string) (ids, bad []string) {
+	for _, at := range mention.FindAllStringIndex(text, -1) {
+		rest := text[at[1]:]
+		m := citation.FindStringSubmatch(rest)
+		if m == nil || trailing.MatchString(rest[len(m[0]):]) {
+			line, _, _ := strings.Cut(text[at[0]:], "\n")
+			bad = append(bad, strings.TrimSpace(line))
+			continue
+		}
+		ids = append(ids, listSplit.Split(m[1], -1)...)
+	}
+	return ids, bad
+}
+
+// A place is a stretch of comment and the declaration that it belongs to.
+type place struct{ in, text string }
+
+// goComments gives each group of comments of a Go file with the declaration around it. Strings are not looked at.
+func goComments(root, file string) ([]place, error) {
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var places []place
+	for _, group := range f.Comments {
+		places = append(places, place{enclosing(f, group), group.Text()})
+	}
+	return places, nil
+}
+
+// enclosing names the declaration that a comment stands in or directly above.
+func enclosing(f *ast.File, group *ast.CommentGroup) string {
+	for _, decl := range f.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Doc == group || within(group, d) {
+				return funcName(d)
+			}
+		case *ast.GenDecl:
+			if name, ok := specName(d, group); ok {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func within(group *ast.CommentGroup, n ast.Node) bool {
+	return n.Pos() <= group.Pos() && group.End() <= n.End()
+}
+
+func funcName(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return d.Name.Name
+	}
+	return baseName(d.Recv.List[0].Type) + "." + d.Name.Name
+}
+
+// baseName is the type's name without pointer and type parameters.
+func baseName(e ast.Expr) string {
+	switch t := e.(type) {
+	case *ast.StarExpr:
+		return baseName(t.X)
+	case *ast.IndexExpr:
+		return baseName(t.X)
+	case *ast.IndexListExpr:
+		return baseName(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return "?"
+}
+
+// specName names the type, variable or constant of a declaration that the comment is about: the one that it trails,
+// stands in or stands above, and the first where it stands above them all.
+func specName(d *ast.GenDecl, group *ast.CommentGroup) (name string, ok bool) {
+	for _, s := range d.Specs {
+		var trailing *ast.CommentGroup
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			name, trailing = s.Name.Name, s.Comment
+		case *ast.ValueSpec:
+			name, trailing = s.Names[0].Name, s.Comment
+		default:
+			return "", false // an import
+		}
+		if trailing == group || d.Doc == group || within(group, d) && group.End() <= s.End() {
+			return name, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,95 @@
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Layers is the import order, lowest first. A package imports only packages of layers below its own: two packages of
+// one layer do not know each other. A name that ends in /... stands for every package under it.
+//
+// Files of tests are free: a test may reach for the model or the suite that it needs, and the compiler forbids cycles.
+var Layers = []Layer{
+	{"ground", []string{"internal/race", "internal/invariant", "internal/xatomic"}},
+	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock"}},
+	{"waiting", []string{"internal/wait"}},
+	{"machine", []string{"internal/sched", "internal/flavor"}},
+	{"face", []string{"."}},
+	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest"}},
+	{"outside", []string{"cmd/...", "examples/...", "bench/...", "internal/archtest/specmap"}},
+}
+
+// A Layer is one step of the import order.
+type Layer struct {
+	Name     string
+	Packages []string // directories relative to the root; "." is the root package
+}
+
+// layerOf gives the index of the layer that a package directory belongs to, or -1.
+func layerOf(dir string) int {
+	return slices.IndexFunc(Layers, func(l Layer) bool {
+		return slices.ContainsFunc(l.Packages, func(p string) bool {
+			if under, ok := strings.CutSuffix(p, "/..."); ok {
+				return dir == under || strings.HasPrefix(dir, under+"/")
+			}
+			return dir == p
+		})
+	})
+}
+
+// Imports reads the import paths of every package of the root module, by directory, files of tests left out. Build
+// tags are not looked at: an import counts on whichever platform it is made.
+func Imports(root string) (map[string][]string, error) {
+	imports := make(map[string][]string)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != root && skipDir(path, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(rel)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		found := imports[dir] // named even when it imports nothing, so that the table must have it
+		for _, spec := range file.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(found, p) {
+				found = append(found, p)
+			}
+		}
+		imports[dir] = found
+		return nil
+	})
+	return imports, err
+}
+
+// skipDir says whether a directory is outside the root module: a nested module, or a name that the go command skips.
+func skipDir(path, name string) bool {
+	if name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,95 @@
+package archtest
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImportOrder keeps what waits from knowing what schedules, and the core from knowing its users.
+//
+// Spec: SC-45, CH-44, ST-01.
+func TestImportOrder(t *testing.T) {
+	imports, err := Imports(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(imports)) {
+		from := layerOf(dir)
+		if from < 0 {
+			t.Errorf("package %s is in no layer: add it to Layers in internal/archtest/imports.go, above everything it imports", dir)
+			continue
+		}
+		for _, path := range imports[dir] {
+			to, ours := strings.CutPrefix(path, Module)
+			if !ours {
+				continue
+			}
+			to = strings.TrimPrefix(to, "/")
+			if to == "" {
+				to = "."
+			}
+			switch layer := layerOf(to); {
+			case layer < 0:
+				t.Errorf("%s imports %s, which is in no layer: add it to Layers in internal/archtest/imports.go", dir, to)
+			case layer >= from:
+				t.Errorf("%s (layer %q) imports %s (layer %q): a package imports only from layers below its own; "+
+					"declare the interface that you need where you need it",
+					dir, Layers[from].Name, to, Layers[layer].Name)
+			}
+		}
+	}
+}
+
+// TestStandardLibraryOnly: the root module depends on nothing but Go, so that taking coir takes nothing else.
+func TestStandardLibraryOnly(t *testing.T) {
+	imports, err := Imports(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, paths := range imports {
+		for _, path := range paths {
+			first, _, _ := strings.Cut(path, "/")
+			if strings.Contains(first, ".") && path != Module && !strings.HasPrefix(path, Module+"/") {
+				t.Errorf("%s imports %s: the root module uses the standard library alone; what needs more is a module of its own", dir, path)
+			}
+		}
+	}
+
+	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mod)) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "require" || word == "replace" || word == "tool" {
+			t.Errorf("go.mod has the line %q: the root module requires nothing", strings.TrimSpace(line))
+		}
+	}
+}
+
+// TestLayersNameEachPackageOnce: a package in two layers would be held to neither.
+func TestLayersNameEachPackageOnce(t *testing.T) {
+	seen := make(map[string]string)
+	for _, layer := range Layers {
+		for _, p := range layer.Packages {
+			if other, twice := seen[p]; twice {
+				t.Errorf("%s is in layer %q and in layer %q", p, other, layer.Name)
+			}
+			seen[p] = layer.Name
+		}
+	}
+}
+
+// root is the top of the repository, for every test of this package.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

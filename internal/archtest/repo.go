@@ -1,0 +1,60 @@
+package archtest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Module is the import path of the root module.
+const Module = "github.com/coir-go/coir"
+
+// Root finds the top of the repository from a directory inside it: the nearest directory that holds spec/SPEC.md.
+// A go.mod would not do, because nested modules have one too.
+func Root(from string) (string, error) {
+	dir, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "spec", "SPEC.md")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("archtest: no directory above " + from + " holds spec/SPEC.md")
+		}
+		dir = up
+	}
+}
+
+// Files lists every regular file of the repository, slash-separated and relative to root, in lexical order. What git
+// keeps for itself and what the lint step builds is left out.
+func Files(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // removed while we walked: another test cleans up
+			}
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == ".git" || d.Name() == ".bin" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		files = append(files, filepath.ToSlash(rel))
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,107 @@
+package archtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Rule is one bullet of spec/SPEC.md.
+type Rule struct {
+	ID   string // area, dash, number: PK-03
+	Text string // the sentence, with its source
+}
+
+// Area is the two letters that the id begins with.
+func (r Rule) Area() string { return r.ID[:2] }
+
+// A Spec is spec/SPEC.md as read.
+type Spec struct {
+	Areas []Area
+	Rules []Rule
+}
+
+// An Area is one heading of the spec with rules under it.
+type Area struct{ Code, Title string }
+
+// Has says whether the spec has a rule of this id.
+func (s *Spec) Has(id string) bool {
+	for _, r := range s.Rules {
+		if r.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	areaHeading = regexp.MustCompile(`^## ([A-Z]{2}) (.+)$`)
+	ruleBullet  = regexp.MustCompile(`^- \*\*([A-Z]{2})-([0-9]{2,})\*\* (.+)$`)
+	boldBullet  = regexp.MustCompile(`^- \*\*`)
+	ruleSource  = regexp.MustCompile(`\. \((CS|ZK|CA|FS|FL|DESIGN)\b.*\)$`)
+)
+
+// ReadSpec reads spec/SPEC.md. Faults are what a reader can see is wrong with it, as sentences; they do not stop the
+// reading, so that a test reports all of them at once.
+func ReadSpec(root string) (spec *Spec, faults []string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "spec", "SPEC.md"))
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, faults = parseSpec(string(text))
+	return spec, faults, nil
+}
+
+func parseSpec(text string) (*Spec, []string) {
+	spec := &Spec{}
+	var faults []string
+	fault := func(line int, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("spec/SPEC.md:%d: ", line)+fmt.Sprintf(format, args...))
+	}
+	area, next := "", 0
+	line := 0
+	for raw := range strings.Lines(text) {
+		line++
+		s := strings.TrimRight(raw, "\r\n")
+		if m := areaHeading.FindStringSubmatch(s); m != nil {
+			for _, a := range spec.Areas {
+				if a.Code == m[1] {
+					fault(line, "area %s appears a second time", m[1])
+				}
+			}
+			spec.Areas = append(spec.Areas, Area{m[1], m[2]})
+			area, next = m[1], 1
+			continue
+		}
+		if strings.HasPrefix(s, "## ") {
+			area = ""
+			continue
+		}
+		m := ruleBullet.FindStringSubmatch(s)
+		if m == nil {
+			if boldBullet.MatchString(s) {
+				fault(line, "this bullet looks like a rule but is not of the form `- **PK-03** sentence. (source)`")
+			}
+			continue
+		}
+		id := m[1] + "-" + m[2]
+		n, _ := strconv.Atoi(m[2]) // the pattern admits digits alone
+		switch {
+		case m[1] != area:
+			fault(line, "%s stands under the heading of area %q", id, area)
+		case spec.Has(id):
+			fault(line, "%s is given twice", id)
+		case n != next || m[2] != fmt.Sprintf("%02d", n):
+			fault(line, "%s is out of line: the next number of the area is %s-%02d", id, area, next)
+		}
+		if !ruleSource.MatchString(s) {
+			fault(line, "%s does not end with its source in brackets", id)
+		}
+		next = n + 1
+		spec.Rules = append(spec.Rules, Rule{id, m[3]})
+	}
+	return spec, faults
+}

@@ -1,0 +1,47 @@
+package archtest
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSpecIsWellFormed: every rule has a number of its own, in line, and a source.
+func TestSpecIsWellFormed(t *testing.T) {
+	spec, faults, err := ReadSpec(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+	want := "FB PK SC NU CH SE TM TK BU ST OB SH"
+	var have []string
+	for _, a := range spec.Areas {
+		have = append(have, a.Code)
+	}
+	if got := strings.Join(have, " "); got != want {
+		t.Errorf("areas are %s, want %s", got, want)
+	}
+}
+
+// TestParseSpecFindsFaults: the reader is only worth trusting if it sees each fault that it is there for.
+func TestParseSpecFindsFaults(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"twice":   {"## PK Parking\n- **PK-01** A. (FL 1)\n- **PK-01** B. (FL 1)\n", "given twice"},
+		"gap":     {"## PK Parking\n- **PK-01** A. (FL 1)\n- **PK-03** B. (FL 1)\n", "next number of the area is PK-02"},
+		"first":   {"## PK Parking\n- **PK-02** A. (FL 1)\n", "next number of the area is PK-01"},
+		"area":    {"## PK Parking\n- **SC-01** A. (FL 1)\n", `under the heading of area "PK"`},
+		"form":    {"## PK Parking\n- **PK-1** A. (FL 1)\n", "looks like a rule"},
+		"source":  {"## PK Parking\n- **PK-01** A.\n", "does not end with its source"},
+		"heading": {"## PK Parking\n- **PK-01** A. (FL 1)\n## PK Again\n", "a second time"},
+	} {
+		_, faults := parseSpec(c.text)
+		if len(faults) != 1 || !strings.Contains(faults[0], c.want) {
+			t.Errorf("%s: faults are %q, want one that says %q", name, faults, c.want)
+		}
+	}
+	spec, faults := parseSpec("## PK Parking\n- **PK-01** A. (FL 1)\n- **PK-02** B. (CS 2, DESIGN 12)\n## Other\n- free\n")
+	if len(faults) != 0 || len(spec.Rules) != 2 || !spec.Has("PK-02") || spec.Has("PK-03") {
+		t.Errorf("a clean text reads as %+v with faults %q", spec, faults)
+	}
+}

@@ -1,0 +1,89 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SpecMap renders spec/MAP.md: for each rule the code that keeps it and the tests that defend it, and the rules that
+// nothing cites yet. Places are file and name without line numbers, so that the map changes only when its content does.
+func SpecMap(root string) ([]byte, error) {
+	spec, _, err := ReadSpec(root)
+	if err != nil {
+		return nil, err
+	}
+	citations, _, err := Citations(root)
+	if err != nil {
+		return nil, err
+	}
+	return renderMap(spec, citations), nil
+}
+
+func renderMap(spec *Spec, citations []Citation) []byte {
+	code, tests := make(map[string][]string), make(map[string][]string)
+	for _, c := range citations {
+		if c.InProse() {
+			continue
+		}
+		into := code
+		if c.IsTest() {
+			into = tests
+		}
+		where := "`" + c.File + "`"
+		if c.In != "" {
+			where += " " + c.In
+		}
+		if !slices.Contains(into[c.Rule], where) {
+			into[c.Rule] = append(into[c.Rule], where)
+		}
+	}
+
+	var cited, open []Rule
+	both := 0
+	for _, r := range spec.Rules {
+		inCode, inTests := len(code[r.ID]) > 0, len(tests[r.ID]) > 0
+		switch {
+		case inCode || inTests:
+			cited = append(cited, r)
+			if inCode && inTests {
+				both++
+			}
+		default:
+			open = append(open, r)
+		}
+	}
+
+	var b strings.Builder
+	fmt.Fprint(&b, "# Rules, the code that keeps them, the tests that defend them\n\n"+
+		"Generated from the citations by `go run ./internal/archtest/specmap`. Do not edit.\n\n")
+	fmt.Fprintf(&b, "%d rules: %d cited (%d by code and tests), %d open.\n", len(spec.Rules), len(cited), both, len(open))
+	if len(cited) > 0 {
+		fmt.Fprint(&b, "\n## Cited rules\n\n| rule | code | tests |\n|---|---|---|\n")
+		for _, r := range cited {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", r.ID, places(code[r.ID]), places(tests[r.ID]))
+		}
+	}
+	if len(open) > 0 {
+		fmt.Fprint(&b, "\n## Open rules\n\nNothing cites these yet.\n")
+		for _, a := range spec.Areas {
+			in := slices.DeleteFunc(slices.Clone(open), func(r Rule) bool { return r.Area() != a.Code })
+			if len(in) == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "\n### %s %s: %d open\n\n", a.Code, a.Title, len(in))
+			for _, r := range in {
+				fmt.Fprintf(&b, "- %s %s\n", r.ID, r.Text)
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+func places(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	slices.Sort(list)
+	return strings.Join(list, "<br>")
+}

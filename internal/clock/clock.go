@@ -1,0 +1,101 @@
+// Package clock tells the time and wakes those who wait for it.
+//
+// A wait with a deadline arms a [Timer] that it already owns (the node is embedded in the waiter, so arming allocates
+// nothing) and is told through [Target] when the deadline has passed. Two clocks share one machine: [Real] runs on the
+// monotonic time of the process, [Virtual] on a number that a test or the simulator moves. The machine is the wheel of
+// wheel.go; it knows neither time nor locks.
+//
+// # What a clock promises
+//
+//   - Never early: Expire is called when Now() >= the deadline, not before. Spec: TM-03.
+//   - Nothing lost, nothing twice: each arming ends in exactly one of a Stop that returns true and one Expire with the
+//     ticket of that arming. Spec: TM-04.
+//   - Order: Expire calls follow the deadlines, ties in the order of arming, over the whole life of the clock. A
+//     deadline that had already passed when it was armed is treated as a deadline of about now: it fires at the next
+//     pass, and behind whatever has been taken for firing before it came. Spec: TM-05.
+//
+// # The life of a Timer
+//
+//	          Arm                      taken by a pass (under the lock)
+//	idle -----------> armed -------------------------------------------> idle, and (target, ticket) in the batch
+//	 ^                  | Stop: true                                         | after the lock
+//	 +------------------+                                                    v
+//	                                                                   target.Expire(ticket)
+//
+// The node is idle again before Expire has run, so its owner may arm it anew at once. Then the Expire of the earlier
+// arming can arrive while the later one is outstanding: the ticket tells them apart, and the owner ignores the stale one.
+// The road not taken is to hold the node until Expire has returned: it makes every owner wait for the clock, where the
+// parking word already has a ticket that makes lateness harmless.
+//
+// Spec: TM-11.
+//
+// # Race builds
+//
+// In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the order that
+// the machine brings about by accident does not pass for an order that the user asked for. That hides the mutex of the
+// clock, but not the memory accesses under it, which would then be reported as races. So every function here carries the
+// norace pragma (guarded by TestEveryFunctionIsNorace), and none of them uses copy or a growing append, which are
+// instrumented even there.
+package clock
+
+// Target is told that a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not
+// block: the timers behind it wait for it. It may arm and stop timers, its own included.
+type Target interface{ Expire(ticket uint64) }
+
+// Clock is the door through which time comes in. Real and Virtual implement it.
+//
+// Spec: TM-15.
+type Clock interface {
+	// Now returns the nanoseconds since the clock was made. It never goes back. Spec: TM-01.
+	Now() int64
+
+	// Arm has target.Expire(ticket) called once Now() has reached when. The timer must not be armed; Arm panics if it
+	// is. The clock holds the node until it is stopped or taken for firing.
+	Arm(t *Timer, when int64, target Target, ticket uint64)
+
+	// Stop takes the timer back and reports whether it did: true means that Expire is not called for this arming, false
+	// that the timer was not armed or had been taken for firing, and Expire has run, runs or will run.
+	Stop(t *Timer) bool
+}
+
+// Timer is an intrusive node: its owner embeds it and reuses it. The zero value is ready. It must not be copied or freed
+// for other use while it is armed. All fields belong to the clock, under the clock's lock.
+//
+// Spec: TM-07.
+type Timer struct {
+	next, prev *Timer
+	when       int64
+	ticket     uint64
+	target     Target
+	place      uint16 // 0: idle; otherwise 1 + the index of the slot that holds it
+}
+
+// expiry is what is left of a timer once it has been taken for firing.
+type expiry struct {
+	target Target
+	ticket uint64
+}
+
+// batchSize bounds how many timers are taken under one hold of the lock.
+const batchSize = 256
+
+// batch carries expiries from under the lock to the calls of Expire. It belongs to the one pass that runs, and is reused
+// by the next.
+type batch struct {
+	n    int
+	list [batchSize]expiry
+}
+
+// fire calls Expire for all that the batch holds, in order, and empties it, so that it keeps no target alive. The caller
+// does not hold the lock.
+//
+//go:norace
+func (b *batch) fire() {
+	for i := range b.n {
+		e := &b.list[i]
+		target, ticket := e.target, e.ticket
+		e.target = nil
+		target.Expire(ticket)
+	}
+	b.n = 0
+}

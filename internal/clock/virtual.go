@@ -1,0 +1,145 @@
+package clock
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The virtual clock: the same wheel under a time that only moves when it is told to.
+//
+// Tests and the simulator drive it. Time goes from deadline to deadline: while Expire runs, Now is the deadline of the
+// timer that is firing, as it would be on an infinitely fast machine. What Expire arms on the way is fired on the way if
+// it is due by the end.
+//
+// Invariants:
+//
+//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back.
+//	V2 fired:    when Advance returns, no timer that was armed before it has a deadline at or before Now.
+//	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
+//	             past counts as Now exactly, where the real clock saves itself the look at the time.
+//
+// Roads not taken: testing/synctest's time (it moves when all goroutines of the bubble are blocked, so it cannot be moved as
+// a choice of the simulator, and a parked fiber is no blocked goroutine of that kind); a sorted slice in place of the
+// wheel (simple, but then every simulated test would leave the wheel untested; the slice is the model in model_test.go).
+
+// Virtual is a clock whose time is moved by Advance. Make it with NewVirtual. Now, Arm, Stop and Len may be called from any
+// goroutine; only one may move the time.
+type Virtual struct {
+	now atomic.Int64 // written with mu held
+
+	mu     sync.Mutex
+	wheel  wheel
+	moving bool
+
+	batch batch // belongs to the one who moves the time
+}
+
+// NewVirtual makes a clock that stands at 0.
+//
+//go:norace
+func NewVirtual() *Virtual { return new(Virtual) }
+
+// Now returns the virtual nanoseconds since 0.
+//
+//go:norace
+func (v *Virtual) Now() int64 { return v.now.Load() }
+
+// Arm is described at Clock. A deadline in the past counts as Now, and fires at the next Advance, be it by 0.
+//
+//go:norace
+func (v *Virtual) Arm(t *Timer, when int64, target Target, ticket uint64) {
+	v.mu.Lock()
+	if t.place != 0 {
+		v.mu.Unlock()
+		panic(armedTwice)
+	}
+	v.wheel.arm(t, max(when, v.now.Load()), target, ticket)
+	v.mu.Unlock()
+}
+
+// Stop is described at Clock.
+//
+//go:norace
+func (v *Virtual) Stop(t *Timer) bool {
+	v.mu.Lock()
+	ok := v.wheel.stop(t)
+	v.mu.Unlock()
+	return ok
+}
+
+// Len returns how many timers are armed.
+//
+//go:norace
+func (v *Virtual) Len() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.wheel.count
+}
+
+// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. A d that would lead
+// past the end of int64 leads to it. An Expire that always arms a timer for the present moment keeps Advance from ending.
+//
+//go:norace
+func (v *Virtual) Advance(d time.Duration) {
+	if d < 0 {
+		panic("clock: Advance by a negative duration; time does not go back")
+	}
+	v.lockToMove()
+	to := v.now.Load() + int64(d)
+	if to < 0 {
+		to = math.MaxInt64
+	}
+	v.moveTo(to)
+	v.moving = false
+	v.mu.Unlock()
+}
+
+// AdvanceToNext moves the time to the earliest deadline, as Advance by the difference would, so that all timers of that
+// moment fire. It reports whether there was one.
+//
+//go:norace
+func (v *Virtual) AdvanceToNext() bool {
+	v.lockToMove()
+	moves := math.MaxInt
+	t, _ := v.wheel.earliest(math.MaxInt64, &moves)
+	if t != nil {
+		v.moveTo(t.when)
+	}
+	v.moving = false
+	v.mu.Unlock()
+	return t != nil
+}
+
+// lockToMove takes the lock and the right to move the time.
+//
+//go:norace
+func (v *Virtual) lockToMove() {
+	v.mu.Lock()
+	if v.moving {
+		v.mu.Unlock()
+		panic("clock: the virtual time is being moved already: Advance was called from Expire or from a second goroutine")
+	}
+	v.moving = true
+}
+
+// moveTo moves the time to a moment that is not in the past, deadline by deadline. The lock is held when it is called and
+// when it returns, but not while Expire runs.
+//
+//go:norace
+func (v *Virtual) moveTo(to int64) {
+	for {
+		moves := math.MaxInt
+		t, _ := v.wheel.earliest(to, &moves)
+		if t == nil {
+			v.now.Store(to)
+			return
+		}
+		v.now.Store(t.when)
+		v.wheel.take(t.when, &v.batch, math.MaxInt)
+		v.mu.Unlock()
+		v.batch.fire()
+		v.mu.Lock()
+	}
+}

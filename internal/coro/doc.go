@@ -1,0 +1,31 @@
+// Package coro passes control between goroutines: one stops, another goes on, and nobody decides in between.
+//
+// # Three switchers, one contract
+//
+// A [Coro] is a goroutine that runs only while control has been passed to it. [Transfer] suspends the caller and
+// resumes the other. That is all the scheduler needs, and there are three ways to get it:
+//
+//   - slot.go (the default) swaps sideways on iter.Pull: one swap a transfer. See [Coro] there for how.
+//   - trampoline.go (build tag coirtrampoline) uses next and yield only from their own sides: every transfer goes
+//     back through the goroutine that called next, two swaps each. If a Go release should ever forbid the sideways
+//     swap, coir gets slower, not broken.
+//   - handoff.go (race builds) passes control between plain goroutines with the hand-over hidden from the race
+//     detector. Pull's own acquire and release order every switch, so under Pull two fibers that share a variable
+//     without synchronising would pass -race silently.
+//
+// Roads not taken: linkname to runtime.coroswitch (the linker forbids it), channels between goroutines in release
+// builds (twice the cost of Go's own unbuffered channel).
+//
+// # Rules that follow from swapping sideways
+//
+// Whatever may only happen once a coroutine's stack is quiet is done by the goroutine that was resumed, first thing
+// after its Transfer returns. A coroutine that has nothing more to do calls [Coro.Rest] in place of Transfer: it may
+// then be resumed with work, or be told to leave.
+//
+// A goroutine that has called runtime.LockOSThread, or that runs inside a cgo callback, must not transfer: the Go
+// runtime kills the process. [CheckThread] finds that out slowly; checked builds call it.
+package coro
+
+// Runner is the body of a coroutine. (A plain function would be one frame more on every coroutine's stack, and a stack
+// that outgrows its first two kilobytes doubles.)
+type Runner interface{ Run() }

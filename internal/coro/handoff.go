@@ -1,0 +1,63 @@
+//go:build race
+
+package coro
+
+import "github.com/coir-go/coir/internal/race"
+
+// Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned.
+//
+// It does in race builds. Two thunks that ran on one goroutine, one after the other, are ordered for the detector, which
+// would then miss their race. And a goroutine is ordered after the go statement that made it, which is right if that
+// stands where the thunk was spawned, and a lie anywhere else.
+const Fresh = true
+
+// Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
+// is already running, such as a worker's.
+//
+// Control is a token in a one-place channel, and the detector does not see it pass.
+type Coro struct {
+	token chan struct{}
+}
+
+// Init makes c a new coroutine that runs body.Run when control first reaches it.
+//
+//go:norace
+func (c *Coro) Init(body Runner) {
+	c.token = make(chan struct{}, 1)
+	go func() {
+		race.Disable()
+		<-c.token
+		race.Enable()
+		body.Run()
+	}()
+}
+
+// Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
+// from.
+//
+//go:norace
+func Transfer(from, to *Coro) {
+	race.Disable()
+	if from.token == nil {
+		from.token = make(chan struct{}, 1)
+	}
+	to.token <- struct{}{}
+	<-from.token
+	race.Enable()
+}
+
+// Rest passes control on for the last time: coroutines are not used twice here. It reports true: the body must return.
+//
+//go:norace
+func (c *Coro) Rest(to *Coro) bool {
+	race.Disable()
+	to.token <- struct{}{}
+	race.Enable()
+	return true
+}
+
+// Leaving reports whether the coroutine has been told to leave: it has, as soon as it rests.
+func (c *Coro) Leaving() bool { return true }
+
+// Release has nothing to let go: a coroutine here ends when it rests.
+func Release(cs []*Coro) (kept []*Coro) { return nil }

@@ -1,0 +1,160 @@
+//go:build !race && !coirtrampoline
+
+package coro
+
+import "iter"
+
+// Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
+const Fresh = false
+
+// slot is the ability to swap: it always holds exactly one suspended goroutine.
+//
+// iter.Pull makes a runtime coro, which in the words of its authors is not a coroutine but the ability to do
+// coroutine-style control transfers. next and yield are the same swap seen from two sides; they alternate, and neither
+// looks at who calls.
+type slot struct {
+	next  func() (struct{}, bool)
+	yield func(struct{}) bool
+	odd   bool  // whose turn it is: next, then yield, whoever calls them
+	of    *Coro // whose birth slot it is
+}
+
+// Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
+// is already running, such as a worker's.
+//
+// Coroutines and slots are not tied. A transfer suspends the caller into the slot that the resumed one comes out of, so
+// the occupants wander:
+//
+//	slot A   slot B   slot C      running
+//	 a        b        c           w         three new coroutines and a worker
+//	 w        b        c           a         w transfers to a
+//	 w        a        c           b         a transfers to b
+//	 b        a        c           w         b transfers to w
+//
+// Occupants and slots stay a permutation. A coroutine that returns from its body resumes the occupant of its birth
+// slot, whoever that is; [Release] builds on it.
+type Coro struct {
+	birth slot
+	at    *slot // where it is suspended; meaningless while it runs
+
+	// For Release.
+	order  order // what a resting coroutine finds when it is resumed
+	closer *Coro // whom a coroutine ordered to move passes control back to
+	owned  bool  // it is in the list
+	sitter *Coro // who of the list sits in its birth slot; nil means a stranger
+}
+
+type order uint8
+
+const (
+	work  order = iota
+	move        // pass control back to the closer, into the slot the closer sits in
+	leave       // return from the body
+)
+
+// Init makes c a new coroutine that runs body.Run when control first reaches it.
+func (c *Coro) Init(body Runner) {
+	c.birth.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		c.birth.yield = yield
+		body.Run()
+	})
+	c.birth.of = c
+	c.at = &c.birth
+}
+
+// Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
+// from.
+func Transfer(from, to *Coro) {
+	if s := from.enter(to); s.odd {
+		s.next()
+	} else {
+		s.yield(struct{}{})
+	}
+}
+
+// enter notes that c is about to be suspended in the slot that to comes out of.
+func (c *Coro) enter(to *Coro) *slot {
+	s := to.at
+	c.at = s
+	s.odd = !s.odd
+	return s
+}
+
+// Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its
+// body must return, without a further transfer. Until Rest reports false, c may be handed to Release.
+func (c *Coro) Rest(to *Coro) bool {
+	Transfer(c, to)
+	return c.Leaving()
+}
+
+// Leaving carries out the orders that a resumed, resting coroutine may have been given and reports whether it is to
+// leave. Rest calls it. A coroutine that was resumed by a Goexit passing on (see Release) never came back from Rest and
+// must call it itself.
+func (c *Coro) Leaving() bool {
+	for c.order == move {
+		c.order = work
+		Transfer(c, c.closer)
+	}
+	return c.order == leave
+}
+
+// Release lets resting coroutines go. Each returns from its body, and its goroutine ends. It gives back those it had to
+// keep, still resting: a coroutine cannot leave while a stranger that is not in the list sits in its birth slot.
+//
+// To let c go, the closer swaps with it. If c sat in its own birth slot, c's exit resumes the closer. Otherwise c's exit
+// resumes d, the occupant of c's birth slot, which no longer exists; d moves into the slot that the closer sits in, and
+// that resumes the closer:
+//
+//	birth of c   slot S     running
+//	 d            c          closer
+//	 d            closer     c           the closer transfers to c, which returns
+//	 gone         closer     d           d was resumed by the exit
+//	              d          closer      d moves
+//
+// A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to whoever its exit resumes. A
+// coroutine survives that (it goes on from a deferred call); the closer does not, so it is a goroutine that may be
+// lost, and another takes over where it was.
+func Release(cs []*Coro) (kept []*Coro) {
+	for _, c := range cs {
+		c.owned, c.sitter = true, nil
+	}
+	for _, c := range cs {
+		c.at.of.sit(c)
+	}
+	for i := 0; i < len(cs); {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var closer Coro
+			for i < len(cs) {
+				c := cs[i]
+				i++
+				d := c.sitter
+				if d == nil {
+					kept = append(kept, c)
+					continue
+				}
+				if d != c {
+					d.order, d.closer = move, &closer
+				}
+				c.order = leave
+				Transfer(&closer, c)
+				if d != c {
+					d.at.of.sit(d)
+				}
+			}
+		}()
+		<-done
+	}
+	for _, c := range kept {
+		c.owned = false
+	}
+	return kept
+}
+
+// sit notes that d is in c's birth slot. A coroutine that is not in the list belongs to others and is left alone.
+func (c *Coro) sit(d *Coro) {
+	if c.owned {
+		c.sitter = d
+	}
+}

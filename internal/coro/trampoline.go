@@ -1,0 +1,77 @@
+//go:build !race && coirtrampoline
+
+package coro
+
+import "iter"
+
+// Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
+const Fresh = false
+
+// Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
+// is already running, such as a worker's.
+//
+// A coroutine is only ever resumed by next and only ever suspends by yield, each called from its own side. So control
+// passes from one coroutine to another through the plain goroutine that called next, the base: it finds there whom to
+// resume in its place.
+type Coro struct {
+	next    func() (struct{}, bool) // nil for a plain goroutine
+	yield   func(struct{}) bool
+	base    *Coro // who called next
+	target  *Coro // at a base: whom to resume; nil if the coroutine has left
+	leaving bool
+}
+
+// Init makes c a new coroutine that runs body.Run when control first reaches it.
+func (c *Coro) Init(body Runner) {
+	c.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		body.Run()
+	})
+}
+
+// Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
+// from.
+func Transfer(from, to *Coro) {
+	if from.next != nil {
+		from.base.target = to
+		from.yield(struct{}{})
+		return
+	}
+	for to != nil && to != from {
+		to.base = from
+		from.target = nil
+		to.next()
+		to = from.target
+	}
+}
+
+// Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its
+// body must return, without a further transfer. Until Rest reports false, c may be handed to Release.
+func (c *Coro) Rest(to *Coro) bool {
+	Transfer(c, to)
+	return c.leaving
+}
+
+// Leaving reports whether the coroutine has been told to leave.
+func (c *Coro) Leaving() bool { return c.leaving }
+
+// Release lets resting coroutines go. Each returns from its body, and its goroutine ends. It gives back those it had to
+// keep: here, none. A coroutine whose thunk called runtime.Goexit passes that on to the goroutine that let it go, so
+// that one may be lost and another takes over.
+func Release(cs []*Coro) (kept []*Coro) {
+	for i := 0; i < len(cs); {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var closer Coro
+			for i < len(cs) {
+				c := cs[i]
+				i++
+				c.leaving = true
+				Transfer(&closer, c)
+			}
+		}()
+		<-done
+	}
+	return nil
+}

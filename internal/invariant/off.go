@@ -1,0 +1,15 @@
+//go:build !coirinvariants
+
+package invariant
+
+// Enabled reports whether checks are compiled in.
+const Enabled = false
+
+// Check does nothing in this build. Guard a call whose arguments cost something with Enabled.
+func Check(bool, string, ...any) {}
+
+// Flag takes no room in this build. Guard its use with Enabled.
+type Flag struct{}
+
+// Swap does nothing in this build.
+func (*Flag) Swap(bool) bool { return false }

@@ -1,0 +1,24 @@
+//go:build coirinvariants
+
+package invariant
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Enabled reports whether checks are compiled in.
+const Enabled = true
+
+// Check panics with the sentence if ok is false.
+func Check(ok bool, format string, args ...any) {
+	if !ok {
+		panic("coir: broken invariant: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Flag is a bool that only checks look at.
+type Flag struct{ v atomic.Bool }
+
+// Swap sets the flag and returns what it was.
+func (f *Flag) Swap(v bool) bool { return f.v.Swap(v) }

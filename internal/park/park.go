@@ -1,0 +1,242 @@
+// Package park decides who ends a wait.
+//
+// # The difficulty
+//
+// A wait can be ended by a peer, a close, a cancel, a timer or a callback, all at once, while the one that waits is
+// still on its way to sleep. Taken as separate words (a state, a pending flag, a ticket) the protocol has at least six
+// faults, D1 to D6 in models/word.pml: wakes are lost, a running fiber is resumed a second time, a stale waker ends the
+// next wait, two wakers both believe that they delivered.
+//
+// # The road taken
+//
+// One word a parker, changed by one CAS, and no other flag anywhere:
+//
+//	 63                                    16 15           4 3     0
+//	+----------------------------------------+--------------+-------+
+//	|                 ticket                 |    reason    | state |
+//	+----------------------------------------+--------------+-------+
+//
+//	          Arm                 Commit, after the switch, by the side that was resumed
+//	RUNNING ------> PARKING(t) -------------------------------------------------------> PARKED(t)
+//	   ^               |   |  Wake(t, r): won                                              | Wake(t, r): won
+//	   |    Disarm     |   v                                                               v
+//	   +---------------+  NOTIFIED(t, r): the committer readies it, once           RUNNABLE(t, r): readied, once
+//
+// A parker that has been resumed does not store RUNNING: its word keeps RUNNABLE or NOTIFIED with a ticket that no
+// later wait has, until the next Arm. For a waker all of them say the same: too late. DONE is where a fiber's word ends.
+//
+// # Invariants
+//
+//	one-winner   For each ticket at most one Wake returns Won.
+//	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
+//	no-restart   Tickets only grow, also when a pooled guest serves another goroutine.
+//	hands-off    After a Commit that returned Parked nobody touches the parker but the winner.
+//
+// Whoever waits: arms, publishes (parker, ticket) where wakers will find it, and parks. Whatever must be true for the
+// wait to be worth it is looked at again after Arm: a waker that changes that condition and then looks at the word
+// either sees PARKING, or is seen.
+//
+// In race builds Wake is called with the caller's synchronisation hidden (internal/race); what a wake means to the
+// program is told to the detector by the operation that it serves.
+package park
+
+import (
+	"sync/atomic"
+
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Ticket names one wait of one parker.
+type Ticket uint64
+
+// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to.
+type Reason uint16
+
+// The reasons for which a wait ends.
+const (
+	None      Reason = iota
+	Data             // what was waited for has happened
+	Cancelled        // the scope of the wait was cancelled
+	TimedOut         // the wait's own deadline has passed
+)
+
+// State is the low part of the word.
+type State uint8
+
+// The states. Names as in models/word.pml.
+const (
+	Running State = iota
+	Parking
+	Parked
+	Notified
+	Runnable
+	Done
+)
+
+func (s State) String() string {
+	return [...]string{"RUNNING", "PARKING", "PARKED", "NOTIFIED", "RUNNABLE", "DONE"}[s]
+}
+
+const (
+	stateBits  = 4
+	reasonBits = 12
+	low        = stateBits + reasonBits
+	stateMask  = 1<<stateBits - 1
+)
+
+//go:norace
+func word(t Ticket, r Reason, s State) uint64 {
+	return uint64(t)<<low | uint64(r)<<stateBits | uint64(s)
+}
+
+//go:norace
+func ticketOf(w uint64) Ticket { return Ticket(w >> low) }
+
+//go:norace
+func reasonOf(w uint64) Reason { return Reason(w >> stateBits & (1<<reasonBits - 1)) }
+
+//go:norace
+func stateOf(w uint64) State { return State(w & stateMask) }
+
+// Place is somewhere near the waker where a parker that became runnable may be put: a worker's queue. It is opaque
+// here; nil means anywhere.
+type Place any
+
+// Owner is what a parker wakes. Ready is called once by whoever won the wake of a parker that had parked.
+type Owner interface {
+	Ready(near Place)
+}
+
+// Parker is the word and whom it wakes. It must not be copied.
+type Parker struct {
+	word  atomic.Uint64
+	owner Owner
+}
+
+// Init ties the parker to its owner. It is called once, before first use.
+//
+//go:norace
+func (p *Parker) Init(owner Owner) { p.owner = owner }
+
+// Owner returns what Init was given.
+//
+//go:norace
+func (p *Parker) Owner() Owner { return p.owner }
+
+// Arm begins a wait. Only the owner calls it, while it runs.
+//
+//go:norace
+func (p *Parker) Arm() Ticket {
+	w := p.word.Load()
+	if invariant.Enabled {
+		s := stateOf(w)
+		invariant.Check(s != Parking && s != Parked, "armed while %v", s)
+	}
+	t := ticketOf(w) + 1
+	p.word.Store(word(t, None, Parking))
+	return t
+}
+
+// Disarm takes an armed wait back, before any switch. False means that a waker was faster: the wait has ended, for
+// p.Reason().
+//
+//go:norace
+func (p *Parker) Disarm() bool {
+	w := p.word.Load()
+	t := ticketOf(w)
+	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Running))
+}
+
+// Commit makes an armed wait a sleeping one. It is called once the parker's stack is quiet, by whoever runs in its place.
+// False means that a waker was faster: the caller must ready the parker. After true the caller must not touch it.
+//
+//go:norace
+func (p *Parker) Commit() bool {
+	w := p.word.Load()
+	if stateOf(w) != Parking {
+		return false
+	}
+	t := ticketOf(w)
+	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Parked))
+}
+
+// End says that the parker will wait no more. Only the owner calls it, while it runs.
+//
+//go:norace
+func (p *Parker) End() { p.word.Store(word(ticketOf(p.word.Load()), None, Done)) }
+
+// Woken reports whether the wait that was armed last has been ended.
+//
+//go:norace
+func (p *Parker) Woken() bool {
+	s := stateOf(p.word.Load())
+	return s == Notified || s == Runnable
+}
+
+// Reason tells how the last wait ended. Only the owner calls it, once it is awake.
+//
+//go:norace
+func (p *Parker) Reason() Reason { return reasonOf(p.word.Load()) }
+
+// State is a snapshot, for showing.
+//
+//go:norace
+func (p *Parker) State() State { return stateOf(p.word.Load()) }
+
+// Outcome is what became of a wake.
+type Outcome uint8
+
+// The outcomes of Wake.
+const (
+	Won   Outcome = iota // this wake ended the wait
+	Lost                 // another wake had ended it
+	Stale                // the parker is in a later wait
+)
+
+func (o Outcome) String() string { return [...]string{"won", "lost", "stale"}[o] }
+
+// Wake ends the wait t for the given reason. Only the waker that Won may act as if it had: hand over a value, count a
+// timeout. If the parker was asleep it is readied, near the waker if near is not nil.
+//
+//go:norace
+func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
+	for {
+		w := p.word.Load()
+		if ticketOf(w) != t {
+			return Stale
+		}
+		switch stateOf(w) {
+		case Parking:
+			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
+				return Won // whoever commits will find it
+			}
+		case Parked:
+			if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
+				p.owner.Ready(near)
+				return Won
+			}
+		default:
+			return Lost
+		}
+	}
+}
+
+// Waiting returns the ticket of the wait that the parker is in, if it is in one. A canceller that does not know the ticket
+// begins here; the ticket makes sure that it ends that wait and no other.
+//
+//go:norace
+func (p *Parker) Waiting() (Ticket, bool) {
+	w := p.word.Load()
+	s := stateOf(w)
+	return ticketOf(w), s == Parking || s == Parked
+}
+
+// Expire implements the timer's side of a wait: the ticket's time is up.
+//
+//go:norace
+func (p *Parker) Expire(ticket uint64) {
+	race.Disable()
+	p.Wake(Ticket(ticket), TimedOut, nil)
+	race.Enable()
+}

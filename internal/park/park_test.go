@@ -1,0 +1,314 @@
+package park
+
+// The word, one transition at a time: a table of every state against every operation, what each returns, what the word
+// is afterwards, and whether the owner is readied. Then the same with everybody at once.
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coir-go/coir/internal/invariant"
+)
+
+// counter is an owner that counts how often it is readied.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Ready(Place) { c.n.Add(1) }
+
+// at makes a parker whose word is as given.
+func at(t Ticket, r Reason, s State) (*Parker, *counter) {
+	p, c := new(Parker), new(counter)
+	p.Init(c)
+	p.word.Store(word(t, r, s))
+	return p, c
+}
+
+func show(w uint64) string {
+	return fmt.Sprintf("%v(ticket %d, reason %d)", stateOf(w), ticketOf(w), reasonOf(w))
+}
+
+// TestEveryTransition: states down, operations across. What is not in a row's list leaves the word alone.
+//
+// Spec: PK-02, PK-03, PK-04, PK-05, PK-08, PK-11, PK-12, PK-13, PK-15, PK-17, PK-32, PK-33, PK-45
+func TestEveryTransition(t *testing.T) {
+	const now = Ticket(7)
+	type result struct {
+		returned any
+		next     uint64
+		ready    int64
+	}
+	ops := map[string]func(*Parker) any{
+		"Arm":        func(p *Parker) any { return p.Arm() },
+		"Disarm":     func(p *Parker) any { return p.Disarm() },
+		"Commit":     func(p *Parker) any { return p.Commit() },
+		"Woken":      func(p *Parker) any { return p.Woken() },
+		"Reason":     func(p *Parker) any { return p.Reason() },
+		"State":      func(p *Parker) any { return p.State() },
+		"Waiting":    func(p *Parker) any { t, ok := p.Waiting(); return fmt.Sprint(t, ok) },
+		"Wake":       func(p *Parker) any { return p.Wake(now, Cancelled, nil) },
+		"WakeEarly":  func(p *Parker) any { return p.Wake(now-1, Cancelled, nil) },
+		"WakeLater":  func(p *Parker) any { return p.Wake(now+1, Cancelled, nil) },
+		"Expire":     func(p *Parker) any { p.Expire(uint64(now)); return nil },
+		"ExpireLate": func(p *Parker) any { p.Expire(uint64(now - 1)); return nil },
+	}
+	running, parking, parked := word(now, None, Running), word(now, None, Parking), word(now, None, Parked)
+	notified, runnable := word(now, Data, Notified), word(now, Data, Runnable)
+	armed := word(now+1, None, Parking)
+	const illegal = "illegal" // checked builds panic; the others do not promise anything
+	table := []struct {
+		from uint64
+		want map[string]any // a result, or illegal
+	}{
+		{running, map[string]any{
+			"Arm":        result{now + 1, armed, 0},
+			"Disarm":     result{false, running, 0},
+			"Commit":     result{false, running, 0},
+			"Woken":      result{false, running, 0},
+			"Reason":     result{None, running, 0},
+			"State":      result{Running, running, 0},
+			"Waiting":    result{"7 false", running, 0},
+			"Wake":       result{Lost, running, 0}, // the wait was taken back
+			"WakeEarly":  result{Stale, running, 0},
+			"WakeLater":  result{Stale, running, 0},
+			"Expire":     result{nil, running, 0},
+			"ExpireLate": result{nil, running, 0},
+		}},
+		{parking, map[string]any{
+			"Arm":        illegal,
+			"Disarm":     result{true, running, 0},
+			"Commit":     result{true, parked, 0},
+			"Woken":      result{false, parking, 0},
+			"Reason":     result{None, parking, 0},
+			"State":      result{Parking, parking, 0},
+			"Waiting":    result{"7 true", parking, 0},
+			"Wake":       result{Won, word(now, Cancelled, Notified), 0}, // the committer will ready it
+			"WakeEarly":  result{Stale, parking, 0},
+			"WakeLater":  result{Stale, parking, 0},
+			"Expire":     result{nil, word(now, TimedOut, Notified), 0},
+			"ExpireLate": result{nil, parking, 0},
+		}},
+		{parked, map[string]any{
+			"Arm":        illegal,
+			"Disarm":     result{false, parked, 0},
+			"Commit":     result{false, parked, 0},
+			"Woken":      result{false, parked, 0},
+			"Reason":     result{None, parked, 0},
+			"State":      result{Parked, parked, 0},
+			"Waiting":    result{"7 true", parked, 0},
+			"Wake":       result{Won, word(now, Cancelled, Runnable), 1},
+			"WakeEarly":  result{Stale, parked, 0},
+			"WakeLater":  result{Stale, parked, 0},
+			"Expire":     result{nil, word(now, TimedOut, Runnable), 1},
+			"ExpireLate": result{nil, parked, 0},
+		}},
+		{notified, map[string]any{
+			"Arm":        result{now + 1, armed, 0},
+			"Disarm":     result{false, notified, 0},
+			"Commit":     result{false, notified, 0}, // the caller readies it
+			"Woken":      result{true, notified, 0},
+			"Reason":     result{Data, notified, 0},
+			"State":      result{Notified, notified, 0},
+			"Waiting":    result{"7 false", notified, 0},
+			"Wake":       result{Lost, notified, 0},
+			"WakeEarly":  result{Stale, notified, 0},
+			"WakeLater":  result{Stale, notified, 0},
+			"Expire":     result{nil, notified, 0},
+			"ExpireLate": result{nil, notified, 0},
+		}},
+		{runnable, map[string]any{
+			"Arm":        result{now + 1, armed, 0},
+			"Disarm":     result{false, runnable, 0},
+			"Commit":     result{false, runnable, 0},
+			"Woken":      result{true, runnable, 0},
+			"Reason":     result{Data, runnable, 0},
+			"State":      result{Runnable, runnable, 0},
+			"Waiting":    result{"7 false", runnable, 0},
+			"Wake":       result{Lost, runnable, 0},
+			"WakeEarly":  result{Stale, runnable, 0},
+			"WakeLater":  result{Stale, runnable, 0},
+			"Expire":     result{nil, runnable, 0},
+			"ExpireLate": result{nil, runnable, 0},
+		}},
+	}
+	for _, row := range table {
+		for name, op := range ops {
+			t.Run(stateOf(row.from).String()+"/"+name, func(t *testing.T) {
+				p, c := at(now, reasonOf(row.from), stateOf(row.from))
+				want, ok := row.want[name]
+				if !ok {
+					t.Fatal("the table has no such field")
+				}
+				if want == illegal {
+					mustPanic(t, func() { op(p) })
+					return
+				}
+				got := result{op(p), p.word.Load(), c.n.Load()}
+				if w := want.(result); got != w {
+					t.Fatalf("returned %v, word %s, readied %d; want %v, %s, %d",
+						got.returned, show(got.next), got.ready, w.returned, show(w.next), w.ready)
+				}
+			})
+		}
+	}
+}
+
+// mustPanic: in checked builds an illegal transition is stopped.
+//
+// Spec: PK-46
+func mustPanic(t *testing.T, f func()) {
+	t.Helper()
+	if !invariant.Enabled {
+		t.Skip("only checked builds look")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an illegal transition went through")
+		}
+	}()
+	f()
+}
+
+// The three parts do not touch each other, whatever is in them.
+//
+// Spec: PK-01, PK-02
+func TestWordKeepsItsPartsApart(t *testing.T) {
+	for _, ticket := range []Ticket{0, 1, 1<<16 - 1, 1 << 16, 1<<48 - 1} {
+		for _, r := range []Reason{None, Data, Cancelled, TimedOut, 1<<reasonBits - 1} {
+			for s := Running; s <= Runnable; s++ {
+				w := word(ticket, r, s)
+				if ticketOf(w) != ticket || reasonOf(w) != r || stateOf(w) != s {
+					t.Fatalf("put in %v(%d, %d), got out %s", s, ticket, r, show(w))
+				}
+			}
+		}
+	}
+}
+
+// Each arm has a ticket that is one higher than any before, through every way that a wait can end.
+//
+// Spec: PK-05, PK-06
+func TestTicketsOnlyGrow(t *testing.T) {
+	p, _ := at(0, None, Running)
+	last := Ticket(0)
+	for i := range 4000 {
+		ticket := p.Arm()
+		if ticket <= last {
+			t.Fatalf("wait %d has ticket %d after %d", i, ticket, last)
+		}
+		last = ticket
+		switch i % 4 {
+		case 0:
+			p.Disarm()
+		case 1:
+			p.Wake(ticket, Data, nil)
+		case 2:
+			p.Commit()
+			p.Wake(ticket, Data, nil)
+		case 3:
+			p.Wake(ticket, TimedOut, nil)
+			p.Commit()
+		}
+	}
+}
+
+// A waker that kept an old ticket cannot end, nor even delay, a later wait.
+//
+// Spec: PK-08, PK-09, PK-19, PK-33
+func TestStaleWakeChangesNothing(t *testing.T) {
+	p, c := at(0, None, Running)
+	old := p.Arm()
+	p.Commit()
+	if o := p.Wake(old, Data, nil); o != Won {
+		t.Fatal(o)
+	}
+	if o := p.Wake(old, Cancelled, nil); o != Lost { // the parker runs, and has not armed again
+		t.Fatal(o)
+	}
+	ticket := p.Arm()
+	if o := p.Wake(old, Cancelled, nil); o != Stale {
+		t.Fatal(o)
+	}
+	if !p.Commit() {
+		t.Fatal("a stale wake notified the next wait")
+	}
+	if o := p.Wake(old, Cancelled, nil); o != Stale || p.State() != Parked {
+		t.Fatal(o, p.State())
+	}
+	if o := p.Wake(ticket, Data, nil); o != Won || p.Reason() != Data {
+		t.Fatal(o, p.Reason())
+	}
+	if c.n.Load() != 2 {
+		t.Fatalf("two waits were committed, readied %d times", c.n.Load())
+	}
+}
+
+// Wakers race with each other and with the commit. For each wait one of them wins, the reason is the winner's, and the
+// parker is readied once: by the winner if the commit came first, by the committer if not.
+//
+// Spec: PK-10, PK-11, PK-14, PK-15, PK-18, PK-29, PK-32, PK-37
+func TestOneWinner(t *testing.T) {
+	const wakers = 4
+	rounds := 5000
+	if testing.Short() {
+		rounds = 1000
+	}
+	p, c := at(0, None, Running)
+	byCommitter, byWaker := 0, 0
+	for range rounds {
+		before := c.n.Load()
+		ticket := p.Arm()
+		var won, by atomic.Int64
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for i := range wakers {
+			all.Go(func() {
+				<-start
+				if p.Wake(ticket, Reason(10+i), nil) == Won {
+					won.Add(1)
+					by.Store(int64(10 + i))
+				}
+			})
+		}
+		close(start)
+		if !p.Commit() {
+			byCommitter++
+			p.Owner().Ready(nil)
+		} else {
+			byWaker++
+		}
+		all.Wait()
+		if won.Load() != 1 || p.Reason() != Reason(by.Load()) {
+			t.Fatalf("%d won, the last that did gave reason %d, the word has %d", won.Load(), by.Load(), p.Reason())
+		}
+		if n := c.n.Load() - before; n != 1 {
+			t.Fatalf("readied %d times", n)
+		}
+	}
+	t.Logf("readied %d times by the committer, %d times by a waker", byCommitter, byWaker)
+}
+
+// The parker takes its wait back while others wake it: either it got it back and nobody won, or one won.
+//
+// Spec: PK-10, PK-27, PK-28
+func TestDisarmAgainstWake(t *testing.T) {
+	p, c := at(0, None, Running)
+	for range 2000 {
+		ticket := p.Arm()
+		var outcome Outcome
+		var all sync.WaitGroup
+		all.Go(func() { outcome = p.Wake(ticket, Data, nil) })
+		back := p.Disarm()
+		all.Wait()
+		if back == (outcome == Won) {
+			t.Fatalf("disarmed: %v; the wake %v", back, outcome)
+		}
+		if !back && p.Reason() != Data {
+			t.Fatalf("lost to a wake that left reason %d", p.Reason())
+		}
+	}
+	if c.n.Load() != 0 {
+		t.Fatal("a wait that was never committed readied its owner")
+	}
+}

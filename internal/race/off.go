@@ -1,0 +1,20 @@
+//go:build !race
+
+package race
+
+import "unsafe"
+
+// Enabled reports whether this is a race build.
+const Enabled = false
+
+// Disable hides this goroutine's synchronisation from the detector until Enable. It nests.
+func Disable() {}
+
+// Enable ends one Disable.
+func Enable() {}
+
+// Acquire orders what follows after every Release of p that came before.
+func Acquire(unsafe.Pointer) {}
+
+// Release orders what came before, and what earlier releases of p ordered, ahead of a later Acquire of p.
+func Release(unsafe.Pointer) {}

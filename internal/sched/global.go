@@ -1,0 +1,94 @@
+package sched
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// list is the global queue: tasks from outside, and what overflowed a ring. It is intrusive and has no bound; a push
+// takes the lock for two stores and never blocks.
+type list struct {
+	n          atomic.Int64 // read without the lock to see whether there is anything
+	mu         sync.Mutex
+	head, tail *Task
+}
+
+//go:norace
+func (l *list) push(ts ...*Task) {
+	l.mu.Lock()
+	for _, t := range ts {
+		t.link = nil
+		if l.tail == nil {
+			l.head = t
+		} else {
+			l.tail.link = t
+		}
+		l.tail = t
+	}
+	l.n.Add(int64(len(ts)))
+	l.mu.Unlock()
+}
+
+// pop takes the oldest, or returns nil.
+//
+//go:norace
+func (l *list) pop() *Task {
+	if l.n.Load() == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	t := l.take()
+	l.mu.Unlock()
+	return t
+}
+
+//go:norace
+func (l *list) take() *Task {
+	t := l.head
+	if t == nil {
+		return nil
+	}
+	l.head = t.link
+	if l.head == nil {
+		l.tail = nil
+	}
+	t.link = nil
+	l.n.Add(-1)
+	return t.dequeue()
+}
+
+// share takes one task and moves a fair part of the rest, by the number of workers, into r.
+//
+//go:norace
+func (l *list) share(r *ring, workers int) *Task {
+	if l.n.Load() == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.take()
+	for n := min(int(l.n.Load())/workers, ringSize/2); n > 0; n-- {
+		more := l.take()
+		if more == nil {
+			break
+		}
+		more.enqueue()
+		if !r.push(more) {
+			more.dequeue()
+			l.putBack(more)
+			break
+		}
+	}
+	return t
+}
+
+//go:norace
+func (l *list) putBack(t *Task) {
+	t.enqueue()
+	t.link = l.head
+	l.head = t
+	if l.tail == nil {
+		l.tail = t
+	}
+	l.n.Add(1)
+}

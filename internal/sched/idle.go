@@ -1,0 +1,284 @@
+package sched
+
+import (
+	"time"
+
+	"github.com/coir-go/coir/internal/coro"
+)
+
+// How workers sleep and are woken. It is the handshake of internal/park again, one floor down, and as easy to get
+// wrong; models/idle.pml has it with its mutants.
+//
+//	A worker that finds nothing    announces itself idle, under mu; then looks over all queues once more; then sleeps.
+//	Whoever queues a task          publishes it; then looks whether somebody should be woken: is anyone searching? are
+//	                               fewer than target active?
+//
+// Either the worker's second look sees the task, or the waker sees the worker. A searcher stops being one before its
+// second look, so a waker that relied on it is covered by that look.
+//
+// At most one worker is woken at a time: it counts as a searcher from the moment it is chosen, and if it finds work while
+// there is more, it sends the next one out. So a burst wakes as many as it can use, one after the other, and a single
+// task wakes one.
+//
+// active counts the workers that are neither idle nor held nor blocked. Whoever lowers it for another reason than
+// having found nothing (block, the monitor) must look for work afterwards and wake somebody for it: that is yieldPlace.
+
+// anyWork looks over all queues once.
+//
+//go:norace
+func (s *Scheduler) anyWork() bool {
+	if s.policy != nil {
+		return s.policy.Len() > 0
+	}
+	if s.global.n.Load() > 0 {
+		return true
+	}
+	for _, w := range *s.workers.Load() {
+		if !w.next.empty() || w.ring.len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// wake sends one worker out to search, if none is searching and there is a place for one more.
+//
+//go:norace
+func (s *Scheduler) wake() {
+	for s.active.Load() < s.target && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
+		if s.sendOut() {
+			return
+		}
+		// Nobody was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
+		s.searchers.Add(-1)
+		if !s.anyWork() {
+			return
+		}
+	}
+}
+
+// sendOut wakes an idle worker or starts one. The caller has counted it as a searcher.
+//
+//go:norace
+func (s *Scheduler) sendOut() bool {
+	s.mu.Lock()
+	if s.active.Load() >= s.target || s.gone {
+		s.mu.Unlock()
+		return false
+	}
+	switch w := s.idle; {
+	case w != nil:
+		s.idle, w.idleNext = w.idleNext, nil
+		s.idlers--
+		s.active.Add(1)
+		w.searching = true
+		w.state.Store(running)
+		s.mu.Unlock()
+		w.sema <- struct{}{}
+	case len(*s.workers.Load()) < s.max:
+		s.active.Add(1)
+		s.start()
+		s.mu.Unlock()
+	default: // all there may be are held in native code
+		s.searchers.Add(-1)
+		s.mu.Unlock()
+		s.stats.atCap.Add(1)
+	}
+	s.watch()
+	return true
+}
+
+// start makes a worker that begins as a searcher. The caller holds mu and has counted it.
+//
+//go:norace
+func (s *Scheduler) start() {
+	w := &Worker{s: s, searching: true, sema: make(chan struct{}, 1)}
+	w.slice.Store(s.slice)
+	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
+	s.replaceWorkers(nil, w)
+	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again
+		close(s.emptied)
+		s.emptied = nil
+	}
+	go w.run()
+}
+
+// rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the
+// worker has left.
+//
+//go:norace
+func (w *Worker) rest() bool {
+	s := w.s
+	if w.state.Load() != idle { // else back has announced it already
+		s.mu.Lock()
+		s.active.Add(-1)
+		w.announce()
+		s.mu.Unlock()
+	}
+	if w.leaving {
+		w.leave()
+		return false
+	}
+	if s.anyWork() && s.active.Load() < s.target {
+		s.mu.Lock()
+		for p := &s.idle; *p != nil; p = &(*p).idleNext {
+			if *p == w {
+				*p, w.idleNext = w.idleNext, nil
+				s.idlers--
+				s.active.Add(1)
+				w.state.Store(running)
+				w.searching = true // whoever saw it search before relies on it to send the next one out
+				s.searchers.Add(1)
+				s.mu.Unlock()
+				s.watch()
+				return true
+			}
+		}
+		s.mu.Unlock() // a waker has chosen it: the token is on its way
+	}
+	start := time.Now()
+	<-w.sema
+	s.stats.slept.Add(int64(time.Since(start)))
+	if w.leaving {
+		w.leave()
+		return false
+	}
+	return true
+}
+
+// announce makes the worker idle, or lets it leave if there are enough idle ones. The caller holds mu.
+//
+//go:norace
+func (w *Worker) announce() {
+	s := w.s
+	if w.searching {
+		w.searching = false
+		s.searchers.Add(-1)
+	}
+	w.state.Store(idle)
+	if s.gone || s.idlers >= int(s.target) {
+		w.leaving = true
+		return
+	}
+	w.idleNext, s.idle = s.idle, w
+	s.idlers++
+}
+
+// leave takes the worker out of the house. Its queues are empty: it found nothing, and nobody else puts anything there.
+//
+//go:norace
+func (w *Worker) leave() {
+	s := w.s
+	s.pool.put(w, 0)
+	s.mu.Lock()
+	left := s.replaceWorkers(w, nil)
+	s.stats.retired.Add(1)
+	s.stats.beats.Add(int64(w.beat))
+	last := left == 0 && s.emptied != nil
+	ch := s.emptied
+	if last {
+		s.emptied = nil
+	}
+	s.mu.Unlock()
+	if last {
+		close(ch)
+	}
+	if s.anyWork() {
+		s.wake()
+	}
+}
+
+// back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
+// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and is
+// idle.
+//
+//go:norace
+func (w *Worker) back() bool {
+	s := w.s
+	s.mu.Lock()
+	if s.active.Load() < s.target {
+		s.active.Add(1)
+		w.state.Store(running)
+		s.mu.Unlock()
+		s.watch()
+		return true
+	}
+	// Its place is taken. Hand over before it is announced: nobody looks into the queue of one that has left.
+	s.mu.Unlock()
+	w.drain()
+	s.mu.Lock()
+	w.announce()
+	s.mu.Unlock()
+	return false
+}
+
+// drain moves what the worker has queued to the global queue. Others could steal it, but they do so only when they have
+// nothing of their own, and a worker that is held may not come back for long. Anybody may call it.
+//
+//go:norace
+func (w *Worker) drain() {
+	if t := w.next.take(); t != nil {
+		w.s.global.push(t)
+	}
+	var some [ringSize / 2]*Task
+	for n := w.ring.grab(some[:]); n > 0; n = w.ring.grab(some[:]) {
+		w.s.global.push(some[:n]...)
+	}
+}
+
+// Block runs f, which may block natively, on behalf of the running task t, and lets another worker have this one's
+// place meanwhile.
+//
+//go:norace
+func (t *Task) Block(f func()) {
+	w := t.frame.w
+	s := w.s
+	s.mu.Lock()
+	if w.state.Load() == running {
+		s.active.Add(-1)
+	}
+	w.state.Store(blocked)
+	s.mu.Unlock()
+	s.stats.blocks.Add(1)
+	if w.ring.len() > 0 || !w.next.empty() {
+		w.drain()
+	}
+	s.yieldPlace()
+	defer t.unblock()
+	f()
+}
+
+// unblock takes the worker's place again; if too many run already the task stands in line for one.
+//
+//go:norace
+func (t *Task) unblock() {
+	fr := t.frame
+	w := fr.w // another one, if f has parked meanwhile
+	s := w.s
+	s.mu.Lock()
+	if w.state.Load() != blocked {
+		s.mu.Unlock()
+		return
+	}
+	if s.active.Load() < 2*s.target {
+		s.active.Add(1)
+		w.state.Store(running)
+		s.mu.Unlock()
+		w.beat++  // the time in f does not count as running
+		s.watch() // the monitor may have stopped meanwhile
+		return
+	}
+	s.mu.Unlock()
+	w.prev, w.requeue = t, true
+	coro.Transfer(&fr.Coro, w.handTo(&w.base))
+	fr.settle()
+}
+
+// yieldPlace wakes somebody for the work that there is, after a worker has given its place up.
+//
+//go:norace
+func (s *Scheduler) yieldPlace() {
+	if s.anyWork() {
+		s.wake()
+	}
+}

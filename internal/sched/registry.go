@@ -1,0 +1,87 @@
+package sched
+
+import (
+	"sync"
+
+	"github.com/coir-go/coir/internal/coro"
+)
+
+// The registry finds the task that the calling goroutine runs. It is asked only where a context does not tell: a fiber
+// that was handed another fiber's context, or context.Background. Frames are entered when they are made, not when they
+// are used, so it costs a running program next to nothing.
+
+const shards = 64
+
+type shard struct {
+	mu      sync.Mutex
+	n       int
+	buckets []*Frame // chains through Frame.chain; a power of two
+	_       [24]byte // a cache line each
+}
+
+var registry [shards]shard
+
+func spread(g uintptr) uint64 { return uint64(g) * 0x9E3779B97F4A7C15 >> 20 }
+
+//go:norace
+func register(fr *Frame) {
+	h := spread(fr.g)
+	s := &registry[h%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n >= len(s.buckets) {
+		s.grow()
+	}
+	b := &s.buckets[h/shards&uint64(len(s.buckets)-1)]
+	fr.chain, *b = *b, fr
+	s.n++
+}
+
+//go:norace
+func (s *shard) grow() {
+	old := s.buckets
+	s.buckets = make([]*Frame, max(8, 2*len(old)))
+	for _, fr := range old {
+		for fr != nil {
+			next := fr.chain
+			b := &s.buckets[spread(fr.g)/shards&uint64(len(s.buckets)-1)]
+			fr.chain, *b = *b, fr
+			fr = next
+		}
+	}
+}
+
+//go:norace
+func unregister(fr *Frame) {
+	h := spread(fr.g)
+	s := &registry[h%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := &s.buckets[h/shards&uint64(len(s.buckets)-1)]; *p != nil; p = &(*p).chain {
+		if *p == fr {
+			*p = fr.chain
+			s.n--
+			return
+		}
+	}
+}
+
+// Current returns the task that the calling goroutine runs, or nil if it is not one of ours.
+//
+//go:norace
+func Current() *Task {
+	g := coro.G()
+	h := spread(g)
+	s := &registry[h%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n == 0 {
+		return nil
+	}
+	for fr := s.buckets[h/shards&uint64(len(s.buckets)-1)]; fr != nil; fr = fr.chain {
+		if fr.g == g {
+			return fr.task
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package sched
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Config is what a scheduler is made of.
+type Config struct {
+	Workers    int           // how many run tasks at once
+	MaxWorkers int           // how many there may be, with those held in native code
+	Clock      clock.Clock   // nil: a real one of its own
+	Policy     Policy        // nil: the queues of this package
+	Observer   Observer      // nil: nobody
+	StallAfter time.Duration // how long a task may run without a switch before OnStall is told
+	OnStall    func(Stall)   // nil: stalls are only counted
+}
+
+// The three doors. Time, order and events come in through them and through nothing else; each costs a nil check when
+// it is not used.
+
+// Policy decides the order in which runnable tasks go on, in place of this package's queues. It is called by one worker
+// at a time only if the scheduler has one worker, and Push also from outside.
+type Policy interface {
+	Push(*Task)
+	Pick() *Task // nil if there is none
+	Len() int
+}
+
+// Observer is told what tasks do. It is called where the thing happens and must neither block nor wait.
+type Observer interface {
+	Parked(*Task)
+	Readied(*Task)
+}
+
+// Scheduler runs tasks on workers. Workers are started when there is something to run, and leave when there is nothing
+// left that could run: a scheduler at rest holds no goroutine.
+type Scheduler struct {
+	target   int32
+	max      int
+	clock    clock.Clock
+	ownClock *clock.Real
+	policy   Policy
+	observer Observer
+	stall    time.Duration
+	onStall  func(Stall)
+
+	global list
+	pool   pool
+
+	active    atomic.Int32 // workers that are neither idle nor held nor blocked
+	searchers atomic.Int32 // of those: out for work, or woken for it
+	users     atomic.Int64 // see Enter
+
+	mu      sync.Mutex
+	idle    *Worker // through Worker.idleNext
+	idlers  int
+	workers atomic.Pointer[[]*Worker] // replaced whole, under mu
+	emptied chan struct{}             // closed when the last worker has left
+	gone    bool                      // closed: workers leave, none is started
+	slice   int64                     // what a new worker takes its slice to be: the last one measured
+
+	closing sync.Mutex // held by Close
+	monitor monitor
+	stats   counters
+}
+
+// New makes a scheduler. It starts nothing.
+//
+//go:norace
+func New(c Config) *Scheduler {
+	s := &Scheduler{
+		target:   int32(c.Workers),
+		max:      c.MaxWorkers,
+		clock:    c.Clock,
+		policy:   c.Policy,
+		observer: c.Observer,
+		stall:    c.StallAfter,
+		onStall:  c.OnStall,
+	}
+	if s.clock == nil {
+		s.ownClock = clock.NewReal()
+		s.clock = s.ownClock
+	}
+	s.slice = wakeWorth // nothing is known yet: wake
+	s.workers.Store(new([]*Worker))
+	race.Release(unsafe.Pointer(s))
+	return s
+}
+
+// Clock returns the clock that this scheduler's tasks wait by.
+func (s *Scheduler) Clock() clock.Clock { return s.clock }
+
+// replaceWorkers takes one worker out of the list, or puts one in, and returns how many there are. The caller holds mu.
+// The list is copied by hand: copy and append tell the race detector of what they touch, wherever they stand.
+//
+//go:norace
+func (s *Scheduler) replaceWorkers(out, in *Worker) int {
+	old := *s.workers.Load()
+	ws := make([]*Worker, len(old)+1)
+	n := 0
+	for _, w := range old {
+		if w != out {
+			ws[n] = w
+			n++
+		}
+	}
+	if in != nil {
+		ws[n] = in
+		n++
+	}
+	ws = ws[:n]
+	s.workers.Store(&ws)
+	return n
+}
+
+// Enter says that somebody outside is about to use the scheduler; Leave, that it has done so and every task of its own
+// has ended. Only a scheduler without users may close or shrink. This is what the specifications count tasks for:
+// tasks live inside a user's tree, so to count the users is enough.
+func (s *Scheduler) Enter() { s.users.Add(1) }
+
+// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go.
+func (s *Scheduler) Leave() {
+	if s.users.Add(-1) == 0 {
+		s.watch()
+	}
+}
+
+// Go makes a new task runnable, near the caller if near is a worker of this scheduler.
+//
+//go:norace
+func (s *Scheduler) Go(t *Task, near *Worker) {
+	if near != nil && near.s == s {
+		near.push(t)
+	} else {
+		s.inject(t)
+	}
+}
+
+// inject queues a task from outside.
+//
+//go:norace
+func (s *Scheduler) inject(t *Task) {
+	if s.policy != nil {
+		s.policy.Push(t)
+	} else {
+		t.enqueue()
+		s.global.push(t)
+	}
+	s.wake()
+}
+
+// Shrink lets go of every worker and frame, if nobody uses the scheduler. It reports whether it did. The next Go starts
+// anew.
+//
+//go:norace
+func (s *Scheduler) Shrink() bool {
+	s.mu.Lock()
+	if s.users.Load() != 0 || s.emptied != nil || s.idlers != len(*s.workers.Load()) {
+		s.mu.Unlock()
+		return false
+	}
+	emptied := s.dismiss()
+	s.mu.Unlock()
+	<-emptied
+	s.pool.trim(0)
+	return true
+}
+
+// dismiss tells the idle workers to leave. The channel is closed when no worker is left. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) dismiss() <-chan struct{} {
+	emptied := s.emptied
+	if emptied == nil {
+		emptied = make(chan struct{})
+		if len(*s.workers.Load()) == 0 {
+			close(emptied)
+		} else {
+			s.emptied = emptied
+		}
+	}
+	for s.idle != nil {
+		w := s.idle
+		s.idle, w.idleNext = w.idleNext, nil
+		w.leaving = true
+		w.sema <- struct{}{}
+	}
+	s.idlers = 0
+	return emptied
+}
+
+// Close stops the scheduler for good, once nobody uses it: every worker leaves, every frame is let go, the clock stops.
+// The caller makes sure that users is 0 and stays 0.
+//
+//go:norace
+func (s *Scheduler) Close() {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	s.monitor.stop()
+	s.mu.Lock()
+	s.gone = true
+	emptied := s.dismiss()
+	s.mu.Unlock()
+	<-emptied
+	s.pool.trim(0)
+	if s.ownClock != nil {
+		s.ownClock.Close()
+	}
+}

@@ -1,0 +1,306 @@
+package sched
+
+// The scheduler by itself, with tasks that are nothing but functions: they run once, switch, park and come back, end by
+// panic and by Goexit, in the order of a Policy if there is one, and nothing is left when nobody uses it.
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// job is the smallest Thunk.
+type job struct {
+	task   Task
+	fn     func(*job)
+	ended  func()
+	failed any // what it panicked with, or "exit"
+}
+
+func (j *job) Ready(near park.Place) { j.task.Ready(near) }
+
+func (j *job) RunThunk() {
+	j.fn(j)
+	j.ended()
+}
+
+func (j *job) Panicked(v any, _ []byte) {
+	j.failed = v
+	j.ended()
+}
+
+func (j *job) Exited() {
+	j.failed = "exit"
+	j.ended()
+}
+
+// house is a scheduler and how many of its jobs are still to end.
+type house struct {
+	*Scheduler
+	live sync.WaitGroup
+}
+
+func open(t *testing.T, c Config) *house {
+	before := runtime.NumGoroutine()
+	c.MaxWorkers = max(c.MaxWorkers, c.Workers)
+	h := &house{Scheduler: New(c)}
+	h.Enter()
+	t.Cleanup(func() {
+		h.live.Wait()
+		h.Leave()
+		h.Close()
+		noneLeft(t, before)
+	})
+	return h
+}
+
+// start spawns as the face does: what the scheduler does to a task is hidden from the race detector, and so is the task's
+// birth.
+//
+//go:norace
+func (h *house) start(near *Worker, fn func(*job)) *job {
+	h.live.Add(1)
+	j := &job{fn: fn, ended: h.live.Done}
+	j.task.Init(h.Scheduler, j)
+	j.task.Spawn()
+	race.Disable()
+	h.Go(&j.task, near)
+	race.Enable()
+	return j
+}
+
+func (j *job) yield() {
+	race.Disable()
+	j.task.Yield()
+	race.Enable()
+}
+
+// park arms, tells the ticket, and parks.
+func (j *job) park(told chan<- park.Ticket) park.Reason {
+	ticket := j.task.Arm()
+	told <- ticket
+	race.Disable()
+	defer race.Enable()
+	return j.task.Park()
+}
+
+func (j *job) wake(ticket park.Ticket, r park.Reason) park.Outcome {
+	race.Disable()
+	defer race.Enable()
+	return j.task.Wake(ticket, r, nil)
+}
+
+// noneLeft: goroutines that have been let go need a moment to end.
+func noneLeft(t *testing.T, before int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+// Spec: FB-03, FB-14, SC-08, SH-01, SH-08
+func TestEveryTaskRunsOnce(t *testing.T) {
+	for _, workers := range []int{1, 2, 4} {
+		h := open(t, Config{Workers: workers})
+		const n = 2000
+		var runs [n]atomic.Int32
+		for i := range n {
+			h.start(nil, func(j *job) {
+				runs[i].Add(1)
+				for range i % 5 {
+					j.yield()
+				}
+				if i%10 == 0 {
+					h.start(j.task.Worker(), func(j *job) { j.yield() })
+				}
+			})
+		}
+		h.live.Wait()
+		for i := range runs {
+			if runs[i].Load() != 1 {
+				t.Fatalf("task %d ran %d times", i, runs[i].Load())
+			}
+		}
+	}
+}
+
+// Parked tasks come back once a wake, with the waker's reason, wherever the waker is.
+//
+// Spec: PK-14, PK-29, SC-45, SH-05
+func TestParkAndWake(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		h := open(t, Config{Workers: workers})
+		const n, rounds = 50, 20
+		var tickets [n]chan park.Ticket
+		var jobs [n]*job
+		for i := range n {
+			tickets[i] = make(chan park.Ticket, rounds) // never full: a task must not block its worker
+			jobs[i] = h.start(nil, func(j *job) {
+				for round := range rounds {
+					if r := j.park(tickets[i]); r != park.Reason(100+round) {
+						t.Errorf("task %d came back for %d in round %d", i, r, round)
+					}
+				}
+			})
+		}
+		for round := range rounds {
+			for i := range n {
+				ticket := <-tickets[i]
+				if o := jobs[i].wake(ticket, park.Reason(100+round)); o != park.Won {
+					t.Fatalf("%v", o)
+				}
+				if o := jobs[i].wake(ticket, park.Cancelled); o == park.Won {
+					t.Fatal("won twice")
+				}
+			}
+		}
+		h.live.Wait()
+	}
+}
+
+// A task that panics or exits ends alone; its frame serves on, and is let go with the others.
+//
+// Spec: FB-24, FB-25, FB-26, SH-08, SH-09
+func TestTasksThatEndBadly(t *testing.T) {
+	h := open(t, Config{Workers: 1})
+	var jobs []*job
+	for i := range 300 {
+		jobs = append(jobs, h.start(nil, func(j *job) {
+			j.yield()
+			switch i % 3 {
+			case 0:
+				panic(i)
+			case 1:
+				runtime.Goexit()
+			}
+		}))
+	}
+	h.live.Wait()
+	for i, j := range jobs {
+		if want := []any{i, "exit", nil}[i%3]; j.failed != want {
+			t.Fatalf("task %d ended by %v, want %v", i, j.failed, want)
+		}
+	}
+}
+
+// Yield is for the others: whoever was in the queue before runs before.
+//
+// Spec: SC-21
+func TestYieldGoesToTheEnd(t *testing.T) {
+	h := open(t, Config{Workers: 1})
+	var mu sync.Mutex // for the race detector, which does not know that one worker runs them all
+	var order []int
+	h.start(nil, func(j *job) {
+		w := j.task.Worker()
+		for i := range 4 {
+			h.start(w, func(j *job) {
+				for range 3 {
+					mu.Lock()
+					order = append(order, i)
+					mu.Unlock()
+					j.yield()
+				}
+			})
+		}
+	})
+	h.live.Wait()
+	if len(order) != 12 {
+		t.Fatal(order)
+	}
+	for i := 4; i < 12; i++ {
+		if order[i] != order[i-4] {
+			t.Fatalf("%v: not round by round", order)
+		}
+	}
+}
+
+// newestFirst is a policy. It is called with its synchronisation hidden, as everything that the scheduler calls, so it
+// bears the pragma and does without append.
+type newestFirst struct {
+	mu sync.Mutex
+	ts [10]*Task
+	n  int
+}
+
+//go:norace
+func (p *newestFirst) Push(t *Task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ts[p.n] = t
+	p.n++
+}
+
+//go:norace
+func (p *newestFirst) Pick() *Task {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n == 0 {
+		return nil
+	}
+	p.n--
+	return p.ts[p.n]
+}
+
+//go:norace
+func (p *newestFirst) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}
+
+// Spec: SC-47
+func TestPolicyDecides(t *testing.T) {
+	h := open(t, Config{Workers: 1, Policy: new(newestFirst)})
+	var mu sync.Mutex
+	var order []int
+	h.start(nil, func(j *job) {
+		for i := range 5 {
+			h.start(j.task.Worker(), func(*job) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, i)
+			})
+		}
+	})
+	h.live.Wait()
+	if !slices.Equal(order, []int{4, 3, 2, 1, 0}) {
+		t.Fatal(order)
+	}
+}
+
+// Nobody uses it: it lets go of everything. Then it is used again.
+//
+// Spec: SH-08, SH-14, SC-37
+func TestShrink(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := New(Config{Workers: 2, MaxWorkers: 2})
+	for range 20 {
+		s.Enter()
+		if s.Shrink() {
+			t.Fatal("shrunk while somebody uses it")
+		}
+		h := &house{Scheduler: s}
+		for range 100 {
+			h.start(nil, func(j *job) { j.yield() })
+		}
+		h.live.Wait()
+		s.Leave()
+		for end := time.Now().Add(10 * time.Second); !s.Shrink() && s.Stats().Workers > 0; runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatalf("%+v", s.Stats())
+			}
+		}
+		noneLeft(t, before)
+	}
+	s.Close()
+	noneLeft(t, before)
+}

@@ -1,0 +1,86 @@
+package sched
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters are kept where things are slow anyway. What is fast is counted by the workers' beats.
+type counters struct {
+	frames    atomic.Int64
+	workers   atomic.Int64
+	retired   atomic.Int64
+	stolen    atomic.Int64
+	overflows atomic.Int64
+	blocks    atomic.Int64
+	held      atomic.Int64
+	atCap     atomic.Int64
+	pressed   atomic.Int64
+	stalls    atomic.Int64
+	slept     atomic.Int64
+	beats     atomic.Int64 // of workers that have left
+}
+
+// Stats is a snapshot of the scheduler: each number is right by itself, at its own moment.
+type Stats struct {
+	Workers    int           // there are
+	Idle       int           // sleep
+	Blocked    int           // are held by a declared native call
+	Held       int           // were found held by one that was not declared
+	Runnable   int           // tasks in queues: the pressure
+	Frames     int64         // coroutines made so far
+	FreeFrames int           // of them idle, beside what each worker keeps
+	Switches   uint64        // passings of control
+	Stolen     int64         // tasks taken from another worker
+	Overflows  int64         // times that a worker's ring was full
+	Blocks     int64         // declared native calls
+	Replaced   int64         // times that a worker was found held and its place given away
+	Started    int64         // workers started
+	Retired    int64         // workers that have left
+	AtCap      int64         // times that no worker could be started, because of MaxWorkers
+	Pressed    int64         // monitor ticks that found work waiting
+	Stalls     int64         // tasks found running past the stall threshold
+	Slept      time.Duration // by idle workers, in sum
+}
+
+// Stats takes a snapshot.
+//
+//go:norace
+func (s *Scheduler) Stats() Stats {
+	c := &s.stats
+	st := Stats{
+		Runnable:  int(s.global.n.Load()),
+		Frames:    c.frames.Load(),
+		Stolen:    c.stolen.Load(),
+		Overflows: c.overflows.Load(),
+		Blocks:    c.blocks.Load(),
+		Replaced:  c.held.Load(),
+		Started:   c.workers.Load(),
+		Retired:   c.retired.Load(),
+		AtCap:     c.atCap.Load(),
+		Pressed:   c.pressed.Load(),
+		Stalls:    c.stalls.Load(),
+		Slept:     time.Duration(c.slept.Load()),
+		Switches:  uint64(c.beats.Load()),
+	}
+	for _, w := range *s.workers.Load() {
+		st.Workers++
+		switch w.state.Load() {
+		case idle:
+			st.Idle++
+		case blocked:
+			st.Blocked++
+		case held:
+			st.Held++
+		}
+		st.Switches += w.beat
+		st.Runnable += w.ring.len()
+		if !w.next.empty() {
+			st.Runnable++
+		}
+	}
+	s.pool.mu.Lock()
+	st.FreeFrames = s.pool.n
+	s.pool.mu.Unlock()
+	return st
+}

@@ -1,0 +1,323 @@
+package sched
+
+import (
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Thunk is what a task runs and tells of its end. Exactly one of the three is the last call for a task: RunThunk
+// returned, or it did not and Panicked or Exited follows.
+type Thunk interface {
+	park.Owner
+	RunThunk()
+	Panicked(value any, stack []byte)
+	Exited() // by runtime.Goexit
+}
+
+// Task is the scheduler's part of a fiber. It is used for one thunk and never again.
+type Task struct {
+	queued invariant.Flag // is in a queue
+	park.Parker
+	s     *Scheduler
+	frame *Frame // what runs it, or ran it; nil before it has started. See Here
+	link  *Task  // in the global queue
+}
+
+// Init readies a task for Go.
+//
+//go:norace
+func (t *Task) Init(s *Scheduler, th Thunk) {
+	t.s = s
+	t.Parker.Init(th)
+}
+
+// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh); elsewhere it does nothing, and the
+// worker that runs the task finds it one. It is called by the spawner, with its synchronisation visible.
+//
+//go:norace
+func (t *Task) Spawn() {
+	if coro.Fresh {
+		fr := newFrame(t.s)
+		fr.task = t
+		t.frame = fr
+	}
+}
+
+// Scheduler returns the scheduler that the task belongs to.
+func (t *Task) Scheduler() *Scheduler { return t.s }
+
+// Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
+// caller runs.
+//
+// Anybody may ask, and frame is read without order: it is written when a worker takes the task up, and an atomic store
+// there would be paid by every spawn. A word read in a race is still some word that was written. The task's own goroutine
+// wrote it itself, or was resumed after it was. Everybody else sees nil or a frame whose g is 0 or another goroutine's;
+// and a goroutine that came to have the g of a frame that is gone finds another task in it, or none.
+//
+//go:norace
+func (t *Task) Here() bool {
+	fr := t.frame
+	return fr != nil && fr.g == coro.G() && fr.task == t
+}
+
+// Started reports whether the task has been given a frame.
+//
+//go:norace
+func (t *Task) Started() bool {
+	fr := t.frame
+	return fr != nil && fr.g != 0 // a frame that was made with the task has not begun
+}
+
+// Worker returns the worker that runs the task, as a place to wake others near. Only the task itself may ask.
+//
+//go:norace
+func (t *Task) Worker() *Worker { return t.frame.w }
+
+// Timer is the task's timer node. Only the task itself may use it, for one wait at a time.
+//
+//go:norace
+func (t *Task) Timer() *clock.Timer { return &t.frame.timer }
+
+// Node is the task's waiter node. Only the task itself may use it, for one wait at a time.
+//
+//go:norace
+func (t *Task) Node() *wait.Node { return &t.frame.node }
+
+// Park suspends the task, which must be armed, until its wait has ended. A wait that has ended already costs no switch.
+//
+//go:norace
+func (t *Task) Park() park.Reason {
+	fr := t.frame
+	if !t.Woken() {
+		w := fr.w
+		if w.s.observer != nil {
+			w.s.observer.Parked(t)
+		}
+		w.prev = t
+		coro.Transfer(&fr.Coro, w.handTo(w.successor()))
+		fr.settle()
+	}
+	return t.Reason()
+}
+
+// Yield lets the others go first, if there are any.
+//
+//go:norace
+func (t *Task) Yield() {
+	fr := t.frame
+	w := fr.w
+	next := w.pick()
+	if next == nil {
+		if next = w.s.global.pop(); next == nil && w.state.Load() == running {
+			return
+		}
+	}
+	w.prev, w.requeue = t, true
+	coro.Transfer(&fr.Coro, w.handTo(w.frameFor(next)))
+	fr.settle()
+}
+
+// Ready implements the waker's side of park.Owner for the owner of this task.
+//
+//go:norace
+func (t *Task) Ready(near park.Place) {
+	if t.s.observer != nil {
+		t.s.observer.Readied(t)
+	}
+	if w, ok := near.(*Worker); ok && w != nil && w.s == t.s {
+		w.push(t)
+	} else {
+		t.s.inject(t)
+	}
+}
+
+// enqueue and dequeue check the invariant one-place in checked builds.
+//
+//go:norace
+func (t *Task) enqueue() {
+	if invariant.Enabled {
+		invariant.Check(!t.queued.Swap(true), "a task was put in a queue twice")
+		s := t.State()
+		invariant.Check(s != park.Parked && s != park.Parking, "a task that is %v was put in a queue", s)
+	}
+}
+
+//go:norace
+func (t *Task) dequeue() *Task {
+	if invariant.Enabled {
+		invariant.Check(t.queued.Swap(false), "a task came out of a queue that it was not in")
+	}
+	return t
+}
+
+// Frame is a coroutine that runs tasks one after the other. What a task needs only while it runs or waits is here, not
+// in the task, because frames are used again and tasks are not.
+type Frame struct {
+	coro.Coro
+	w       *Worker // who runs it; set by whoever passes control to it
+	task    *Task
+	g       uintptr
+	goid    uint64 // only if stalls are to be reported
+	timer   clock.Timer
+	node    wait.Node
+	free    *Frame // next in a pool
+	chain   *Frame // next in the registry
+	resting bool
+	left    bool
+}
+
+//go:norace
+func newFrame(s *Scheduler) *Frame {
+	fr := new(Frame)
+	fr.Init(fr)
+	race.Disable()
+	s.stats.frames.Add(1)
+	race.Enable()
+	return fr
+}
+
+// Run implements coro.Runner: it is the whole life of the frame's goroutine.
+//
+//go:norace
+func (fr *Frame) Run() {
+	race.Disable()
+	fr.g = coro.G()
+	if fr.w.s.onStall != nil {
+		fr.goid = coro.GoroutineID()
+	}
+	register(fr)
+	fr.settle()
+	for !fr.serve() {
+	}
+}
+
+// serve runs tasks until the frame is to leave: then it reports true. It reports false after a panic, which caught has
+// dealt with.
+//
+//go:norace
+func (fr *Frame) serve() (left bool) {
+	defer fr.caught()
+	for {
+		if fr.resting && fr.resumed(fr.Leaving()) || fr.task == nil && fr.rest() {
+			fr.leave()
+			return true
+		}
+		th := fr.task.Owner().(Thunk)
+		race.Enable()
+		th.RunThunk()
+		race.Disable()
+		fr.task = nil
+	}
+}
+
+// rest takes the next task, on this coroutine if the task is new; otherwise it passes control to it and puts the frame
+// aside. It reports true if the frame is to leave.
+//
+//go:norace
+func (fr *Frame) rest() (leave bool) {
+	w := fr.w
+	t := w.pick()
+	if t != nil && !coro.Fresh && t.frame == nil {
+		fr.adopt(t)
+		w.beat++
+		return false
+	}
+	to := w.handTo(w.frameFor(t))
+	w.putFrame(fr)
+	fr.resting = true
+	return fr.resumed(fr.Rest(to))
+}
+
+// resumed is what a resting frame does when control is back. It reports true if the frame is to leave; otherwise the
+// frame has been given a task.
+//
+//go:norace
+func (fr *Frame) resumed(leave bool) bool {
+	if !leave {
+		fr.resting = false
+		fr.settle()
+	}
+	return leave
+}
+
+// caught is deferred by serve. A panic in a thunk ends the thunk, and serve begins anew. A Goexit cannot be stopped, but
+// the deferred call may go on for as long as it likes: so it serves from in here until the frame is to leave.
+//
+//go:norace
+func (fr *Frame) caught() {
+	if fr.left {
+		return
+	}
+	if !fr.resting { // else it is the Goexit of another frame that left, passed on by coro.Release
+		th := fr.task.Owner().(Thunk)
+		if r := recover(); r != nil {
+			th.Panicked(r, stack())
+			race.Disable()
+			fr.task = nil
+			return
+		}
+		th.Exited()
+		race.Disable()
+		fr.task = nil
+	}
+	for !fr.serve() {
+	}
+}
+
+// leave is the last thing that the frame's goroutine does here.
+//
+//go:norace
+func (fr *Frame) leave() {
+	fr.left = true
+	unregister(fr)
+	race.Enable()
+}
+
+// adopt makes t this frame's task.
+//
+//go:norace
+func (fr *Frame) adopt(t *Task) {
+	fr.task = t
+	fr.w.cur = t
+	t.frame = fr
+}
+
+// handTo readies another frame of this worker for control, which the caller passes to it next. Whoever does must settle
+// first thing when control is back. (Every call between a task and its swap is a return that the processor predicts
+// wrongly after it, so the two are not wrapped into one.)
+//
+//go:norace
+func (w *Worker) handTo(to *Frame) *coro.Coro {
+	if invariant.Enabled {
+		coro.CheckThread()
+	}
+	to.w = w
+	w.cur = to.task
+	w.beat++
+	return &to.Coro
+}
+
+// settle does what had to wait until the stack of whoever ran before was quiet.
+//
+//go:norace
+func (fr *Frame) settle() {
+	if w := fr.w; w.prev != nil {
+		w.settle()
+	}
+}
+
+//go:norace
+func (w *Worker) settle() {
+	t := w.prev
+	w.prev = nil
+	if w.requeue {
+		w.requeue = false
+		w.putBack(t)
+	} else if !t.Commit() {
+		t.Ready(w) // woken on its way to sleep
+	}
+}

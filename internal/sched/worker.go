@@ -1,0 +1,341 @@
+package sched
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/race"
+)
+
+const (
+	nextCap     = 3  // run-next picks in a row before the ring's head has its turn (tokio#5686)
+	globalEvery = 61 // every so many picks the global queue comes first
+	keepFrames  = 32 // idle frames a worker keeps for itself
+)
+
+// What a worker is doing. Changed under Scheduler.mu, but read without it.
+const (
+	running uint32 = iota
+	idle           // on the idle list, or on its way to or from it
+	blocked        // runs a task that has declared a native blocking call
+	held           // runs a task that the monitor found stuck; another worker has taken its place
+)
+
+// Worker is a chain of control. At any time exactly one goroutine of the chain runs: that of a frame, or the worker's
+// own, its base. Fields without a comment on sharing belong to that goroutine.
+type Worker struct {
+	s    *Scheduler
+	base Frame
+
+	// Shared: anybody may take from these.
+	next next // runs before the ring
+	ring ring
+
+	// What settle has to do with the task that ran last: commit its park, or put it back.
+	prev    *Task
+	requeue bool
+
+	picks  uint
+	streak int // how many picks in a row came from next
+	rand   uint32
+
+	first   *Task  // waits for the base to make it a frame
+	frames  *Frame // idle, through Frame.free
+	nframes int
+
+	// For the monitor, which reads them without order: what it sees may be old, and then it errs on a worker that has
+	// just moved, which costs a wake. An atomic store here would be paid by every switch.
+	beat  uint64       // grows with every switch
+	cur   *Task        // what runs; nil for the base
+	slice atomic.Int64 // nanoseconds between two beats of late, as the monitor saw them
+
+	// Under Scheduler.mu, except that state may be read without.
+	state     atomic.Uint32
+	searching bool
+	leaving   bool
+	idleNext  *Worker
+	sema      chan struct{} // one place: woken from idle
+
+	seen watch // the monitor's own
+
+	ids, idsEnd uint64 // task numbers not given out yet
+}
+
+const idBatch = 1 << 10
+
+var lastID atomic.Uint64
+
+// NewID numbers tasks over the whole process. Workers take numbers in batches, so that they do not meet at one counter;
+// w may be nil.
+//
+//go:norace
+func NewID(w *Worker) uint64 {
+	if w == nil {
+		return lastID.Add(1)
+	}
+	if w.ids == w.idsEnd {
+		w.idsEnd = lastID.Add(idBatch)
+		w.ids = w.idsEnd - idBatch
+	}
+	w.ids++
+	return w.ids
+}
+
+// push makes t the next to run on this worker; whoever was next goes to the end of the ring. Only the worker's own
+// chain calls it.
+//
+//go:norace
+func (w *Worker) push(t *Task) {
+	if p := w.s.policy; p != nil {
+		p.Push(t)
+		return
+	}
+	if w.state.Load() != running { // it may not come back to its queue for long
+		w.s.inject(t)
+		return
+	}
+	t.enqueue()
+	if old := w.next.put(t); old != nil {
+		w.toRing(old)
+	}
+	w.offer()
+}
+
+// putBack puts a task that yields at the end of the ring. Nobody is woken for it: there is no more to run than before.
+//
+//go:norace
+func (w *Worker) putBack(t *Task) {
+	if p := w.s.policy; p != nil {
+		p.Push(t)
+		return
+	}
+	t.enqueue()
+	w.toRing(t)
+}
+
+// toRing puts t in the ring; if that is full, half of it and t go to the global queue.
+//
+//go:norace
+func (w *Worker) toRing(t *Task) {
+	if w.ring.push(t) {
+		return
+	}
+	w.overflow(t)
+}
+
+//go:noinline
+//go:norace
+func (w *Worker) overflow(t *Task) {
+	var half [ringSize/2 + 1]*Task
+	n := w.ring.grab(half[:ringSize/2])
+	half[n] = t
+	w.s.global.push(half[:n+1]...)
+	w.s.stats.overflows.Add(1)
+	w.s.wake()
+}
+
+// wakeWorth is how long a task should have to wait before it pays to wake another worker for it: about what a wake
+// costs both sides.
+const wakeWorth = 10_000 // nanoseconds
+
+// offer wakes another worker for what has just been queued here, if the queue is likely to last longer than the wake
+// costs. Without that test every hand-over between two fibers would wake a worker that comes too late, because we
+// do not spin. If the guess is wrong the monitor mends it.
+//
+//go:norace
+func (w *Worker) offer() {
+	s := w.s
+	if s.active.Load() < s.target && int64(w.ring.len()+1)*w.slice.Load() >= wakeWorth {
+		s.wake()
+	}
+}
+
+// pick takes the next task to run from this worker's own queues.
+//
+//go:norace
+func (w *Worker) pick() *Task {
+	if w.state.Load() != running {
+		return nil // the base has something to see to
+	}
+	if p := w.s.policy; p != nil {
+		return p.Pick()
+	}
+	w.picks++
+	if w.picks%globalEvery == 0 {
+		if t := w.s.global.pop(); t != nil {
+			return t
+		}
+	}
+	if w.streak < nextCap {
+		if t := w.takeNext(); t != nil {
+			w.streak++
+			return t
+		}
+	}
+	w.streak = 0
+	if t := w.ring.pop(); t != nil {
+		return t.dequeue()
+	}
+	return w.takeNext()
+}
+
+//go:norace
+func (w *Worker) takeNext() *Task {
+	if t := w.next.take(); t != nil {
+		return t.dequeue()
+	}
+	return nil
+}
+
+// successor is the frame to switch to when a task stops.
+//
+//go:norace
+func (w *Worker) successor() *Frame { return w.frameFor(w.pick()) }
+
+// frameFor returns the frame that t is in; for a new task one from the pool; for nil the base. If there is no idle frame
+// it is the base too, which makes one: to make it here would grow the stack of whoever is about to park, for as long as
+// it lives.
+//
+//go:norace
+func (w *Worker) frameFor(t *Task) *Frame {
+	if t == nil {
+		return &w.base
+	}
+	if fr := t.frame; fr != nil {
+		return fr
+	}
+	fr := w.frames
+	if fr == nil {
+		w.first = t
+		return &w.base
+	}
+	w.frames = fr.free
+	w.nframes--
+	fr.free = nil
+	fr.w = w
+	fr.adopt(t)
+	return fr
+}
+
+// moreFrames fetches idle frames from the common pool, or makes one.
+//
+//go:norace
+func (w *Worker) moreFrames() {
+	fr := w.s.pool.get(w)
+	if fr == nil {
+		fr = newFrame(w.s)
+	}
+	fr.free = w.frames
+	w.frames = fr
+	w.nframes++
+}
+
+// putFrame puts aside a frame that is about to rest. It is not quiet yet, but only this worker takes from its own pool,
+// and not before control has left the frame.
+//
+//go:norace
+func (w *Worker) putFrame(fr *Frame) {
+	if coro.Fresh {
+		return
+	}
+	if w.nframes == keepFrames {
+		w.s.pool.put(w, keepFrames/2)
+	}
+	fr.free = w.frames
+	w.frames = fr
+	w.nframes++
+}
+
+// run is the base's loop.
+//
+//go:norace
+func (w *Worker) run() {
+	race.Acquire(unsafe.Pointer(w.s)) // made where synchronisation is hidden, it is ordered after nothing else
+	race.Disable()
+	defer race.Enable()
+	w.base.w = w
+	for {
+		t := w.first
+		if t != nil {
+			w.first = nil
+		} else if t = w.find(); t == nil {
+			if !w.rest() {
+				return
+			}
+			continue
+		}
+		if t.frame == nil && w.frames == nil {
+			w.moreFrames()
+		}
+		coro.Transfer(&w.base.Coro, w.handTo(w.frameFor(t)))
+		w.base.settle()
+	}
+}
+
+// find looks for a task everywhere, once.
+//
+//go:norace
+func (w *Worker) find() *Task {
+	if w.state.Load() != running && !w.back() {
+		return nil
+	}
+	s := w.s
+	if s.policy != nil {
+		return s.policy.Pick()
+	}
+	t := w.pick()
+	if t == nil {
+		if t = s.global.share(&w.ring, int(s.target)); t == nil {
+			t = w.steal()
+		} else if w.ring.len() > 0 {
+			s.wake() // while it moved them nobody could see them
+		}
+	}
+	if t != nil && w.searching {
+		w.searching = false
+		if s.searchers.Add(-1) == 0 && s.anyWork() {
+			s.wake() // the last searcher that finds something sends the next one out
+		}
+	}
+	return t
+}
+
+// steal takes half of another worker's ring, or what it would run next. It asks each worker once.
+//
+//go:norace
+func (w *Worker) steal() *Task {
+	s := w.s
+	ws := *s.workers.Load()
+	if len(ws) < 2 {
+		return nil
+	}
+	if !w.searching {
+		if 2*s.searchers.Load() >= s.active.Load() {
+			return nil // enough are looking
+		}
+		w.searching = true
+		s.searchers.Add(1)
+	}
+	var loot [ringSize / 2]*Task
+	w.rand = w.rand*1664525 + 1013904223
+	start := int(w.rand>>8) % len(ws)
+	for i := range ws {
+		v := ws[(start+i)%len(ws)]
+		if v == w {
+			continue
+		}
+		if n := v.ring.grab(loot[:]); n > 0 {
+			s.stats.stolen.Add(int64(n))
+			for _, t := range loot[1:n] {
+				w.ring.push(t) // there is room: the ring is empty, and holds twice as many
+			}
+			return loot[0].dequeue()
+		}
+		if t := v.takeNext(); t != nil {
+			s.stats.stolen.Add(1)
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package sched
+
+// What a worker takes next, and what a thief takes from it, on workers that nothing runs on: only their queues.
+
+import (
+	"slices"
+	"testing"
+)
+
+// still is a scheduler with workers that do not run, and that starts none.
+func still(workers int) (*Scheduler, []*Worker) {
+	s := New(Config{Workers: workers, MaxWorkers: workers})
+	s.active.Store(s.target)
+	ws := make([]*Worker, workers)
+	for i := range ws {
+		ws[i] = &Worker{s: s, rand: uint32(i)}
+		s.replaceWorkers(nil, ws[i])
+	}
+	return s, ws
+}
+
+// numbered gives tasks their numbers.
+func numbered(ts []*Task) func(*Task) int {
+	return func(t *Task) int { return slices.Index(ts, t) }
+}
+
+// The newest runs next, the others in order. After three in a row from the run-next place the ring's head has its turn.
+//
+// Spec: SC-07, SC-11
+func TestRunNextHasACap(t *testing.T) {
+	_, ws := still(1)
+	w := ws[0]
+	ts := tasks(30)
+	number := numbered(ts)
+	w.putBack(ts[0])
+	w.push(ts[1])
+	var got []int
+	for i := 2; i < 10; i++ { // each that runs readies another, as two that hand over to each other do
+		got = append(got, number(w.pick()))
+		w.push(ts[i])
+	}
+	if !slices.Equal(got[:4], []int{1, 2, 3, 0}) {
+		t.Fatalf("ran %v: the one that waited in the ring should have had its turn after three", got)
+	}
+	for w.pick() != nil {
+	}
+}
+
+// Spec: SC-13
+func TestGlobalHasItsTurn(t *testing.T) {
+	s, ws := still(1)
+	w := ws[0]
+	local := tasks(200)
+	for _, task := range local {
+		w.putBack(task)
+	}
+	outside := queued(1)
+	s.global.push(outside...)
+	for i := 1; ; i++ {
+		if w.pick() == outside[0] {
+			if i != globalEvery {
+				t.Fatalf("pick %d, want %d", i, globalEvery)
+			}
+			return
+		}
+		if i > globalEvery {
+			t.Fatal("not looked at")
+		}
+	}
+}
+
+// Spec: SC-05
+func TestOverflowLosesNothing(t *testing.T) {
+	s, ws := still(1)
+	w := ws[0]
+	ts := tasks(3*ringSize + 7)
+	for _, task := range ts {
+		w.putBack(task)
+	}
+	if s.stats.overflows.Load() == 0 || s.global.n.Load() == 0 {
+		t.Fatal("nothing overflowed")
+	}
+	if w.ring.len() > ringSize {
+		t.Fatal("the ring holds more than it can")
+	}
+	seen := map[*Task]bool{}
+	for _, out := range [][]*Task{drainRing(&w.ring), drainList(&s.global)} {
+		for _, task := range out {
+			if seen[task] {
+				t.Fatal("a task came out twice")
+			}
+			seen[task] = true
+		}
+	}
+	if len(seen) != len(ts) {
+		t.Fatalf("%d of %d came out", len(seen), len(ts))
+	}
+}
+
+// Spec: SC-10, SC-12, SC-15
+func TestThiefTakesHalfThenRunNext(t *testing.T) {
+	s, ws := still(2)
+	thief, victim := ws[0], ws[1]
+	thief.searching = true // the bound on searchers does not keep it from looking
+	ts := tasks(11)
+	for _, task := range ts[:10] {
+		victim.putBack(task)
+	}
+	victim.push(ts[10])
+	if got := thief.steal(); got != ts[0] {
+		t.Fatal("not the oldest")
+	}
+	if got := drainRing(&thief.ring); !slices.Equal(got, ts[1:5]) {
+		t.Fatalf("carried %d off, want 4 beside the one to run", len(got))
+	}
+	if victim.ring.len() != 5 {
+		t.Fatalf("left %d", victim.ring.len())
+	}
+	drainRing(&victim.ring)
+	if got := thief.steal(); got != ts[10] {
+		t.Fatal("what was to run next was not stolen from a worker with an empty ring")
+	}
+	if thief.steal() != nil {
+		t.Fatal("stole from nobody")
+	}
+	if s.stats.stolen.Load() != 6 {
+		t.Fatalf("counted %d", s.stats.stolen.Load())
+	}
+}
+
+// A worker that has been told something gives up its own queues until the base has seen to it; then they go where others
+// find them.
+//
+// Spec: SC-38, SC-39
+func TestDrainHandsEverythingOver(t *testing.T) {
+	s, ws := still(1)
+	w := ws[0]
+	ts := tasks(5)
+	for _, task := range ts {
+		w.push(task)
+	}
+	w.state.Store(held)
+	if w.pick() != nil {
+		t.Fatal("a held worker picked")
+	}
+	w.drain()
+	if w.ring.len() != 0 || !w.next.empty() {
+		t.Fatal("something was kept")
+	}
+	if got := drainList(&s.global); len(got) != len(ts) {
+		t.Fatalf("handed over %d of %d", len(got), len(ts))
+	}
+}
+
+// Numbers are taken in batches and are never given out twice.
+//
+// Spec: FB-08
+func TestIDsAreUnique(t *testing.T) {
+	_, ws := still(2)
+	seen := map[uint64]bool{}
+	for i := range 5 * idBatch {
+		var w *Worker
+		if i%3 > 0 {
+			w = ws[i%3-1]
+		}
+		id := NewID(w)
+		if id == 0 || seen[id] {
+			t.Fatalf("%d twice", id)
+		}
+		seen[id] = true
+	}
+}

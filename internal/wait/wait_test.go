@@ -1,0 +1,180 @@
+package wait
+
+// The queue of those who wait: order of arrival, removal from anywhere, and that a node which has been popped can be
+// removed again without harm, even when it has long been in another queue.
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/coir-go/coir/internal/park"
+)
+
+// waiters are nodes with parkers of their own; a ticket is the node's number.
+type waiters struct {
+	nodes   []Node
+	parkers []park.Parker
+}
+
+func newWaiters(n int) *waiters {
+	return &waiters{nodes: make([]Node, n), parkers: make([]park.Parker, n)}
+}
+
+func (w *waiters) push(q *Queue, i int) { q.Push(&w.nodes[i], &w.parkers[i], park.Ticket(i)) }
+
+// pop gives the number of the node that came out, -1 if there was none.
+func (w *waiters) pop(t *testing.T, q *Queue) int {
+	t.Helper()
+	p, ticket := q.Pop()
+	if p == nil {
+		return -1
+	}
+	if p != &w.parkers[ticket] {
+		t.Fatalf("ticket %d came with another one's parker", ticket)
+	}
+	return int(ticket)
+}
+
+// drained is what the queue held, in order. It checks the links on the way.
+func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
+	t.Helper()
+	var prev *Node
+	for n := q.head; n != nil; n = n.next {
+		if n.prev != prev || n.queue != q || !n.Queued() {
+			t.Fatalf("node %d is linked wrongly", n.Ticket)
+		}
+		prev = n
+	}
+	if q.tail != prev {
+		t.Fatal("tail is not the last node")
+	}
+	for i := w.pop(t, q); i >= 0; i = w.pop(t, q) {
+		got = append(got, i)
+	}
+	if !q.Empty() || q.head != nil || q.tail != nil {
+		t.Fatal("nothing comes out, and yet it is not empty")
+	}
+	return got
+}
+
+// Spec: PK-07, PK-24
+func TestQueueKeepsTheOrderOfArrival(t *testing.T) {
+	var q Queue
+	if !q.Empty() {
+		t.Fatal("the zero value is not empty")
+	}
+	w := newWaiters(5)
+	for i := range 5 {
+		w.push(&q, i)
+		if q.Empty() {
+			t.Fatal("empty after a push")
+		}
+	}
+	if got := w.drained(t, &q); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
+		t.Fatal(got)
+	}
+}
+
+// Spec: PK-25
+func TestRemoveFromAnywhere(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		size int
+		out  []int
+		left []int
+	}{
+		{"the only one", 1, []int{0}, nil},
+		{"head", 4, []int{0}, []int{1, 2, 3}},
+		{"middle", 4, []int{2}, []int{0, 1, 3}},
+		{"tail", 4, []int{3}, []int{0, 1, 2}},
+		{"neighbours", 5, []int{2, 1}, []int{0, 3, 4}},
+		{"both ends", 4, []int{0, 3}, []int{1, 2}},
+		{"all, from the tail", 3, []int{2, 1, 0}, nil},
+		{"twice the same", 3, []int{1, 1}, []int{0, 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var q Queue
+			w := newWaiters(c.size)
+			for i := range c.size {
+				w.push(&q, i)
+			}
+			for _, i := range c.out {
+				q.Remove(&w.nodes[i])
+				if w.nodes[i].Queued() {
+					t.Fatalf("%d is out, and says that it is queued", i)
+				}
+			}
+			if got := w.drained(t, &q); !slices.Equal(got, c.left) {
+				t.Fatalf("left %v, want %v", got, c.left)
+			}
+		})
+	}
+}
+
+// Whoever gives up a wait removes its node without knowing whether a waker was faster.
+//
+// Spec: PK-25, PK-42
+func TestRemoveOfWhatIsNotThere(t *testing.T) {
+	var q, other Queue
+	w := newWaiters(3)
+	q.Remove(&w.nodes[0]) // never was
+	w.push(&q, 0)
+	w.push(&q, 1)
+	if i := w.pop(t, &q); i != 0 {
+		t.Fatal(i)
+	}
+	q.Remove(&w.nodes[0]) // popped
+	w.push(&other, 0)
+	q.Remove(&w.nodes[0]) // waits elsewhere by now
+	w.push(&q, 2)
+	if got := w.drained(t, &q); !slices.Equal(got, []int{1, 2}) {
+		t.Fatal(got)
+	}
+	if got := w.drained(t, &other); !slices.Equal(got, []int{0}) {
+		t.Fatal(got)
+	}
+}
+
+// Random pushes, pops and removals over two queues, beside a slice for each.
+//
+// Spec: PK-24, PK-25
+func TestQueueAgainstSlices(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	const nodes = 20
+	var queues [2]Queue
+	var model [2][]int
+	w := newWaiters(nodes)
+	for step := range 20_000 {
+		k, i := rnd.IntN(2), rnd.IntN(nodes)
+		q := &queues[k]
+		switch rnd.IntN(3) {
+		case 0:
+			if w.nodes[i].Queued() {
+				continue // one wait at a time
+			}
+			w.push(q, i)
+			model[k] = append(model[k], i)
+		case 1:
+			want := -1
+			if len(model[k]) > 0 {
+				want, model[k] = model[k][0], model[k][1:]
+			}
+			if got := w.pop(t, q); got != want {
+				t.Fatalf("seed %d, step %d: popped %d, want %d", seed, step, got, want)
+			}
+		case 2:
+			q.Remove(&w.nodes[i])
+			model[k] = slices.DeleteFunc(model[k], func(x int) bool { return x == i })
+		}
+		if q.Empty() != (len(model[k]) == 0) {
+			t.Fatalf("seed %d, step %d: empty is %v, the model has %v", seed, step, q.Empty(), model[k])
+		}
+	}
+	for k := range queues {
+		if got := w.drained(t, &queues[k]); !slices.Equal(got, model[k]) {
+			t.Fatalf("seed %d: queue %d held %v, want %v", seed, k, got, model[k])
+		}
+	}
+}

@@ -1,0 +1,418 @@
+package coir
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Nursery is where fibers live: none outlives the [Run] that opened it.
+//
+// The first child that fails cancels its siblings. Run returns every child's error, joined, the first one first; errors
+// that only say that the nursery was cancelled are left out. A child's panic comes out of Run.
+type Nursery struct {
+	scope
+	body func(context.Context, *Nursery) error
+
+	mu       sync.Mutex // guards what follows; taken before the scheduler's locks, after no other
+	children *Fiber     // a ring without an anchor; nil if there are none
+	live     int        // children that have not ended
+	joining  park.Ticket
+	closed   bool
+	errs     []error
+	panicked *PanicError
+	limiter  *limiter // nil: no limit
+}
+
+// limiter is what a nursery with a limit has besides.
+type limiter struct {
+	places  int
+	taken   int
+	again   wait.Queue // children that gave their place up and want one again; before line
+	line    *Fiber     // children that have not begun, in order, through next
+	lineEnd *Fiber
+}
+
+// Go starts a fiber that runs fn. The context that fn is given is the fiber's own: it is over when the nursery is
+// cancelled or has ended. The name is for people; fibers may share one.
+//
+// Go may be called by anyone, as long as the nursery's Run has not returned; after that it panics.
+//
+//go:noinline
+//go:norace
+func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...FiberOption) *Fiber {
+	f := &Fiber{nursery: n, fn: fn, name: name, index: -1, budget: budget, pc: coro.CallerPC()}
+	for _, o := range opts {
+		f.index = o.index
+	}
+	near := n.near()
+	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
+	if ok {
+		n.prepare(f, near)
+		race.Disable()
+		var start bool
+		if start, ok = n.admit(f); start {
+			n.rt.s.Go(&f.task, near)
+		}
+		race.Enable()
+	}
+	if !ok {
+		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
+	}
+	return f
+}
+
+// admit makes f a child. It reports whether f may begin, and false if the nursery is closed.
+//
+//go:norace
+func (n *Nursery) admit(f *Fiber) (start, ok bool) {
+	n.mu.Lock()
+	if ok = !n.closed; ok {
+		n.live++
+		if start = n.limiter == nil || n.limiter.admit(f); start {
+			n.link(f)
+		}
+	}
+	n.mu.Unlock()
+	return start, ok
+}
+
+// link puts a child that begins into the ring. The caller holds the lock.
+//
+//go:norace
+func (n *Nursery) link(f *Fiber) {
+	if c := n.children; c == nil {
+		f.prev, f.next = f, f
+		n.children = f
+	} else {
+		f.prev, f.next = c.prev, c
+		f.prev.next, f.next.prev = f, f
+	}
+}
+
+// prepare readies the fiber for the scheduler.
+//
+//go:norace
+func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
+	race.Disable()
+	f.id = sched.NewID(near)
+	race.Enable()
+	f.task.Init(n.rt.s, (*thunk)(f))
+	race.Release(unsafe.Pointer(&f.fn))
+	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
+	if o := n.rt.observer; o != nil {
+		o.FiberStarted(f)
+	}
+}
+
+// near is the worker that the caller runs on, or nil if the caller is not a fiber of this runtime.
+//
+//go:norace
+func (n *Nursery) near() *sched.Worker {
+	f := n.owner
+	if !f.task.Here() {
+		if f = currentFiber(); f == nil {
+			return nil
+		}
+	}
+	return f.task.Worker()
+}
+
+// Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
+// is context.Canceled and wraps the cause.
+func (n *Nursery) Cancel(cause error) {
+	n.cancel(context.Canceled, canceled(cause), n.near())
+}
+
+// Limit bounds how many children run at once to places. Those that come later begin in the order of their Go, which does
+// not block. A child that waits for a fiber, or for a nursery that it has opened, gives its place up meanwhile, so
+// children may start others under the same limit and wait for them. Limit must be called before the first Go.
+//
+//go:norace
+func (n *Nursery) Limit(places int) {
+	if places < 1 {
+		panic("coir: Nursery.Limit needs at least one place")
+	}
+	race.Disable()
+	n.mu.Lock()
+	late := n.live > 0
+	if !late {
+		n.limiter = &limiter{places: places}
+	}
+	n.mu.Unlock()
+	race.Enable()
+	if late {
+		panic("coir: Nursery.Limit after the first Nursery.Go")
+	}
+}
+
+// admit gives f a place, or puts it in line. The caller holds the nursery's lock.
+//
+//go:norace
+func (l *limiter) admit(f *Fiber) bool {
+	f.place = true
+	if l.taken < l.places {
+		l.taken++
+		return true
+	}
+	if l.line == nil {
+		l.line = f
+	} else {
+		l.lineEnd.next = f
+	}
+	l.lineEnd = f
+	return false
+}
+
+// release gives a place back, to the next in line. The caller holds the nursery's lock.
+//
+//go:norace
+func (n *Nursery) release(near *sched.Worker) {
+	l := n.limiter
+	if p, t := l.again.Pop(); p != nil {
+		p.Wake(t, park.Data, near)
+		return
+	}
+	if f := l.line; f != nil {
+		l.line = f.next
+		n.link(f)
+		n.rt.s.Go(&f.task, near)
+		return
+	}
+	l.taken--
+}
+
+// leavePlace gives up the place that f has under its nursery's limit, if it has one. f may be nil.
+//
+//go:norace
+func (f *Fiber) leavePlace() {
+	if f == nil || !f.place {
+		return
+	}
+	n := f.nursery
+	n.mu.Lock()
+	n.release(f.task.Worker())
+	n.mu.Unlock()
+}
+
+// takePlace waits for a place again. Nothing can end that wait but a place, and places come back.
+//
+//go:norace
+func (f *Fiber) takePlace() {
+	if f == nil || !f.place {
+		return
+	}
+	n := f.nursery
+	l := n.limiter
+	n.mu.Lock()
+	if l.taken < l.places {
+		l.taken++
+		n.mu.Unlock()
+		return
+	}
+	l.again.Push(f.task.Node(), &f.task.Parker, f.arm(nobody))
+	n.mu.Unlock()
+	f.task.Park()
+}
+
+// remove takes an ended child out. It returns the ticket of whoever waits for the last one, if this was it. The caller
+// holds the lock.
+//
+//go:norace
+func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
+	if f.next == f {
+		n.children = nil
+	} else {
+		f.prev.next, f.next.prev = f.next, f.prev
+		if n.children == f {
+			n.children = f.next
+		}
+	}
+	f.prev, f.next = nil, nil
+	if n.limiter != nil {
+		n.release(near)
+	}
+	n.live--
+	if n.live == 0 && n.joining != 0 {
+		n.closed = true
+		last = n.joining
+	}
+	return last
+}
+
+// childFailed notes the error of a child that has ended, and cancels its siblings.
+//
+//go:norace
+func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
+	race.Disable()
+	n.mu.Lock()
+	if how == panicked {
+		if n.panicked == nil {
+			n.panicked = err.(*PanicError)
+		}
+	} else {
+		n.note(err)
+	}
+	n.mu.Unlock()
+	race.Enable()
+	n.cancel(context.Canceled, canceled(err), near)
+}
+
+// note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
+// The caller holds the lock.
+//
+//go:norace
+func (n *Nursery) note(err error) {
+	if len(n.errs) == 0 || !n.cancelled.Load() || !echo(err, n.opErr) {
+		n.errs = append(n.errs, err)
+	}
+}
+
+// echo reports whether err, in all its parts, is nothing but the error of a cancelled scope.
+func echo(err, cancel error) bool {
+	if err == context.Canceled || err == cancel {
+		return true
+	}
+	if ce, ok := err.(*canceledError); ok { // of a context derived from the nursery's, which ended for the same cause
+		of, ok := cancel.(*canceledError)
+		return ok && errors.Is(ce.cause, of.cause)
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		in := x.Unwrap()
+		return in != nil && echo(in, cancel)
+	case interface{ Unwrap() []error }:
+		for _, in := range x.Unwrap() {
+			if !echo(in, cancel) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// cancelWaits wakes every child that waits under the nursery's scope.
+//
+//go:norace
+func (n *Nursery) cancelWaits(near *sched.Worker) {
+	n.mu.Lock()
+	if f := n.children; f != nil {
+		for {
+			f.cancelWait(&n.scope, near)
+			if f = f.next; f == n.children {
+				break
+			}
+		}
+	}
+	n.mu.Unlock()
+}
+
+// Run opens a nursery, runs fn in it, and returns when fn and every fiber started in the nursery have ended. The
+// context given to fn is the nursery's: it is over when the nursery is cancelled.
+//
+// Called from a goroutine, it runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
+// fn runs in that fiber, and the nursery is inside the fiber's own.
+//
+// Run returns the error of fn and those of the children, joined, the first one first. A panic in a child comes out of
+// Run as a [*PanicError], once all have ended.
+func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
+	c := resolve(ctx)
+	if c.f == nil {
+		return defaultRuntime().Run(ctx, fn)
+	}
+	n := &Nursery{body: fn}
+	n.n = n
+	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
+	return n.run()
+}
+
+// run is the life of a nursery, in the fiber that owns it.
+func (n *Nursery) run() error {
+	returned := false
+	defer func() {
+		if !returned { // fn panicked, or called Goexit: nobody may be left behind
+			n.Cancel(nil)
+			n.join()
+		}
+	}()
+	err := n.body((*scopeContext)(&n.scope), n)
+	returned = true
+	if err != nil {
+		n.bodyFailed(err)
+	}
+	n.join()
+	return n.result()
+}
+
+//go:norace
+func (n *Nursery) bodyFailed(err error) {
+	race.Disable()
+	n.mu.Lock()
+	n.note(err)
+	n.mu.Unlock()
+	race.Enable()
+	n.cancel(context.Canceled, canceled(err), n.near())
+}
+
+// join waits until every child has ended, and closes the nursery.
+//
+//go:norace
+func (n *Nursery) join() {
+	f := n.owner
+	race.Disable()
+	if f.place {
+		n.mu.Lock()
+		alone := n.live == 0
+		n.mu.Unlock()
+		if !alone {
+			f.leavePlace()
+			defer f.regainPlace()
+		}
+	}
+	n.mu.Lock()
+	if n.live == 0 {
+		n.closed = true
+		n.mu.Unlock()
+	} else {
+		n.joining = f.arm(nobody) // a cancel does not end this wait: it ends the children
+		n.mu.Unlock()
+		f.task.Park() // the last child closes the nursery
+	}
+	race.Enable()
+	race.Acquire(unsafe.Pointer(&n.mu))
+	n.end()
+}
+
+//go:norace
+func (f *Fiber) regainPlace() {
+	race.Disable()
+	f.takePlace()
+	race.Enable()
+}
+
+// result is what Run returns, or panics with.
+//
+//go:norace
+func (n *Nursery) result() error {
+	if n.panicked != nil {
+		panic(n.panicked)
+	}
+	switch len(n.errs) {
+	case 0:
+		return nil
+	case 1:
+		return n.errs[0]
+	}
+	return errors.Join(n.errs...)
+}
+
+func gosched() { runtime.Gosched() }

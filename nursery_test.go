@@ -1,0 +1,567 @@
+package coir_test
+
+// Nurseries: who may start fibers, when they begin under a limit, that waiting inside a limit cannot starve it, how far
+// a cancel reaches, and that depth and number are bounded by memory alone.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Spec: NU-05
+func TestGoAfterRunPanics(t *testing.T) {
+	rt := one(t)
+	left := goroutines(t)
+	var kept *coir.Nursery
+	_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error { kept = n; return nil })
+	for range 10 {
+		func() {
+			defer func() {
+				text, _ := recover().(string)
+				if !strings.HasPrefix(text, "coir: ") || !strings.Contains(text, "late") || !strings.Contains(text, "Run") {
+					t.Errorf("panicked with %q: not a sentence that names the fiber and what went wrong", text)
+				}
+			}()
+			kept.Go("late", func(context.Context) error { t.Error("it ran"); return nil })
+		}()
+	}
+	if err := rt.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	left()
+}
+
+// Anybody may start fibers while the nursery is open: the body, children, children of children, goroutines.
+//
+// Spec: NU-01, NU-02, NU-04, NU-18
+func TestWhoStartsFibers(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var ran atomic.Int64
+		if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			var grow func(depth int) func(context.Context) error
+			grow = func(depth int) func(context.Context) error {
+				return func(ctx context.Context) error {
+					ran.Add(1)
+					if depth > 0 {
+						n.Go("sibling", grow(depth-1))
+						_ = coir.Yield(ctx)
+						n.Go("sibling", grow(depth-1))
+					}
+					return nil
+				}
+			}
+			n.Go("first", grow(9))
+			goroutine(ctx, func() {
+				for range 100 {
+					n.Go("from outside", grow(0))
+				}
+			})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if ran.Load() != 1<<10-1+100 {
+			t.Errorf("%d ran before Run returned, want %d", ran.Load(), 1<<10-1+100)
+		}
+	}
+}
+
+// Never more than the limit run at once, and each begins.
+//
+// Spec: NU-14
+func TestLimitBounds(t *testing.T) {
+	for _, workers := range []int{1, 2, 4} {
+		for _, places := range []int{1, 3, 16} {
+			rt := on(t, coir.Workers(workers))
+			var now, most, ran atomic.Int64
+			if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				n.Limit(places)
+				for i := range 300 {
+					n.Go("task", func(ctx context.Context) error {
+						if at := now.Add(1); at > most.Load() {
+							most.Store(at)
+						}
+						defer now.Add(-1)
+						ran.Add(1)
+						if i%7 == 0 {
+							return coir.Sleep(ctx, 10*time.Microsecond) // keeps its place
+						}
+						return coir.Yield(ctx)
+					})
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if ran.Load() != 300 || most.Load() > int64(places) {
+				t.Errorf("%d workers, %d places: %d ran, %d at once", workers, places, ran.Load(), most.Load())
+			}
+		}
+	}
+}
+
+// Those that wait for a place begin in the order of their Go.
+//
+// Spec: NU-14
+func TestLimitKeepsTheOrder(t *testing.T) {
+	const n = 200
+	for _, places := range []int{1, 4} {
+		rt := one(t)
+		var mu sync.Mutex
+		var begun []int
+		if err := rt.Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
+			nursery.Limit(places)
+			for i := range n {
+				nursery.Go("task", func(ctx context.Context) error {
+					mu.Lock()
+					begun = append(begun, i)
+					mu.Unlock()
+					return coir.Yield(ctx)
+				})
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if places == 1 && !slices.IsSorted(begun) {
+			t.Errorf("one place, and they began as %v", begun)
+		}
+		// With several places those that have one are run in the order of the scheduler, so they are a few apart.
+		for at, i := range begun {
+			if apart := max(at-i, i-at); apart > 4*places {
+				t.Errorf("%d places: task %d began as number %d", places, i, at)
+			}
+		}
+	}
+}
+
+// The test of the house: 16 places, 100 tasks that each start 100 children under the same limit and wait for them, one by
+// one or in a nursery of their own. A task that waits gives its place up, so it ends, every time.
+//
+// Spec: NU-14, NU-15, SC-49
+func TestNestedWaitingEnds(t *testing.T) {
+	const places = 16
+	repetitions, tasks := 50, 100
+	switch {
+	case testing.Short():
+		repetitions = 5
+	case race.Enabled:
+		repetitions = 10
+	}
+	for _, workers := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			rt := on(t, coir.Workers(workers))
+			for range repetitions {
+				var children atomic.Int64
+				if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+					n.Limit(places)
+					for i := range tasks {
+						n.Go("task", func(ctx context.Context) error {
+							if i%2 == 0 {
+								return waitsForEach(ctx, n, tasks, &children)
+							}
+							return waitsInside(ctx, n, tasks, &children)
+						})
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if children.Load() != int64(tasks*tasks) {
+					t.Fatalf("%d children ran", children.Load())
+				}
+			}
+		})
+	}
+}
+
+// waitsForEach starts children in n and waits for each.
+func waitsForEach(ctx context.Context, n *coir.Nursery, count int, children *atomic.Int64) error {
+	fibers := make([]*coir.Fiber, count)
+	for i := range fibers {
+		fibers[i] = n.Go("child", func(ctx context.Context) error {
+			children.Add(1)
+			return coir.Yield(ctx)
+		})
+	}
+	for _, f := range fibers {
+		if err := f.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitsInside opens a nursery whose fibers wait for children of n, and waits for them at its end.
+func waitsInside(ctx context.Context, n *coir.Nursery, count int, children *atomic.Int64) error {
+	return coir.Run(ctx, func(_ context.Context, inner *coir.Nursery) error {
+		for range 4 {
+			inner.Go("group", func(ctx context.Context) error { return waitsForEach(ctx, n, count/4, children) })
+		}
+		return nil
+	})
+}
+
+// A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on.
+//
+// Spec: NU-14, NU-15
+func TestPlaceIsGivenUpAndTakenAgain(t *testing.T) {
+	for name, waitFor := range map[string]func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error{
+		"Wait": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
+			return n.Go("other", f).Wait(ctx)
+		},
+		"nested Run": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
+			return coir.Run(ctx, func(_ context.Context, inner *coir.Nursery) error {
+				inner.Go("other", func(ctx context.Context) error { return n.Go("other", f).Wait(ctx) })
+				return nil
+			})
+		},
+		"Wait in a nested body": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
+			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return n.Go("other", f).Wait(ctx) })
+		},
+		"Run of another runtime": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
+			rt := coir.NewRuntime()
+			defer coir.Blocking(ctx, func() { _ = rt.Close(context.Background()) })
+			return rt.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return n.Go("other", f).Wait(ctx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt := on(t, coir.Workers(2))
+			var now atomic.Int64
+			in := func() {
+				if at := now.Add(1); at > 1 {
+					t.Errorf("%d run at once, under a limit of one", at)
+				}
+			}
+			if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				n.Limit(1)
+				for range 20 {
+					n.Go("waiter", func(ctx context.Context) error {
+						in()
+						now.Add(-1)
+						if err := waitFor(ctx, n, func(ctx context.Context) error {
+							in()
+							defer now.Add(-1)
+							return coir.Yield(ctx)
+						}); err != nil {
+							return err
+						}
+						in()
+						defer now.Add(-1)
+						return coir.Yield(ctx)
+					})
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// A wait that is cancelled gives its place up and takes it again all the same: the count stays right.
+//
+// Spec: NU-14, NU-15, NU-20
+func TestLimitUnderCancelledWaits(t *testing.T) {
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Limit(2)
+			const impatient = 50
+			var now, gaveUp atomic.Int64
+			gate, open := coir.WithCancel(coir.Shield(ctx))
+			slow := n.Go("slow", func(context.Context) error { return parkAt(gate) })
+			for range impatient {
+				n.Go("impatient", func(ctx context.Context) error {
+					short, cancel := coir.WithTimeout(ctx, 10*time.Microsecond)
+					defer cancel()
+					if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
+						t.Errorf("Wait: %v", err)
+					}
+					if at := now.Add(1); at > 1 { // slow has the other place
+						t.Errorf("%d run beside it", at)
+					}
+					defer now.Add(-1)
+					if gaveUp.Add(1) == impatient {
+						open(nil)
+					}
+					return coir.Yield(ctx)
+				})
+			}
+			return nil
+		})
+	}, nil)
+}
+
+// Those that wait in line when the nursery is cancelled still begin, see it, and end.
+//
+// Spec: NU-01, NU-06, NU-14
+func TestCancelWithALine(t *testing.T) {
+	rt := on(t, coir.Workers(2))
+	var ran atomic.Int64
+	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Limit(3)
+		for range 100 {
+			n.Go("task", func(ctx context.Context) error {
+				ran.Add(1)
+				return coir.Sleep(ctx, time.Hour)
+			})
+		}
+		_ = coir.Yield(ctx)
+		n.Cancel(errA)
+		return nil
+	})
+	if !errors.Is(err, errA) || ran.Load() != 100 {
+		t.Fatalf("%v, %d ran", err, ran.Load())
+	}
+}
+
+// Spec: NU-14
+func TestLimitIsForBeforeTheFirstGo(t *testing.T) {
+	onOne(t, func(_ context.Context, n *coir.Nursery) error {
+		for _, wrong := range []func(){
+			func() { n.Limit(0) },
+			func() { n.Go("child", func(context.Context) error { return nil }); n.Limit(5) },
+		} {
+			func() {
+				defer func() {
+					if text, _ := recover().(string); !strings.HasPrefix(text, "coir: Nursery.Limit ") {
+						t.Errorf("panicked with %q", text)
+					}
+				}()
+				wrong()
+			}()
+		}
+		return nil
+	}, nil)
+}
+
+// Cancel ends every wait below, wherever it is, once, for the first cause, and none above.
+//
+// Spec: FB-16, NU-06, NU-07, NU-08, NU-09, NU-10
+func TestCancel(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var woken atomic.Int64
+		sees := func(err error) error { //nolint:unparam // so that a fiber can return it
+			if errors.Is(err, context.Canceled) && errors.Is(err, errA) && !errors.Is(err, errB) {
+				woken.Add(1)
+			} else {
+				t.Errorf("a wait ended with %v", err)
+			}
+			return nil
+		}
+		err := rt.Run(context.Background(), func(ctx context.Context, outer *coir.Nursery) error {
+			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				var waiting []*coir.Fiber
+				add := func(n *coir.Nursery, fn func(ctx context.Context) error) *coir.Fiber {
+					f := n.Go("waits", func(ctx context.Context) error { return sees(fn(ctx)) })
+					waiting = append(waiting, f)
+					return f
+				}
+				asleep := add(n, func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+				add(n, func(ctx context.Context) error { return asleep.Wait(ctx) })
+				add(n, func(ctx context.Context) error {
+					c, cancel := coir.WithTimeout(ctx, time.Hour)
+					defer cancel()
+					return coir.Sleep(c, time.Hour)
+				})
+				add(n, func(ctx context.Context) error {
+					return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+						n.Go("below", func(ctx context.Context) error { return sees(coir.Sleep(ctx, time.Hour)) })
+						return coir.Sleep(ctx, time.Hour)
+					})
+				})
+				yieldUntil(ctx, t, "all wait", func() bool {
+					return !slices.ContainsFunc(waiting, func(f *coir.Fiber) bool { return f.State() != coir.Waiting })
+				})
+				n.Cancel(errA)
+				n.Cancel(errB)
+				n.Go("begins afterwards", func(ctx context.Context) error { return sees(coir.Yield(ctx)) })
+				return sees(coir.Yield(ctx))
+			})
+			if ctx.Err() != nil {
+				t.Error("the cancel went up")
+			}
+			return err
+		})
+		if err != nil || woken.Load() != 7 {
+			t.Errorf("Run: %v, %d of 7 saw the cancel", err, woken.Load())
+		}
+	}
+}
+
+// A nursery is cancelled by a goroutine, too.
+//
+// Spec: NU-06
+func TestCancelFromOutside(t *testing.T) {
+	rt := one(t)
+	opened := make(chan *coir.Nursery, 1)
+	result := make(chan error, 1)
+	go func() {
+		result <- rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			opened <- n
+			return coir.Sleep(ctx, time.Hour)
+		})
+	}()
+	(<-opened).Cancel(errA)
+	if err := <-result; !errors.Is(err, errA) || !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// Spec: NU-03, FB-32
+func TestDeepNesting(t *testing.T) {
+	const levels = 1000
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var deepest, ended atomic.Int64
+		var dive func(ctx context.Context, level int) error
+		dive = func(ctx context.Context, level int) error {
+			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				n.Go("deeper", func(ctx context.Context) error {
+					defer ended.Add(1)
+					if level < levels {
+						return dive(ctx, level+1)
+					}
+					deepest.Store(int64(level))
+					return coir.Sleep(ctx, time.Hour)
+				})
+				if level == 1 {
+					yieldUntil(ctx, t, "the bottom is reached", func() bool { return deepest.Load() == levels })
+					n.Cancel(errA)
+				}
+				return nil
+			})
+		}
+		err := rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error { return dive(ctx, 1) })
+		if !errors.Is(err, errA) || ended.Load() != levels {
+			t.Errorf("%d levels ended: %v", ended.Load(), err)
+		}
+	}
+}
+
+// Spec: FB-32, NU-01
+func TestManyChildren(t *testing.T) {
+	children := 100_000
+	if testing.Short() || race.Enabled {
+		children = 5_000 // a goroutine each under the race detector, which has a bound of 8,128
+	}
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers))
+		var ran atomic.Int64
+		if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			for range children {
+				n.Go("child", func(ctx context.Context) error {
+					ran.Add(1)
+					return coir.Yield(ctx)
+				})
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if ran.Load() != int64(children) {
+			t.Fatalf("%d ran", ran.Load())
+		}
+	}
+}
+
+// A fiber may run things on another runtime. It is parked meanwhile; its cancel reaches there; what happens there comes
+// back.
+//
+// Spec: FB-19, NU-02, NU-09
+func TestRunOnAnotherRuntime(t *testing.T) {
+	first, second := one(t), one(t)
+	err := first.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		ticks := 0
+		ticker := n.Go("ticker", func(ctx context.Context) error {
+			for coir.Yield(ctx) == nil {
+				ticks++
+			}
+			return nil
+		})
+		mine := coir.Self(ctx)
+		err := second.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			if coir.Self(ctx) == mine {
+				t.Error("the same fiber on two runtimes")
+			}
+			n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) })
+			// Back to the first: it goes on while this one waits.
+			return first.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Sleep(ctx, time.Millisecond) })
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		panics := func() (r any) {
+			defer func() { r = recover() }()
+			return second.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("bomb", func(context.Context) error { panic(errC) })
+				return nil
+			})
+		}
+		if pe, ok := panics().(*coir.PanicError); !ok || !errors.Is(pe, errC) {
+			t.Error("the panic did not come over")
+		}
+		n.Go("canceller", func(ctx context.Context) error {
+			_ = coir.Yield(ctx)
+			n.Cancel(errA)
+			return nil
+		})
+		err = second.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Sleep(ctx, time.Hour) })
+		if !errors.Is(err, errA) {
+			t.Errorf("the cancel did not come over: %v", err)
+		}
+		if err := ticker.Wait(context.Background()); err != nil || ticks == 0 {
+			t.Errorf("%v after %d ticks", err, ticks)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a fiber starts natively in Blocking runs while it blocks.
+//
+// Spec: SC-25, SC-40
+func TestGoInsideBlocking(t *testing.T) {
+	rt := on(t, coir.Workers(1))
+	if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		partner := n.Go("partner", func(ctx context.Context) error {
+			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); { // until slices are known to be short
+				_ = coir.Yield(ctx)
+			}
+			return nil
+		})
+		for partner.State() != coir.Ended {
+			_ = coir.Yield(ctx)
+		}
+		coir.Blocking(ctx, func() {
+			// Native code that takes its time, long enough for the scheduler to come to rest meanwhile.
+			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
+			}
+			ran := make(chan struct{})
+			n.Go("child", func(context.Context) error { close(ran); return nil })
+			select {
+			case <-ran:
+			case <-time.After(5 * time.Second):
+				t.Error("a fiber that was started in Blocking did not run while it blocked")
+			}
+		})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package coir_test
+
+const raceEnabled = true

@@ -1,0 +1,177 @@
+//go:build !race && !coirtrampoline && !purego && !coirinvariants
+
+package coir_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// corpusRounds is how often each program runs. What the detector says of a program must not depend on the schedule.
+const corpusRounds = 3
+
+var corpusOnce sync.Once // -cpu and -count change nothing for programs that have a process and a runtime of their own
+
+// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs them. In the racy ones nothing
+// orders two accesses to a variable of the program, and the detector must say so, and of nothing else; in the
+// ordered ones coir orders them, and it must say nothing. The first line of each program tells why.
+//
+// It is not part of a race build: the programs are, and once is enough.
+func TestRacesAreSeen(t *testing.T) {
+	ran := false
+	corpusOnce.Do(func() {
+		ran = true
+		runCorpus(t)
+	})
+	if !ran {
+		t.Skip("has run in this process")
+	}
+}
+
+func runCorpus(t *testing.T) {
+	env := raceEnv(t)
+	bin := buildCorpus(t, env)
+	for _, part := range []struct {
+		kind, verdict string
+		check         func(string, corpusRun) error
+	}{
+		{"racy", "racy found", checkRacy},
+		{"ordered", "ordered silent", checkOrdered},
+	} {
+		kind := part.kind
+		dirs, err := filepath.Glob(filepath.Join("testdata", "race", kind, "*"))
+		if err != nil || len(dirs) < 20 {
+			t.Fatalf("%d %s programs, %v; there should be 20 at least", len(dirs), kind, err)
+		}
+		right := 0
+		for _, dir := range dirs {
+			name := filepath.Base(dir)
+			ok := t.Run(kind+"/"+name, func(t *testing.T) {
+				for range corpusRounds {
+					run := runProgram(t, filepath.Join(bin, kind, name), env)
+					if err := part.check(filepath.ToSlash(dir)+"/main.go", run); err != nil {
+						t.Fatalf("%v\n\n%s", err, run.output)
+					}
+				}
+			})
+			if ok {
+				right++
+			}
+		}
+		t.Logf("%s %d/%d", part.verdict, right, len(dirs))
+	}
+}
+
+// raceEnv is the environment to build and run the programs in. It skips the test where there is no race detector.
+func raceEnv(t *testing.T) []string {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build the programs with: ", err)
+	}
+	env := append(os.Environ(), "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOFLAGS=",
+		"GORACE=halt_on_error=0 exitcode=66 atexit_sleep_ms=0")
+	host, err := exec.Command("go", "env", "GOHOSTOS", "GOHOSTARCH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(string(host)); len(got) != 2 || got[0] != runtime.GOOS || got[1] != runtime.GOARCH {
+		t.Skipf("the go command is of %s, the test of %s %s", got, runtime.GOOS, runtime.GOARCH)
+	}
+	// The smallest package that shows whether -race is supported, cgo is on and there is a C compiler.
+	probe := exec.Command("go", "build", "-race", "runtime/cgo")
+	probe.Env = env
+	if out, err := probe.CombinedOutput(); err != nil {
+		t.Skipf("no race detector here: %s", bytes.TrimSpace(out))
+	}
+	return env
+}
+
+// buildCorpus builds all programs and returns the directory that they are in: racy/name, ordered/name.
+func buildCorpus(t *testing.T, env []string) string {
+	bin := t.TempDir()
+	for _, kind := range []string{"racy", "ordered"} {
+		out := filepath.Join(bin, kind) + string(filepath.Separator)
+		build := exec.Command("go", "build", "-race", "-ldflags=-s -w", "-o", out, "./testdata/race/"+kind+"/...")
+		build.Env = env
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return bin
+}
+
+type corpusRun struct {
+	code   int
+	output string
+}
+
+func runProgram(t *testing.T, path string, env []string) corpusRun {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("it hangs\n\n%s", out)
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return corpusRun{cmd.ProcessState.ExitCode(), string(out)}
+}
+
+func checkOrdered(_ string, run corpusRun) error {
+	if run.code != 0 || run.output != "" {
+		return fmt.Errorf("exit code %d; should be 0, with no report", run.code)
+	}
+	return nil
+}
+
+// access matches an access in a report, with its stack: two lines a frame.
+var access = regexp.MustCompile(`(?m)^(?:Previous )?(?:[Rr]ead|[Ww]rite|[Aa]tomic read|[Aa]tomic write) at 0x.*:\n((?:  .+\n)*)`)
+
+// checkRacy wants at least one report, and in every report two accesses that file itself makes.
+func checkRacy(file string, run corpusRun) error {
+	reports := strings.Split(run.output, "WARNING: DATA RACE")[1:]
+	if run.code != 66 || len(reports) == 0 {
+		return fmt.Errorf("exit code %d, %d races reported; should be 66, with at least one", run.code, len(reports))
+	}
+	for _, report := range reports {
+		found := access.FindAllStringSubmatch(report, -1)
+		if len(found) != 2 {
+			return fmt.Errorf("a report has %d accesses; should be 2", len(found))
+		}
+		for _, a := range found {
+			if at := raceSite(a[1]); !strings.Contains(at, file+":") {
+				return fmt.Errorf("an access is reported at %q; should be in %s", at, file)
+			}
+		}
+	}
+	return nil
+}
+
+// raceSite is the file and line of the topmost frame of a stack that is not the Go runtime's, which makes the accesses to
+// maps.
+func raceSite(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		if f := strings.TrimSpace(lines[i]); !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, "internal/runtime/") {
+			return filepath.ToSlash(strings.TrimSpace(lines[i+1]))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,288 @@
+package coir
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+)
+
+// Runtime is a set of workers that run fibers, and a clock that they wait by. Most programs need only the default one,
+// which [Run] uses. A runtime at rest holds no goroutine.
+type Runtime struct {
+	s        *sched.Scheduler
+	observer Observer
+
+	mu      sync.Mutex
+	closing bool
+	roots   root          // ring of the nurseries that Run has opened from outside
+	empty   chan struct{} // closed when the last root has gone, once closing
+}
+
+// root is an entry in a runtime's list of what runs on it.
+type root struct {
+	prev, next *root
+	n          *Nursery
+}
+
+// RuntimeOption is an option of [NewRuntime].
+type RuntimeOption func(*settings)
+
+type settings struct {
+	sched.Config
+	observer Observer
+	onStall  func(Stall)
+}
+
+// Workers sets how many fibers run at the same time. The default is GOMAXPROCS.
+func Workers(n int) RuntimeOption {
+	if n < 1 {
+		panic("coir: Workers needs at least one")
+	}
+	return func(s *settings) { s.Workers = n }
+}
+
+// MaxWorkers bounds how many workers there may be, with those that are held up in blocking calls. The default is 10,000.
+func MaxWorkers(n int) RuntimeOption {
+	if n < 1 {
+		panic("coir: MaxWorkers needs at least one")
+	}
+	return func(s *settings) { s.MaxWorkers = n }
+}
+
+// OnStall has f told, once, of each fiber that runs for longer than after without a switch. f is called on a goroutine of
+// its own.
+func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
+	return func(s *settings) { s.StallAfter, s.onStall = after, f }
+}
+
+// WithObserver has o told what fibers do.
+func WithObserver(o Observer) RuntimeOption {
+	return func(s *settings) { s.observer = o }
+}
+
+// Stall tells of a fiber that has run for long without a switch: it computes, or blocks in native code without
+// [Blocking].
+type Stall struct {
+	Fiber *Fiber
+	For   time.Duration
+	Stack string // of the fiber, when it was noticed
+}
+
+// Observer is told what fibers do, where it happens. It must neither block nor wait; a nil one costs nothing.
+type Observer interface {
+	FiberStarted(f *Fiber)          // was given to a nursery
+	FiberParked(f *Fiber)           // is about to wait
+	FiberReady(f *Fiber)            // its wait has ended
+	FiberEnded(f *Fiber, err error) // its function has returned, or panicked
+	FiberStalled(s Stall)           // has run for longer than OnStall allows
+}
+
+const (
+	defaultMaxWorkers = 10_000
+	defaultStall      = time.Second
+)
+
+// NewRuntime makes a runtime. It starts nothing until it is used. Close it when it is no longer needed.
+func NewRuntime(opts ...RuntimeOption) *Runtime {
+	set := settings{Config: sched.Config{
+		Workers:    runtime.GOMAXPROCS(0),
+		MaxWorkers: defaultMaxWorkers,
+		StallAfter: defaultStall,
+	}}
+	for _, o := range opts {
+		o(&set)
+	}
+	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
+	rt := &Runtime{observer: set.observer}
+	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
+	if set.observer != nil {
+		set.Observer = taskObserver{set.observer}
+	}
+	if tell := set.onStall; tell != nil || set.observer != nil {
+		set.OnStall = func(st sched.Stall) {
+			race.Enable()
+			defer race.Disable()
+			s := Stall{Fiber: fiberOf(st.Task), For: st.For, Stack: st.Stack}
+			if tell != nil {
+				tell(s)
+			}
+			if rt.observer != nil {
+				rt.observer.FiberStalled(s)
+			}
+		}
+	}
+	rt.s = sched.New(set.Config)
+	return rt
+}
+
+// taskObserver tells of tasks as fibers. The scheduler calls it with its synchronisation hidden; the observer's own is
+// not to be.
+type taskObserver struct{ o Observer }
+
+func (x taskObserver) Parked(t *sched.Task) {
+	race.Enable()
+	x.o.FiberParked(fiberOf(t))
+	race.Disable()
+}
+
+func (x taskObserver) Readied(t *sched.Task) {
+	race.Enable()
+	x.o.FiberReady(fiberOf(t))
+	race.Disable()
+}
+
+func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(t.Owner().(*thunk)) }
+
+// defaultRuntime is made when it is first needed and never closed: it lets go of everything when it is not used.
+var defaultRuntime = sync.OnceValue(func() *Runtime { return NewRuntime() })
+
+func init() {
+	if race.Enabled { // else the first Run from a goroutine would be before every later one
+		defaultRuntime()
+	}
+}
+
+// Run is the function [Run] on this runtime: fn runs as a fiber of it, and the caller waits. A fiber of another runtime
+// may call it too.
+func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
+	c := resolve(ctx)
+	if c.f != nil && c.f.nursery.rt == rt {
+		return Run(ctx, fn)
+	}
+	n := &Nursery{body: fn}
+	n.n = n
+	f := &Fiber{nursery: n, name: "main", index: -1, budget: budget, main: true}
+	n.init(ctx, rt, c.sc, f)
+	r := &root{n: n}
+	if !rt.enter(r) {
+		n.end()
+		return ErrClosed
+	}
+	defer rt.leave(r)
+	n.prepare(f, nil)
+	race.Disable()
+	rt.s.Go(&f.task, nil)
+	f.outwait(&c)
+	race.Enable()
+	return f.outcome()
+}
+
+// outwait waits for a main fiber from outside, whatever happens to ctx: that cancels the fiber, and its end is waited
+// for.
+//
+//go:norace
+func (f *Fiber) outwait(c *caller) {
+	f.join(&caller{ctx: context.Background(), f: c.f})
+}
+
+// outcome is what Run returns to the goroutine that called it: the fiber's error, its panic, or its Goexit.
+//
+//go:norace
+func (f *Fiber) outcome() error {
+	race.Acquire(unsafe.Pointer(f))
+	switch f.how {
+	case exited:
+		runtime.Goexit()
+	case panicked:
+		panic(f.err)
+	}
+	return f.err
+}
+
+//go:norace
+func (rt *Runtime) enter(r *root) bool {
+	race.Disable()
+	defer race.Enable()
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.closing {
+		return false
+	}
+	rt.s.Enter()
+	r.prev, r.next = rt.roots.prev, &rt.roots
+	r.prev.next, r.next.prev = r, r
+	return true
+}
+
+//go:norace
+func (rt *Runtime) leave(r *root) {
+	race.Release(unsafe.Pointer(rt))
+	race.Disable()
+	defer race.Enable()
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	r.prev.next, r.next.prev = r.next, r.prev
+	rt.s.Leave()
+	if rt.roots.next == &rt.roots && rt.empty != nil {
+		close(rt.empty)
+		rt.empty = nil
+	}
+}
+
+// Close cancels whatever runs on the runtime, waits for it to end and lets every worker go. Run then returns
+// [ErrClosed]. If ctx is over first, Close returns its error and may be called again; what runs has been cancelled, and
+// nothing new is let in.
+//
+// Close must not be called by a fiber of the runtime: it would wait for itself.
+func (rt *Runtime) Close(ctx context.Context) error {
+	c := resolve(ctx)
+	if c.f != nil && c.f.nursery.rt == rt {
+		panic("coir: Runtime.Close called by one of its own fibers, " + c.f.Name())
+	}
+	roots, empty := rt.close()
+	for _, n := range roots {
+		n.cancel(context.Canceled, canceled(ErrClosed), nil)
+	}
+	if empty != nil {
+		select {
+		case <-empty:
+		case <-ctx.Done():
+			return c.foreignErr()
+		}
+	}
+	race.Acquire(unsafe.Pointer(rt))
+	rt.s.Close()
+	return nil
+}
+
+// close lets nobody in any more. It returns what is still running, and a channel that is closed when that has ended.
+//
+//go:norace
+func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
+	race.Disable()
+	defer race.Enable()
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.closing = true
+	for r := rt.roots.next; r != &rt.roots; r = r.next {
+		roots = append(roots, r.n)
+	}
+	if len(roots) > 0 && rt.empty == nil {
+		rt.empty = make(chan struct{})
+	}
+	return roots, rt.empty
+}
+
+// Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given
+// to another at once, so that other fibers go on. In a goroutine it just calls fn.
+//
+// A fiber that blocks natively without Blocking is found after about ten milliseconds, and its worker is replaced then.
+func Blocking(ctx context.Context, fn func()) {
+	c := resolve(ctx)
+	if c.f == nil {
+		fn()
+		return
+	}
+	race.Disable()
+	defer race.Enable()
+	c.f.task.Block(func() {
+		race.Enable()
+		defer race.Disable()
+		fn()
+	})
+}

@@ -1,0 +1,171 @@
+//go:build linux || darwin
+
+package coir_test
+
+// What a runtime uses. A hundred million times a fiber parks and is resumed, and memory stays flat (make soak; ordinarily a
+// small part of it). A hundred thousand fibers that wait, and as many timers that are far away, cost no CPU time.
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Spec: SC-23, SC-26, SC-32, TM-06, TM-08
+func TestIdleCostsNothing(t *testing.T) {
+	fibers, period, bound := 100_000, 10*time.Second, 10*time.Millisecond
+	if testing.Short() || raceEnabled {
+		fibers, period, bound = 10_000, time.Second, 4*time.Millisecond
+	}
+	rt := newRuntime(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		never := n.Go("never", func(ctx context.Context) error { return coir.Sleep(ctx, 2*time.Hour) })
+		all := make([]*coir.Fiber, fibers)
+		for i := range all {
+			all[i] = n.Go("waiter", func(ctx context.Context) error {
+				c, cancel := coir.WithTimeout(ctx, time.Hour) // a timer each
+				defer cancel()
+				return never.Wait(c)
+			})
+		}
+		for _, f := range all {
+			for f.State() != coir.Waiting {
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector is not what is measured
+		debug.FreeOSMemory()
+		used, best := time.Duration(0), time.Duration(1<<62)
+		for range 3 { // another process may have made ours pay: then once more
+			coir.Blocking(ctx, func() {
+				<-time.After(200 * time.Millisecond) // the monitor sees that nothing runs, and stops
+				before := cpuTime(t)
+				<-time.After(period)
+				used = cpuTime(t) - before
+			})
+			if best = min(best, used); best <= bound {
+				break
+			}
+		}
+		t.Logf("%d fibers parked, %d timers armed: %v of CPU time in %v", fibers, fibers, best, period)
+		if best > bound {
+			t.Errorf("%v of CPU time in %v; at most %v", best, period, bound)
+		}
+		n.Cancel(errStop)
+		return nil
+	})
+	if !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+}
+
+// cpuTime is what the process has used, in user and in system mode.
+func cpuTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Fibers park and are resumed in the three ways there are so far: by each other, by time, and by a fiber that ends. Memory is
+// looked at with every fiber parked, a quarter of the way and at the end.
+//
+// Spec: FB-03, FB-32, PK-29, PK-41, SC-49
+func TestSoak(t *testing.T) {
+	cycles := sized(200_000, 2_000_000, 100_000_000)
+	const inPairs, sleepers, spawners = 500, 250, 250
+	rt := newRuntime(t)
+	quarter := cycles / 4 / (inPairs + sleepers + spawners)
+	var done atomic.Int64
+	var memory [2]uint64
+	start := time.Now()
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		var gates [2]*coir.Fiber // the first is for a quarter of the way, the second for the end
+		var open [2]context.CancelCauseFunc
+		for i := range gates {
+			var c context.Context
+			c, open[i] = coir.WithCancel(ctx)
+			gates[i] = n.Go("gate", func(context.Context) error {
+				_ = coir.Sleep(c, 24*time.Hour)
+				return nil
+			})
+		}
+		var fibers []*coir.Fiber
+		spawn := func(name string, cycle func(ctx context.Context, n int)) {
+			fibers = append(fibers, n.Go(name, func(ctx context.Context) error {
+				cycle(ctx, quarter)
+				if err := gates[0].Wait(ctx); err != nil {
+					return err
+				}
+				cycle(ctx, 3*quarter)
+				return gates[1].Wait(ctx)
+			}))
+		}
+		for range inPairs / 2 {
+			p := [2]*pair{newPair(ctx, n), newPair(ctx, n)} // one for each stretch
+			for side := range 2 {
+				stretch := 0
+				spawn("pair", func(ctx context.Context, count int) {
+					p[stretch].play(ctx, side, func() bool { done.Add(1); count--; return count > 0 })
+					stretch++
+				})
+			}
+		}
+		for range sleepers {
+			spawn("sleeper", func(ctx context.Context, count int) {
+				for range count {
+					_ = coir.Sleep(ctx, time.Nanosecond)
+					done.Add(1)
+				}
+			})
+		}
+		for range spawners {
+			spawn("spawner", func(ctx context.Context, count int) {
+				for range count {
+					_ = n.Go("child", func(context.Context) error { return nil }).Wait(ctx)
+					done.Add(1)
+				}
+			})
+		}
+		for i, want := range []int{quarter, 4 * quarter} {
+			for _, f := range fibers {
+				for f.State() != coir.Waiting || done.Load() < int64(want*len(fibers)*9/10) {
+					if err := coir.Sleep(ctx, time.Millisecond); err != nil {
+						return err
+					}
+				}
+			}
+			memory[i] = memoryInUse()
+			open[i](nil)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rt.Stats()
+	t.Logf("%d cycles in %v, %d switches; %d KiB in use after a quarter, %d KiB at the end; %d coroutines",
+		done.Load(), time.Since(start), s.Switches, memory[0]>>10, memory[1]>>10, s.Coroutines)
+	if float64(memory[1]) > 1.1*float64(memory[0]) {
+		t.Errorf("memory grew from %d to %d bytes", memory[0], memory[1])
+	}
+}
+
+// memoryInUse is the heap and the stacks, once what is not needed has been collected.
+func memoryInUse() uint64 {
+	debug.FreeOSMemory()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}

@@ -1,0 +1,28 @@
+// Each waits for the one before it, so the first is before the last.
+package main
+
+import (
+	"context"
+
+	"github.com/coir-go/coir"
+)
+
+func main() {
+	x := 0
+	rt := coir.NewRuntime(coir.Workers(2))
+	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		last := n.Go("first", func(context.Context) error { x++; return nil })
+		for range 20 {
+			before := last
+			last = n.Go("link", func(ctx context.Context) error {
+				err := before.Wait(ctx)
+				x++
+				return err
+			})
+		}
+		return nil
+	})
+	if x != 21 {
+		panic("a link is missing")
+	}
+}

@@ -1,0 +1,37 @@
+// A cancel is before whoever finds Done closed or Err set, whether it asked before the cancel or after.
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+func main() {
+	x := 0
+	rt := coir.NewRuntime(coir.Workers(4))
+	see := func(ok bool) {
+		if !ok || x != 1 {
+			panic("the cancel was not seen")
+		}
+	}
+	for _, asked := range []bool{true, false} {
+		x = 0
+		rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			if asked {
+				n.Go("done before", func(ctx context.Context) error { <-ctx.Done(); see(true); return nil })
+			}
+			n.Go("err", func(ctx context.Context) error { time.Sleep(20 * time.Millisecond); see(ctx.Err() != nil); return nil })
+			n.Go("done after", func(ctx context.Context) error {
+				time.Sleep(20 * time.Millisecond)
+				<-ctx.Done()
+				see(true)
+				return nil
+			})
+			x = 1
+			n.Cancel(nil)
+			return nil
+		})
+	}
+}

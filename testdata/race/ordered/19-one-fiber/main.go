@@ -1,0 +1,30 @@
+// A fiber is one line of control, whatever it waits for and whichever worker goes on with it.
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+func main() {
+	rt := coir.NewRuntime(coir.Workers(2))
+	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		for range 8 {
+			n.Go("moves", func(ctx context.Context) error {
+				x := new(int)
+				for range 20 {
+					*x++
+					coir.Yield(ctx)
+					*x++
+					coir.Sleep(ctx, 100*time.Microsecond)
+					*x++
+					coir.Blocking(ctx, func() { *x++ })
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+}

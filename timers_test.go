@@ -1,0 +1,165 @@
+package coir_test
+
+// Time, as fibers see it: a hundred thousand sleep at once, none wakes early, none is lost, and they are woken in the order
+// of their deadlines. (The wheel itself, with ten million timers, is tested in internal/clock.)
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// sleeper is one fiber that sleeps. Its deadline lies between the moment before Sleep and the moment at which it parked,
+// plus how long it sleeps.
+type sleeper struct {
+	d             time.Duration
+	before, after time.Duration // since the beginning of the test
+}
+
+// Spec: TM-01, TM-02, TM-03, TM-04, TM-05, TM-09, TM-13
+func TestSleepers(t *testing.T) {
+	count := sized(20_000, 100_000, 1_000_000)
+	begin := time.Now()
+	sleepers := make([]sleeper, count)
+	byFiber := make(map[*coir.Fiber]*sleeper, count)
+	var known sync.RWMutex // guards byFiber
+	find := func(f *coir.Fiber) *sleeper {
+		known.RLock()
+		defer known.RUnlock()
+		return byFiber[f]
+	}
+	var order struct {
+		sync.Mutex
+		woken []*sleeper
+	}
+	obs := &hooked{
+		onParked: func(f *coir.Fiber) {
+			if s := find(f); s != nil {
+				s.after = time.Since(begin)
+			}
+		},
+		onReady: func(f *coir.Fiber) {
+			if s := find(f); s != nil {
+				order.Lock()
+				order.woken = append(order.woken, s)
+				order.Unlock()
+			}
+		},
+	}
+	rt := newRuntime(t, coir.Workers(1), coir.WithObserver(obs))
+	var woke, early atomic.Int64
+	var worst atomic.Int64
+	err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+		for i := range sleepers {
+			s := &sleepers[i]
+			s.d = time.Duration(rand.Int64N(int64(2 * time.Second)))
+			n.Go("sleeper", func(ctx context.Context) error {
+				self := coir.Self(ctx)
+				known.Lock()
+				byFiber[self] = s
+				known.Unlock()
+				s.before = time.Since(begin)
+				if err := coir.Sleep(ctx, s.d); err != nil {
+					return err
+				}
+				late := time.Since(begin) - s.before - s.d
+				if late < 0 {
+					early.Add(1)
+				}
+				worst.Store(max(worst.Load(), int64(late)))
+				woke.Add(1)
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if early.Load() > 0 || woke.Load() != int64(count) {
+		t.Fatalf("%d woke, %d of them early; %d slept", woke.Load(), early.Load(), count)
+	}
+	// Nobody may have been woken before another whose deadline is certain to be earlier.
+	order.Lock()
+	defer order.Unlock()
+	parked, latest := 0, time.Duration(0)
+	for i, s := range order.woken {
+		if s.after == 0 {
+			continue
+		}
+		parked++
+		if end := s.after + s.d; end < latest {
+			t.Fatalf("wake %d of %d: due at %v at the latest, after one that was not due before %v", i, len(order.woken), end, latest)
+		}
+		latest = max(latest, s.before+s.d)
+	}
+	if parked < count*9/10 {
+		t.Errorf("only %d of %d were seen to park and to be woken", parked, count)
+	}
+	t.Logf("%d sleepers; the latest woke %v late", count, time.Duration(worst.Load()))
+}
+
+// Deadlines of scopes: each wait under one ends at its deadline, not before, with ErrTimeout; a scope inside another ends
+// with the earlier of the two.
+//
+// Spec: TM-03, TM-04, TM-10
+func TestScopeDeadlines(t *testing.T) {
+	count := sized(5_000, 20_000, 200_000)
+	rt := newRuntime(t)
+	var ended atomic.Int64
+	err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+		for i := range count {
+			n.Go("waiter", func(ctx context.Context) error {
+				d := time.Duration(1 + rand.Int64N(int64(500*time.Millisecond)))
+				at := time.Now().Add(d)
+				c, cancel := coir.WithDeadline(ctx, at)
+				defer cancel()
+				if i%2 == 0 {
+					inner, stop := coir.WithTimeout(c, time.Hour)
+					defer stop()
+					c = inner
+				}
+				if got, ok := c.Deadline(); !ok || !got.Equal(at) {
+					t.Errorf("the scope's deadline is %v, want %v", got, at)
+				}
+				err := coir.Sleep(c, 24*time.Hour)
+				if now := time.Now(); now.Before(at) {
+					t.Errorf("timed out %v early", at.Sub(now))
+				}
+				if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Sleep: %v", err)
+				}
+				ended.Add(1)
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil || ended.Load() != int64(count) {
+		t.Fatalf("%d of %d ended: %v", ended.Load(), count, err)
+	}
+}
+
+// A goroutine sleeps by the same clock.
+//
+// Spec: FB-20, TM-03
+func TestGuestSleeps(t *testing.T) {
+	start := time.Now()
+	if err := coir.Sleep(t.Context(), 5*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d < 5*time.Millisecond {
+		t.Fatalf("slept %v", d)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := coir.Sleep(ctx, time.Hour); !errors.Is(err, coir.ErrTimeout) {
+		t.Fatalf("Sleep: %v", err)
+	}
+}

@@ -1,0 +1,10 @@
+// Package verify holds the suites that need test dependencies, so that coir
+// itself needs none. It has no code of its own, only tests, and the tests use
+// nothing of coir but what every user can use.
+//
+//   - leak_test.go: no goroutine outlives its use (goleak), seen as a user's own
+//     tests would see it.
+//   - nursery_test.go: random trees of nurseries and fibers against what must
+//     hold for every tree (rapid).
+//   - limit_test.go: the same for nurseries with a limit.
+package verify

@@ -1,0 +1,323 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"go.uber.org/goleak"
+)
+
+// These tests stand where a user's tests stand. He calls coir.Run, knows nothing
+// of a runtime behind it, and has goleak at the end of his test. The default
+// runtime has to be gone by the time that goleak loses its patience, which is
+// about half a second, with no call to Close anywhere.
+
+// TestMain is the other way in which goleak is used: once, after all tests.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+var errBroken = errors.New("broken")
+
+func TestNoLeakAfterRun(t *testing.T) {
+	tests := []struct {
+		name string
+		body func(t *testing.T)
+	}{
+		{"empty", func(t *testing.T) {
+			must(t, coir.Run(t.Context(), func(context.Context, *coir.Nursery) error { return nil }))
+		}},
+		{"children", func(t *testing.T) {
+			must(t, coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 1000 {
+					n.Go("child", coir.Yield)
+				}
+				return nil
+			}))
+		}},
+		{"nested", func(t *testing.T) {
+			must(t, nested(t.Context(), 6))
+		}},
+		{"sleepers", func(t *testing.T) {
+			must(t, coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for i := range 100 {
+					n.Go("sleeper", func(ctx context.Context) error {
+						return coir.Sleep(ctx, time.Duration(i)*10*time.Microsecond)
+					})
+				}
+				return nil
+			}))
+		}},
+		{"error", func(t *testing.T) {
+			err := coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 100 {
+					n.Go("forever", forever)
+				}
+				n.Go("broken", func(context.Context) error { return errBroken })
+				return nil
+			})
+			if !errors.Is(err, errBroken) {
+				t.Errorf("Run returned %v, want the child's error", err)
+			}
+		}},
+		{"cancel from outside", func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for range 100 {
+					n.Go("forever", forever)
+				}
+				cancel(errBroken)
+				return nil
+			})
+			if err == nil {
+				t.Error("Run returned nil though every child was cancelled")
+			}
+		}},
+		{"timeout", func(t *testing.T) {
+			err := coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 100 {
+					n.Go("late", func(ctx context.Context) error {
+						ctx, cancel := coir.WithTimeout(ctx, time.Millisecond)
+						defer cancel()
+						return forever(ctx)
+					})
+				}
+				return nil
+			})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Run returned %v, want a deadline that was exceeded", err)
+			}
+		}},
+		{"timeout of the standard library", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("late", forever)
+				return nil
+			})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Run returned %v, want a deadline that was exceeded", err)
+			}
+		}},
+		{"panic in a child", func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("Run did not panic though a child did")
+				}
+			}()
+			_ = coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 10 {
+					n.Go("forever", forever)
+				}
+				n.Go("panics", func(context.Context) error { panic("broken") })
+				return nil
+			})
+		}},
+		{"panic in the body", func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("Run did not panic though its function did")
+				}
+			}()
+			_ = coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				n.Go("forever", forever)
+				panic("broken")
+			})
+		}},
+		{"Goexit in a child", func(t *testing.T) {
+			_ = coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 10 {
+					n.Go("leaves", func(context.Context) error {
+						runtime.Goexit()
+						return nil
+					})
+				}
+				n.Go("stays", coir.Yield)
+				return nil
+			})
+		}},
+		{"Goexit after a park", func(t *testing.T) {
+			_ = coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 10 {
+					n.Go("leaves", func(ctx context.Context) error {
+						_ = coir.Sleep(ctx, time.Microsecond)
+						runtime.Goexit()
+						return nil
+					})
+				}
+				return nil
+			})
+		}},
+		{"blocking", func(t *testing.T) {
+			must(t, coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 50 {
+					n.Go("blocking", func(ctx context.Context) error {
+						coir.Blocking(ctx, func() { time.Sleep(time.Millisecond) })
+						return nil
+					})
+				}
+				return nil
+			}))
+		}},
+		{"blocked natively", func(t *testing.T) {
+			must(t, coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 50 {
+					n.Go("native", func(context.Context) error {
+						time.Sleep(time.Millisecond)
+						return nil
+					})
+				}
+				return nil
+			}))
+		}},
+		{"many callers", func(t *testing.T) {
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					for range 20 {
+						if err := nested(t.Context(), 2); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			test.body(t)
+		})
+	}
+}
+
+// The default runtime comes back after it has gone.
+func TestRunAfterTheDefaultRuntimeHasGone(t *testing.T) {
+	for range 3 {
+		must(t, nested(t.Context(), 3))
+		goleak.VerifyNone(t)
+	}
+}
+
+// Run may return at any moment of what the runtime does by itself from time to
+// time. So Run ends here at about 10 ms, which is when the default runtime first
+// looks whether it is still needed, a little earlier or later each time: a look
+// that falls between the last worker's rest and the return of Run must not be
+// the last one.
+func TestNoLeakWheneverRunReturns(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 40 {
+		end := time.Now().Add(9800*time.Microsecond + time.Duration(r.IntN(500))*time.Microsecond)
+		must(t, coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+			for time.Now().Before(end) {
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		if goleak.VerifyNone(t); t.Failed() {
+			return
+		}
+	}
+}
+
+func TestNoLeakAfterClose(t *testing.T) {
+	tests := []struct {
+		name string
+		body func(t *testing.T, rt *coir.Runtime)
+	}{
+		{"never used", func(*testing.T, *coir.Runtime) {}},
+		{"used", func(t *testing.T, rt *coir.Runtime) {
+			must(t, rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+				return nested(ctx, 6)
+			}))
+		}},
+		{"Goexit", func(t *testing.T, rt *coir.Runtime) {
+			_ = rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+				for range 100 {
+					n.Go("leaves", func(ctx context.Context) error {
+						_ = coir.Yield(ctx)
+						runtime.Goexit()
+						return nil
+					})
+				}
+				return nil
+			})
+		}},
+	}
+	for _, test := range tests {
+		for _, workers := range []int{1, 2, 4} {
+			t.Run(test.name, func(t *testing.T) {
+				defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+				rt := coir.NewRuntime(coir.Workers(workers))
+				test.body(t, rt)
+				must(t, rt.Close(t.Context()))
+			})
+		}
+	}
+}
+
+// Close ends what still runs: fibers that sleep, wait for each other, are
+// parked for good, or are in a blocking call that ends.
+func TestNoLeakAfterCloseUnderWay(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for range 20 {
+		rt := coir.NewRuntime(coir.Workers(2))
+		up := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				for range 100 {
+					asleep := n.Go("asleep", forever)
+					n.Go("waits", func(ctx context.Context) error { return asleep.Wait(ctx) })
+					n.Go("blocking", func(ctx context.Context) error {
+						coir.Blocking(ctx, func() { time.Sleep(time.Microsecond) })
+						return forever(ctx)
+					})
+					n.Go("runs", func(ctx context.Context) error {
+						for coir.Yield(ctx) == nil {
+						}
+						return nil
+					})
+				}
+				close(up)
+				return nil
+			})
+		}()
+		<-up
+		must(t, rt.Close(t.Context()))
+		<-ended
+	}
+}
+
+// forever parks until it is cancelled.
+func forever(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
+
+// nested opens nurseries within each other, two children each.
+func nested(ctx context.Context, depth int) error {
+	if depth == 0 {
+		return coir.Yield(ctx)
+	}
+	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for range 2 {
+			n.Go("nested", func(ctx context.Context) error { return nested(ctx, depth-1) })
+		}
+		return nil
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

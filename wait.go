@@ -1,0 +1,400 @@
+package coir
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// caller is whoever has called an operation: a fiber, or a goroutine.
+//
+// Identity is checked, not believed. A context tells which fiber it was made for, but contexts are handed around: the
+// caller is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames is asked
+// whether the goroutine is some other fiber's; if that fails too the caller is a goroutine and blocks as one. So a context
+// that strayed is never a bug.
+type caller struct {
+	ctx context.Context
+	f   *Fiber // nil for a goroutine
+	sc  *scope // the coir scope whose cancel is ctx's cancel; nil if ctx is none of ours
+	own bool   // f may wait under sc without registering
+}
+
+//go:norace
+func resolve(ctx context.Context) (c caller) {
+	c.ctx = ctx
+	switch x := ctx.(type) {
+	case *fiberContext:
+		c.f = (*Fiber)(x)
+		c.sc = &c.f.nursery.scope
+	case *scopeContext:
+		c.sc = (*scope)(x)
+		c.f = c.sc.owner
+	case *timedScope:
+		c.sc = (*scope)(&x.scopeContext)
+		c.f = c.sc.owner
+	default:
+		c.resolveForeign()
+	}
+	if c.f == nil || !c.f.task.Here() {
+		c.f = currentFiber()
+	}
+	c.own = c.f != nil && c.sc != nil && (c.sc.owner == c.f || c.sc == &c.f.nursery.scope)
+	return c
+}
+
+// resolveForeign looks for a fiber or scope of ours that a foreign context was derived from. Its cancel counts as ours
+// only if the two share the Done channel, as after context.WithValue.
+//
+//go:noinline
+func (c *caller) resolveForeign() {
+	switch x := c.ctx.Value(contextKey{}).(type) {
+	case *fiberContext:
+		c.f = (*Fiber)(x)
+		c.sc = &c.f.nursery.scope
+	case *scopeContext:
+		c.sc = (*scope)(x)
+		c.f = c.sc.owner
+	default:
+		return
+	}
+	if c.ctx.Done() != c.sc.doneChan() {
+		c.sc = nil
+	}
+}
+
+// ownFiber is resolve for the common case, a fiber under a scope of its own: it returns the two, or nil.
+//
+// Operations treat that case apart, and in parts: one that arms and publishes and returns, then Task.Park, then one that
+// cleans up. What is on the stack while a fiber waits is only the operation itself. That keeps the stack of a fiber
+// that waits within its first two kilobytes, and spares the processor returns that it would predict wrongly.
+//
+//go:norace
+func ownFiber(ctx context.Context) (*Fiber, *scope) {
+	switch x := ctx.(type) {
+	case *fiberContext:
+		if f := (*Fiber)(x); f.task.Here() {
+			return f, &f.nursery.scope
+		}
+	case *scopeContext:
+		if f := x.owner; f != nil && f.task.Here() {
+			return f, (*scope)(x)
+		}
+	case *timedScope:
+		if f := x.owner; f != nil && f.task.Here() {
+			return f, (*scope)(&x.scopeContext)
+		}
+	}
+	return nil, nil
+}
+
+// arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
+// of the ticket.
+//
+//go:norace
+func (f *Fiber) arm(sc *scope) park.Ticket {
+	if sc == &f.nursery.scope {
+		sc = nil
+	}
+	f.waitUnder(sc)
+	return f.task.Arm()
+}
+
+// parks is asked after arming and publishing: is the wait still worth it, under sc?
+//
+//go:norace
+func (f *Fiber) parks(sc *scope) bool {
+	f.budget = budget
+	return !sc.cancelled.Load() || !f.task.Disarm()
+}
+
+// currentFiber returns the fiber that the calling goroutine is, or nil.
+func currentFiber() *Fiber {
+	race.Disable()
+	defer race.Enable()
+	if t := sched.Current(); t != nil {
+		return fiberOf(t)
+	}
+	return nil
+}
+
+// runtime is where the caller's timers run, and its fibers.
+func (c *caller) runtime() *Runtime {
+	if c.f != nil {
+		return c.f.nursery.rt
+	}
+	if x := c.sc; x != nil {
+		return x.rt
+	}
+	return defaultRuntime()
+}
+
+// err tells whether the caller's context is over.
+//
+//go:norace
+func (c *caller) err() error {
+	if c.sc != nil {
+		if c.sc.cancelled.Load() {
+			return c.sc.operationErr()
+		}
+		return nil
+	}
+	return c.foreignErr()
+}
+
+//go:noinline
+func (c *caller) foreignErr() error {
+	err := c.ctx.Err()
+	switch err {
+	case nil:
+		return nil
+	case context.DeadlineExceeded:
+		return ErrTimeout
+	}
+	return canceled(context.Cause(c.ctx))
+}
+
+// waiter is the caller in a wait: its word, its node, its timer.
+type waiter struct {
+	p     *park.Parker
+	node  *wait.Node
+	timer *clock.Timer
+	g     *guest // nil for a fiber
+}
+
+// guest is what a goroutine waits with.
+type guest struct {
+	park.Guest
+	node  wait.Node
+	timer clock.Timer
+}
+
+var guests = sync.Pool{New: func() any {
+	g := new(guest)
+	g.Init()
+	return g
+}}
+
+//go:norace
+func (c *caller) waiter() waiter {
+	if f := c.f; f != nil {
+		return waiter{p: &f.task.Parker, node: f.task.Node(), timer: f.task.Timer()}
+	}
+	g := guests.Get().(*guest)
+	return waiter{p: &g.Parker, node: &g.node, timer: &g.timer, g: g}
+}
+
+//go:norace
+func (w *waiter) done() {
+	if w.g != nil {
+		guests.Put(w.g)
+	}
+}
+
+// arm begins a wait.
+//
+//go:norace
+func (c *caller) arm(w *waiter) park.Ticket {
+	if c.f == nil {
+		return w.p.Arm()
+	}
+	if c.own {
+		return c.f.arm(c.sc)
+	}
+	return c.f.arm(nobody)
+}
+
+// nobody's cancel ends a wait under it.
+var nobody = new(scope)
+
+// waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
+func (f *Fiber) waitUnder(sc *scope) {
+	if f.waiting.Load() != sc {
+		f.waiting.Store(sc)
+	}
+}
+
+const never = math.MaxInt64
+
+// await ends an armed wait that has been published: by whoever was told of it, by the cancel of ctx, or, unless
+// deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
+//
+//go:norace
+func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
+	if c.own && !c.f.parks(c.sc) {
+		return park.Cancelled
+	}
+	var clk clock.Clock
+	if deadline != never {
+		clk = c.runtime().s.Clock()
+		clk.Arm(w.timer, deadline, w.p, uint64(t))
+	}
+	var stop func() bool
+	var done <-chan struct{}
+	if !c.own {
+		done, stop = c.listen(w.p, t)
+	}
+	var r park.Reason
+	if c.f == nil {
+		r = w.g.Park(done)
+	} else {
+		r = c.f.task.Park()
+	}
+	if stop != nil {
+		race.Enable()
+		stop()
+		race.Disable()
+	}
+	if clk != nil && r != park.TimedOut {
+		clk.Stop(w.timer)
+	}
+	return r
+}
+
+// listen has a context that is not the caller's own end the wait: a fiber's by a call back, a goroutine's by its channel.
+// That is foreign code, with its own synchronisation, which is not hidden.
+//
+//go:norace
+func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, stop func() bool) {
+	race.Enable()
+	defer race.Disable()
+	done = c.ctx.Done()
+	if c.f != nil && done != nil {
+		stop = context.AfterFunc(c.ctx, func() {
+			race.Disable()
+			p.Wake(t, park.Cancelled, nil)
+			race.Enable()
+		})
+	}
+	return done, stop
+}
+
+// spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
+//
+//go:norace
+func (f *Fiber) spend() {
+	if f.budget--; f.budget <= 0 {
+		f.budget = budget
+		f.task.Yield()
+	}
+}
+
+const budget = 128
+
+// Yield lets other fibers run. In a goroutine it is runtime.Gosched. It returns an error if ctx is over.
+//
+//go:norace
+func Yield(ctx context.Context) error {
+	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && !x.nursery.cancelled.Load() {
+		race.Disable()
+		x.budget = budget
+		x.task.Yield()
+		race.Enable()
+		return nil
+	}
+	return yieldSlow(ctx)
+}
+
+//go:noinline
+//go:norace
+func yieldSlow(ctx context.Context) error {
+	c := resolve(ctx)
+	if err := c.err(); err != nil {
+		return err
+	}
+	if c.f == nil {
+		gosched()
+		return nil
+	}
+	race.Disable()
+	c.f.budget = budget
+	c.f.task.Yield()
+	race.Enable()
+	return nil
+}
+
+// Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx is over.
+//
+//go:norace
+func Sleep(ctx context.Context, d time.Duration) error {
+	f, sc := ownFiber(ctx)
+	if f == nil || d <= 0 {
+		return sleepSlow(ctx, d)
+	}
+	race.Disable()
+	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
+	race.Enable()
+	if !ok {
+		return sc.operationErr()
+	}
+	return nil
+}
+
+// after is the clock's time d from now.
+//
+//go:norace
+func after(clk clock.Clock, d time.Duration) int64 {
+	at := clk.Now() + int64(d)
+	if at < 0 {
+		return never - 1
+	}
+	return at
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
+	clk := f.nursery.rt.s.Clock()
+	at := after(clk, d)
+	t := f.arm(sc)
+	if !f.parks(sc) {
+		return false
+	}
+	clk.Arm(f.task.Timer(), at, &f.task.Parker, uint64(t))
+	return true
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) endSleep(r park.Reason) bool {
+	if r == park.TimedOut {
+		return true
+	}
+	f.nursery.rt.s.Clock().Stop(f.task.Timer())
+	return false
+}
+
+//go:noinline
+//go:norace
+func sleepSlow(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return Yield(ctx)
+	}
+	c := resolve(ctx)
+	if err := c.err(); err != nil {
+		return err
+	}
+	race.Disable()
+	w := c.waiter()
+	r := c.await(&w, c.arm(&w), after(c.runtime().s.Clock(), d))
+	w.done()
+	race.Enable()
+	if r == park.TimedOut {
+		return nil
+	}
+	return c.cancelErr()
+}
+
+// cancelErr is the error of a wait that ended by Cancelled.
+func (c *caller) cancelErr() error {
+	if c.sc != nil {
+		return c.sc.operationErr()
+	}
+	return c.foreignErr()
+}
