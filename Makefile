@@ -8,7 +8,7 @@ TOOLCHAIN ?= go1.27.2
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help all generate format vet lint build test race invariants switchers toolchain arm64 models sim fuzz examples bench
+.PHONY: help all soak ratios generate format vet lint build test race invariants switchers toolchain arm64 models sim fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,3 +73,11 @@ examples: ## build and test the examples
 
 bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
 	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list
+
+soak: ## the long forms: full-size cancels, closes, cycles, timers, and the models; about an hour
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
+	models/check.sh long
+
+ratios: ## every comparison, with its bound
+	cd bench && $(GO) run ./ratios

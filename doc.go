@@ -20,6 +20,8 @@
 // a nursery can bound how many of its fibers run at once ([Nursery.Limit]) without the deadlock that bounded pools have
 // when a task waits for another in the same pool: a fiber that waits for fibers gives its place up.
 //
+// A fiber hands a result back in a variable that it alone writes and that is read after [Fiber.Wait], or after Run.
+//
 // # Contexts
 //
 // Every operation takes a context. The context that a fiber is given is the fiber's own: an operation on it parks the
@@ -33,6 +35,10 @@
 // operation looks first whether its context is over. [WithTimeout], [WithDeadline] and [WithCancel] make scopes inside a
 // context, on the runtime's clock; under them a fiber waits at no extra cost, where a context of package context costs a
 // registration a wait. [Shield] keeps a cancel away from work that must be finished.
+//
+// To wait for nothing but the cancel, Sleep for long; a receive from ctx.Done() holds up the worker, as any native wait
+// does. A service that is stopped on purpose is best cancelled with n.Cancel(nil) and has its fibers return nil: then Run
+// does.
 //
 // # Blocking calls
 //

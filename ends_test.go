@@ -508,3 +508,37 @@ func TestPanicBesideErrors(t *testing.T) {
 		}
 	}
 }
+
+// A coroutine that serves on after a Goexit is a level deeper each time, so it is not used for ever.
+//
+// Spec: FB-25, FB-26
+func TestManyGoexitsKeepStacksSmall(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	rt := on(t, coir.Workers(1))
+	var before, after runtime.MemStats
+	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		exit := func() error {
+			return n.Go("exit", func(context.Context) error { runtime.Goexit(); return nil }).Wait(ctx)
+		}
+		for range 100 {
+			_ = exit()
+		}
+		runtime.ReadMemStats(&before)
+		for range rounds {
+			if err := exit(); !errors.Is(err, coir.ErrGoexit) {
+				t.Errorf("got %v", err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown := int64(after.StackInuse) - int64(before.StackInuse); grown > 64<<20 {
+		t.Fatalf("stacks grew by %d KiB over %d Goexits", grown>>10, rounds)
+	}
+}

@@ -3,6 +3,7 @@ package coir
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type Fiber struct {
 	name   string
 	id     uint64
 	pc     uintptr // where it was spawned
-	index  int32   // -1: none
+	index  int32   // one more than the index; 0: none
 	budget int32   // operations that need not wait before it yields
 	main   bool    // runs the body of its nursery; is not a child of it
 	place  bool    // counts against its nursery's limit
@@ -48,10 +49,15 @@ const (
 )
 
 // FiberOption is an option of [Nursery.Go].
-type FiberOption struct{ index int32 }
+type FiberOption struct{ index int32 } // one more than given; 0 is none
 
-// Index numbers fibers of the same name: the name of the fiber shows it.
-func Index(i int) FiberOption { return FiberOption{index: int32(i)} }
+// Index numbers fibers of the same name: the name of the fiber shows it. The number is not negative and fits 31 bits.
+func Index(i int) FiberOption {
+	if i < 0 || i >= math.MaxInt32 {
+		panic("coir: Index(" + strconv.Itoa(i) + ") is negative or too large")
+	}
+	return FiberOption{index: int32(i) + 1}
+}
 
 // State is what a fiber is doing.
 type State int
@@ -72,9 +78,10 @@ func (s State) String() string { return [...]string{"pending", "active", "waitin
 func (f *Fiber) State() State {
 	race.Disable()
 	defer race.Enable()
-	switch f.task.State() {
-	case park.Done:
+	if f.how != not { // one byte, set once: the lock would add nothing, and whoever asks may hold it
 		return Ended
+	}
+	switch f.task.State() {
 	case park.Parked, park.Parking:
 		return Waiting
 	}
@@ -91,12 +98,14 @@ func (f *Fiber) ID() uint64 { return f.id }
 
 // Name returns the name that the fiber was given, with its index if it has one.
 //
+// Spec: FB-09
+//
 //go:norace
 func (f *Fiber) Name() string {
-	if f.index < 0 {
+	if f.index == 0 {
 		return f.name
 	}
-	return f.name + "[" + strconv.Itoa(int(f.index)) + "]"
+	return f.name + "[" + strconv.Itoa(int(f.index)-1) + "]"
 }
 
 // Site returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
@@ -116,8 +125,12 @@ func Self(ctx context.Context) *Fiber {
 	return c.f
 }
 
-// Wait waits until the fiber has ended and returns its error, or returns earlier with an error of ctx. To wait for a
-// fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error at once.
+// Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
+// returns earlier with an error of ctx; in a context that is over, at once, also for a fiber that has ended.
+//
+// To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error.
+//
+// Spec: FB-17, NU-19, NU-20
 //
 //go:norace
 func (f *Fiber) Wait(ctx context.Context) error {
@@ -168,7 +181,7 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	if r != park.Data {
 		f.forget(self.task.Node())
 	}
-	self.takePlace()
+	self.takePlace(r == park.Data)
 }
 
 // forget takes out a joiner that waits no longer.
@@ -234,11 +247,13 @@ func (f *Fiber) join(c *caller) park.Reason {
 	if r != park.Data {
 		f.forget(w.node)
 	}
-	c.f.takePlace()
+	c.f.takePlace(r == park.Data)
 	return r
 }
 
 // cancelWait wakes the fiber if it waits under sc.
+//
+// Spec: FB-16, PK-34
 //
 //go:norace
 func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
@@ -258,6 +273,9 @@ type thunk Fiber
 // Ready implements park.Owner.
 func (th *thunk) Ready(near park.Place) { th.task.Ready(near) }
 
+// Late implements park.Owner.
+func (th *thunk) Late() { th.task.Late() }
+
 // RunThunk implements sched.Thunk.
 func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
@@ -266,12 +284,16 @@ func (th *thunk) RunThunk() {
 	if f.main {
 		err = f.nursery.run()
 	} else {
-		err = f.fn((*fiberContext)(f))
+		fn := f.fn
+		f.fn = nil // whoever keeps the fiber need not keep what its function holds
+		err = fn((*fiberContext)(f))
 	}
 	f.finish(returned, err)
 }
 
 // Panicked implements sched.Thunk.
+//
+// Spec: FB-24
 func (th *thunk) Panicked(value any, stack []byte) {
 	f := (*Fiber)(th)
 	pe, ok := value.(*PanicError)
@@ -286,6 +308,8 @@ func (th *thunk) Exited() { (*Fiber)(th).finish(exited, ErrGoexit) }
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.
 //
+// Spec: FB-14
+//
 //go:norace
 func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
@@ -299,7 +323,6 @@ func (f *Fiber) finish(how end, err error) {
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.mu))
 	race.Disable()
-	f.task.End()
 	n.mu.Lock()
 	f.err, f.how = err, how
 	p, t := f.joiners.Pop()

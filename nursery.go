@@ -17,7 +17,8 @@ import (
 // Nursery is where fibers live: none outlives the [Run] that opened it.
 //
 // The first child that fails cancels its siblings. Run returns every child's error, joined, the first one first; errors
-// that only say that the nursery was cancelled are left out. A child's panic comes out of Run.
+// that only say that the nursery was cancelled are left out, unless there is no other: then Run returns one of them. A
+// child's panic comes out of Run.
 type Nursery struct {
 	scope
 	body func(context.Context, *Nursery) error
@@ -28,6 +29,7 @@ type Nursery struct {
 	joining  park.Ticket
 	closed   bool
 	errs     []error
+	onlyEcho bool // errs is one error that says no more than that the nursery was cancelled
 	panicked *PanicError
 	limiter  *limiter // nil: no limit
 }
@@ -44,12 +46,15 @@ type limiter struct {
 // Go starts a fiber that runs fn. The context that fn is given is the fiber's own: it is over when the nursery is
 // cancelled or has ended. The name is for people; fibers may share one.
 //
-// Go may be called by anyone, as long as the nursery's Run has not returned; after that it panics.
+// Go may be called by anyone until the function of the nursery's Run has returned and the last child has ended; after
+// that it panics.
+//
+// Spec: NU-04, NU-05, FB-11, FB-12
 //
 //go:noinline
 //go:norace
 func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...FiberOption) *Fiber {
-	f := &Fiber{nursery: n, fn: fn, name: name, index: -1, budget: budget, pc: coro.CallerPC()}
+	f := &Fiber{nursery: n, fn: fn, name: name, budget: budget, pc: coro.CallerPC()}
 	for _, o := range opts {
 		f.index = o.index
 	}
@@ -113,7 +118,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 }
 
-// near is the worker that the caller runs on, or nil if the caller is not a fiber of this runtime.
+// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber.
 //
 //go:norace
 func (n *Nursery) near() *sched.Worker {
@@ -132,9 +137,13 @@ func (n *Nursery) Cancel(cause error) {
 	n.cancel(context.Canceled, canceled(cause), n.near())
 }
 
-// Limit bounds how many children run at once to places. Those that come later begin in the order of their Go, which does
-// not block. A child that waits for a fiber, or for a nursery that it has opened, gives its place up meanwhile, so
-// children may start others under the same limit and wait for them. Limit must be called before the first Go.
+// Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
+// does not block. A child that waits for a fiber ([Fiber.Wait]), or for a nursery that it has opened, gives its place up
+// meanwhile, so children may start others under the same limit and wait for them; any other wait keeps the place. A
+// child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit must be
+// called before the first Go.
+//
+// Spec: NU-14
 //
 //go:norace
 func (n *Nursery) Limit(places int) {
@@ -177,6 +186,10 @@ func (l *limiter) admit(f *Fiber) bool {
 //go:norace
 func (n *Nursery) release(near *sched.Worker) {
 	l := n.limiter
+	if l.taken > l.places { // somebody went on above the limit
+		l.taken--
+		return
+	}
 	if p, t := l.again.Pop(); p != nil {
 		p.Wake(t, park.Data, near)
 		return
@@ -192,6 +205,8 @@ func (n *Nursery) release(near *sched.Worker) {
 
 // leavePlace gives up the place that f has under its nursery's limit, if it has one. f may be nil.
 //
+// Spec: NU-15, SC-49
+//
 //go:norace
 func (f *Fiber) leavePlace() {
 	if f == nil || !f.place {
@@ -203,17 +218,18 @@ func (f *Fiber) leavePlace() {
 	n.mu.Unlock()
 }
 
-// takePlace waits for a place again. Nothing can end that wait but a place, and places come back.
+// takePlace takes a place again. It waits for one, unless the fiber's own wait was cut short by a cancel or a deadline:
+// then it goes on at once, above the limit if need be, because it may be about to stop those who have the places.
 //
 //go:norace
-func (f *Fiber) takePlace() {
+func (f *Fiber) takePlace(wait bool) {
 	if f == nil || !f.place {
 		return
 	}
 	n := f.nursery
 	l := n.limiter
 	n.mu.Lock()
-	if l.taken < l.places {
+	if l.taken < l.places || !wait {
 		l.taken++
 		n.mu.Unlock()
 		return
@@ -250,48 +266,60 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 
 // childFailed notes the error of a child that has ended, and cancels its siblings.
 //
+// Spec: NU-11
+//
 //go:norace
 func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
-	race.Disable()
-	n.mu.Lock()
 	if how == panicked {
+		race.Disable()
+		n.mu.Lock()
 		if n.panicked == nil {
 			n.panicked = err.(*PanicError)
 		}
+		n.mu.Unlock()
+		race.Enable()
 	} else {
 		n.note(err)
 	}
-	n.mu.Unlock()
-	race.Enable()
 	n.cancel(context.Canceled, canceled(err), near)
 }
 
 // note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
-// The caller holds the lock.
 //
 //go:norace
 func (n *Nursery) note(err error) {
-	if len(n.errs) == 0 || !n.cancelled.Load() || !echo(err, n.opErr) {
+	known := n.cancelled.Load() && n.echo(err) // asks the error, which is the user's: not under the lock
+	race.Disable()
+	n.mu.Lock()
+	switch {
+	case len(n.errs) == 0:
+		n.errs, n.onlyEcho = append(n.errs, err), known
+	case known:
+	case n.onlyEcho:
+		n.errs[0], n.onlyEcho = err, false
+	default:
 		n.errs = append(n.errs, err)
 	}
+	n.mu.Unlock()
+	race.Enable()
 }
 
-// echo reports whether err, in all its parts, is nothing but the error of a cancelled scope.
-func echo(err, cancel error) bool {
-	if err == context.Canceled || err == cancel {
+// echo reports whether err, in all its parts, says no more than that the nursery was cancelled.
+func (n *Nursery) echo(err error) bool {
+	if err == context.Canceled || err == n.err || err == n.opErr {
 		return true
 	}
 	if ce, ok := err.(*canceledError); ok { // of a context derived from the nursery's, which ended for the same cause
-		of, ok := cancel.(*canceledError)
+		of, ok := n.opErr.(*canceledError)
 		return ok && errors.Is(ce.cause, of.cause)
 	}
 	switch x := err.(type) {
 	case interface{ Unwrap() error }:
 		in := x.Unwrap()
-		return in != nil && echo(in, cancel)
+		return in != nil && n.echo(in)
 	case interface{ Unwrap() []error }:
 		for _, in := range x.Unwrap() {
-			if !echo(in, cancel) {
+			if !n.echo(in) {
 				return false
 			}
 		}
@@ -300,30 +328,46 @@ func echo(err, cancel error) bool {
 	return false
 }
 
-// cancelWaits wakes every child that waits under the nursery's scope.
+// cancelWaits wakes every child that waits under the nursery's scope. It does so outside the lock, which children need
+// to end. Who comes later sees the scope cancelled.
+//
+// Spec: NU-08, NU-22
 //
 //go:norace
 func (n *Nursery) cancelWaits(near *sched.Worker) {
+	var few [16]*Fiber
+	fs := few[:]
 	n.mu.Lock()
+	if n.live > len(fs) {
+		fs = make([]*Fiber, n.live)
+	}
+	i := 0
 	if f := n.children; f != nil {
 		for {
-			f.cancelWait(&n.scope, near)
+			fs[i] = f
+			i++
 			if f = f.next; f == n.children {
 				break
 			}
 		}
 	}
 	n.mu.Unlock()
+	for _, f := range fs[:i] {
+		f.cancelWait(&n.scope, near)
+	}
 }
 
 // Run opens a nursery, runs fn in it, and returns when fn and every fiber started in the nursery have ended. The
 // context given to fn is the nursery's: it is over when the nursery is cancelled.
 //
 // Called from a goroutine, it runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
-// fn runs in that fiber, and the nursery is inside the fiber's own.
+// fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own.
 //
-// Run returns the error of fn and those of the children, joined, the first one first. A panic in a child comes out of
-// Run as a [*PanicError], once all have ended.
+// Run returns the error of fn and those of the children, joined, the first one first. A nursery that was cancelled, and
+// whose function and fibers all return nil, has not failed: Run returns nil. A panic in a child comes out of Run as a
+// [*PanicError], once all have ended; a panic or Goexit of fn itself goes on, once all have ended.
+//
+// Spec: NU-02, NU-03
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	c := resolve(ctx)
 	if c.f == nil {
@@ -347,23 +391,16 @@ func (n *Nursery) run() error {
 	err := n.body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
-		n.bodyFailed(err)
+		n.note(err)
+		n.cancel(context.Canceled, canceled(err), n.near())
 	}
 	n.join()
 	return n.result()
 }
 
-//go:norace
-func (n *Nursery) bodyFailed(err error) {
-	race.Disable()
-	n.mu.Lock()
-	n.note(err)
-	n.mu.Unlock()
-	race.Enable()
-	n.cancel(context.Canceled, canceled(err), n.near())
-}
-
 // join waits until every child has ended, and closes the nursery.
+//
+// Spec: NU-01
 //
 //go:norace
 func (n *Nursery) join() {
@@ -395,11 +432,13 @@ func (n *Nursery) join() {
 //go:norace
 func (f *Fiber) regainPlace() {
 	race.Disable()
-	f.takePlace()
+	f.takePlace(true)
 	race.Enable()
 }
 
 // result is what Run returns, or panics with.
+//
+// Spec: NU-12, NU-13
 //
 //go:norace
 func (n *Nursery) result() error {

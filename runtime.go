@@ -39,6 +39,8 @@ type settings struct {
 }
 
 // Workers sets how many fibers run at the same time. The default is GOMAXPROCS.
+//
+// Spec: SC-01
 func Workers(n int) RuntimeOption {
 	if n < 1 {
 		panic("coir: Workers needs at least one")
@@ -47,6 +49,8 @@ func Workers(n int) RuntimeOption {
 }
 
 // MaxWorkers bounds how many workers there may be, with those that are held up in blocking calls. The default is 10,000.
+//
+// Spec: SC-36
 func MaxWorkers(n int) RuntimeOption {
 	if n < 1 {
 		panic("coir: MaxWorkers needs at least one")
@@ -55,7 +59,7 @@ func MaxWorkers(n int) RuntimeOption {
 }
 
 // OnStall has f told, once, of each fiber that runs for longer than after without a switch. f is called on a goroutine of
-// its own.
+// its own. Without it the threshold is a second, for Stats and for an Observer; 0 turns it off.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
 	return func(s *settings) { s.StallAfter, s.onStall = after, f }
 }
@@ -73,12 +77,13 @@ type Stall struct {
 	Stack string // of the fiber, when it was noticed
 }
 
-// Observer is told what fibers do, where it happens. It must neither block nor wait; a nil one costs nothing.
+// Observer is told what fibers do, where it happens. It must not block, wait, start or cancel: locks may be held. To ask a
+// fiber for its name, number, state or site is fine. A nil observer costs nothing.
 type Observer interface {
 	FiberStarted(f *Fiber)          // was given to a nursery
 	FiberParked(f *Fiber)           // is about to wait
 	FiberReady(f *Fiber)            // its wait has ended
-	FiberEnded(f *Fiber, err error) // its function has returned, or panicked
+	FiberEnded(f *Fiber, err error) // its function has returned, panicked, or called Goexit
 	FiberStalled(s Stall)           // has run for longer than OnStall allows
 }
 
@@ -156,7 +161,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	}
 	n := &Nursery{body: fn}
 	n.n = n
-	f := &Fiber{nursery: n, name: "main", index: -1, budget: budget, main: true}
+	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
 	n.init(ctx, rt, c.sc, f)
 	r := &root{n: n}
 	if !rt.enter(r) {
@@ -224,11 +229,14 @@ func (rt *Runtime) leave(r *root) {
 	}
 }
 
-// Close cancels whatever runs on the runtime, waits for it to end and lets every worker go. Run then returns
-// [ErrClosed]. If ctx is over first, Close returns its error and may be called again; what runs has been cancelled, and
-// nothing new is let in.
+// Close cancels what was started by Run from outside, waits for it to end and lets every worker go. Run then returns
+// [ErrClosed]. A nursery that a fiber opened under a context of no nursery (context.Background, [Shield]) is not
+// cancelled, but waited for. If ctx is over first, Close returns its error and may be called again; what runs has been
+// cancelled, and nothing new is let in.
 //
 // Close must not be called by a fiber of the runtime: it would wait for itself.
+//
+// Spec: SH-03, SH-04, SH-05, SH-10
 func (rt *Runtime) Close(ctx context.Context) error {
 	c := resolve(ctx)
 	if c.f != nil && c.f.nursery.rt == rt {

@@ -26,7 +26,8 @@ import (
 // Everybody else registers: a goroutine waits on the Done channel, and a fiber that uses a foreign context, or another
 // fiber's, asks that context to call back.
 //
-// A scope tells the scopes inside it, and the functions given to AfterFunc, through one list of hooks.
+// A scope tells the scopes inside it, which it keeps in a list. What package context derives from it hangs on a standard
+// context that ends with the scope; see standard.
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
@@ -41,16 +42,11 @@ type scope struct {
 	err   error                    // context.Canceled or context.DeadlineExceeded
 	opErr error                    // what operations return
 	std   atomic.Pointer[standard] // made when somebody asks for Done
-	hooks *hook                    // what to tell
-	link  hook                     // in the parent's list
-}
+	inner *scope                   // the scopes inside this one, through next
 
-// hook is an entry in a scope's list: a scope to cancel, or a function to call.
-type hook struct {
-	prev, next *hook
-	in         bool
-	sc         *scope
-	fn         func()
+	// Under parent.mu.
+	prev, next *scope
+	linked     bool
 }
 
 // scopeContext is a scope as its owner's code sees it. It is the same object: only the methods differ.
@@ -97,11 +93,10 @@ func (c *scopeContext) String() string { return "coir.Scope" }
 //go:norace
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
 	sc.rt, sc.up, sc.owner = rt, ctx, owner
-	sc.link.sc = sc
 	switch {
 	case parent != nil:
 		sc.parent = parent
-		if !parent.addHook(&sc.link) {
+		if !parent.add(sc) {
 			race.Acquire(unsafe.Pointer(parent))
 			sc.cancel(parent.err, parent.opErr, nil)
 		}
@@ -136,17 +131,26 @@ func canceled(cause error) error {
 //
 //go:norace
 func (sc *scope) end() {
+	sc.leave()
+	sc.cancel(context.Canceled, context.Canceled, nil)
+}
+
+// leave takes the scope out of its parent, which need not tell it any more.
+//
+//go:norace
+func (sc *scope) leave() {
 	if sc.parent != nil {
-		sc.parent.dropHook(&sc.link)
+		sc.parent.drop(sc)
 	}
 	if sc.stopUp != nil {
 		sc.stopUp()
 	}
-	sc.cancel(context.Canceled, context.Canceled, nil)
 }
 
 // cancel marks the scope, wakes those who wait under it and tells those inside it. Only the first call does. It is called
 // with the caller's synchronisation visible.
+//
+// Spec: NU-06, NU-09, NU-10
 //
 //go:norace
 func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
@@ -162,8 +166,14 @@ func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
 	race.Disable()
 	sc.err, sc.opErr = err, opErr
 	sc.cancelled.Store(true) // from here a fiber that arms sees it
-	hooks, std := sc.hooks, sc.std.Load()
+	inner, std := sc.inner != nil, sc.std.Load()
 	sc.mu.Unlock()
+	if std != nil { // first: who is woken by the cancel may ask for the cause
+		race.Enable()
+		race.Acquire(unsafe.Pointer(std))
+		std.finish(err, opErr) // whoever receives from Done is ordered after the cancel
+		race.Disable()
+	}
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, near)
 	}
@@ -171,37 +181,28 @@ func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
 		sc.n.cancelWaits(near)
 	}
 	race.Enable()
-	if std != nil {
-		race.Acquire(unsafe.Pointer(std))
-		std.finish(err, opErr) // whoever receives from Done is ordered after the cancel
-	}
-	if hooks != nil { // and none can have come since
+	if inner { // and none can have come since
 		sc.tell(err, opErr, near)
 	}
 }
 
-// tell passes a cancel on to the scopes inside this one, and to the functions.
+// tell passes a cancel on to the scopes inside this one.
 //
 //go:norace
 func (sc *scope) tell(err, opErr error, near *sched.Worker) {
 	for {
 		race.Disable()
 		sc.mu.Lock()
-		h := sc.hooks
-		if h != nil {
-			sc.unhook(h)
+		in := sc.inner
+		if in != nil {
+			sc.unlink(in)
 		}
 		sc.mu.Unlock()
 		race.Enable()
-		switch {
-		case h == nil:
+		if in == nil {
 			return
-		case h.sc != nil:
-			h.sc.cancel(err, opErr, near)
-		default:
-			race.Acquire(unsafe.Pointer(h))
-			h.fn()
 		}
+		in.cancel(err, opErr, near)
 	}
 }
 
@@ -218,6 +219,7 @@ type standard struct {
 	pass   func() // ends the context with err
 }
 
+// Spec: FB-22, FB-23
 func (sc *scope) standard() *standard {
 	if std := sc.std.Load(); std != nil {
 		return std
@@ -302,65 +304,51 @@ func (sc *scope) operationErr() error {
 	return sc.opErr
 }
 
-func (sc *scope) afterFunc(f func()) func() bool {
-	h := &hook{fn: f}
-	race.Release(unsafe.Pointer(h))
-	if !sc.addHook(h) {
-		race.Acquire(unsafe.Pointer(sc))
-		go f()
-		return func() bool { return false }
-	}
-	return func() bool { return sc.dropHook(h) }
-}
+func (sc *scope) afterFunc(f func()) func() bool { return context.AfterFunc(sc.standard(), f) }
 
-// addHook reports false if the scope has been cancelled: then nobody will look at the hook.
+// add puts a scope inside this one. It reports false if this one has been cancelled: then nobody will tell it.
 //
 //go:norace
-func (sc *scope) addHook(h *hook) bool {
+func (sc *scope) add(in *scope) bool {
 	race.Disable()
 	sc.mu.Lock()
 	ok := !sc.cancelled.Load()
 	if ok {
-		h.in, h.prev, h.next = true, nil, sc.hooks
-		if h.next != nil {
-			h.next.prev = h
+		in.linked, in.next = true, sc.inner
+		if in.next != nil {
+			in.next.prev = in
 		}
-		sc.hooks = h
+		sc.inner = in
 	}
 	sc.mu.Unlock()
 	race.Enable()
 	return ok
 }
 
-// dropHook reports whether the hook was still there.
-//
 //go:norace
-func (sc *scope) dropHook(h *hook) bool {
+func (sc *scope) drop(in *scope) {
 	race.Disable()
 	sc.mu.Lock()
-	was := sc.unhook(h)
+	if in.linked {
+		sc.unlink(in)
+	}
 	sc.mu.Unlock()
 	race.Enable()
-	return was
 }
 
-// unhook takes h out of the list, if it is in. The caller holds mu.
+// unlink takes a scope out of the list that it is in. The caller holds mu.
 //
 //go:norace
-func (sc *scope) unhook(h *hook) bool {
-	if !h.in {
-		return false
-	}
-	if h.prev == nil {
-		sc.hooks = h.next
+func (sc *scope) unlink(in *scope) {
+	if in.prev == nil {
+		sc.inner = in.next
 	} else {
-		h.prev.next = h.next
+		in.prev.next = in.next
 	}
-	if h.next != nil {
-		h.next.prev = h.prev
+	if in.next != nil {
+		in.next.prev = in.prev
 	}
-	h.in, h.prev, h.next = false, nil, nil
-	return true
+	in.linked, in.prev, in.next = false, nil, nil
 }
 
 // timedScope is a scope with a deadline on the runtime's clock.
@@ -381,11 +369,13 @@ func (c *timedScope) Value(key any) any {
 
 // Expire implements clock.Target.
 func (c *timedScope) Expire(uint64) {
-	(*scope)(&c.scopeContext).cancel(context.DeadlineExceeded, ErrTimeout, nil)
+	sc := (*scope)(&c.scopeContext)
+	sc.cancel(context.DeadlineExceeded, ErrTimeout, nil)
+	sc.leave()
 }
 
 // WithCancel returns a scope inside ctx that can be cancelled for a cause. Waits under it cost a fiber nothing extra, and
-// no goroutine is started. Call cancel when the scope is over; a nil cause is context.Canceled.
+// no goroutine is started. Call cancel when the scope is over: defer cancel(nil). A nil cause is context.Canceled.
 func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	sc := new(scope)
 	c := resolve(ctx)
@@ -434,6 +424,8 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 
 // Shield returns a context with the values of ctx that is not cancelled when ctx is, for work that must be finished:
 // giving things back, telling a peer. Put a deadline on it with WithTimeout.
+//
+// Spec: NU-21
 func Shield(ctx context.Context) context.Context {
 	sc := new(scope)
 	c := resolve(ctx)

@@ -14,6 +14,12 @@ type Stats struct {
 
 	Runnable int // fibers in queues: the pressure
 
+	// Fibers.
+	Spawned int64 // started
+	Ended   int64 // of them have ended
+	Woken   int64 // waits of fibers that were asleep, ended by whoever
+	Late    int64 // wakes, cancels and timeouts that came when the wait had ended already
+
 	// Work.
 	Switches  uint64 // passings of control between fibers
 	Stolen    int64  // fibers that a worker took from another
@@ -35,11 +41,14 @@ type Stats struct {
 }
 
 // Stats takes a snapshot.
+//
+// Spec: OB-07, OB-09
 func (rt *Runtime) Stats() Stats {
 	s := rt.s.Stats()
 	return Stats{
 		Workers: s.Workers, Active: s.Workers - s.Idle - s.Blocked - s.Held, Idle: s.Idle, Blocked: s.Blocked, Held: s.Held,
-		Runnable:  s.Runnable,
+		Runnable: s.Runnable,
+		Spawned:  s.Spawned, Ended: s.Ended, Woken: s.Woken, Late: s.Late,
 		Switches:  s.Switches,
 		Stolen:    s.Stolen,
 		Overflows: s.Overflows, Coroutines: s.Frames, IdleCoroutines: s.FreeFrames,

@@ -26,6 +26,8 @@ type caller struct {
 	own bool   // f may wait under sc without registering
 }
 
+// Spec: FB-19, FB-20, FB-21
+//
 //go:norace
 func resolve(ctx context.Context) (c caller) {
 	c.ctx = ctx
@@ -96,6 +98,8 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 
 // arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
 // of the ticket.
+//
+// Spec: PK-47
 //
 //go:norace
 func (f *Fiber) arm(sc *scope) park.Ticket {
@@ -277,6 +281,8 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 
 // spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
 //
+// Spec: SC-20
+//
 //go:norace
 func (f *Fiber) spend() {
 	if f.budget--; f.budget <= 0 {
@@ -320,6 +326,8 @@ func yieldSlow(ctx context.Context) error {
 }
 
 // Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx is over.
+//
+// Spec: TM-02
 //
 //go:norace
 func Sleep(ctx context.Context, d time.Duration) error {

@@ -66,8 +66,10 @@ type house struct {
 	over   *atomic.Int64 // the most by which places was exceeded
 }
 
-func (h *house) enter() {
-	if d := h.inside.Add(1) - h.places; d > h.over.Load() {
+// enter counts who is inside. Once the nursery is cancelled the limit is not a bound any more: a wait that is cut short
+// goes on at once.
+func (h *house) enter(ctx context.Context) {
+	if d := h.inside.Add(1) - h.places; d > h.over.Load() && ctx.Err() == nil {
 		h.over.Store(d)
 	}
 }
@@ -75,7 +77,7 @@ func (h *house) enter() {
 func (h *house) leave() { h.inside.Add(-1) }
 
 func (h *house) perform(ctx context.Context, p *limitPlan) error {
-	h.enter()
+	h.enter(ctx)
 	h.ran.Add(1)
 	yield(ctx, p.before)
 	if p.scope {
@@ -92,7 +94,7 @@ func (h *house) perform(ctx context.Context, p *limitPlan) error {
 		for _, f := range fibers {
 			h.leave()
 			_ = f.Wait(ctx)
-			h.enter()
+			h.enter(ctx)
 		}
 	}
 	yield(ctx, p.after)
@@ -114,7 +116,7 @@ func (h *house) scope(ctx context.Context, p *limitPlan) error {
 		}
 		return nil
 	})
-	h.enter()
+	h.enter(ctx)
 	return err
 }
 

@@ -55,6 +55,37 @@ func fibFibers(ctx context.Context, k int) int {
 	return a + b
 }
 
+func forkWaits() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
+				for range n {
+					checkFib(fibWaits(ctx, nur, fibArg))
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func fibWaits(ctx context.Context, nur *coir.Nursery, k int) int {
+	if k < 2 {
+		return k
+	}
+	var a int
+	forked := nur.Go("fib", func(ctx context.Context) error {
+		a = fibWaits(ctx, nur, k-1)
+		return nil
+	})
+	b := fibWaits(ctx, nur, k-2)
+	if err := forked.Wait(ctx); err != nil {
+		panic(err)
+	}
+	return a + b
+}
+
 func forkGoroutines() side {
 	return side{loop: func(n int) {
 		for range n {

@@ -31,22 +31,51 @@ func naps() []time.Duration {
 	return d
 }
 
+// sleepFibers keeps one Run open over all rounds, as a program does that has something to do every second. A runtime
+// that nobody uses would let its coroutines go between two rounds, and every round would pay for new ones, while Go keeps
+// its dead goroutines for ever.
 func sleepFibers() side {
 	rt, d := coir.NewRuntime(), naps()
+	rounds := make(chan chan sample)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+			for {
+				var reply chan sample
+				coir.Blocking(ctx, func() { reply = <-rounds })
+				if reply == nil {
+					return nil
+				}
+				reply <- processorTime(func() { sleepRound(ctx, d) })
+			}
+		})
+	}()
 	return side{
 		measure: func() sample {
-			return processorTime(func() {
-				run(rt, func(_ context.Context, nur *coir.Nursery) error {
-					for _, nap := range d {
-						nur.Go("sleeper", func(ctx context.Context) error {
-							return coir.Sleep(ctx, nap)
-						})
-					}
-					return nil
-				})
-			})
+			reply := make(chan sample, 1)
+			rounds <- reply
+			return <-reply
 		},
-		close: func() { shut(rt) },
+		close: func() {
+			close(rounds)
+			<-ended
+			shut(rt)
+		},
+	}
+}
+
+func sleepRound(ctx context.Context, naps []time.Duration) {
+	err := coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+		for _, nap := range naps {
+			nur.Go("sleeper", func(ctx context.Context) error {
+				return coir.Sleep(ctx, nap)
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		panic("the measured program failed: " + err.Error())
 	}
 }
 

@@ -85,15 +85,15 @@ var table = []comparison{
 	},
 	{
 		name: "spawn-join-ants", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
-		what:    "in a fiber: a nursery, one empty child, joined",
+		what:    "in a fiber: one empty child of an open nursery, waited for",
 		against: "ants pool of GOMAXPROCS, Submit, sync.WaitGroup",
-		coir:    spawnNursery, other: spawnAnts,
+		coir:    spawnWait, other: spawnAnts,
 	},
 	{
 		name: "spawn-join-pond", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
-		what:    "in a fiber: a nursery, one empty child, joined",
+		what:    "in a fiber: one empty child of an open nursery, waited for",
 		against: "pond pool of GOMAXPROCS, Submit, Task.Wait",
-		coir:    spawnNursery, other: spawnPond,
+		coir:    spawnWait, other: spawnPond,
 	},
 	{
 		name: "timer-arm-stop", bound: 0.35, goal: 0.2, unit: "ns", rounds: shortRounds, round: timerRound,
@@ -130,6 +130,12 @@ var table = []comparison{
 		what:    "a fork and join of fib, one half forked, one half in place",
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkFibers, other: forkGoroutines,
+	},
+	{
+		name: "fork-join-wait", unit: "ns", ops: fibForks, rounds: shortRounds,
+		what:    "the same in one open nursery, each child waited for",
+		against: "goroutines and sync.WaitGroup, the same shape",
+		coir:    forkWaits, other: forkGoroutines,
 	},
 }
 

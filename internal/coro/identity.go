@@ -35,6 +35,8 @@ func parseID(dump []byte) uint64 {
 // suspend it as a coroutine would kill the process. It costs a microsecond and more; checked builds call it before
 // each switch.
 //
+// Spec: FB-30
+//
 //go:norace
 func CheckThread() {
 	var buf [128]byte

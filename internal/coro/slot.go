@@ -7,15 +7,15 @@ import "iter"
 // Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
-// slot is the ability to swap: it always holds exactly one suspended goroutine.
+// Slot is the ability to swap: it always holds exactly one suspended goroutine.
 //
 // iter.Pull makes a runtime coro, which in the words of its authors is not a coroutine but the ability to do
 // coroutine-style control transfers. next and yield are the same swap seen from two sides; they alternate, and neither
 // looks at who calls.
-type slot struct {
-	next  func() (struct{}, bool)
-	yield func(struct{}) bool
-	odd   bool  // whose turn it is: next, then yield, whoever calls them
+type Slot struct {
+	Next  func() (struct{}, bool)
+	Yield func(struct{}) bool
+	Odd   bool  // whose turn it is: Next if true, else Yield, whoever calls them
 	of    *Coro // whose birth slot it is
 }
 
@@ -34,8 +34,8 @@ type slot struct {
 // Occupants and slots stay a permutation. A coroutine that returns from its body resumes the occupant of its birth
 // slot, whoever that is; [Release] builds on it.
 type Coro struct {
-	birth slot
-	at    *slot // where it is suspended; meaningless while it runs
+	birth Slot
+	at    *Slot // where it is suspended; meaningless while it runs
 
 	// For Release.
 	order  order // what a resting coroutine finds when it is resumed
@@ -54,8 +54,8 @@ const (
 
 // Init makes c a new coroutine that runs body.Run when control first reaches it.
 func (c *Coro) Init(body Runner) {
-	c.birth.next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		c.birth.yield = yield
+	c.birth.Next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		c.birth.Yield = yield
 		body.Run()
 	})
 	c.birth.of = c
@@ -64,19 +64,24 @@ func (c *Coro) Init(body Runner) {
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.
+//
+// Spec: FB-02, FB-27
 func Transfer(from, to *Coro) {
-	if s := from.enter(to); s.odd {
-		s.next()
+	if s := from.Enter(to); s.Odd {
+		s.Next()
 	} else {
-		s.yield(struct{}{})
+		s.Yield(struct{}{})
 	}
 }
 
-// enter notes that c is about to be suspended in the slot that to comes out of.
-func (c *Coro) enter(to *Coro) *slot {
+// Enter is the first half of Transfer: it notes that c is about to be suspended in the slot that to comes out of. The
+// caller swaps, as Transfer does. Where it counts that is worth writing out: a function between a task and its swap is
+// one more return that the processor predicts wrongly, ten nanoseconds each, because its stack of returns is another
+// goroutine's.
+func (c *Coro) Enter(to *Coro) *Slot {
 	s := to.at
 	c.at = s
-	s.odd = !s.odd
+	s.Odd = !s.Odd
 	return s
 }
 
@@ -114,6 +119,8 @@ func (c *Coro) Leaving() bool {
 // A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to whoever its exit resumes. A
 // coroutine survives that (it goes on from a deferred call); the closer does not, so it is a goroutine that may be
 // lost, and another takes over where it was.
+//
+// Spec: SH-09, FB-26
 func Release(cs []*Coro) (kept []*Coro) {
 	for _, c := range cs {
 		c.owned, c.sitter = true, nil

@@ -7,6 +7,14 @@ import "iter"
 // Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
+// Slot is what Enter returns: Next passes control. See slot.go for why there is such a thing.
+type Slot struct {
+	Next  func() (struct{}, bool)
+	Yield func(struct{}) bool // not used here
+	Odd   bool
+	to    *Coro
+}
+
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
@@ -19,6 +27,7 @@ type Coro struct {
 	base    *Coro // who called next
 	target  *Coro // at a base: whom to resume; nil if the coroutine has left
 	leaving bool
+	slot    Slot
 }
 
 // Init makes c a new coroutine that runs body.Run when control first reaches it.
@@ -31,6 +40,8 @@ func (c *Coro) Init(body Runner) {
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.
+//
+// Spec: FB-28
 func Transfer(from, to *Coro) {
 	if from.next != nil {
 		from.base.target = to
@@ -43,6 +54,19 @@ func Transfer(from, to *Coro) {
 		to.next()
 		to = from.target
 	}
+}
+
+// Enter is the first half of Transfer; the caller does the second, by Next of what it returns.
+func (c *Coro) Enter(to *Coro) *Slot {
+	c.slot.to = to
+	if c.slot.Next == nil {
+		c.slot.Odd = true
+		c.slot.Next = func() (v struct{}, ok bool) {
+			Transfer(c, c.slot.to)
+			return v, true
+		}
+	}
+	return &c.slot
 }
 
 // Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its

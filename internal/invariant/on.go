@@ -11,6 +11,8 @@ import (
 const Enabled = true
 
 // Check panics with the sentence if ok is false.
+//
+// Spec: PK-46
 func Check(ok bool, format string, args ...any) {
 	if !ok {
 		panic("coir: broken invariant: " + fmt.Sprintf(format, args...))

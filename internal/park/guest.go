@@ -22,10 +22,17 @@ func (g *Guest) Init() {
 //go:norace
 func (g *Guest) Ready(Place) { g.sema <- struct{}{} }
 
+// Late implements Owner. Nobody counts for guests.
+//
+//go:norace
+func (g *Guest) Late() {}
+
 // Park blocks the goroutine until its armed wait has ended, or cancel is closed: then it tries to end the wait itself,
 // for Cancelled. A nil cancel never comes.
 //
 // A goroutine blocks on its own stack, so it may commit itself: there is no switch to wait for.
+//
+// Spec: PK-38
 //
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {

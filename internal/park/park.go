@@ -23,7 +23,7 @@
 //	   +---------------+  NOTIFIED(t, r): the committer readies it, once           RUNNABLE(t, r): readied, once
 //
 // A parker that has been resumed does not store RUNNING: its word keeps RUNNABLE or NOTIFIED with a ticket that no
-// later wait has, until the next Arm. For a waker all of them say the same: too late. DONE is where a fiber's word ends.
+// later wait has, until the next Arm. For a waker all of them say the same: too late.
 //
 // # Invariants
 //
@@ -71,11 +71,10 @@ const (
 	Parked
 	Notified
 	Runnable
-	Done
 )
 
 func (s State) String() string {
-	return [...]string{"RUNNING", "PARKING", "PARKED", "NOTIFIED", "RUNNABLE", "DONE"}[s]
+	return [...]string{"RUNNING", "PARKING", "PARKED", "NOTIFIED", "RUNNABLE"}[s]
 }
 
 const (
@@ -103,9 +102,11 @@ func stateOf(w uint64) State { return State(w & stateMask) }
 // here; nil means anywhere.
 type Place any
 
-// Owner is what a parker wakes. Ready is called once by whoever won the wake of a parker that had parked.
+// Owner is what a parker wakes. Ready is called once by whoever won the wake of a parker that had parked. Late is called
+// for a wake that did not win.
 type Owner interface {
 	Ready(near Place)
+	Late()
 }
 
 // Parker is the word and whom it wakes. It must not be copied.
@@ -126,6 +127,8 @@ func (p *Parker) Owner() Owner { return p.owner }
 
 // Arm begins a wait. Only the owner calls it, while it runs.
 //
+// Spec: PK-04, PK-05, PK-06
+//
 //go:norace
 func (p *Parker) Arm() Ticket {
 	w := p.word.Load()
@@ -141,6 +144,8 @@ func (p *Parker) Arm() Ticket {
 // Disarm takes an armed wait back, before any switch. False means that a waker was faster: the wait has ended, for
 // p.Reason().
 //
+// Spec: PK-27, PK-28
+//
 //go:norace
 func (p *Parker) Disarm() bool {
 	w := p.word.Load()
@@ -150,6 +155,8 @@ func (p *Parker) Disarm() bool {
 
 // Commit makes an armed wait a sleeping one. It is called once the parker's stack is quiet, by whoever runs in its place.
 // False means that a waker was faster: the caller must ready the parker. After true the caller must not touch it.
+//
+// Spec: PK-16, PK-17, PK-18, PK-20
 //
 //go:norace
 func (p *Parker) Commit() bool {
@@ -161,11 +168,6 @@ func (p *Parker) Commit() bool {
 	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Parked))
 }
 
-// End says that the parker will wait no more. Only the owner calls it, while it runs.
-//
-//go:norace
-func (p *Parker) End() { p.word.Store(word(ticketOf(p.word.Load()), None, Done)) }
-
 // Woken reports whether the wait that was armed last has been ended.
 //
 //go:norace
@@ -175,6 +177,8 @@ func (p *Parker) Woken() bool {
 }
 
 // Reason tells how the last wait ended. Only the owner calls it, once it is awake.
+//
+// Spec: PK-12
 //
 //go:norace
 func (p *Parker) Reason() Reason { return reasonOf(p.word.Load()) }
@@ -199,11 +203,14 @@ func (o Outcome) String() string { return [...]string{"won", "lost", "stale"}[o]
 // Wake ends the wait t for the given reason. Only the waker that Won may act as if it had: hand over a value, count a
 // timeout. If the parker was asleep it is readied, near the waker if near is not nil.
 //
+// Spec: PK-08, PK-09, PK-10, PK-11, PK-13, PK-15, PK-32
+//
 //go:norace
 func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 	for {
 		w := p.word.Load()
 		if ticketOf(w) != t {
+			p.owner.Late()
 			return Stale
 		}
 		switch stateOf(w) {
@@ -217,6 +224,7 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 				return Won
 			}
 		default:
+			p.owner.Late()
 			return Lost
 		}
 	}
@@ -233,6 +241,8 @@ func (p *Parker) Waiting() (Ticket, bool) {
 }
 
 // Expire implements the timer's side of a wait: the ticket's time is up.
+//
+// Spec: TM-10, TM-11
 //
 //go:norace
 func (p *Parker) Expire(ticket uint64) {

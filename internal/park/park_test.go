@@ -15,6 +15,8 @@ import (
 // counter is an owner that counts how often it is readied.
 type counter struct{ n atomic.Int64 }
 
+func (c *counter) Late() {}
+
 func (c *counter) Ready(Place) { c.n.Add(1) }
 
 // at makes a parker whose word is as given.

@@ -12,6 +12,9 @@ type pool struct {
 	head *Frame
 	n    int
 	low  int // the fewest since trim looked last: more than anybody needed
+
+	spent  *Frame // not to be used again
+	nspent int
 }
 
 // get hands a frame to w, and a few more into its own pool.
@@ -49,6 +52,10 @@ func (p *pool) take() *Frame {
 //
 //go:norace
 func (p *pool) put(w *Worker, keep int) {
+	if w.spent != nil {
+		p.putSpent(w.spent)
+		w.spent = nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w.nframes > keep {
@@ -61,31 +68,59 @@ func (p *pool) put(w *Worker, keep int) {
 	}
 }
 
-// trim lets go of all but keep frames. Those that cannot go (see coro.Release) come back.
+// putSpent takes a frame that is not to be used again.
 //
 //go:norace
-func (p *pool) trim(keep int) {
+func (p *pool) putSpent(fr *Frame) {
+	p.mu.Lock()
+	fr.free = p.spent
+	p.spent = fr
+	p.nspent++
+	p.mu.Unlock()
+}
+
+// trim lets go of the spent frames and of all others but keep. Those that cannot go (see coro.Release) come back, at the
+// end of the line. It reports how many went. Only the monitor and Close call it, one after the other.
+//
+//go:norace
+func (p *pool) trim(keep int) (gone int) {
 	p.mu.Lock()
 	var cs []*coro.Coro
 	var frames []*Frame
+	for fr := p.spent; fr != nil; fr = fr.free {
+		frames = append(frames, fr)
+		cs = append(cs, &fr.Coro)
+	}
+	p.spent, p.nspent = nil, 0
 	for p.n > keep {
 		fr := p.take()
 		frames = append(frames, fr)
 		cs = append(cs, &fr.Coro)
 	}
-	p.low = p.n
 	p.mu.Unlock()
-	if len(cs) == 0 {
-		return
+	if len(cs) > 0 {
+		coro.Release(cs)
 	}
-	coro.Release(cs)
 	p.mu.Lock()
+	end := &p.head
+	for *end != nil {
+		end = &(*end).free
+	}
 	for _, fr := range frames {
-		if !fr.left {
-			fr.free = p.head
-			p.head = fr
+		switch {
+		case fr.left:
+			gone++
+		case fr.exits > maxExits:
+			fr.free, p.spent = p.spent, fr
+			p.nspent++
+		default:
+			fr.free = nil
+			*end = fr
+			end = &fr.free
 			p.n++
 		}
 	}
+	p.low = p.n
 	p.mu.Unlock()
+	return gone
 }

@@ -13,6 +13,8 @@ type list struct {
 	head, tail *Task
 }
 
+// Spec: SC-06
+//
 //go:norace
 func (l *list) push(ts ...*Task) {
 	l.mu.Lock()
@@ -58,6 +60,8 @@ func (l *list) take() *Task {
 }
 
 // share takes one task and moves a fair part of the rest, by the number of workers, into r.
+//
+// Spec: SC-14
 //
 //go:norace
 func (l *list) share(r *ring, workers int) *Task {

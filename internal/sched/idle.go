@@ -51,13 +51,15 @@ func (s *Scheduler) wake() {
 		}
 		// Nobody was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
 		s.searchers.Add(-1)
-		if !s.anyWork() {
+		if s.gone || !s.anyWork() {
 			return
 		}
 	}
 }
 
 // sendOut wakes an idle worker or starts one. The caller has counted it as a searcher.
+//
+// Spec: SC-36, SC-44
 //
 //go:norace
 func (s *Scheduler) sendOut() bool {
@@ -106,12 +108,16 @@ func (s *Scheduler) start() {
 // rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the
 // worker has left.
 //
+// Spec: SC-23, SC-24, SC-25
+//
 //go:norace
 func (w *Worker) rest() bool {
 	s := w.s
 	if w.state.Load() != idle { // else back has announced it already
 		s.mu.Lock()
-		s.active.Add(-1)
+		if w.state.Load() == running { // else the monitor has just held it, and counted
+			s.active.Add(-1)
+		}
 		w.announce()
 		s.mu.Unlock()
 	}
@@ -121,7 +127,7 @@ func (w *Worker) rest() bool {
 	}
 	if s.anyWork() && s.active.Load() < s.target {
 		s.mu.Lock()
-		for p := &s.idle; *p != nil; p = &(*p).idleNext {
+		for p := &s.idle; *p != nil && s.active.Load() < s.target; p = &(*p).idleNext {
 			if *p == w {
 				*p, w.idleNext = w.idleNext, nil
 				s.idlers--
@@ -166,14 +172,15 @@ func (w *Worker) announce() {
 
 // leave takes the worker out of the house. Its queues are empty: it found nothing, and nobody else puts anything there.
 //
+// Spec: SC-37, SC-39
+//
 //go:norace
 func (w *Worker) leave() {
 	s := w.s
 	s.pool.put(w, 0)
 	s.mu.Lock()
 	left := s.replaceWorkers(w, nil)
-	s.stats.retired.Add(1)
-	s.stats.beats.Add(int64(w.beat))
+	s.stats.retire(w)
 	last := left == 0 && s.emptied != nil
 	ch := s.emptied
 	if last {
@@ -191,6 +198,8 @@ func (w *Worker) leave() {
 // back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
 // and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and is
 // idle.
+//
+// Spec: SC-38, SC-48
 //
 //go:norace
 func (w *Worker) back() bool {
@@ -229,6 +238,8 @@ func (w *Worker) drain() {
 // Block runs f, which may block natively, on behalf of the running task t, and lets another worker have this one's
 // place meanwhile.
 //
+// Spec: SC-40
+//
 //go:norace
 func (t *Task) Block(f func()) {
 	w := t.frame.w
@@ -249,6 +260,8 @@ func (t *Task) Block(f func()) {
 }
 
 // unblock takes the worker's place again; if too many run already the task stands in line for one.
+//
+// Spec: SC-02, SC-41
 //
 //go:norace
 func (t *Task) unblock() {

@@ -23,15 +23,16 @@ import (
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
 // (Worker.offer); wakes somebody for work that was queued and not offered; reports stalls; lets idle frames go, half of
-// them a second, also for a while after all workers are idle; and once nobody has used the scheduler for a few ticks,
+// them every ten seconds, also for a while after all workers are idle; and once nobody has used the scheduler for a few ticks,
 // lets everything go.
 
 const (
 	tick      = 10 * time.Millisecond
 	tickMin   = time.Millisecond
-	quietFor  = 3           // ticks without a user before everything is let go
-	trimEvery = time.Second // between two looks at the pool of idle frames: half of what nobody used is let go
-	trimKeep  = 256         // idle frames that are always kept while somebody uses the scheduler
+	quietFor  = 3                // ticks without a user before everything is let go
+	trimEvery = 10 * time.Second // between two looks at the pool of idle frames: half of what nobody used is let go
+	maxSpent  = 64
+	trimKeep  = 256 // idle frames that are always kept while somebody uses the scheduler
 )
 
 // watch is what the monitor remembers of a worker.
@@ -102,6 +103,8 @@ func (s *Scheduler) tick() {
 
 // look is one tick. It returns the stalls to tell of.
 //
+// Spec: SC-26, SC-32, SH-14
+//
 //go:norace
 func (s *Scheduler) look() (stalls []Stall) {
 	m := &s.monitor
@@ -116,18 +119,19 @@ func (s *Scheduler) look() (stalls []Stall) {
 	now := time.Now()
 	busy, stalls := s.inspect(now, now.Sub(m.last))
 	m.last = now
-	if now.Sub(m.trimmed) >= trimEvery {
+	trimmed := 0
+	if now.Sub(m.trimmed) >= trimEvery || s.pool.deep() {
 		m.trimmed = now
-		s.pool.trim(s.pool.spare())
+		trimmed = s.pool.trim(s.pool.spare())
 	}
 	switch {
 	case busy:
 		m.quiet = 0
 	case s.users.Load() > 0: // all wait for something outside
-		m.armed.Store(false)
-		if s.pool.large() {
-			s.after(trimEvery) // give back what they did not use; watch may come earlier
+		if s.pool.large() && (trimmed > 0 || now.Sub(m.trimmed) < trimEvery) {
+			s.after(trimEvery) // give back what they did not use
 		}
+		m.armed.Store(false) // after that: whoever arms now sets the timer
 		if s.active.Load() > 0 || s.users.Load() == 0 {
 			s.watch() // it changed after we had looked
 		}
@@ -138,8 +142,8 @@ func (s *Scheduler) look() (stalls []Stall) {
 		m.quiet = 0
 		if s.Shrink() {
 			m.armed.Store(false)
-			if s.active.Load() > 0 {
-				s.watch()
+			if s.active.Load() > 0 || len(*s.workers.Load()) > 0 {
+				s.watch() // used again meanwhile
 			}
 			return stalls
 		}
@@ -162,6 +166,8 @@ func (s *Scheduler) after(d time.Duration) {
 
 // inspect looks at every worker. It reports whether any runs something, and the stalls to tell of.
 //
+// Spec: SC-03, SC-33, SC-34
+//
 //go:norace
 func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, stalls []Stall) {
 	work := s.anyWork()
@@ -169,6 +175,9 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	s.mu.Lock()
 	for _, w := range *s.workers.Load() {
 		state := w.state.Load()
+		if state != running && (w.ring.len() > 0 || !w.next.empty()) {
+			w.drain() // put there as it was held
+		}
 		if state != running && state != held {
 			continue
 		}
@@ -234,6 +243,15 @@ func (p *pool) spare() int {
 	keep := max(p.n-(p.low+1)/2, trimKeep)
 	p.low = p.n
 	return keep
+}
+
+// deep reports whether many spent frames wait to be let go.
+//
+//go:norace
+func (p *pool) deep() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.nspent > maxSpent
 }
 
 //go:norace

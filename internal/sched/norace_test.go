@@ -23,7 +23,6 @@ var plain = map[string]string{
 	"sched.Scheduler.Enter": "atomics only",
 	"sched.Scheduler.Leave": "atomics only",
 	"sched.Scheduler.Clock": "reads what never changes",
-	"sched.Task.Scheduler":  "reads what never changes",
 	"sched.stackOf":         "touches nothing that is shared",
 	"sched.stack":           "touches nothing that is shared",
 }

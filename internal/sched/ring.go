@@ -55,6 +55,8 @@ func (r *ring) pop() *Task {
 
 // grab takes half of what is there, rounded up, and at most len(into). It returns how many. Anybody may call it.
 //
+// Spec: SC-10, SC-15
+//
 //go:norace
 func (r *ring) grab(into []*Task) int {
 	for {

@@ -44,7 +44,6 @@ type Scheduler struct {
 	target   int32
 	max      int
 	clock    clock.Clock
-	ownClock *clock.Real
 	policy   Policy
 	observer Observer
 	stall    time.Duration
@@ -84,8 +83,7 @@ func New(c Config) *Scheduler {
 		onStall:  c.OnStall,
 	}
 	if s.clock == nil {
-		s.ownClock = clock.NewReal()
-		s.clock = s.ownClock
+		s.clock = clock.NewReal()
 	}
 	s.slice = wakeWorth // nothing is known yet: wake
 	s.workers.Store(new([]*Worker))
@@ -125,6 +123,8 @@ func (s *Scheduler) replaceWorkers(out, in *Worker) int {
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
 // Leave ends one Enter. After the last one, the monitor sees to it that everything is let go.
+//
+// Spec: SH-01, SH-12
 func (s *Scheduler) Leave() {
 	if s.users.Add(-1) == 0 {
 		s.watch()
@@ -136,8 +136,10 @@ func (s *Scheduler) Leave() {
 //go:norace
 func (s *Scheduler) Go(t *Task, near *Worker) {
 	if near != nil && near.s == s {
+		near.tally.spawned++
 		near.push(t)
 	} else {
+		s.stats.spawned.Add(1)
 		s.inject(t)
 	}
 }
@@ -195,8 +197,11 @@ func (s *Scheduler) dismiss() <-chan struct{} {
 	return emptied
 }
 
-// Close stops the scheduler for good, once nobody uses it: every worker leaves, every frame is let go, the clock stops.
-// The caller makes sure that users is 0 and stays 0.
+// Close stops the scheduler for good, once nobody uses it: every worker leaves, every frame is let go. The clock goes on,
+// because contexts outlive their runtime and goroutines may wait by them; it holds no goroutine. The caller makes sure
+// that users is 0 and stays 0.
+//
+// Spec: SH-06, SH-08, SH-11
 //
 //go:norace
 func (s *Scheduler) Close() {
@@ -209,7 +214,4 @@ func (s *Scheduler) Close() {
 	s.mu.Unlock()
 	<-emptied
 	s.pool.trim(0)
-	if s.ownClock != nil {
-		s.ownClock.Close()
-	}
 }

@@ -23,6 +23,8 @@ type job struct {
 	failed any // what it panicked with, or "exit"
 }
 
+func (j *job) Late() {}
+
 func (j *job) Ready(near park.Place) { j.task.Ready(near) }
 
 func (j *job) RunThunk() {

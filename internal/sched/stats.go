@@ -18,7 +18,25 @@ type counters struct {
 	pressed   atomic.Int64
 	stalls    atomic.Int64
 	slept     atomic.Int64
+	spawned   atomic.Int64 // from outside, and on workers that have left
+	ended     atomic.Int64 // on workers that have left
+	woken     atomic.Int64 // from outside, and on workers that have left
+	late      atomic.Int64
 	beats     atomic.Int64 // of workers that have left
+}
+
+// tally is what a worker counts for itself, and others read without order.
+type tally struct{ spawned, ended, woken int64 }
+
+// retire keeps the numbers of a worker that leaves.
+//
+//go:norace
+func (c *counters) retire(w *Worker) {
+	c.retired.Add(1)
+	c.beats.Add(int64(w.beat))
+	c.spawned.Add(w.tally.spawned)
+	c.ended.Add(w.tally.ended)
+	c.woken.Add(w.tally.woken)
 }
 
 // Stats is a snapshot of the scheduler: each number is right by itself, at its own moment.
@@ -30,6 +48,10 @@ type Stats struct {
 	Runnable   int           // tasks in queues: the pressure
 	Frames     int64         // coroutines made so far
 	FreeFrames int           // of them idle, beside what each worker keeps
+	Spawned    int64         // tasks started
+	Ended      int64         // of them have ended
+	Woken      int64         // waits that were ended for a task that had parked
+	Late       int64         // wakes that came when the wait had ended
 	Switches   uint64        // passings of control
 	Stolen     int64         // tasks taken from another worker
 	Overflows  int64         // times that a worker's ring was full
@@ -62,6 +84,10 @@ func (s *Scheduler) Stats() Stats {
 		Stalls:    c.stalls.Load(),
 		Slept:     time.Duration(c.slept.Load()),
 		Switches:  uint64(c.beats.Load()),
+		Spawned:   c.spawned.Load(),
+		Ended:     c.ended.Load(),
+		Woken:     c.woken.Load(),
+		Late:      c.late.Load(),
 	}
 	for _, w := range *s.workers.Load() {
 		st.Workers++
@@ -74,6 +100,9 @@ func (s *Scheduler) Stats() Stats {
 			st.Held++
 		}
 		st.Switches += w.beat
+		st.Spawned += w.tally.spawned
+		st.Ended += w.tally.ended
+		st.Woken += w.tally.woken
 		st.Runnable += w.ring.len()
 		if !w.next.empty() {
 			st.Runnable++

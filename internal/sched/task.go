@@ -47,9 +47,6 @@ func (t *Task) Spawn() {
 	}
 }
 
-// Scheduler returns the scheduler that the task belongs to.
-func (t *Task) Scheduler() *Scheduler { return t.s }
-
 // Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
 // caller runs.
 //
@@ -57,6 +54,8 @@ func (t *Task) Scheduler() *Scheduler { return t.s }
 // there would be paid by every spawn. A word read in a race is still some word that was written. The task's own goroutine
 // wrote it itself, or was resumed after it was. Everybody else sees nil or a frame whose g is 0 or another goroutine's;
 // and a goroutine that came to have the g of a frame that is gone finds another task in it, or none.
+//
+// Spec: FB-21
 //
 //go:norace
 func (t *Task) Here() bool {
@@ -89,6 +88,8 @@ func (t *Task) Node() *wait.Node { return &t.frame.node }
 
 // Park suspends the task, which must be armed, until its wait has ended. A wait that has ended already costs no switch.
 //
+// Spec: PK-22, PK-39
+//
 //go:norace
 func (t *Task) Park() park.Reason {
 	fr := t.frame
@@ -98,7 +99,11 @@ func (t *Task) Park() park.Reason {
 			w.s.observer.Parked(t)
 		}
 		w.prev = t
-		coro.Transfer(&fr.Coro, w.handTo(w.successor()))
+		if s := fr.Enter(w.handTo(w.successor())); s.Odd {
+			s.Next()
+		} else {
+			s.Yield(struct{}{})
+		}
 		fr.settle()
 	}
 	return t.Reason()
@@ -106,18 +111,25 @@ func (t *Task) Park() park.Reason {
 
 // Yield lets the others go first, if there are any.
 //
+// Spec: SC-21
+//
 //go:norace
 func (t *Task) Yield() {
 	fr := t.frame
 	w := fr.w
 	next := w.pick()
-	if next == nil {
-		if next = w.s.global.pop(); next == nil && w.state.Load() == running {
+	if next == nil && w.state.Load() == running {
+		if next = w.s.global.pop(); next == nil {
+			w.beat++ // alone, but alive
 			return
 		}
 	}
 	w.prev, w.requeue = t, true
-	coro.Transfer(&fr.Coro, w.handTo(w.frameFor(next)))
+	if s := fr.Enter(w.handTo(w.frameFor(next))); s.Odd {
+		s.Next()
+	} else {
+		s.Yield(struct{}{})
+	}
 	fr.settle()
 }
 
@@ -129,13 +141,22 @@ func (t *Task) Ready(near park.Place) {
 		t.s.observer.Readied(t)
 	}
 	if w, ok := near.(*Worker); ok && w != nil && w.s == t.s {
+		w.tally.woken++
 		w.push(t)
 	} else {
+		t.s.stats.woken.Add(1)
 		t.s.inject(t)
 	}
 }
 
+// Late counts a wake that came when the wait had ended.
+//
+//go:norace
+func (t *Task) Late() { t.s.stats.late.Add(1) }
+
 // enqueue and dequeue check the invariant one-place in checked builds.
+//
+// Spec: PK-46, SC-08
 //
 //go:norace
 func (t *Task) enqueue() {
@@ -166,6 +187,7 @@ type Frame struct {
 	node    wait.Node
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
+	exits   int    // Goexits that it serves on from the inside of
 	resting bool
 	left    bool
 }
@@ -202,7 +224,18 @@ func (fr *Frame) Run() {
 func (fr *Frame) serve() (left bool) {
 	defer fr.caught()
 	for {
-		if fr.resting && fr.resumed(fr.Leaving()) || fr.task == nil && fr.rest() {
+		if fr.task == nil && !fr.resting {
+			if to := fr.rest(); to == nil {
+				// It has a task already.
+			} else if coro.Fresh {
+				fr.Rest(to)
+			} else if s := fr.Enter(to); s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+		}
+		if fr.resting && fr.resumed() {
 			fr.leave()
 			return true
 		}
@@ -210,42 +243,53 @@ func (fr *Frame) serve() (left bool) {
 		race.Enable()
 		th.RunThunk()
 		race.Disable()
-		fr.task = nil
+		fr.ended()
 	}
 }
 
-// rest takes the next task, on this coroutine if the task is new; otherwise it passes control to it and puts the frame
-// aside. It reports true if the frame is to leave.
+//go:norace
+func (fr *Frame) ended() {
+	fr.task = nil
+	fr.w.tally.ended++
+}
+
+// rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame aside and returns whom to
+// pass control to.
+//
+// Spec: FB-03
 //
 //go:norace
-func (fr *Frame) rest() (leave bool) {
+func (fr *Frame) rest() *coro.Coro {
 	w := fr.w
 	t := w.pick()
 	if t != nil && !coro.Fresh && t.frame == nil {
 		fr.adopt(t)
 		w.beat++
-		return false
+		return nil
 	}
 	to := w.handTo(w.frameFor(t))
 	w.putFrame(fr)
 	fr.resting = true
-	return fr.resumed(fr.Rest(to))
+	return to
 }
 
 // resumed is what a resting frame does when control is back. It reports true if the frame is to leave; otherwise the
 // frame has been given a task.
 //
 //go:norace
-func (fr *Frame) resumed(leave bool) bool {
-	if !leave {
-		fr.resting = false
-		fr.settle()
+func (fr *Frame) resumed() (leave bool) {
+	if fr.Leaving() {
+		return true
 	}
-	return leave
+	fr.resting = false
+	fr.settle()
+	return false
 }
 
 // caught is deferred by serve. A panic in a thunk ends the thunk, and serve begins anew. A Goexit cannot be stopped, but
 // the deferred call may go on for as long as it likes: so it serves from in here until the frame is to leave.
+//
+// Spec: FB-25
 //
 //go:norace
 func (fr *Frame) caught() {
@@ -257,13 +301,14 @@ func (fr *Frame) caught() {
 		if r := recover(); r != nil {
 			th.Panicked(r, stack())
 			race.Disable()
-			fr.task = nil
+			fr.ended()
 			return
 		}
 		th.Exited()
 		race.Disable()
-		fr.task = nil
+		fr.ended()
 	}
+	fr.exits++ // each is a level of the stack that does not come back
 	for !fr.serve() {
 	}
 }
@@ -287,8 +332,7 @@ func (fr *Frame) adopt(t *Task) {
 }
 
 // handTo readies another frame of this worker for control, which the caller passes to it next. Whoever does must settle
-// first thing when control is back. (Every call between a task and its swap is a return that the processor predicts
-// wrongly after it, so the two are not wrapped into one.)
+// first thing when control is back.
 //
 //go:norace
 func (w *Worker) handTo(to *Frame) *coro.Coro {
@@ -310,6 +354,8 @@ func (fr *Frame) settle() {
 	}
 }
 
+// Spec: FB-05, PK-14, PK-16
+//
 //go:norace
 func (w *Worker) settle() {
 	t := w.prev

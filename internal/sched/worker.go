@@ -12,6 +12,7 @@ const (
 	nextCap     = 3  // run-next picks in a row before the ring's head has its turn (tokio#5686)
 	globalEvery = 61 // every so many picks the global queue comes first
 	keepFrames  = 32 // idle frames a worker keeps for itself
+	maxExits    = 16 // Goexits that a frame serves on after
 )
 
 // What a worker is doing. Changed under Scheduler.mu, but read without it.
@@ -43,10 +44,12 @@ type Worker struct {
 	first   *Task  // waits for the base to make it a frame
 	frames  *Frame // idle, through Frame.free
 	nframes int
+	spent   *Frame // the last that is not to be used again
 
-	// For the monitor, which reads them without order: what it sees may be old, and then it errs on a worker that has
-	// just moved, which costs a wake. An atomic store here would be paid by every switch.
+	// For the monitor, which reads them without order: what it sees may be old, and then it holds a worker that has just
+	// moved, which finds that out at its next switch. An atomic store here would be paid by every switch.
 	beat  uint64       // grows with every switch
+	tally tally        // for Stats
 	cur   *Task        // what runs; nil for the base
 	slice atomic.Int64 // nanoseconds between two beats of late, as the monitor saw them
 
@@ -69,6 +72,8 @@ var lastID atomic.Uint64
 // NewID numbers tasks over the whole process. Workers take numbers in batches, so that they do not meet at one counter;
 // w may be nil.
 //
+// Spec: FB-08
+//
 //go:norace
 func NewID(w *Worker) uint64 {
 	if w == nil {
@@ -87,12 +92,12 @@ func NewID(w *Worker) uint64 {
 //
 //go:norace
 func (w *Worker) push(t *Task) {
-	if p := w.s.policy; p != nil {
-		p.Push(t)
-		return
-	}
 	if w.state.Load() != running { // it may not come back to its queue for long
 		w.s.inject(t)
+		return
+	}
+	if p := w.s.policy; p != nil {
+		p.Push(t)
 		return
 	}
 	t.enqueue()
@@ -124,6 +129,8 @@ func (w *Worker) toRing(t *Task) {
 	w.overflow(t)
 }
 
+// Spec: SC-05
+//
 //go:noinline
 //go:norace
 func (w *Worker) overflow(t *Task) {
@@ -152,6 +159,8 @@ func (w *Worker) offer() {
 }
 
 // pick takes the next task to run from this worker's own queues.
+//
+// Spec: SC-07, SC-11, SC-13
 //
 //go:norace
 func (w *Worker) pick() *Task {
@@ -234,9 +243,18 @@ func (w *Worker) moreFrames() {
 // putFrame puts aside a frame that is about to rest. It is not quiet yet, but only this worker takes from its own pool,
 // and not before control has left the frame.
 //
+// Spec: FB-04
+//
 //go:norace
 func (w *Worker) putFrame(fr *Frame) {
 	if coro.Fresh {
+		return
+	}
+	if fr.exits > maxExits { // its stack is deep; it is not used again, and the monitor lets it go
+		if w.spent != nil {
+			w.s.pool.putSpent(w.spent) // quiet by now
+		}
+		w.spent = fr
 		return
 	}
 	if w.nframes == keepFrames {
@@ -275,17 +293,16 @@ func (w *Worker) run() {
 
 // find looks for a task everywhere, once.
 //
+// Spec: SC-19
+//
 //go:norace
 func (w *Worker) find() *Task {
 	if w.state.Load() != running && !w.back() {
 		return nil
 	}
 	s := w.s
-	if s.policy != nil {
-		return s.policy.Pick()
-	}
 	t := w.pick()
-	if t == nil {
+	if t == nil && s.policy == nil {
 		if t = s.global.share(&w.ring, int(s.target)); t == nil {
 			t = w.steal()
 		} else if w.ring.len() > 0 {
@@ -302,6 +319,8 @@ func (w *Worker) find() *Task {
 }
 
 // steal takes half of another worker's ring, or what it would run next. It asks each worker once.
+//
+// Spec: SC-12, SC-15, SC-18
 //
 //go:norace
 func (w *Worker) steal() *Task {
@@ -328,7 +347,7 @@ func (w *Worker) steal() *Task {
 		if n := v.ring.grab(loot[:]); n > 0 {
 			s.stats.stolen.Add(int64(n))
 			for _, t := range loot[1:n] {
-				w.ring.push(t) // there is room: the ring is empty, and holds twice as many
+				w.toRing(t)
 			}
 			return loot[0].dequeue()
 		}

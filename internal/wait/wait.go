@@ -16,17 +16,14 @@ type Node struct {
 	Ticket     park.Ticket
 }
 
-// Queued reports whether the node is in a queue. The lock of that queue must be held.
-//
-//go:norace
-func (n *Node) Queued() bool { return n.queue != nil }
-
 // Queue is a FIFO of nodes. The zero value is empty. Its user's lock guards it.
 type Queue struct {
 	head, tail *Node
 }
 
 // Push puts the node last.
+//
+// Spec: PK-07
 //
 //go:norace
 func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
@@ -41,6 +38,8 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 }
 
 // Remove takes the node out, if it is in the queue. A node that has been popped is not: Remove does nothing.
+//
+// Spec: PK-25
 //
 //go:norace
 func (q *Queue) Remove(n *Node) {
@@ -57,10 +56,12 @@ func (q *Queue) Remove(n *Node) {
 	} else {
 		n.next.prev = n.prev
 	}
-	n.prev, n.next, n.queue = nil, nil, nil
+	n.prev, n.next, n.queue, n.Parker = nil, nil, nil, nil // nodes live long, and would keep who waited last
 }
 
 // Pop takes the oldest out and returns whom to wake. A nil parker means that the queue is empty.
+//
+// Spec: PK-41
 //
 //go:norace
 func (q *Queue) Pop() (*park.Parker, park.Ticket) {
@@ -68,8 +69,9 @@ func (q *Queue) Pop() (*park.Parker, park.Ticket) {
 	if n == nil {
 		return nil, 0
 	}
+	p, t := n.Parker, n.Ticket
 	q.Remove(n)
-	return n.Parker, n.Ticket
+	return p, t
 }
 
 // Empty reports whether nobody waits.

@@ -41,7 +41,7 @@ func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
 	t.Helper()
 	var prev *Node
 	for n := q.head; n != nil; n = n.next {
-		if n.prev != prev || n.queue != q || !n.Queued() {
+		if n.prev != prev || n.queue != q {
 			t.Fatalf("node %d is linked wrongly", n.Ticket)
 		}
 		prev = n
@@ -101,7 +101,7 @@ func TestRemoveFromAnywhere(t *testing.T) {
 			}
 			for _, i := range c.out {
 				q.Remove(&w.nodes[i])
-				if w.nodes[i].Queued() {
+				if w.nodes[i].queue != nil {
 					t.Fatalf("%d is out, and says that it is queued", i)
 				}
 			}
@@ -151,7 +151,7 @@ func TestQueueAgainstSlices(t *testing.T) {
 		q := &queues[k]
 		switch rnd.IntN(3) {
 		case 0:
-			if w.nodes[i].Queued() {
+			if w.nodes[i].queue != nil {
 				continue // one wait at a time
 			}
 			w.push(q, i)
