@@ -11,14 +11,6 @@ import "github.com/coir-go/coir/internal/race"
 // stands where the thunk was spawned, and a lie anywhere else.
 const Fresh = true
 
-// Slot is what Enter returns: Next passes control. See slot.go for why there is such a thing.
-type Slot struct {
-	Next  func() (struct{}, bool)
-	Yield func(struct{}) bool // not used here
-	Odd   bool
-	to    *Coro
-}
-
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
@@ -55,21 +47,6 @@ func Transfer(from, to *Coro) {
 	to.token <- struct{}{}
 	<-from.token
 	race.Enable()
-}
-
-// Enter is the first half of Transfer; the caller does the second, by Next of what it returns.
-//
-//go:norace
-func (c *Coro) Enter(to *Coro) *Slot {
-	c.slot.to = to
-	if c.slot.Next == nil {
-		c.slot.Odd = true
-		c.slot.Next = func() (v struct{}, ok bool) {
-			Transfer(c, c.slot.to)
-			return v, true
-		}
-	}
-	return &c.slot
 }
 
 // Rest passes control on for the last time: coroutines are not used twice here. It reports true: the body must return.

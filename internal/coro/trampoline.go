@@ -7,14 +7,6 @@ import "iter"
 // Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
-// Slot is what Enter returns: Next passes control. See slot.go for why there is such a thing.
-type Slot struct {
-	Next  func() (struct{}, bool)
-	Yield func(struct{}) bool // not used here
-	Odd   bool
-	to    *Coro
-}
-
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
@@ -54,19 +46,6 @@ func Transfer(from, to *Coro) {
 		to.next()
 		to = from.target
 	}
-}
-
-// Enter is the first half of Transfer; the caller does the second, by Next of what it returns.
-func (c *Coro) Enter(to *Coro) *Slot {
-	c.slot.to = to
-	if c.slot.Next == nil {
-		c.slot.Odd = true
-		c.slot.Next = func() (v struct{}, ok bool) {
-			Transfer(c, c.slot.to)
-			return v, true
-		}
-	}
-	return &c.slot
 }
 
 // Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its

@@ -24,7 +24,12 @@ func main() {
 			return nil
 		}
 		sleeper := n.Go("sleeps", func(ctx context.Context) error { return see(coir.Sleep(ctx, time.Hour)) })
-		n.Go("waits", func(ctx context.Context) error { return see(sleeper.Wait(ctx)) })
+		n.Go("waits", func(ctx context.Context) error {
+			if err := sleeper.Wait(ctx); err != nil { // nil: the sleeper saw the cancel, and ended, first
+				return see(err)
+			}
+			return see(&cause{7 * x})
+		})
 		n.Go("cancels", func(ctx context.Context) error {
 			coir.Sleep(ctx, 5*time.Millisecond)
 			x = 1

@@ -1,0 +1,27 @@
+//go:build race || coirtrampoline
+
+package coro
+
+// Slot is what Enter returns: Next passes control. It gives these switchers the shape of the default one, see slot.go,
+// where writing a transfer out in two halves pays.
+type Slot struct {
+	Next  func() (struct{}, bool)
+	Yield func(struct{}) bool // not used here
+	Odd   bool
+	to    *Coro
+}
+
+// Enter is the first half of Transfer; the caller does the second, by Next of what it returns.
+//
+//go:norace
+func (c *Coro) Enter(to *Coro) *Slot {
+	c.slot.to = to
+	if c.slot.Next == nil {
+		c.slot.Odd = true
+		c.slot.Next = func() (v struct{}, ok bool) {
+			Transfer(c, c.slot.to)
+			return v, true
+		}
+	}
+	return &c.slot
+}
