@@ -370,6 +370,9 @@ func TestCancel(t *testing.T) {
 			return nil
 		}
 		err := rt.Run(context.Background(), func(ctx context.Context, outer *coir.Nursery) error {
+			// Not a sibling: one that is woken first may end, and then its end is what the other was waiting for.
+			target := outer.Go("target", func(ctx context.Context) error { _ = coir.Sleep(ctx, time.Hour); return nil })
+			defer outer.Cancel(nil)
 			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				var waiting []*coir.Fiber
 				add := func(n *coir.Nursery, fn func(ctx context.Context) error) *coir.Fiber {
@@ -377,8 +380,8 @@ func TestCancel(t *testing.T) {
 					waiting = append(waiting, f)
 					return f
 				}
-				asleep := add(n, func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
-				add(n, func(ctx context.Context) error { return asleep.Wait(ctx) })
+				add(n, func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+				add(n, func(ctx context.Context) error { return target.Wait(ctx) })
 				add(n, func(ctx context.Context) error {
 					c, cancel := coir.WithTimeout(ctx, time.Hour)
 					defer cancel()
