@@ -375,10 +375,8 @@ func TestCancel(t *testing.T) {
 			defer outer.Cancel(nil)
 			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				var waiting []*coir.Fiber
-				add := func(n *coir.Nursery, fn func(ctx context.Context) error) *coir.Fiber {
-					f := n.Go("waits", func(ctx context.Context) error { return sees(fn(ctx)) })
-					waiting = append(waiting, f)
-					return f
+				add := func(n *coir.Nursery, fn func(ctx context.Context) error) {
+					waiting = append(waiting, n.Go("waits", func(ctx context.Context) error { return sees(fn(ctx)) }))
 				}
 				add(n, func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
 				add(n, func(ctx context.Context) error { return target.Wait(ctx) })
