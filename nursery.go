@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"unsafe"
 
@@ -453,5 +452,3 @@ func (n *Nursery) result() error {
 	}
 	return errors.Join(n.errs...)
 }
-
-func gosched() { runtime.Gosched() }

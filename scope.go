@@ -255,7 +255,7 @@ func (std *standard) finish(err, opErr error) {
 type standardParent standard
 
 func (*standardParent) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*standardParent) Done() <-chan struct{}       { return never0 }
+func (*standardParent) Done() <-chan struct{}       { return neverDone }
 func (p *standardParent) Err() error                { return p.err }
 func (*standardParent) Value(any) any               { return nil }
 func (p *standardParent) AfterFunc(f func()) func() bool {
@@ -263,7 +263,7 @@ func (p *standardParent) AfterFunc(f func()) func() bool {
 	return func() bool { return false }
 }
 
-var never0 = make(chan struct{})
+var neverDone = make(chan struct{})
 
 // causeKey is the key by which package context asks a context for the one of its own that it was derived from.
 var causeKey = func() (key any) {

@@ -3,6 +3,7 @@ package coir
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -315,7 +316,7 @@ func yieldSlow(ctx context.Context) error {
 		return err
 	}
 	if c.f == nil {
-		gosched()
+		runtime.Gosched()
 		return nil
 	}
 	race.Disable()

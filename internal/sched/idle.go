@@ -23,6 +23,11 @@ import (
 // active counts the workers that are neither idle nor held nor blocked. Whoever lowers it for another reason than
 // having found nothing (block, the monitor) must look for work afterwards and wake somebody for it: that is yieldPlace.
 
+// hasWork reports whether anything is in the worker's queues.
+//
+//go:norace
+func (w *Worker) hasWork() bool { return !w.next.empty() || w.ring.len() > 0 }
+
 // anyWork looks over all queues once.
 //
 //go:norace
@@ -34,7 +39,7 @@ func (s *Scheduler) anyWork() bool {
 		return true
 	}
 	for _, w := range *s.workers.Load() {
-		if !w.next.empty() || w.ring.len() > 0 {
+		if w.hasWork() {
 			return true
 		}
 	}
@@ -190,9 +195,7 @@ func (w *Worker) leave() {
 	if last {
 		close(ch)
 	}
-	if s.anyWork() {
-		s.wake()
-	}
+	s.yieldPlace()
 }
 
 // back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
@@ -251,7 +254,7 @@ func (t *Task) Block(f func()) {
 	w.state.Store(blocked)
 	s.mu.Unlock()
 	s.stats.blocks.Add(1)
-	if w.ring.len() > 0 || !w.next.empty() {
+	if w.hasWork() {
 		w.drain()
 	}
 	s.yieldPlace()

@@ -119,16 +119,16 @@ func (s *Scheduler) look() (stalls []Stall) {
 	now := time.Now()
 	busy, stalls := s.inspect(now, now.Sub(m.last))
 	m.last = now
-	trimmed := 0
+	more := true // frames may be let go later, as far as is known
 	if now.Sub(m.trimmed) >= trimEvery || s.pool.deep() {
 		m.trimmed = now
-		trimmed = s.pool.trim(s.pool.spare())
+		more = s.pool.trim(s.pool.spare()) > 0
 	}
 	switch {
 	case busy:
 		m.quiet = 0
 	case s.users.Load() > 0: // all wait for something outside
-		if s.pool.large() && (trimmed > 0 || now.Sub(m.trimmed) < trimEvery) {
+		if more && s.pool.large() {
 			s.after(trimEvery) // give back what they did not use
 		}
 		m.armed.Store(false) // after that: whoever arms now sets the timer
@@ -175,7 +175,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	s.mu.Lock()
 	for _, w := range *s.workers.Load() {
 		state := w.state.Load()
-		if state != running && (w.ring.len() > 0 || !w.next.empty()) {
+		if state != running && w.hasWork() {
 			w.drain() // put there as it was held
 		}
 		if state != running && state != held {
