@@ -6,8 +6,33 @@ import (
 	"fmt"
 )
 
-// ErrClosed is returned by operations on what has been closed.
+// ErrClosed is returned by operations on what has been closed. Look for it with errors.Is: an error that it is wrapped in
+// tells which channel it was, and the cause that [Chan.Abort] was given.
 var ErrClosed = errors.New("coir: closed")
+
+// ErrWouldBlock is returned by an operation that must not wait and would have to.
+var ErrWouldBlock = errors.New("coir: the operation would have to wait")
+
+// closedError is ErrClosed with what is known about it.
+type closedError struct {
+	name  string
+	cause error
+}
+
+func (e *closedError) Error() string {
+	s := "coir: channel"
+	if e.name != "" {
+		s += " " + e.name
+	}
+	if e.cause == nil {
+		return s + " is closed"
+	}
+	return s + " was aborted: " + e.cause.Error()
+}
+
+func (e *closedError) Is(target error) bool { return target == ErrClosed }
+
+func (e *closedError) Unwrap() error { return e.cause }
 
 // ErrGoexit is what [Fiber.Wait] returns for a fiber that ended by runtime.Goexit, as t.FailNow does.
 var ErrGoexit = errors.New("coir: the fiber ended by runtime.Goexit")

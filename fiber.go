@@ -165,10 +165,10 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 		self.spend()
 		return park.Data, false
 	}
-	f.joiners.Push(self.task.Node(), &self.task.Parker, t)
+	f.joiners.Push(&self.task.Kit().Node, &self.task.Parker, t)
 	n.mu.Unlock()
 	if !self.parks(sc) {
-		f.forget(self.task.Node())
+		f.forget(&self.task.Kit().Node)
 		return park.Cancelled, false
 	}
 	self.leavePlace()
@@ -179,7 +179,7 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 //go:norace
 func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	if r != park.Data {
-		f.forget(self.task.Node())
+		f.forget(&self.task.Kit().Node)
 	}
 	self.takePlace(r == park.Data)
 }
@@ -240,12 +240,12 @@ func (f *Fiber) join(c *caller) park.Reason {
 		w.p.Disarm() // nobody knows of it: it cannot fail
 		return park.Data
 	}
-	f.joiners.Push(w.node, w.p, t)
+	f.joiners.Push(&w.kit.Node, w.p, t)
 	n.mu.Unlock()
 	c.f.leavePlace()
 	r := c.await(&w, t, never)
 	if r != park.Data {
-		f.forget(w.node)
+		f.forget(&w.kit.Node)
 	}
 	c.f.takePlace(r == park.Data)
 	return r
@@ -325,18 +325,20 @@ func (f *Fiber) finish(how end, err error) {
 	race.Disable()
 	n.mu.Lock()
 	f.err, f.how = err, how
-	p, t := f.joiners.Pop()
-	more := !f.joiners.Empty()
+	asleep, more := f.wakeJoiner()
 	var last park.Ticket
 	if !f.main {
 		last = n.remove(f, near)
 	}
 	n.mu.Unlock()
-	for p != nil {
-		p.Wake(t, park.Data, near)
-		if p = nil; more { // joiners may leave meanwhile, but none comes
+	for asleep != nil || more {
+		if asleep != nil {
+			asleep.Rouse(near)
+			asleep = nil
+		}
+		if more {
 			n.mu.Lock()
-			p, t = f.joiners.Pop()
+			asleep, more = f.wakeJoiner()
 			n.mu.Unlock()
 		}
 	}
@@ -344,4 +346,15 @@ func (f *Fiber) finish(how end, err error) {
 		n.owner.task.Wake(last, park.Data, near)
 	}
 	race.Enable()
+}
+
+// wakeJoiner claims the next of those who wait for the fiber's end. Joiners may leave meanwhile, but none comes. The caller
+// holds the nursery's lock, and rouses whom it is given without it.
+//
+//go:norace
+func (f *Fiber) wakeJoiner() (asleep *park.Parker, more bool) {
+	if n := f.joiners.Shift(); n != nil {
+		_, asleep = n.Claim(park.Data)
+	}
+	return asleep, !f.joiners.Empty()
 }

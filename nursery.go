@@ -189,8 +189,10 @@ func (n *Nursery) release(near *sched.Worker) {
 		l.taken--
 		return
 	}
-	if p, t := l.again.Pop(); p != nil {
-		p.Wake(t, park.Data, near)
+	if node := l.again.Shift(); node != nil {
+		if _, asleep := node.Claim(park.Data); asleep != nil {
+			asleep.Rouse(near)
+		}
 		return
 	}
 	if f := l.line; f != nil {
@@ -233,7 +235,7 @@ func (f *Fiber) takePlace(wait bool) {
 		n.mu.Unlock()
 		return
 	}
-	l.again.Push(f.task.Node(), &f.task.Parker, f.arm(nobody))
+	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(nobody))
 	n.mu.Unlock()
 	f.task.Park()
 }

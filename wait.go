@@ -140,6 +140,16 @@ func (c *caller) runtime() *Runtime {
 	return defaultRuntime()
 }
 
+// near is the place to wake others near.
+//
+//go:norace
+func (c *caller) near() park.Place {
+	if c.f == nil {
+		return nil
+	}
+	return c.f.task.Worker()
+}
+
 // err tells whether the caller's context is over.
 //
 //go:norace
@@ -168,7 +178,7 @@ func (c *caller) foreignErr() error {
 // waiter is the caller in a wait: its word, its node, its timer.
 type waiter struct {
 	p     *park.Parker
-	node  *wait.Node
+	kit   *wait.Kit
 	timer *clock.Timer
 	g     *guest // nil for a fiber
 }
@@ -176,7 +186,7 @@ type waiter struct {
 // guest is what a goroutine waits with.
 type guest struct {
 	park.Guest
-	node  wait.Node
+	kit   wait.Kit
 	timer clock.Timer
 }
 
@@ -189,10 +199,10 @@ var guests = sync.Pool{New: func() any {
 //go:norace
 func (c *caller) waiter() waiter {
 	if f := c.f; f != nil {
-		return waiter{p: &f.task.Parker, node: f.task.Node(), timer: f.task.Timer()}
+		return waiter{p: &f.task.Parker, kit: f.task.Kit(), timer: f.task.Timer()}
 	}
 	g := guests.Get().(*guest)
-	return waiter{p: &g.Parker, node: &g.node, timer: &g.timer, g: g}
+	return waiter{p: &g.Parker, kit: &g.kit, timer: &g.timer, g: g}
 }
 
 //go:norace

@@ -137,6 +137,36 @@ var table = []comparison{
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkWaits, other: forkGoroutines,
 	},
+	{
+		name: "rendezvous", bound: 0.55, goal: 0.45, unit: "ns", rounds: shortRounds,
+		what:    "a value from fiber to fiber, capacity 0",
+		against: "unbuffered chan",
+		coir:    fibersThrough(0, 1, 1), other: goroutinesThrough(0, 1, 1),
+	},
+	{
+		name: "rendezvous-limit", bound: 2.0, goal: 1.5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "a value from fiber to fiber, capacity 0",
+		against: "one bare iter.Pull swap",
+		coir:    fibersThrough(0, 1, 1), other: yieldPull,
+	},
+	{
+		name: "buffered-64", bound: 0.75, goal: 0.5, unit: "ns", rounds: shortRounds,
+		what:    "a value from fiber to fiber, capacity 64",
+		against: "chan of 64",
+		coir:    fibersThrough(64, 1, 1), other: goroutinesThrough(64, 1, 1),
+	},
+	{
+		name: "mpmc-4x4-128", bound: 0.9, goal: 0.6, unit: "ns", rounds: shortRounds,
+		what:    "a value from four fibers to four, capacity 128",
+		against: "chan of 128",
+		coir:    fibersThrough(128, 4, 4), other: goroutinesThrough(128, 4, 4),
+	},
+	{
+		name: "fan-in-1000", bound: 0.6, goal: 0.45, unit: "ns", rounds: shortRounds,
+		what:    "a value from 1,000 fibers to one, capacity 0",
+		against: "unbuffered chan",
+		coir:    fibersThrough(0, 1000, 1), other: goroutinesThrough(0, 1000, 1),
+	},
 }
 
 // find returns the comparison of that name, or nil.

@@ -16,10 +16,10 @@ import (
 //
 // Files of tests are free: a test may reach for the model or the suite that it needs, and the compiler forbids cycles.
 var Layers = []Layer{
-	{"ground", []string{"internal/race", "internal/invariant", "internal/xatomic"}},
+	{"ground", []string{"internal/race", "internal/invariant", "internal/hide", "internal/xatomic"}},
 	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock"}},
 	{"waiting", []string{"internal/wait"}},
-	{"machine", []string{"internal/sched", "internal/flavor"}},
+	{"machine", []string{"internal/sched", "internal/flavor", "internal/model"}},
 	{"face", []string{"."}},
 	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest"}},
 	{"outside", []string{"cmd/...", "examples/...", "bench/...", "internal/archtest/specmap"}},

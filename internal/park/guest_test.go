@@ -90,7 +90,7 @@ func TestGuestOneWinner(t *testing.T) {
 		rounds = 1000
 	}
 	g := newGuest()
-	var reasons [4]int
+	var reasons [TimedOut + 1]int
 	for i := range rounds {
 		ticket := g.Arm()
 		cancel := make(chan struct{})

@@ -50,16 +50,38 @@ import (
 // Ticket names one wait of one parker.
 type Ticket uint64
 
-// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to.
+// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to. A wait
+// for several things at once is told in the same word which of them it was: the upper bits are an index.
 type Reason uint16
 
 // The reasons for which a wait ends.
 const (
 	None      Reason = iota
 	Data             // what was waited for has happened
+	Closed           // what was waited for cannot happen any more
 	Cancelled        // the scope of the wait was cancelled
 	TimedOut         // the wait's own deadline has passed
 )
+
+const kindBits = 3
+
+// MaxIndex is the largest index that fits a reason. Whoever has more keeps the index elsewhere.
+const MaxIndex = 1<<(reasonBits-kindBits) - 1
+
+// For is the reason with an index.
+//
+//go:norace
+func (r Reason) For(index uint16) Reason { return r | Reason(index)<<kindBits }
+
+// Kind is the reason without its index.
+//
+//go:norace
+func (r Reason) Kind() Reason { return r & (1<<kindBits - 1) }
+
+// Index is what For was given.
+//
+//go:norace
+func (r Reason) Index() int { return int(r >> kindBits) }
 
 // State is the low part of the word.
 type State uint8
@@ -191,14 +213,15 @@ func (p *Parker) State() State { return stateOf(p.word.Load()) }
 // Outcome is what became of a wake.
 type Outcome uint8
 
-// The outcomes of Wake.
+// The outcomes of Wake, and of Claim.
 const (
-	Won   Outcome = iota // this wake ended the wait
-	Lost                 // another wake had ended it
-	Stale                // the parker is in a later wait
+	Won    Outcome = iota // this wake ended the wait
+	Asleep                // Claim alone: the same, and the winner has to Rouse the parker
+	Lost                  // another wake had ended it
+	Stale                 // the parker is in a later wait
 )
 
-func (o Outcome) String() string { return [...]string{"won", "lost", "stale"}[o] }
+func (o Outcome) String() string { return [...]string{"won", "won asleep", "lost", "stale"}[o] }
 
 // Wake ends the wait t for the given reason. Only the waker that Won may act as if it had: hand over a value, count a
 // timeout. If the parker was asleep it is readied, near the waker if near is not nil.
@@ -207,6 +230,25 @@ func (o Outcome) String() string { return [...]string{"won", "lost", "stale"}[o]
 //
 //go:norace
 func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
+	o := p.Claim(t, r)
+	if o == Asleep {
+		p.Rouse(near)
+		o = Won
+	}
+	return o
+}
+
+// Rouse readies a parker that was claimed Asleep. Until then it stays as it is: the winner may let go of a lock first.
+//
+//go:norace
+func (p *Parker) Rouse(near Place) { p.owner.Ready(near) }
+
+// Claim is the first half of Wake: it decides who has ended the wait t, and leaves a parker that sleeps asleep.
+//
+// Spec: PK-08, PK-09, PK-10, PK-11
+//
+//go:norace
+func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	for {
 		w := p.word.Load()
 		if ticketOf(w) != t {
@@ -220,8 +262,7 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 			}
 		case Parked:
 			if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
-				p.owner.Ready(near)
-				return Won
+				return Asleep
 			}
 		default:
 			p.owner.Late()

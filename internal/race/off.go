@@ -18,3 +18,9 @@ func Acquire(unsafe.Pointer) {}
 
 // Release orders what came before, and what earlier releases of p ordered, ahead of a later Acquire of p.
 func Release(unsafe.Pointer) {}
+
+// Meet does nothing.
+func Meet(unsafe.Pointer) {}
+
+// Wrote does nothing.
+func Wrote(unsafe.Pointer, uintptr) {}

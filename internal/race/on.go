@@ -21,3 +21,19 @@ func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }
 
 // Release orders what came before, and what earlier releases of p ordered, ahead of a later Acquire of p.
 func Release(p unsafe.Pointer) { runtime.RaceReleaseMerge(p) }
+
+// Meet is for a place that passes a value on, inside a hidden section: whoever meets there is ordered after all who met there
+// before.
+func Meet(p unsafe.Pointer) {
+	Enable()
+	Acquire(p)
+	Release(p)
+	Disable()
+}
+
+// Wrote tells, inside a hidden section, of a write of n bytes at p that belongs to the program.
+func Wrote(p unsafe.Pointer, n uintptr) {
+	Enable()
+	runtime.RaceWriteRange(p, int(n))
+	Disable()
+}

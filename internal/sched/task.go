@@ -81,10 +81,10 @@ func (t *Task) Worker() *Worker { return t.frame.w }
 //go:norace
 func (t *Task) Timer() *clock.Timer { return &t.frame.timer }
 
-// Node is the task's waiter node. Only the task itself may use it, for one wait at a time.
+// Kit is what the task waits with. Only the task itself may use it, for one wait at a time.
 //
 //go:norace
-func (t *Task) Node() *wait.Node { return &t.frame.node }
+func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
 
 // Park suspends the task, which must be armed, until its wait has ended. A wait that has ended already costs no switch.
 //
@@ -184,7 +184,7 @@ type Frame struct {
 	g       uintptr
 	goid    uint64 // only if stalls are to be reported
 	timer   clock.Timer
-	node    wait.Node
+	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
 	exits   int    // Goexits that it serves on from the inside of

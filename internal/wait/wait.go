@@ -1,24 +1,61 @@
 // Package wait holds those who wait: a node for each, and queues of nodes in the order of arrival.
 //
-// A node belongs to whoever waits and is used again for the next wait. That needs no second lock, by two rules: a node
-// is linked and unlinked only under the lock of the thing that is waited for, and a waker copies what it needs of the
-// node (the parker and the ticket) before it lets go of that lock. From then on it never looks at the node; the ticket
-// makes a wake that comes too late harmless.
+// A node belongs to whoever waits and is used again for the next wait. That needs no second lock, by two rules:
+//
+//   - A node is linked and unlinked, and a cell's value touched, only under the lock of the thing that is waited for, until
+//     the wait has been claimed.
+//   - After a claim that won, the waker never looks at the node again. Whoever waited and was woken for another reason
+//     takes the lock once more, to unlink its node, before it uses the node again.
+//
+// The ticket makes a wake that comes too late harmless.
 package wait
 
-import "github.com/coir-go/coir/internal/park"
+import (
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+)
 
 // Node is one wait, in one queue or in none.
 type Node struct {
-	prev, next *Node
+	prev, next *Node // next is also the chain of nodes that a Kit keeps
 	queue      *Queue
 	Parker     *park.Parker
 	Ticket     park.Ticket
+	kind       Kind
+	Index      uint16 // which of the things that are waited for at once; MaxIndex: look for Won
+	Won        bool   // it was this one. Used with MaxIndex alone
+	Since      int64  // when the wait began, if somebody wants to know
+}
+
+// Claim tries to end the wait that a node stands for which has been shifted out of its queue. Unless it lost, the waker
+// must not touch the node again; the parker that it returns, if it is not nil, has to be roused.
+//
+// Spec: PK-41, SE-02
+//
+//go:norace
+func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
+	p, t := n.Parker, n.Ticket
+	long := n.Index == park.MaxIndex
+	if long {
+		n.Won = true
+	}
+	switch p.Claim(t, r.For(n.Index)) {
+	case park.Won:
+		return true, nil
+	case park.Asleep:
+		return true, p
+	}
+	if long {
+		n.Won = false
+	}
+	return false, nil
 }
 
 // Queue is a FIFO of nodes. The zero value is empty. Its user's lock guards it.
 type Queue struct {
 	head, tail *Node
+	n          int
 }
 
 // Push puts the node last.
@@ -35,17 +72,23 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 		q.tail.next = n
 	}
 	q.tail = n
+	q.n++
 }
 
-// Remove takes the node out, if it is in the queue. A node that has been popped is not: Remove does nothing.
+// Remove takes the node out, if it is in the queue. A node that has been shifted is not: Remove does nothing.
 //
 // Spec: PK-25
 //
 //go:norace
 func (q *Queue) Remove(n *Node) {
-	if n.queue != q {
-		return
+	if n.queue == q {
+		q.unlink(n)
+		n.Parker = nil // nodes live long, and would keep who waited last
 	}
+}
+
+//go:norace
+func (q *Queue) unlink(n *Node) {
 	if n.prev == nil {
 		q.head = n.next
 	} else {
@@ -56,25 +99,135 @@ func (q *Queue) Remove(n *Node) {
 	} else {
 		n.next.prev = n.prev
 	}
-	n.prev, n.next, n.queue, n.Parker = nil, nil, nil, nil // nodes live long, and would keep who waited last
+	n.prev, n.next, n.queue = nil, nil, nil
+	q.n--
 }
 
-// Pop takes the oldest out and returns whom to wake. A nil parker means that the queue is empty.
-//
-// Spec: PK-41
+// Shift takes the oldest node out, or returns nil. The caller still has the lock, and claims the node before it lets go.
 //
 //go:norace
-func (q *Queue) Pop() (*park.Parker, park.Ticket) {
+func (q *Queue) Shift() *Node {
 	n := q.head
-	if n == nil {
-		return nil, 0
+	if n != nil {
+		q.unlink(n)
 	}
-	p, t := n.Parker, n.Ticket
-	q.Remove(n)
-	return p, t
+	return n
 }
 
 // Empty reports whether nobody waits.
 //
 //go:norace
 func (q *Queue) Empty() bool { return q.head == nil }
+
+// Len is how many wait.
+//
+//go:norace
+func (q *Queue) Len() int { return q.n }
+
+// First is the oldest node, or nil.
+//
+//go:norace
+func (q *Queue) First() *Node { return q.head }
+
+// Cell is a node with a place for a value: what a receiver is handed, or what a sender has to give. It is in the heap, because
+// nobody may write to another goroutine's stack.
+type Cell[T any] struct {
+	Node
+	Value T
+}
+
+// CellOf returns the cell that a node is part of.
+//
+//go:norace
+func CellOf[T any](n *Node) *Cell[T] { return (*Cell[T])(unsafe.Pointer(n)) }
+
+// Kind names the type of a cell's value.
+type Kind unsafe.Pointer
+
+// KindOf returns the Kind of cells with a T: the word by which an interface tells its type.
+//
+//go:norace
+func KindOf[T any]() Kind {
+	var t any = (*T)(nil)
+	return *(*Kind)(unsafe.Pointer(&t))
+}
+
+// Kit is what a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that a wait allocates nothing
+// once its kit has been used.
+type Kit struct {
+	Node    Node   // for a wait for one thing that hands nothing over
+	Turn    uint64 // where a fair choice among cases goes on
+	Scratch any    // what a wait for many things needs besides
+	bins    *bin
+}
+
+// bin keeps cells of one kind that are not in use.
+type bin struct {
+	kind Kind
+	free *Node
+	n    int
+	next *bin
+}
+
+// keep bounds the cells of one kind that a kit keeps: one wait for many things must not hold memory for ever.
+const keep = 64
+
+// Peek returns a cell for a wait for one thing. It stays in the kit: whoever waits for one thing does nothing else.
+//
+//go:norace
+func Peek[T any](k *Kit, kind Kind) *Cell[T] {
+	for b := k.bins; b != nil; b = b.next {
+		if b.kind == kind && b.free != nil {
+			return CellOf[T](b.free)
+		}
+	}
+	c := newCell[T](kind)
+	k.Put(&c.Node)
+	return c
+}
+
+// Get takes a cell out of the kit, for a wait for many things. It goes back by Put.
+//
+//go:norace
+func Get[T any](k *Kit, kind Kind) *Cell[T] {
+	for b := k.bins; b != nil; b = b.next {
+		if b.kind == kind && b.free != nil {
+			n := b.free
+			b.free, n.next = n.next, nil
+			b.n--
+			return CellOf[T](n)
+		}
+	}
+	return newCell[T](kind)
+}
+
+//go:noinline
+//go:norace
+func newCell[T any](kind Kind) *Cell[T] {
+	c := new(Cell[T])
+	c.kind = kind
+	return c
+}
+
+// Put takes a cell back that is in no queue and whose value has been cleared.
+//
+//go:norace
+func (k *Kit) Put(n *Node) {
+	n.Index, n.Won, n.Parker = 0, false, nil
+	b := k.bin(n.kind)
+	if b.n < keep {
+		n.next, b.free = b.free, n
+		b.n++
+	}
+}
+
+//go:norace
+func (k *Kit) bin(kind Kind) *bin {
+	for b := k.bins; b != nil; b = b.next {
+		if b.kind == kind {
+			return b
+		}
+	}
+	k.bins = &bin{kind: kind, next: k.bins}
+	return k.bins
+}

@@ -26,14 +26,14 @@ func (w *waiters) push(q *Queue, i int) { q.Push(&w.nodes[i], &w.parkers[i], par
 // pop gives the number of the node that came out, -1 if there was none.
 func (w *waiters) pop(t *testing.T, q *Queue) int {
 	t.Helper()
-	p, ticket := q.Pop()
-	if p == nil {
+	n := q.Shift()
+	if n == nil {
 		return -1
 	}
-	if p != &w.parkers[ticket] {
-		t.Fatalf("ticket %d came with another one's parker", ticket)
+	if n.Parker != &w.parkers[n.Ticket] {
+		t.Fatalf("ticket %d came with another one's parker", n.Ticket)
 	}
-	return int(ticket)
+	return int(n.Ticket)
 }
 
 // drained is what the queue held, in order. It checks the links on the way.

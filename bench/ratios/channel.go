@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/coir-go/coir"
+)
+
+// Values through channels, one way.
+//
+// An operation is one value from a send to its receive. Each side starts its
+// senders and receivers for a round, passes n values and joins them; a round is
+// long enough for that to cost nothing.
+
+// fibersThrough passes n values through a channel of coir with that many fibers
+// at each end.
+func fibersThrough(capacity, senders, receivers int) func() side {
+	return func() side {
+		rt := coir.NewRuntime()
+		return side{
+			loop: func(n int) {
+				c := coir.NewChan[int](capacity)
+				run(rt, func(ctx context.Context, nur *coir.Nursery) error {
+					for range receivers {
+						nur.Go("receive", func(ctx context.Context) error {
+							for {
+								if _, err := c.Recv(ctx); err != nil {
+									return nil
+								}
+							}
+						})
+					}
+					defer c.Close()
+					return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+						for i := range senders {
+							turns := share(n, i, senders)
+							nur.Go("send", func(ctx context.Context) error {
+								for v := range turns {
+									if err := c.Send(ctx, v); err != nil {
+										return err
+									}
+								}
+								return nil
+							})
+						}
+						return nil
+					})
+				})
+			},
+			close: func() { shut(rt) },
+		}
+	}
+}
+
+// goroutinesThrough is the same with goroutines and a channel of Go.
+func goroutinesThrough(capacity, senders, receivers int) func() side {
+	return func() side {
+		return side{loop: func(n int) {
+			c := make(chan int, capacity)
+			var in, out sync.WaitGroup
+			for range receivers {
+				out.Go(func() {
+					for range c {
+					}
+				})
+			}
+			for i := range senders {
+				turns := share(n, i, senders)
+				in.Go(func() {
+					for v := range turns {
+						c <- v
+					}
+				})
+			}
+			in.Wait()
+			close(c)
+			out.Wait()
+		}}
+	}
+}
+
+// share is the part that the i-th of k has in n.
+func share(n, i, k int) int { return (n + k - 1 - i) / k }

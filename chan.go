@@ -1,0 +1,822 @@
+package coir
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/flavor"
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Chan passes values of type T between fibers and goroutines, in any mix. Any number may send and receive at once.
+//
+// Its capacity makes the kind: with 0 a send returns once a receiver has taken the value; with n values wait in a buffer;
+// see also [Unlimited] and [Conflated]. What a send does when the buffer is full is set by [Overflow].
+//
+// Values of one sender are received in the order in which they were sent. Whoever waits is served in the order of arrival, and
+// is never overtaken by an operation that came later. On every error the value stays the sender's, and nothing has been
+// received.
+//
+// A channel need not be closed to be collected.
+//
+// # How it works
+//
+// One lock guards everything: the store, the queue of senders that wait, the queue of receivers that wait. An operation tries to
+// complete under it; if it cannot, it publishes a cell there, lets go of the lock and parks. Whoever completes it writes or
+// reads the cell's value under the lock, and claims the wait through the parker's word: one of data, close, cancel and
+// timeout wins. Invariants, under the lock and but for waits that have ended and are about to be removed:
+//
+//	no-idle-sender    If the store has room, no sender waits.
+//	no-idle-receiver  If the store has a value, no receiver waits.
+//	one-side          Senders and receivers do not wait at the same time, but for the two sides of one select.
+//	closed-no-wait    On a closed channel no receiver waits; on an aborted one, nobody.
+type Chan[T any] struct {
+	core
+	store       flavor.Store[T]
+	undelivered func(T)
+}
+
+// core is the part of a channel that does not depend on the type of its values.
+type core struct {
+	mu        sync.Mutex
+	senders   wait.Queue
+	receivers wait.Queue
+	state     chanState
+	over      OverflowPolicy
+	kind      wait.Kind
+	watch     *watchers // selectors that want to know when it becomes ready; nil if none ever did
+
+	sent, received uint64
+	high           int
+	dropped        uint64
+	failed         [2]failures
+
+	times *chanTimes // nil unless Timed
+	id    uint64
+	name  string
+	limit int                         // how many values it may hold
+	err   atomic.Pointer[closedError] // once closed, if there is something to say
+}
+
+type chanState uint8
+
+const (
+	open    chanState = iota
+	closed            // takes nothing more, and delivers what it has
+	aborted           // delivers nothing more
+)
+
+// failures counts operations of one side that did not complete, by reason.
+type failures struct{ wouldBlock, timedOut, cancelled, closed uint64 }
+
+// The two sides, as indexes.
+const (
+	sending = iota
+	receiving
+)
+
+var lastChan atomic.Uint64
+
+// NewChan makes a channel. The capacity is 0, the number of values that it may hold, [Unlimited] or [Conflated].
+//
+// Spec: CH-54
+func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
+	var set chanSettings
+	for _, o := range opts {
+		o(&set)
+	}
+	c := new(Chan[T])
+	c.init(capacity, &set)
+	return c
+}
+
+func (c *Chan[T]) init(capacity int, set *chanSettings) {
+	c.store, c.over = kindOf[T](capacity, set.over)
+	c.kind = wait.KindOf[T]()
+	c.undelivered = handler[T](set)
+	c.limit = capOf(capacity)
+	c.name = set.name
+	c.id = lastChan.Add(1)
+	if set.timed {
+		c.times = new(chanTimes)
+	}
+}
+
+// forever is a wait without a time limit of its own.
+const forever time.Duration = -1
+
+// Send gives v to the channel. It waits while there is neither a receiver nor room, unless the channel's [Overflow] says
+// otherwise. It returns an error that is [ErrClosed] if the channel is closed, and ctx's if ctx is over.
+//
+// Spec: CH-03, CH-29, CH-30, CH-31, CH-41
+//
+//go:norace
+func (c *Chan[T]) Send(ctx context.Context, v T) error {
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return c.sendSlow(ctx, v, forever)
+	}
+	race.Disable()
+	r := c.beginSend(f, sc, v, forever)
+	if r == park.None {
+		r = f.task.Park()
+		c.endSend(f, r, false)
+	}
+	race.Enable()
+	if r == park.Data {
+		return nil
+	}
+	return c.error(r, sc)
+}
+
+// SendTimeout is Send that waits for d at most: then it returns [ErrTimeout].
+//
+// Spec: CH-23, CH-27
+//
+//go:norace
+func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
+	d = max(d, 0)
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return c.sendSlow(ctx, v, d)
+	}
+	race.Disable()
+	r := c.beginSend(f, sc, v, d)
+	if r == park.None {
+		r = f.task.Park()
+		c.endSend(f, r, true)
+	}
+	race.Enable()
+	if r == park.Data {
+		return nil
+	}
+	return c.error(r, sc)
+}
+
+// beginSend sends v if that needs no wait; otherwise it has f wait under sc, published, and returns None.
+//
+//go:noinline
+//go:norace
+func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reason {
+	if sc.cancelled.Load() {
+		return c.refuse(sending, park.Cancelled)
+	}
+	c.mu.Lock()
+	r, asleep := c.put(v)
+	if r == park.None && c.over != Wait {
+		r = c.overrun(v)
+		f.spend()
+		return r
+	}
+	if r == park.None && d != 0 {
+		cell := wait.Peek[T](f.task.Kit(), c.kind)
+		t := f.arm(sc)
+		asleep = c.publishSend(cell, v, &f.task.Parker, t)
+		c.mu.Unlock()
+		if asleep != nil {
+			asleep.Rouse(f.task.Worker())
+		}
+		if d > 0 {
+			f.armTimer(t, d)
+		}
+		if f.parks(sc) {
+			return park.None
+		}
+		c.endSend(f, park.Cancelled, d > 0)
+		return park.Cancelled
+	}
+	return c.passed(f, sending, r, asleep)
+}
+
+// endSend cleans up after a wait of beginSend.
+//
+//go:noinline
+//go:norace
+func (c *Chan[T]) endSend(f *Fiber, r park.Reason, timed bool) {
+	if timed && r != park.TimedOut {
+		f.stopTimer()
+	}
+	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, r)
+}
+
+// Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
+// has nothing left, and ctx's if ctx is over.
+//
+// Spec: CH-32, CH-33, CH-42
+//
+//go:norace
+func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return c.recvSlow(ctx, forever)
+	}
+	race.Disable()
+	v, r := c.beginRecv(f, sc, forever)
+	if r == park.None {
+		r = f.task.Park()
+		v = c.endRecv(f, r, false)
+	}
+	race.Enable()
+	if r == park.Data {
+		return v, nil
+	}
+	return v, c.error(r, sc)
+}
+
+// RecvTimeout is Recv that waits for d at most: then it returns [ErrTimeout].
+//
+// Spec: CH-23, CH-27
+//
+//go:norace
+func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
+	d = max(d, 0)
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return c.recvSlow(ctx, d)
+	}
+	race.Disable()
+	v, r := c.beginRecv(f, sc, d)
+	if r == park.None {
+		r = f.task.Park()
+		v = c.endRecv(f, r, true)
+	}
+	race.Enable()
+	if r == park.Data {
+		return v, nil
+	}
+	return v, c.error(r, sc)
+}
+
+//go:noinline
+//go:norace
+func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.Reason) {
+	if sc.cancelled.Load() {
+		return v, c.refuse(receiving, park.Cancelled)
+	}
+	c.mu.Lock()
+	v, r, asleep := c.take()
+	if r == park.None && d != 0 {
+		cell := wait.Peek[T](f.task.Kit(), c.kind)
+		t := f.arm(sc)
+		asleep = c.publishRecv(cell, &f.task.Parker, t)
+		c.mu.Unlock()
+		if asleep != nil {
+			asleep.Rouse(f.task.Worker())
+		}
+		if d > 0 {
+			f.armTimer(t, d)
+		}
+		if f.parks(sc) {
+			return v, park.None
+		}
+		return c.endRecv(f, park.Cancelled, d > 0), park.Cancelled
+	}
+	return v, c.passed(f, receiving, r, asleep)
+}
+
+//go:noinline
+//go:norace
+func (c *Chan[T]) endRecv(f *Fiber, r park.Reason, timed bool) T {
+	if timed && r != park.TimedOut {
+		f.stopTimer()
+	}
+	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, r)
+}
+
+// put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
+// rouses it once it has let go of the lock.
+//
+// Spec: CH-05, CH-09, CH-20
+//
+//go:norace
+func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
+	if c.state != open {
+		return park.Closed, nil
+	}
+	for {
+		n := c.receivers.Shift()
+		if n == nil {
+			break
+		}
+		cell := wait.CellOf[T](n)
+		race.Meet(unsafe.Pointer(cell))
+		cell.Value = v
+		if won, asleep := n.Claim(park.Data); won {
+			c.sent++
+			c.received++
+			c.noteTransfer()
+			return park.Data, asleep
+		}
+		var zero T
+		cell.Value = zero
+	}
+	n := c.store.Put(v)
+	if n == 0 {
+		return park.None, nil
+	}
+	c.sent++
+	c.high = max(c.high, n)
+	c.noteTransfer()
+	return park.Data, c.becameReady(receiving)
+}
+
+// take takes the oldest value if there is one: Data. It returns Closed, or None if one has to wait. A sender that waits for the
+// room that was made moves in at once.
+//
+// Spec: CH-05, CH-10, CH-19, CH-20
+//
+//go:norace
+func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
+	if c.state == aborted {
+		return v, park.Closed, nil
+	}
+	v, ok := c.store.Take()
+	for {
+		n := c.senders.Shift()
+		if n == nil {
+			break
+		}
+		cell := wait.CellOf[T](n)
+		race.Meet(unsafe.Pointer(cell))
+		next := cell.Value
+		if won, asleep := n.Claim(park.Data); won {
+			c.sent++
+			c.received++
+			c.noteTransfer()
+			if ok {
+				c.store.Put(next)
+			} else {
+				v = next
+			}
+			return v, park.Data, asleep
+		}
+	}
+	if ok {
+		c.received++
+		c.noteTransfer()
+		return v, park.Data, c.becameReady(sending)
+	}
+	if c.state == closed {
+		return v, park.Closed, nil
+	}
+	return v, park.None, nil
+}
+
+// publishSend has a sender wait. The caller has found that it must, and still has the lock. It returns whom to rouse.
+//
+// Spec: CH-29, CH-50, CH-57
+//
+//go:norace
+func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) (asleep *park.Parker) {
+	invariant.Check(c.state == open, "a sender waits on a channel that is closed")
+	race.Meet(unsafe.Pointer(cell))
+	cell.Value = v
+	c.noteWait(&cell.Node)
+	c.senders.Push(&cell.Node, p, t)
+	return c.becameReady(receiving)
+}
+
+// publishRecv has a receiver wait.
+//
+// Spec: CH-32, CH-50
+//
+//go:norace
+func (c *Chan[T]) publishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) (asleep *park.Parker) {
+	invariant.Check(c.state == open, "a receiver waits on a channel that is closed")
+	race.Meet(unsafe.Pointer(cell))
+	c.noteWait(&cell.Node)
+	c.receivers.Push(&cell.Node, p, t)
+	return c.becameReady(sending)
+}
+
+// leave ends a wait that was published: it takes the cell out if it is still in, counts, and returns what the cell holds if
+// it was given something.
+//
+// Spec: CH-28, CH-55, CH-56
+//
+//go:norace
+func (c *Chan[T]) leave(cell *wait.Cell[T], side int, r park.Reason) (v T) {
+	var zero T
+	if r == park.Data { // the other side has let go of the cell
+		race.Meet(unsafe.Pointer(cell))
+		if side == receiving {
+			v = cell.Value
+		}
+		cell.Value, cell.Parker = zero, nil
+		return v
+	}
+	c.mu.Lock()
+	cell.Value = zero
+	c.queue(side).Remove(&cell.Node)
+	c.countFailure(side, r)
+	c.mu.Unlock()
+	cell.Parker = nil
+	return v
+}
+
+//go:norace
+func (c *core) queue(side int) *wait.Queue {
+	if side == sending {
+		return &c.senders
+	}
+	return &c.receivers
+}
+
+// passed ends an operation of f that did not wait. It lets go of the lock.
+//
+// Spec: CH-43
+//
+//go:norace
+func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) park.Reason {
+	if r != park.Data {
+		if r == park.None {
+			r = park.TimedOut
+		}
+		c.countFailure(side, r)
+	}
+	c.mu.Unlock()
+	if asleep != nil {
+		asleep.Rouse(f.task.Worker())
+	}
+	f.spend()
+	return r
+}
+
+// refuse counts an operation that was over before it looked.
+//
+//go:norace
+func (c *core) refuse(side int, r park.Reason) park.Reason {
+	c.mu.Lock()
+	c.countFailure(side, r)
+	c.mu.Unlock()
+	return r
+}
+
+// overrun does with v what the policy says, because there is no room. It lets go of the lock.
+//
+// Spec: CH-17, CH-18
+//
+//go:norace
+func (c *Chan[T]) overrun(v T) park.Reason {
+	lost, r := c.displace(v)
+	c.mu.Unlock()
+	if r == park.Data {
+		c.lose(lost)
+	}
+	return r
+}
+
+// refused is the end of a send that the policy has fail.
+const refused = park.TimedOut + 1
+
+// displace makes room for v by the policy, or drops v, and returns what was lost.
+//
+//go:norace
+func (c *Chan[T]) displace(v T) (lost T, r park.Reason) {
+	switch c.over {
+	case Fail:
+		c.countFailure(sending, park.None)
+		return lost, refused
+	case DropOldest:
+		if old, ok := c.store.Take(); ok {
+			c.store.Put(v)
+			v = old
+		}
+	}
+	c.sent++
+	c.dropped++
+	c.noteTransfer()
+	return v, park.Data
+}
+
+// lose hands a value over that is not delivered. It is called inside a hidden section, without the lock.
+//
+//go:norace
+func (c *Chan[T]) lose(v T) {
+	if c.undelivered != nil {
+		race.Enable()
+		c.undelivered(v)
+		race.Disable()
+	}
+}
+
+// sendSlow is Send for everybody else: goroutines, and fibers in a context that is not their own.
+//
+//go:noinline
+//go:norace
+func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
+	by := resolve(ctx)
+	if err := by.err(); err != nil {
+		c.refuseContext(sending, err)
+		return err
+	}
+	race.Disable()
+	c.mu.Lock()
+	r, asleep := c.put(v)
+	switch {
+	case r == park.None && c.over != Wait:
+		r = c.overrun(v)
+	case r != park.None || d == 0:
+		r = c.passedBy(&by, sending, r, asleep)
+	default:
+		w := by.waiter()
+		cell := wait.Peek[T](w.kit, c.kind)
+		t := by.arm(&w)
+		asleep = c.publishSend(cell, v, w.p, t)
+		c.mu.Unlock()
+		if asleep != nil {
+			asleep.Rouse(by.near())
+		}
+		r = by.await(&w, t, by.deadline(d))
+		c.leave(cell, sending, r)
+		w.done()
+	}
+	race.Enable()
+	return c.errorFor(r, &by)
+}
+
+//go:noinline
+//go:norace
+func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
+	by := resolve(ctx)
+	if err := by.err(); err != nil {
+		c.refuseContext(receiving, err)
+		return v, err
+	}
+	race.Disable()
+	c.mu.Lock()
+	v, r, asleep := c.take()
+	if r != park.None || d == 0 {
+		r = c.passedBy(&by, receiving, r, asleep)
+	} else {
+		w := by.waiter()
+		cell := wait.Peek[T](w.kit, c.kind)
+		t := by.arm(&w)
+		asleep = c.publishRecv(cell, w.p, t)
+		c.mu.Unlock()
+		if asleep != nil {
+			asleep.Rouse(by.near())
+		}
+		r = by.await(&w, t, by.deadline(d))
+		v = c.leave(cell, receiving, r)
+		w.done()
+	}
+	race.Enable()
+	return v, c.errorFor(r, &by)
+}
+
+//go:norace
+func (c *core) passedBy(by *caller, side int, r park.Reason, asleep *park.Parker) park.Reason {
+	if by.f != nil {
+		return c.passed(by.f, side, r, asleep)
+	}
+	if r != park.Data {
+		if r == park.None {
+			r = park.TimedOut
+		}
+		c.countFailure(side, r)
+	}
+	c.mu.Unlock()
+	if asleep != nil {
+		asleep.Rouse(nil)
+	}
+	return r
+}
+
+//go:norace
+func (c *core) refuseContext(side int, err error) {
+	r := park.Cancelled
+	if err == ErrTimeout {
+		r = park.TimedOut
+	}
+	race.Disable()
+	c.refuse(side, r)
+	race.Enable()
+}
+
+// TrySend is Send that never waits: where it would have to it returns [ErrWouldBlock], and nothing has happened.
+//
+// Spec: CH-22
+//
+//go:norace
+func (c *Chan[T]) TrySend(v T) error {
+	race.Disable()
+	c.mu.Lock()
+	r, asleep := c.put(v)
+	if r == park.None && c.over != Wait {
+		r = c.overrun(v)
+	} else {
+		c.tried(sending, r, asleep)
+	}
+	race.Enable()
+	return c.tryError(r)
+}
+
+// TryRecv is Recv that never waits: where it would have to it returns [ErrWouldBlock].
+//
+// Spec: CH-22
+//
+//go:norace
+func (c *Chan[T]) TryRecv() (T, error) {
+	race.Disable()
+	c.mu.Lock()
+	v, r, asleep := c.take()
+	c.tried(receiving, r, asleep)
+	race.Enable()
+	return v, c.tryError(r)
+}
+
+// tried ends an operation that must not wait. It lets go of the lock.
+//
+//go:norace
+func (c *core) tried(side int, r park.Reason, asleep *park.Parker) {
+	if r != park.Data {
+		c.countFailure(side, r)
+	}
+	c.mu.Unlock()
+	if asleep != nil {
+		asleep.Rouse(here())
+	}
+}
+
+// All returns the values that are received until the channel is closed and has nothing left, or ctx is over.
+func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for {
+			v, err := c.Recv(ctx)
+			if err != nil || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the channel gently: later sends fail, values that the channel holds and senders that wait are still
+// delivered, and then receivers get an error that is [ErrClosed]. It reports whether this call has closed it; closing
+// again does nothing.
+//
+// Spec: CH-34, CH-35, CH-36, CH-38, CH-39
+//
+//go:norace
+func (c *Chan[T]) Close() bool { return c.end(closed, nil) }
+
+// Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
+// channel holds go to [OnUndelivered]. It reports whether this call has closed the channel. On one that was closed before
+// it discards what has not been delivered.
+//
+// Spec: CH-37, CH-38, CH-39
+//
+//go:norace
+func (c *Chan[T]) Abort(cause error) bool {
+	first := c.end(aborted, cause)
+	for c.discard() {
+	}
+	return first
+}
+
+// end closes the channel as far as to. It reports whether it had been open.
+//
+//go:norace
+func (c *core) end(to chanState, cause error) bool {
+	race.Release(unsafe.Pointer(&c.state))
+	race.Disable()
+	c.mu.Lock()
+	was := c.state
+	if was < to {
+		if c.name != "" || cause != nil {
+			c.err.Store(&closedError{c.name, cause})
+		}
+		c.state = to
+		for side := range 2 {
+			if asleep := c.becameReady(side); asleep != nil {
+				asleep.Rouse(here())
+			}
+		}
+	}
+	for c.endWaits() { // those who wait when it is closed cannot have been served, and none comes after
+		c.mu.Lock()
+	}
+	race.Enable()
+	return was == open
+}
+
+// endWaits wakes some of those whose wait the channel's state has ended. It lets go of the lock, and reports whether there
+// may be more.
+//
+//go:norace
+func (c *core) endWaits() (more bool) {
+	var batch wakes
+	for !batch.full() {
+		node := c.receivers.Shift()
+		if node == nil && c.state == aborted {
+			node = c.senders.Shift()
+		}
+		if node == nil {
+			break
+		}
+		_, asleep := node.Claim(park.Closed)
+		batch.add(asleep)
+	}
+	c.mu.Unlock()
+	more = batch.full()
+	batch.rouse()
+	return more
+}
+
+// discard hands some values of an aborted channel over. It reports whether there may be more.
+//
+//go:norace
+func (c *Chan[T]) discard() (more bool) {
+	race.Disable()
+	c.mu.Lock()
+	v, ok := c.store.Take()
+	if ok {
+		c.dropped++
+	}
+	c.mu.Unlock()
+	if ok {
+		c.lose(v)
+	}
+	race.Enable()
+	return ok
+}
+
+// here is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine.
+//
+//go:norace
+func here() park.Place {
+	if f := currentFiber(); f != nil {
+		return f.task.Worker()
+	}
+	return nil
+}
+
+// error is what an operation under sc returns that ended for r.
+//
+//go:noinline
+//go:norace
+func (c *core) error(r park.Reason, sc *scope) error {
+	if r == park.Cancelled {
+		return sc.operationErr()
+	}
+	return c.tryError(r)
+}
+
+// errorFor is error for any caller.
+//
+//go:norace
+func (c *core) errorFor(r park.Reason, by *caller) error {
+	if r == park.Cancelled {
+		return by.cancelErr()
+	}
+	return c.tryError(r)
+}
+
+//go:norace
+func (c *core) tryError(r park.Reason) error {
+	switch r {
+	case park.Data:
+		return nil
+	case park.Closed:
+		race.Acquire(unsafe.Pointer(&c.state))
+		if err := c.err.Load(); err != nil {
+			return err
+		}
+		return ErrClosed
+	case park.TimedOut:
+		return ErrTimeout
+	}
+	return ErrWouldBlock
+}
+
+// deadline is the clock's time d from now; forever is never.
+//
+//go:norace
+func (c *caller) deadline(d time.Duration) int64 {
+	if d == forever {
+		return never
+	}
+	return after(c.clock(), d)
+}
+
+//go:norace
+func (c *caller) clock() clock.Clock { return c.runtime().s.Clock() }
+
+// armTimer has the wait t of f end after d.
+//
+//go:norace
+func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
+	clk := f.nursery.rt.s.Clock()
+	clk.Arm(f.task.Timer(), after(clk, d), &f.task.Parker, uint64(t))
+}
+
+//go:norace
+func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }

@@ -1,0 +1,146 @@
+package coir
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// ChanStats is what a channel has counted, all of one moment.
+type ChanStats struct {
+	Name       string
+	Len        int    // values that it holds
+	Cap        int    // see Chan.Cap
+	High       int    // the most that it has held
+	Sent       uint64 // sends that succeeded
+	Received   uint64 // receives that succeeded
+	Dropped    uint64 // values that were sent and are not delivered
+	SentBytes  uint64 // Sent, times the size of a value
+	Closed     bool
+	Send, Recv SideStats
+
+	First, Last time.Time // the first and the last operation, if the channel is Timed
+}
+
+// SideStats is about the operations of one side of a channel: its sends or its receives.
+type SideStats struct {
+	Waiting    int           // wait at this moment
+	Oldest     time.Duration // for how long the first of them has waited, if the channel is Timed
+	WouldBlock uint64        // had to wait and must not
+	TimedOut   uint64
+	Cancelled  uint64
+	Closed     uint64 // came to a closed channel, or were waiting when it closed
+}
+
+// chanTimes is what a Timed channel notes.
+type chanTimes struct{ first, last int64 }
+
+// epoch is what the times of channels count from.
+var epoch = time.Now()
+
+//go:norace
+func sinceEpoch() int64 { return int64(time.Since(epoch)) + 1 } // 0 is no time
+
+// noteTransfer notes the time of an operation that succeeded.
+//
+//go:norace
+func (c *core) noteTransfer() {
+	if c.times != nil {
+		c.times.note()
+	}
+}
+
+//go:noinline
+//go:norace
+func (t *chanTimes) note() {
+	t.last = sinceEpoch()
+	if t.first == 0 {
+		t.first = t.last
+	}
+}
+
+// noteWait notes when a wait began.
+//
+//go:norace
+func (c *core) noteWait(n *wait.Node) {
+	if c.times != nil {
+		n.Since = sinceEpoch()
+	}
+}
+
+// countFailure counts an operation that has ended for r. The caller has the lock.
+//
+//go:norace
+func (c *core) countFailure(side int, r park.Reason) {
+	f := &c.failed[side]
+	switch r.Kind() {
+	case park.None:
+		f.wouldBlock++
+	case park.TimedOut:
+		f.timedOut++
+	case park.Cancelled:
+		f.cancelled++
+	case park.Closed:
+		f.closed++
+	}
+}
+
+// Len returns how many values the channel holds. It was true at some moment of the call, and need not be any more.
+//
+//go:norace
+func (c *Chan[T]) Len() int {
+	race.Disable()
+	c.mu.Lock()
+	n := c.store.Len()
+	if c.state == aborted {
+		n = 0
+	}
+	c.mu.Unlock()
+	race.Enable()
+	return n
+}
+
+// Cap returns how many values the channel can hold: math.MaxInt if it is unlimited, 1 if it is conflated.
+func (c *Chan[T]) Cap() int { return c.limit }
+
+// Name returns the name that the channel was given.
+func (c *Chan[T]) Name() string { return c.name }
+
+// Stats returns what the channel has counted.
+//
+//go:norace
+func (c *Chan[T]) Stats() ChanStats {
+	var v T
+	s := ChanStats{Name: c.name, Len: c.Len(), Cap: c.Cap()}
+	race.Disable()
+	c.mu.Lock()
+	s.Len, s.High, s.Closed = c.store.Len(), c.high, c.state != open
+	if c.state == aborted {
+		s.Len = 0
+	}
+	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
+	s.SentBytes = c.sent * uint64(unsafe.Sizeof(v))
+	s.Send, s.Recv = c.side(sending), c.side(receiving)
+	if t := c.times; t != nil && t.first != 0 {
+		s.First, s.Last = epoch.Add(time.Duration(t.first)), epoch.Add(time.Duration(t.last))
+	}
+	c.mu.Unlock()
+	race.Enable()
+	return s
+}
+
+//go:norace
+func (c *core) side(side int) SideStats {
+	f, q := &c.failed[side], c.queue(side)
+	s := SideStats{
+		Waiting:    q.Len(),
+		WouldBlock: f.wouldBlock, TimedOut: f.timedOut, Cancelled: f.cancelled, Closed: f.closed,
+	}
+	if n := q.First(); n != nil && c.times != nil {
+		s.Oldest = time.Duration(sinceEpoch() - n.Since)
+	}
+	return s
+}

@@ -1,0 +1,109 @@
+package flavor
+
+import (
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/race"
+)
+
+// List keeps any number of values in a chain of segments.
+//
+// A slice that grows and shrinks would copy on both ways, a put at a time taking as long as everything that is kept. A chain
+// copies nothing, and a segment that has been emptied is free at once, also in the middle of a burst. One emptied segment
+// is kept, for a channel that goes between empty and a few; the first is small, and segments double up to largest, so that a
+// channel that never holds much never takes much.
+//
+// Spec: CH-15, CH-16
+type List[T any] struct {
+	first, last *segment[T]
+	spare       *segment[T]
+	head, tail  int // next to take in first, next to put in last
+	n           int
+}
+
+type segment[T any] struct {
+	next *segment[T]
+	vals []T
+}
+
+const (
+	smallest = 8
+	largest  = 8 << 10 // bytes, roughly
+)
+
+// Put implements Store. It is never full.
+//
+//go:norace
+func (l *List[T]) Put(v T) int {
+	if l.last == nil || l.tail == len(l.last.vals) {
+		l.grow()
+	}
+	p := &l.last.vals[l.tail]
+	race.Meet(unsafe.Pointer(p))
+	*p = v
+	l.tail++
+	l.n++
+	return l.n
+}
+
+//go:noinline
+//go:norace
+func (l *List[T]) grow() {
+	s := l.spare
+	switch {
+	case s != nil:
+		l.spare = nil
+	case l.last == nil:
+		s = &segment[T]{vals: make([]T, smallest)}
+	default:
+		var zero T
+		size := max(1, int(unsafe.Sizeof(zero)))
+		s = &segment[T]{vals: make([]T, max(smallest, min(2*len(l.last.vals), largest/size)))}
+	}
+	if l.last == nil {
+		l.first, l.head = s, 0
+	} else {
+		l.last.next = s
+	}
+	l.last, l.tail = s, 0
+}
+
+// Take implements Store.
+//
+//go:norace
+func (l *List[T]) Take() (v T, ok bool) {
+	if l.n == 0 {
+		return v, false
+	}
+	p := &l.first.vals[l.head]
+	race.Meet(unsafe.Pointer(p))
+	var zero T
+	v, *p = *p, zero
+	l.head++
+	l.n--
+	if l.head == len(l.first.vals) {
+		l.drop()
+	} else if l.n == 0 {
+		l.head, l.tail = 0, 0 // one segment, used from its start again
+	}
+	return v, true
+}
+
+// drop takes the first segment out, which has been emptied.
+//
+//go:noinline
+//go:norace
+func (l *List[T]) drop() {
+	s := l.first
+	l.first, l.head = s.next, 0
+	if l.first == nil {
+		l.last, l.tail = nil, 0
+	}
+	s.next = nil
+	l.spare = s
+}
+
+// Len implements Store.
+//
+//go:norace
+func (l *List[T]) Len() int { return l.n }

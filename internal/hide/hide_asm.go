@@ -1,0 +1,10 @@
+//go:build (amd64 || arm64) && !purego
+
+package hide
+
+import "unsafe"
+
+// Pointer returns p.
+//
+//go:noescape
+func Pointer(p unsafe.Pointer) unsafe.Pointer

@@ -1,0 +1,111 @@
+package coir
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/coir-go/coir/internal/flavor"
+)
+
+// The capacities that are not a number of places.
+const (
+	// Unlimited makes a channel that keeps any number of values: a send never waits. It gives memory back after a burst.
+	Unlimited = -1
+	// Conflated makes a channel that keeps the newest value alone: a send never waits, and replaces a value that nobody has
+	// received yet. The value that it replaced goes to [OnUndelivered].
+	Conflated = -2
+)
+
+// kindOf makes what a channel of that capacity keeps its values in. A conflated channel is a bounded one of capacity 1 that
+// drops its oldest.
+//
+// Spec: CH-01, CH-12, CH-13, CH-14
+func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], OverflowPolicy) {
+	switch {
+	case capacity == 0:
+		return flavor.Zero[T]{}, over
+	case capacity == Unlimited:
+		return new(flavor.List[T]), over
+	case capacity == Conflated:
+		return flavor.NewRing[T](1), DropOldest
+	case capacity > 0:
+		return flavor.NewRing[T](capacity), over
+	}
+	panic(fmt.Sprintf("coir: NewChan(%d): the capacity is 0 or more, coir.Unlimited or coir.Conflated", capacity))
+}
+
+// OverflowPolicy says what a send does when the channel is full.
+type OverflowPolicy uint8
+
+// The policies. See [Overflow].
+const (
+	Wait       OverflowPolicy = iota // the send waits for room: the default
+	DropOldest                       // the oldest value makes room. Without any (capacity 0) the new one is dropped
+	DropNewest                       // the new value is dropped
+	Fail                             // the send returns ErrWouldBlock
+)
+
+func (p OverflowPolicy) String() string {
+	return [...]string{"wait", "drop oldest", "drop newest", "fail"}[p]
+}
+
+// ChanOption is an option of [NewChan] and of whatever is built on a channel.
+type ChanOption func(*chanSettings)
+
+type chanSettings struct {
+	name        string
+	over        OverflowPolicy
+	undelivered any // func(T)
+	timed       bool
+}
+
+// Name gives the channel a name, for errors and for whoever looks inside.
+func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
+
+// Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
+// it drops is counted, and handed to [OnUndelivered].
+//
+// Spec: CH-17
+func Overflow(p OverflowPolicy) ChanOption {
+	if p > Fail {
+		panic("coir: Overflow: no such policy")
+	}
+	return func(s *chanSettings) { s.over = p }
+}
+
+// OnUndelivered has f called with every value that the channel took over and does not deliver: dropped by its policy,
+// replaced in a conflated channel, or left in it when it was aborted. A value whose send returned an error is still the
+// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock.
+//
+// Spec: CH-18, CH-40
+func OnUndelivered[T any](f func(T)) ChanOption {
+	return func(s *chanSettings) { s.undelivered = f }
+}
+
+// Timed has the channel note when things happen, for [Chan.Stats]: its first and last operation, and since when the oldest
+// waiter waits. It costs a look at the clock for each operation.
+func Timed() ChanOption { return func(s *chanSettings) { s.timed = true } }
+
+// handler is the OnUndelivered that the options have set.
+func handler[T any](s *chanSettings) func(T) {
+	if s.undelivered == nil {
+		return nil
+	}
+	f, ok := s.undelivered.(func(T))
+	if !ok {
+		var want func(T)
+		panic(fmt.Sprintf("coir: OnUndelivered was given a %T for a channel that needs a %T", s.undelivered, want))
+	}
+	return f
+}
+
+// capOf is what Cap reports.
+func capOf(capacity int) int {
+	switch capacity {
+	case Unlimited:
+		return math.MaxInt
+	case Conflated:
+		return 1
+	}
+	return capacity
+}

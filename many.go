@@ -1,0 +1,117 @@
+package coir
+
+import (
+	"context"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// SendMany sends the values in order, as if by one Send after the other, and takes the lock once for as many as need no wait.
+// Values of others may come between. It returns how many were sent; with fewer than all of them there is an error.
+//
+//go:norace
+func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
+	sent := 0
+	for sent < len(values) {
+		// One at least goes the whole way: it looks at the context, waits, and spends of the fiber's budget.
+		if err := c.Send(ctx, values[sent]); err != nil {
+			return sent, err
+		}
+		sent++
+		race.Disable()
+		sent += c.putMany(values[sent:])
+		race.Enable()
+	}
+	return sent, nil
+}
+
+// putMany sends what needs no wait and wakes at most some; then it returns, and the caller comes again.
+//
+//go:norace
+func (c *Chan[T]) putMany(values []T) (n int) {
+	var batch wakes
+	c.mu.Lock()
+	for n < len(values) && !batch.full() {
+		r, asleep := c.put(values[n])
+		if r != park.Data {
+			break
+		}
+		n++
+		batch.add(asleep)
+	}
+	c.mu.Unlock()
+	batch.rouse()
+	return n
+}
+
+// RecvMany waits for a value, and then takes as many as there are, up to len(into), under one lock. It returns how many. An
+// error means that there are none; with an empty slice it returns at once.
+//
+//go:norace
+func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
+	if len(into) == 0 {
+		return 0, nil
+	}
+	v, err := c.Recv(ctx)
+	if err != nil {
+		return 0, err
+	}
+	into[0] = v
+	race.Disable()
+	n := 1
+	for more := true; more && n < len(into); {
+		var got int
+		got, more = c.takeMany(into[n:])
+		n += got
+	}
+	race.Enable()
+	return n, nil
+}
+
+//go:norace
+func (c *Chan[T]) takeMany(into []T) (n int, more bool) {
+	var batch wakes
+	c.mu.Lock()
+	for n < len(into) && !batch.full() {
+		v, r, asleep := c.take()
+		if r != park.Data {
+			break
+		}
+		into[n] = v
+		n++
+		batch.add(asleep)
+	}
+	c.mu.Unlock()
+	more = batch.full()
+	batch.rouse()
+	return n, more
+}
+
+// wakes are parkers that have been claimed under a lock and are roused after it.
+type wakes struct {
+	n  int
+	ps [32]*park.Parker
+}
+
+//go:norace
+func (w *wakes) full() bool { return w.n == len(w.ps) }
+
+//go:norace
+func (w *wakes) add(p *park.Parker) {
+	if p != nil {
+		w.ps[w.n] = p
+		w.n++
+	}
+}
+
+//go:norace
+func (w *wakes) rouse() {
+	if w.n == 0 {
+		return
+	}
+	near := here()
+	for _, p := range w.ps[:w.n] {
+		p.Rouse(near)
+	}
+}

@@ -1,0 +1,98 @@
+package coir
+
+import (
+	"cmp"
+	"context"
+	"iter"
+)
+
+// Ordered is a queue of tasks that run beside each other and whose results come out in the order in which the tasks were
+// given. A task that takes long holds up those behind it, at the exit and not before: they run on, up to the capacity.
+//
+// It is a channel of started fibers, received from by whoever waits for each in turn.
+//
+// Spec: CH-51
+type Ordered[T any] struct {
+	tasks *Chan[*task[T]]
+	turn  *Chan[*task[T]] // holds who is next at the exit, if anybody took it and did not get to see its end
+}
+
+// task is a fiber and its result.
+type task[T any] struct {
+	f   *Fiber
+	v   T
+	err error
+}
+
+// NewOrdered makes an ordered queue that holds up to capacity tasks besides the one that is waited for; with [Unlimited] any
+// number. Of the options Name is of use.
+func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
+	if capacity < 0 && capacity != Unlimited {
+		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
+	}
+	o := &Ordered[T]{tasks: NewChan[*task[T]](capacity, opts...), turn: NewChan[*task[T]](1)}
+	_ = o.turn.TrySend(nil) // there is room
+	return o
+}
+
+// Go starts fn as a fiber of n and queues it. It waits while the queue is full. If the task cannot be queued, because the queue is
+// closed or ctx is over, Go waits until it has ended and returns the error: no task is left behind.
+//
+// An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
+func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
+	t := new(task[T])
+	t.f = n.Go(name, func(ctx context.Context) error {
+		t.v, t.err = fn(ctx)
+		return nil
+	}, opts...)
+	if err := o.tasks.Send(ctx, t); err != nil {
+		_ = t.f.Wait(Shield(ctx)) // its own error does not count any more
+		return err
+	}
+	return nil
+}
+
+// Recv waits for the oldest task to end and returns its result. Whoever calls at the same time gets the next one. If ctx is over
+// first, the result stays for whoever comes next.
+func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
+	v, _, err := o.recv(ctx)
+	return v, err
+}
+
+// recv is Recv that also reports whether the error, or its absence, is a task's.
+func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
+	t, err := o.turn.Recv(ctx)
+	if err != nil {
+		return v, false, err
+	}
+	defer func() { _ = o.turn.TrySend(t) }() // we took the only one: there is room
+	if t == nil {
+		if t, err = o.tasks.Recv(ctx); err != nil {
+			return v, false, err
+		}
+	}
+	var end error
+	if _, err = Select(ctx, t.f.Done(&end)); err != nil {
+		return v, false, err // t stays at the exit
+	}
+	v, err, t = t.v, cmp.Or(end, t.err), nil
+	return v, true, err
+}
+
+// All returns the results in order, until the queue is closed and has nothing left, or ctx is over.
+func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			v, task, err := o.recv(ctx)
+			if !task || !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// Close says that no more tasks come. Those that are queued still come out.
+func (o *Ordered[T]) Close() bool { return o.tasks.Close() }
+
+// Len returns how many tasks are queued.
+func (o *Ordered[T]) Len() int { return o.tasks.Len() }

@@ -1,0 +1,243 @@
+package coir
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Pipe makes a channel whose two sides are counted, and returns the first endpoint of each. More are made by Clone, and each
+// is closed by whoever holds it. When the last [Writer] has been closed the channel is closed, as by [Chan.Close]; when the
+// last [Reader] has been closed there is nobody left to send to: writers get an error that is [ErrClosed] at once, and
+// what the channel still held goes to [OnUndelivered].
+//
+// An endpoint that has been closed returns ErrClosed to whoever still uses it.
+//
+// Spec: CH-46
+func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
+	p := &pipe[T]{ch: NewChan[T](capacity, opts...)}
+	p.ends[sending].open, p.ends[receiving].open = 1, 1
+	return &Writer[T]{p: p}, &Reader[T]{p: p}
+}
+
+type pipe[T any] struct {
+	ch   *Chan[T]
+	ends [2]pipeEnd
+}
+
+// pipeEnd is one side of a pipe. That it is gone is an event.
+type pipeEnd struct {
+	mu   sync.Mutex
+	open int        // endpoints that have not been closed; at 0 it is gone for good
+	wake wait.Queue // those who wait for that
+}
+
+// clone counts one endpoint more. It reports false if the side is gone.
+func (e *pipeEnd) clone() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == 0 {
+		return false
+	}
+	e.open++
+	return true
+}
+
+// close counts one endpoint less. It reports whether it was the last.
+func (e *pipeEnd) close() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open--
+	return e.open == 0
+}
+
+// announce wakes those who wait for the side to be gone.
+//
+// Spec: CH-47, CH-48
+//
+//go:norace
+func (e *pipeEnd) announce() {
+	race.Release(unsafe.Pointer(e))
+	race.Disable()
+	for more := true; more; {
+		var batch wakes
+		e.mu.Lock()
+		for !batch.full() {
+			n := e.wake.Shift()
+			if n == nil {
+				break
+			}
+			_, asleep := n.Claim(park.Data)
+			batch.add(asleep)
+		}
+		e.mu.Unlock()
+		more = batch.full()
+		batch.rouse()
+	}
+	race.Enable()
+}
+
+//go:norace
+func (e *pipeEnd) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open == 0
+}
+
+//go:norace
+func (e *pipeEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == 0 {
+		return false
+	}
+	e.wake.Push(n, p, t)
+	return true
+}
+
+//go:norace
+func (e *pipeEnd) unsubscribe(n *wait.Node) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wake.Remove(n)
+	return n.Won
+}
+
+func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
+
+// Writer is an endpoint of a [Pipe] that sends. Its operations are those of [Chan].
+type Writer[T any] struct {
+	p    *pipe[T]
+	shut atomic.Bool
+}
+
+// Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
+func (w *Writer[T]) Clone() *Writer[T] {
+	c := &Writer[T]{p: w.p}
+	if w.shut.Load() || !w.p.ends[sending].clone() {
+		c.shut.Store(true)
+	}
+	return c
+}
+
+// Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
+func (w *Writer[T]) Close() bool {
+	if w.shut.Swap(true) {
+		return false
+	}
+	if e := &w.p.ends[sending]; e.close() {
+		w.p.ch.Close()
+		e.announce()
+	}
+	return true
+}
+
+// Gone is a case that happens when the last [Reader] has been closed.
+func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, event: &w.p.ends[receiving]} }
+
+// chan_ is the channel, or one that is closed if the endpoint is.
+func (w *Writer[T]) channel() *Chan[T] {
+	if w.shut.Load() {
+		return shutChan(w.p.ch)
+	}
+	return w.p.ch
+}
+
+// Send is [Chan.Send].
+func (w *Writer[T]) Send(ctx context.Context, v T) error { return w.channel().Send(ctx, v) }
+
+// SendTimeout is [Chan.SendTimeout].
+func (w *Writer[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
+	return w.channel().SendTimeout(ctx, v, d)
+}
+
+// TrySend is [Chan.TrySend].
+func (w *Writer[T]) TrySend(v T) error { return w.channel().TrySend(v) }
+
+// SendMany is [Chan.SendMany].
+func (w *Writer[T]) SendMany(ctx context.Context, values []T) (int, error) {
+	return w.channel().SendMany(ctx, values)
+}
+
+// SendCase is [Chan.SendCase].
+func (w *Writer[T]) SendCase(v T) Case { return w.channel().SendCase(v) }
+
+// Stats is [Chan.Stats], of the pipe's channel.
+func (w *Writer[T]) Stats() ChanStats { return w.p.ch.Stats() }
+
+// Reader is an endpoint of a [Pipe] that receives. Its operations are those of [Chan].
+type Reader[T any] struct {
+	p    *pipe[T]
+	shut atomic.Bool
+}
+
+// Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
+func (r *Reader[T]) Clone() *Reader[T] {
+	c := &Reader[T]{p: r.p}
+	if r.shut.Load() || !r.p.ends[receiving].clone() {
+		c.shut.Store(true)
+	}
+	return c
+}
+
+// Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
+// has closed the endpoint.
+func (r *Reader[T]) Close() bool {
+	if r.shut.Swap(true) {
+		return false
+	}
+	if e := &r.p.ends[receiving]; e.close() {
+		r.p.ch.Abort(nil)
+		e.announce()
+	}
+	return true
+}
+
+// Gone is a case that happens when the last [Writer] has been closed. What they have sent can still be received.
+func (r *Reader[T]) Gone() Case { return Case{what: caseEvent, event: &r.p.ends[sending]} }
+
+func (r *Reader[T]) channel() *Chan[T] {
+	if r.shut.Load() {
+		return shutChan(r.p.ch)
+	}
+	return r.p.ch
+}
+
+// Recv is [Chan.Recv].
+func (r *Reader[T]) Recv(ctx context.Context) (T, error) { return r.channel().Recv(ctx) }
+
+// RecvTimeout is [Chan.RecvTimeout].
+func (r *Reader[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
+	return r.channel().RecvTimeout(ctx, d)
+}
+
+// TryRecv is [Chan.TryRecv].
+func (r *Reader[T]) TryRecv() (T, error) { return r.channel().TryRecv() }
+
+// RecvMany is [Chan.RecvMany].
+func (r *Reader[T]) RecvMany(ctx context.Context, into []T) (int, error) {
+	return r.channel().RecvMany(ctx, into)
+}
+
+// All is [Chan.All].
+func (r *Reader[T]) All(ctx context.Context) iter.Seq[T] { return r.channel().All(ctx) }
+
+// RecvCase is [Chan.RecvCase].
+func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
+
+// Stats is [Chan.Stats], of the pipe's channel.
+func (r *Reader[T]) Stats() ChanStats { return r.p.ch.Stats() }
+
+// shutChan is a channel that is closed and has nothing left, with c's name.
+func shutChan[T any](c *Chan[T]) *Chan[T] {
+	s := NewChan[T](0, Name(c.name))
+	s.Close()
+	return s
+}

@@ -1,0 +1,593 @@
+package coir
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/hide"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// Select, and what it is made of.
+//
+// A select must complete exactly one of its cases. The difficulty is the moment between looking at the channels and waiting
+// on them, and two selects that wait for each other: taking the peer's word and one's own are two steps. The road taken is
+// that of Go's own select: all channels are locked, in the order of their ids, while the cases are looked at and
+// registered. A select that looks has told nobody of itself, so only the peer's word has to be claimed; a select that waits
+// has one word for all its cases, and whoever claims it has decided. Nothing is locked while it waits.
+//
+// Cases that are not channels (the end of a fiber, of a side of a pipe) happen once and stay true. They are not locked with
+// the rest: they are looked at first and registered last, and one that has happened in between is claimed by the select
+// itself.
+
+// Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is switched
+// off.
+//
+// Spec: SE-18
+type Case struct {
+	port  port  // a channel
+	event event // or something that happens once
+	val   any   // to send
+	dst   unsafe.Pointer
+	after time.Duration
+	what  caseKind
+}
+
+type caseKind uint8
+
+const (
+	caseNever caseKind = iota
+	caseSend
+	caseRecv
+	caseEvent
+	caseAfter
+)
+
+// port is a channel, as a case sees it. The methods are called with its lock held, unless they say otherwise.
+type port interface {
+	base() *core
+	// ready reports whether a send or receive would not wait.
+	ready(side int) bool
+	// sendValue and recvTo do the operation if it needs no wait. What is left to do without locks is in rest.
+	sendValue(v any) (r park.Reason, asleep *park.Parker, rest func())
+	recvTo(dst unsafe.Pointer) (r park.Reason, asleep *park.Parker)
+	// register publishes a cell of the kit.
+	register(cs *Case, k *wait.Kit, index uint16, p *park.Parker, t park.Ticket) *wait.Node
+	// finish ends a wait for r, without the lock, and stores what was received.
+	finish(n *wait.Node, cs *Case, r park.Reason)
+	// clear empties a cell that is no longer registered, without the lock.
+	clear(n *wait.Node)
+}
+
+// event is something that happens once.
+type event interface {
+	// over reports whether it has happened.
+	over() bool
+	// subscribe has a node wake its parker when it happens. It reports false if it has happened.
+	subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool
+	// unsubscribe takes the node back. It reports whether it is marked as the one that won.
+	unsubscribe(n *wait.Node) bool
+	// result is called when the case was the one, and may store something.
+	result(dst unsafe.Pointer)
+}
+
+// SendCase is a case that sends v.
+func (c *Chan[T]) SendCase(v T) Case { return Case{what: caseSend, port: c, val: v} }
+
+// RecvCase is a case that receives into *dst. A nil dst throws the value away.
+func (c *Chan[T]) RecvCase(dst *T) Case {
+	return Case{what: caseRecv, port: c, dst: unsafe.Pointer(dst)}
+}
+
+// After is a case that happens d after the select has begun. Of several the earliest counts.
+//
+// Spec: TM-14
+func After(d time.Duration) Case { return Case{what: caseAfter, after: d} }
+
+// Done is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in *err
+// unless err is nil.
+func (f *Fiber) Done(err *error) Case {
+	return Case{what: caseEvent, event: (*fiberEnd)(f), dst: unsafe.Pointer(err)}
+}
+
+// Select waits until one of the cases can happen, does it and returns its index. If several can, each has the same chance. A
+// case on a closed channel happens at once, with an error that is [ErrClosed]. An index of -1 comes with an error of ctx.
+//
+// No case but the one returned has any effect. The same channel may be in several cases; a select never meets itself.
+//
+// Spec: SE-01, SE-07
+//
+//go:norace
+func Select(ctx context.Context, cases ...Case) (int, error) {
+	return doSelect(ctx, hidden(cases), fairly)
+}
+
+// SelectPriority is Select that takes the first case, in the order given, of those that can happen.
+//
+// Spec: SE-08
+//
+//go:norace
+func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
+	return doSelect(ctx, hidden(cases), byOrder)
+}
+
+// TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
+//
+// Spec: SE-09
+//
+//go:norace
+func TrySelect(cases ...Case) (int, error) {
+	cs := hidden(cases)
+	race.Disable()
+	g := guests.Get().(*guest)
+	i, r := tryCases(cs, &g.kit, fairly, here())
+	if i < 0 {
+		scratchOf(&g.kit).unlockAll()
+	}
+	guests.Put(g)
+	race.Enable()
+	if i < 0 {
+		return i, ErrWouldBlock
+	}
+	return cs[i].done(i, r)
+}
+
+// hidden keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they send. It
+// would believe so because their channels are called through an interface. What is true: the cases and what they point to are
+// used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in the heap: a value to be
+// sent is copied into a cell, a value that was received is copied out of one.
+//
+//go:norace
+func hidden(cases []Case) []Case {
+	return unsafe.Slice((*Case)(hide.Pointer(unsafe.Pointer(unsafe.SliceData(cases)))), len(cases))
+}
+
+type selectPolicy bool
+
+const (
+	fairly  selectPolicy = false
+	byOrder selectPolicy = true
+)
+
+// scratch is what a select needs besides cells. It stays with the kit.
+type scratch struct {
+	locks []*core      // of the cases, in the order of their ids
+	ready []int        // cases that need not wait
+	nodes []*wait.Node // of each case
+}
+
+//go:norace
+func scratchOf(k *wait.Kit) *scratch {
+	s, ok := k.Scratch.(*scratch)
+	if !ok {
+		s = new(scratch)
+		k.Scratch = s
+	}
+	return s
+}
+
+//go:norace
+func doSelect(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
+	by := resolve(ctx)
+	if err := by.err(); err != nil {
+		return -1, err
+	}
+	race.Disable()
+	w := by.waiter()
+	i, r := tryCases(cs, w.kit, how, by.near())
+	if i >= 0 {
+		if by.f != nil {
+			by.f.spend()
+		}
+	} else {
+		i, r = waitCases(&by, &w, cs)
+	}
+	w.done()
+	race.Enable()
+	if i < 0 {
+		return i, by.cancelErr()
+	}
+	return cs[i].done(i, r)
+}
+
+// done is what select returns for the case that happened.
+//
+//go:norace
+func (cs *Case) done(i int, r park.Reason) (int, error) {
+	switch cs.what {
+	case caseSend, caseRecv:
+		return i, cs.port.base().tryError(r)
+	case caseEvent:
+		cs.event.result(cs.dst)
+	}
+	return i, nil
+}
+
+// fit makes room for n cases.
+//
+//go:norace
+func (s *scratch) fit(n int) {
+	if cap(s.nodes) < n {
+		s.locks, s.ready, s.nodes = make([]*core, n), make([]int, n), make([]*wait.Node, n)
+	}
+	s.locks, s.ready, s.nodes = s.locks[:n], s.ready[:n], s.nodes[:n]
+}
+
+// lockAll locks the channels of the cases.
+//
+// Spec: SE-12, SE-20
+//
+//go:norace
+func (s *scratch) lockAll(cs []Case) {
+	s.fit(len(cs))
+	n := 0
+	for i := range cs {
+		if cs[i].port != nil {
+			s.locks[n] = cs[i].port.base()
+			n++
+		}
+	}
+	s.locks = s.locks[:n]
+	if len(s.locks) > 1 {
+		sortCores(s.locks)
+	}
+	var last *core
+	for _, c := range s.locks {
+		if c != last {
+			c.mu.Lock()
+			last = c
+		}
+	}
+}
+
+// sortCores orders channels by id.
+//
+//go:norace
+func sortCores(cores []*core) {
+	if len(cores) > 16 {
+		slices.SortFunc(cores, func(a, b *core) int {
+			switch {
+			case a.id < b.id:
+				return -1
+			case a.id > b.id:
+				return 1
+			}
+			return 0
+		})
+		return
+	}
+	for i := 1; i < len(cores); i++ {
+		c := cores[i]
+		j := i
+		for j > 0 && cores[j-1].id > c.id {
+			cores[j] = cores[j-1]
+			j--
+		}
+		cores[j] = c
+	}
+}
+
+//go:norace
+func (s *scratch) unlockAll() {
+	var last *core
+	for i, c := range s.locks {
+		if c != last {
+			c.mu.Unlock()
+			last = c
+		}
+		s.locks[i] = nil
+	}
+}
+
+// tryCases locks the channels and does a case that needs no wait, if there is one: then it lets go and returns its index.
+// Otherwise it returns -1 with the channels locked.
+//
+// Spec: SE-03, SE-06, SE-14, SE-16
+//
+//go:norace
+func tryCases(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, park.Reason) {
+	s := scratchOf(k)
+	s.lockAll(cs)
+	if how == byOrder {
+		for i := range cs {
+			if cs[i].ready() {
+				if r, ok := cs[i].try(s, near); ok {
+					return i, r
+				}
+			}
+		}
+		return -1, park.None
+	}
+	n := 0
+	for i := range cs {
+		if cs[i].ready() {
+			s.ready[n] = i
+			n++
+		}
+	}
+	for ; n > 0; n-- {
+		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
+		k.Turn += 0x9E3779B97F4A7C15
+		at, _ := bits.Mul64(k.Turn, uint64(n))
+		i := s.ready[at]
+		if r, ok := cs[i].try(s, near); ok {
+			return i, r
+		}
+		s.ready[at] = s.ready[n-1]
+	}
+	return -1, park.None
+}
+
+// ready reports whether the case would not wait.
+//
+//go:norace
+func (cs *Case) ready() bool {
+	switch cs.what {
+	case caseSend:
+		return cs.port.ready(sending)
+	case caseRecv:
+		return cs.port.ready(receiving)
+	case caseEvent:
+		return cs.event.over()
+	case caseAfter:
+		return cs.after <= 0
+	}
+	return false
+}
+
+// try does the case if it needs no wait. If it was done, every channel has been unlocked.
+//
+//go:norace
+func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
+	r := park.Data
+	var asleep *park.Parker
+	var rest func()
+	switch cs.what {
+	case caseSend:
+		r, asleep, rest = cs.port.sendValue(cs.val)
+	case caseRecv:
+		r, asleep = cs.port.recvTo(cs.dst)
+	}
+	if r == park.None {
+		return r, false
+	}
+	s.unlockAll()
+	if asleep != nil {
+		asleep.Rouse(near)
+	}
+	if rest != nil {
+		rest()
+	}
+	return r, true
+}
+
+// waitCases registers the cases, lets go of the channels and waits until one of them has happened. It returns -1 if the
+// context was over first.
+//
+// Spec: SE-04, SE-05, SE-10, SE-11, SE-13, SE-19
+//
+//go:norace
+func waitCases(by *caller, w *waiter, cs []Case) (int, park.Reason) {
+	s := scratchOf(w.kit)
+	t := by.arm(w)
+	soonest, events := -1, false
+	for i := range cs {
+		c := &cs[i]
+		var n *wait.Node
+		switch c.what {
+		case caseSend, caseRecv:
+			n = c.port.register(c, w.kit, indexOf(i), w.p, t)
+		case caseEvent:
+			events = true
+		case caseAfter:
+			if soonest < 0 || c.after < cs[soonest].after {
+				soonest = i
+			}
+		}
+		s.nodes[i] = n
+	}
+	s.unlockAll()
+	if events {
+		s.subscribe(by, w, cs, t)
+	}
+	deadline := int64(never)
+	if soonest >= 0 {
+		deadline = by.deadline(cs[soonest].after)
+	}
+	r := by.await(w, t, deadline)
+	won := s.withdraw(w.kit, cs, r)
+	if events {
+		by.f.takePlace(r.Kind() == park.Data)
+	}
+	if r == park.TimedOut {
+		won = soonest
+	}
+	return won, r.Kind()
+}
+
+// indexOf is the index of a case that fits a reason.
+//
+//go:norace
+func indexOf(i int) uint16 { return uint16(min(i, park.MaxIndex)) }
+
+var eventKind = wait.KindOf[struct{}]()
+
+// subscribe registers the cases that are not channels. A fiber that waits for the end of another gives its place up.
+//
+//go:norace
+func (s *scratch) subscribe(by *caller, w *waiter, cs []Case, t park.Ticket) {
+	for i := range cs {
+		if cs[i].what != caseEvent {
+			continue
+		}
+		n := &wait.Get[struct{}](w.kit, eventKind).Node
+		n.Index = indexOf(i)
+		s.nodes[i] = n
+		if !cs[i].event.subscribe(n, w.p, t) {
+			n.Parker, n.Ticket = w.p, t
+			n.Claim(park.Data) // it has happened since we looked. We are awake: there is nobody to rouse
+		}
+	}
+	by.f.leavePlace()
+}
+
+// withdraw takes every registration back and returns the index of the case that has ended the wait, or -1.
+//
+//go:norace
+func (s *scratch) withdraw(k *wait.Kit, cs []Case, r park.Reason) int {
+	won := -1
+	decided := r.Kind() == park.Data || r.Kind() == park.Closed
+	for i, n := range s.nodes {
+		if n == nil {
+			continue
+		}
+		c := &cs[i]
+		mine := decided && i == r.Index()
+		if i >= park.MaxIndex || !mine {
+			mine = c.unregister(n) && decided
+		}
+		if mine {
+			won = i
+			if c.port != nil {
+				c.port.finish(n, c, r.Kind())
+			}
+		} else if c.port != nil {
+			c.port.clear(n)
+		}
+		k.Put(n)
+		s.nodes[i] = nil
+	}
+	return won
+}
+
+// unregister takes the node out of its queue. It reports whether it is marked as the one that won.
+//
+//go:norace
+func (cs *Case) unregister(n *wait.Node) bool {
+	if cs.what == caseEvent {
+		return cs.event.unsubscribe(n)
+	}
+	c := cs.port.base()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cs.what == caseSend {
+		c.senders.Remove(n)
+	} else {
+		c.receivers.Remove(n)
+	}
+	return n.Won
+}
+
+// Chan implements port.
+
+func (c *Chan[T]) base() *core { return &c.core }
+
+//go:norace
+func (c *Chan[T]) ready(side int) bool {
+	if side == sending {
+		return c.state != open || !c.receivers.Empty() || c.store.Len() < c.limit || c.over != Wait
+	}
+	return c.state != open || !c.senders.Empty() || c.store.Len() > 0
+}
+
+//go:norace
+func (c *Chan[T]) sendValue(v any) (r park.Reason, asleep *park.Parker, rest func()) {
+	value, _ := v.(T) // it is one; a nil interface is the zero value
+	r, asleep = c.put(value)
+	if r == park.None && c.over != Wait {
+		var lost T
+		if lost, r = c.displace(value); r == park.Data {
+			rest = func() { c.lose(lost) }
+		}
+	}
+	return r, asleep, rest
+}
+
+//go:norace
+func (c *Chan[T]) recvTo(dst unsafe.Pointer) (park.Reason, *park.Parker) {
+	v, r, asleep := c.take()
+	if r == park.Data && dst != nil {
+		race.Wrote(dst, unsafe.Sizeof(v))
+		*(*T)(dst) = v
+	}
+	return r, asleep
+}
+
+//go:norace
+func (c *Chan[T]) register(cs *Case, k *wait.Kit, index uint16, p *park.Parker, t park.Ticket) *wait.Node {
+	cell := wait.Get[T](k, c.kind)
+	cell.Index = index
+	var asleep *park.Parker
+	if cs.what == caseSend {
+		v, _ := cs.val.(T)
+		asleep = c.publishSend(cell, v, p, t)
+	} else {
+		asleep = c.publishRecv(cell, p, t)
+	}
+	if asleep != nil {
+		asleep.Rouse(here()) // a selector's
+	}
+	return &cell.Node
+}
+
+//go:norace
+func (c *Chan[T]) finish(n *wait.Node, cs *Case, r park.Reason) {
+	if cs.what == caseSend {
+		c.leave(wait.CellOf[T](n), sending, r)
+	} else if v := c.leave(wait.CellOf[T](n), receiving, r); r == park.Data && cs.dst != nil {
+		race.Wrote(cs.dst, unsafe.Sizeof(v))
+		*(*T)(cs.dst) = v
+	}
+}
+
+//go:norace
+func (c *Chan[T]) clear(n *wait.Node) {
+	var zero T
+	wait.CellOf[T](n).Value = zero
+}
+
+// fiberEnd is the end of a fiber, as an event.
+type fiberEnd Fiber
+
+//go:norace
+func (e *fiberEnd) over() bool {
+	f := (*Fiber)(e)
+	f.nursery.mu.Lock()
+	defer f.nursery.mu.Unlock()
+	return f.how != not
+}
+
+//go:norace
+func (e *fiberEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+	f := (*Fiber)(e)
+	f.nursery.mu.Lock()
+	defer f.nursery.mu.Unlock()
+	if f.how != not {
+		return false
+	}
+	f.joiners.Push(n, p, t)
+	return true
+}
+
+//go:norace
+func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
+	f := (*Fiber)(e)
+	f.nursery.mu.Lock()
+	defer f.nursery.mu.Unlock()
+	f.joiners.Remove(n)
+	return n.Won
+}
+
+//go:norace
+func (e *fiberEnd) result(dst unsafe.Pointer) {
+	f := (*Fiber)(e)
+	race.Acquire(unsafe.Pointer(f))
+	if dst != nil {
+		*(*error)(dst) = f.err
+	}
+}
