@@ -127,7 +127,16 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	race.Disable()
 	r := c.beginSend(f, sc, v, forever)
 	if r == park.None {
-		r = f.task.Park()
+		// What Park does, without a frame of its own: see Task.Leave.
+		if s := f.task.Leave(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.Arrive()
+		}
+		r = f.task.Reason()
 		c.endSend(f, r, false)
 	}
 	race.Enable()
@@ -171,6 +180,11 @@ func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reas
 	}
 	c.mu.Lock()
 	r, asleep := c.put(v)
+	if r == park.Data {
+		c.mu.Unlock()
+		f.went(asleep)
+		return r
+	}
 	if r == park.None && c.over != Wait {
 		r = c.overrun(v)
 		f.spend()
@@ -221,7 +235,15 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	race.Disable()
 	v, r := c.beginRecv(f, sc, forever)
 	if r == park.None {
-		r = f.task.Park()
+		if s := f.task.Leave(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.Arrive()
+		}
+		r = f.task.Reason()
 		v = c.endRecv(f, r, false)
 	}
 	race.Enable()
@@ -263,6 +285,11 @@ func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.R
 	}
 	c.mu.Lock()
 	v, r, asleep := c.take()
+	if r == park.Data {
+		c.mu.Unlock()
+		f.went(asleep)
+		return v, r
+	}
 	if r == park.None && d != 0 {
 		cell := wait.Peek[T](f.task.Kit(), c.kind)
 		t := f.arm(sc)
@@ -448,6 +475,16 @@ func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) pa
 	}
 	f.spend()
 	return r
+}
+
+// went is the end of an operation of f that did not wait and has succeeded: it rouses whom the operation has woken.
+//
+//go:norace
+func (f *Fiber) went(asleep *park.Parker) {
+	if asleep != nil {
+		asleep.Rouse(f.task.Worker())
+	}
+	f.spend()
 }
 
 // refuse counts an operation that was over before it looked.

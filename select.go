@@ -161,6 +161,8 @@ type scratch struct {
 	nodes []*wait.Node // of each case
 }
 
+const largeSelect = 1024
+
 //go:norace
 func scratchOf(k *wait.Kit) *scratch {
 	s, ok := k.Scratch.(*scratch)
@@ -186,6 +188,9 @@ func doSelect(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		}
 	} else {
 		i, r = waitCases(&by, &w, cs)
+	}
+	if len(cs) > largeSelect {
+		w.kit.Scratch = nil // one large select must not hold memory for ever
 	}
 	w.done()
 	race.Enable()

@@ -297,9 +297,15 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 //go:norace
 func (f *Fiber) spend() {
 	if f.budget--; f.budget <= 0 {
-		f.budget = budget
-		f.task.Yield()
+		f.spent()
 	}
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) spent() {
+	f.budget = budget
+	f.task.Yield()
 }
 
 const budget = 128

@@ -92,22 +92,39 @@ func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
 //
 //go:norace
 func (t *Task) Park() park.Reason {
-	fr := t.frame
-	if !t.Woken() {
-		w := fr.w
-		if w.s.observer != nil {
-			w.s.observer.Parked(t)
-		}
-		w.prev = t
-		if s := fr.Enter(w.handTo(w.successor())); s.Odd {
+	if s := t.Leave(); s != nil {
+		if s.Odd {
 			s.Next()
 		} else {
 			s.Yield(struct{}{})
 		}
-		fr.settle()
+		t.Arrive()
 	}
 	return t.Reason()
 }
+
+// Leave is the first part of Park, up to the swap, which the caller makes as Park does, followed by Arrive. It returns nil
+// if the wait has ended already. Operations that do it themselves have one frame less between their caller and the swap: see
+// coro.Enter.
+//
+//go:norace
+func (t *Task) Leave() *coro.Slot {
+	if t.Woken() {
+		return nil
+	}
+	fr := t.frame
+	w := fr.w
+	if w.s.observer != nil {
+		w.s.observer.Parked(t)
+	}
+	w.prev = t
+	return fr.Enter(w.handTo(w.successor()))
+}
+
+// Arrive is what follows the swap.
+//
+//go:norace
+func (t *Task) Arrive() { t.frame.settle() }
 
 // Yield lets the others go first, if there are any.
 //
