@@ -1,4 +1,4 @@
-// Package coir gives programs fibers and nurseries that can be tested, seen and bounded.
+// Package coir gives programs fibers, channels and nurseries that can be tested, seen and bounded.
 //
 // # Fibers and nurseries
 //
@@ -40,6 +40,46 @@
 // does. A service that is stopped on purpose is best cancelled with n.Cancel(nil) and has its fibers return nil: then Run
 // does.
 //
+// # Channels
+//
+// A [Chan] passes values between fibers and goroutines, in any mix. [NewChan] takes the capacity, which makes the kind:
+//
+//	coir.NewChan[Order](0)               // a send returns once a receiver has taken the value
+//	coir.NewChan[Order](64)              // up to 64 wait in a buffer
+//	coir.NewChan[Order](coir.Unlimited)  // any number; memory is given back after a burst
+//	coir.NewChan[Config](coir.Conflated) // the newest value alone
+//
+// and what a send does when the channel is full is an option: wait, drop the oldest, drop the newest, or fail ([Overflow]).
+// Every value that is dropped is counted ([Chan.Stats]) and can be had ([OnUndelivered]). Each operation takes a context, has a
+// form with a time limit ([Chan.RecvTimeout]) and one that never waits ([Chan.TryRecv]); none allocates once it has been used.
+//
+// On every error the value is still the sender's, and nothing has been received. Exactly one of data, close, cancel and
+// timeout ends a wait. Whoever waits is served in the order of arrival.
+//
+// # Closing
+//
+// [Chan.Close] is gentle: no more is taken, what the channel holds and senders that wait are still delivered, and then receivers
+// get [ErrClosed]. [Chan.Abort] is hard: whoever waits gets ErrClosed at once, with the cause, and what is left goes to
+// OnUndelivered. Sending on a closed channel is an error, not a panic, and closing twice is harmless. Where several send, a
+// [Pipe] counts them: the last one that closes its [Writer] closes the channel, and writers learn when the last [Reader] is gone.
+//
+// # Select
+//
+// [Select] waits for the first of several cases: sends and receives on channels of any type, a time, the end of a fiber, the end
+// of one side of a pipe. The list may be put together at run time.
+//
+//	var order Order
+//	var config Config
+//	i, err := coir.Select(ctx, orders.RecvCase(&order), configs.RecvCase(&config), coir.After(time.Second))
+//
+// Of several that are ready each has the same chance; [SelectPriority] takes the first in the order given. Over many channels at
+// once a [Selector] keeps its cases from one event to the next, so that an event costs the same whatever their number.
+//
+// # Built on channels
+//
+// [Ordered] runs tasks beside each other and gives their results in the order of the tasks. [Pool] lends out values that are
+// dear to make.
+//
 // # Blocking calls
 //
 // A fiber that blocks in native code (a mutex, a Go channel, a system call) holds up its worker. [Blocking] says so
@@ -52,6 +92,9 @@
 // # Ordering
 //
 // What happened before [Nursery.Go] is ordered before the fiber, a fiber's end before the return of whoever waited for
-// it, a cancel before the return of a wait that it ended. Nothing else orders fibers, on one worker or on many, and the
+// it, a cancel before the return of a wait that it ended. A send is ordered before the return of the receive that takes its
+// value; on a channel of capacity 0 the receive is ordered before the return of the send, and on one of capacity n the k-th
+// receive before the return of the send k+n. A close is ordered before whatever returns ErrClosed for it. Nothing else orders
+// fibers, on one worker or on many, and the
 // race detector sees them as it sees goroutines.
 package coir
