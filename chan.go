@@ -106,7 +106,8 @@ func (c *Chan[T]) init(capacity int, set *chanSettings) {
 	c.name = set.name
 	c.id = lastChan.Add(1)
 	if set.timed {
-		c.times = new(chanTimes)
+		by := caller{f: currentFiber()}
+		c.times = &chanTimes{clock: by.clock()}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
@@ -35,14 +36,12 @@ type SideStats struct {
 	Closed     uint64 // came to a closed channel, or were waiting when it closed
 }
 
-// chanTimes is what a Timed channel notes.
-type chanTimes struct{ first, last int64 }
-
-// epoch is what the times of channels count from.
-var epoch = time.Now()
-
-//go:norace
-func sinceEpoch() int64 { return int64(time.Since(epoch)) + 1 } // 0 is no time
+// chanTimes is what a Timed channel notes, by the clock of the runtime that it was made on.
+type chanTimes struct {
+	clock       clock.Clock
+	any         bool // there has been an operation
+	first, last int64
+}
 
 // noteTransfer notes the time of an operation that succeeded.
 //
@@ -56,9 +55,9 @@ func (c *core) noteTransfer() {
 //go:noinline
 //go:norace
 func (t *chanTimes) note() {
-	t.last = sinceEpoch()
-	if t.first == 0 {
-		t.first = t.last
+	t.last = t.clock.Now()
+	if !t.any {
+		t.any, t.first = true, t.last
 	}
 }
 
@@ -67,7 +66,7 @@ func (t *chanTimes) note() {
 //go:norace
 func (c *core) noteWait(n *wait.Node) {
 	if c.times != nil {
-		n.Since = sinceEpoch()
+		n.Since = c.times.clock.Now()
 	}
 }
 
@@ -114,7 +113,7 @@ func (c *Chan[T]) Name() string { return c.name }
 //go:norace
 func (c *Chan[T]) Stats() ChanStats {
 	var v T
-	s := ChanStats{Name: c.name, Len: c.Len(), Cap: c.Cap()}
+	s := ChanStats{Name: c.name, Cap: c.limit}
 	race.Disable()
 	c.mu.Lock()
 	s.Len, s.High, s.Closed = c.store.Len(), c.high, c.state != open
@@ -124,8 +123,9 @@ func (c *Chan[T]) Stats() ChanStats {
 	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
 	s.SentBytes = c.sent * uint64(unsafe.Sizeof(v))
 	s.Send, s.Recv = c.side(sending), c.side(receiving)
-	if t := c.times; t != nil && t.first != 0 {
-		s.First, s.Last = epoch.Add(time.Duration(t.first)), epoch.Add(time.Duration(t.last))
+	if t := c.times; t != nil && t.any {
+		now, date := t.clock.Now(), time.Now()
+		s.First, s.Last = date.Add(time.Duration(t.first-now)), date.Add(time.Duration(t.last-now))
 	}
 	c.mu.Unlock()
 	race.Enable()
@@ -140,7 +140,7 @@ func (c *core) side(side int) SideStats {
 		WouldBlock: f.wouldBlock, TimedOut: f.timedOut, Cancelled: f.cancelled, Closed: f.closed,
 	}
 	if n := q.First(); n != nil && c.times != nil {
-		s.Oldest = time.Duration(sinceEpoch() - n.Since)
+		s.Oldest = time.Duration(c.times.clock.Now() - n.Since)
 	}
 	return s
 }

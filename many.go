@@ -20,11 +20,14 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 		}
 		sent++
 		race.Disable()
-		sent += c.putMany(values[sent:])
+		sent += c.putMany(values[sent:min(len(values), sent+chunk)])
 		race.Enable()
 	}
 	return sent, nil
 }
+
+// chunk is how many values go under one lock at most: others want it too.
+const chunk = 256
 
 // putMany sends what needs no wait and wakes at most some; then it returns, and the caller comes again.
 //
@@ -62,7 +65,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	n := 1
 	for more := true; more && n < len(into); {
 		var got int
-		got, more = c.takeMany(into[n:])
+		got, more = c.takeMany(into[n:min(len(into), n+chunk)])
 		n += got
 	}
 	race.Enable()
@@ -83,7 +86,7 @@ func (c *Chan[T]) takeMany(into []T) (n int, more bool) {
 		batch.add(asleep)
 	}
 	c.mu.Unlock()
-	more = batch.full()
+	more = n == len(into) || batch.full()
 	batch.rouse()
 	return n, more
 }

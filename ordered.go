@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"iter"
+
+	"github.com/coir-go/coir/internal/race"
 )
 
 // Ordered is a queue of tasks that run beside each other and whose results come out in the order in which the tasks were
@@ -40,16 +42,38 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
+	by := resolve(ctx)
+	if err := by.err(); err != nil {
+		return err
+	}
 	t := new(task[T])
 	t.f = n.Go(name, func(ctx context.Context) error {
 		t.v, t.err = fn(ctx)
 		return nil
 	}, opts...)
-	if err := o.tasks.Send(ctx, t); err != nil {
-		_ = t.f.Wait(Shield(ctx)) // its own error does not count any more
-		return err
+	err := o.tasks.TrySend(t)
+	if err == ErrWouldBlock {
+		err = o.sendAway(ctx, by.f, t)
 	}
-	return nil
+	if err != nil {
+		_ = t.f.Wait(Shield(ctx)) // its own error does not count any more
+	}
+	return err
+}
+
+// sendAway is a Send that gives up the caller's place under [Nursery.Limit] while it waits: what makes room is the end of a task,
+// which may need that place.
+//
+//go:norace
+func (o *Ordered[T]) sendAway(ctx context.Context, f *Fiber, t *task[T]) error {
+	race.Disable()
+	f.leavePlace()
+	race.Enable()
+	err := o.tasks.Send(ctx, t)
+	race.Disable()
+	f.takePlace(err == nil)
+	race.Enable()
+	return err
 }
 
 // Recv waits for the oldest task to end and returns its result. Whoever calls at the same time gets the next one. If ctx is over

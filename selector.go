@@ -115,8 +115,11 @@ func (s *Selector) push(reg *registration) (asleep *park.Parker) {
 		s.last.behind = reg
 	}
 	s.last = reg
-	if p := s.waiter; p != nil && p.Claim(s.ticket, park.Data) == park.Asleep {
-		return p
+	if p := s.waiter; p != nil {
+		s.waiter = nil
+		if p.Claim(s.ticket, park.Data) == park.Asleep {
+			return p
+		}
 	}
 	return nil
 }
@@ -381,9 +384,11 @@ func (s *Selector) park(by *caller) park.Reason {
 		by.f.leavePlace()
 	}
 	r := by.await(&w, t, never)
-	s.mu.Lock()
-	s.waiter = nil
-	s.mu.Unlock()
+	if r != park.Data {
+		s.mu.Lock()
+		s.waiter = nil
+		s.mu.Unlock()
+	}
 	if fibers {
 		by.f.takePlace(r == park.Data)
 	}
