@@ -52,6 +52,8 @@ type core struct {
 	state     chanState
 	over      OverflowPolicy
 	kind      wait.Kind
+	held      int       // values in the store
+	limit     int       // how many it may hold
 	watch     *watchers // selectors that want to know when it becomes ready; nil if none ever did
 
 	sent, received uint64
@@ -62,7 +64,6 @@ type core struct {
 	times *chanTimes // nil unless Timed
 	id    uint64
 	name  string
-	limit int                         // how many values it may hold
 	err   atomic.Pointer[closedError] // once closed, if there is something to say
 }
 
@@ -351,6 +352,7 @@ func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
 		return park.None, nil
 	}
 	c.sent++
+	c.held = n
 	c.high = max(c.high, n)
 	c.noteTransfer()
 	return park.Data, c.becameReady(receiving)
@@ -388,6 +390,7 @@ func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
 		}
 	}
 	if ok {
+		c.held--
 		c.received++
 		c.noteTransfer()
 		return v, park.Data, c.becameReady(sending)
@@ -448,6 +451,16 @@ func (c *Chan[T]) leave(cell *wait.Cell[T], side int, r park.Reason) (v T) {
 	c.mu.Unlock()
 	cell.Parker = nil
 	return v
+}
+
+// ready reports whether an operation of that side need not wait.
+//
+//go:norace
+func (c *core) ready(side int) bool {
+	if side == sending {
+		return !c.receivers.Empty() || c.held < c.limit || c.state != open || c.over != Wait
+	}
+	return c.held > 0 || !c.senders.Empty() || c.state != open
 }
 
 //go:norace
@@ -777,6 +790,7 @@ func (c *Chan[T]) discard() (more bool) {
 	c.mu.Lock()
 	v, ok := c.store.Take()
 	if ok {
+		c.held--
 		c.dropped++
 	}
 	c.mu.Unlock()

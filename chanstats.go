@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
@@ -93,7 +94,10 @@ func (c *core) countFailure(side int, r park.Reason) {
 func (c *Chan[T]) Len() int {
 	race.Disable()
 	c.mu.Lock()
-	n := c.store.Len()
+	if invariant.Enabled {
+		invariant.Check(c.held == c.store.Len(), "%d values are counted and %d are kept", c.held, c.store.Len())
+	}
+	n := c.held
 	if c.state == aborted {
 		n = 0
 	}
@@ -116,7 +120,7 @@ func (c *Chan[T]) Stats() ChanStats {
 	s := ChanStats{Name: c.name, Cap: c.limit}
 	race.Disable()
 	c.mu.Lock()
-	s.Len, s.High, s.Closed = c.store.Len(), c.high, c.state != open
+	s.Len, s.High, s.Closed = c.held, c.high, c.state != open
 	if c.state == aborted {
 		s.Len = 0
 	}

@@ -30,7 +30,8 @@ import (
 //
 // Spec: SE-18
 type Case struct {
-	port  port  // a channel
+	core  *core // a channel
+	port  port  // the same, with its type
 	event event // or something that happens once
 	val   any   // to send
 	dst   unsafe.Pointer
@@ -50,9 +51,6 @@ const (
 
 // port is a channel, as a case sees it. The methods are called with its lock held, unless they say otherwise.
 type port interface {
-	base() *core
-	// ready reports whether a send or receive would not wait.
-	ready(side int) bool
 	// sendValue and recvTo do the operation if it needs no wait. What is left to do without locks is in rest.
 	sendValue(v any) (r park.Reason, asleep *park.Parker, rest func())
 	recvTo(dst unsafe.Pointer) (r park.Reason, asleep *park.Parker)
@@ -77,11 +75,11 @@ type event interface {
 }
 
 // SendCase is a case that sends v.
-func (c *Chan[T]) SendCase(v T) Case { return Case{what: caseSend, port: c, val: v} }
+func (c *Chan[T]) SendCase(v T) Case { return Case{what: caseSend, core: &c.core, port: c, val: v} }
 
 // RecvCase is a case that receives into *dst. A nil dst throws the value away.
 func (c *Chan[T]) RecvCase(dst *T) Case {
-	return Case{what: caseRecv, port: c, dst: unsafe.Pointer(dst)}
+	return Case{what: caseRecv, core: &c.core, port: c, dst: unsafe.Pointer(dst)}
 }
 
 // After is a case that happens d after the select has begun. Of several the earliest counts.
@@ -104,7 +102,7 @@ func (f *Fiber) Done(err *error) Case {
 //
 //go:norace
 func Select(ctx context.Context, cases ...Case) (int, error) {
-	return doSelect(ctx, hidden(cases), fairly)
+	return choose(ctx, cases, fairly)
 }
 
 // SelectPriority is Select that takes the first case, in the order given, of those that can happen.
@@ -113,7 +111,7 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 //
 //go:norace
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
-	return doSelect(ctx, hidden(cases), byOrder)
+	return choose(ctx, cases, byOrder)
 }
 
 // TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
@@ -125,10 +123,12 @@ func TrySelect(cases ...Case) (int, error) {
 	cs := hidden(cases)
 	race.Disable()
 	g := guests.Get().(*guest)
-	i, r := tryCases(cs, &g.kit, fairly, here())
+	s := scratchOf(&g.kit)
+	i, r := s.try(cs, &g.kit, fairly, here())
 	if i < 0 {
-		scratchOf(&g.kit).unlockAll()
+		s.unlockAll()
 	}
+	tidy(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
 	if i < 0 {
@@ -159,9 +159,20 @@ type scratch struct {
 	locks []*core      // of the cases, in the order of their ids
 	ready []int        // cases that need not wait
 	nodes []*wait.Node // of each case
+
+	// Of a select that waits.
+	soonest int  // the case whose time comes first, or -1
+	events  bool // some cases are not channels
 }
 
-const largeSelect = 1024
+// tidy drops scratch that is larger than most selects need.
+//
+//go:norace
+func tidy(k *wait.Kit, cs []Case) {
+	if len(cs) > 1024 {
+		k.Scratch = nil
+	}
+}
 
 //go:norace
 func scratchOf(k *wait.Kit) *scratch {
@@ -173,31 +184,122 @@ func scratchOf(k *wait.Kit) *scratch {
 	return s
 }
 
+// choose is Select and SelectPriority.
+//
 //go:norace
-func doSelect(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
+func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
+	cs := hidden(cases)
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return chooseSlow(ctx, cs, how)
+	}
+	race.Disable()
+	i, r := f.beginSelect(sc, cs, how)
+	if r == park.None {
+		if s := f.task.Leave(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.Arrive()
+		}
+		i, r = f.endSelect(cs, f.task.Reason())
+	}
+	race.Enable()
+	if i < 0 {
+		return i, sc.operationErr()
+	}
+	return cs[i].done(i, r)
+}
+
+// beginSelect does one of the cases if that needs no wait; otherwise it has f wait for them under sc and returns None.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.Reason) {
+	if sc.cancelled.Load() {
+		return -1, park.Cancelled
+	}
+	k := f.task.Kit()
+	s := scratchOf(k)
+	if i, r := s.try(cs, k, how, f.task.Worker()); i >= 0 {
+		tidy(k, cs)
+		f.spend()
+		return i, r
+	}
+	t := f.arm(sc)
+	s.register(cs, k, &f.task.Parker, t)
+	if s.events {
+		s.subscribe(cs, k, &f.task.Parker, t)
+		f.leavePlace()
+	}
+	if s.soonest >= 0 {
+		f.armTimer(t, cs[s.soonest].after)
+	}
+	if f.parks(sc) {
+		return -1, park.None
+	}
+	return f.endSelect(cs, park.Cancelled)
+}
+
+// endSelect cleans up after a wait of beginSelect.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
+	k := f.task.Kit()
+	s := scratchOf(k)
+	if s.soonest >= 0 && r != park.TimedOut {
+		f.stopTimer()
+	}
+	i := s.withdraw(cs, k, r)
+	if s.events {
+		f.takePlace(r.Kind() == park.Data)
+	}
+	tidy(k, cs)
+	return i, r.Kind()
+}
+
+// chooseSlow is choose for everybody else.
+//
+//go:noinline
+//go:norace
+func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
 	if err := by.err(); err != nil {
 		return -1, err
 	}
 	race.Disable()
 	w := by.waiter()
-	i, r := tryCases(cs, w.kit, how, by.near())
-	if i >= 0 {
-		if by.f != nil {
-			by.f.spend()
+	s := scratchOf(w.kit)
+	i, r := s.try(cs, w.kit, how, by.near())
+	if i < 0 {
+		t := by.arm(&w)
+		s.register(cs, w.kit, w.p, t)
+		if s.events {
+			s.subscribe(cs, w.kit, w.p, t)
+			by.f.leavePlace()
 		}
-	} else {
-		i, r = waitCases(&by, &w, cs)
+		deadline := int64(never)
+		if s.soonest >= 0 {
+			deadline = by.deadline(cs[s.soonest].after)
+		}
+		r = by.await(&w, t, deadline)
+		i = s.withdraw(cs, w.kit, r)
+		if s.events {
+			by.f.takePlace(r.Kind() == park.Data)
+		}
+	} else if by.f != nil {
+		by.f.spend()
 	}
-	if len(cs) > largeSelect {
-		w.kit.Scratch = nil // one large select must not hold memory for ever
-	}
+	tidy(w.kit, cs)
 	w.done()
 	race.Enable()
 	if i < 0 {
 		return i, by.cancelErr()
 	}
-	return cs[i].done(i, r)
+	return cs[i].done(i, r.Kind())
 }
 
 // done is what select returns for the case that happened.
@@ -206,7 +308,7 @@ func doSelect(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 func (cs *Case) done(i int, r park.Reason) (int, error) {
 	switch cs.what {
 	case caseSend, caseRecv:
-		return i, cs.port.base().tryError(r)
+		return i, cs.core.tryError(r)
 	case caseEvent:
 		cs.event.result(cs.dst)
 	}
@@ -232,8 +334,8 @@ func (s *scratch) lockAll(cs []Case) {
 	s.fit(len(cs))
 	n := 0
 	for i := range cs {
-		if cs[i].port != nil {
-			s.locks[n] = cs[i].port.base()
+		if c := cs[i].core; c != nil {
+			s.locks[n] = c
 			n++
 		}
 	}
@@ -289,43 +391,79 @@ func (s *scratch) unlockAll() {
 	}
 }
 
-// tryCases locks the channels and does a case that needs no wait, if there is one: then it lets go and returns its index.
-// Otherwise it returns -1 with the channels locked.
+// try does a case that needs no wait, if there is one, and returns its index. Otherwise it returns -1 with the channels locked.
 //
-// Spec: SE-03, SE-06, SE-14, SE-16
+// First it looks without locks: a channel that seems ready is locked alone and tried. That is enough for a fair choice, because
+// whichever case is ready when it is done was a choice at that moment. By order it is enough for the first case only: of a later
+// one it must be certain that none before it was ready, and of a select that waits that none was at all.
+//
+// Spec: SE-03, SE-06, SE-08, SE-14, SE-16
 //
 //go:norace
-func tryCases(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, park.Reason) {
-	s := scratchOf(k)
-	s.lockAll(cs)
-	if how == byOrder {
-		for i := range cs {
-			if cs[i].ready() {
-				if r, ok := cs[i].try(s, near); ok {
-					return i, r
-				}
-			}
+func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, park.Reason) {
+	s.fit(len(cs))
+	s.locks = s.locks[:0]
+	if n := s.findReady(cs, how); n > 0 && (how == fairly || s.ready[0] == 0) {
+		i := s.pick(k, how, n)
+		if c := cs[i].core; c != nil {
+			s.locks = s.locks[:1]
+			s.locks[0] = c
+			c.mu.Lock()
 		}
-		return -1, park.None
-	}
-	n := 0
-	for i := range cs {
-		if cs[i].ready() {
-			s.ready[n] = i
-			n++
-		}
-	}
-	for ; n > 0; n-- {
-		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
-		k.Turn += 0x9E3779B97F4A7C15
-		at, _ := bits.Mul64(k.Turn, uint64(n))
-		i := s.ready[at]
 		if r, ok := cs[i].try(s, near); ok {
 			return i, r
 		}
-		s.ready[at] = s.ready[n-1]
+		s.unlockAll()
+	}
+	s.lockAll(cs)
+	for n := s.findReady(cs, how); n > 0; n-- {
+		i := s.pick(k, how, n)
+		if r, ok := cs[i].try(s, near); ok {
+			return i, r
+		}
 	}
 	return -1, park.None
+}
+
+// findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it reads words that
+// others may be writing, and a word that is read so is some word that was written.
+//
+//go:norace
+func (s *scratch) findReady(cs []Case, how selectPolicy) (n int) {
+	ready := s.ready
+	for i := range cs {
+		if cs[i].ready() {
+			ready[n] = i
+			n++
+			if how == byOrder && i == 0 {
+				break
+			}
+		}
+	}
+	return n
+}
+
+// pick takes one of the n cases that have been noted, out of the list.
+//
+// Spec: SE-07
+//
+//go:norace
+func (s *scratch) pick(k *wait.Kit, how selectPolicy, n int) int {
+	at := uint64(0)
+	if how == fairly {
+		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
+		k.Turn += 0x9E3779B97F4A7C15
+		at, _ = bits.Mul64(k.Turn, uint64(n))
+	}
+	i := s.ready[at]
+	if how == fairly {
+		s.ready[at] = s.ready[n-1]
+	} else {
+		for j := 1; j < n; j++ {
+			s.ready[j-1] = s.ready[j]
+		}
+	}
+	return i
 }
 
 // ready reports whether the case would not wait.
@@ -334,15 +472,23 @@ func tryCases(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, p
 func (cs *Case) ready() bool {
 	switch cs.what {
 	case caseSend:
-		return cs.port.ready(sending)
+		return cs.core.ready(sending)
 	case caseRecv:
-		return cs.port.ready(receiving)
+		return cs.core.ready(receiving)
 	case caseEvent:
 		return cs.event.over()
 	case caseAfter:
 		return cs.after <= 0
 	}
 	return false
+}
+
+//go:norace
+func (cs *Case) side() int {
+	if cs.what == caseSend {
+		return sending
+	}
+	return receiving
 }
 
 // try does the case if it needs no wait. If it was done, every channel has been unlocked.
@@ -371,48 +517,29 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 	return r, true
 }
 
-// waitCases registers the cases, lets go of the channels and waits until one of them has happened. It returns -1 if the
-// context was over first.
+// register publishes the cases that are channels and lets go of them all. It notes what else there is.
 //
-// Spec: SE-04, SE-05, SE-10, SE-11, SE-13, SE-19
+// Spec: SE-04, SE-10, SE-13
 //
 //go:norace
-func waitCases(by *caller, w *waiter, cs []Case) (int, park.Reason) {
-	s := scratchOf(w.kit)
-	t := by.arm(w)
-	soonest, events := -1, false
+func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
+	s.soonest, s.events = -1, false
 	for i := range cs {
 		c := &cs[i]
 		var n *wait.Node
 		switch c.what {
 		case caseSend, caseRecv:
-			n = c.port.register(c, w.kit, indexOf(i), w.p, t)
+			n = c.port.register(c, k, indexOf(i), p, t)
 		case caseEvent:
-			events = true
+			s.events = true
 		case caseAfter:
-			if soonest < 0 || c.after < cs[soonest].after {
-				soonest = i
+			if s.soonest < 0 || c.after < cs[s.soonest].after {
+				s.soonest = i
 			}
 		}
 		s.nodes[i] = n
 	}
 	s.unlockAll()
-	if events {
-		s.subscribe(by, w, cs, t)
-	}
-	deadline := int64(never)
-	if soonest >= 0 {
-		deadline = by.deadline(cs[soonest].after)
-	}
-	r := by.await(w, t, deadline)
-	won := s.withdraw(w.kit, cs, r)
-	if events {
-		by.f.takePlace(r.Kind() == park.Data)
-	}
-	if r == park.TimedOut {
-		won = soonest
-	}
-	return won, r.Kind()
 }
 
 // indexOf is the index of a case that fits a reason.
@@ -422,30 +549,34 @@ func indexOf(i int) uint16 { return uint16(min(i, park.MaxIndex)) }
 
 var eventKind = wait.KindOf[struct{}]()
 
-// subscribe registers the cases that are not channels. A fiber that waits for the end of another gives its place up.
+// subscribe registers the cases that are not channels.
 //
 //go:norace
-func (s *scratch) subscribe(by *caller, w *waiter, cs []Case, t park.Ticket) {
+func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
 	for i := range cs {
 		if cs[i].what != caseEvent {
 			continue
 		}
-		n := &wait.Get[struct{}](w.kit, eventKind).Node
+		n := &wait.Get[struct{}](k, eventKind).Node
 		n.Index = indexOf(i)
 		s.nodes[i] = n
-		if !cs[i].event.subscribe(n, w.p, t) {
-			n.Parker, n.Ticket = w.p, t
+		if !cs[i].event.subscribe(n, p, t) {
+			n.Parker, n.Ticket = p, t
 			n.Claim(park.Data) // it has happened since we looked. We are awake: there is nobody to rouse
 		}
 	}
-	by.f.leavePlace()
 }
 
 // withdraw takes every registration back and returns the index of the case that has ended the wait, or -1.
 //
+// Spec: SE-05, SE-11, SE-19
+//
 //go:norace
-func (s *scratch) withdraw(k *wait.Kit, cs []Case, r park.Reason) int {
+func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 	won := -1
+	if r == park.TimedOut {
+		won = s.soonest
+	}
 	decided := r.Kind() == park.Data || r.Kind() == park.Closed
 	for i, n := range s.nodes {
 		if n == nil {
@@ -477,28 +608,15 @@ func (cs *Case) unregister(n *wait.Node) bool {
 	if cs.what == caseEvent {
 		return cs.event.unsubscribe(n)
 	}
-	c := cs.port.base()
+	c := cs.core
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cs.what == caseSend {
-		c.senders.Remove(n)
-	} else {
-		c.receivers.Remove(n)
-	}
-	return n.Won
+	c.queue(cs.side()).Remove(n)
+	won := n.Won
+	c.mu.Unlock()
+	return won
 }
 
 // Chan implements port.
-
-func (c *Chan[T]) base() *core { return &c.core }
-
-//go:norace
-func (c *Chan[T]) ready(side int) bool {
-	if side == sending {
-		return c.state != open || !c.receivers.Empty() || c.store.Len() < c.limit || c.over != Wait
-	}
-	return c.state != open || !c.senders.Empty() || c.store.Len() > 0
-}
 
 //go:norace
 func (c *Chan[T]) sendValue(v any) (r park.Reason, asleep *park.Parker, rest func()) {

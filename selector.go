@@ -187,7 +187,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 	switch cs := &reg.cs; cs.what {
 	case caseSend, caseRecv:
 		side := cs.side()
-		c := cs.port.base()
+		c := cs.core
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.watch == nil {
@@ -236,14 +236,6 @@ func (reg *registration) Expire(uint64) {
 	race.Enable()
 }
 
-//go:norace
-func (cs *Case) side() int {
-	if cs.what == caseSend {
-		return sending
-	}
-	return receiving
-}
-
 // Remove takes a case out. Once it has returned the case does not happen any more. It reports whether the case was still
 // registered.
 //
@@ -275,7 +267,7 @@ func (reg *registration) remove() bool {
 	defer race.Enable()
 	switch cs := &reg.cs; cs.what {
 	case caseSend, caseRecv:
-		c := cs.port.base()
+		c := cs.core
 		c.mu.Lock()
 		reg.retire(c)
 		c.mu.Unlock()
@@ -406,7 +398,7 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 	var r park.Reason
 	var asleep *park.Parker
 	var rest func()
-	c := cs.port.base()
+	c := cs.core
 	c.mu.Lock()
 	if reg.gone {
 		c.mu.Unlock()
