@@ -89,6 +89,8 @@ var lastChan atomic.Uint64
 // NewChan makes a channel. The capacity is 0, the number of values that it may hold, [Unlimited] or [Conflated].
 //
 // Spec: CH-54
+//
+//go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
 	var set chanSettings
 	for _, o := range opts {

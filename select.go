@@ -75,7 +75,17 @@ type event interface {
 }
 
 // SendCase is a case that sends v.
-func (c *Chan[T]) SendCase(v T) Case { return Case{what: caseSend, core: &c.core, port: c, val: v} }
+func (c *Chan[T]) SendCase(v T) Case {
+	if given.never { // what v points to is given away, which hidden keeps the compiler from seeing
+		given.away = v
+	}
+	return Case{what: caseSend, core: &c.core, port: c, val: v}
+}
+
+var given struct {
+	never bool
+	away  any
+}
 
 // RecvCase is a case that receives into *dst. A nil dst throws the value away.
 func (c *Chan[T]) RecvCase(dst *T) Case {
@@ -140,7 +150,8 @@ func TrySelect(cases ...Case) (int, error) {
 // hidden keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they send. It
 // would believe so because their channels are called through an interface. What is true: the cases and what they point to are
 // used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in the heap: a value to be
-// sent is copied into a cell, a value that was received is copied out of one.
+// sent is copied into a cell, a value that was received is copied out of one. What a value that is sent points to does go to
+// others: SendCase says so itself. A channel is always in the heap, because NewChan is not inlined.
 //
 //go:norace
 func hidden(cases []Case) []Case {

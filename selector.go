@@ -29,7 +29,8 @@ import (
 //
 // A channel knows the registrations that want to hear of each of its sides, and under its lock puts them on the ready lists of
 // their selectors when that side may have become ready; one that is on the list already costs a look. Wait takes the first
-// off the list and then tries it: whatever happens to the channel after that puts it back. Lock order: channel, then selector.
+// off the list and then tries it: whatever happens to the channel after that puts it back. Lock order: book, channel,
+// selector.
 type Selector struct {
 	mu     sync.Mutex
 	first  *registration // ready, in the order in which they became so
@@ -149,15 +150,18 @@ func (s *Selector) Add(cs Case) int {
 	reg.id = s.next
 	s.next++
 	s.regs[reg.id] = reg
-	s.book.Unlock()
 	if _, ok := cs.event.(*fiberEnd); ok {
 		s.fibers.Add(1)
 	}
 	race.Disable()
-	if asleep := reg.arm(); asleep != nil {
-		asleep.Rouse(here())
-	}
+	asleep := reg.arm()
 	race.Enable()
+	s.book.Unlock() // not before: Close must not find it half made
+	if asleep != nil {
+		race.Disable()
+		asleep.Rouse(here())
+		race.Enable()
+	}
 	return reg.id
 }
 
@@ -260,17 +264,22 @@ func (s *Selector) Close() {
 
 //go:norace
 func (reg *registration) remove() bool {
+	cs := &reg.cs
+	if c := cs.core; c != nil { // the channel's lock decides between us and Wait, which may be about to do it
+		race.Disable()
+		c.mu.Lock()
+		still := !reg.gone
+		reg.retire(c)
+		c.mu.Unlock()
+		race.Enable()
+		return still && reg.s.strike(reg)
+	}
 	if !reg.s.strike(reg) {
 		return false
 	}
 	race.Disable()
 	defer race.Enable()
-	switch cs := &reg.cs; cs.what {
-	case caseSend, caseRecv:
-		c := cs.core
-		c.mu.Lock()
-		reg.retire(c)
-		c.mu.Unlock()
+	switch cs.what {
 	case caseEvent:
 		cs.event.unsubscribe(&reg.node)
 	case caseAfter:

@@ -5,8 +5,10 @@ go 1.26.0
 require (
 	github.com/alitto/pond/v2 v2.7.1
 	github.com/coir-go/coir v0.0.0-00010101000000-000000000000
+	github.com/gammazero/chanqueue v1.1.3
 	github.com/gammazero/workerpool v1.3.0
 	github.com/panjf2000/ants/v2 v2.12.1
+	github.com/smallnest/chanx v1.2.0
 	github.com/sourcegraph/conc v0.3.0
 	golang.org/x/sync v0.24.0
 )

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -11,7 +12,10 @@ import (
 //
 // An operation is one value from a send to its receive. Each side starts its
 // senders and receivers for a round, passes n values and joins them; a round is
-// long enough for that to cost nothing.
+// long enough for that to cost nothing. Where there are a thousand of them it is
+// made longer.
+
+const crowdRound = 100 * time.Millisecond
 
 // fibersThrough passes n values through a channel of coir with that many fibers
 // at each end.
@@ -75,6 +79,40 @@ func goroutinesThrough(capacity, senders, receivers int) func() side {
 			}
 			in.Wait()
 			close(c)
+			out.Wait()
+		}}
+	}
+}
+
+// goroutinesThroughCoir is goroutinesThrough with a channel of coir: what a
+// program pays that has not moved to fibers yet, or only one end of it.
+func goroutinesThroughCoir(capacity, senders, receivers int) func() side {
+	return func() side {
+		ctx := context.Background()
+		return side{loop: func(n int) {
+			c := coir.NewChan[int](capacity)
+			var in, out sync.WaitGroup
+			for range receivers {
+				out.Go(func() {
+					for {
+						if _, err := c.Recv(ctx); err != nil {
+							return
+						}
+					}
+				})
+			}
+			for i := range senders {
+				turns := share(n, i, senders)
+				in.Go(func() {
+					for v := range turns {
+						if err := c.Send(ctx, v); err != nil {
+							panic("a send on an open channel failed: " + err.Error())
+						}
+					}
+				})
+			}
+			in.Wait()
+			c.Close()
 			out.Wait()
 		}}
 	}

@@ -107,9 +107,9 @@ func prepare(c *comparison, s side, target time.Duration) *runner {
 		return r
 	}
 	for {
-		began := time.Now()
+		began := now()
 		r.loop(r.n)
-		d := time.Since(began)
+		d := now() - began
 		if d >= target/4 {
 			r.n = max(1, int(float64(r.n)*float64(target)/float64(d)))
 			return r

@@ -18,7 +18,7 @@ import (
 
 // Node is one wait, in one queue or in none.
 type Node struct {
-	prev, next *Node // next is also the chain of nodes that a Kit keeps
+	prev, next *Node // next is also the chain of nodes that a Kit keeps for waits for many things
 	queue      *Queue
 	Parker     *park.Parker
 	Ticket     park.Ticket
@@ -164,6 +164,7 @@ type Kit struct {
 // bin keeps cells of one kind that are not in use.
 type bin struct {
 	kind Kind
+	solo *Node // for a wait for one thing. It is apart from the chain, whose links a queue would overwrite
 	free *Node
 	n    int
 	next *bin
@@ -177,12 +178,12 @@ const keep = 64
 //go:norace
 func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 	for b := k.bins; b != nil; b = b.next {
-		if b.kind == kind && b.free != nil {
-			return CellOf[T](b.free)
+		if b.kind == kind && b.solo != nil {
+			return CellOf[T](b.solo)
 		}
 	}
 	c := newCell[T](kind)
-	k.Put(&c.Node)
+	k.bin(kind).solo = &c.Node
 	return c
 }
 

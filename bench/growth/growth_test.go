@@ -1,0 +1,60 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Every series runs, at its small sizes and in short rounds, and gives a figure
+// for each size.
+func TestEverySeriesRuns(t *testing.T) {
+	const largest = 1_000
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			var sizes []int
+			for _, r := range s.run(3, time.Millisecond, largest) {
+				sizes = append(sizes, r.n)
+				if r.cost <= 0 || r.growth <= 0 || r.lo > r.growth || r.growth > r.hi {
+					t.Errorf("a figure is missing or makes no sense: %v", r)
+				}
+				if r.n == s.sizes[0] && r.growth != 1 {
+					t.Errorf("the smallest size is not its own measure: %v", r)
+				}
+			}
+			if want := slices.DeleteFunc(slices.Clone(s.sizes), func(n int) bool { return n > largest }); !slices.Equal(sizes, want) {
+				t.Errorf("sizes %v were measured, want %v", sizes, want)
+			}
+		})
+	}
+}
+
+func TestSeriesAreDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range all {
+		if seen[s.name] {
+			t.Errorf("%s is there twice", s.name)
+		}
+		seen[s.name] = true
+		if s.what == "" || s.unit == "" || len(s.sizes) < 2 || !slices.IsSorted(s.sizes) {
+			t.Errorf("%s lacks what, unit or sizes, or the smallest is not the first", s.name)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		q, want float64
+	}{
+		{[]float64{7}, 0.5, 7},
+		{[]float64{3, 1, 2}, 0.5, 2},
+		{[]float64{4, 1, 3, 2}, 0.5, 2.5},
+		{[]float64{5, 1, 3, 2, 4}, 0.25, 2},
+		{[]float64{5, 1, 3, 2, 4}, 1, 5},
+	} {
+		if got := quantile(c.values, c.q); got != c.want {
+			t.Errorf("quantile(%v, %g) = %g, want %g", c.values, c.q, got, c.want)
+		}
+	}
+}

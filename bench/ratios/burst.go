@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gammazero/chanqueue"
+	"github.com/smallnest/chanx"
+
+	"github.com/coir-go/coir"
+)
+
+// A burst into a channel without a bound, and out of it again.
+//
+// Go has no such channel; the libraries put a goroutine with a buffer between two
+// channels. One fiber or goroutine sends the whole burst and then receives it. An
+// operation is one value in and out. The channels are made once, and as the
+// libraries' documentation shows: a burst meets what the one before it has left.
+
+const burst = 10_000
+
+func burstCoir() side {
+	rt := coir.NewRuntime()
+	c := coir.NewChan[int](coir.Unlimited)
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+				for range n {
+					for v := range burst {
+						if err := c.Send(ctx, v); err != nil {
+							return err
+						}
+					}
+					for range burst {
+						if _, err := c.Recv(ctx); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func burstChanqueue() side {
+	q := chanqueue.New[int]()
+	return side{
+		loop:  func(n int) { bursts(q.In(), q.Out(), n) },
+		close: q.Shutdown,
+	}
+}
+
+func burstChanx() side {
+	c := chanx.NewUnboundedChan[int](context.Background(), 1000)
+	return side{
+		loop:  func(n int) { bursts(c.In, c.Out, n) },
+		close: func() { close(c.In) },
+	}
+}
+
+func bursts(in chan<- int, out <-chan int, n int) {
+	for range n {
+		for v := range burst {
+			in <- v
+		}
+		for range burst {
+			<-out
+		}
+	}
+}
