@@ -2,6 +2,7 @@ package sched
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/coir-go/coir/internal/coro"
 )
@@ -21,6 +22,13 @@ type shard struct {
 
 var registry [shards]shard
 
+// sieve counts frames by a part of their hash: a goroutine that finds 0 is none of them, and needs no lock to know it. A
+// frame's own goroutine has counted it itself.
+var sieve [1024]atomic.Int32
+
+//go:norace
+func sieved(h uint64) *atomic.Int32 { return &sieve[h%uint64(len(sieve))] }
+
 func spread(g uintptr) uint64 { return uint64(g) * 0x9E3779B97F4A7C15 >> 20 }
 
 //go:norace
@@ -35,6 +43,7 @@ func register(fr *Frame) {
 	b := &s.buckets[h/shards&uint64(len(s.buckets)-1)]
 	fr.chain, *b = *b, fr
 	s.n++
+	sieved(h).Add(1)
 }
 
 //go:norace
@@ -61,6 +70,7 @@ func unregister(fr *Frame) {
 		if *p == fr {
 			*p = fr.chain
 			s.n--
+			sieved(h).Add(-1)
 			return
 		}
 	}
@@ -72,6 +82,9 @@ func unregister(fr *Frame) {
 func Current() *Task {
 	g := coro.G()
 	h := spread(g)
+	if sieved(h).Load() == 0 {
+		return nil
+	}
 	s := &registry[h%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
