@@ -532,6 +532,8 @@ const refused = park.TimedOut + 1
 
 // displace makes room for v by the policy, or drops v, and returns what was lost.
 //
+// Spec: CH-58
+//
 //go:norace
 func (c *Chan[T]) displace(v T) (lost T, r park.Reason) {
 	switch c.over {

@@ -41,6 +41,8 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 // closed or ctx is over, Go waits until it has ended and returns the error: no task is left behind.
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
+//
+// Spec: CH-59
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
 	by := resolve(ctx)
 	if err := by.err(); err != nil {

@@ -8,6 +8,8 @@ import (
 
 // Pool lends out values that are dear to make, such as connections: at most so many at a time, each made when it is first
 // needed and then used again. It is a channel that makes what it hands out: Recv takes one, Send gives it back.
+//
+// Spec: CH-60, CH-61
 type Pool[T any] struct {
 	permits *Chan[struct{}] // one for each value that may be lent
 	create  func(context.Context) (T, error)

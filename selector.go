@@ -243,6 +243,8 @@ func (reg *registration) Expire(uint64) {
 // Remove takes a case out. Once it has returned the case does not happen any more. It reports whether the case was still
 // registered.
 //
+// Spec: SE-24
+//
 //go:norace
 func (s *Selector) Remove(id int) bool {
 	s.book.Lock()
@@ -316,7 +318,7 @@ func (reg *registration) unlink(c *core) {
 // Wait waits until one of the cases has happened and returns its number. It comes with an error that is [ErrClosed] if the
 // case's channel is closed, and is then used up. A number of -1 comes with an error of ctx.
 //
-// Spec: SE-21, SE-22
+// Spec: SE-21, SE-22, SE-23
 //
 //go:norace
 func (s *Selector) Wait(ctx context.Context) (int, error) {
