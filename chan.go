@@ -107,7 +107,9 @@ func (c *Chan[T]) init(capacity int, set *chanSettings) {
 	c.undelivered = handler[T](set)
 	c.limit = capOf(capacity)
 	c.name = set.name
+	race.Disable() // to make a channel orders nobody
 	c.id = lastChan.Add(1)
+	race.Enable()
 	if set.timed {
 		by := caller{f: currentFiber()}
 		c.times = &chanTimes{clock: by.clock()}
@@ -141,7 +143,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 			f.task.Arrive()
 		}
 		r = f.task.Reason()
-		c.endSend(f, r, false)
+		c.endSend(f, sc, r, false)
 	}
 	race.Enable()
 	if r == park.Data {
@@ -165,7 +167,7 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	r := c.beginSend(f, sc, v, d)
 	if r == park.None {
 		r = f.task.Park()
-		c.endSend(f, r, true)
+		c.endSend(f, sc, r, true)
 	}
 	race.Enable()
 	if r == park.Data {
@@ -180,7 +182,8 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reason {
 	if sc.cancelled.Load() {
-		return c.refuse(sending, park.Cancelled)
+		c.refuse(sending, sc.counted(park.Cancelled))
+		return park.Cancelled
 	}
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -208,7 +211,7 @@ func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reas
 		if f.parks(sc) {
 			return park.None
 		}
-		c.endSend(f, park.Cancelled, d > 0)
+		c.endSend(f, sc, park.Cancelled, d > 0)
 		return park.Cancelled
 	}
 	return c.passed(f, sending, r, asleep)
@@ -218,11 +221,11 @@ func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reas
 //
 //go:noinline
 //go:norace
-func (c *Chan[T]) endSend(f *Fiber, r park.Reason, timed bool) {
+func (c *Chan[T]) endSend(f *Fiber, sc *scope, r park.Reason, timed bool) {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, r)
+	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, sc.counted(r))
 }
 
 // Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
@@ -248,7 +251,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 			f.task.Arrive()
 		}
 		r = f.task.Reason()
-		v = c.endRecv(f, r, false)
+		v = c.endRecv(f, sc, r, false)
 	}
 	race.Enable()
 	if r == park.Data {
@@ -272,7 +275,7 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	v, r := c.beginRecv(f, sc, d)
 	if r == park.None {
 		r = f.task.Park()
-		v = c.endRecv(f, r, true)
+		v = c.endRecv(f, sc, r, true)
 	}
 	race.Enable()
 	if r == park.Data {
@@ -285,7 +288,8 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 //go:norace
 func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.Reason) {
 	if sc.cancelled.Load() {
-		return v, c.refuse(receiving, park.Cancelled)
+		c.refuse(receiving, sc.counted(park.Cancelled))
+		return v, park.Cancelled
 	}
 	c.mu.Lock()
 	v, r, asleep := c.take()
@@ -308,18 +312,18 @@ func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.R
 		if f.parks(sc) {
 			return v, park.None
 		}
-		return c.endRecv(f, park.Cancelled, d > 0), park.Cancelled
+		return c.endRecv(f, sc, park.Cancelled, d > 0), park.Cancelled
 	}
 	return v, c.passed(f, receiving, r, asleep)
 }
 
 //go:noinline
 //go:norace
-func (c *Chan[T]) endRecv(f *Fiber, r park.Reason, timed bool) T {
+func (c *Chan[T]) endRecv(f *Fiber, sc *scope, r park.Reason, timed bool) T {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, r)
+	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, sc.counted(r))
 }
 
 // put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
@@ -344,6 +348,9 @@ func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
 			c.sent++
 			c.received++
 			c.noteTransfer()
+			if race.Enabled {
+				c.store.Passed()
+			}
 			return park.Data, asleep
 		}
 		var zero T
@@ -410,7 +417,7 @@ func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
 //go:norace
 func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) (asleep *park.Parker) {
 	invariant.Check(c.state == open, "a sender waits on a channel that is closed")
-	race.Meet(unsafe.Pointer(cell))
+	race.Offer(unsafe.Pointer(cell))
 	cell.Value = v
 	c.noteWait(&cell.Node)
 	c.senders.Push(&cell.Node, p, t)
@@ -424,7 +431,7 @@ func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 //go:norace
 func (c *Chan[T]) publishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) (asleep *park.Parker) {
 	invariant.Check(c.state == open, "a receiver waits on a channel that is closed")
-	race.Meet(unsafe.Pointer(cell))
+	race.Offer(unsafe.Pointer(cell))
 	c.noteWait(&cell.Node)
 	c.receivers.Push(&cell.Node, p, t)
 	return c.becameReady(sending)
@@ -506,10 +513,33 @@ func (f *Fiber) went(asleep *park.Parker) {
 // refuse counts an operation that was over before it looked.
 //
 //go:norace
-func (c *core) refuse(side int, r park.Reason) park.Reason {
+func (c *core) refuse(side int, r park.Reason) {
 	c.mu.Lock()
 	c.countFailure(side, r)
 	c.mu.Unlock()
+}
+
+// counted is what an operation under sc that ended for r is counted as: a scope that ran out of time was not cancelled.
+//
+//go:norace
+func (sc *scope) counted(r park.Reason) park.Reason {
+	if r == park.Cancelled && sc.operationErr() == ErrTimeout {
+		return park.TimedOut
+	}
+	return r
+}
+
+// counted is the same for any caller. Its context is foreign code, which is not hidden.
+//
+//go:norace
+func (c *caller) counted(r park.Reason) park.Reason {
+	if r == park.Cancelled {
+		race.Enable()
+		if c.cancelErr() == ErrTimeout {
+			r = park.TimedOut
+		}
+		race.Disable()
+	}
 	return r
 }
 
@@ -579,6 +609,9 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	switch {
 	case r == park.None && c.over != Wait:
 		r = c.overrun(v)
+		if by.f != nil {
+			by.f.spend()
+		}
 	case r != park.None || d == 0:
 		r = c.passedBy(&by, sending, r, asleep)
 	default:
@@ -591,7 +624,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 			asleep.Rouse(by.near())
 		}
 		r = by.await(&w, t, by.deadline(d))
-		c.leave(cell, sending, r)
+		c.leave(cell, sending, by.counted(r))
 		w.done()
 	}
 	race.Enable()
@@ -621,7 +654,7 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 			asleep.Rouse(by.near())
 		}
 		r = by.await(&w, t, by.deadline(d))
-		v = c.leave(cell, receiving, r)
+		v = c.leave(cell, receiving, by.counted(r))
 		w.done()
 	}
 	race.Enable()
@@ -702,11 +735,14 @@ func (c *core) tried(side int, r park.Reason, asleep *park.Parker) {
 	}
 }
 
-// All returns the values that are received until the channel is closed and has nothing left, or ctx is over.
-func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
+// All returns the values that are received until the channel is closed and has nothing left, or ctx is over. It does not say which
+// it was: where that matters return ctx.Err() after the loop, or receive with Recv.
+func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, c.Recv) }
+
+func received[T any](ctx context.Context, recv func(context.Context) (T, error)) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
-			v, err := c.Recv(ctx)
+			v, err := recv(ctx)
 			if err != nil || !yield(v) {
 				return
 			}
@@ -741,11 +777,13 @@ func (c *Chan[T]) Abort(cause error) bool {
 //
 //go:norace
 func (c *core) end(to chanState, cause error) bool {
-	race.Release(unsafe.Pointer(&c.state))
 	race.Disable()
 	c.mu.Lock()
 	was := c.state
 	if was < to {
+		race.Enable()
+		race.Release(unsafe.Pointer(&c.state)) // here, because a close that comes too late orders nobody
+		race.Disable()
 		if c.name != "" || cause != nil {
 			c.err.Store(&closedError{c.name, cause})
 		}

@@ -121,10 +121,10 @@ func (c *Chan[T]) Stats() ChanStats {
 	race.Disable()
 	c.mu.Lock()
 	s.Len, s.High, s.Closed = c.held, c.high, c.state != open
-	if c.state == aborted {
-		s.Len = 0
-	}
 	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
+	if c.state == aborted { // what it still holds is on its way to OnUndelivered
+		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
+	}
 	s.SentBytes = c.sent * uint64(unsafe.Sizeof(v))
 	s.Send, s.Recv = c.side(sending), c.side(receiving)
 	if t := c.times; t != nil && t.any {

@@ -49,7 +49,9 @@ const (
 )
 
 // FiberOption is an option of [Nursery.Go].
-type FiberOption struct{ index int32 } // one more than given; 0 is none
+type FiberOption struct {
+	index int32 // one more than given; 0 is none
+}
 
 // Index numbers fibers of the same name: the name of the fiber shows it. The number is not negative and fits 31 bits.
 func Index(i int) FiberOption {

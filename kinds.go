@@ -12,7 +12,7 @@ const (
 	// Unlimited makes a channel that keeps any number of values: a send never waits. It gives memory back after a burst.
 	Unlimited = -1
 	// Conflated makes a channel that keeps the newest value alone: a send never waits, and replaces a value that nobody has
-	// received yet. The value that it replaced goes to [OnUndelivered].
+	// received yet. The value that it replaced goes to [OnUndelivered]. As on every channel, one receiver gets a value.
 	Conflated = -2
 )
 
@@ -63,7 +63,7 @@ type chanSettings struct {
 func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
 
 // Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
-// it drops is counted, and handed to [OnUndelivered].
+// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none.
 //
 // Spec: CH-17
 func Overflow(p OverflowPolicy) ChanOption {
@@ -75,7 +75,8 @@ func Overflow(p OverflowPolicy) ChanOption {
 
 // OnUndelivered has f called with every value that the channel took over and does not deliver: dropped by its policy,
 // replaced in a conflated channel, or left in it when it was aborted. A value whose send returned an error is still the
-// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock.
+// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock. T is the channel's: if it is not,
+// NewChan panics.
 //
 // Spec: CH-18, CH-40
 func OnUndelivered[T any](f func(T)) ChanOption {

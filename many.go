@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -9,9 +10,8 @@ import (
 
 // SendMany sends the values in order, as if by one Send after the other, and takes the lock once for as many as need no wait.
 // Values of others may come between. It returns how many were sent; with fewer than all of them there is an error.
-//
-//go:norace
 func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
+	race.Reads(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(*new(T)))
 	sent := 0
 	for sent < len(values) {
 		// One at least goes the whole way: it looks at the context, waits, and spends of the fiber's budget.
@@ -50,8 +50,6 @@ func (c *Chan[T]) putMany(values []T) (n int) {
 
 // RecvMany waits for a value, and then takes as many as there are, up to len(into), under one lock. It returns how many. An
 // error means that there are none; with an empty slice it returns at once.
-//
-//go:norace
 func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	if len(into) == 0 {
 		return 0, nil
@@ -68,6 +66,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		got, more = c.takeMany(into[n:min(len(into), n+chunk)])
 		n += got
 	}
+	race.Wrote(unsafe.Pointer(unsafe.SliceData(into)), uintptr(n)*unsafe.Sizeof(v))
 	race.Enable()
 	return n, nil
 }

@@ -137,8 +137,9 @@ func (n *Nursery) Cancel(cause error) {
 }
 
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
-// does not block. A child that waits for a fiber ([Fiber.Wait]), or for a nursery that it has opened, gives its place up
-// meanwhile, so children may start others under the same limit and wait for them; any other wait keeps the place. A
+// does not block. A child that waits for a fiber ([Fiber.Wait], a select with [Fiber.Done], a full [Ordered]), or for a nursery that
+// it has opened, gives its place up meanwhile, so children may start others under the same limit and wait for them; any other
+// wait keeps the place. The function of the Run that opened the nursery needs none. A
 // child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit must be
 // called before the first Go.
 //
@@ -290,6 +291,9 @@ func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 //go:norace
 func (n *Nursery) note(err error) {
 	known := n.cancelled.Load() && n.echo(err) // asks the error, which is the user's: not under the lock
+	if known && err == n.err {
+		err = n.operationErr() // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
+	}
 	race.Disable()
 	n.mu.Lock()
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -26,19 +27,27 @@ type task[T any] struct {
 	err error
 }
 
-// NewOrdered makes an ordered queue that holds up to capacity tasks besides the one that is waited for; with [Unlimited] any
-// number. Of the options Name is of use.
+// NewOrdered makes an ordered queue that holds up to capacity tasks, with [Unlimited] any number. Besides these run the one that is
+// waited for at the exit, and one for each caller of Go that waits for room. Of the options only Name is of use.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if capacity < 0 && capacity != Unlimited {
 		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
+	}
+	var set chanSettings
+	for _, opt := range opts {
+		opt(&set)
+	}
+	if set.over != Wait || set.undelivered != nil {
+		panic("coir: NewOrdered: a task is never dropped, so there is neither Overflow nor OnUndelivered")
 	}
 	o := &Ordered[T]{tasks: NewChan[*task[T]](capacity, opts...), turn: NewChan[*task[T]](1)}
 	_ = o.turn.TrySend(nil) // there is room
 	return o
 }
 
-// Go starts fn as a fiber of n and queues it. It waits while the queue is full. If the task cannot be queued, because the queue is
-// closed or ctx is over, Go waits until it has ended and returns the error: no task is left behind.
+// Go starts fn as a fiber of n and queues it. It waits while the queue is full, and gives up the caller's place under [Nursery.Limit]
+// meanwhile. If the task cannot be queued any more, because the queue was closed or ctx is over, Go waits until the task has ended and
+// returns the error: no task is left behind. A queue that is closed when Go is called starts nothing.
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
 //
@@ -47,6 +56,9 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	by := resolve(ctx)
 	if err := by.err(); err != nil {
 		return err
+	}
+	if o.tasks.Stats().Closed {
+		return o.tasks.tryError(park.Closed)
 	}
 	t := new(task[T])
 	t.f = n.Go(name, func(ctx context.Context) error {
@@ -79,7 +91,8 @@ func (o *Ordered[T]) sendAway(ctx context.Context, f *Fiber, t *task[T]) error {
 }
 
 // Recv waits for the oldest task to end and returns its result. Whoever calls at the same time gets the next one. If ctx is over
-// first, the result stays for whoever comes next.
+// first, the result stays for whoever comes next. The error of a task and the error of the queue come the same way: where a task may
+// return [ErrClosed] itself use All, which ends with the queue.
 func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 	v, _, err := o.recv(ctx)
 	return v, err

@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 // last [Reader] has been closed there is nobody left to send to: writers get an error that is [ErrClosed] at once, and
 // what the channel still held goes to [OnUndelivered].
 //
-// An endpoint that has been closed returns ErrClosed to whoever still uses it.
+// An endpoint that has been closed returns ErrClosed to whoever still uses it. An operation that waits already, or a case that was
+// made before, is not affected.
 //
 // Spec: CH-46
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
@@ -35,7 +37,8 @@ type pipe[T any] struct {
 // pipeEnd is one side of a pipe. That it is gone is an event.
 type pipeEnd struct {
 	mu   sync.Mutex
-	open int        // endpoints that have not been closed; at 0 it is gone for good
+	open int        // endpoints that have not been closed; at 0 none is made any more
+	gone bool       // that has been announced, and the channel was ended before
 	wake wait.Queue // those who wait for that
 }
 
@@ -69,6 +72,7 @@ func (e *pipeEnd) announce() {
 	for more := true; more; {
 		var batch wakes
 		e.mu.Lock()
+		e.gone = true
 		for !batch.full() {
 			n := e.wake.Shift()
 			if n == nil {
@@ -88,14 +92,14 @@ func (e *pipeEnd) announce() {
 func (e *pipeEnd) over() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.open == 0
+	return e.gone
 }
 
 //go:norace
 func (e *pipeEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.open == 0 {
+	if e.gone {
 		return false
 	}
 	e.wake.Push(n, p, t)
@@ -142,7 +146,7 @@ func (w *Writer[T]) Close() bool {
 // Gone is a case that happens when the last [Reader] has been closed.
 func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, event: &w.p.ends[receiving]} }
 
-// chan_ is the channel, or one that is closed if the endpoint is.
+// channel is the pipe's channel, or one that is closed if the endpoint is.
 func (w *Writer[T]) channel() *Chan[T] {
 	if w.shut.Load() {
 		return shutChan(w.p.ch)
@@ -194,7 +198,7 @@ func (r *Reader[T]) Close() bool {
 		return false
 	}
 	if e := &r.p.ends[receiving]; e.close() {
-		r.p.ch.Abort(nil)
+		r.p.ch.Abort(errNoReader)
 		e.announce()
 	}
 	return true
@@ -226,8 +230,8 @@ func (r *Reader[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	return r.channel().RecvMany(ctx, into)
 }
 
-// All is [Chan.All].
-func (r *Reader[T]) All(ctx context.Context) iter.Seq[T] { return r.channel().All(ctx) }
+// All is [Chan.All]. It also ends when the endpoint is closed.
+func (r *Reader[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, r.Recv) }
 
 // RecvCase is [Chan.RecvCase].
 func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
@@ -235,9 +239,14 @@ func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
 // Stats is [Chan.Stats], of the pipe's channel.
 func (r *Reader[T]) Stats() ChanStats { return r.p.ch.Stats() }
 
-// shutChan is a channel that is closed and has nothing left, with c's name.
+var (
+	errNoReader = errors.New("every reader of the pipe is closed")
+	errShut     = errors.New("this endpoint of the pipe is closed")
+)
+
+// shutChan is what a closed endpoint has for a channel.
 func shutChan[T any](c *Chan[T]) *Chan[T] {
 	s := NewChan[T](0, Name(c.name))
-	s.Close()
+	s.Abort(errShut)
 	return s
 }

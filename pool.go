@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -22,7 +23,7 @@ type Pool[T any] struct {
 	shut bool
 }
 
-// NewPool makes a pool of at most size values. create makes one; it may wait. reset, unless it is nil, readies one that was
+// NewPool makes a pool of at most size values. create makes one; it may wait, and several may be under way at once. reset, unless it is nil, readies one that was
 // given back; if it returns an error the value is thrown away, and another may be made in its place. What is thrown away goes to
 // [OnUndelivered].
 func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error, opts ...ChanOption) *Pool[T] {
@@ -75,10 +76,11 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 			_ = p.permits.TrySend(struct{}{}) // somebody else may try
 		}
 	}()
-	if v, err = p.create(ctx); err != nil {
+	value, err := p.create(ctx)
+	if err != nil {
 		return v, err
 	}
-	made = true
+	v, made = value, true
 	p.mu.Lock()
 	p.lent++
 	p.mu.Unlock()
@@ -87,26 +89,38 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 
 // Send gives a value back that Recv has lent. It never waits. More values than were lent are an error. After Close the value is
 // thrown away.
-func (p *Pool[T]) Send(v T) error {
-	var err error
-	if p.reset != nil {
-		err = p.reset(v)
-	}
+func (p *Pool[T]) Send(v T) error { return p.giveBack(v, p.reset) }
+
+// Discard gives a value back that is of no more use: it is thrown away, and another may be made in its place.
+func (p *Pool[T]) Discard(v T) error {
+	return p.giveBack(v, func(T) error { return errBroken })
+}
+
+var errBroken = errors.New("discarded")
+
+func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()
-		return fmt.Errorf("coir: pool %s was given back more than it has lent", p.permits.name)
+		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.name)
 	}
 	p.lent--
-	keep := err == nil && !p.shut
-	if keep {
-		p.idle = append(p.idle, v)
-	}
 	p.mu.Unlock()
-	if !keep && p.discard != nil {
+	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for as many as were lent; after Close nobody wants it
+	if reset == nil || reset(v) == nil {
+		p.mu.Lock()
+		keep := !p.shut
+		if keep {
+			p.idle = append(p.idle, v)
+		}
+		p.mu.Unlock()
+		if keep {
+			return nil
+		}
+	}
+	if p.discard != nil {
 		p.discard(v)
 	}
-	_ = p.permits.TrySend(struct{}{}) // there is room for as many as were lent; after Close nobody wants it
 	return nil
 }
 

@@ -290,10 +290,24 @@ func (sc *scope) value(key any) any {
 //go:norace
 func (sc *scope) ctxErr() error {
 	if !sc.cancelled.Load() {
-		return nil
+		sc.ask()
+		if !sc.cancelled.Load() {
+			return nil
+		}
 	}
 	race.Acquire(unsafe.Pointer(sc))
 	return sc.err
+}
+
+// ask passes on at once that a foreign context which the scope is inside of has ended. It would be told by and by, on a goroutine of
+// package context; but whoever has cancelled a context expects to see it in what was derived from it.
+func (sc *scope) ask() {
+	for sc.parent != nil {
+		sc = sc.parent
+	}
+	if sc.stopUp != nil && sc.up.Err() != nil {
+		sc.cancelFrom(sc.up)
+	}
 }
 
 // operationErr is what an operation returns that the scope's cancel has ended.
@@ -371,6 +385,7 @@ func (c *timedScope) Value(key any) any {
 func (c *timedScope) Expire(uint64) {
 	sc := (*scope)(&c.scopeContext)
 	sc.cancel(context.DeadlineExceeded, ErrTimeout, nil)
+	race.Acquire(unsafe.Pointer(&c.timer)) // leave calls into package context, whose memory WithTimeout has written
 	sc.leave()
 }
 
@@ -411,6 +426,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 		return ts, sc.end
 	}
 	clk := sc.rt.s.Clock()
+	race.Release(unsafe.Pointer(&ts.timer)) // for Expire
 	race.Disable()
 	clk.Arm(&ts.timer, after(clk, d), ts, 0)
 	race.Enable()

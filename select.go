@@ -3,7 +3,7 @@ package coir
 import (
 	"context"
 	"math/bits"
-	"slices"
+	"math/rand/v2"
 	"time"
 	"unsafe"
 
@@ -109,17 +109,14 @@ func (f *Fiber) Done(err *error) Case {
 // No case but the one returned has any effect. The same channel may be in several cases; a select never meets itself.
 //
 // Spec: SE-01, SE-07
-//
-//go:norace
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	return choose(ctx, cases, fairly)
 }
 
-// SelectPriority is Select that takes the first case, in the order given, of those that can happen.
+// SelectPriority is Select that takes the first case, in the order given, of those that can happen. A case on a channel that has been
+// closed can always happen: put the zero Case in its place.
 //
 // Spec: SE-08
-//
-//go:norace
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 	return choose(ctx, cases, byOrder)
 }
@@ -127,8 +124,6 @@ func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 // TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
 //
 // Spec: SE-09
-//
-//go:norace
 func TrySelect(cases ...Case) (int, error) {
 	cs := hidden(cases)
 	race.Disable()
@@ -266,7 +261,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 	}
 	i := s.withdraw(cs, k, r)
 	if s.events {
-		f.takePlace(r.Kind() == park.Data)
+		f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
 	}
 	tidy(k, cs)
 	return i, r.Kind()
@@ -299,7 +294,7 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		r = by.await(&w, t, deadline)
 		i = s.withdraw(cs, w.kit, r)
 		if s.events {
-			by.f.takePlace(r.Kind() == park.Data)
+			by.f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
 		}
 	} else if by.f != nil {
 		by.f.spend()
@@ -363,23 +358,23 @@ func (s *scratch) lockAll(cs []Case) {
 	}
 }
 
-// sortCores orders channels by id.
+// sortCores orders channels by id: few by insertion, many in a heap. It is written out because the race detector would see what
+// package slices does to scratch that goroutines hand on, and not what orders it.
 //
 //go:norace
 func sortCores(cores []*core) {
-	if len(cores) > 16 {
-		slices.SortFunc(cores, func(a, b *core) int {
-			switch {
-			case a.id < b.id:
-				return -1
-			case a.id > b.id:
-				return 1
-			}
-			return 0
-		})
+	n := len(cores)
+	if n > 16 {
+		for i := n/2 - 1; i >= 0; i-- {
+			siftCore(cores, i)
+		}
+		for ; n > 1; n-- {
+			cores[0], cores[n-1] = cores[n-1], cores[0]
+			siftCore(cores[:n-1], 0)
+		}
 		return
 	}
-	for i := 1; i < len(cores); i++ {
+	for i := 1; i < n; i++ {
 		c := cores[i]
 		j := i
 		for j > 0 && cores[j-1].id > c.id {
@@ -387,6 +382,26 @@ func sortCores(cores []*core) {
 			j--
 		}
 		cores[j] = c
+	}
+}
+
+// siftCore moves the channel at i down to where it belongs in a heap whose largest id is on top.
+//
+//go:norace
+func siftCore(cores []*core, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(cores) {
+			return
+		}
+		if child+1 < len(cores) && cores[child].id < cores[child+1].id {
+			child++
+		}
+		if cores[i].id >= cores[child].id {
+			return
+		}
+		cores[i], cores[child] = cores[child], cores[i]
+		i = child
 	}
 }
 
@@ -414,7 +429,7 @@ func (s *scratch) unlockAll() {
 func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, park.Reason) {
 	s.fit(len(cs))
 	s.locks = s.locks[:0]
-	if n := s.findReady(cs, how); n > 0 && (how == fairly || s.ready[0] == 0) {
+	if n := s.findReady(cs); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, how, n)
 		if c := cs[i].core; c != nil {
 			s.locks = s.locks[:1]
@@ -427,7 +442,7 @@ func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place)
 		s.unlockAll()
 	}
 	s.lockAll(cs)
-	for n := s.findReady(cs, how); n > 0; n-- {
+	for n := s.findReady(cs); n > 0; n-- {
 		i := s.pick(k, how, n)
 		if r, ok := cs[i].try(s, near); ok {
 			return i, r
@@ -437,18 +452,18 @@ func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place)
 }
 
 // findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it reads words that
-// others may be writing, and a word that is read so is some word that was written.
+// others may be writing, and a word that is read so is some word that was written. With locks too a case may turn out not to be
+// ready, if those who wait there have given up and are about to leave: so all are noted, also by order.
+//
+// Guarded by TestPriorityGoesOnToTheNextCase.
 //
 //go:norace
-func (s *scratch) findReady(cs []Case, how selectPolicy) (n int) {
+func (s *scratch) findReady(cs []Case) (n int) {
 	ready := s.ready
 	for i := range cs {
 		if cs[i].ready() {
 			ready[n] = i
 			n++
-			if how == byOrder && i == 0 {
-				break
-			}
 		}
 	}
 	return n
@@ -462,6 +477,9 @@ func (s *scratch) findReady(cs []Case, how selectPolicy) (n int) {
 func (s *scratch) pick(k *wait.Kit, how selectPolicy, n int) int {
 	at := uint64(0)
 	if how == fairly {
+		if k.Turn == 0 {
+			k.Turn = rand.Uint64() // many that choose once must not all choose the same
+		}
 		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
 		k.Turn += 0x9E3779B97F4A7C15
 		at, _ = bits.Mul64(k.Turn, uint64(n))
@@ -722,6 +740,9 @@ func (e *fiberEnd) result(dst unsafe.Pointer) {
 	f := (*Fiber)(e)
 	race.Acquire(unsafe.Pointer(f))
 	if dst != nil {
+		race.Disable()
+		race.Wrote(dst, unsafe.Sizeof(f.err))
+		race.Enable()
 		*(*error)(dst) = f.err
 	}
 }

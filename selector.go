@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
@@ -60,8 +61,8 @@ type registration struct {
 	prev, next *registration
 
 	// In the selector's ready list, under its lock.
-	behind *registration
-	queued bool
+	behind, ahead *registration
+	queued        bool
 
 	// Of a case that is not a channel.
 	parker park.Parker
@@ -113,7 +114,7 @@ func (s *Selector) push(reg *registration) (asleep *park.Parker) {
 	if s.last == nil {
 		s.first = reg
 	} else {
-		s.last.behind = reg
+		s.last.behind, reg.ahead = reg, s.last
 	}
 	s.last = reg
 	if p := s.waiter; p != nil {
@@ -130,14 +131,36 @@ func (s *Selector) push(reg *registration) (asleep *park.Parker) {
 //go:norace
 func (s *Selector) shift() *registration {
 	reg := s.first
-	if reg == nil {
-		return nil
+	if reg != nil {
+		s.unqueue(reg)
 	}
-	if s.first = reg.behind; s.first == nil {
-		s.last = nil
-	}
-	reg.behind, reg.queued = nil, false
 	return reg
+}
+
+// drop takes a registration that is gone off the ready list, so that it keeps nothing until the next Wait.
+//
+//go:norace
+func (s *Selector) drop(reg *registration) {
+	s.mu.Lock()
+	if reg.queued {
+		s.unqueue(reg)
+	}
+	s.mu.Unlock()
+}
+
+//go:norace
+func (s *Selector) unqueue(reg *registration) {
+	if reg.ahead == nil {
+		s.first = reg.behind
+	} else {
+		reg.ahead.behind = reg.behind
+	}
+	if reg.behind == nil {
+		s.last = reg.ahead
+	} else {
+		reg.behind.ahead = reg.ahead
+	}
+	reg.ahead, reg.behind, reg.queued = nil, nil, false
 }
 
 // Add registers a case and returns its number: 0 for the first, and never the same twice. A time counts from now. What a case
@@ -153,6 +176,7 @@ func (s *Selector) Add(cs Case) int {
 	if _, ok := cs.event.(*fiberEnd); ok {
 		s.fibers.Add(1)
 	}
+	race.Release(unsafe.Pointer(reg)) // before it happens
 	race.Disable()
 	asleep := reg.arm()
 	race.Enable()
@@ -264,17 +288,23 @@ func (s *Selector) Close() {
 	}
 }
 
+// remove takes the registration out. A channel's is gone or not under the channel's lock: either Wait has used it up, or it will
+// not happen any more. The others are decided by the book.
+//
 //go:norace
 func (reg *registration) remove() bool {
 	cs := &reg.cs
-	if c := cs.core; c != nil { // the channel's lock decides between us and Wait, which may be about to do it
+	if c := cs.core; c != nil {
 		race.Disable()
 		c.mu.Lock()
-		still := !reg.gone
+		late := reg.gone
 		reg.retire(c)
+		race.Meet(unsafe.Pointer(reg)) // what has happened is before the return
 		c.mu.Unlock()
 		race.Enable()
-		return still && reg.s.strike(reg)
+		if late {
+			return false
+		}
 	}
 	if !reg.s.strike(reg) {
 		return false
@@ -287,7 +317,8 @@ func (reg *registration) remove() bool {
 	case caseAfter:
 		reg.clock.Stop(&reg.timer)
 	}
-	return true // if it is on the ready list, Wait will find that it is gone
+	reg.s.drop(reg)
+	return true
 }
 
 // retire takes the registration out of its channel's list for good.
@@ -319,8 +350,6 @@ func (reg *registration) unlink(c *core) {
 // case's channel is closed, and is then used up. A number of -1 comes with an error of ctx.
 //
 // Spec: SE-21, SE-22, SE-23
-//
-//go:norace
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	by := resolve(ctx)
 	if err := by.err(); err != nil {
@@ -415,6 +444,7 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		c.mu.Unlock()
 		return false, false, nil
 	}
+	race.Meet(unsafe.Pointer(reg))
 	if cs.what == caseSend {
 		r, asleep, rest = cs.port.sendValue(cs.val)
 		used = r != park.None
@@ -422,6 +452,7 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		r, asleep = cs.port.recvTo(cs.dst)
 		used = r == park.Closed
 	}
+	race.Meet(unsafe.Pointer(reg))
 	if used {
 		reg.retire(c)
 	} else if r != park.None && cs.ready() {

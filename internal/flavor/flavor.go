@@ -16,6 +16,9 @@ type Store[T any] interface {
 	Put(v T) int
 	// Take removes the oldest value. It reports false if there is none.
 	Take() (T, bool)
+	// Passed says that a value went past the empty store, from hand to hand. It is told in race builds alone, where it counts
+	// which places a value would have had.
+	Passed()
 	// Len is how many values it holds.
 	Len() int
 }
@@ -30,6 +33,9 @@ func (Zero[T]) Put(T) int { return 0 }
 
 // Take implements Store: there is nothing.
 func (Zero[T]) Take() (v T, ok bool) { return v, false }
+
+// Passed implements Store.
+func (Zero[T]) Passed() {}
 
 // Len implements Store.
 func (Zero[T]) Len() int { return 0 }

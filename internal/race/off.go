@@ -22,5 +22,11 @@ func Release(unsafe.Pointer) {}
 // Meet does nothing.
 func Meet(unsafe.Pointer) {}
 
+// Offer does nothing.
+func Offer(unsafe.Pointer) {}
+
+// Reads does nothing.
+func Reads(unsafe.Pointer, uintptr) {}
+
 // Wrote does nothing.
 func Wrote(unsafe.Pointer, uintptr) {}

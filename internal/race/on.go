@@ -31,6 +31,17 @@ func Meet(p unsafe.Pointer) {
 	Disable()
 }
 
+// Offer is for a place of the caller's own that others come to meet at, inside a hidden section: whoever meets there later is
+// ordered after the caller. What met there before, for an earlier use of the place, is forgotten.
+func Offer(p unsafe.Pointer) {
+	Enable()
+	runtime.RaceRelease(p)
+	Disable()
+}
+
+// Reads tells of a read of n bytes at p that belongs to the program.
+func Reads(p unsafe.Pointer, n uintptr) { runtime.RaceReadRange(p, int(n)) }
+
 // Wrote tells, inside a hidden section, of a write of n bytes at p that belongs to the program.
 func Wrote(p unsafe.Pointer, n uintptr) {
 	Enable()

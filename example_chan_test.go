@@ -1,0 +1,837 @@
+package coir_test
+
+// What the documentation shows of channels and of what is built on them: short programs, each of one thing, with its output.
+//
+// Most need no fiber. An operation in a plain goroutine does the same, so context.Background() is enough to show it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// With capacity 0 the send returns once a receiver has taken the value.
+func ExampleNewChan() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		orders := coir.NewChan[string](0)
+		n.Go("shop", func(ctx context.Context) error {
+			defer orders.Close()
+			return orders.Send(ctx, "two ropes")
+		})
+		order, err := orders.Recv(ctx)
+		fmt.Println(order, err)
+		_, err = orders.Recv(ctx)
+		fmt.Println(errors.Is(err, coir.ErrClosed))
+		return nil
+	})
+	// Output:
+	// two ropes <nil>
+	// true
+}
+
+// An unlimited channel keeps whatever is sent: a send never waits.
+func ExampleNewChan_unlimited() {
+	ctx := context.Background()
+	c := coir.NewChan[int](coir.Unlimited)
+	for i := range 100_000 {
+		_ = c.Send(ctx, i)
+	}
+	first, _ := c.Recv(ctx)
+	fmt.Println("first", first, "and", c.Len(), "more")
+	// Output: first 0 and 99999 more
+}
+
+// A conflated channel keeps the newest value alone, for whoever comes late.
+func ExampleNewChan_conflated() {
+	ctx := context.Background()
+	level := coir.NewChan[string](coir.Conflated)
+	for _, l := range []string{"quiet", "normal", "loud"} {
+		_ = level.Send(ctx, l) // never waits
+	}
+	newest, _ := level.Recv(ctx)
+	fmt.Println(newest)
+	// Output: loud
+}
+
+// The name is in the channel's errors.
+func ExampleName() {
+	orders := coir.NewChan[int](8, coir.Name("orders"))
+	orders.Close()
+	fmt.Println(orders.Send(context.Background(), 1))
+	// Output: coir: channel orders is closed
+}
+
+// A channel that drops the oldest keeps the last few values, and never makes a sender wait.
+func ExampleOverflow() {
+	ctx := context.Background()
+	recent := coir.NewChan[int](3, coir.Overflow(coir.DropOldest))
+	for i := range 10 {
+		_ = recent.Send(ctx, i)
+	}
+	recent.Close()
+	for v := range recent.All(ctx) {
+		fmt.Println(v)
+	}
+	fmt.Println("dropped:", recent.Stats().Dropped)
+	// Output:
+	// 7
+	// 8
+	// 9
+	// dropped: 7
+}
+
+// A channel that drops the newest keeps what came first: those that find it full are too late.
+func ExampleOverflow_dropNewest() {
+	ctx := context.Background()
+	seats := coir.NewChan[string](2, coir.Overflow(coir.DropNewest))
+	for _, guest := range []string{"Ada", "Ben", "Cleo"} {
+		fmt.Println(guest, seats.Send(ctx, guest)) // a drop is no error
+	}
+	fmt.Println("seated:", seats.Len(), "turned away:", seats.Stats().Dropped)
+	// Output:
+	// Ada <nil>
+	// Ben <nil>
+	// Cleo <nil>
+	// seated: 2 turned away: 1
+}
+
+// A channel that fails tells the sender, who still has the value.
+func ExampleOverflow_fail() {
+	ctx := context.Background()
+	queue := coir.NewChan[string](1, coir.Overflow(coir.Fail))
+	fmt.Println(queue.Send(ctx, "first"))
+	err := queue.Send(ctx, "second")
+	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleOverflowPolicy() {
+	fmt.Println(coir.Wait, "|", coir.DropOldest, "|", coir.DropNewest, "|", coir.Fail)
+	// Output: wait | drop oldest | drop newest | fail
+}
+
+// What the channel took over and does not deliver can be had.
+func ExampleOnUndelivered() {
+	ctx := context.Background()
+	c := coir.NewChan[string](coir.Conflated, coir.OnUndelivered(func(s string) { fmt.Println("not delivered:", s) }))
+	_ = c.Send(ctx, "draft")
+	_ = c.Send(ctx, "final") // replaces it
+	c.Abort(nil)
+	// Output:
+	// not delivered: draft
+	// not delivered: final
+}
+
+// A timed channel knows when it was used.
+func ExampleTimed() {
+	ctx := context.Background()
+	c := coir.NewChan[int](1, coir.Timed())
+	_ = c.Send(ctx, 1)
+	_, _ = c.Recv(ctx)
+	s := c.Stats()
+	fmt.Println(!s.First.IsZero(), !s.Last.Before(s.First))
+	// Output: true true
+}
+
+// On every error the value is still the sender's.
+func ExampleChan_Send() {
+	ctx := context.Background()
+	c := coir.NewChan[int](1)
+	fmt.Println(c.Send(ctx, 1))
+	c.Close()
+	fmt.Println(c.Send(ctx, 2)) // an error, not a panic
+	// Output:
+	// <nil>
+	// coir: closed
+}
+
+// What a closed channel holds can still be received.
+func ExampleChan_Recv() {
+	ctx := context.Background()
+	c := coir.NewChan[int](1)
+	_ = c.Send(ctx, 1)
+	c.Close()
+	fmt.Println(c.Recv(ctx))
+	fmt.Println(c.Recv(ctx))
+	// Output:
+	// 1 <nil>
+	// 0 coir: closed
+}
+
+func ExampleChan_TrySend() {
+	c := coir.NewChan[int](1)
+	fmt.Println(c.TrySend(1))
+	fmt.Println(c.TrySend(2)) // full
+	// Output:
+	// <nil>
+	// coir: the operation would have to wait
+}
+
+func ExampleChan_TryRecv() {
+	c := coir.NewChan[int](1)
+	_, err := c.TryRecv()
+	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
+	_ = c.TrySend(1)
+	fmt.Println(c.TryRecv())
+	// Output:
+	// true
+	// 1 <nil>
+}
+
+func ExampleChan_SendTimeout() {
+	c := coir.NewChan[int](0)
+	err := c.SendTimeout(context.Background(), 1, time.Millisecond) // nobody receives
+	fmt.Println(errors.Is(err, coir.ErrTimeout))
+	// Output: true
+}
+
+func ExampleChan_RecvTimeout() {
+	c := coir.NewChan[int](0)
+	_, err := c.RecvTimeout(context.Background(), time.Millisecond) // nobody sends
+	fmt.Println(errors.Is(err, coir.ErrTimeout), errors.Is(err, context.DeadlineExceeded))
+	// Output: true true
+}
+
+func ExampleChan_SendMany() {
+	ctx := context.Background()
+	c := coir.NewChan[string](4)
+	fmt.Println(c.SendMany(ctx, []string{"a", "b", "c"}))
+	fmt.Println(c.Len())
+	// Output:
+	// 3 <nil>
+	// 3
+}
+
+// RecvMany takes what is there, and does not wait until the slice is full.
+func ExampleChan_RecvMany() {
+	ctx := context.Background()
+	c := coir.NewChan[int](coir.Unlimited)
+	for i := range 5 {
+		_ = c.Send(ctx, i)
+	}
+	c.Close()
+	batch := make([]int, 3)
+	for {
+		n, err := c.RecvMany(ctx, batch)
+		if err != nil {
+			break
+		}
+		fmt.Println(batch[:n])
+	}
+	// Output:
+	// [0 1 2]
+	// [3 4]
+}
+
+// The value is sent if the case is the one that happens.
+func ExampleChan_SendCase() {
+	ctx := context.Background()
+	full, free := coir.NewChan[int](0), coir.NewChan[int](1)
+	i, err := coir.Select(ctx, full.SendCase(1), free.SendCase(2))
+	fmt.Println(i, err, free.Len())
+	// Output: 1 <nil> 1
+}
+
+func ExampleChan_RecvCase() {
+	ctx := context.Background()
+	names, numbers := coir.NewChan[string](1), coir.NewChan[int](1)
+	_ = numbers.Send(ctx, 7)
+	var name string
+	var number int
+	switch i, err := coir.Select(ctx, names.RecvCase(&name), numbers.RecvCase(&number)); {
+	case err != nil:
+		fmt.Println(err)
+	case i == 0:
+		fmt.Println("name", name)
+	case i == 1:
+		fmt.Println("number", number)
+	}
+	// Output: number 7
+}
+
+// Close is gentle: what the channel holds is still delivered.
+func ExampleChan_Close() {
+	ctx := context.Background()
+	c := coir.NewChan[int](2)
+	_, _ = c.SendMany(ctx, []int{1, 2})
+	fmt.Println(c.Close(), c.Close()) // the second does nothing
+	for v := range c.All(ctx) {
+		fmt.Println(v)
+	}
+	// Output:
+	// true false
+	// 1
+	// 2
+}
+
+// Abort is hard: nothing more is delivered, and everybody gets the cause.
+func ExampleChan_Abort() {
+	ctx := context.Background()
+	c := coir.NewChan[int](2)
+	_ = c.Send(ctx, 1)
+	broken := errors.New("the disk is full")
+	c.Abort(broken)
+	_, err := c.Recv(ctx)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, coir.ErrClosed), errors.Is(err, broken))
+	// Output:
+	// coir: channel was aborted: the disk is full
+	// true true
+}
+
+func ExampleChan_All() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		squares := coir.NewChan[int](0)
+		n.Go("squares", func(ctx context.Context) error {
+			defer squares.Close()
+			for i := range 4 {
+				if err := squares.Send(ctx, i*i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for s := range squares.All(ctx) {
+			fmt.Println(s)
+		}
+		return ctx.Err() // All ends when ctx is over, too
+	})
+	// Output:
+	// 0
+	// 1
+	// 4
+	// 9
+}
+
+func ExampleChan_Len() {
+	c := coir.NewChan[int](8)
+	_ = c.TrySend(1)
+	fmt.Println(c.Len(), "of", c.Cap())
+	// Output: 1 of 8
+}
+
+func ExampleChan_Cap() {
+	fmt.Println(coir.NewChan[int](8).Cap(), coir.NewChan[int](coir.Conflated).Cap())
+	// Output: 8 1
+}
+
+func ExampleChan_Name() {
+	fmt.Println(coir.NewChan[int](8, coir.Name("orders")).Name())
+	// Output: orders
+}
+
+// How full is it, who waits, what went wrong: a channel always knows.
+func ExampleChan_Stats() {
+	c := coir.NewChan[int](2, coir.Name("orders"))
+	for i := range 3 {
+		_ = c.TrySend(i) // the third does not fit
+	}
+	_, _ = c.TryRecv()
+	s := c.Stats()
+	fmt.Printf("%s: %d of %d, %d at most\n", s.Name, s.Len, s.Cap, s.High)
+	fmt.Printf("sent %d, received %d, found it full %d\n", s.Sent, s.Received, s.Send.WouldBlock)
+	// Output:
+	// orders: 1 of 2, 2 at most
+	// sent 2, received 1, found it full 1
+}
+
+// Several send, and none of them has to know which one is the last.
+func ExamplePipe() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		w, r := coir.Pipe[int](8)
+		for i := range 3 {
+			w := w.Clone()
+			n.Go("writer", func(ctx context.Context) error {
+				defer w.Close() // the last one closes the channel
+				return w.Send(ctx, i)
+			}, coir.Index(i))
+		}
+		w.Close() // each fiber has its own
+		sum := 0
+		for v := range r.All(ctx) {
+			sum += v
+		}
+		fmt.Println("all writers are gone; the sum is", sum)
+		return nil
+	})
+	// Output: all writers are gone; the sum is 3
+}
+
+// A writer has the sending half of a channel.
+func ExampleWriter() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](4)
+	_ = w.Send(ctx, 1)
+	_ = w.TrySend(2)
+	_ = w.SendTimeout(ctx, 3, time.Second)
+	_, _ = w.SendMany(ctx, []int{4})
+	fmt.Println(w.TrySend(5), w.Stats().Len)
+	r.Close()
+	// Output: coir: the operation would have to wait 4
+}
+
+func ExampleWriter_Clone() {
+	ctx := context.Background()
+	w, r := coir.Pipe[string](8)
+	other := w.Clone()
+	w.Close()
+	fmt.Println(other.Send(ctx, "still open"))
+	fmt.Println(r.Recv(ctx))
+	// Output:
+	// <nil>
+	// still open <nil>
+}
+
+func ExampleWriter_Close() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](1)
+	_ = w.Send(ctx, 1)
+	w.Close()
+	fmt.Println(r.Recv(ctx))
+	_, err := r.Recv(ctx)
+	fmt.Println(errors.Is(err, coir.ErrClosed))
+	// Output:
+	// 1 <nil>
+	// true
+}
+
+// A writer that has nothing to send for now learns all the same that nobody receives any more.
+func ExampleWriter_Gone() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](8)
+	ticks := coir.NewChan[int](0) // where its values come from
+	r.Close()
+	var tick int
+	i, err := coir.Select(ctx, ticks.RecvCase(&tick), w.Gone())
+	fmt.Println(i, err)
+	// Output: 1 <nil>
+}
+
+// A reader has the receiving half of a channel.
+func ExampleReader() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](8)
+	_, _ = w.SendMany(ctx, []int{1, 2, 3, 4, 5})
+	w.Close()
+	fmt.Println(r.Recv(ctx))
+	fmt.Println(r.TryRecv())
+	fmt.Println(r.RecvTimeout(ctx, time.Second))
+	rest := make([]int, 8)
+	n, err := r.RecvMany(ctx, rest)
+	fmt.Println(rest[:n], err)
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+	// 3 <nil>
+	// [4 5] <nil>
+}
+
+// Each reader gets a part of the values.
+func ExampleReader_Clone() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](8)
+	other := r.Clone()
+	_, _ = w.SendMany(ctx, []int{1, 2})
+	fmt.Println(r.Recv(ctx))
+	r.Close()
+	fmt.Println(other.Recv(ctx))
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+}
+
+// When the last reader is gone, writers are told.
+func ExampleReader_Close() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](8, coir.OnUndelivered(func(v int) { fmt.Println("nobody took", v) }))
+	_ = w.Send(ctx, 1)
+	r.Close()
+	err := w.Send(ctx, 2)
+	fmt.Println(errors.Is(err, coir.ErrClosed))
+	// Output:
+	// nobody took 1
+	// true
+}
+
+func ExampleReader_Gone() {
+	ctx := context.Background()
+	w, r := coir.Pipe[int](8)
+	_ = w.Send(ctx, 1)
+	w.Close()
+	i, err := coir.Select(ctx, r.Gone())
+	fmt.Println(i, err)
+	fmt.Println(r.Recv(ctx)) // what was sent can still be received
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+}
+
+// The first that can happen is done, and no other has any effect.
+func ExampleSelect() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		answers, questions := coir.NewChan[string](0), coir.NewChan[string](0)
+		n.Go("oracle", func(ctx context.Context) error {
+			if _, err := questions.Recv(ctx); err != nil {
+				return err
+			}
+			return answers.Send(ctx, "42")
+		})
+		ask := questions.SendCase("what is six times seven?")
+		var answer string
+		for answer == "" {
+			i, err := coir.Select(ctx, ask, answers.RecvCase(&answer), coir.After(time.Minute))
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				ask = coir.Case{} // it has been asked: the zero case never happens
+			}
+			fmt.Printf("case %d: %q\n", i, answer)
+		}
+		return nil
+	})
+	// Output:
+	// case 0: ""
+	// case 1: "42"
+}
+
+// The list of cases may be put together at run time.
+func ExampleSelect_list() {
+	ctx := context.Background()
+	inputs := make([]*coir.Chan[int], 10)
+	cases := make([]coir.Case, len(inputs))
+	var v int
+	for i := range inputs {
+		inputs[i] = coir.NewChan[int](1)
+		cases[i] = inputs[i].RecvCase(&v)
+	}
+	_ = inputs[7].Send(ctx, 70)
+	i, err := coir.Select(ctx, cases...)
+	fmt.Println(i, v, err)
+	// Output: 7 70 <nil>
+}
+
+// What is urgent comes first, whatever else is ready.
+func ExampleSelectPriority() {
+	ctx := context.Background()
+	urgent, normal := coir.NewChan[string](8), coir.NewChan[string](8)
+	_, _ = normal.SendMany(ctx, []string{"letter", "parcel"})
+	_, _ = urgent.SendMany(ctx, []string{"telegram"})
+	for range 3 {
+		var item string
+		_, err := coir.SelectPriority(ctx, urgent.RecvCase(&item), normal.RecvCase(&item))
+		fmt.Println(item, err)
+	}
+	// Output:
+	// telegram <nil>
+	// letter <nil>
+	// parcel <nil>
+}
+
+func ExampleTrySelect() {
+	a, b := coir.NewChan[int](1), coir.NewChan[int](1)
+	var v int
+	i, err := coir.TrySelect(a.RecvCase(&v), b.RecvCase(&v))
+	fmt.Println(i, errors.Is(err, coir.ErrWouldBlock))
+	_ = b.TrySend(5)
+	i, err = coir.TrySelect(a.RecvCase(&v), b.RecvCase(&v))
+	fmt.Println(i, v, err)
+	// Output:
+	// -1 true
+	// 1 5 <nil>
+}
+
+func ExampleAfter() {
+	ctx := context.Background()
+	news := coir.NewChan[string](0)
+	var item string
+	i, err := coir.Select(ctx, news.RecvCase(&item), coir.After(time.Millisecond))
+	fmt.Println(i, err) // that the time is over is a case like another, not an error
+	// Output: 1 <nil>
+}
+
+// The zero Case never happens: it stands for a case that is switched off.
+func ExampleCase() {
+	ctx := context.Background()
+	in := coir.NewChan[int](1)
+	_ = in.Send(ctx, 1)
+	paused := true
+	receive := in.RecvCase(nil)
+	if paused {
+		receive = coir.Case{}
+	}
+	i, err := coir.Select(ctx, receive, coir.After(time.Millisecond))
+	fmt.Println(i, err, in.Len())
+	// Output: 1 <nil> 1
+}
+
+// The end of a fiber is a case like another.
+func ExampleFiber_Done() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		results := coir.NewChan[int](0)
+		worker := n.Go("worker", func(ctx context.Context) error {
+			return results.Send(ctx, 1)
+		})
+		for {
+			var result int
+			var failed error
+			i, err := coir.Select(ctx, results.RecvCase(&result), worker.Done(&failed))
+			if err != nil {
+				return err
+			}
+			if i == 1 {
+				fmt.Println("ended:", failed)
+				return nil
+			}
+			fmt.Println("result:", result)
+		}
+	})
+	// Output:
+	// result: 1
+	// ended: <nil>
+}
+
+// A selector keeps its cases from one event to the next.
+func ExampleSelector() {
+	ctx := context.Background()
+	s := coir.NewSelector()
+	defer s.Close()
+	rooms := make([]*coir.Chan[string], 1000)
+	said := make([]string, len(rooms))
+	for i := range rooms {
+		rooms[i] = coir.NewChan[string](8)
+		s.Add(rooms[i].RecvCase(&said[i])) // its number is i
+	}
+	_ = rooms[700].Send(ctx, "hello")
+	_ = rooms[30].Send(ctx, "anybody here?")
+	for range 2 {
+		i, err := s.Wait(ctx)
+		fmt.Println(i, said[i], err)
+	}
+	// Output:
+	// 700 hello <nil>
+	// 30 anybody here? <nil>
+}
+
+// A receive stays until its channel is closed and has nothing left.
+func ExampleSelector_Wait() {
+	ctx := context.Background()
+	s := coir.NewSelector()
+	c := coir.NewChan[int](8)
+	_, _ = c.SendMany(ctx, []int{1, 2})
+	c.Close()
+	var v int
+	s.Add(c.RecvCase(&v))
+	for s.Len() > 0 {
+		i, err := s.Wait(ctx)
+		if errors.Is(err, coir.ErrClosed) {
+			fmt.Println(i, "is closed")
+			continue
+		}
+		fmt.Println(i, v)
+	}
+	// Output:
+	// 0 1
+	// 0 2
+	// 0 is closed
+}
+
+func ExampleSelector_Add() {
+	s := coir.NewSelector()
+	a, b := coir.NewChan[int](1), coir.NewChan[int](1)
+	var v int
+	fmt.Println(s.Add(a.RecvCase(&v)), s.Add(b.RecvCase(&v)), s.Add(coir.After(time.Hour)))
+	fmt.Println(s.Len())
+	s.Close()
+	// Output:
+	// 0 1 2
+	// 3
+}
+
+func ExampleSelector_Remove() {
+	s := coir.NewSelector()
+	defer s.Close()
+	c := coir.NewChan[int](1)
+	id := s.Add(c.RecvCase(nil))
+	fmt.Println(s.Remove(id), s.Remove(id), s.Len())
+	_ = c.TrySend(1) // stays in the channel
+	fmt.Println(c.Len())
+	// Output:
+	// true false 0
+	// 1
+}
+
+func ExampleSelector_Close() {
+	s := coir.NewSelector()
+	s.Add(coir.NewChan[int](1).RecvCase(nil))
+	s.Close()
+	fmt.Println(s.Len())
+	// Output: 0
+}
+
+// Tasks run beside each other, and their results come in the order of the tasks.
+func ExampleOrdered() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		pages := coir.NewOrdered[string](4)
+		n.Go("fetch all", func(ctx context.Context) error {
+			defer pages.Close()
+			for i := range 3 {
+				err := pages.Go(ctx, n, "fetch", func(ctx context.Context) (string, error) {
+					err := coir.Sleep(ctx, time.Duration(3-i)*time.Millisecond) // the first takes longest
+					return fmt.Sprint("page ", i), err
+				}, coir.Index(i))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for page, err := range pages.All(ctx) {
+			fmt.Println(page, err)
+		}
+		return nil
+	})
+	// Output:
+	// page 0 <nil>
+	// page 1 <nil>
+	// page 2 <nil>
+}
+
+// The error of a task is a result like another.
+func ExampleOrdered_Go() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		o := coir.NewOrdered[int](8)
+		for i := range 3 {
+			_ = o.Go(ctx, n, "divide", func(context.Context) (int, error) {
+				if i == 1 {
+					return 0, errors.New("does not divide")
+				}
+				return 10 * i, nil
+			})
+		}
+		o.Close()
+		for v, err := range o.All(ctx) {
+			fmt.Println(v, err)
+		}
+		return nil
+	})
+	// Output:
+	// 0 <nil>
+	// 0 does not divide
+	// 20 <nil>
+}
+
+func ExampleOrdered_Recv() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		o := coir.NewOrdered[string](8)
+		_ = o.Go(ctx, n, "greet", func(context.Context) (string, error) { return "hello", nil })
+		fmt.Println(o.Len(), "queued")
+		fmt.Println(o.Recv(ctx))
+		o.Close()
+		_, err := o.Recv(ctx)
+		fmt.Println(errors.Is(err, coir.ErrClosed))
+		return nil
+	})
+	// Output:
+	// 1 queued
+	// hello <nil>
+	// true
+}
+
+type conn struct{ id int }
+
+// One connection serves many: it is made when it is first needed, and whoever finds it lent waits for it.
+func ExamplePool() {
+	made := 0
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) {
+		made++
+		return &conn{made}, nil
+	}, nil)
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		for i := range 10 {
+			n.Go("query", func(ctx context.Context) error {
+				c, err := pool.Recv(ctx)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = pool.Send(c) }() // gives it back
+				return coir.Yield(ctx)              // asks the server
+			}, coir.Index(i))
+		}
+		return nil
+	})
+	fmt.Println(made, "made,", pool.Len(), "idle")
+	// Output: 1 made, 1 idle
+}
+
+// reset readies a value that was given back, or has it thrown away.
+func ExampleNewPool() {
+	ctx := context.Background()
+	made := 0
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) {
+		made++
+		return &conn{made}, nil
+	}, func(c *conn) error {
+		if c.id == 1 {
+			return errors.New("broken")
+		}
+		return nil
+	}, coir.OnUndelivered(func(c *conn) { fmt.Println("hang up", c.id) }))
+	for range 3 {
+		c, err := pool.Recv(ctx)
+		fmt.Println(c.id, err)
+		_ = pool.Send(c)
+	}
+	// Output:
+	// 1 <nil>
+	// hang up 1
+	// 2 <nil>
+	// 2 <nil>
+}
+
+// How long to wait for a connection is said by the context.
+func ExamplePool_Recv() {
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
+	c, err := pool.Recv(context.Background())
+	fmt.Println(c.id, err)
+	ctx, cancel := coir.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	_, err = pool.Recv(ctx) // the only one is lent
+	fmt.Println(errors.Is(err, coir.ErrTimeout))
+	// Output:
+	// 1 <nil>
+	// true
+}
+
+func ExamplePool_TryRecv() {
+	ctx := context.Background()
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
+	c, err := pool.TryRecv(ctx)
+	fmt.Println(c.id, err)
+	_, err = pool.TryRecv(ctx) // all are lent
+	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
+	// Output:
+	// 1 <nil>
+	// true
+}
+
+// What is lent when the pool is closed is thrown away when it comes back.
+func ExamplePool_Close() {
+	ctx := context.Background()
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil,
+		coir.OnUndelivered(func(c *conn) { fmt.Println("hang up", c.id) }))
+	c, _ := pool.Recv(ctx)
+	pool.Close()
+	_, err := pool.Recv(ctx)
+	fmt.Println(errors.Is(err, coir.ErrClosed))
+	fmt.Println(pool.Send(c))
+	// Output:
+	// true
+	// hang up 1
+	// <nil>
+}

@@ -1,0 +1,129 @@
+// Crawler visits every page that can be reached from the first one, each once, so many at a time.
+//
+// The difficulty is the end. An empty frontier does not mean that all is done: a fetch that still runs may find more. Usually
+// somebody counts. Here the endpoints of a pipe do: each page in the frontier carries a writer to it, kept open until the
+// page has been fetched and its links have been sent. When the last writer is closed nothing is queued and nothing runs, and
+// the frontier closes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+type crawler struct {
+	fetch    func(ctx context.Context, page int) (links []int, err error)
+	places   int           // fetches at once
+	patience time.Duration // with one page
+	overall  time.Duration
+}
+
+// job is a page to fetch. Whoever has it closes its writer when it is done.
+type job struct {
+	page     int
+	frontier *coir.Writer[job]
+}
+
+// visit is what came of a page. The fiber that fetches it alone writes it, and it is read after Run.
+type visit struct {
+	links []int
+	err   error
+}
+
+// crawl visits what can be reached from page 0. If the time was not enough it returns what it has got, and an error that is
+// context.DeadlineExceeded.
+func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
+	ctx, cancel := coir.WithTimeout(ctx, c.overall)
+	defer cancel()
+	visits := make(map[int]*visit)
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		n.Limit(c.places)
+		first, frontier := coir.Pipe[job](coir.Unlimited, coir.Name("frontier"))
+		if err := first.Send(ctx, job{0, first}); err != nil {
+			return err
+		}
+		for j := range frontier.All(ctx) { // ends when no work is left
+			if visits[j.page] != nil {
+				j.frontier.Close()
+				continue
+			}
+			v := new(visit)
+			visits[j.page] = v
+			n.Go("fetch", func(ctx context.Context) error { return c.visit(ctx, j, v) }, coir.Index(j.page))
+		}
+		return ctx.Err()
+	})
+	return visits, err
+}
+
+// visit fetches a page and sends its links to the frontier. A page that cannot be had is noted, and stops nobody.
+func (c *crawler) visit(ctx context.Context, j job, v *visit) error {
+	defer j.frontier.Close()
+	limited, cancel := coir.WithTimeout(ctx, c.patience)
+	defer cancel()
+	v.links, v.err = c.fetch(limited, j.page)
+	for _, page := range v.links {
+		if err := j.frontier.Send(ctx, job{page, j.frontier.Clone()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// site is a web site in memory.
+type site struct {
+	links [][]int // of each page
+	slow  []bool
+}
+
+// newSite makes a site from a seed: one page in fifty answers after an hour.
+func newSite(seed uint64, pages int) *site {
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := &site{links: make([][]int, pages), slow: make([]bool, pages)}
+	for page := range pages {
+		for range 1 + random.IntN(3) {
+			s.links[page] = append(s.links[page], random.IntN(pages))
+		}
+		s.slow[page] = random.IntN(50) == 0
+	}
+	return s
+}
+
+func (s *site) fetch(ctx context.Context, page int) ([]int, error) {
+	latency := time.Millisecond
+	if s.slow[page] {
+		latency = time.Hour
+	}
+	if err := coir.Sleep(ctx, latency); err != nil {
+		return nil, err
+	}
+	return s.links[page], nil
+}
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(out io.Writer) error {
+	const pages = 500
+	c := crawler{fetch: newSite(1, pages).fetch, places: 8, patience: time.Second / 4, overall: time.Minute}
+	visits, err := c.crawl(context.Background())
+	timedOut := 0
+	for _, v := range visits {
+		if errors.Is(v.err, coir.ErrTimeout) {
+			timedOut++
+		}
+	}
+	fmt.Fprintf(out, "%d of %d pages visited, %d of them took too long\n", len(visits), pages, timedOut)
+	return err
+}

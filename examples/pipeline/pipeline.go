@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
+)
+
+const (
+	queue  = 16 // records between two stages
+	beside = 8  // lookups beside each other
+)
+
+// record is a line of the input, and its number there. Each stage fills in its part.
+type record struct {
+	number int
+	text   string
+	cents  int
+	rate   int   // the setting that it was looked up under
+	err    error // of its lookup
+}
+
+type pipeline struct {
+	input   []string                             // records, and settings such as "rate 3"
+	fault   func(stage string, number int) error // what goes wrong in a stage; it is called by that stage alone
+	lookup  func(context.Context, record) error
+	deliver func(record)
+
+	lines, parsed *coir.Chan[record]
+	enriched      *coir.Ordered[record]
+	rates         *coir.Chan[int]
+	rate          int // of the enrich stage alone
+
+	// What became of the records. Once run has returned, read is the sum of the next three.
+	read        atomic.Int64
+	delivered   atomic.Int64
+	rejected    atomic.Int64 // the record is at fault
+	undelivered atomic.Int64 // the pipeline is at fault: it has failed, or was cancelled
+	restarted   atomic.Int64
+}
+
+// run returns when everything has ended and every record is accounted for.
+func (p *pipeline) run(ctx context.Context) error {
+	left := coir.OnUndelivered(func(record) { p.undelivered.Add(1) })
+	p.lines = coir.NewChan[record](queue, coir.Name("lines"), left)
+	p.parsed = coir.NewChan[record](queue, coir.Name("parsed"), left)
+	p.enriched = coir.NewOrdered[record](beside, coir.Name("enriched"))
+	p.rates = coir.NewChan[int](coir.Conflated, coir.Name("rates"))
+	err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		n.Go("source", p.source)
+		p.stage(n, "parse", p.lines.Recv, p.parse, p.parsed.Close)
+		p.stage(n, "enrich", p.nextParsed, p.enrichIn(n), p.enriched.Close)
+		p.stage(n, "sink", p.enriched.Recv, p.sink, func() bool { return true })
+		return nil
+	})
+	p.lines.Abort(err) // what a pipeline that has failed leaves behind goes to OnUndelivered
+	p.parsed.Abort(err)
+	for range p.enriched.All(context.Background()) {
+		p.undelivered.Add(1)
+	}
+	return err
+}
+
+// source reads the input. A setting overtakes the records that are on their way, and is replaced by a newer one.
+func (p *pipeline) source(ctx context.Context) error {
+	defer p.lines.Close()
+	for number, text := range p.input {
+		if setting, ok := strings.CutPrefix(text, "rate "); ok {
+			rate, err := strconv.Atoi(setting)
+			if err != nil {
+				return err
+			}
+			if err := p.rates.Send(ctx, rate); err != nil {
+				return err
+			}
+			continue
+		}
+		p.read.Add(1)
+		if err := p.lines.Send(ctx, record{number: number, text: text}); err != nil {
+			p.undelivered.Add(1) // it is still ours
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pipeline) parse(ctx context.Context, r record) (err error) {
+	if r.cents, err = strconv.Atoi(r.text); err != nil {
+		p.rejected.Add(1)
+		return nil
+	}
+	return p.parsed.Send(ctx, r)
+}
+
+// nextParsed receives a record, once the newest setting has been applied. So none is looked up under a setting older than the
+// one that was in force when it was read.
+func (p *pipeline) nextParsed(ctx context.Context) (r record, err error) {
+	for {
+		which, err := coir.SelectPriority(ctx, p.rates.RecvCase(&p.rate), p.parsed.RecvCase(&r))
+		if err != nil || which == 1 {
+			return r, err
+		}
+	}
+}
+
+// enrichIn has each record looked up by a fiber of n, several beside each other. Each is supervised for itself, so a record
+// that cannot be looked up stops nobody else.
+func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error {
+	return func(ctx context.Context, r record) error {
+		r.rate = p.rate
+		return p.enriched.Go(ctx, n, "lookup", func(ctx context.Context) (record, error) {
+			r.err = p.supervise(ctx, func() error { return p.lookup(ctx, r) })
+			return r, nil
+		}, coir.Index(r.number))
+	}
+}
+
+func (p *pipeline) sink(ctx context.Context, r record) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // the lookup may have failed for that
+	case r.err != nil:
+		p.rejected.Add(1)
+	default:
+		p.deliver(r)
+		p.delivered.Add(1)
+	}
+	return nil
+}
