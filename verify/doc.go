@@ -7,4 +7,8 @@
 //   - nursery_test.go: random trees of nurseries and fibers against what must
 //     hold for every tree (rapid).
 //   - limit_test.go: the same for nurseries with a limit.
+//   - linear_*_test.go: histories of channels and selects against a sequential
+//     specification (porcupine).
+//   - chan_test.go: random scripts on channels, step by step against the model
+//     (rapid).
 package verify

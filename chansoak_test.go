@@ -1,0 +1,699 @@
+package coir_test
+
+// The big soaks of channels. Elements with numbers go from many producers to many consumers, fibers and goroutines, by every
+// operation there is, while scopes are cancelled, times run out and channels are closed and aborted. Each element must end
+// in exactly one of three ways: received, handed to OnUndelivered, or reported to its sender as not sent. The other two
+// soaks are about memory: waits that were given up, and a burst in an unlimited channel, leave nothing behind.
+//
+// make soak passes a hundred million elements through each kind; ordinarily it is a small part of that.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Spec: CH-05, CH-18, CH-24, CH-25, CH-26, CH-28, CH-35, CH-36, CH-37, CH-38, CH-40, CH-42, CH-55, CH-56
+//
+// Spec: SE-01, SE-02, SE-03, SE-05, SE-19, SE-21
+func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
+	for _, kind := range []struct {
+		name     string
+		capacity int
+		over     coir.OverflowPolicy
+	}{
+		{"rendezvous", 0, coir.Wait},
+		{"bounded", 64, coir.Wait},
+		{"unlimited", coir.Unlimited, coir.Wait},
+		{"conflated", coir.Conflated, coir.Wait},
+		{"drop oldest", 64, coir.DropOldest},
+		{"drop newest", 64, coir.DropNewest},
+		{"fail", 64, coir.Fail},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			passElements(t, kind.name, kind.capacity, kind.over, sized(waveSize, 10*waveSize, 100_000_000))
+		})
+	}
+}
+
+// waveSize is how many elements pass through one pair of channels.
+const waveSize = 20_000
+
+// passElements sends the elements in waves, and sees to it that everything has struck that should.
+func passElements(t *testing.T, kind string, capacity int, over coir.OverflowPolicy, total int) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	rt := newRuntime(t)
+	var sum tally
+	start := time.Now()
+	told := start
+	total = max(total, waveSize)
+	for at := 0; at < total; at += waveSize {
+		w := newWave(rt, rnd, capacity, over)
+		done := goes(func() { w.run(t.Context()) })
+		select {
+		case <-done:
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("seed %d: a wave hangs\n%+v\n%+v\n%s", seed, w.ch[0].Stats(), w.ch[1].Stats(), stacks())
+		}
+		if err := w.account(&sum); err != nil {
+			t.Fatalf("seed %d, wave %d: %v\n%+v\n%+v", seed, at/waveSize, err, w.ch[0].Stats(), w.ch[1].Stats())
+		}
+		if soaking() && time.Since(told) > 10*time.Second {
+			told = time.Now()
+			fmt.Fprintf(os.Stderr, "%s: %d of %d elements in %v\n", kind, at+waveSize, total, time.Since(start).Round(time.Second))
+		}
+	}
+	t.Logf("%d elements in %v: %+v", total, time.Since(start), sum)
+	if total >= 10*waveSize && (sum.Received == 0 || sum.Cancelled == 0 || sum.TimedOut == 0 || sum.Closed == 0) {
+		t.Errorf("seed %d: something never happened: %+v", seed, sum)
+	}
+}
+
+// tally counts what became of elements, and what struck the operations.
+type tally struct {
+	Received, Undelivered, Failed           int
+	WouldBlock, TimedOut, Cancelled, Closed uint64
+}
+
+// element is a number, and the same again inverted: one that was put together from two would show.
+type element struct{ id, twin uint64 }
+
+// The fates of an element.
+const (
+	received uint32 = 1 + iota
+	undelivered
+	failed
+)
+
+// wave is one pair of channels and those who use them.
+type wave struct {
+	rt     *coir.Runtime
+	ch     [2]*coir.Chan[element]
+	fates  [waveSize]atomic.Uint32
+	next   atomic.Int64 // the first element that no producer has taken
+	cut    int64        // whoever takes the element with this number ends the channels first
+	ending int
+	ended  [2]atomic.Int32 // how many calls have reported that they closed the channel
+	scopes [producers + consumers]atomic.Pointer[context.CancelFunc]
+	seeds  [producers + consumers]uint64
+	fault  atomic.Pointer[string]
+}
+
+const (
+	producers = 8
+	consumers = 8
+	batch     = 32 // elements that a producer takes at a time
+)
+
+// How a wave ends.
+const (
+	byClose = iota
+	byAbort
+	byBoth
+	endings
+)
+
+var errCut = errors.New("cut")
+
+func newWave(rt *coir.Runtime, rnd *rand.Rand, capacity int, over coir.OverflowPolicy) *wave {
+	w := &wave{rt: rt, ending: rnd.IntN(endings), cut: waveSize}
+	if rnd.IntN(4) > 0 {
+		w.cut -= rnd.Int64N(waveSize / 16)
+	}
+	lost := coir.OnUndelivered(func(e element) { w.settle(e, undelivered) })
+	for i := range w.ch {
+		w.ch[i] = coir.NewChan[element](capacity, coir.Overflow(over), lost)
+	}
+	for i := range w.seeds {
+		w.seeds[i] = rnd.Uint64()
+	}
+	return w
+}
+
+// settle notes the fate of an element: it must not have had one.
+func (w *wave) settle(e element, fate uint32) {
+	switch {
+	case e.twin != ^e.id || e.id >= waveSize:
+		w.blame("an element that nobody sent: %+v, fate %d", e, fate)
+	default:
+		if was := w.fates[e.id].Swap(fate); was != 0 {
+			w.blame("element %d has fate %d, and then fate %d", e.id, was, fate)
+		}
+	}
+}
+
+func (w *wave) blame(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.fault.CompareAndSwap(nil, &text)
+}
+
+// run has everybody do their part, half of them as fibers. It returns when all have ended.
+func (w *wave) run(ctx context.Context) {
+	var sent, got sync.WaitGroup
+	for i := producers / 2; i < producers; i++ {
+		sent.Go(func() { w.actor(ctx, i).produce() })
+	}
+	for i := producers + consumers/2; i < producers+consumers; i++ {
+		got.Go(func() { w.actor(ctx, i).consume(i%2 == 0) })
+	}
+	err := w.rt.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		all := make([]*coir.Fiber, producers/2)
+		for i := range all {
+			all[i] = n.Go("producer", func(ctx context.Context) error { w.actor(ctx, i).produce(); return nil })
+		}
+		for i := producers; i < producers+consumers/2; i++ {
+			n.Go("consumer", func(ctx context.Context) error {
+				if a := w.actor(ctx, i); i == producers {
+					a.watch()
+				} else {
+					a.consume(false)
+				}
+				return nil
+			})
+		}
+		for _, f := range all {
+			if err := f.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		coir.Blocking(ctx, sent.Wait)
+		w.end()
+		return nil
+	})
+	got.Wait()
+	if err != nil {
+		w.blame("Run: %v", err)
+	}
+}
+
+// end ends the channels.
+func (w *wave) end() {
+	for i, c := range w.ch {
+		if w.ending != byAbort && c.Close() {
+			w.ended[i].Add(1)
+		}
+		if w.ending != byClose && c.Abort(errCut) {
+			w.ended[i].Add(1)
+		}
+	}
+}
+
+// account sees that every element has a fate and that the channels have counted the same.
+func (w *wave) account(sum *tally) error {
+	if fault := w.fault.Load(); fault != nil {
+		return errors.New(*fault)
+	}
+	var fates [failed + 1]int
+	for i := range w.fates {
+		fates[w.fates[i].Load()]++
+	}
+	if fates[0] != 0 {
+		return fmt.Errorf("%d elements are lost; %d received, %d undelivered, %d failed",
+			fates[0], fates[received], fates[undelivered], fates[failed])
+	}
+	sum.Received += fates[received]
+	sum.Undelivered += fates[undelivered]
+	sum.Failed += fates[failed]
+	var in, out, dropped int
+	for i, c := range w.ch {
+		s := c.Stats()
+		if s.Len != 0 || s.Send.Waiting != 0 || s.Recv.Waiting != 0 || !s.Closed || w.ended[i].Load() != 1 {
+			return fmt.Errorf("channel %d is not as an ended one should be; %d calls closed it", i, w.ended[i].Load())
+		}
+		in, out, dropped = in+int(s.Sent), out+int(s.Received), dropped+int(s.Dropped)
+		for _, side := range []coir.SideStats{s.Send, s.Recv} {
+			sum.WouldBlock += side.WouldBlock
+			sum.TimedOut += side.TimedOut
+			sum.Cancelled += side.Cancelled
+			sum.Closed += side.Closed
+		}
+	}
+	if in != fates[received]+fates[undelivered] || out != fates[received] || dropped != fates[undelivered] {
+		return fmt.Errorf("counted %d sent, %d received, %d dropped; it was %d received, %d undelivered, %d failed",
+			in, out, dropped, fates[received], fates[undelivered], fates[failed])
+	}
+	return nil
+}
+
+// actor is a producer or a consumer. It works in a scope that anybody may cancel; then it takes a new one.
+type actor struct {
+	w    *wave
+	i    int
+	rnd  *rand.Rand
+	base context.Context
+	ctx  context.Context
+	over [2]bool // the channel has ended, and has nothing left
+}
+
+func (w *wave) actor(ctx context.Context, i int) *actor {
+	a := &actor{w: w, i: i, rnd: rand.New(rand.NewPCG(w.seeds[i], 0)), base: ctx}
+	a.renew()
+	return a
+}
+
+// renew begins a scope, of ours or of the standard library.
+func (a *actor) renew() {
+	var cancel context.CancelFunc
+	if a.rnd.IntN(4) == 0 {
+		a.ctx, cancel = context.WithCancel(a.base)
+	} else {
+		ctx, end := coir.WithCancel(a.base)
+		a.ctx, cancel = ctx, func() { end(nil) }
+	}
+	a.w.scopes[a.i].Store(&cancel)
+}
+
+// leave ends the actor's scope.
+func (a *actor) leave() {
+	if cancel := a.w.scopes[a.i].Swap(nil); cancel != nil {
+		(*cancel)()
+	}
+}
+
+// chance is true once in n times.
+func (a *actor) chance(n int) bool { return a.rnd.IntN(n) == 0 }
+
+// strike cancels somebody now and then.
+func (a *actor) strike() {
+	if a.chance(64) {
+		if cancel := a.w.scopes[a.rnd.IntN(len(a.w.scopes))].Swap(nil); cancel != nil {
+			(*cancel)()
+		}
+	}
+}
+
+// moment is a time limit that passes soon, or has passed.
+func (a *actor) moment() time.Duration {
+	if a.chance(2) {
+		return time.Duration(a.rnd.IntN(2)) * time.Nanosecond
+	}
+	return time.Duration(a.rnd.IntN(20)) * time.Microsecond
+}
+
+// one is mostly the first channel.
+func (a *actor) one() int {
+	if a.chance(4) {
+		return 1
+	}
+	return 0
+}
+
+// produce sends elements, each once, until there are none left.
+func (a *actor) produce() {
+	defer a.leave()
+	var store [batch]element
+	for {
+		first := a.w.next.Add(batch) - batch
+		if first >= waveSize {
+			return
+		}
+		if first <= a.w.cut && a.w.cut < first+batch {
+			a.w.end()
+		}
+		block := store[:0]
+		for id := uint64(first); id < min(uint64(first+batch), waveSize); id++ {
+			block = append(block, element{id, ^id})
+		}
+		for len(block) > 0 {
+			n, err := a.send(block)
+			if err != nil {
+				a.w.settle(block[n], failed)
+				n++
+				a.failed(err)
+			}
+			block = block[n:]
+			a.strike()
+		}
+		if a.chance(2) {
+			_ = coir.Yield(a.ctx)
+		}
+	}
+}
+
+// failed goes on after an operation that has failed.
+func (a *actor) failed(err error) {
+	if errors.Is(err, context.Canceled) {
+		a.renew()
+	} else if !errors.Is(err, coir.ErrClosed) && !errors.Is(err, coir.ErrTimeout) && !errors.Is(err, coir.ErrWouldBlock) {
+		a.w.blame("an operation returned %v", err)
+	}
+}
+
+// send sends some elements, at least one, unless it returns an error: then the next one has been tried and is still ours.
+func (a *actor) send(block []element) (n int, err error) {
+	k := a.one()
+	c, d, e := a.w.ch[k], a.w.ch[1-k], block[0]
+	i := 0
+	switch a.rnd.IntN(16) {
+	default:
+		err = c.Send(a.ctx, e)
+	case 0:
+		err = c.SendTimeout(a.ctx, e, a.moment())
+	case 1:
+		err = c.TrySend(e)
+	case 2, 3:
+		return c.SendMany(a.ctx, block[:min(len(block), 8)])
+	case 4:
+		_, err = coir.Select(a.ctx, c.SendCase(e), d.SendCase(e))
+	case 5:
+		if i, err = coir.Select(a.ctx, c.SendCase(e), d.SendCase(e), coir.After(a.moment())); i == 2 {
+			err = coir.ErrTimeout
+		}
+	case 6:
+		_, err = coir.TrySelect(c.SendCase(e), d.SendCase(e))
+	case 7:
+		_, err = coir.SelectPriority(a.ctx, c.SendCase(e), coir.Case{}, d.SendCase(e))
+	case 8:
+		err = a.exchange(e, c, d)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// exchange sends e on c, and receives from d as long as it cannot.
+func (a *actor) exchange(e element, c, d *coir.Chan[element]) error {
+	for {
+		var in element
+		i, err := coir.Select(a.ctx, c.SendCase(e), d.RecvCase(&in))
+		if i != 1 || err != nil {
+			return err // d has ended: so will c, or it has
+		}
+		a.w.settle(in, received)
+	}
+}
+
+// consume receives until both channels have nothing left. Some always look at both, so that no sender waits for those who
+// wait at the other channel.
+func (a *actor) consume(both bool) {
+	defer a.leave()
+	for !a.over[0] || !a.over[1] {
+		a.receive(both)
+		a.strike()
+	}
+}
+
+func (a *actor) receive(both bool) {
+	k := a.one()
+	if a.over[k] {
+		k = 1 - k
+	}
+	c := a.w.ch[k]
+	way := a.rnd.IntN(16)
+	if both {
+		way = way%5 + 5
+	}
+	var e element
+	var err error
+	switch way {
+	default:
+		e, err = c.Recv(a.ctx)
+	case 0:
+		e, err = c.RecvTimeout(a.ctx, a.moment())
+	case 1:
+		e, err = c.TryRecv()
+	case 2, 3:
+		var into [8]element
+		var n int
+		n, err = c.RecvMany(a.ctx, into[:])
+		for _, e := range into[:n] {
+			a.w.settle(e, received)
+		}
+		a.refused(k, err)
+		return
+	case 4:
+		n := 0
+		for e := range c.All(a.ctx) {
+			a.w.settle(e, received)
+			if n++; n == 8 {
+				return
+			}
+		}
+		if a.ctx.Err() != nil {
+			a.renew()
+			return
+		}
+		if e, err = c.TryRecv(); !errors.Is(err, coir.ErrClosed) {
+			a.w.blame("All has ended, and then there was %+v, %v", e, err)
+		}
+	case 5, 6, 7, 8, 9:
+		k, e, err = a.receiveEither(way)
+	}
+	if err == nil {
+		a.w.settle(e, received)
+	} else {
+		a.refused(k, err)
+	}
+}
+
+// receiveEither receives by a select over the channels that have not ended.
+func (a *actor) receiveEither(way int) (k int, e element, err error) {
+	var in [2]element
+	cases := [3]coir.Case{2: coir.After(a.moment())}
+	for i, c := range a.w.ch {
+		if !a.over[i] {
+			cases[i] = c.RecvCase(&in[i])
+		}
+	}
+	switch way {
+	case 5, 6:
+		k, err = coir.Select(a.ctx, cases[:2]...)
+	case 7:
+		k, err = coir.Select(a.ctx, cases[:]...)
+	case 8:
+		k, err = coir.SelectPriority(a.ctx, cases[:2]...)
+	case 9:
+		k, err = coir.TrySelect(cases[:2]...)
+	}
+	switch {
+	case k == 2:
+		return 0, e, coir.ErrTimeout
+	case k < 0:
+		return 0, e, err
+	}
+	return k, in[k], err
+}
+
+// refused goes on after a receive that has given nothing.
+func (a *actor) refused(k int, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, coir.ErrClosed):
+		a.over[k] = true
+	default:
+		a.failed(err)
+		if errors.Is(err, coir.ErrWouldBlock) {
+			_ = coir.Yield(a.ctx)
+		}
+	}
+}
+
+// watch receives by a selector until both channels have nothing left.
+func (a *actor) watch() {
+	defer a.leave()
+	s := coir.NewSelector()
+	defer s.Close()
+	var in [2]element
+	var ids [2]int
+	for i, c := range a.w.ch {
+		ids[i] = s.Add(c.RecvCase(&in[i]))
+	}
+	for s.Len() > 0 {
+		id, err := s.Wait(a.ctx)
+		k := 0
+		if id == ids[1] {
+			k = 1
+		}
+		switch {
+		case err == nil:
+			a.w.settle(in[k], received)
+		case id < 0:
+			a.failed(err)
+		}
+		if a.chance(16) && s.Remove(ids[k]) {
+			ids[k] = s.Add(a.w.ch[k].RecvCase(&in[k]))
+		}
+		a.strike()
+	}
+}
+
+// Waits on channels where nothing ever happens, given up by a time limit and by a cancel: no waiter is left in a queue, and
+// nothing in memory.
+//
+// Spec: CH-23, CH-24, CH-28, CH-56, SE-05, SE-10, SE-11, TM-12
+func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
+	const fibers, goroutines = 1_000, 100
+	const perRound = 2 * (fibers + goroutines)
+	rounds := 1 + sized(20_000, 100_000, 10_000_000)/perRound
+	rt := newRuntime(t)
+	in, out := coir.NewChan[int](0), coir.NewChan[*int](0)
+	round := func() {
+		giveUp(t, rt, in, out, fibers, goroutines)
+		if n := in.Stats().Recv.Waiting + out.Stats().Send.Waiting; n != 0 {
+			t.Fatalf("%d waiters are left", n)
+		}
+	}
+	for range 3 {
+		round() // what is kept for the next time is there
+	}
+	before, start, told := heapInUse(), time.Now(), time.Now()
+	for i := range rounds {
+		round()
+		if soaking() && time.Since(told) > 10*time.Second {
+			told = time.Now()
+			fmt.Fprintf(os.Stderr, "%d of %d waits given up\n", i*perRound, rounds*perRound)
+		}
+	}
+	after := heapInUse()
+	t.Logf("%d waits given up in %v; heap %d KiB before, %d KiB after",
+		rounds*perRound, time.Since(start), before>>10, after>>10)
+	if after > before+1<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", before, after)
+	}
+	runtime.KeepAlive(in)
+	runtime.KeepAlive(out)
+}
+
+// giveUp has each of many wait until a time limit, and then until a cancel.
+func giveUp(t *testing.T, rt *coir.Runtime, in *coir.Chan[int], out *coir.Chan[*int], fibers, goroutines int) {
+	t.Helper()
+	var late, twice atomic.Int64 // those whose time limit has passed, and how many of them wait at both channels
+	body := func(ctx context.Context, i int) error {
+		const soon = time.Microsecond
+		var first error
+		if i%2 == 0 {
+			first = waitInVain(ctx, in, out, i%3, soon)
+		} else {
+			short, cancel := coir.WithTimeout(ctx, soon)
+			first = waitInVain(short, in, out, i%3, 0)
+			cancel()
+		}
+		if i%3 == 2 {
+			twice.Add(1)
+		}
+		late.Add(1)
+		second := waitInVain(ctx, in, out, i%3, 0)
+		if !errors.Is(first, coir.ErrTimeout) || !errors.Is(second, errStop) {
+			return fmt.Errorf("waiter %d got %v, and then %v", i, first, second)
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		for i := range fibers {
+			n.Go("waiter", func(ctx context.Context) error { return body(ctx, i) })
+		}
+		for i := range goroutines {
+			all.Go(func() {
+				if err := body(ctx, i); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		want := fibers + goroutines
+		yieldUntil(ctx, t, "everybody waits for good", func() bool {
+			return late.Load() == int64(want) && in.Stats().Recv.Waiting+out.Stats().Send.Waiting == want+int(twice.Load())
+		})
+		n.Cancel(errStop)
+		return nil
+	})
+	all.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitInVain receives, sends, or does either in a select, for so long at most unless it is 0.
+func waitInVain(ctx context.Context, in *coir.Chan[int], out *coir.Chan[*int], way int, limit time.Duration) (err error) {
+	switch {
+	case way == 0 && limit > 0:
+		_, err = in.RecvTimeout(ctx, limit)
+	case way == 0:
+		_, err = in.Recv(ctx)
+	case way == 1 && limit > 0:
+		err = out.SendTimeout(ctx, new(int), limit)
+	case way == 1:
+		err = out.Send(ctx, new(int))
+	default:
+		var after coir.Case
+		if limit > 0 {
+			after = coir.After(limit)
+		}
+		var i int
+		if i, err = coir.Select(ctx, in.RecvCase(nil), out.SendCase(new(int)), after); i == 2 {
+			err = coir.ErrTimeout
+		}
+	}
+	return err
+}
+
+// What a case of a select sends may point to a variable of its sender, which then has to outlive the call.
+//
+// Spec: SE-14
+func TestWhatASelectSendsStays(t *testing.T) {
+	const n = 100
+	c := coir.NewChan[*int](n)
+	for i := range n {
+		if err := selectSend(t.Context(), c, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		if p, err := c.TryRecv(); err != nil || *p != i {
+			t.Fatalf("received a pointer to %d, %v; should be %d", *p, err, i)
+		}
+	}
+}
+
+// selectSend sends a pointer to a variable of its own.
+func selectSend(ctx context.Context, c *coir.Chan[*int], v int) error {
+	_, err := coir.Select(ctx, c.SendCase(&v), coir.After(time.Hour))
+	return err
+}
+
+// Spec: CH-15, CH-16
+func TestUnlimitedGivesABurstBack(t *testing.T) {
+	n := sized(1_000_000, 10_000_000, 10_000_000)
+	c := coir.NewChan[int](coir.Unlimited)
+	before := heapInUse()
+	for i := range n {
+		if err := c.TrySend(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	most := heapInUse()
+	for i := range n {
+		if v, err := c.TryRecv(); v != i || err != nil {
+			t.Fatalf("received %d, %v; should be %d", v, err, i)
+		}
+	}
+	after := heapInUse()
+	t.Logf("%d ints: heap %d KiB before, %d KiB with them, %d KiB after", n, before>>10, most>>10, after>>10)
+	if most < before+uint64(n)*8 {
+		t.Errorf("with %d ints the heap was at %d bytes, %d before: what is measured is not the channel", n, most, before)
+	}
+	if after > before+2<<20 {
+		t.Errorf("the heap was at %d bytes before the burst and is at %d", before, after)
+	}
+	runtime.KeepAlive(c)
+}
+
+// heapInUse is the heap, once what is not needed has been collected. A pool takes two collections.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,87 @@
+package verify
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// A wait that has timed out stays in its queue for a moment, and makes the channel look ready. A select by order that
+// is deceived by it in its first case has to go on to the others, and must not wait: here the last is ready all the
+// time, so nobody may ever be seen waiting for it.
+//
+// The order of operations does not show it, since when a wait begins is seen by nobody, and the moment is short: the
+// wait has to begin and to time out between the select's first look at the channel and the lock. So it has a test of
+// its own, which makes the moment long: the channel is locked after many others, and the receiver that has timed out is
+// a fiber whose worker is busy.
+//
+// Spec: CH-11, SE-06, SE-08
+func TestPriorityGoesOnToTheNextCase(t *testing.T) {
+	const others = 1000
+	rounds := int64(3000)
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		rounds = 100_000
+	case testing.Short():
+		rounds = 500
+	}
+	full := coir.NewChan[int](1)
+	cases := make([]coir.Case, 1, others+2)
+	for range others {
+		cases = append(cases, coir.NewChan[int](0).RecvCase(nil))
+	}
+	cases = append(cases, full.RecvCase(nil))
+	first := coir.NewChan[int](0)
+	cases[0] = first.SendCase(1)
+
+	rt := coir.NewRuntime(coir.Workers(1))
+	defer closeSoon(t, rt)
+	var done, seen atomic.Int64
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			n.Go("receiver", func(ctx context.Context) error {
+				for done.Load() < rounds {
+					_, _ = first.RecvTimeout(ctx, time.Microsecond)
+				}
+				return nil
+			})
+			n.Go("busy", func(ctx context.Context) error {
+				for done.Load() < rounds {
+					for began := time.Now(); time.Since(began) < 100*time.Microsecond; {
+					}
+					_ = coir.Yield(ctx)
+				}
+				return nil
+			})
+			return nil
+		})
+	})
+	all.Go(func() {
+		for done.Load() < rounds {
+			if full.Stats().Recv.Waiting > 0 {
+				seen.Add(1)
+			}
+			runtime.Gosched()
+		}
+	})
+	for done.Load() < rounds {
+		_ = full.TrySend(2)
+		if _, err := coir.SelectPriority(context.Background(), cases...); err != nil {
+			t.Error(err)
+			break
+		}
+		done.Add(1)
+	}
+	done.Store(rounds)
+	all.Wait()
+	if n := seen.Load(); n > 0 {
+		t.Errorf("the select was seen waiting %d times for a channel that had a value", n)
+	}
+}
