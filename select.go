@@ -190,9 +190,7 @@ func scratchOf(k *wait.Kit) *scratch {
 	return s
 }
 
-// choose is Select and SelectPriority.
-//
-//go:norace
+// choose is Select and SelectPriority. It is in the race detector's sight, so that a report of what a case stores names the caller.
 func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	cs := hidden(cases)
 	f, sc := ownFiber(ctx)
