@@ -74,9 +74,10 @@ examples: ## build and test the examples
 bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
 	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list
 
-soak: ## the long forms: full-size cancels, closes, cycles, timers, and the models; about an hour
-	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
+soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, and the models; about two hours
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
+	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	models/check.sh long
 
 ratios: ## every comparison, with its bound

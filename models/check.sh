@@ -20,8 +20,8 @@ W=$(mktemp -d) || exit 2
 trap 'rm -rf "$W"' EXIT
 trap 'exit 130' INT TERM
 
-# property: which of the models' properties pan's complaint is about. In word.pml a
-# mutant is run with -DONLY=<property>, so the complaint can be about nothing else.
+# property: which of the models' properties pan's complaint is about. In word.pml and chan.pml
+# a mutant is run with -DONLY=<property>, so the complaint can be about nothing else.
 property() { # model complaint defs
 	case $2 in
 	'') echo NONE; return ;;
@@ -29,7 +29,7 @@ property() { # model complaint defs
 	*'invalid end state'*) [ "$1" = word ] && echo LOST || echo END; return ;;
 	esac
 	case $1 in
-	word) case $3 in *-DONLY=*) x=${3##*-DONLY=}; echo "${x%% *}" ;; *) echo ASSERT ;; esac ;;
+	word | chan) case $3 in *-DONLY=*) x=${3##*-DONLY=}; echo "${x%% *}" ;; *) echo ASSERT ;; esac ;;
 	idle) case $2 in
 		*items*) echo WORK ;;
 		*sem*|*onlist*) echo TOKEN ;;
@@ -47,14 +47,14 @@ property() { # model complaint defs
 
 run() { # when model name want defs...
 	local when=$1 model=$2 name=$3 want=$4; shift 4
-	local d=$W/$name defs="$*" cflags=-O2 search=-DSAFETY opts= got err why t0 t1 states
+	local d=$W/$name defs="$*" cflags=-O1 search=-DSAFETY opts= got err why t0 t1 states
 	case $mode in
 	short) [ "$when" = short ] || return 0 ;;
 	trail) [ "$name" = "$only" ] || return 0 ;;
 	esac
-	[ "$when" = long ] && cflags="-O2 -DCOLLAPSE"
+	[ "$when" = long ] && cflags="-O2 -DCOLLAPSE"     # -O1: a short run ends before -O2 has compiled
 	[ "$want" != PASS ] && cflags=-O0            # the compiler would take longer than pan
-	case $defs in *-DONLY=LOST*) ;; *-DONLY=*) opts=-E ;; esac   # other properties: off
+	case $defs in *-DONLY=LOST* | *-DONLY=END*) ;; *-DONLY=*) opts=-E ;; esac   # other properties: off
 	case $name in *-spin*) search=-DNP opts=-l ;; esac           # non-progress cycles
 	mkdir -p "$d" && cp "$here/$model.pml" "$d" && cd "$d" || exit 2
 	t0=$(date +%s%N)
@@ -158,6 +158,51 @@ at short shutdown shut-cancel-late FAIL:END  -DCANCEL_LATE $S1
 at short shutdown shut-no-join     FAIL:STILL -DNO_JOIN $S1
 at short shutdown shut-leave-early FAIL:GONE -DLEAVE_EARLY $S1
 at short shutdown shut-wake-one    FAIL:END  -DWAKE_ONE $S1
+
+# ---- chan.pml: channels and select ------------------------------------------------
+SR="-DF0=s0,no,no,no -DF1=r0,no,no,no"                  # one sends, one receives
+SSRR="-DF0=s0,no,s0,no -DF1=r0,no,r0,no"                # twice each
+SRRS="-DF0=s0,no,r0,no -DF1=r0,no,s0,no"                # and then the other way round
+MOVE="-DNCH=2 -DF0=s0,no,r1,no -DF1=r0,no,s1,no"        # and then on the other channel
+CROSS="-DNCH=2 -DF0=s0,r1,no,no -DF1=s1,r0,no,no"       # two selects that can meet on either channel
+at long  chan chan-all           PASS $SRRS -DNTIMER=1 -DNCANCEL=1 -DCLOSE0=closed,aborted
+at long  chan chan-3fibers       PASS -DNF=3 $SSRR -DF2=s0,no,no,no -DNTIMER=1 -DCLOSE0=closed,0
+at long  chan chan-3fibers-buffer PASS -DNF=3 -DCAP=1 $SSRR -DF2=s0,no,no,no -DNTIMER=1 -DCLOSE0=closed,0
+at long  chan select-2closes     PASS -DNCH=2 -DF0=s0,r1,s0,r0 -DF1=s1,r0,r0,r1 -DCLOSE0=closed,0 -DCLOSE1=aborted,0
+at long  chan select-cancel      PASS -DNCH=2 -DF0=s0,r1,s0,r0 -DF1=s1,r0,r0,r1 -DNCANCEL=1 -DCLOSE0=closed,0
+at long  chan select-cross-timer PASS $CROSS -DNF=3 -DF2=r0,r1,no,no -DNTIMER=1
+at long  chan select-itself-timer PASS -DNF=3 -DF0=s0,r0,no,no -DF1=r0,s0,no,no -DF2=s0,r0,no,no -DNTIMER=1
+at long  chan select-3fibers     PASS -DNCH=2 -DNF=3 -DF0=s0,r1,r0,no -DF1=s1,r0,no,no -DF2=r0,r1,s0,s1 -DNTIMER=1
+at long  chan select-2events     PASS -DEVENT -DF0=r0,ev,s0,ev -DF1=s0,no,ev,r0 -DNTIMER=1
+at short chan chan-abort         PASS $SRRS -DNCANCEL=1 -DCLOSE0=aborted,0
+at short chan chan-buffer        PASS -DCAP=1 -DF0=s0,no,s0,no -DF1=r0,no,s0,no -DNCANCEL=1 -DCLOSE0=closed,aborted
+at short chan chan-close-abort   PASS $SSRR -DCLOSE0=closed,0 -DALSO0=aborted,0
+at short chan chan-2channels     PASS $MOVE -DNTIMER=2
+at short chan select-cross       PASS $CROSS -DNF=3 -DF2=r0,r1,no,no
+at short chan select-itself      PASS -DNF=3 -DF0=s0,r0,no,no -DF1=r0,s0,no,no -DF2=s0,r0,no,no
+at short chan select-close       PASS -DNCH=2 -DF0=s0,r1,no,no -DF1=s1,r0,r0,r1 -DCLOSE0=closed,0
+at short chan select-timer       PASS -DNCH=2 -DF0=s0,r1,s1,no -DF1=s1,r0,r1,no -DNTIMER=1
+at short chan select-event       PASS -DEVENT -DF0=r0,ev,no,no -DF1=s0,no,ev,r0 -DNTIMER=1
+at short chan chan-write-late    FAIL:VALUE  -DWRITE_LATE -DONLY=VALUE $SR
+at short chan chan-read-late     FAIL:VALUE  -DREAD_LATE -DONLY=VALUE $SR
+at short chan chan-claim-blind   FAIL:VALUE  -DCLAIM_BLIND -DONLY=VALUE $SR -DNTIMER=1
+at short chan chan-leave-unlocked FAIL:VALUE -DLEAVE_UNLOCKED -DONLY=VALUE $MOVE -DNTIMER=2
+at short chan chan-shift-late    FAIL:LEFT   -DSHIFT_LATE -DONLY=LEFT $SR
+at short chan chan-stale         FAIL:ONE    -DSTALE -DONLY=ONE $SSRR -DNTIMER=1
+at short chan chan-closed-first  FAIL:CLOSED -DCLOSED_FIRST -DONLY=CLOSED -DCAP=1 $SR -DCLOSE0=closed,0
+at short chan chan-close-all     FAIL:GRACE  -DCLOSE_ALL -DONLY=GRACE $SR -DCLOSE0=closed,0
+at short chan chan-close-mute    FAIL:END    -DCLOSE_MUTE -DONLY=END $SR -DCLOSE0=closed,0
+at short chan chan-abort-mute    FAIL:END    -DABORT_MUTE -DONLY=END $SR -DCLOSE0=aborted,0
+at short chan chan-no-rouse      FAIL:END    -DNO_ROUSE -DONLY=END $SR
+at short chan chan-no-refill     FAIL:IDLE   -DNO_REFILL -DONLY=IDLE -DCAP=1 $SSRR
+at short chan chan-sender-first  FAIL:ORDER  -DSENDER_FIRST -DONLY=ORDER -DCAP=1 $SSRR
+at short chan chan-publish-late  FAIL:END    -DPUBLISH_LATE -DONLY=END $SR
+at short chan select-reg-apart   FAIL:VALUE  -DREG_APART -DONLY=VALUE $CROSS
+at short chan select-look-apart  FAIL:END    -DPUBLISH_LATE -DONLY=END $CROSS
+at short chan select-keep-losers FAIL:LEFT   -DKEEP_LOSERS -DONLY=LEFT $CROSS
+at short chan select-losers-met  FAIL:VALUE  -DKEEP_LOSERS -DONLY=VALUE -DNCH=2 -DF0=s0,r1,r1,no -DF1=s1,r0,s0,no
+at short chan select-case-order  FAIL:END    -DCASE_ORDER -DONLY=END $CROSS
+at short chan select-event-blind FAIL:END    -DEVENT_BLIND -DONLY=END -DEVENT -DF0=r0,ev,no,no -DF1=r0,ev,no,no
 
 wait
 [ ! -e "$W/failed" ]
