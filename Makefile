@@ -77,6 +77,7 @@ bench: ## build and test the benchmarks, and list the ratios; measuring is done 
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, and the models; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	models/check.sh long
 

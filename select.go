@@ -655,6 +655,9 @@ func (c *Chan[T]) sendValue(v any) (r park.Reason, asleep *park.Parker, rest fun
 			rest = func() { c.lose(lost) }
 		}
 	}
+	if r == park.Closed {
+		c.countFailure(sending, r)
+	}
 	return r, asleep, rest
 }
 
@@ -664,6 +667,9 @@ func (c *Chan[T]) recvTo(dst unsafe.Pointer) (park.Reason, *park.Parker) {
 	if r == park.Data && dst != nil {
 		race.Wrote(dst, unsafe.Sizeof(v))
 		*(*T)(dst) = v
+	}
+	if r == park.Closed {
+		c.countFailure(receiving, r)
 	}
 	return r, asleep
 }

@@ -1,6 +1,7 @@
 // Package verify holds the suites that need test dependencies, so that coir
-// itself needs none. It has no code of its own, only tests, and the tests use
-// nothing of coir but what every user can use.
+// itself needs none. It has no code of its own, only tests, and but for the
+// driver of chan_test.go (internal/history) the tests use nothing of coir but what
+// every user can use.
 //
 //   - leak_test.go: no goroutine outlives its use (goleak), seen as a user's own
 //     tests would see it.

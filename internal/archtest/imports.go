@@ -21,7 +21,7 @@ var Layers = []Layer{
 	{"waiting", []string{"internal/wait"}},
 	{"machine", []string{"internal/sched", "internal/flavor", "internal/model"}},
 	{"face", []string{"."}},
-	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest"}},
+	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest", "internal/history"}},
 	{"outside", []string{"cmd/...", "examples/...", "bench/...", "internal/archtest/specmap"}},
 }
 

@@ -1,26 +1,43 @@
 package park
 
+import "sync"
+
 // Guest lets a plain goroutine wait as fibers do: the same word, but to be readied releases a one-place semaphore.
 //
 // Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
 // from an earlier wait finds it stale.
+//
+// A guest keeps no channel between waits: in a bubble of testing/synctest a channel belongs to the bubble that it was made in,
+// and the next to use the guest may be outside.
 type Guest struct {
 	Parker
-	sema chan struct{}
+	mu    sync.Mutex
+	cond  sync.Cond
+	ready bool
+	sema  chan struct{} // instead of them, in a wait that a channel may cancel
 }
 
 // Init readies the guest for its first use.
 //
 //go:norace
 func (g *Guest) Init() {
-	g.sema = make(chan struct{}, 1)
+	g.cond.L = &g.mu
 	g.Parker.Init(g)
 }
 
 // Ready implements Owner.
 //
 //go:norace
-func (g *Guest) Ready(Place) { g.sema <- struct{}{} }
+func (g *Guest) Ready(Place) {
+	if g.sema != nil {
+		g.sema <- struct{}{}
+		return
+	}
+	g.mu.Lock()
+	g.ready = true
+	g.mu.Unlock()
+	g.cond.Signal()
+}
 
 // Late implements Owner. Nobody counts for guests.
 //
@@ -36,9 +53,18 @@ func (g *Guest) Late() {}
 //
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {
+	g.sema = nil
+	if cancel != nil {
+		g.sema = make(chan struct{}, 1)
+	}
 	if g.Commit() {
 		if cancel == nil {
-			<-g.sema
+			g.mu.Lock()
+			for !g.ready {
+				g.cond.Wait()
+			}
+			g.ready = false
+			g.mu.Unlock()
 		} else {
 			select {
 			case <-g.sema:

@@ -12,10 +12,10 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// counter is an owner that counts how often it is readied.
-type counter struct{ n atomic.Int64 }
+// counter is an owner that counts how often it is readied, and how often a wake came too late.
+type counter struct{ n, late atomic.Int64 }
 
-func (c *counter) Late() {}
+func (c *counter) Late() { c.late.Add(1) }
 
 func (c *counter) Ready(Place) { c.n.Add(1) }
 
@@ -52,6 +52,9 @@ func TestEveryTransition(t *testing.T) {
 		"Wake":       func(p *Parker) any { return p.Wake(now, Cancelled, nil) },
 		"WakeEarly":  func(p *Parker) any { return p.Wake(now-1, Cancelled, nil) },
 		"WakeLater":  func(p *Parker) any { return p.Wake(now+1, Cancelled, nil) },
+		"Claim":      func(p *Parker) any { return p.Claim(now, Closed.For(3)) },
+		"ClaimEarly": func(p *Parker) any { return p.Claim(now-1, Closed.For(3)) },
+		"ClaimLater": func(p *Parker) any { return p.Claim(now+1, Closed.For(3)) },
 		"Expire":     func(p *Parker) any { p.Expire(uint64(now)); return nil },
 		"ExpireLate": func(p *Parker) any { p.Expire(uint64(now - 1)); return nil },
 	}
@@ -74,6 +77,9 @@ func TestEveryTransition(t *testing.T) {
 			"Wake":       result{Lost, running, 0}, // the wait was taken back
 			"WakeEarly":  result{Stale, running, 0},
 			"WakeLater":  result{Stale, running, 0},
+			"Claim":      result{Lost, running, 0},
+			"ClaimEarly": result{Stale, running, 0},
+			"ClaimLater": result{Stale, running, 0},
 			"Expire":     result{nil, running, 0},
 			"ExpireLate": result{nil, running, 0},
 		}},
@@ -88,6 +94,9 @@ func TestEveryTransition(t *testing.T) {
 			"Wake":       result{Won, word(now, Cancelled, Notified), 0}, // the committer will ready it
 			"WakeEarly":  result{Stale, parking, 0},
 			"WakeLater":  result{Stale, parking, 0},
+			"Claim":      result{Won, word(now, Closed.For(3), Notified), 0},
+			"ClaimEarly": result{Stale, parking, 0},
+			"ClaimLater": result{Stale, parking, 0},
 			"Expire":     result{nil, word(now, TimedOut, Notified), 0},
 			"ExpireLate": result{nil, parking, 0},
 		}},
@@ -102,6 +111,9 @@ func TestEveryTransition(t *testing.T) {
 			"Wake":       result{Won, word(now, Cancelled, Runnable), 1},
 			"WakeEarly":  result{Stale, parked, 0},
 			"WakeLater":  result{Stale, parked, 0},
+			"Claim":      result{Asleep, word(now, Closed.For(3), Runnable), 0},
+			"ClaimEarly": result{Stale, parked, 0},
+			"ClaimLater": result{Stale, parked, 0},
 			"Expire":     result{nil, word(now, TimedOut, Runnable), 1},
 			"ExpireLate": result{nil, parked, 0},
 		}},
@@ -116,6 +128,9 @@ func TestEveryTransition(t *testing.T) {
 			"Wake":       result{Lost, notified, 0},
 			"WakeEarly":  result{Stale, notified, 0},
 			"WakeLater":  result{Stale, notified, 0},
+			"Claim":      result{Lost, notified, 0},
+			"ClaimEarly": result{Stale, notified, 0},
+			"ClaimLater": result{Stale, notified, 0},
 			"Expire":     result{nil, notified, 0},
 			"ExpireLate": result{nil, notified, 0},
 		}},
@@ -130,6 +145,9 @@ func TestEveryTransition(t *testing.T) {
 			"Wake":       result{Lost, runnable, 0},
 			"WakeEarly":  result{Stale, runnable, 0},
 			"WakeLater":  result{Stale, runnable, 0},
+			"Claim":      result{Lost, runnable, 0},
+			"ClaimEarly": result{Stale, runnable, 0},
+			"ClaimLater": result{Stale, runnable, 0},
 			"Expire":     result{nil, runnable, 0},
 			"ExpireLate": result{nil, runnable, 0},
 		}},
@@ -185,6 +203,68 @@ func TestWordKeepsItsPartsApart(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A reason keeps its kind and its index apart, travels in the word, and touches neither ticket nor state.
+//
+// Spec: PK-02, PK-12
+func TestReasonCarriesAnIndex(t *testing.T) {
+	for _, kind := range []Reason{None, Data, Closed, Cancelled, TimedOut} {
+		if kind.Kind() != kind || kind.Index() != 0 {
+			t.Errorf("reason %d alone has kind %d and index %d", kind, kind.Kind(), kind.Index())
+		}
+		for index := range uint16(MaxIndex + 1) {
+			r := kind.For(index)
+			if r.Kind() != kind || r.Index() != int(index) {
+				t.Fatalf("reason %d for %d has kind %d and index %d", kind, index, r.Kind(), r.Index())
+			}
+			w := word(1<<48-1, r, Runnable)
+			if reasonOf(w) != r || ticketOf(w) != 1<<48-1 || stateOf(w) != Runnable {
+				t.Fatalf("reason %d for %d came back as %s", kind, index, show(w))
+			}
+		}
+	}
+}
+
+// TestClaimThenRouse: a claim decides and wakes nobody; until the winner rouses it the parker stays asleep, and nobody else can
+// end the wait. What meets a parker on its way to sleep leaves nothing to rouse: its committer finds it.
+//
+// Spec: PK-10, PK-13, PK-14, PK-15, SE-04
+func TestClaimThenRouse(t *testing.T) {
+	p, c := at(0, None, Running)
+	ticket := p.Arm()
+	p.Commit()
+	if o := p.Claim(ticket, Data.For(MaxIndex)); o != Asleep {
+		t.Fatal(o)
+	}
+	if o := p.Claim(ticket, Closed); o != Lost {
+		t.Fatal(o)
+	}
+	if o := p.Wake(ticket, Cancelled, nil); o != Lost {
+		t.Fatal(o)
+	}
+	p.Expire(uint64(ticket))
+	if c.n.Load() != 0 || p.Reason() != Data.For(MaxIndex) {
+		t.Fatalf("before the winner roused it: readied %d times, reason %d", c.n.Load(), p.Reason())
+	}
+	if c.late.Load() != 3 {
+		t.Fatalf("three came too late, %d were counted", c.late.Load())
+	}
+	p.Rouse(nil)
+	if c.n.Load() != 1 {
+		t.Fatalf("roused once, readied %d times", c.n.Load())
+	}
+
+	ticket = p.Arm()
+	if o := p.Claim(ticket, Closed); o != Won {
+		t.Fatal(o)
+	}
+	if p.Commit() || c.n.Load() != 1 {
+		t.Fatal("a wait that was claimed before it slept was slept in, or readied by the claim")
+	}
+	if o := p.Claim(ticket-1, Data); o != Stale || c.late.Load() != 4 {
+		t.Fatal(o, c.late.Load())
 	}
 }
 

@@ -52,7 +52,7 @@ func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
 	for i := w.pop(t, q); i >= 0; i = w.pop(t, q) {
 		got = append(got, i)
 	}
-	if !q.Empty() || q.head != nil || q.tail != nil {
+	if !q.Empty() || q.Len() != 0 || q.First() != nil || q.tail != nil {
 		t.Fatal("nothing comes out, and yet it is not empty")
 	}
 	return got
@@ -67,8 +67,8 @@ func TestQueueKeepsTheOrderOfArrival(t *testing.T) {
 	w := newWaiters(5)
 	for i := range 5 {
 		w.push(&q, i)
-		if q.Empty() {
-			t.Fatal("empty after a push")
+		if q.Empty() || q.Len() != i+1 || q.First() != &w.nodes[0] {
+			t.Fatalf("after %d pushes: empty %v, %d of them, first is the first: %v", i+1, q.Empty(), q.Len(), q.First() == &w.nodes[0])
 		}
 	}
 	if got := w.drained(t, &q); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
@@ -168,8 +168,11 @@ func TestQueueAgainstSlices(t *testing.T) {
 			q.Remove(&w.nodes[i])
 			model[k] = slices.DeleteFunc(model[k], func(x int) bool { return x == i })
 		}
-		if q.Empty() != (len(model[k]) == 0) {
-			t.Fatalf("seed %d, step %d: empty is %v, the model has %v", seed, step, q.Empty(), model[k])
+		if q.Empty() != (len(model[k]) == 0) || q.Len() != len(model[k]) {
+			t.Fatalf("seed %d, step %d: empty is %v, the length is %d, the model has %v", seed, step, q.Empty(), q.Len(), model[k])
+		}
+		if first := q.First(); first != nil && int(first.Ticket) != model[k][0] {
+			t.Fatalf("seed %d, step %d: the first is %d, the model has %v", seed, step, first.Ticket, model[k])
 		}
 	}
 	for k := range queues {

@@ -1,0 +1,273 @@
+package flavor
+
+// Every store against a slice, and then what a slice cannot tell: that a taken place is empty, so that what was in it can be
+// collected, that a ring goes round, and that a list gives its memory back.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"unsafe"
+	"weak"
+)
+
+// stores makes one of each, with how much it may hold.
+func stores[T any]() []struct {
+	name  string
+	room  int
+	store Store[T]
+} {
+	const any = 1 << 30
+	type row = struct {
+		name  string
+		room  int
+		store Store[T]
+	}
+	rows := []row{{"Zero", 0, Zero[T]{}}, {"List", any, new(List[T])}}
+	for _, n := range []int{1, 2, 3, 7, 64} {
+		rows = append(rows, row{fmt.Sprintf("Ring(%d)", n), n, NewRing[T](n)})
+	}
+	return rows
+}
+
+// Random puts and takes, in stretches that fill and stretches that empty.
+//
+// Spec: CH-02, CH-04, CH-06, CH-07, CH-08, CH-15, CH-21
+func TestStoresAgainstASlice(t *testing.T) {
+	steps := 20_000
+	if testing.Short() {
+		steps = 5_000
+	}
+	seed := rand.Uint64()
+	for _, row := range stores[int]() {
+		t.Run(row.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			s := row.store
+			var held []int
+			puts := 5 // of ten
+			for i := range steps {
+				if i%500 == 0 {
+					puts = 1 + rnd.IntN(9)
+				}
+				if len(held) == 0 && rnd.IntN(2) == 0 {
+					s.Passed() // which nobody sees
+				}
+				if rnd.IntN(10) < puts {
+					want := len(held) + 1
+					if want > row.room {
+						want = 0
+					} else {
+						held = append(held, i)
+					}
+					if n := s.Put(i); n != want {
+						t.Fatalf("seed %d, step %d: Put has returned %d, want %d", seed, i, n, want)
+					}
+				} else {
+					want, ok := 0, len(held) > 0
+					if ok {
+						want, held = held[0], held[1:]
+					}
+					if v, has := s.Take(); v != want || has != ok {
+						t.Fatalf("seed %d, step %d: took %d, %v, want %d, %v", seed, i, v, has, want, ok)
+					}
+				}
+				if s.Len() != len(held) {
+					t.Fatalf("seed %d, step %d: holds %d, want %d", seed, i, s.Len(), len(held))
+				}
+			}
+		})
+	}
+}
+
+// A ring is filled and emptied from each place that it can begin at.
+//
+// Spec: CH-06, CH-08
+func TestRingGoesRound(t *testing.T) {
+	const n = 5
+	for start := range 2 * n {
+		for fill := range n + 1 {
+			r := NewRing[int](n)
+			for range start {
+				r.Put(-1)
+				r.Take()
+			}
+			for i := range fill {
+				if got := r.Put(i); got != i+1 {
+					t.Fatalf("from %d: put %d, and there are %d", start, i, got)
+				}
+			}
+			if fill == n && r.Put(n) != 0 {
+				t.Fatalf("from %d: a full ring has taken one more", start)
+			}
+			for i := range fill {
+				if v, ok := r.Take(); v != i || !ok {
+					t.Fatalf("from %d: took %d, %v, want %d", start, v, ok, i)
+				}
+			}
+			if v, ok := r.Take(); ok {
+				t.Fatalf("from %d: an empty ring has given %d", start, v)
+			}
+		}
+	}
+}
+
+// places returns everything that a store keeps memory for.
+func places[T any](s Store[T]) (all []T) {
+	switch s := s.(type) {
+	case *Ring[T]:
+		return s.buf
+	case *List[T]:
+		for _, seg := range segments(s) {
+			all = append(all, seg.vals...)
+		}
+	}
+	return all
+}
+
+// segments returns all that a list keeps.
+func segments[T any](l *List[T]) (all []*segment[T]) {
+	for _, s := range []*segment[T]{l.first, l.spare} {
+		for ; s != nil; s = s.next {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// As many places hold something as there are values: what has been taken is not kept.
+func TestTakenPlacesAreEmpty(t *testing.T) {
+	for _, row := range stores[int]() {
+		t.Run(row.name, func(t *testing.T) {
+			s := row.store
+			for round := range 40 {
+				for i := range 13 * round {
+					s.Put(1 + i)
+				}
+				for range 11 * round {
+					s.Take()
+				}
+				full := 0
+				for _, v := range places(s) {
+					if v != 0 {
+						full++
+					}
+				}
+				if full != s.Len() {
+					t.Fatalf("round %d: %d places hold something, and there are %d values", round, full, s.Len())
+				}
+			}
+		})
+	}
+}
+
+// What has been taken can be collected while the store lives.
+func TestTakenValuesAreCollected(t *testing.T) {
+	type thing struct{ _ [64]byte }
+	for _, row := range stores[*thing]() {
+		if row.room == 0 {
+			continue
+		}
+		t.Run(row.name, func(t *testing.T) {
+			s := row.store
+			var taken []weak.Pointer[thing]
+			pass := func() { // in a frame of its own, so that no pointer stays on the stack
+				for range 3 * smallest {
+					p := new(thing)
+					if s.Put(p) == 0 {
+						s.Take()
+						s.Put(p)
+					}
+					taken = append(taken, weak.Make(p))
+				}
+				for s.Len() > 0 {
+					s.Take()
+				}
+			}
+			pass()
+			for range 3 {
+				runtime.GC()
+			}
+			for i, w := range taken {
+				if w.Value() != nil {
+					t.Errorf("value %d of %d is still there", i, len(taken))
+				}
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// After a burst a list keeps two segments at most: the one in use, and one that was emptied last. It is so as the burst is
+// taken, not only at its end.
+//
+// Spec: CH-16
+func TestListGivesItsMemoryBack(t *testing.T) {
+	l := new(List[int])
+	const burst, largestLen = 100_000, largest / int(unsafe.Sizeof(int(0)))
+	for i := range burst {
+		l.Put(i)
+	}
+	for left := burst; left > 0; left-- {
+		if left%1000 == 0 {
+			// What is in use begins and ends inside a segment, and one is spare.
+			if got, most := len(places(l)), left+3*largestLen; got > most {
+				t.Fatalf("there are %d values, and places for %d; want %d at most", left, got, most)
+			}
+		}
+		l.Take()
+	}
+	if n := len(segments(l)); n > 2 {
+		t.Errorf("empty, it keeps %d segments", n)
+	}
+	if n := len(places(l)); n > 2*largestLen {
+		t.Errorf("empty, it keeps %d places", n)
+	}
+}
+
+// Segments begin small, double, and stay below a size in bytes; but a segment has a few places, however large.
+func TestSegmentsGrowUpToASize(t *testing.T) {
+	check := func(name string, lens, want []int) {
+		t.Helper()
+		if fmt.Sprint(lens) != fmt.Sprint(want) {
+			t.Errorf("%s: the segments have room for %v, want %v", name, lens, want)
+		}
+	}
+	check("ints", grown[int](4000), []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024})
+	check("4 KB each", grown[[4096]byte](30), []int{8, 8, 8, 8})
+	check("no size", grown[struct{}](30), []int{8, 16, 32})
+}
+
+// grown is the size of each segment after n puts.
+func grown[T any](n int) (lens []int) {
+	l := new(List[T])
+	for range n {
+		var v T
+		l.Put(v)
+	}
+	for _, s := range segments(l) {
+		lens = append(lens, len(s.vals))
+	}
+	return lens
+}
+
+// A list that goes between empty and a few stays as it is: nothing is allocated.
+func TestListAtRestAllocatesNothing(t *testing.T) {
+	for _, few := range []int{1, smallest - 1, smallest, smallest + 1, 3 * smallest} {
+		l := new(List[int])
+		round := func() {
+			for i := range few {
+				l.Put(i)
+			}
+			for range few {
+				l.Take()
+			}
+		}
+		for range 10 {
+			round()
+		}
+		if n := testing.AllocsPerRun(100, round); n != 0 {
+			t.Errorf("%d at a time: %v allocations a round", few, n)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package history
+
+// Random histories, and that a difference would be seen: what never fails may look at nothing.
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/model"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "play one random history again")
+
+func newRuntime(t *testing.T, workers int) *coir.Runtime {
+	t.Helper()
+	rt := coir.NewRuntime(coir.Workers(workers))
+	t.Cleanup(func() {
+		if err := rt.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
+
+// Spec: CH-01, CH-11, CH-17, CH-18, CH-19, CH-20, CH-22, CH-25, CH-26, CH-28, CH-35, CH-37, CH-40, SE-01, SE-03, SE-05, SE-08, SE-16
+func TestRandomHistories(t *testing.T) {
+	histories := 600
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		histories = 100_000
+	case testing.Short():
+		histories = 100
+	}
+	for _, workers := range []int{1, 3} {
+		rt := newRuntime(t, workers)
+		for range histories {
+			seed := *seedFlag
+			if seed == 0 {
+				seed = rand.Uint64()
+			}
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			data := make([]byte, Chans+StepBytes*rnd.IntN(80))
+			for i := range data {
+				data[i] = byte(rnd.Uint32())
+			}
+			if story, err := Play(rt, data); err != nil {
+				t.Fatalf("%v\nafter\n%s\nreplay: go test -run '^%s$' -seed %d", err, story, t.Name(), seed)
+			}
+		}
+	}
+}
+
+// TestDifferenceIsSeen pairs real channels with models of another kind. Each history shows it.
+func TestDifferenceIsSeen(t *testing.T) {
+	const bounded1, unlimited, conflated, dropNewest = 1 * 4, 4 * 4, 5 * 4, 1*4 + 2
+	sends := func(clients ...int) (steps []step) {
+		for _, c := range clients {
+			steps = append(steps, step{verb: send, client: c, cases: []choice{{model.Send, 0}}})
+		}
+		return steps
+	}
+	receives := step{verb: tryRecv, client: 3, cases: []choice{{model.Recv, 0}}}
+	for _, c := range []struct {
+		name        string
+		real, model int
+		steps       []step
+		want        string
+	}{
+		{"waits, need not", 0, bounded1, sends(0), "fiber 0 waits, and need not"},
+		{"does not wait, must", bounded1, 0, sends(0), "want it to wait"},
+		{"goroutine does not wait, must", unlimited, 0, sends(fibers), "want it to wait"},
+		{"waits, and is not woken", 0, bounded1, sends(0), "fiber 0 waits"},
+		{"drops, must wait", conflated, bounded1, sends(0, 1), "want it to wait"},
+		{"drops the other one", conflated, dropNewest, sends(0, 1), "channel a shows"},
+		{"delivers another value", conflated, unlimited, append(sends(0, 1), receives), "channel a shows"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := new(history)
+			p := h.newPair(c.real)
+			p.model = h.newPair(c.model).model
+			h.chans = []*pair{p}
+			err := h.run(newRuntime(t, 1), c.steps)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("the error is %v; want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A few bytes are a history without steps, and none at all is one without channels.
+func TestShortHistories(t *testing.T) {
+	rt := newRuntime(t, 1)
+	for n := range Chans + StepBytes {
+		if story, err := Play(rt, make([]byte, n)); err != nil {
+			t.Errorf("%d bytes: %v\n%s", n, err, story)
+		}
+	}
+}

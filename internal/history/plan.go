@@ -1,0 +1,234 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/model"
+)
+
+// A history as bytes. The first three make the channels; then each step takes four:
+//
+//	 7   5 4      0    7    5 4   3 2      0    7       4 3       0    7       4 3       0
+//	+-----+--------+  +------+-----+--------+  +---------+---------+  +---------+---------+
+//	| how |  verb  |  | mode |limit| client |  | case 1  | case 0  |  | case 3  | case 2  |
+//	+-----+--------+  +------+-----+--------+  +---------+---------+  +---------+---------+
+//
+// Any bytes are a history, and what a step means does not depend on the others: bytes may be changed and steps left out
+// at will, by a fuzzer or by whoever looks for the shortest history that shows a fault.
+const (
+	Chans     = 3     // bytes that make a channel each, modulo Kinds
+	Kinds     = 6 * 4 // capacities and policies
+	StepBytes = 4     // that make a step
+
+	fibers    = 4
+	goroutine = fibers // the client after them
+	clients   = fibers + 1
+	player    = clients // plays, and does not wait, but may try
+	mostSteps = 200
+)
+
+// verb is what a step does.
+type verb uint8
+
+const (
+	send verb = iota
+	recv
+	trySend
+	tryRecv
+	sendTimeout
+	recvTimeout
+	selectFair
+	selectTimeout
+	selectPriority
+	trySelect
+	cancel // what the client waits in
+	closing
+	abort
+)
+
+func (v verb) String() string {
+	return [...]string{"Send", "Recv", "TrySend", "TryRecv", "SendTimeout", "RecvTimeout", "Select", "Select", "SelectPriority",
+		"TrySelect", "cancel", "Close", "Abort"}[v]
+}
+
+// verbs has each verb as often as is its share.
+var verbs = [32]verb{
+	send, recv, trySend, tryRecv, sendTimeout, recvTimeout, selectFair, selectTimeout, selectPriority, trySelect, cancel, closing, abort,
+	send, recv, trySend, tryRecv, send, recv, selectFair, selectTimeout, selectPriority, trySelect, cancel,
+	send, recv, send, recv, selectFair, selectFair, selectPriority, cancel,
+}
+
+// how says under which context an operation is called.
+type how uint8
+
+const (
+	own     how = iota // the client's own context
+	scoped             // a scope of coir in it
+	foreign            // a context of package context that does not come from coir
+	dead               // a scope that is over
+)
+
+func (h how) String() string {
+	return [...]string{"", " in a scope", " in a foreign context", " in a dead scope"}[h]
+}
+
+var hows = [8]how{own, scoped, foreign, dead, own, scoped, foreign, scoped}
+
+// limit is the time that an operation with a limit has.
+type limit uint8
+
+const (
+	none   limit = iota
+	now          // it may not wait
+	soon         // it waits, and nothing else happens until its time is up
+	hardly       // it has a timer, which does not come
+)
+
+func (l limit) String() string {
+	return [...]string{"", " within no time", " for a moment", " within the hour"}[l]
+}
+
+// step is a step, read.
+type step struct {
+	verb   verb
+	client int
+	how    how
+	limit  limit
+	long   bool     // a select with so many cases before these that their index does not fit the word
+	rush   bool     // the next step follows before anybody who was woken by this one has run
+	cases  []choice // of a select; else the first tells the channel
+}
+
+// choice is a case of a select, or the one thing that another operation does.
+type choice struct {
+	kind model.Kind
+	on   int
+}
+
+func (s step) isSelect() bool { return s.verb >= selectFair && s.verb <= trySelect }
+
+// tries reports whether the step is an operation that never waits, and has no context.
+func (v verb) tries() bool { return v == trySend || v == tryRecv || v == trySelect }
+
+func readStep(b []byte) step {
+	s := step{
+		verb:   verbs[b[0]&31],
+		how:    hows[b[0]>>5],
+		client: int(b[1] & 7),
+		rush:   b[1]>>5&1 == 1,
+		long:   b[1]>>6 == 3,
+	}
+	if s.client >= clients {
+		s.client %= clients
+		if s.verb.tries() {
+			s.client = player
+		}
+	}
+	switch limit := limit(b[1] >> 3 & 3); s.verb {
+	case sendTimeout, recvTimeout, selectTimeout:
+		s.limit = max(limit, now)
+	}
+	for _, nibble := range []byte{b[2] & 15, b[2] >> 4, b[3] & 15, b[3] >> 4} {
+		if c, ok := readChoice(nibble); ok {
+			s.cases = append(s.cases, c)
+		}
+	}
+	switch on := int(b[2]&3) % Chans; s.verb {
+	case send, trySend, sendTimeout:
+		s.cases = []choice{{model.Send, on}}
+	case recv, tryRecv, recvTimeout, closing, abort:
+		s.cases = []choice{{model.Recv, on}}
+	}
+	return s
+}
+
+func readChoice(nibble byte) (choice, bool) {
+	on := int(nibble & 3)
+	switch kind := nibble >> 2; {
+	case kind == 0 && on < Chans:
+		return choice{model.Send, on}, true
+	case kind == 1 && on < Chans:
+		return choice{model.Recv, on}, true
+	case kind == 2:
+		return choice{model.Never, 0}, true
+	}
+	return choice{}, false
+}
+
+// text tells what the step begins; the clauses have the values that it sends.
+func (s step) text(clauses []model.Clause) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %v", who(s.client), s.verb)
+	if s.isSelect() && s.long {
+		b.WriteString(" among many,")
+		clauses = clauses[many:]
+	}
+	for i, c := range s.cases {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		switch c.kind {
+		case model.Send:
+			fmt.Fprintf(&b, " %d to %c", clauses[i].Value, 'a'+c.on)
+		case model.Recv:
+			fmt.Fprintf(&b, " from %c", 'a'+c.on)
+		default:
+			b.WriteString(" never")
+		}
+	}
+	return b.String() + s.limit.String() + s.how.String()
+}
+
+// who is how a client is called.
+func who(client int) string {
+	switch client {
+	case goroutine:
+		return "goroutine"
+	case player:
+		return "player"
+	}
+	return fmt.Sprintf("fiber %d", client)
+}
+
+// pair is a channel, real and modelled.
+type pair struct {
+	name  string
+	real  *coir.Chan[int]
+	model *model.Chan
+	lost  []int // what OnUndelivered was given. Under the history's lock
+}
+
+// newPair makes a channel of one of the Kinds twice.
+func (h *history) newPair(kind int) *pair {
+	at, over := kind%Kinds/4, coir.OverflowPolicy(kind%4)
+	capacity := [...]int{0, 1, 2, 3, coir.Unlimited, coir.Conflated}[at]
+	p := &pair{
+		name:  fmt.Sprintf("capacity %s, overflow: %v", [...]string{"0", "1", "2", "3", "unlimited", "conflated"}[at], over),
+		model: model.New(capacity, model.Policy(over)),
+	}
+	p.real = coir.NewChan[int](capacity, coir.Overflow(over), coir.OnUndelivered(func(v int) {
+		h.mu.Lock()
+		p.lost = append(p.lost, v)
+		h.mu.Unlock()
+	}))
+	return p
+}
+
+// read makes the channels, and returns the steps.
+func (h *history) read(data []byte) (steps []step) {
+	if len(data) < Chans {
+		return nil
+	}
+	for _, b := range data[:Chans] {
+		h.chans = append(h.chans, h.newPair(int(b)))
+	}
+	for s := range slices.Chunk(data[Chans:], StepBytes) {
+		if len(s) == StepBytes && len(steps) < mostSteps {
+			steps = append(steps, readStep(s))
+		}
+	}
+	return steps
+}

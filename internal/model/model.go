@@ -1,0 +1,295 @@
+// Package model is the channel as one would explain it to a child: a slice of values, a list of those who wait to send, a
+// list of those who wait to receive, and loops. One thing happens at a time, and nothing is fast.
+//
+// It is what the real channels are compared with. It knows nothing of coir, so that it cannot share a mistake with it; it has
+// no fibers, contexts or clocks either. Whoever plays a history tells it what happens, and it tells who is done by that and
+// with what:
+//
+//	if ready := op.Ready(); len(ready) > 0 {
+//		done = op.Do(ready[0]) // a select that is fair may do any of them
+//	} else {
+//		op.Wait() // until another's Do, a Close or an Abort says that it is done, or Cancel or Expire ends it
+//	}
+package model
+
+import "slices"
+
+// The capacities that are not a number of places.
+const (
+	Unlimited = -1
+	Conflated = -2
+)
+
+// Policy says what a send does when there is no room.
+type Policy uint8
+
+// The policies.
+const (
+	Wait       Policy = iota
+	DropOldest        // at capacity 0 there is none, and the new value is dropped
+	DropNewest
+	Fail
+)
+
+// Chan is a channel of ints.
+type Chan struct {
+	Stats
+	Values      []int // what it holds, oldest first
+	Undelivered []int // what it took over and does not deliver, in that order
+
+	room               int // how many it may hold; less than 0: any number
+	policy             Policy
+	senders, receivers []place
+	aborted            bool
+}
+
+// Stats is what a channel counts.
+type Stats struct {
+	High                    int // the most that it held
+	Sent, Received, Dropped uint64
+	Closed                  bool
+	Send, Recv              Failures
+}
+
+// Failures counts the operations of one side that did not succeed, by outcome; Aborted counts as Closed. A select fails only
+// by its clause: because the channel is closed, or because its policy is Fail.
+type Failures [Closed + 1]uint64
+
+// Outcome is how an operation ends.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK Outcome = iota
+	WouldBlock
+	TimedOut
+	Cancelled
+	Closed
+	Aborted
+)
+
+func (o Outcome) String() string {
+	return [...]string{"ok", "would block", "timed out", "cancelled", "closed", "aborted"}[o]
+}
+
+// New makes a channel.
+func New(capacity int, policy Policy) *Chan {
+	switch capacity {
+	case Conflated:
+		return &Chan{room: 1, policy: DropOldest}
+	case Unlimited:
+		return &Chan{room: -1}
+	}
+	return &Chan{room: capacity, policy: policy}
+}
+
+// Waiting is how many wait to send, and to receive.
+func (c *Chan) Waiting() (senders, receivers int) { return len(c.senders), len(c.receivers) }
+
+func (c *Chan) hasRoom() bool { return c.room < 0 || len(c.Values) < c.room }
+
+// Op is an operation: a send or a receive has one clause, a select any number.
+type Op struct {
+	Clauses []Clause
+	Select  bool
+}
+
+// Clause is one of the things that an operation would do.
+type Clause struct {
+	Kind  Kind
+	Chan  *Chan
+	Value int // to send
+}
+
+// Kind is the kind of a clause.
+type Kind uint8
+
+// The kinds.
+const (
+	Never Kind = iota
+	Send
+	Recv
+	Now   // a time that has come
+	Later // a time that comes when Expire says so
+)
+
+// Done says that an operation has ended, and how.
+type Done struct {
+	Op *Op
+	Result
+}
+
+// Result is what an operation returns. Clause is -1 if it was none of a select's.
+type Result struct {
+	Outcome Outcome
+	Clause  int
+	Value   int // that was received
+}
+
+// Ready returns the clauses that need not wait, in their order.
+func (op *Op) Ready() (ready []int) {
+	for i, cl := range op.Clauses {
+		c := cl.Chan
+		if cl.Kind == Now ||
+			cl.Kind == Send && (c.Closed || len(c.receivers) > 0 || c.hasRoom() || c.policy != Wait) ||
+			cl.Kind == Recv && (c.Closed || len(c.senders) > 0 || len(c.Values) > 0) {
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+// Do does clause i, which is ready. It returns who has ended by that, op itself first.
+func (op *Op) Do(i int) []Done {
+	r := Result{Clause: i}
+	var other []Done
+	switch cl := op.Clauses[i]; cl.Kind {
+	case Send:
+		r.Outcome, other = cl.Chan.send(cl.Value)
+	case Recv:
+		r.Value, r.Outcome, other = cl.Chan.recv()
+	}
+	return append([]Done{{op, r}}, other...)
+}
+
+func (c *Chan) send(v int) (Outcome, []Done) {
+	switch {
+	case c.Closed:
+		c.Send[Closed]++
+		return c.end(), nil
+	case len(c.receivers) > 0:
+		c.Sent++
+		c.Received++
+		return OK, []Done{c.receivers[0].done(OK, v)}
+	case c.hasRoom():
+		c.Sent++
+		c.Values = append(c.Values, v)
+		c.High = max(c.High, len(c.Values))
+		return OK, nil
+	case c.policy == Fail:
+		c.Send[WouldBlock]++
+		return WouldBlock, nil
+	case c.policy == DropOldest:
+		c.Values = append(c.Values, v)
+		v, c.Values = c.Values[0], c.Values[1:]
+	}
+	c.Sent++
+	c.drop(v)
+	return OK, nil
+}
+
+func (c *Chan) recv() (v int, o Outcome, other []Done) {
+	if len(c.senders) > 0 { // it moves in behind the values, because one of them goes
+		c.Sent++
+		c.Values = append(c.Values, c.senders[0].value())
+		other = append(other, c.senders[0].done(OK, 0))
+	}
+	if len(c.Values) == 0 {
+		c.Recv[Closed]++
+		return 0, c.end(), nil
+	}
+	c.Received++
+	v, c.Values = c.Values[0], c.Values[1:]
+	return v, OK, other
+}
+
+// end is what comes of an operation on a channel that is closed.
+func (c *Chan) end() Outcome {
+	if c.aborted {
+		return Aborted
+	}
+	return Closed
+}
+
+func (c *Chan) drop(v int) {
+	c.Dropped++
+	c.Undelivered = append(c.Undelivered, v)
+}
+
+// place is where an operation stands in a list: it waits with one of its clauses.
+type place struct {
+	op     *Op
+	clause int
+}
+
+func (p place) value() int { return p.op.Clauses[p.clause].Value }
+
+// done ends the wait that the place is part of.
+func (p place) done(o Outcome, v int) Done {
+	p.op.leave()
+	return Done{p.op, Result{o, p.clause, v}}
+}
+
+// Wait has op wait, with all its clauses. None of them is ready.
+func (op *Op) Wait() {
+	for i, cl := range op.Clauses {
+		switch c := cl.Chan; cl.Kind {
+		case Send:
+			c.senders = append(c.senders, place{op, i})
+		case Recv:
+			c.receivers = append(c.receivers, place{op, i})
+		}
+	}
+}
+
+// leave takes op out of every list.
+func (op *Op) leave() {
+	its := func(p place) bool { return p.op == op }
+	for _, cl := range op.Clauses {
+		if c := cl.Chan; c != nil {
+			c.senders = slices.DeleteFunc(c.senders, its)
+			c.receivers = slices.DeleteFunc(c.receivers, its)
+		}
+	}
+}
+
+// Refuse ends an operation that would have to wait and must not.
+func (op *Op) Refuse() Done { return op.fail(WouldBlock) }
+
+// Cancel ends an operation because somebody wants so, whether it waits or has not even looked.
+func (op *Op) Cancel() Done { return op.fail(Cancelled) }
+
+// Expire ends an operation because its time is up. In a select that is the first clause of kind Later.
+func (op *Op) Expire() Done {
+	if i := slices.IndexFunc(op.Clauses, func(cl Clause) bool { return cl.Kind == Later }); i >= 0 {
+		return place{op, i}.done(OK, 0)
+	}
+	return op.fail(TimedOut)
+}
+
+func (op *Op) fail(why Outcome) Done {
+	if op.Select {
+		return place{op, -1}.done(why, 0)
+	}
+	if c := op.Clauses[0].Chan; op.Clauses[0].Kind == Send {
+		c.Send[why]++
+	} else {
+		c.Recv[why]++
+	}
+	return place{op, 0}.done(why, 0)
+}
+
+// Close ends the channel gently: receivers that wait are told, senders that wait stay. It reports whether the channel was open.
+func (c *Chan) Close() (first bool, done []Done) {
+	first, c.Closed = !c.Closed, true
+	for len(c.receivers) > 0 {
+		c.Recv[Closed]++
+		done = append(done, c.receivers[0].done(c.end(), 0))
+	}
+	return first, done
+}
+
+// Abort ends the channel at once: whoever waits is told, and nothing that it holds is delivered.
+func (c *Chan) Abort() (first bool, done []Done) {
+	c.aborted = true
+	first, done = c.Close()
+	for len(c.senders) > 0 {
+		c.Send[Closed]++
+		done = append(done, c.senders[0].done(Aborted, 0))
+	}
+	for _, v := range c.Values {
+		c.drop(v)
+	}
+	c.Values = nil
+	return first, done
+}

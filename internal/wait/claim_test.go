@@ -1,0 +1,115 @@
+package wait
+
+// What a waker does with a node that it has shifted: it claims the wait, tells which of many things it was, and lets go.
+
+import (
+	"testing"
+
+	"github.com/coir-go/coir/internal/park"
+)
+
+// sleeper is an owner that counts how often it is readied.
+type sleeper struct {
+	park.Parker
+	readied int
+}
+
+func newSleeper() *sleeper {
+	s := new(sleeper)
+	s.Init(s)
+	return s
+}
+
+func (s *sleeper) Ready(park.Place) { s.readied++ }
+
+func (s *sleeper) Late() {}
+
+// indexes has those that fit the word, the last that does, which stands for all that do not, and none.
+var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
+
+// A wait that is claimed on its way to sleep needs no rousing; one that sleeps is the claimer's to rouse. The reason has the
+// kind and the index, and a node whose index does not fit is marked.
+//
+// Spec: PK-12, SE-02
+func TestClaimTellsWhichItWas(t *testing.T) {
+	for _, index := range indexes {
+		for _, asleep := range []bool{false, true} {
+			s := newSleeper()
+			var q Queue
+			n := Node{Index: index}
+			q.Push(&n, &s.Parker, s.Arm())
+			if asleep {
+				s.Commit()
+			}
+			won, p := q.Shift().Claim(park.Closed)
+			if !won || (p != nil) != asleep || p != nil && p != &s.Parker {
+				t.Fatalf("index %d, asleep %v: won %v, to rouse %p", index, asleep, won, p)
+			}
+			if s.readied != 0 {
+				t.Fatal("readied before it was roused")
+			}
+			if r := s.Reason(); r.Kind() != park.Closed || r.Index() != int(index) {
+				t.Fatalf("claimed for %d with index %d, the word has %d with %d", park.Closed, index, r.Kind(), r.Index())
+			}
+			if n.Won != (index == park.MaxIndex) {
+				t.Fatalf("index %d: the node is marked: %v", index, n.Won)
+			}
+		}
+	}
+}
+
+// A claim that comes too late, for the same wait or for an earlier one, changes nothing, and leaves no mark.
+//
+// Spec: PK-08, PK-31, PK-41, SE-02, SE-03
+func TestClaimThatLostLeavesNoMark(t *testing.T) {
+	for _, index := range indexes {
+		s := newSleeper()
+		var q Queue
+		first, second := Node{Index: index}, Node{Index: index}
+		ticket := s.Arm()
+		q.Push(&first, &s.Parker, ticket)
+		q.Push(&second, &s.Parker, ticket)
+		s.Commit()
+		if won, _ := q.Shift().Claim(park.Data); !won {
+			t.Fatal("the first claim has lost")
+		}
+		reason := s.Reason()
+		late := q.Shift()
+		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.Reason() != reason {
+			t.Fatalf("index %d: a second claim of the same wait: won %v, to rouse %p, marked %v", index, won, p, late.Won)
+		}
+		s.Arm() // the next wait
+		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.State() != park.Parking {
+			t.Fatalf("index %d: a claim of a wait that is over: won %v, to rouse %p, marked %v", index, won, p, late.Won)
+		}
+	}
+}
+
+// TestManyNodesOneWinner: of all the nodes that one wait is registered with, whichever is claimed first is the one, and it alone
+// is marked.
+//
+// Spec: PK-10, PK-47, SE-02
+func TestManyNodesOneWinner(t *testing.T) {
+	const n = 5
+	for first := range n {
+		s := newSleeper()
+		queues, nodes := make([]Queue, n), make([]Node, n)
+		ticket := s.Arm()
+		for i := range nodes {
+			nodes[i].Index = park.MaxIndex
+			queues[i].Push(&nodes[i], &s.Parker, ticket)
+		}
+		s.Commit()
+		for i := range n {
+			at := (first + i) % n
+			if won, _ := queues[at].Shift().Claim(park.Data); won != (i == 0) {
+				t.Fatalf("claim %d has won: %v", i, won)
+			}
+		}
+		for i := range nodes {
+			if nodes[i].Won != (i == first) {
+				t.Errorf("%d was claimed first; node %d is marked: %v", first, i, nodes[i].Won)
+			}
+		}
+	}
+}
