@@ -37,7 +37,7 @@ import (
 //	no-idle-sender    If the store has room, no sender waits.
 //	no-idle-receiver  If the store has a value, no receiver waits.
 //	one-side          Senders and receivers do not wait at the same time, but for the two sides of one select.
-//	closed-no-wait    On a closed channel no receiver waits; on an aborted one, nobody.
+//	closed-no-wait    Once Close has returned no receiver waits; once Abort has, nobody.
 type Chan[T any] struct {
 	core
 	store       flavor.Store[T]

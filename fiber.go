@@ -239,7 +239,7 @@ func (f *Fiber) join(c *caller) park.Reason {
 	n.mu.Lock()
 	if f.how != not {
 		n.mu.Unlock()
-		w.p.Disarm() // nobody knows of it: it cannot fail
+		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
 	f.joiners.Push(&w.kit.Node, w.p, t)

@@ -406,7 +406,7 @@ func (s *Selector) park(by *caller) park.Reason {
 	s.mu.Lock()
 	if s.first != nil {
 		s.mu.Unlock()
-		w.p.Disarm() // nobody knows of it: it cannot fail
+		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
 	s.waiter, s.ticket = w.p, t
