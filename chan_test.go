@@ -1,97 +1,808 @@
-package coir
+package coir_test
+
+// How an operation on a channel ends: by data, time, a cancel, a close. Exactly one of them ends a wait; whichever it is,
+// the value is accounted for, and nothing of the wait is left in the channel. The claims run over the table of
+// conform_test.go. At the end is what operations cost: no scheduling without need, no memory, no place kept for nothing.
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
 )
 
-func TestSmoke(t *testing.T) {
-	err := Run(context.Background(), func(ctx context.Context, n *Nursery) error {
-		for _, k := range []int{0, 1, 7, Unlimited} {
-			c := NewChan[string](k, Name("c"))
-			n.Go("s", func(ctx context.Context) error {
-				for range 1000 {
-					if err := c.Send(ctx, "x"); err != nil {
-						return err
-					}
-				}
-				c.Close()
-				return nil
+var errWhy = errors.New("because")
+
+// A deadline ends a wait with ErrTimeout, not early; nothing is left of the wait when the operation returns, and the value
+// is still the sender's.
+//
+// Spec: CH-23, CH-26, CH-28, CH-56
+func TestTimeout(t *testing.T) {
+	const d = 2 * time.Millisecond
+	late := func(ctx context.Context, a *player, op func(context.Context) error) {
+		begun := time.Now()
+		a.err = op(ctx)
+		if took := time.Since(begun); took < d {
+			a.err = fmt.Errorf("%w after %v", a.err, took)
+		}
+	}
+	wants := func(s *stage, a *player, counts func() coir.SideStats) {
+		s.t.Helper()
+		//nolint:errorlint // the very value is promised
+		if err := a.ended(); err != coir.ErrTimeout || !errors.Is(err, context.DeadlineExceeded) {
+			s.t.Fatalf("returned %v, want ErrTimeout after %v", err, d)
+		}
+		if a.waiting != 0 {
+			s.t.Fatal("the operation has returned and waits")
+		}
+		if st := counts(); st != (coir.SideStats{TimedOut: 1}) {
+			s.t.Fatalf("counted as %+v", st)
+		}
+	}
+	t.Run("send", func(t *testing.T) {
+		claim(t, sendersWait, func(s *stage) {
+			held := s.fill()
+			a := s.start(s.sender, func(ctx context.Context, a *player) {
+				late(ctx, a, func(ctx context.Context) error { return s.c.SendTimeout(ctx, 100, d) })
+				a.waiting = s.c.Stats().Send.Waiting
 			})
-			got := 0
-			for range c.All(ctx) {
-				got++
-			}
-			if got != 1000 {
-				t.Error(k, got)
-			}
-			if _, err := c.Recv(ctx); !errors.Is(err, ErrClosed) {
-				t.Error(err)
-			}
-		}
-		c := NewChan[int](0)
-		if _, err := c.RecvTimeout(ctx, time.Millisecond); err != ErrTimeout {
-			t.Error(err)
-		}
-		d := NewChan[string](0)
-		f := n.Go("sel", func(ctx context.Context) error {
-			for i := range 1000 {
-				var err error
-				if i%2 == 0 {
-					_, err = Select(ctx, c.SendCase(i), d.SendCase("x"))
-				} else {
-					_, err = SelectPriority(ctx, c.SendCase(i), d.SendCase("x"))
+			wants(s, a, func() coir.SideStats { return s.c.Stats().Send })
+			s.drain(held, coir.ErrWouldBlock)
+			s.loses()
+		})
+	})
+	t.Run("receive", func(t *testing.T) {
+		claim(t, everyRow, func(s *stage) {
+			a := s.start(s.receiver, func(ctx context.Context, a *player) {
+				late(ctx, a, func(ctx context.Context) (err error) { a.v, err = s.c.RecvTimeout(ctx, d); return err })
+				a.waiting = s.c.Stats().Recv.Waiting
+			})
+			wants(s, a, func() coir.SideStats { return s.c.Stats().Recv })
+			held := s.fill() // all of it is there for others
+			s.drain(held, coir.ErrWouldBlock)
+		})
+	})
+	t.Run("of the context", func(t *testing.T) {
+		claim(t, everyRow, func(s *stage) {
+			a := s.start(s.receiver, func(ctx context.Context, a *player) {
+				with := context.WithTimeout
+				if s.receiver == scopedFiber {
+					with = coir.WithTimeout
 				}
+				late(ctx, a, func(ctx context.Context) (err error) {
+					ctx, cancel := with(ctx, d)
+					defer cancel()
+					a.v, err = s.c.Recv(ctx)
+					return err
+				})
+				a.waiting = s.c.Stats().Recv.Waiting
+			})
+			wants(s, a, func() coir.SideStats { return s.c.Stats().Recv })
+		})
+	})
+}
+
+// With no time to wait an operation does what it can do at once. With all the time there is it waits.
+//
+// Spec: CH-23
+func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		for _, d := range []time.Duration{0, -1, math.MinInt64} {
+			a := s.start(s.receiver, func(ctx context.Context, a *player) { _, a.err = s.c.RecvTimeout(ctx, d) })
+			s.allEnded([]*player{a}, coir.ErrTimeout)
+			held := s.fill()
+			if s.waits() {
+				a := s.start(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 100, d) })
+				s.allEnded([]*player{a}, coir.ErrTimeout)
+			}
+			for i := range held {
+				a := s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvTimeout(ctx, d) })
+				s.allEnded([]*player{a}, nil)
+				if a.v != held[i] {
+					s.t.Fatalf("received %d, want %d", a.v, held[i])
+				}
+			}
+		}
+		r := s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvTimeout(ctx, math.MaxInt64) })
+		s.until("the receiver waits", func() bool { return s.c.Stats().Recv.Waiting == 1 })
+		w := s.start(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 7, math.MaxInt64) })
+		s.allEnded([]*player{r, w}, nil)
+		if r.v != 7 {
+			s.t.Fatalf("received %d", r.v)
+		}
+	})
+}
+
+// A cancel ends a wait with context.Canceled and the cause. Nothing is left of the wait when the operation returns, those
+// behind it keep their order, and the value is still the sender's.
+//
+// Spec: CH-04, CH-19, CH-24, CH-26, CH-28, CH-56
+func TestCancelEndsAWait(t *testing.T) {
+	wants := func(s *stage, a *player, waiting int) {
+		s.t.Helper()
+		if err := a.ended(); !errors.Is(err, context.Canceled) || !errors.Is(err, errWhy) {
+			s.t.Fatalf("returned %v, want context.Canceled and the cause", err)
+		}
+		if a.waiting != waiting {
+			s.t.Fatalf("%d wait when the operation returns, want %d", a.waiting, waiting)
+		}
+	}
+	order := []int{2, 0, 4} // one in the middle, the first, the last
+	t.Run("send", func(t *testing.T) {
+		claim(t, sendersWait, func(s *stage) {
+			held := s.fill()
+			line := s.sendersInLine(5, 100)
+			for i, k := range order {
+				line[k].cancel(errWhy)
+				wants(s, line[k], 4-i)
+			}
+			s.drain(append(held, 101, 103), coir.ErrWouldBlock)
+			s.allEnded([]*player{line[1], line[3]}, nil)
+			s.loses()
+			if st := s.c.Stats(); st.Send != (coir.SideStats{Cancelled: 3}) {
+				s.t.Fatalf("counted as %+v", st.Send)
+			}
+		})
+	})
+	t.Run("receive", func(t *testing.T) {
+		claim(t, everyRow, func(s *stage) {
+			line := s.receiversInLine(5)
+			for i, k := range order {
+				line[k].cancel(errWhy)
+				wants(s, line[k], 4-i)
+			}
+			s.allEnded([]*player{s.send(s.c, 101)}, nil)
+			s.allEnded([]*player{s.send(s.c, 103)}, nil)
+			s.allEnded([]*player{line[1], line[3]}, nil)
+			if line[1].v != 101 || line[3].v != 103 {
+				s.t.Fatalf("those who stayed got %d and %d", line[1].v, line[3].v)
+			}
+			if st := s.c.Stats(); st.Recv != (coir.SideStats{Cancelled: 3}) {
+				s.t.Fatalf("counted as %+v", st.Recv)
+			}
+		})
+	})
+}
+
+// A cancel for no cause of its own is context.Canceled.
+//
+// Spec: CH-24
+func TestCancelWithoutACause(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		a := s.receiversInLine(1)[0]
+		a.cancel(nil)
+		s.allEnded([]*player{a}, context.Canceled)
+	})
+}
+
+// An operation in a context that is over never waits, and does not begin: it has no effect even where it need not have
+// waited.
+//
+// Spec: CH-26, CH-57
+func TestContextThatIsOver(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		held := s.fill()
+		before := s.c.Stats()
+		full := s.start(s.sender, func(ctx context.Context, a *player) {
+			a.cancel(errWhy)
+			_, many := s.c.SendMany(ctx, []int{100, 101})
+			a.err = all(errWhy, s.c.Send(ctx, 100), s.c.SendTimeout(ctx, 100, time.Hour), s.c.SendTimeout(ctx, 100, 0), many)
+		})
+		s.allEnded([]*player{full}, nil)
+		holds := s.start(s.receiver, func(ctx context.Context, a *player) {
+			a.cancel(errWhy)
+			_, plain := s.c.Recv(ctx)
+			_, timed := s.c.RecvTimeout(ctx, time.Hour)
+			_, now := s.c.RecvTimeout(ctx, 0)
+			_, many := s.c.RecvMany(ctx, make([]int, 3))
+			a.err = all(errWhy, plain, timed, now, many)
+			for v := range s.c.All(ctx) {
+				a.err = fmt.Errorf("All gave %d", v)
+			}
+		})
+		s.allEnded([]*player{holds}, nil)
+		before.Send.Cancelled += 4
+		before.Recv.Cancelled += 5
+		if st := s.c.Stats(); st != before {
+			s.t.Fatalf("made %+v of %+v", st, before)
+		}
+		s.drain(held, coir.ErrWouldBlock)
+		s.loses()
+	})
+}
+
+// all returns an error unless every error is what is wanted.
+func all(want error, errs ...error) error {
+	for i, err := range errs {
+		if !errors.Is(err, want) {
+			return fmt.Errorf("operation %d returned %v, want %w", i, err, want)
+		}
+	}
+	return nil
+}
+
+// Close is graceful. What the channel holds and who waits to send is still delivered; then, and not before, there is
+// ErrClosed. Whoever comes later is told at once.
+//
+// Spec: CH-30, CH-31, CH-32, CH-33, CH-34, CH-35, CH-38, CH-41
+func TestCloseDeliversWhatThereIs(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		want := s.fill()
+		var line []*player
+		if s.waits() {
+			line = s.sendersInLine(5, 100)
+			want = append(want, 100, 101, 102, 103, 104)
+		}
+		if !s.c.Close() || s.c.Close() {
+			s.t.Fatal("the first Close reports true, and no other")
+		}
+		refused := []*player{s.send(s.c, 200), s.send(s.c, 201), s.send(s.c, 202)}
+		s.allEnded(refused, coir.ErrClosed)
+		if err := s.c.TrySend(203); !errors.Is(err, coir.ErrClosed) {
+			s.t.Fatalf("TrySend: %v", err)
+		}
+		if st := s.c.Stats(); st.Send.Waiting != len(line) || st.Send.Closed != 4 || !st.Closed {
+			s.t.Fatalf("after Close: %+v", st)
+		}
+		for i, v := range want {
+			a := s.recv(s.c)
+			s.allEnded([]*player{a}, nil)
+			if a.v != v {
+				s.t.Fatalf("receive %d after Close took %d, want %d", i+1, a.v, v)
+			}
+		}
+		s.allEnded(line, nil)
+		s.allEnded([]*player{s.recv(s.c), s.recv(s.c), s.recv(s.c)}, coir.ErrClosed)
+		s.drain(nil, coir.ErrClosed)
+		s.loses()
+		if st := s.c.Stats(); st.Recv != (coir.SideStats{Closed: 4}) {
+			s.t.Fatalf("counted as %+v", st.Recv)
+		}
+	})
+}
+
+// A sender that waits when the channel is closed can still leave; the channel has then nothing left.
+//
+// Spec: CH-33, CH-35, CH-36, CH-56
+func TestSenderLeavesAClosedChannel(t *testing.T) {
+	claim(t, sendersWait, func(s *stage) {
+		held := s.fill()
+		line := s.sendersInLine(2, 100)
+		s.c.Close()
+		for _, a := range line {
+			a.cancel(errWhy)
+		}
+		s.allEnded(line, errWhy)
+		s.drain(held, coir.ErrClosed)
+	})
+}
+
+// crowd is more than one batch of wakes.
+const crowd = 70
+
+// Close and Abort tell every receiver that waits, however many.
+//
+// Spec: CH-36, CH-37, CH-38, CH-39
+func TestEndWakesReceivers(t *testing.T) {
+	for _, hard := range []bool{false, true} {
+		t.Run(map[bool]string{false: "close", true: "abort"}[hard], func(t *testing.T) {
+			claim(t, everyRow, func(s *stage) {
+				line := s.receiversInLine(crowd)
+				want := coir.ErrClosed
+				if hard {
+					want = errWhy
+					if !s.c.Abort(errWhy) {
+						s.t.Fatal("Abort reports false")
+					}
+				} else if !s.c.Close() {
+					s.t.Fatal("Close reports false")
+				}
+				s.allEnded(line, coir.ErrClosed)
+				s.allEnded(line, want)
+				if st := s.c.Stats(); st.Recv != (coir.SideStats{Closed: crowd}) {
+					s.t.Fatalf("counted as %+v", st.Recv)
+				}
+				s.loses()
+			})
+		})
+	}
+}
+
+// Abort ends everything at once: those who wait to send get ErrClosed with the cause and keep their values; what the channel
+// holds goes to OnUndelivered, once; nothing can be received.
+//
+// Spec: CH-26, CH-37, CH-38, CH-39, CH-40
+func TestAbortDiscardsWhatThereIs(t *testing.T) {
+	for _, closedBefore := range []bool{false, true} {
+		t.Run(map[bool]string{false: "open", true: "closed"}[closedBefore], func(t *testing.T) {
+			claim(t, everyRow, func(s *stage) {
+				held := s.fill()
+				var line []*player
+				if s.waits() {
+					line = s.sendersInLine(crowd, 100)
+				}
+				if closedBefore && !s.c.Close() {
+					s.t.Fatal("Close reports false")
+				}
+				if s.c.Abort(errWhy) == closedBefore {
+					s.t.Fatal("only the call that has closed the channel reports true")
+				}
+				s.loses(held...)
+				s.allEnded(line, coir.ErrClosed)
+				s.allEnded(line, errWhy)
+				s.holds(0)
+				if s.c.Close() || s.c.Abort(errors.New("again")) {
+					s.t.Fatal("closing again reports true")
+				}
+				s.loses()
+				after := []*player{s.recv(s.c), s.recv(s.c), s.recv(s.c), s.send(s.c, 1), s.send(s.c, 2), s.send(s.c, 3)}
+				s.allEnded(after, coir.ErrClosed)
+				s.allEnded(after, errWhy)
+				s.drain(nil, coir.ErrClosed)
+				st := s.c.Stats()
+				if st.Dropped != uint64(len(held)) || st.Sent != uint64(len(held)) || st.Received != 0 || st.Len != 0 ||
+					st.Send != (coir.SideStats{Closed: uint64(len(line) + 3)}) {
+					s.t.Fatalf("counted as %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// Of many who close at once one is told that it did.
+//
+// Spec: CH-34, CH-38
+func TestOneOfManyCloses(t *testing.T) {
+	rounds := sized(5, 20, 2_000)
+	claim(t, everyRow, func(s *stage) {
+		for range rounds {
+			c := s.channel()
+			var did atomic.Int64
+			var closers []*player
+			for i := range 6 {
+				closers = append(closers, s.start([]sort{s.sender, s.receiver}[i%2], func(context.Context, *player) {
+					if i < 4 && c.Close() || i >= 4 && c.Abort(errWhy) {
+						did.Add(1)
+					}
+				}))
+			}
+			s.allEnded(closers, nil)
+			if did.Load() != 1 {
+				s.t.Fatalf("%d have closed it", did.Load())
+			}
+		}
+	})
+}
+
+// Closed and count are one state: whoever is told that the channel is closed has had everything that was accepted. The
+// sender closes it itself right after its last value, or somebody else closes or aborts it while it sends.
+//
+// Spec: CH-29, CH-30, CH-31, CH-34, CH-35, CH-40, CH-42
+func TestNothingIsLeftBehindAClose(t *testing.T) {
+	rounds := sized(30, 150, 20_000)
+	closes := map[string]func(c *coir.Chan[int]){
+		"its sender":     nil,
+		"somebody":       func(c *coir.Chan[int]) { c.Close() },
+		"somebody, hard": func(c *coir.Chan[int]) { c.Abort(errWhy) },
+	}
+	for name, end := range closes {
+		t.Run(name, func(t *testing.T) {
+			claim(t, everyRow, func(s *stage) { s.closeRounds(rounds, end) })
+		})
+	}
+}
+
+func (s *stage) closeRounds(rounds int, end func(*coir.Chan[int])) {
+	chans := make([]*coir.Chan[int], rounds)
+	for i := range chans {
+		chans[i] = s.channel()
+	}
+	accepted, received := make([]int, rounds), make([]int, rounds)
+	parties := int32(2)
+	arrived, gates := make([]atomic.Int32, rounds), make([]*coir.Chan[int], rounds)
+	for i := range gates {
+		gates[i] = coir.NewChan[int](0)
+	}
+	meet := func(ctx context.Context, round int) { // all begin a round together
+		if arrived[round].Add(1) == parties {
+			gates[round].Close()
+		} else {
+			_, _ = gates[round].Recv(ctx)
+		}
+	}
+	var players []*player
+	if end != nil {
+		parties = 3
+		players = append(players, s.start(s.receiver, func(ctx context.Context, _ *player) {
+			for r, c := range chans {
+				meet(ctx, r)
+				for range r % 5 {
+					giveWay(ctx)
+				}
+				end(c)
+			}
+		}))
+	}
+	sender := s.start(s.sender, func(ctx context.Context, a *player) {
+		var refused atomic.Int64
+		for r, c := range chans {
+			meet(ctx, r)
+			for v := range r % 40 {
+				if err := s.insist(ctx, c, v, &refused); err != nil {
+					if end == nil || !errors.Is(err, coir.ErrClosed) {
+						a.err = err
+						return
+					}
+					break
+				}
+				accepted[r]++
+			}
+			c.Close()
+		}
+	})
+	receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
+		for r, c := range chans {
+			meet(ctx, r)
+			for {
+				_, err := c.Recv(ctx)
 				if err != nil {
+					if a.err = all(coir.ErrClosed, err); a.err != nil {
+						return
+					}
+					break
+				}
+				received[r]++
+			}
+			if st := c.Stats(); !st.Closed || st.Len != 0 || st.Send.Waiting != 0 {
+				a.err = fmt.Errorf("round %d: ErrClosed while the channel is %+v", r, st)
+				return
+			}
+		}
+	})
+	s.allEnded(append(players, sender, receiver), nil)
+	for r, c := range chans {
+		dropped := int(c.Stats().Dropped)
+		if accepted[r] != received[r]+dropped || dropped > 0 && !s.drops() && end == nil {
+			s.t.Fatalf("round %d: %d accepted, %d received, %d dropped", r, accepted[r], received[r], dropped)
+		}
+	}
+	dropped := 0
+	for _, c := range chans {
+		dropped += int(c.Stats().Dropped)
+	}
+	if lost := len(s.takeLost()); lost != dropped {
+		s.t.Fatalf("%d values were dropped and %d handed over", dropped, lost)
+	}
+}
+
+// Data, a close, a cancel and a deadline race for one wait. One wins, and what both sides are told agrees: a send that
+// succeeded is a value that was received or handed over, and a send that failed is not.
+//
+// Spec: CH-25, CH-26, CH-40, CH-56
+func TestOneEndOfEachWait(t *testing.T) {
+	rounds := sized(10, 60, 5_000)
+	claim(t, everyRow, func(s *stage) {
+		ends := make(map[string]int)
+		for r := range rounds {
+			s.c = s.channel()
+			s.players = s.players[:0]
+			limit := time.Duration(r%5) * 40 * time.Microsecond
+			if r%5 == 4 {
+				limit = time.Hour
+			}
+			var held []int
+			if r%2 == 0 && s.waits() {
+				held = s.fill()
+			}
+			receiver := s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvTimeout(ctx, limit) })
+			sender := s.start(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 100, limit) })
+			canceller := s.start(s.sender, func(context.Context, *player) {
+				if r%3 == 0 {
+					sender.cancel(errWhy)
+				}
+				receiver.cancel(errWhy)
+			})
+			closer := s.start(s.receiver, func(context.Context, *player) {
+				if r%4 == 0 {
+					s.c.Abort(errWhy)
+				} else {
+					s.c.Close()
+				}
+			})
+			s.allEnded([]*player{canceller, closer}, nil)
+			_ = sender.ended()
+			_ = receiver.ended()
+			ends[fmt.Sprint(sender.err, ", ", receiver.err)]++
+			s.settled(sender, receiver, held)
+		}
+		s.t.Log(ends)
+	})
+}
+
+// settled checks that what a sender and a receiver were told agrees with where the values are.
+func (s *stage) settled(sender, receiver *player, held []int) {
+	s.t.Helper()
+	where := s.takeLost()
+	if receiver.err == nil {
+		where = append(where, receiver.v)
+	}
+	for {
+		v, err := s.c.TryRecv()
+		if err != nil {
+			break
+		}
+		where = append(where, v)
+	}
+	if sender.err == nil {
+		held = append(held, 100)
+	}
+	slices.Sort(where)
+	if !slices.Equal(where, held) {
+		s.t.Fatalf("the send returned %v, the receive %d and %v; values %v were sent and %v are somewhere",
+			sender.err, receiver.v, receiver.err, held, where)
+	}
+	if st := s.c.Stats(); st.Send.Waiting != 0 || st.Recv.Waiting != 0 {
+		s.t.Fatalf("somebody waits: %+v", st)
+	}
+}
+
+// What the claim decided stands: an operation that has been given its value, or has given it, reports that, even if a
+// cancel or an end of the channel comes before it runs again.
+//
+// Spec: CH-25, CH-55
+func TestDataComesBeforeALaterCancel(t *testing.T) {
+	after := []func(s *stage, a *player){
+		func(_ *stage, a *player) { a.cancel(errWhy) },
+		func(s *stage, _ *player) { s.c.Abort(errWhy) },
+	}
+	for _, then := range after {
+		claim(t, everyRow, func(s *stage) {
+			a := s.receiversInLine(1)[0]
+			if err := s.c.TrySend(5); err != nil {
+				s.t.Fatal(err)
+			}
+			then(s, a)
+			s.allEnded([]*player{a}, nil)
+			if a.v != 5 {
+				s.t.Fatalf("received %d", a.v)
+			}
+		})
+		claim(t, sendersWait, func(s *stage) {
+			s.fill()
+			a := s.sendersInLine(1, 5)[0]
+			if _, err := s.c.TryRecv(); err != nil {
+				s.t.Fatal(err)
+			}
+			then(s, a)
+			s.allEnded([]*player{a}, nil)
+		})
+	}
+}
+
+// All gives what is received until the channel is closed and empty, and no more than it is asked for.
+//
+// Spec: CH-21, CH-33, CH-35
+func TestAll(t *testing.T) {
+	claim(t, nothingDrops, func(s *stage) {
+		const n = 30
+		sender := s.start(s.sender, func(ctx context.Context, a *player) {
+			var refused atomic.Int64
+			for i := range n {
+				if a.err = s.insist(ctx, s.c, i, &refused); a.err != nil {
+					return
+				}
+			}
+			s.c.Close()
+		})
+		var got []int
+		receiver := s.start(s.receiver, func(ctx context.Context, _ *player) {
+			for v := range s.c.All(ctx) {
+				if got = append(got, v); len(got) == 10 {
+					break
+				}
+			}
+			for v := range s.c.All(ctx) {
+				got = append(got, v)
+			}
+		})
+		s.allEnded([]*player{sender, receiver}, nil)
+		for i := range n {
+			if len(got) != n || got[i] != i {
+				s.t.Fatalf("received %v", got)
+			}
+		}
+	})
+}
+
+// All ends when its context is over, also while it waits.
+//
+// Spec: CH-24
+func TestAllEndsWithItsContext(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		a := s.start(s.receiver, func(ctx context.Context, a *player) {
+			for v := range s.c.All(ctx) {
+				a.err = fmt.Errorf("got %d", v)
+			}
+		})
+		s.until("it waits", func() bool { return s.c.Stats().Recv.Waiting == 1 })
+		a.cancel(errWhy)
+		s.allEnded([]*player{a}, nil)
+	})
+}
+
+// The error of a closed channel says which channel and why.
+//
+// Spec: CH-37
+func TestErrorsNameTheChannel(t *testing.T) {
+	cause := errors.New("disk is full")
+	closeThenAbort := func(c *coir.Chan[int]) bool { return c.Close() && !c.Abort(cause) }
+	for _, x := range []struct {
+		name string
+		end  func(*coir.Chan[int]) bool
+		text string
+	}{
+		{"orders", (*coir.Chan[int]).Close, "coir: channel orders is closed"},
+		{"orders", func(c *coir.Chan[int]) bool { return c.Abort(cause) }, "coir: channel orders was aborted: disk is full"},
+		{"orders", func(c *coir.Chan[int]) bool { return c.Abort(nil) }, "coir: channel orders is closed"},
+		{"orders", closeThenAbort, "coir: channel orders was aborted: disk is full"},
+		{"", (*coir.Chan[int]).Close, "coir: closed"},
+		{"", func(c *coir.Chan[int]) bool { return c.Abort(nil) }, "coir: closed"},
+		{"", func(c *coir.Chan[int]) bool { return c.Abort(cause) }, "coir: channel was aborted: disk is full"},
+	} {
+		c := coir.NewChan[int](0, coir.Name(x.name))
+		if c.Name() != x.name || !x.end(c) {
+			t.Fatalf("channel %q", c.Name())
+		}
+		_, err := c.Recv(t.Context())
+		_, tried := c.TryRecv()
+		for _, err := range []error{err, tried, c.Send(t.Context(), 1), c.TrySend(1), c.SendTimeout(t.Context(), 1, time.Hour)} {
+			if err == nil || !errors.Is(err, coir.ErrClosed) || err.Error() != x.text {
+				t.Errorf("the error is %q, want %q", err, x.text)
+			}
+		}
+	}
+}
+
+// A channel, and whoever has used it, keeps nothing of a value that has left: received, dropped, or still its sender's
+// because the send failed.
+//
+// Spec: CH-26, CH-56
+func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
+	type thing struct{ _ [64]byte }
+	claim(t, everyRow, func(s *stage) {
+		c := coir.NewChan[*thing](s.capacity, coir.Overflow(s.over))
+		var things []weak.Pointer[thing]
+		fresh := func() *thing {
+			p := new(thing)
+			things = append(things, weak.Make(p))
+			return p
+		}
+		fill := func() {
+			for range max(s.capacity, 1) {
+				_ = c.TrySend(fresh())
+			}
+		}
+		empty := func() {
+			for _, err := c.TryRecv(); err == nil; _, err = c.TryRecv() {
+			}
+		}
+		// Kept and received, dropped, or refused: for want of room, of time, of a context that is not over.
+		refused := s.start(s.sender, func(ctx context.Context, a *player) {
+			fill()
+			_ = c.SendTimeout(ctx, fresh(), time.Millisecond)
+			a.cancel(errWhy)
+			_ = c.Send(ctx, fresh())
+		})
+		s.allEnded([]*player{refused}, nil)
+		empty()
+		// Given to a receiver that waits.
+		receiver := s.start(s.receiver, func(ctx context.Context, a *player) { _, a.err = c.Recv(ctx) })
+		s.until("it waits", func() bool { return c.Stats().Recv.Waiting == 1 })
+		_ = c.TrySend(fresh())
+		s.allEnded([]*player{receiver}, nil)
+		// Taken from a sender that waits.
+		if s.waits() {
+			sender := s.start(s.sender, func(ctx context.Context, a *player) { fill(); a.err = c.Send(ctx, fresh()) })
+			s.until("it waits", func() bool { return c.Stats().Send.Waiting == 1 })
+			empty()
+			s.allEnded([]*player{sender}, nil)
+		}
+		c.Close()
+		_ = c.TrySend(fresh())
+		s.until("the values are collected", func() bool {
+			runtime.GC()
+			return !slices.ContainsFunc(things, func(p weak.Pointer[thing]) bool { return p.Value() != nil })
+		})
+		runtime.KeepAlive(c)
+	})
+}
+
+// Channels are locked in one order, whichever way round a select names them: crossing selects do not lock each other out.
+//
+// Spec: CH-54
+func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
+	rounds := sized(200, 1_000, 100_000)
+	for _, as := range sorts {
+		t.Run(as.String(), func(t *testing.T) {
+			s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[1], sender: as, receiver: as})
+			a, b := s.channel(), s.channel()
+			var done []*player
+			for i := range 4 {
+				done = append(done, s.start(as, func(ctx context.Context, me *player) {
+					var v int
+					cases := []coir.Case{a.SendCase(1), a.RecvCase(&v), b.SendCase(1), b.RecvCase(&v)}
+					if i%2 == 1 {
+						slices.Reverse(cases)
+					}
+					for range rounds {
+						if _, me.err = coir.Select(ctx, cases...); me.err != nil {
+							return
+						}
+					}
+				}))
+			}
+			s.allEnded(done, nil)
+		})
+	}
+}
+
+// A channel knows those who wait, and their parkers; queues and workers it does not know.
+//
+// Spec: CH-44
+func TestChannelsDoNotKnowTheScheduler(t *testing.T) {
+	files, err := filepath.Glob("internal/flavor/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, "chan.go", "chanstats.go", "kinds.go", "many.go", "internal/wait/wait.go") {
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range syntax.Imports {
+			if strings.Contains(imported.Path.Value, "internal/sched") {
+				t.Errorf("%s imports %s", file, imported.Path.Value)
+			}
+		}
+	}
+}
+
+// An operation that need not wait leaves the scheduler alone.
+//
+// Spec: CH-43
+func TestOperationsThatNeedNotWaitDoNotSwitch(t *testing.T) {
+	rt := one(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		for _, k := range kinds[1:] {
+			c := coir.NewChan[int](k.capacity)
+			_ = coir.Yield(ctx) // a fresh budget
+			before := rt.Stats()
+			for i := range 30 {
+				err := c.Send(ctx, i)
+				_, err2 := c.Recv(ctx)
+				err3 := c.SendTimeout(ctx, i, time.Hour)
+				_, err4 := c.RecvTimeout(ctx, time.Hour)
+				if err := errors.Join(err, err2, err3, err4); err != nil {
 					return err
 				}
 			}
-			return nil
-		})
-		var v int
-		var s string
-		var ferr error
-		counts := [4]int{}
-		for {
-			i, err := Select(ctx, c.RecvCase(&v), d.RecvCase(&s), f.Done(&ferr), After(time.Second))
-			if err != nil || i > 2 {
-				t.Error(i, err)
+			if after := rt.Stats(); after.Switches != before.Switches || after.Woken != before.Woken {
+				t.Errorf("%s: %d switches and %d wakes", k.name, after.Switches-before.Switches, after.Woken-before.Woken)
 			}
-			counts[i]++
-			if i == 2 {
-				break
-			}
-		}
-		t.Log(counts, ferr)
-		sel := NewSelector()
-		chans := make([]*Chan[int], 10)
-		vals := make([]int, 10)
-		for i := range chans {
-			chans[i] = NewChan[int](i % 3)
-			sel.Add(chans[i].RecvCase(&vals[i]))
-			n.Go("s", func(ctx context.Context) error {
-				for v := range 100 {
-					if err := chans[i].Send(ctx, v); err != nil {
-						return err
-					}
-				}
-				chans[i].Close()
-				return nil
-			})
-		}
-		got := 0
-		for sel.Len() > 0 {
-			_, err := sel.Wait(ctx)
-			if err == nil {
-				got++
-			} else if !errors.Is(err, ErrClosed) {
-				return err
-			}
-		}
-		if got != 1000 {
-			t.Error(got)
 		}
 		return nil
 	})
@@ -100,26 +811,262 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-func TestSmokeAllocs(t *testing.T) {
-	_ = Run(context.Background(), func(ctx context.Context, n *Nursery) error {
-		c, d := NewChan[int](0), NewChan[string](0)
-		n.Go("s", func(ctx context.Context) error {
-			for i := 0; ; i++ {
-				if _, err := Select(ctx, c.SendCase(i), d.SendCase("x")); err != nil {
-					return nil
+// A fiber that never has to wait lets others run all the same.
+//
+// Spec: SC-20
+func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
+	contexts := map[string]func(context.Context) context.Context{
+		"own":     func(ctx context.Context) context.Context { return ctx },
+		"foreign": func(context.Context) context.Context { return context.Background() },
+	}
+	for _, over := range policies {
+		for name, in := range contexts {
+			for _, full := range []bool{false, true} {
+				if full && over == coir.Wait {
+					continue
+				}
+				t.Run(fmt.Sprintf("%v/%s/full %v", over, name, full), func(t *testing.T) {
+					onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+						c := coir.NewChan[int](1, coir.Overflow(over))
+						_ = c.TrySend(0)
+						var turns atomic.Int64
+						var over atomic.Bool
+						n.Go("other", func(ctx context.Context) error {
+							for !over.Load() && coir.Yield(ctx) == nil {
+								turns.Add(1)
+							}
+							return nil
+						})
+						for range 2_000 {
+							if !full {
+								_, _ = c.Recv(in(ctx))
+							}
+							_ = c.Send(in(ctx), 0)
+						}
+						if n := turns.Load(); n < 2_000/128-1 {
+							t.Errorf("another fiber had %d turns in 2000 operations", n)
+						}
+						over.Store(true)
+						return nil
+					}, nil)
+				})
+			}
+		}
+	}
+}
+
+// Waiting for a deadline is a park with a timer: no switch happens until it has passed.
+//
+// Spec: CH-27
+func TestTimedWaitDoesNotPoll(t *testing.T) {
+	rt := one(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		c := coir.NewChan[int](0)
+		before := rt.Stats()
+		_, err := c.RecvTimeout(ctx, 20*time.Millisecond)
+		err2 := c.SendTimeout(ctx, 1, 20*time.Millisecond)
+		after := rt.Stats()
+		if n := after.Switches - before.Switches; n > 8 || after.Woken-before.Woken > 2 {
+			t.Errorf("two waits made %d switches and %d wakes", n, after.Woken-before.Woken)
+		}
+		return all(coir.ErrTimeout, err, err2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A producer that a full channel holds back does not hold its worker: the only one there is goes on with others, among them
+// the consumer that makes room.
+//
+// Spec: CH-53, FB-19
+func TestProducerThatIsHeldBackHoldsNoWorker(t *testing.T) {
+	for _, k := range kinds[:3] {
+		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+			c := coir.NewChan[int](k.capacity)
+			var produced atomic.Int64
+			n.Go("producer", func(ctx context.Context) error {
+				defer c.Close()
+				for i := range 100 {
+					if err := c.Send(ctx, i); err != nil {
+						return err
+					}
+					produced.Add(1)
+				}
+				return nil
+			})
+			yieldUntil(ctx, t, "the producer is held back", func() bool { return c.Stats().Send.Waiting == 1 })
+			for range 50 {
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+			}
+			if n := int(produced.Load()); n != k.capacity {
+				t.Errorf("%s: %d were produced before there was a consumer", k.name, n)
+			}
+			if got := len(slices.Collect(c.All(ctx))); got != 100 || produced.Load() != 100 {
+				t.Errorf("%s: %d produced, %d consumed", k.name, produced.Load(), got)
+			}
+			return nil
+		}, nil)
+	}
+}
+
+// In the steady state nothing is allocated: neither by operations that wait nor by those that need not, with a time limit or
+// without, also by one fiber on channels of several types.
+//
+// Spec: CH-49
+func TestOperationsAllocateNothing(t *testing.T) {
+	if raceEnabled || invariant.Enabled {
+		t.Skip("the checks of this build allocate")
+	}
+	var byAsking uint64
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		byAsking = allocations(func() { _ = coir.Yield(ctx) })
+		return nil
+	}, nil)
+	if byAsking > 50 {
+		t.Skip("without assembly, finding out who calls allocates")
+	}
+	for _, k := range kinds {
+		for _, timed := range []bool{false, true} {
+			for _, as := range callers[:4] {
+				t.Run(fmt.Sprintf("%s/timed %v/%v to %v", k.name, timed, as[0], as[1]), func(t *testing.T) {
+					s := newStage(t, on(t, coir.Workers(1)), row{kind: k, sender: as[0], receiver: as[1]})
+					s.passWithoutMemory(timed)
+				})
+			}
+		}
+	}
+	t.Run("try", func(t *testing.T) {
+		onOne(t, func(context.Context, *coir.Nursery) error {
+			for _, k := range kinds {
+				c := coir.NewChan[int](k.capacity)
+				noMemory(t, func() {
+					for range 100 {
+						_, _ = c.TryRecv()
+						_ = c.TrySend(1)
+						if k.capacity != coir.Unlimited {
+							_ = c.TrySend(1)
+						}
+					}
+				})
+			}
+			return nil
+		}, nil)
+	})
+	t.Run("three types", func(t *testing.T) {
+		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+			a, b, c := coir.NewChan[int](0), coir.NewChan[string](0), coir.NewChan[[64]byte](0)
+			n.Go("other", func(ctx context.Context) error {
+				for {
+					v, err := a.Recv(ctx)
+					if err != nil {
+						return nil // it is over
+					}
+					_ = b.SendTimeout(ctx, "x", time.Hour)
+					_ = c.Send(ctx, [64]byte{byte(v)})
+				}
+			})
+			noMemory(t, func() {
+				for i := range 100 {
+					_ = a.SendTimeout(ctx, i, time.Hour)
+					_, _ = b.Recv(ctx)
+					if v, err := c.RecvTimeout(ctx, time.Hour); err != nil || v[0] != byte(i) {
+						t.Errorf("received %v, %v", v, err)
+					}
+				}
+			})
+			a.Close()
+			return nil
+		}, nil)
+	})
+}
+
+// withoutCancel is ctx for a fiber. A goroutine gets one that is never over: its wait under one that may be needs a channel.
+func withoutCancel(ctx context.Context) context.Context {
+	if coir.Self(ctx) == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// passWithoutMemory passes values there and back between two players. In one direction it goes from full to empty, so that
+// each side waits now and then.
+func (s *stage) passWithoutMemory(timed bool) {
+	there, back := s.channel(), s.channel()
+	echo := s.start(s.receiver, func(ctx context.Context, a *player) {
+		ctx = withoutCancel(ctx)
+		for {
+			v, err := there.Recv(ctx)
+			if timed {
+				v, err = recvAgain(ctx, there, v, err)
+			}
+			if err != nil {
+				back.Close()
+				return
+			}
+			if v == 0 { // the last of some
+				if a.err = back.Send(ctx, v); a.err != nil {
+					return
+				}
+			}
+		}
+	})
+	sender := s.start(s.sender, func(ctx context.Context, a *player) {
+		ctx = withoutCancel(ctx)
+		noMemory(s.t, func() {
+			for range 10 {
+				for v := 9; v >= 0; v-- {
+					if timed {
+						a.err = there.SendTimeout(ctx, v, time.Hour)
+					} else {
+						a.err = there.Send(ctx, v)
+					}
+					if a.err != nil {
+						return
+					}
+				}
+				if timed {
+					_, a.err = back.RecvTimeout(ctx, time.Hour)
+				} else {
+					_, a.err = back.Recv(ctx)
 				}
 			}
 		})
-		var v int
-		var s string
-		t.Log(testing.AllocsPerRun(1000, func() {
-			_, _ = Select(ctx, c.RecvCase(&v), d.RecvCase(&s), After(time.Second))
-		}))
-		t.Log(testing.AllocsPerRun(1000, func() {
-			_, _ = c.RecvTimeout(ctx, time.Second)
-			_, _ = d.Recv(ctx)
-		}))
-		n.Cancel(nil)
-		return nil
+		there.Close()
 	})
+	s.allEnded([]*player{sender, echo}, nil)
+}
+
+// recvAgain takes another value with a time limit, unless that was the last.
+func recvAgain(ctx context.Context, c *coir.Chan[int], v int, err error) (int, error) {
+	if v == 0 || err != nil {
+		return v, err
+	}
+	return c.RecvTimeout(ctx, time.Hour)
+}
+
+// noMemory fails the test if f allocates.
+func noMemory(t *testing.T, f func()) {
+	t.Helper()
+	if n := allocations(f); n > 50 {
+		t.Errorf("%d allocations in 100 runs", n)
+	}
+}
+
+// allocations counts those of 100 runs of f, once it has run for a while. A handful is somebody else: package testing, or
+// the collector.
+func allocations(f func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would empty pools
+	for range 20 {
+		f()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
 }

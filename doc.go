@@ -89,6 +89,11 @@
 // A fiber must not wait while it is locked to its thread (runtime.LockOSThread) or inside a cgo callback: the Go
 // runtime ends the process. Builds with the tag coirinvariants panic with a sentence before that.
 //
+// # In tests
+//
+// In a bubble of testing/synctest goroutines may use channels, and what is to run fibers needs a [Runtime] that was made in the bubble
+// and is closed in it: the default one belongs to no bubble.
+//
 // # Ordering
 //
 // What happened before [Nursery.Go] is ordered before the fiber, a fiber's end before the return of whoever waited for

@@ -107,19 +107,18 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	p.lent--
 	p.mu.Unlock()
 	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for as many as were lent; after Close nobody wants it
+	kept := false
+	defer func() { // also if reset panics
+		if !kept && p.discard != nil {
+			p.discard(v)
+		}
+	}()
 	if reset == nil || reset(v) == nil {
 		p.mu.Lock()
-		keep := !p.shut
-		if keep {
+		if kept = !p.shut; kept {
 			p.idle = append(p.idle, v)
 		}
 		p.mu.Unlock()
-		if keep {
-			return nil
-		}
-	}
-	if p.discard != nil {
-		p.discard(v)
 	}
 	return nil
 }

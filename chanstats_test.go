@@ -1,0 +1,220 @@
+package coir_test
+
+// What a channel counts. A script does everything that can happen to a channel, once for each sort of caller, and after each
+// line of it every counter is compared: the one that the line is about has moved, and no other.
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// intSize is the size of an int in bytes.
+const intSize = strconv.IntSize / 8
+
+// Spec: CH-18, CH-22, CH-23, CH-24, OB-02, OB-03, OB-04, OB-05
+func TestCountersAreExact(t *testing.T) {
+	for _, as := range sorts {
+		t.Run(as.String(), func(t *testing.T) {
+			s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[1], sender: as, receiver: as})
+			c := coir.NewChan[[3]byte](2, coir.Name("counted"))
+			want := coir.ChanStats{Name: "counted", Cap: 2}
+			does := func(op func(ctx context.Context) error, err error) {
+				t.Helper()
+				s.allEnded([]*player{s.start(as, func(ctx context.Context, a *player) { a.err = op(ctx) })}, err)
+			}
+			counts := func(what string, change func()) {
+				t.Helper()
+				change()
+				want.SentBytes = 3 * want.Sent
+				if st := c.Stats(); st != want {
+					t.Fatalf("%s: the channel counts\n%+v, want\n%+v", what, st, want)
+				}
+			}
+			send := func(ctx context.Context) error { return c.Send(ctx, [3]byte{}) }
+			sendTimeout := func(ctx context.Context) error { return c.SendTimeout(ctx, [3]byte{}, time.Microsecond) }
+			recv := func(ctx context.Context) error { _, err := c.Recv(ctx); return err }
+			recvTimeout := func(ctx context.Context) error { _, err := c.RecvTimeout(ctx, time.Microsecond); return err }
+			try := func(context.Context) error { return c.TrySend([3]byte{}) }
+			tryRecv := func(context.Context) error { _, err := c.TryRecv(); return err }
+
+			counts("new", func() {})
+			does(tryRecv, coir.ErrWouldBlock)
+			counts("empty, tried", func() { want.Recv.WouldBlock++ })
+			does(recvTimeout, coir.ErrTimeout)
+			counts("empty, timed out", func() { want.Recv.TimedOut++ })
+
+			r := s.start(as, func(ctx context.Context, a *player) { a.err = recv(ctx) })
+			s.until("it waits", func() bool { return c.Stats().Recv.Waiting == 1 })
+			counts("a receiver waits", func() { want.Recv.Waiting = 1 })
+			does(send, nil)
+			s.allEnded([]*player{r}, nil)
+			counts("from hand to hand", func() { want.Recv.Waiting, want.Sent, want.Received = 0, 1, 1 })
+
+			r = s.start(as, func(ctx context.Context, a *player) { a.err = recv(ctx) })
+			s.until("it waits", func() bool { return c.Stats().Recv.Waiting == 1 })
+			r.cancel(errWhy)
+			s.allEnded([]*player{r}, errWhy)
+			counts("a receiver is cancelled", func() { want.Recv.Cancelled++ })
+
+			does(send, nil)
+			counts("one is kept", func() { want.Sent, want.Len, want.High = 2, 1, 1 })
+			does(try, nil)
+			counts("two are kept", func() { want.Sent, want.Len, want.High = 3, 2, 2 })
+			does(try, coir.ErrWouldBlock)
+			counts("full, tried", func() { want.Send.WouldBlock++ })
+			does(sendTimeout, coir.ErrTimeout)
+			counts("full, timed out", func() { want.Send.TimedOut++ })
+
+			first := s.start(as, func(ctx context.Context, a *player) { a.err = send(ctx) })
+			s.until("it waits", func() bool { return c.Stats().Send.Waiting == 1 })
+			second := s.start(as, func(ctx context.Context, a *player) { a.err = send(ctx) })
+			s.until("it waits", func() bool { return c.Stats().Send.Waiting == 2 })
+			counts("two senders wait", func() { want.Send.Waiting = 2 })
+			second.cancel(errWhy)
+			s.allEnded([]*player{second}, errWhy)
+			counts("a sender is cancelled", func() { want.Send.Waiting = 1; want.Send.Cancelled++ })
+			does(recv, nil)
+			s.allEnded([]*player{first}, nil)
+			counts("the other moves in", func() { want.Send.Waiting, want.Sent, want.Received = 0, 4, 2 })
+
+			does(func(ctx context.Context) error {
+				ctx, cancel := context.WithCancelCause(ctx)
+				cancel(errWhy)
+				return errors.Join(send(ctx), recv(ctx))
+			}, errWhy)
+			counts("a context that is over", func() { want.Send.Cancelled++; want.Recv.Cancelled++ })
+
+			does(tryRecv, nil)
+			counts("one is left", func() { want.Received, want.Len = 3, 1 })
+			c.Close()
+			counts("closed", func() { want.Closed = true })
+			does(send, coir.ErrClosed)
+			does(try, coir.ErrClosed)
+			does(sendTimeout, coir.ErrClosed)
+			counts("refused", func() { want.Send.Closed += 3 })
+			does(recv, nil)
+			counts("the last", func() { want.Received, want.Len = 4, 0 })
+			does(recv, coir.ErrClosed)
+			does(tryRecv, coir.ErrClosed)
+			does(recvTimeout, coir.ErrClosed)
+			counts("nothing left", func() { want.Recv.Closed += 3 })
+		})
+	}
+}
+
+// An operation that returns ErrTimeout is counted as timed out, be the deadline its own, that of a scope of coir's or of a
+// context; and whether it was waiting or came too late.
+//
+// Spec: OB-03, CH-23
+func TestDeadlinesAreCountedAsSuch(t *testing.T) {
+	deadlines := map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
+		"scope":   coir.WithTimeout,
+		"context": context.WithTimeout,
+	}
+	for name, with := range deadlines {
+		for _, as := range sorts {
+			t.Run(name+" of a "+as.String(), func(t *testing.T) {
+				s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[0], sender: as, receiver: as})
+				a := s.start(as, func(ctx context.Context, a *player) {
+					ctx, cancel := with(ctx, time.Millisecond)
+					defer cancel()
+					_, waited := s.c.Recv(ctx)
+					_, late := s.c.Recv(ctx)
+					a.err = all(coir.ErrTimeout, waited, late, s.c.Send(ctx, 1))
+				})
+				s.allEnded([]*player{a}, nil)
+				if st := s.c.Stats(); st.Recv != (coir.SideStats{TimedOut: 2}) || st.Send != (coir.SideStats{TimedOut: 1}) {
+					t.Errorf("counted as %+v", st)
+				}
+			})
+		}
+	}
+}
+
+// A Timed channel tells when its first and its last operation were and for how long the oldest waiter has waited. Others
+// do not look at the clock.
+//
+// Spec: OB-05
+func TestTimed(t *testing.T) {
+	claim(t, func(r row) bool { return r.over == coir.Wait }, func(s *stage) {
+		c, untimed := s.channel(coir.Timed()), s.c
+		if st := c.Stats(); !st.First.IsZero() || !st.Last.IsZero() {
+			s.t.Fatalf("nothing has happened, but %+v", st)
+		}
+		const slack = time.Millisecond // First and Last are given as dates, which are looked up anew
+		begun := time.Now()
+		first := s.recv(c)
+		s.until("a receiver waits", func() bool { return c.Stats().Recv.Oldest > 0 })
+		began := c.Stats().Recv.Oldest
+		second := s.recv(c)
+		s.until("another waits, and the first for longer", func() bool {
+			st := c.Stats()
+			return st.Recv.Waiting == 2 && st.Recv.Oldest > began
+		})
+		if st := c.Stats(); st.Recv.Oldest > time.Since(begun)+slack || st.Send.Oldest != 0 || !st.First.IsZero() {
+			s.t.Fatalf("after %v: %+v", time.Since(begun), st)
+		}
+		between := func(what string, at, from time.Time) {
+			s.t.Helper()
+			if at.Before(from.Add(-slack)) || at.After(time.Now().Add(slack)) {
+				s.t.Fatalf("%s was at %v, and not from %v to %v", what, at, from, time.Now())
+			}
+		}
+		s.allEnded([]*player{s.send(c, 1), first}, nil)
+		st := c.Stats()
+		between("the first operation", st.First, begun)
+		between("the last operation", st.Last, begun)
+		if d := st.Last.Sub(st.First); d != 0 {
+			s.t.Fatalf("one operation was from %v to %v", st.First, st.Last)
+		}
+		now := time.Now()
+		s.until("the clock goes on", func() bool { return time.Since(now) > 0 })
+		s.allEnded([]*player{s.send(c, 1), second}, nil)
+		st = c.Stats()
+		between("the first operation", st.First, begun)
+		between("the last operation", st.Last, now)
+		if !st.Last.After(st.First) || st.Recv.Oldest != 0 {
+			s.t.Fatalf("after two operations: %+v", st)
+		}
+
+		a := s.recv(untimed)
+		s.until("a receiver waits", func() bool { return untimed.Stats().Recv.Waiting == 1 })
+		s.allEnded([]*player{s.send(untimed, 1), a}, nil)
+		if st := untimed.Stats(); !st.First.IsZero() || !st.Last.IsZero() || st.Recv.Oldest != 0 {
+			s.t.Fatalf("a channel that is not Timed tells times: %+v", st)
+		}
+	})
+}
+
+// Stats are all of one moment: whenever they are read, what was sent is received, dropped or held.
+//
+// Spec: OB-06, OB-14, CH-42
+func TestStatsAreOfOneMoment(t *testing.T) {
+	n := sized(100, 1_000, 50_000)
+	claim(t, everyRow, func(s *stage) {
+		sender := s.start(s.sender, func(ctx context.Context, _ *player) {
+			for i := range n {
+				_ = s.c.Send(ctx, i)
+			}
+			s.c.Close()
+		})
+		receiver := s.start(s.receiver, func(ctx context.Context, _ *player) {
+			for range s.c.All(ctx) {
+			}
+		})
+		for over := false; !over; {
+			over = closed(receiver.done)
+			st := s.c.Stats()
+			if st.Sent != st.Received+st.Dropped+uint64(st.Len) || st.SentBytes != intSize*st.Sent ||
+				st.Len > st.High || st.High > st.Cap {
+				s.t.Fatalf("%+v", st)
+			}
+		}
+		s.allEnded([]*player{sender, receiver}, nil)
+	})
+}

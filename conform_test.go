@@ -1,0 +1,750 @@
+package coir_test
+
+// One suite for every kind of channel, every overflow policy and every sort of caller.
+//
+// What a channel promises does not depend on its kind, nor on who calls: a fiber in its own context, in a scope, in a
+// context of the standard library, or a goroutine. So a claim is written once, as a script, and runs over all rows of the
+// table where it applies. A row that is new to the table is held to every claim.
+//
+// The script runs in the test's goroutine, and has players send and receive. The order of arrival is never left to time: the
+// script waits until the channel's own counters show the one before as waiting.
+//
+// This file has the table, the stage and the claims about values and their order. How operations end is in chan_test.go,
+// what is special to a kind or a policy in kinds_test.go.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// kind is a row of the table, by its capacity.
+type kind struct {
+	name     string
+	capacity int
+}
+
+var kinds = []kind{
+	{"rendezvous", 0},
+	{"bounded 1", 1},
+	{"bounded 7", 7},
+	{"unlimited", coir.Unlimited},
+	{"conflated", coir.Conflated},
+}
+
+var policies = []coir.OverflowPolicy{coir.Wait, coir.DropOldest, coir.DropNewest, coir.Fail}
+
+// sort is a sort of caller.
+type sort int
+
+const (
+	ownFiber     sort = iota // a fiber in its own context
+	scopedFiber              // a fiber in a scope of its own
+	derivedFiber             // a fiber in a context that package context has made
+	guest                    // a goroutine
+)
+
+func (as sort) String() string {
+	return [...]string{"fiber", "scoped fiber", "derived fiber", "goroutine"}[as]
+}
+
+var sorts = []sort{ownFiber, scopedFiber, derivedFiber, guest}
+
+// callers are the pairs of sender and receiver.
+var callers = [][2]sort{
+	{ownFiber, ownFiber}, {guest, guest}, {ownFiber, guest}, {guest, ownFiber},
+	{scopedFiber, scopedFiber}, {derivedFiber, derivedFiber},
+}
+
+// row is what a claim runs with.
+type row struct {
+	kind
+	over             coir.OverflowPolicy
+	sender, receiver sort
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("%s/%v/%v to %v", r.name, r.over, r.sender, r.receiver)
+}
+
+// drops says whether values that were sent may get lost.
+func (r row) drops() bool {
+	full := r.over == coir.DropOldest || r.over == coir.DropNewest
+	return r.capacity == coir.Conflated || full && r.capacity >= 0
+}
+
+// waits says whether a send to a full channel waits.
+func (r row) waits() bool { return r.over == coir.Wait && r.capacity >= 0 }
+
+// A filter chooses the rows that a claim is about.
+type filter func(row) bool
+
+func everyRow(row) bool       { return true }
+func sendersWait(r row) bool  { return r.waits() }
+func nothingDrops(r row) bool { return !r.drops() }
+
+// claim runs a script once for each row that the filter lets through, as a subtest.
+func claim(t *testing.T, where filter, script func(s *stage)) {
+	t.Helper()
+	rt := on(t, coir.Workers(2))
+	for _, k := range kinds {
+		for _, over := range policies {
+			for _, by := range callers {
+				r := row{k, over, by[0], by[1]}
+				if where(r) {
+					t.Run(r.String(), func(t *testing.T) { script(newStage(t, rt, r)) })
+				}
+			}
+		}
+	}
+}
+
+// stage is where a script runs: a channel of the row's kind, and a nursery for players.
+type stage struct {
+	row
+	t       *testing.T
+	c       *coir.Chan[int]
+	n       *coir.Nursery
+	players []*player
+
+	mu   sync.Mutex
+	lost []int // what the channel gave to OnUndelivered
+}
+
+func newStage(t *testing.T, rt *coir.Runtime, r row) *stage {
+	s := &stage{row: r, t: t}
+	s.c = s.channel()
+	nursery := make(chan *coir.Nursery, 1)
+	gate, open := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() {
+		ran <- rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			nursery <- n
+			return parkAt(gate)
+		})
+	}()
+	s.n = <-nursery
+	t.Cleanup(func() {
+		for _, a := range s.players { // a script that failed has left some
+			a.cancel(errors.New("the script is over"))
+		}
+		for _, a := range s.players {
+			if !a.endsWithin(patience) {
+				t.Errorf("a player has not ended\n%s", stacks())
+				return
+			}
+		}
+		open()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// channel makes another channel of the row's kind.
+func (s *stage) channel(more ...coir.ChanOption) *coir.Chan[int] {
+	opts := append(more, coir.Name("stage"), coir.Overflow(s.over), coir.OnUndelivered(func(v int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lost = append(s.lost, v)
+	}))
+	return coir.NewChan[int](s.capacity, opts...)
+}
+
+// takeLost returns what has been lost since it was called last.
+func (s *stage) takeLost() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.lost
+	s.lost = nil
+	return lost
+}
+
+// player is a caller of some sort who does one thing.
+type player struct {
+	s      *stage
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+
+	// What it reports, once it is done.
+	v       int
+	err     error
+	waiting int // how many waited on its side when its operation had returned
+}
+
+// start has a player of that sort do something. Its context is its own: a.cancel cancels nobody else.
+func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player {
+	a := &player{s: s, done: make(chan struct{})}
+	begun := make(chan struct{})
+	act := func(ctx context.Context, cancel context.CancelCauseFunc) {
+		a.cancel = cancel
+		close(begun)
+		do(ctx, a)
+	}
+	in := func(with func(context.Context) (context.Context, context.CancelCauseFunc), ctx context.Context) {
+		defer close(a.done)
+		ctx, cancel := with(ctx)
+		defer cancel(nil)
+		act(ctx, cancel)
+	}
+	switch as {
+	case ownFiber: // in a nursery of its own, which can be cancelled
+		s.n.Go("nursery", func(ctx context.Context) error {
+			defer close(a.done)
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("player", func(ctx context.Context) error { act(ctx, n.Cancel); return nil })
+				return nil
+			})
+			return nil
+		})
+	case scopedFiber:
+		s.n.Go("player", func(ctx context.Context) error { in(coir.WithCancel, ctx); return nil })
+	case derivedFiber:
+		s.n.Go("player", func(ctx context.Context) error { in(context.WithCancelCause, ctx); return nil })
+	case guest:
+		go in(context.WithCancelCause, context.Background())
+	}
+	<-begun
+	s.players = append(s.players, a)
+	return a
+}
+
+// send has the row's sender send v on c. The forms of sending take turns: they promise the same.
+func (s *stage) send(c *coir.Chan[int], v int) *player {
+	form := len(s.players) % 3
+	return s.start(s.sender, func(ctx context.Context, a *player) {
+		switch form {
+		case 0:
+			a.err = c.Send(ctx, v)
+		case 1:
+			a.err = c.SendTimeout(ctx, v, time.Hour)
+		case 2:
+			_, a.err = c.SendMany(ctx, []int{v})
+		}
+		a.waiting = c.Stats().Send.Waiting
+	})
+}
+
+// recv has the row's receiver receive from c.
+func (s *stage) recv(c *coir.Chan[int]) *player {
+	form := len(s.players) % 3
+	return s.start(s.receiver, func(ctx context.Context, a *player) {
+		switch form {
+		case 0:
+			a.v, a.err = c.Recv(ctx)
+		case 1:
+			a.v, a.err = c.RecvTimeout(ctx, time.Hour)
+		case 2:
+			var into [1]int
+			_, a.err = c.RecvMany(ctx, into[:])
+			a.v = into[0]
+		}
+		a.waiting = c.Stats().Recv.Waiting
+	})
+}
+
+// sendersInLine has one sender after the other wait, with the values from first on.
+func (s *stage) sendersInLine(n, first int) []*player {
+	s.t.Helper()
+	line := make([]*player, n)
+	for i := range line {
+		line[i] = s.send(s.c, first+i)
+		s.until("the sender waits", func() bool { return s.c.Stats().Send.Waiting == i+1 })
+	}
+	return line
+}
+
+// receiversInLine has one receiver after the other wait.
+func (s *stage) receiversInLine(n int) []*player {
+	s.t.Helper()
+	line := make([]*player, n)
+	for i := range line {
+		line[i] = s.recv(s.c)
+		s.until("the receiver waits", func() bool { return s.c.Stats().Recv.Waiting == i+1 })
+	}
+	return line
+}
+
+func (a *player) endsWithin(d time.Duration) bool {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-a.done:
+		return true
+	case <-limit.C:
+		return false
+	}
+}
+
+// ended waits for the player's end and returns its error.
+func (a *player) ended() error {
+	a.s.t.Helper()
+	if !a.endsWithin(patience) {
+		a.s.t.Fatalf("the operation does not end\n%s", stacks())
+	}
+	return a.err
+}
+
+// allEnded waits for all, and wants each to end with that error; nil is none.
+func (s *stage) allEnded(players []*player, want error) {
+	s.t.Helper()
+	for i, a := range players {
+		if err := a.ended(); !errors.Is(err, want) {
+			s.t.Fatalf("the operation that came as number %d of %d returned %v, want %v", i+1, len(players), err, want)
+		}
+	}
+}
+
+// until waits for something that has no signal.
+func (s *stage) until(what string, happened func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
+		if time.Now().After(end) {
+			s.t.Fatalf("never: %s\n%s", what, stacks())
+		}
+	}
+}
+
+// fill puts 1, 2, ... in until the channel is full, or holds a few if it is never full. It returns what the channel holds.
+func (s *stage) fill() []int {
+	s.t.Helper()
+	n := s.capacity
+	switch n {
+	case coir.Unlimited:
+		n = 20
+	case coir.Conflated:
+		n = 1
+	}
+	held := make([]int, n)
+	for i := range held {
+		held[i] = i + 1
+		if err := s.c.TrySend(i + 1); err != nil {
+			s.t.Fatalf("TrySend of value %d of %d: %v", i+1, n, err)
+		}
+	}
+	s.holds(n)
+	return held
+}
+
+// holds checks how many values the channel holds.
+func (s *stage) holds(n int) {
+	s.t.Helper()
+	if got := s.c.Len(); got != n {
+		s.t.Fatalf("the channel holds %d values, want %d", got, n)
+	}
+}
+
+// drain takes everything that can be had without waiting, and wants it to be that, followed by the error.
+func (s *stage) drain(want []int, then error) {
+	s.t.Helper()
+	var got []int
+	for {
+		v, err := s.c.TryRecv()
+		if err != nil {
+			if !slices.Equal(got, want) || !errors.Is(err, then) || v != 0 {
+				s.t.Fatalf("took %v, then %d and %v; want %v, then 0 and %v", got, v, err, want, then)
+			}
+			return
+		}
+		got = append(got, v)
+	}
+}
+
+// loses checks what has been handed to OnUndelivered since the last time, in any order.
+func (s *stage) loses(want ...int) {
+	s.t.Helper()
+	got := slices.Sorted(slices.Values(s.takeLost()))
+	if !slices.Equal(got, want) {
+		s.t.Fatalf("%v were handed to OnUndelivered, want %v", got, want)
+	}
+}
+
+// insist sends v, again and again if the channel's policy is to fail. It counts the refusals.
+func (s *stage) insist(ctx context.Context, c *coir.Chan[int], v int, refused *atomic.Int64) error {
+	for {
+		err := c.Send(ctx, v)
+		if s.over != coir.Fail || !errors.Is(err, coir.ErrWouldBlock) {
+			return err
+		}
+		refused.Add(1)
+		giveWay(ctx)
+	}
+}
+
+// giveWay lets others run: fibers, and goroutines.
+func giveWay(ctx context.Context) {
+	_ = coir.Yield(ctx)
+	runtime.Gosched() // a fiber that is alone with its yield goes on at once
+}
+
+// Every value is received once or handed over once, whatever the number of those who send and receive, and values of one
+// sender keep their order.
+//
+// Spec: CH-01, CH-02, CH-05, CH-18, CH-21, CH-40
+func TestEachValueArrivesOnceAndInOrder(t *testing.T) {
+	for _, many := range []int{1, 3} {
+		t.Run(fmt.Sprint(many), func(t *testing.T) {
+			claim(t, everyRow, func(s *stage) { s.passMany(many, sized(50, 300, 20_000)) })
+		})
+	}
+}
+
+// passMany has as many send n values each, as others receive, and accounts for each value.
+func (s *stage) passMany(many, n int) {
+	var refused atomic.Int64
+	senders, receivers := make([]*player, many), make([]*player, many)
+	got := make([][]int, many)
+	for i := range many {
+		receivers[i] = s.start(s.receiver, func(ctx context.Context, _ *player) {
+			got[i] = slices.Collect(s.c.All(ctx))
+		})
+		senders[i] = s.start(s.sender, func(ctx context.Context, a *player) {
+			for k := range n {
+				if a.err = s.insist(ctx, s.c, i*n+k, &refused); a.err != nil {
+					return
+				}
+			}
+		})
+	}
+	s.allEnded(senders, nil)
+	s.c.Close()
+	s.allEnded(receivers, nil)
+
+	lost := s.takeLost()
+	seen := make([]int, many*n)
+	received := 0
+	for _, values := range got {
+		last := make([]int, many)
+		for _, v := range values {
+			seen[v]++
+			if k := v%n + 1; k <= last[v/n] {
+				s.t.Fatalf("value %d of sender %d came to a receiver that had number %d already", k, v/n, last[v/n])
+			}
+			last[v/n] = v%n + 1
+		}
+		received += len(values)
+	}
+	for _, v := range lost {
+		seen[v]++
+	}
+	for v, times := range seen {
+		if times != 1 {
+			s.t.Fatalf("value %d of sender %d was received or handed over %d times", v%n+1, v/n, times)
+		}
+	}
+	if !s.drops() && len(lost) > 0 {
+		s.t.Fatalf("%d values were lost in a channel that drops none", len(lost))
+	}
+	st := s.c.Stats()
+	if st.Sent != uint64(many*n) || st.Received != uint64(received) || st.Dropped != uint64(len(lost)) ||
+		st.Send.WouldBlock != uint64(refused.Load()) {
+		s.t.Fatalf("%d sent, %d received, %d lost, %d refused, but the channel counts %+v",
+			many*n, received, len(lost), refused.Load(), st)
+	}
+}
+
+// What has been sent is never ahead of what has been taken by more than the channel holds. On a rendezvous that is: a send
+// returns only after the take.
+//
+// Spec: CH-03, CH-04, CH-06
+func TestSendsAreAheadByTheCapacityAtMost(t *testing.T) {
+	n := sized(100, 500, 50_000)
+	claim(t, sendersWait, func(s *stage) {
+		var sent atomic.Int64
+		sender := s.start(s.sender, func(ctx context.Context, a *player) {
+			for i := range n {
+				if a.err = s.c.Send(ctx, i); a.err != nil {
+					return
+				}
+				sent.Add(1)
+			}
+		})
+		receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
+			for taken := range n {
+				if ahead := int(sent.Load()) - taken; ahead > s.capacity {
+					a.err = fmt.Errorf("%d sends have returned and %d values were taken", taken+ahead, taken)
+					return
+				}
+				if held := s.c.Len(); held > s.capacity {
+					a.err = fmt.Errorf("it holds %d", held)
+					return
+				}
+				if _, a.err = s.c.Recv(ctx); a.err != nil {
+					return
+				}
+			}
+		})
+		s.allEnded([]*player{sender, receiver}, nil)
+		if high := s.c.Stats().High; high > s.capacity {
+			s.t.Fatalf("it has held %d", high)
+		}
+	})
+}
+
+// A sender that waits on a rendezvous has put its value nowhere: it goes from hand to hand, or stays.
+//
+// Spec: CH-03, CH-04
+func TestRendezvousHasNoPlace(t *testing.T) {
+	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
+		a := s.sendersInLine(1, 5)[0]
+		s.holds(0)
+		if closed(a.done) {
+			s.t.Fatal("the send returned before the take")
+		}
+		s.drain([]int{5}, coir.ErrWouldBlock)
+		s.allEnded([]*player{a}, nil)
+		if high := s.c.Stats().High; high != 0 {
+			s.t.Fatalf("it has held %d", high)
+		}
+	})
+}
+
+// A send that finds room keeps the value and returns; a receive that finds a value takes the oldest and returns. Neither
+// looks at anyone.
+//
+// Spec: CH-06, CH-07, CH-08, CH-11, CH-13, CH-15
+func TestOperationsThatNeedNotWait(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		held := s.fill()
+		s.drain(held, coir.ErrWouldBlock)
+		for i := range held { // the same by operations that would wait
+			s.allEnded([]*player{s.send(s.c, i+1)}, nil)
+			s.holds(i + 1)
+		}
+		for _, want := range held {
+			a := s.recv(s.c)
+			s.allEnded([]*player{a}, nil)
+			if a.v != want {
+				s.t.Fatalf("received %d, want %d", a.v, want)
+			}
+		}
+		s.holds(0)
+		if st := s.c.Stats(); st.High != len(held) || st.Send != (coir.SideStats{}) {
+			s.t.Fatalf("with %d values sent and received the channel counts %+v", len(held), st)
+		}
+	})
+}
+
+// Senders that wait are served in the order in which they came, and each by the receive that makes room.
+//
+// Spec: CH-05, CH-10, CH-11, CH-19
+func TestSendersAreServedInOrder(t *testing.T) {
+	claim(t, sendersWait, func(s *stage) {
+		held := s.fill()
+		line := s.sendersInLine(6, 100)
+		for i := range line {
+			a := s.recv(s.c)
+			s.allEnded([]*player{a}, nil)
+			if i < len(held) && a.v != held[i] || i >= len(held) && a.v != 100+i-len(held) {
+				s.t.Fatalf("receive %d took %d", i+1, a.v)
+			}
+			s.allEnded(line[i:i+1], nil)
+			s.holds(s.capacity)
+			if st := s.c.Stats(); st.Send.Waiting != len(line)-i-1 || st.Recv.Waiting != 0 {
+				s.t.Fatalf("after receive %d of %d: %+v", i+1, len(line), st)
+			}
+		}
+	})
+}
+
+// Receivers that wait are served in the order in which they came, straight from hand to hand: nothing passes the buffer.
+//
+// Spec: CH-09, CH-11, CH-19
+func TestReceiversAreServedInOrder(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		line := s.receiversInLine(6)
+		for i := range line {
+			s.allEnded([]*player{s.send(s.c, 100+i)}, nil)
+			s.holds(0)
+			s.allEnded(line[i:i+1], nil)
+			if line[i].v != 100+i {
+				s.t.Fatalf("receiver %d got %d, want %d", i, line[i].v, 100+i)
+			}
+			if st := s.c.Stats(); st.Recv.Waiting != len(line)-i-1 || st.High != 0 {
+				s.t.Fatalf("after send %d of %d: %+v", i+1, len(line), st)
+			}
+		}
+		s.loses()
+	})
+}
+
+// The room that a receive makes belongs to the sender that waits, at once: nobody who comes by gets it, even if the sender
+// has not run yet. The same with a value and a receiver that waits.
+//
+// Spec: CH-09, CH-10, CH-20
+func TestWaitingBeatsPassing(t *testing.T) {
+	t.Run("senders", func(t *testing.T) {
+		claim(t, sendersWait, func(s *stage) {
+			held := s.fill()
+			line := s.sendersInLine(3, 100)
+			want := append(held, 100, 101, 102)
+			for i := range line {
+				v, err := s.c.TryRecv()
+				if err != nil || v != want[i] {
+					s.t.Fatalf("TryRecv: %d, %v, want %d", v, err, want[i])
+				}
+				if err := s.c.TrySend(200); !errors.Is(err, coir.ErrWouldBlock) {
+					s.t.Fatalf("TrySend overtook a sender that waits: %v", err)
+				}
+			}
+			s.drain(want[len(line):], coir.ErrWouldBlock)
+			s.allEnded(line, nil)
+		})
+	})
+	t.Run("receivers", func(t *testing.T) {
+		claim(t, everyRow, func(s *stage) {
+			line := s.receiversInLine(3)
+			for i := range line {
+				if err := s.c.TrySend(100 + i); err != nil {
+					s.t.Fatal(err)
+				}
+				if v, err := s.c.TryRecv(); !errors.Is(err, coir.ErrWouldBlock) {
+					s.t.Fatalf("TryRecv overtook a receiver that waits: %d, %v", v, err)
+				}
+			}
+			s.allEnded(line, nil)
+			for i, a := range line {
+				if a.v != 100+i {
+					s.t.Fatalf("receiver %d got %d", i, a.v)
+				}
+			}
+		})
+	})
+}
+
+// TrySend and TryRecv never wait, and where they would have to they change nothing but a counter.
+//
+// Spec: CH-22, CH-26
+func TestTryChangesNothing(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		before := s.c.Stats()
+		s.drain(nil, coir.ErrWouldBlock)
+		before.Recv.WouldBlock++
+		if st := s.c.Stats(); st != before {
+			s.t.Fatalf("TryRecv made %+v of %+v", st, before)
+		}
+		held := s.fill()
+		if !s.waits() && s.over != coir.Fail || s.capacity < 0 {
+			return // it takes more
+		}
+		before = s.c.Stats()
+		if err := s.c.TrySend(100); !errors.Is(err, coir.ErrWouldBlock) {
+			s.t.Fatalf("TrySend to a full channel: %v", err)
+		}
+		before.Send.WouldBlock++
+		if st := s.c.Stats(); st != before {
+			s.t.Fatalf("TrySend made %+v of %+v", st, before)
+		}
+		s.loses()
+		s.drain(held, coir.ErrWouldBlock)
+	})
+}
+
+// A program may rely on it: what was written before a send is seen after its receive, what was written before a receive
+// is seen by the sender that could go on because of it, and what was written before a close is seen after ErrClosed. A race
+// build finds where that is not so.
+//
+// Spec: FB-29, CH-02
+func TestChannelsOrderMemory(t *testing.T) {
+	n := sized(100, 500, 20_000)
+	claim(t, nothingDrops, func(s *stage) {
+		type box struct{ n, twice int }
+		c := coir.NewChan[*box](s.capacity, coir.Overflow(s.over))
+		sent := 0 // written before Close, read after ErrClosed
+		sender := s.start(s.sender, func(ctx context.Context, a *player) {
+			defer c.Close()
+			for i := 0; i < n; {
+				switch err := c.Send(ctx, &box{i, 2 * i}); {
+				case err == nil:
+					i++
+					sent = i
+				case errors.Is(err, coir.ErrWouldBlock):
+					giveWay(ctx)
+				default:
+					a.err = err
+					return
+				}
+			}
+		})
+		receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
+			got := 0
+			for b := range c.All(ctx) {
+				if b.twice++; b.twice != 2*b.n+1 {
+					a.err = fmt.Errorf("%+v came", b)
+				}
+				got++
+			}
+			if got != sent {
+				a.err = fmt.Errorf("%d received, %d sent", got, sent)
+			}
+		})
+		s.allEnded([]*player{sender, receiver}, nil)
+	})
+}
+
+// A channel that holds n makes a semaphore: with n of 1, or a rendezvous both ways, what it guards needs no other lock.
+//
+// Spec: FB-29, CH-06
+func TestChannelAsAMutex(t *testing.T) {
+	n := sized(50, 200, 10_000)
+	claim(t, func(r row) bool { return r.waits() && r.capacity == 1 }, func(s *stage) {
+		guarded := 0
+		work := func(ctx context.Context, a *player) {
+			for range n {
+				if a.err = s.c.Send(ctx, 0); a.err != nil {
+					return
+				}
+				guarded++
+				if _, a.err = s.c.Recv(ctx); a.err != nil {
+					return
+				}
+			}
+		}
+		var all []*player
+		for range 3 {
+			all = append(all, s.start(s.sender, work), s.start(s.receiver, work))
+		}
+		s.allEnded(all, nil)
+		if guarded != n*len(all) {
+			s.t.Fatalf("%d, want %d", guarded, n*len(all))
+		}
+	})
+	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
+		shared := 0 // in turns: each side writes between its operations
+		sender := s.start(s.sender, func(ctx context.Context, a *player) {
+			for i := range n {
+				if shared++; shared != 2*i+1 {
+					a.err = fmt.Errorf("%d before send %d", shared, i)
+					return
+				}
+				if a.err = s.c.Send(ctx, i); a.err != nil { // gives the turn away
+					return
+				}
+				if a.err = s.c.Send(ctx, i); a.err != nil { // has it back once it was taken
+					return
+				}
+			}
+		})
+		receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
+			for range n {
+				if _, a.err = s.c.Recv(ctx); a.err != nil {
+					return
+				}
+				shared++
+				if _, a.err = s.c.Recv(ctx); a.err != nil {
+					return
+				}
+			}
+		})
+		s.allEnded([]*player{sender, receiver}, nil)
+	})
+}

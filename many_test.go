@@ -1,0 +1,236 @@
+package coir_test
+
+// SendMany and RecvMany do what as many sends and receives would, with fewer locks. So they keep every promise of those:
+// order, the turn of whoever waits, the account of each value when they end in the middle.
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// numbers are n numbers from first on.
+func numbers(first, n int) []int {
+	values := make([]int, n)
+	for i := range values {
+		values[i] = first + i
+	}
+	return values
+}
+
+// sendMany has the row's sender send all the values. The player's v is how many it has sent.
+func (s *stage) sendMany(values []int) *player {
+	return s.start(s.sender, func(ctx context.Context, a *player) { a.v, a.err = s.c.SendMany(ctx, values) })
+}
+
+// recvMany has the row's receiver receive once into the slice.
+func (s *stage) recvMany(into []int) *player {
+	return s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvMany(ctx, into) })
+}
+
+// Many go through in order, in pieces of any size, also pieces that are larger than what the channel holds.
+//
+// Spec: CH-02, CH-05, CH-21, CH-40
+func TestManyGoThroughInOrder(t *testing.T) {
+	n := sized(400, 2_000, 100_000)
+	for _, piece := range []int{1, 5, 700} {
+		claim(t, func(r row) bool { return !r.drops() && r.over != coir.Fail }, func(s *stage) {
+			sender := s.start(s.sender, func(ctx context.Context, a *player) {
+				for at := 0; at < n; at += piece {
+					values := numbers(at, min(piece, n-at))
+					if a.v, a.err = s.c.SendMany(ctx, values); a.err != nil || a.v != len(values) {
+						return
+					}
+				}
+				s.c.Close()
+			})
+			var got []int
+			receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
+				into := make([]int, 9)
+				for {
+					n, err := s.c.RecvMany(ctx, into)
+					if err != nil {
+						a.err = all(coir.ErrClosed, err)
+						return
+					}
+					got = append(got, into[:n]...)
+				}
+			})
+			s.allEnded([]*player{sender, receiver}, nil)
+			if !slices.Equal(got, numbers(0, n)) {
+				s.t.Fatalf("%d values were sent, and %d came, not all in order", n, len(got))
+			}
+		})
+	}
+}
+
+// RecvMany waits for one value and takes what else there is: what the channel holds, and what those have who wait to send,
+// who are more here than one batch of wakes. It does not wait for more, and leaves the rest of the slice alone.
+//
+// Spec: CH-08, CH-10, CH-19
+func TestRecvManyTakesWhatThereIs(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		want := s.fill()
+		var line []*player
+		if s.waits() {
+			line = s.sendersInLine(crowd, 100)
+			want = append(want, numbers(100, crowd)...)
+		}
+		if len(want) > 0 {
+			into := numbers(-200, 200)
+			a := s.recvMany(into)
+			s.allEnded([]*player{a}, nil)
+			if !slices.Equal(into[:a.v], want) || into[a.v] != a.v-200 {
+				s.t.Fatalf("received %d: %v, want %v", a.v, into[:a.v+1], want)
+			}
+		}
+		s.allEnded(line, nil)
+		s.holds(0)
+
+		into := make([]int, 3)
+		a := s.recvMany(into)
+		s.until("it waits", func() bool { return s.c.Stats().Recv.Waiting == 1 })
+		s.allEnded([]*player{s.send(s.c, 5)}, nil)
+		s.allEnded([]*player{a}, nil)
+		if a.v != 1 || into[0] != 5 {
+			s.t.Fatalf("received %d: %v", a.v, into)
+		}
+	})
+}
+
+// RecvMany takes no more than fits.
+//
+// Spec: CH-08, CH-10
+func TestRecvManyTakesWhatFits(t *testing.T) {
+	claim(t, func(r row) bool { return r.capacity == 7 || r.capacity == coir.Unlimited }, func(s *stage) {
+		held := s.fill()
+		none := s.recvMany(nil)
+		into := make([]int, 3)
+		a := s.recvMany(into)
+		s.allEnded([]*player{none, a}, nil)
+		if none.v != 0 || a.v != 3 || !slices.Equal(into, held[:3]) {
+			s.t.Fatalf("received %d, and %d: %v", none.v, a.v, into)
+		}
+		s.drain(held[3:], coir.ErrWouldBlock)
+	})
+}
+
+// SendMany serves those who wait to receive in their order, however many, before it fills the buffer, and then waits for its
+// turn.
+//
+// Spec: CH-07, CH-09, CH-19, CH-20
+func TestSendManyServesThoseWhoWait(t *testing.T) {
+	claim(t, func(r row) bool { return r.capacity >= 0 && !r.drops() }, func(s *stage) {
+		line := s.receiversInLine(crowd)
+		held := numbers(crowd, s.capacity)
+		whole := s.sendMany(numbers(0, crowd+s.capacity))
+		s.allEnded(append(line, whole), nil)
+		for i, a := range line {
+			if a.v != i {
+				s.t.Fatalf("receiver %d got %d", i, a.v)
+			}
+		}
+		if whole.v != crowd+s.capacity {
+			s.t.Fatalf("%d were sent", whole.v)
+		}
+		s.drain(held, coir.ErrWouldBlock)
+	})
+}
+
+// A SendMany that ends in the middle says how many were sent. Those are delivered; the others are still the sender's.
+//
+// Spec: CH-24, CH-26, CH-30, CH-35, CH-37, CH-40
+func TestSendManyThatEndsInTheMiddle(t *testing.T) {
+	ends := map[string]struct {
+		end func(s *stage, a *player)
+		err error
+	}{
+		"cancel": {func(_ *stage, a *player) { a.cancel(errWhy) }, errWhy},
+		"close":  {func(s *stage, _ *player) { s.c.Close() }, coir.ErrClosed},
+		"abort":  {func(s *stage, _ *player) { s.c.Abort(errWhy) }, errWhy},
+	}
+	for name, x := range ends {
+		t.Run(name, func(t *testing.T) {
+			claim(t, sendersWait, func(s *stage) {
+				a := s.sendMany(numbers(0, 30))
+				s.until("it waits", func() bool { return s.c.Stats().Send.Waiting == 1 })
+				for v := range 10 {
+					if got, err := s.c.TryRecv(); err != nil || got != v {
+						s.t.Fatalf("received %d, %v; want %d", got, err, v)
+					}
+					s.until("it waits again", func() bool { return s.c.Stats().Send.Waiting == 1 })
+				}
+				sent := 10 + s.capacity
+				x.end(s, a)
+				switch name {
+				case "close": // the one that waits is still delivered
+					s.drain(numbers(10, s.capacity+1), coir.ErrClosed)
+					sent++
+				case "abort":
+					s.loses(numbers(10, s.capacity)...)
+				}
+				if err := a.ended(); !errors.Is(err, x.err) || a.v != sent {
+					s.t.Fatalf("SendMany returned %d, %v; want %d and %v", a.v, err, sent, x.err)
+				}
+				if name == "cancel" {
+					s.drain(numbers(10, s.capacity), coir.ErrWouldBlock)
+				}
+				s.loses()
+			})
+		})
+	}
+}
+
+// SendMany to a channel that drops sends all; to one that fails, as many as there is room for.
+//
+// Spec: CH-12, CH-15, CH-17, CH-18
+func TestSendManyOverflows(t *testing.T) {
+	claim(t, func(r row) bool { return !r.waits() }, func(s *stage) {
+		values := numbers(0, 20)
+		a := s.sendMany(values)
+		var wantErr error
+		sent, keeps, lost := 20, values, []int(nil)
+		room := s.c.Cap()
+		switch {
+		case s.capacity == coir.Unlimited:
+		case s.capacity == coir.Conflated, s.over == coir.DropOldest:
+			keeps, lost = values[20-room:], values[:20-room]
+		case s.over == coir.DropNewest:
+			keeps, lost = values[:room], values[room:]
+		case s.over == coir.Fail:
+			keeps, sent, wantErr = values[:room], room, coir.ErrWouldBlock
+		}
+		if err := a.ended(); !errors.Is(err, wantErr) || a.v != sent {
+			s.t.Fatalf("SendMany returned %d, %v; want %d and %v", a.v, err, sent, wantErr)
+		}
+		s.loses(lost...)
+		s.drain(keeps, coir.ErrWouldBlock)
+	})
+}
+
+// At the end of a channel RecvMany gives what is left, and then the error. Nothing to send needs no channel.
+//
+// Spec: CH-33, CH-35, CH-41, CH-42
+func TestManyAtTheEndOfAChannel(t *testing.T) {
+	claim(t, everyRow, func(s *stage) {
+		held := s.fill()
+		s.c.Close()
+		if len(held) > 0 {
+			into := make([]int, 30)
+			a := s.recvMany(into)
+			s.allEnded([]*player{a}, nil)
+			if !slices.Equal(into[:a.v], held) {
+				s.t.Fatalf("received %v, want %v", into[:a.v], held)
+			}
+		}
+		last, refused, none := s.recvMany(make([]int, 3)), s.sendMany([]int{1, 2}), s.sendMany(nil)
+		s.allEnded([]*player{last, refused}, coir.ErrClosed)
+		s.allEnded([]*player{none}, nil)
+		if last.v != 0 || refused.v != 0 || none.v != 0 {
+			s.t.Fatalf("%d received, %d and %d sent", last.v, refused.v, none.v)
+		}
+	})
+}

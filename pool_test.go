@@ -1,0 +1,463 @@
+package coir_test
+
+// Pools: never more values than the bound, each used again, a place that is lost to an error given back, and nothing kept after
+// Close.
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// conns makes numbered values, and counts them.
+type conns struct {
+	made atomic.Int64
+	mu   sync.Mutex
+	lost []int
+}
+
+func (m *conns) create(context.Context) (int, error) { return int(m.made.Add(1)), nil }
+
+func (m *conns) lose(v int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost = append(m.lost, v)
+}
+
+// Values are made when they are needed, up to the bound, and the one given back last is lent first.
+//
+// Spec: CH-60, CH-61
+func TestPoolLendsAndUsesAgain(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var m conns
+		var resets []int
+		p := coir.NewPool(3, m.create, func(v int) error { resets = append(resets, v); return nil }, coir.OnUndelivered(m.lose))
+		c.did(func(ctx context.Context) {
+			if m.made.Load() != 0 {
+				t.Error("made before it was needed")
+			}
+			for range 5 {
+				v, err := p.Recv(ctx)
+				if v != 1 || err != nil || p.Send(v) != nil {
+					t.Errorf("%d, %v", v, err)
+				}
+			}
+			for want := 1; want <= 3; want++ {
+				if v, err := p.Recv(ctx); v != want || err != nil {
+					t.Errorf("%d, %v; want %d", v, err, want)
+				}
+			}
+			if v, err := p.TryRecv(ctx); v != 0 || !errors.Is(err, coir.ErrWouldBlock) {
+				t.Errorf("all are lent: %d, %v", v, err)
+			}
+			for _, v := range []int{2, 3, 1} {
+				if err := p.Send(v); err != nil {
+					t.Error(err)
+				}
+			}
+			if p.Len() != 3 {
+				t.Errorf("%d are idle", p.Len())
+			}
+			for _, want := range []int{1, 3, 2} {
+				if v, err := p.TryRecv(ctx); v != want || err != nil {
+					t.Errorf("%d, %v; want %d", v, err, want)
+				}
+			}
+		})
+		if !slices.Equal(resets, []int{1, 1, 1, 1, 1, 2, 3, 1}) || m.made.Load() != 3 || len(m.lost) != 0 {
+			t.Errorf("made %d, readied %v, thrown away %v", m.made.Load(), resets, m.lost)
+		}
+	})
+}
+
+// Those who wait are served in the order of arrival.
+//
+// Spec: CH-19, CH-60
+func TestPoolServesInOrder(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		var m conns
+		p := coir.NewPool(1, m.create, nil)
+		v, err := p.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		const people = 20
+		var served []int
+		var fibers []*coir.Fiber
+		for i := range people {
+			f := n.Go("waits", func(ctx context.Context) error {
+				v, err := p.Recv(ctx)
+				if err != nil {
+					return err
+				}
+				served = append(served, i) // whoever has the value is alone
+				return p.Send(v)
+			})
+			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+			fibers = append(fibers, f)
+		}
+		if err := p.Send(v); err != nil {
+			return err
+		}
+		for _, f := range fibers {
+			if err := f.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		if !slices.IsSorted(served) || len(served) != people || m.made.Load() != 1 {
+			t.Errorf("served %v, made %d", served, m.made.Load())
+		}
+		return nil
+	}, nil)
+}
+
+// Whoever waits and is cancelled takes no place with it.
+//
+// Spec: CH-56, CH-60
+func TestPoolRecvIsCancelled(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var m conns
+		p := coir.NewPool(1, m.create, nil)
+		c.did(func(ctx context.Context) {
+			v, err := p.Recv(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			short, cancel := coir.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			if _, err := p.Recv(short); !errors.Is(err, coir.ErrTimeout) {
+				t.Errorf("a deadline: %v", err)
+			}
+			over, stop := context.WithCancelCause(ctx)
+			stop(errA)
+			if _, err := p.Recv(over); !errors.Is(err, errA) {
+				t.Errorf("a cancel: %v", err)
+			}
+			if err := p.Send(v); err != nil {
+				t.Error(err)
+			}
+			if v, err := p.TryRecv(ctx); v != 1 || err != nil {
+				t.Errorf("%d, %v", v, err)
+			}
+		})
+	})
+}
+
+// A value that cannot be made, because of an error, a panic or a Goexit, leaves its place to somebody else.
+//
+// Spec: CH-60
+func TestPoolCreateFails(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var fail atomic.Bool
+		fail.Store(true)
+		begun, gate := make(chan struct{}), coir.NewChan[int](0)
+		p := coir.NewPool(1, func(ctx context.Context) (int, error) {
+			if !fail.Load() {
+				return 7, nil
+			}
+			begun <- struct{}{}
+			_, _ = gate.Recv(ctx) // it may wait
+			return 1, errA
+		}, nil)
+		first := make(chan error, 1)
+		c.do(func(ctx context.Context) {
+			v, err := p.Recv(ctx)
+			if v == 7 {
+				t.Error("it was lent something")
+			}
+			first <- err
+		})
+		<-begun
+		second := make(chan outcome, 1)
+		c.do(func(ctx context.Context) {
+			v, err := p.Recv(ctx)
+			second <- outcome{v, err}
+		})
+		if _, err := p.TryRecv(c.ctx); !errors.Is(err, coir.ErrWouldBlock) {
+			t.Errorf("the only place is taken: %v", err)
+		}
+		fail.Store(false)
+		gate.Close()
+		if err := <-first; !errors.Is(err, errA) {
+			t.Errorf("the first: %v", err)
+		}
+		if o := c.outcome(second); o != (outcome{7, nil}) {
+			t.Errorf("the second: %+v", o)
+		}
+		if err := p.Send(7); err != nil {
+			t.Error(err)
+		}
+	})
+	blows := true
+	p := coir.NewPool(1, func(context.Context) (int, error) {
+		if blows {
+			panic(errB)
+		}
+		return 7, nil
+	}, nil)
+	func() {
+		defer func() {
+			if recover() != errB { //nolint:errorlint // the very value
+				t.Error("the panic did not come out")
+			}
+		}()
+		_, _ = p.Recv(t.Context())
+	}()
+	blows = false
+	if v, err := p.TryRecv(t.Context()); v != 7 || err != nil {
+		t.Errorf("after a panic: %d, %v", v, err)
+	}
+}
+
+// A value that cannot be readied is thrown away, and another is made in its place.
+//
+// Spec: CH-60, CH-61
+func TestPoolResetFails(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var m conns
+		p := coir.NewPool(2, m.create, func(v int) error {
+			if v%2 == 1 {
+				return errA
+			}
+			return nil
+		}, coir.OnUndelivered(m.lose))
+		c.did(func(ctx context.Context) {
+			for _, want := range []int{1, 2, 2, 2} {
+				v, err := p.Recv(ctx)
+				if v != want || err != nil {
+					t.Errorf("%d, %v; want %d", v, err, want)
+				}
+				if err := p.Send(v); err != nil {
+					t.Error(err)
+				}
+			}
+			_, _ = p.Recv(ctx)
+			if v, err := p.TryRecv(ctx); v != 3 || err != nil {
+				t.Errorf("in the place of what was thrown away: %d, %v", v, err)
+			}
+			if _, err := p.TryRecv(ctx); !errors.Is(err, coir.ErrWouldBlock) {
+				t.Errorf("above the bound: %v", err)
+			}
+		})
+		if !slices.Equal(m.lost, []int{1}) || p.Len() != 0 {
+			t.Errorf("thrown away: %v; %d idle", m.lost, p.Len())
+		}
+	})
+}
+
+// A value that is given up, or whose reset panics, is thrown away, and its place is free.
+//
+// Spec: CH-61
+func TestPoolDiscards(t *testing.T) {
+	var m conns
+	p := coir.NewPool(1, m.create, func(v int) error {
+		if v == 2 {
+			panic(errA)
+		}
+		return nil
+	}, coir.OnUndelivered(m.lose))
+	next := func(want int) {
+		t.Helper()
+		if v, err := p.TryRecv(t.Context()); v != want || err != nil {
+			t.Errorf("%d, %v; want %d", v, err, want)
+		}
+	}
+	next(1)
+	if err := p.Discard(1); err != nil {
+		t.Error(err)
+	}
+	if err := p.Discard(1); err == nil {
+		t.Error("given back twice")
+	}
+	next(2)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not come out")
+			}
+		}()
+		_ = p.Send(2)
+	}()
+	next(3)
+	if err := p.Send(3); err != nil {
+		t.Error(err)
+	}
+	next(3)
+	if !slices.Equal(m.lost, []int{1, 2}) {
+		t.Errorf("thrown away: %v", m.lost)
+	}
+}
+
+// Close ends those who wait, throws idle values away at once and lent ones when they come back.
+//
+// Spec: CH-38
+func TestPoolClose(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var m conns
+		p := coir.NewPool(3, m.create, nil, coir.OnUndelivered(m.lose), coir.Name("database"))
+		for range 3 {
+			if _, err := p.Recv(c.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waiting := make(chan error, 2)
+		for range 2 {
+			c.do(func(ctx context.Context) {
+				_, err := p.Recv(ctx)
+				waiting <- err
+			})
+		}
+		if !p.Close() || p.Close() {
+			t.Error("Close reports something else than whether this call has closed it")
+		}
+		c.wait()
+		for range 2 {
+			if err := <-waiting; !errors.Is(err, coir.ErrClosed) || !strings.Contains(err.Error(), "database") {
+				t.Errorf("whoever waits or comes later: %v", err)
+			}
+		}
+		if _, err := p.TryRecv(c.ctx); !errors.Is(err, coir.ErrClosed) {
+			t.Errorf("TryRecv: %v", err)
+		}
+		for v := 3; v >= 1; v-- {
+			if err := p.Send(v); err != nil {
+				t.Error(err)
+			}
+		}
+		if !slices.Equal(m.lost, []int{3, 2, 1}) || p.Len() != 0 {
+			t.Errorf("thrown away %v, %d idle", m.lost, p.Len())
+		}
+		if err := p.Send(1); err == nil {
+			t.Error("given back twice")
+		}
+
+		p = coir.NewPool(3, m.create, nil, coir.OnUndelivered(m.lose))
+		var lent []int
+		for range 3 {
+			v, _ := p.Recv(c.ctx)
+			lent = append(lent, v)
+		}
+		m.lost = nil
+		_, _ = p.Send(lent[0]), p.Send(lent[1])
+		p.Close()
+		if !slices.Equal(m.lost, lent[:2]) {
+			t.Errorf("idle when it was closed: %v; thrown away %v", lent[:2], m.lost)
+		}
+		_ = p.Send(lent[2])
+		if !slices.Equal(m.lost, lent) {
+			t.Errorf("thrown away %v", m.lost)
+		}
+	})
+}
+
+func TestPoolIsGivenBackTooMuch(t *testing.T) {
+	var m conns
+	p := coir.NewPool(2, m.create, nil, coir.Name("database"), coir.OnUndelivered(m.lose))
+	check := func() {
+		t.Helper()
+		if err := p.Send(9); err == nil || !strings.Contains(err.Error(), "database") {
+			t.Errorf("%v", err)
+		}
+	}
+	check()
+	v, _ := p.Recv(t.Context())
+	if err := p.Send(v); err != nil {
+		t.Error(err)
+	}
+	check()
+	if p.Len() != 1 || len(m.lost) != 0 {
+		t.Errorf("%d idle, thrown away %v", p.Len(), m.lost)
+	}
+	_, _ = p.Recv(t.Context())
+	_, _ = p.Recv(t.Context())
+	if _, err := p.TryRecv(t.Context()); !errors.Is(err, coir.ErrWouldBlock) {
+		t.Errorf("above the bound: %v", err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("a pool without a place was made")
+			}
+		}()
+		coir.NewPool(0, m.create, nil)
+	}()
+}
+
+// Everybody borrows at once; making and readying fail now and then, waits are cut short. There are never more values than places,
+// nobody shares one, and in the end every value has been thrown away.
+//
+// Spec: CH-60, CH-61
+func TestPoolStress(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		const places, people = 3, 10
+		var alive, made, thrown atomic.Int64
+		inUse := make([]atomic.Bool, 1<<20)
+		p := coir.NewPool(places, func(ctx context.Context) (int, error) {
+			if n := alive.Add(1); n > places {
+				t.Errorf("%d values for %d places", n, places)
+			}
+			if rand.IntN(4) == 0 {
+				breathe(ctx)
+			}
+			if rand.IntN(10) == 0 {
+				alive.Add(-1)
+				return 0, errA
+			}
+			return int(made.Add(1)), nil
+		}, func(int) error {
+			if rand.IntN(10) == 0 {
+				return errB
+			}
+			return nil
+		}, coir.OnUndelivered(func(int) {
+			alive.Add(-1)
+			thrown.Add(1)
+		}))
+		for range people {
+			c.do(func(ctx context.Context) {
+				for range sized(100, 1_000, 50_000) {
+					sub, cancel := ctx, context.CancelFunc(func() {})
+					if rand.IntN(4) == 0 {
+						sub, cancel = coir.WithTimeout(ctx, time.Duration(rand.IntN(20_000)))
+					}
+					v, err := p.Recv(sub)
+					cancel()
+					if err != nil {
+						if !errors.Is(err, errA) && !errors.Is(err, coir.ErrTimeout) {
+							t.Error(err)
+						}
+						continue
+					}
+					if inUse[v%len(inUse)].Swap(true) {
+						t.Errorf("%d is lent twice", v)
+					}
+					breathe(ctx)
+					inUse[v%len(inUse)].Store(false)
+					back := p.Send
+					if rand.IntN(20) == 0 {
+						back = p.Discard
+					}
+					if err := back(v); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		c.wait()
+		if p.Len() != int(alive.Load()) {
+			t.Errorf("%d idle, %d there", p.Len(), alive.Load())
+		}
+		p.Close()
+		if alive.Load() != 0 || made.Load() != thrown.Load() {
+			t.Errorf("made %d, thrown away %d", made.Load(), thrown.Load())
+		}
+	})
+}

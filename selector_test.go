@@ -1,0 +1,915 @@
+package coir_test
+
+// Selector: cases that stay registered. What select promises has to hold here too (one receiver for each value, no trace of what
+// did not happen), and besides: cases come and go while somebody waits, nothing happens after Remove, those that are ready are
+// served in turn, and many cost no more than few.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
+)
+
+// waits has one of the crew wait once.
+func (c *crew) waits(sel *coir.Selector) <-chan outcome {
+	out := make(chan outcome, 1)
+	c.do(func(ctx context.Context) {
+		i, err := sel.Wait(ctx)
+		out <- outcome{i, err}
+	})
+	return out
+}
+
+// quiet fails if the selector reports anything.
+func (c *crew) quiet(sel *coir.Selector) {
+	c.t.Helper()
+	var o outcome
+	c.did(func(ctx context.Context) {
+		ctx, cancel := coir.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		o.index, o.err = sel.Wait(ctx)
+	})
+	if o.index != -1 || !errors.Is(o.err, coir.ErrTimeout) {
+		c.t.Errorf("the selector reports %+v", o)
+	}
+}
+
+// A case is there for event after event, until its channel is closed and has nothing left.
+//
+// Spec: SE-21, SE-23
+func TestSelectorKeepsItsCases(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		a, b := coir.NewChan[int](0), coir.NewChan[string](4)
+		var v int
+		var s string
+		if i, j := sel.Add(a.RecvCase(&v)), sel.Add(b.RecvCase(&s)); i != 0 || j != 1 || sel.Len() != 2 {
+			t.Fatalf("numbers %d and %d, %d cases", i, j, sel.Len())
+		}
+		c.quiet(sel)
+		for i := range 50 {
+			out := c.waits(sel)
+			c.did(func(ctx context.Context) { _ = a.Send(ctx, i) })
+			if o := c.outcome(out); o != (outcome{0, nil}) || v != i {
+				t.Fatalf("round %d: %+v, %d", i, o, v)
+			}
+			if err := b.TrySend(fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+			if o := c.outcome(c.waits(sel)); o != (outcome{1, nil}) || s != fmt.Sprint(i) {
+				t.Fatalf("round %d: %+v, %q", i, o, s)
+			}
+		}
+		_, _ = b.TrySend("x"), b.TrySend("y")
+		b.Close()
+		for _, want := range []string{"x", "y"} {
+			if o := c.outcome(c.waits(sel)); o != (outcome{1, nil}) || s != want {
+				t.Errorf("%+v, %q", o, s)
+			}
+		}
+		if o := c.outcome(c.waits(sel)); o.index != 1 || !errors.Is(o.err, coir.ErrClosed) || sel.Len() != 1 {
+			t.Errorf("closed: %+v, %d cases", o, sel.Len())
+		}
+		if sel.Remove(1) {
+			t.Error("a case that was used up is removed")
+		}
+		c.quiet(sel)
+		if i := sel.Add(b.RecvCase(&s)); i != 2 {
+			t.Errorf("a number is used again: %d", i)
+		}
+		if o := c.outcome(c.waits(sel)); o.index != 2 || !errors.Is(o.err, coir.ErrClosed) {
+			t.Errorf("closed before it was added: %+v", o)
+		}
+		a.Abort(errA)
+		if o := c.outcome(c.waits(sel)); o.index != 0 || !errors.Is(o.err, errA) || sel.Len() != 0 {
+			t.Errorf("aborted: %+v, %d cases", o, sel.Len())
+		}
+	})
+}
+
+// A send, a time and an end happen once.
+//
+// Spec: SE-18, SE-23, TM-14
+func TestSelectorDoesSomeThingsOnce(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		ch := coir.NewChan[int](2)
+		sel.Add(ch.SendCase(5))
+		if o := c.outcome(c.waits(sel)); o != (outcome{0, nil}) || sel.Len() != 0 || ch.Len() != 1 {
+			t.Errorf("a send: %+v, %d cases, %d in the channel", o, sel.Len(), ch.Len())
+		}
+		_ = ch.TrySend(6)
+		sel.Add(ch.SendCase(7)) // there is no room
+		c.quiet(sel)
+		out := c.waits(sel)
+		if v, err := ch.TryRecv(); v != 5 || err != nil {
+			t.Errorf("%d, %v", v, err)
+		}
+		if o := c.outcome(out); o != (outcome{1, nil}) || ch.Len() != 2 {
+			t.Errorf("a send that waited: %+v, %d in the channel", o, ch.Len())
+		}
+		ch.Close()
+		sel.Add(ch.SendCase(8))
+		if o := c.outcome(c.waits(sel)); o.index != 2 || !errors.Is(o.err, coir.ErrClosed) || sel.Len() != 0 {
+			t.Errorf("a send to what is closed: %+v, %d cases", o, sel.Len())
+		}
+
+		start := time.Now()
+		c.did(func(context.Context) {
+			sel.Add(coir.After(time.Hour))
+			sel.Add(coir.After(5 * time.Millisecond))
+			sel.Add(coir.After(time.Millisecond))
+			sel.Add(coir.After(-1))
+		})
+		for _, want := range []int{6, 5, 4} {
+			if o := c.outcome(c.waits(sel)); o != (outcome{want, nil}) {
+				t.Errorf("times: %+v, want %d", o, want)
+			}
+		}
+		if d := time.Since(start); d < 5*time.Millisecond || sel.Len() != 1 {
+			t.Errorf("after %v, %d cases", d, sel.Len())
+		}
+		if !sel.Remove(3) || sel.Len() != 0 {
+			t.Errorf("%d cases", sel.Len())
+		}
+
+		gate := coir.NewChan[int](0)
+		f := c.n.Go("ends", func(ctx context.Context) error {
+			_, _ = gate.Recv(ctx)
+			return nil
+		})
+		w, r := coir.Pipe[int](0)
+		end := errA
+		sel.Add(f.Done(&end))
+		sel.Add(w.Gone())
+		sel.Add(coir.Case{})
+		c.quiet(sel)
+		out = c.waits(sel)
+		gate.Close()
+		if o := c.outcome(out); o != (outcome{7, nil}) || end != nil {
+			t.Errorf("the end of a fiber: %+v, %v", o, end)
+		}
+		out = c.waits(sel)
+		r.Close()
+		w.Close()
+		if o := c.outcome(out); o != (outcome{8, nil}) {
+			t.Errorf("the end of a reader: %+v", o)
+		}
+		end = errA
+		sel.Add(f.Done(&end))
+		sel.Add(w.Gone())
+		for _, want := range []int{10, 11} {
+			if o := c.outcome(c.waits(sel)); o != (outcome{want, nil}) {
+				t.Errorf("what has ended: %+v", o)
+			}
+		}
+		c.quiet(sel)
+		if sel.Len() != 1 || end != nil {
+			t.Errorf("%d cases; the fiber's error: %v", sel.Len(), end)
+		}
+	})
+}
+
+// Cases come and go while another waits.
+//
+// Spec: SE-21, SE-24
+func TestSelectorAddAndRemoveWhileAnotherWaits(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		a, b := coir.NewChan[int](1), coir.NewChan[int](1)
+		var v int
+		for round := range 100 {
+			first := sel.Add(a.RecvCase(&v))
+			out := c.waits(sel)
+			for range rand.IntN(3) {
+				runtime.Gosched()
+			}
+			if !sel.Remove(first) || sel.Remove(first) || sel.Remove(-1) || sel.Remove(1<<40) {
+				t.Fatal("Remove reports something else than whether the case was there")
+			}
+			if err := a.TrySend(1); err != nil {
+				t.Fatal(err)
+			}
+			var second int
+			if round%2 == 0 {
+				second = sel.Add(b.RecvCase(&v))
+				_ = b.TrySend(2)
+			} else {
+				_ = b.TrySend(2)
+				second = sel.Add(b.RecvCase(&v))
+			}
+			if o := c.outcome(out); o != (outcome{second, nil}) || v != 2 {
+				t.Fatalf("round %d: %+v, %d; want case %d", round, o, v, second)
+			}
+			if got, err := a.TryRecv(); got != 1 || err != nil {
+				t.Fatalf("after Remove: %d, %v", got, err)
+			}
+			sel.Remove(second)
+		}
+	})
+}
+
+// Once Remove has returned the case does not happen. If it reports that the case was there, a send has not happened either, and
+// if not, it has, and is reported.
+//
+// Spec: SE-01, SE-24
+func TestNothingHappensAfterRemove(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		rounds := sized(500, 5_000, 200_000)
+		sel := coir.NewSelector()
+		stop := coir.NewChan[int](0)
+		last := sel.Add(stop.RecvCase(nil))
+		reported := make(map[int]int) // how often
+		c.do(func(ctx context.Context) {
+			for {
+				i, err := sel.Wait(ctx)
+				if i == last || i < 0 {
+					return
+				}
+				if err != nil {
+					t.Errorf("case %d: %v", i, err)
+				}
+				reported[i]++
+			}
+		})
+		happened := make(map[int]int)
+		c.did(func(context.Context) {
+			for range rounds {
+				ch := coir.NewChan[int](2)
+				id := sel.Add(ch.SendCase(1))
+				for range rand.IntN(20) {
+					runtime.Gosched()
+				}
+				there := sel.Remove(id)
+				sent := ch.Len()
+				if there != (sent == 0) {
+					t.Errorf("Remove reports %v, and the channel holds %d values", there, sent)
+					return
+				}
+				happened[id] = sent
+				id = sel.Add(ch.RecvCase(nil))
+				_ = ch.TrySend(2)
+				for range rand.IntN(20) {
+					runtime.Gosched()
+				}
+				if !sel.Remove(id) {
+					t.Error("a receive is used up, and the channel is open")
+					return
+				}
+				left := ch.Len()
+				happened[id] = sent + 1 - left
+				if left < 2 {
+					_ = ch.TrySend(3)
+					left++
+				}
+				runtime.Gosched()
+				if ch.Len() != left {
+					t.Error("received after Remove")
+					return
+				}
+			}
+		})
+		stop.Close()
+		c.wait()
+		for id, n := range happened {
+			if reported[id] != n {
+				t.Fatalf("case %d happened %d times, and was reported %d times", id, n, reported[id])
+			}
+		}
+	})
+}
+
+// Those that are always ready are served in turn.
+//
+// Spec: SE-07, SE-21
+func TestSelectorServesInTurn(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		const size, rounds = 8, 100
+		got := make([]int, size)
+		for i := range size {
+			ch := coir.NewChan[int](coir.Unlimited)
+			for v := range rounds {
+				_ = ch.TrySend(v)
+			}
+			sel.Add(ch.RecvCase(&got[i]))
+		}
+		c.did(func(ctx context.Context) {
+			for round := range rounds {
+				var served [size]bool
+				for range size {
+					i, err := sel.Wait(ctx)
+					if err != nil || served[i] || got[i] != round {
+						t.Errorf("round %d: case %d, %v, received %d, served before: %v", round, i, err, got[i], served)
+						return
+					}
+					served[i] = true
+				}
+			}
+		})
+	})
+}
+
+// A channel with several selectors, and somebody who receives: each value goes to one of them.
+//
+// Spec: SE-01, SE-21, SE-22
+func TestSeveralSelectorsOnOneChannel(t *testing.T) {
+	for _, capacity := range []int{0, 1, 8} {
+		crews(t, func(t *testing.T, c *crew) {
+			total := sized(500, 5_000, 200_000)
+			ch := coir.NewChan[int](capacity)
+			seen := make([]atomic.Int32, total)
+			for range 3 {
+				sel := coir.NewSelector()
+				var a, b int
+				first := sel.Add(ch.RecvCase(&a))
+				sel.Add(ch.RecvCase(&b))
+				c.do(func(ctx context.Context) {
+					defer sel.Close()
+					for sel.Len() > 0 {
+						i, err := sel.Wait(ctx)
+						switch {
+						case errors.Is(err, coir.ErrClosed):
+						case err != nil:
+							t.Error(err)
+							return
+						case i == first:
+							seen[a].Add(1)
+						default:
+							seen[b].Add(1)
+						}
+					}
+				})
+			}
+			c.do(func(ctx context.Context) {
+				for v := range ch.All(ctx) {
+					seen[v].Add(1)
+				}
+			})
+			c.do(func(ctx context.Context) {
+				for v := range total {
+					if err := ch.Send(ctx, v); err != nil {
+						t.Error(err)
+					}
+				}
+				ch.Close()
+			})
+			c.wait()
+			for v := range seen {
+				if n := seen[v].Load(); n != 1 {
+					t.Fatalf("value %d was received %d times", v, n)
+				}
+			}
+		})
+	}
+}
+
+// Spec: SE-21
+func TestSelectorWithManyCases(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		const size = 10_000
+		sel := coir.NewSelector()
+		chans, got := make([]*coir.Chan[int], size), make([]int, size)
+		for i := range chans {
+			chans[i] = coir.NewChan[int](1)
+			sel.Add(chans[i].RecvCase(&got[i]))
+		}
+		c.do(func(ctx context.Context) {
+			for _, i := range rand.Perm(size) {
+				if err := chans[i].Send(ctx, i+1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		c.did(func(ctx context.Context) {
+			seen := make([]bool, size)
+			for range size {
+				i, err := sel.Wait(ctx)
+				if err != nil || seen[i] || got[i] != i+1 {
+					t.Errorf("case %d, %v: received %d, seen before %v", i, err, got[i], seen[i])
+					return
+				}
+				seen[i] = true
+			}
+		})
+		sel.Close()
+		if sel.Len() != 0 {
+			t.Errorf("%d cases after Close", sel.Len())
+		}
+	})
+}
+
+// An event among a thousand times as many cases takes about as long: a scan would take a thousand times as long.
+//
+// Spec: SE-21
+func TestSelectorEventCostsTheSame(t *testing.T) {
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		cost := func(size int) time.Duration {
+			sel := coir.NewSelector()
+			defer sel.Close()
+			chans := make([]*coir.Chan[int], size)
+			for i := range chans {
+				chans[i] = coir.NewChan[int](1)
+				sel.Add(chans[i].RecvCase(nil))
+			}
+			best := time.Hour
+			for range 10 {
+				start := time.Now()
+				for range 500 {
+					i := rand.IntN(size)
+					_ = chans[i].TrySend(1)
+					if got, err := sel.Wait(ctx); got != i || err != nil {
+						t.Errorf("%d, %v", got, err)
+					}
+				}
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		few, many := cost(16), cost(16_000)
+		t.Logf("500 events: %v among 16 cases, %v among 16,000", few, many)
+		if many > 50*few {
+			t.Errorf("500 events take %v among 16 cases, and %v among 16,000", few, many)
+		}
+		return nil
+	}, nil)
+}
+
+// Spec: SE-21
+func TestSelectorHasOneWaiter(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		for range 50 {
+			sel := coir.NewSelector()
+			outs := make(chan outcome, 2)
+			for range 2 {
+				c.do(func(ctx context.Context) {
+					i, err := sel.Wait(ctx)
+					outs <- outcome{i, err}
+				})
+			}
+			o := c.outcome(outs)
+			if o.index != -1 || o.err == nil || !strings.Contains(o.err.Error(), "one waiter at a time") {
+				t.Fatalf("the second: %+v", o)
+			}
+			sel.Add(coir.After(0))
+			if o := c.outcome(outs); o != (outcome{0, nil}) {
+				t.Fatalf("the first: %+v", o)
+			}
+		}
+	})
+}
+
+// A wait that is cancelled takes nothing: what comes is there for the next.
+//
+// Spec: SE-11, SE-21
+func TestSelectorWaitIsCancelled(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		ch := coir.NewChan[int](1)
+		var v int
+		sel.Add(ch.RecvCase(&v))
+		for round := range sized(50, 300, 20_000) {
+			scope := coir.WithCancel
+			if round%2 == 1 {
+				scope = context.WithCancelCause
+			}
+			cancels, out := make(chan context.CancelCauseFunc, 1), make(chan outcome, 1)
+			c.do(func(ctx context.Context) {
+				ctx, cancel := scope(ctx)
+				defer cancel(nil)
+				cancels <- cancel
+				i, err := sel.Wait(ctx)
+				out <- outcome{i, err}
+			})
+			cancel := <-cancels
+			for range rand.IntN(3) {
+				runtime.Gosched()
+			}
+			sent := round%3 != 0
+			if sent {
+				go func() { _ = ch.TrySend(round) }()
+			}
+			cancel(errA)
+			o := c.outcome(out)
+			if o.index == -1 && errors.Is(o.err, errA) && errors.Is(o.err, context.Canceled) {
+				if !sent {
+					continue
+				}
+				o = c.outcome(c.waits(sel))
+			}
+			if o != (outcome{0, nil}) || v != round {
+				t.Fatalf("round %d: %+v, %d", round, o, v)
+			}
+		}
+		_ = ch.TrySend(7)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		if i, err := sel.Wait(over); i != -1 || !errors.Is(err, context.Canceled) || ch.Len() != 1 {
+			t.Errorf("a context that is over: %d, %v, %d left", i, err, ch.Len())
+		}
+	})
+}
+
+// Readiness that has gone is not reported: somebody else took the value, or the room.
+//
+// Spec: SE-22
+func TestSelectorTriesAgain(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		values, room := coir.NewChan[int](1), coir.NewChan[int](1)
+		_ = room.TrySend(1)
+		v := 7
+		sel.Add(values.RecvCase(&v))
+		sel.Add(room.SendCase(2))
+		for range 20 {
+			_ = values.TrySend(3)
+			_, _ = values.TryRecv()
+			_, _ = room.TryRecv()
+			_ = room.TrySend(4)
+		}
+		c.quiet(sel)
+		if v != 7 || values.Stats().Received != 20 || room.Stats().Sent != 21 || sel.Len() != 2 {
+			t.Errorf("%d, %+v, %+v", v, values.Stats(), room.Stats())
+		}
+		out := make(chan outcome, 1) // whoever waits in an operation comes first
+		c.do(func(ctx context.Context) {
+			v, err := values.Recv(ctx)
+			out <- outcome{v, err}
+		})
+		waitFor(t, values, 0, 1)
+		_ = values.TrySend(5)
+		if o := c.outcome(out); o != (outcome{5, nil}) {
+			t.Errorf("%+v", o)
+		}
+		c.quiet(sel)
+	})
+}
+
+// On a channel without a buffer a case of a selector meets those who wait in operations and in selects, and no passing one, nor
+// another selector.
+//
+// Spec: SE-15, SE-21
+func TestSelectorAndRendezvous(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel, other := coir.NewSelector(), coir.NewSelector()
+		in, out := coir.NewChan[int](0), coir.NewChan[int](0)
+		var v int
+		recv := sel.Add(in.RecvCase(&v))
+		if err := in.TrySend(1); !errors.Is(err, coir.ErrWouldBlock) {
+			t.Errorf("TrySend: %v", err)
+		}
+		other.Add(in.SendCase(1))
+		c.quiet(sel)
+		c.quiet(other)
+		other.Close()
+		for i := range 10 {
+			c.do(func(ctx context.Context) {
+				if err := in.Send(ctx, i); err != nil {
+					t.Error(err)
+				}
+			})
+			waitFor(t, in, i+1, 0)
+		}
+		for i := range 10 {
+			if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != i {
+				t.Errorf("%+v, %d; want %d", o, v, i)
+			}
+		}
+		c.wait()
+		never := coir.NewChan[int](0)
+		selected := c.selects(never.RecvCase(nil), in.SendCase(11))
+		if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != 11 {
+			t.Errorf("%+v, %d", o, v)
+		}
+		if o := c.outcome(selected); o != (outcome{1, nil}) {
+			t.Errorf("the select: %+v", o)
+		}
+
+		send := sel.Add(out.SendCase(12))
+		if _, err := out.TryRecv(); !errors.Is(err, coir.ErrWouldBlock) {
+			t.Errorf("TryRecv: %v", err)
+		}
+		waits := c.waits(sel)
+		c.did(func(ctx context.Context) {
+			if v, err := out.Recv(ctx); v != 12 || err != nil {
+				t.Errorf("%d, %v", v, err)
+			}
+		})
+		if o := c.outcome(waits); o != (outcome{send, nil}) {
+			t.Errorf("%+v", o)
+		}
+		send = sel.Add(out.SendCase(13))
+		selected = c.selects(never.RecvCase(nil), out.RecvCase(&v))
+		if o := c.outcome(c.waits(sel)); o != (outcome{send, nil}) {
+			t.Errorf("%+v", o)
+		}
+		if o := c.outcome(selected); o != (outcome{1, nil}) || v != 13 {
+			t.Errorf("the select: %+v, %d", o, v)
+		}
+		// A sender that was admitted before Close is received from after it.
+		c.do(func(ctx context.Context) { _ = in.Send(ctx, 14) })
+		waitFor(t, in, 1, 0)
+		in.Close()
+		if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != 14 {
+			t.Errorf("%+v, %d", o, v)
+		}
+		if o := c.outcome(c.waits(sel)); o.index != recv || !errors.Is(o.err, coir.ErrClosed) {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+// Sends to channels that do not make a sender wait happen at once.
+//
+// Spec: CH-17, CH-58, SE-23
+func TestSelectorSendsByPolicy(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		for _, p := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest, coir.Fail} {
+			lost := 0
+			ch := coir.NewChan[int](1, coir.Overflow(p), coir.OnUndelivered(func(v int) { lost = v }))
+			_ = ch.TrySend(1)
+			sel := coir.NewSelector()
+			sel.Add(ch.SendCase(2))
+			o := c.outcome(c.waits(sel))
+			v, _ := ch.TryRecv()
+			got := [2]int{v, lost}
+			want := map[coir.OverflowPolicy][2]int{coir.DropOldest: {2, 1}, coir.DropNewest: {1, 2}, coir.Fail: {1, 0}}[p]
+			if o.index != 0 || got != want || errors.Is(o.err, coir.ErrWouldBlock) != (p == coir.Fail) || sel.Len() != 0 {
+				t.Errorf("%v: %+v, kept and lost %v, want %v; %d cases", p, o, got, want, sel.Len())
+			}
+		}
+	})
+}
+
+// Spec: SE-24
+func TestSelectorClose(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		chans := make([]*coir.Chan[int], 20)
+		for i := range chans {
+			chans[i] = coir.NewChan[int](1)
+			sel.Add(chans[i].RecvCase(nil))
+			if i%2 == 0 {
+				_ = chans[i].TrySend(1)
+			}
+		}
+		f := c.n.Go("ends", func(context.Context) error { return nil })
+		sel.Add(f.Done(nil))
+		sel.Add(coir.After(0))
+		sel.Add(coir.After(time.Hour))
+		sel.Close()
+		sel.Close()
+		if sel.Len() != 0 {
+			t.Errorf("%d cases", sel.Len())
+		}
+		for i, ch := range chans {
+			if i%2 == 1 {
+				_ = ch.TrySend(1)
+			}
+		}
+		c.quiet(sel)
+		for i, ch := range chans {
+			if ch.Len() != 1 {
+				t.Errorf("channel %d holds %d", i, ch.Len())
+			}
+		}
+		id := sel.Add(chans[0].RecvCase(nil))
+		if o := c.outcome(c.waits(sel)); o != (outcome{id, nil}) || id != len(chans)+3 {
+			t.Errorf("used again: case %d, %+v", id, o)
+		}
+	})
+}
+
+// Cases are added while others are removed, all of them at once by Close. Another selector's cases with the same channels stay.
+//
+// Spec: SE-21
+func TestSelectorAddAgainstClose(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		chans := make([]*coir.Chan[int], 4)
+		keeper, sel := coir.NewSelector(), coir.NewSelector()
+		for i := range chans {
+			chans[i] = coir.NewChan[int](1)
+		}
+		gate := coir.NewChan[int](0)
+		f := c.n.Go("ends", func(ctx context.Context) error {
+			_, _ = gate.Recv(ctx)
+			return nil
+		})
+		for i := range chans {
+			keeper.Add(chans[i].RecvCase(nil))
+		}
+		rounds := sized(500, 5_000, 200_000)
+		c.do(func(ctx context.Context) {
+			for i := range rounds {
+				sel.Add(chans[i%len(chans)].RecvCase(nil))
+				sel.Add(coir.After(time.Hour))
+				sel.Add(coir.NewChan[int](1).SendCase(1))
+				sel.Add(f.Done(nil))
+				breathe(ctx)
+			}
+		})
+		for range 2 {
+			c.do(func(ctx context.Context) {
+				for id := range rounds {
+					sel.Remove(4 * id) // perhaps one that is being added
+					if id%8 == 0 {
+						sel.Close()
+					}
+					breathe(ctx)
+				}
+			})
+		}
+		c.wait()
+		sel.Close()
+		gate.Close()
+		for i, ch := range chans {
+			_ = ch.TrySend(1)
+			if o, err := keeper.Wait(context.Background()); o != i || err != nil {
+				t.Errorf("channel %d: %d, %v", i, o, err)
+			}
+		}
+		keeper.Close()
+	})
+}
+
+// A case that was removed keeps nothing alive, even if it was ready and nobody waits.
+//
+// Spec: SE-05, SE-24
+func TestSelectorKeepsNothingAfterRemove(t *testing.T) {
+	type big struct{ _ [1 << 10]byte }
+	sel := coir.NewSelector()
+	ch := coir.NewChan[*big](1)
+	full := coir.NewChan[*big](1)
+	_ = full.TrySend(nil)
+	var refs []weak.Pointer[big]
+	for _, c := range []*coir.Chan[*big]{ch, full} {
+		for range 3 {
+			v := new(big)
+			refs = append(refs, weak.Make(v))
+			sel.Remove(sel.Add(c.SendCase(v)))
+		}
+	}
+	for _, p := range refs {
+		eventually(t, "what a removed case wanted to send is collected", func() bool {
+			runtime.GC()
+			return p.Value() == nil
+		})
+	}
+	runtime.KeepAlive(sel)
+	runtime.KeepAlive(ch)
+	runtime.KeepAlive(full)
+}
+
+// Many channels, many who send, and cases that come and go at random while one waits: every value is received exactly once.
+//
+// Spec: SE-01, SE-21, SE-22
+func TestSelectorStress(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		const people = 6
+		each := sized(200, 2_000, 100_000)
+		chans := make([]*coir.Chan[int], 16)
+		for i := range chans {
+			chans[i] = coir.NewChan[int]([]int{0, 1, 4, coir.Unlimited}[i%4])
+		}
+		sel := coir.NewSelector()
+		var book sync.Mutex // a case is in places before anybody asks for it
+		places := make(map[int]*int)
+		add := func(ch *coir.Chan[int]) int {
+			book.Lock()
+			defer book.Unlock()
+			p := new(int)
+			id := sel.Add(ch.RecvCase(p))
+			places[id] = p
+			return id
+		}
+		ids := make([]int, len(chans))
+		for i, ch := range chans {
+			ids[i] = add(ch)
+		}
+		seen := make([]atomic.Int32, people*each)
+		var over atomic.Bool
+		c.do(func(ctx context.Context) {
+			defer over.Store(true)
+			for range seen {
+				id, err := sel.Wait(ctx)
+				if err != nil {
+					t.Errorf("%d, %v", id, err)
+					return
+				}
+				book.Lock()
+				p := places[id]
+				book.Unlock()
+				seen[*p].Add(1)
+			}
+		})
+		c.do(func(ctx context.Context) { // moves cases about, and leaves each channel with one
+			rng := rand.New(rand.NewPCG(1, 2))
+			for !over.Load() {
+				i := rng.IntN(len(chans))
+				if !sel.Remove(ids[i]) {
+					t.Error("a case that was there is not removed")
+					return
+				}
+				for range rng.IntN(3) {
+					breathe(ctx)
+				}
+				ids[i] = add(chans[i])
+				breathe(ctx)
+			}
+		})
+		for me := range people {
+			c.do(func(ctx context.Context) {
+				rng := rand.New(rand.NewPCG(uint64(me), 3))
+				for v := me * each; v < (me+1)*each; {
+					ch := chans[rng.IntN(len(chans))]
+					switch rng.IntN(4) {
+					case 0:
+						if i, err := coir.Select(ctx, ch.SendCase(v), chans[rng.IntN(len(chans))].SendCase(v)); err != nil {
+							t.Errorf("%d, %v", i, err)
+							return
+						}
+						v++
+					case 1:
+						if ch.SendTimeout(ctx, v, time.Duration(rng.IntN(20_000))) == nil {
+							v++
+						}
+					default:
+						if err := ch.Send(ctx, v); err != nil {
+							t.Error(err)
+							return
+						}
+						v++
+					}
+				}
+			})
+		}
+		c.wait()
+		for v := range seen {
+			if n := seen[v].Load(); n != 1 {
+				t.Fatalf("value %d was received %d times", v, n)
+			}
+		}
+		if sel.Len() != len(chans) {
+			t.Errorf("%d cases", sel.Len())
+		}
+		sel.Close()
+	})
+}
+
+// Spec: SE-21, CH-49
+func TestSelectorWaitAllocatesNothing(t *testing.T) {
+	if raceEnabled || invariant.Enabled {
+		t.Skip("the checks allocate")
+	}
+	if hidesNothing() {
+		t.Skip("in this build to find out who waits allocates")
+	}
+	crews(t, func(t *testing.T, c *crew) {
+		sel := coir.NewSelector()
+		var got [4]int
+		var chans [4]*coir.Chan[int]
+		for i := range chans {
+			chans[i] = coir.NewChan[int](i % 2)
+			sel.Add(chans[i].RecvCase(&got[i]))
+		}
+		var over atomic.Bool
+		c.do(func(ctx context.Context) {
+			ctx = uncancelled(ctx)
+			for i := 0; !over.Load(); i++ {
+				_ = chans[i%len(chans)].SendTimeout(ctx, i, time.Hour)
+			}
+		})
+		c.did(func(ctx context.Context) {
+			ctx = uncancelled(ctx)
+			wait := func() {
+				if _, err := sel.Wait(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 1000 {
+				wait()
+			}
+			if n := testing.AllocsPerRun(2000, wait); n != 0 {
+				t.Errorf("%v allocations", n)
+			}
+			over.Store(true)
+			for _, ch := range chans {
+				ch.Close()
+			}
+			for sel.Len() > 0 {
+				_, _ = sel.Wait(ctx)
+			}
+		})
+	})
+}
