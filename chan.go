@@ -480,7 +480,7 @@ func (c *core) queue(side int) *wait.Queue {
 	return &c.receivers
 }
 
-// passed ends an operation of f that did not wait. It lets go of the lock.
+// passed ends an operation that did not wait, of f or, if that is nil, of a goroutine. It lets go of the lock.
 //
 // Spec: CH-43
 //
@@ -493,10 +493,11 @@ func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) pa
 		c.countFailure(side, r)
 	}
 	c.mu.Unlock()
-	if asleep != nil {
-		asleep.Rouse(f.task.Worker())
+	if f != nil {
+		f.went(asleep)
+	} else if asleep != nil {
+		asleep.Rouse(nil)
 	}
-	f.spend()
 	return r
 }
 
@@ -529,18 +530,23 @@ func (sc *scope) counted(r park.Reason) park.Reason {
 	return r
 }
 
-// counted is the same for any caller. Its context is foreign code, which is not hidden.
+// recount counts a wait of any caller that leave has counted as cancelled as timed out, if it was. To find out it asks the context, which
+// is foreign code, and not hidden: so only once the cell is out.
 //
 //go:norace
-func (c *caller) counted(r park.Reason) park.Reason {
-	if r == park.Cancelled {
-		race.Enable()
-		if c.cancelErr() == ErrTimeout {
-			r = park.TimedOut
-		}
-		race.Disable()
+func (c *core) recount(by *caller, side int, r park.Reason) {
+	if r != park.Cancelled {
+		return
 	}
-	return r
+	race.Enable()
+	err := by.cancelErr()
+	race.Disable()
+	if err == ErrTimeout {
+		c.mu.Lock()
+		c.failed[side].cancelled--
+		c.failed[side].timedOut++
+		c.mu.Unlock()
+	}
 }
 
 // overrun does with v what the policy says, because there is no room. It lets go of the lock.
@@ -613,7 +619,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 			by.f.spend()
 		}
 	case r != park.None || d == 0:
-		r = c.passedBy(&by, sending, r, asleep)
+		r = c.passed(by.f, sending, r, asleep)
 	default:
 		w := by.waiter()
 		cell := wait.Peek[T](w.kit, c.kind)
@@ -624,7 +630,8 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 			asleep.Rouse(by.near())
 		}
 		r = by.await(&w, t, by.deadline(d))
-		c.leave(cell, sending, by.counted(r))
+		c.leave(cell, sending, r)
+		c.recount(&by, sending, r)
 		w.done()
 	}
 	race.Enable()
@@ -643,7 +650,7 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 	c.mu.Lock()
 	v, r, asleep := c.take()
 	if r != park.None || d == 0 {
-		r = c.passedBy(&by, receiving, r, asleep)
+		r = c.passed(by.f, receiving, r, asleep)
 	} else {
 		w := by.waiter()
 		cell := wait.Peek[T](w.kit, c.kind)
@@ -654,29 +661,12 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 			asleep.Rouse(by.near())
 		}
 		r = by.await(&w, t, by.deadline(d))
-		v = c.leave(cell, receiving, by.counted(r))
+		v = c.leave(cell, receiving, r)
+		c.recount(&by, receiving, r)
 		w.done()
 	}
 	race.Enable()
 	return v, c.errorFor(r, &by)
-}
-
-//go:norace
-func (c *core) passedBy(by *caller, side int, r park.Reason, asleep *park.Parker) park.Reason {
-	if by.f != nil {
-		return c.passed(by.f, side, r, asleep)
-	}
-	if r != park.Data {
-		if r == park.None {
-			r = park.TimedOut
-		}
-		c.countFailure(side, r)
-	}
-	c.mu.Unlock()
-	if asleep != nil {
-		asleep.Rouse(nil)
-	}
-	return r
 }
 
 //go:norace
@@ -732,6 +722,10 @@ func (c *core) tried(side int, r park.Reason, asleep *park.Parker) {
 	c.mu.Unlock()
 	if asleep != nil {
 		asleep.Rouse(here())
+	} else if r == park.None {
+		if f := currentFiber(); f != nil {
+			f.spend() // whoever tries again and again must not keep the one from running that it waits for
+		}
 	}
 }
 
@@ -761,7 +755,7 @@ func (c *Chan[T]) Close() bool { return c.end(closed, nil) }
 
 // Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
 // channel holds go to [OnUndelivered]. It reports whether this call has closed the channel. On one that was closed before
-// it discards what has not been delivered.
+// it discards what has not been delivered, and so it does if a handler has panicked.
 //
 // Spec: CH-37, CH-38, CH-39
 //

@@ -22,7 +22,7 @@ type Nursery struct {
 	scope
 	body func(context.Context, *Nursery) error
 
-	mu       sync.Mutex // guards what follows; taken before the scheduler's locks, after no other
+	mu       sync.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
 	children *Fiber     // a ring without an anchor; nil if there are none
 	live     int        // children that have not ended
 	joining  park.Ticket
@@ -137,7 +137,7 @@ func (n *Nursery) Cancel(cause error) {
 }
 
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
-// does not block. A child that waits for a fiber ([Fiber.Wait], a select with [Fiber.Done], a full [Ordered]), or for a nursery that
+// does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with [Fiber.Done], an [Ordered]), or for a nursery that
 // it has opened, gives its place up meanwhile, so children may start others under the same limit and wait for them; any other
 // wait keeps the place. The function of the Run that opened the nursery needs none. A
 // child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit must be

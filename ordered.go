@@ -67,7 +67,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	}, opts...)
 	err := o.tasks.TrySend(t)
 	if err == ErrWouldBlock {
-		err = o.sendAway(ctx, by.f, t)
+		err = away(by.f, func() error { return o.tasks.Send(ctx, t) })
 	}
 	if err != nil {
 		_ = t.f.Wait(Shield(ctx)) // its own error does not count any more
@@ -75,15 +75,15 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	return err
 }
 
-// sendAway is a Send that gives up the caller's place under [Nursery.Limit] while it waits: what makes room is the end of a task,
-// which may need that place.
+// away is a wait that gives up the caller's place under [Nursery.Limit]: what ends it is the end of a task, which may need that
+// place.
 //
 //go:norace
-func (o *Ordered[T]) sendAway(ctx context.Context, f *Fiber, t *task[T]) error {
+func away(f *Fiber, wait func() error) error {
 	race.Disable()
 	f.leavePlace()
 	race.Enable()
-	err := o.tasks.Send(ctx, t)
+	err := wait()
 	race.Disable()
 	f.takePlace(err == nil)
 	race.Enable()
@@ -100,9 +100,15 @@ func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 
 // recv is Recv that also reports whether the error, or its absence, is a task's.
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
-	t, err := o.turn.Recv(ctx)
-	if err != nil {
+	by := resolve(ctx)
+	if err = by.err(); err != nil {
 		return v, false, err
+	}
+	t, err := o.turn.TryRecv() // it overtakes nobody: while somebody waits for it, it is never there
+	if err != nil {
+		if err = away(by.f, func() error { t, err = o.turn.Recv(ctx); return err }); err != nil {
+			return v, false, err
+		}
 	}
 	defer func() { _ = o.turn.TrySend(t) }() // we took the only one: there is room
 	if t == nil {

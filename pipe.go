@@ -23,6 +23,8 @@ import (
 // made before, is not affected.
 //
 // Spec: CH-46
+//
+//go:noinline
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
 	p := &pipe[T]{ch: NewChan[T](capacity, opts...)}
 	p.ends[sending].open, p.ends[receiving].open = 1, 1
@@ -198,8 +200,8 @@ func (r *Reader[T]) Close() bool {
 		return false
 	}
 	if e := &r.p.ends[receiving]; e.close() {
+		defer e.announce() // also if OnUndelivered panics
 		r.p.ch.Abort(errNoReader)
-		e.announce()
 	}
 	return true
 }

@@ -100,6 +100,7 @@ func After(d time.Duration) Case { return Case{what: caseAfter, after: d} }
 // Done is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in *err
 // unless err is nil.
 func (f *Fiber) Done(err *error) Case {
+	_ = f.nursery // a nil fiber fails here, not under a lock
 	return Case{what: caseEvent, event: (*fiberEnd)(f), dst: unsafe.Pointer(err)}
 }
 
@@ -146,7 +147,7 @@ func TrySelect(cases ...Case) (int, error) {
 // would believe so because their channels are called through an interface. What is true: the cases and what they point to are
 // used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in the heap: a value to be
 // sent is copied into a cell, a value that was received is copied out of one. What a value that is sent points to does go to
-// others: SendCase says so itself. A channel is always in the heap, because NewChan is not inlined.
+// others: SendCase says so itself. Channels and pipes are always in the heap, because NewChan and Pipe are not inlined.
 //
 //go:norace
 func hidden(cases []Case) []Case {
@@ -169,6 +170,7 @@ type scratch struct {
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
 	events  bool // some cases are not channels
+	joins   bool // some of those are the ends of fibers
 }
 
 // tidy drops scratch that is larger than most selects need.
@@ -236,6 +238,8 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	s.register(cs, k, &f.task.Parker, t)
 	if s.events {
 		s.subscribe(cs, k, &f.task.Parker, t)
+	}
+	if s.joins {
 		f.leavePlace()
 	}
 	if s.soonest >= 0 {
@@ -258,7 +262,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 		f.stopTimer()
 	}
 	i := s.withdraw(cs, k, r)
-	if s.events {
+	if s.joins {
 		f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
 	}
 	tidy(k, cs)
@@ -283,6 +287,8 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		s.register(cs, w.kit, w.p, t)
 		if s.events {
 			s.subscribe(cs, w.kit, w.p, t)
+		}
+		if s.joins {
 			by.f.leavePlace()
 		}
 		deadline := int64(never)
@@ -291,7 +297,7 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		}
 		r = by.await(&w, t, deadline)
 		i = s.withdraw(cs, w.kit, r)
-		if s.events {
+		if s.joins {
 			by.f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
 		}
 	} else if by.f != nil {
@@ -550,7 +556,7 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 //
 //go:norace
 func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
-	s.soonest, s.events = -1, false
+	s.soonest, s.events, s.joins = -1, false, false
 	for i := range cs {
 		c := &cs[i]
 		var n *wait.Node
@@ -559,6 +565,9 @@ func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket
 			n = c.port.register(c, k, indexOf(i), p, t)
 		case caseEvent:
 			s.events = true
+			if _, ok := c.event.(*fiberEnd); ok {
+				s.joins = true
+			}
 		case caseAfter:
 			if s.soonest < 0 || c.after < cs[s.soonest].after {
 				s.soonest = i

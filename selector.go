@@ -117,6 +117,13 @@ func (s *Selector) push(reg *registration) (asleep *park.Parker) {
 		s.last.behind, reg.ahead = reg, s.last
 	}
 	s.last = reg
+	return s.wakeWaiter()
+}
+
+// wakeWaiter ends the wait of whoever is parked in Wait, and returns whom to rouse. The caller has the lock.
+//
+//go:norace
+func (s *Selector) wakeWaiter() *park.Parker {
 	if p := s.waiter; p != nil {
 		s.waiter = nil
 		if p.Claim(s.ticket, park.Data) == park.Asleep {
@@ -179,6 +186,11 @@ func (s *Selector) Add(cs Case) int {
 	race.Release(unsafe.Pointer(reg)) // before it happens
 	race.Disable()
 	asleep := reg.arm()
+	if _, ok := cs.event.(*fiberEnd); ok && asleep == nil {
+		s.mu.Lock()
+		asleep = s.wakeWaiter() // it kept its place under Nursery.Limit, and waits for a fiber now: let it begin anew
+		s.mu.Unlock()
+	}
 	race.Enable()
 	s.book.Unlock() // not before: Close must not find it half made
 	if asleep != nil {
@@ -463,6 +475,11 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		asleep.Rouse(by.near())
 	}
 	if rest != nil {
+		defer func() {
+			if !done { // OnUndelivered has panicked
+				reg.s.strike(reg)
+			}
+		}()
 		rest()
 	}
 	return r != park.None, used, c.tryError(r)

@@ -225,7 +225,7 @@ func TestListGivesItsMemoryBack(t *testing.T) {
 	}
 }
 
-// Segments begin small, double, and stay below a size in bytes; but a segment has a few places, however large.
+// Segments begin small, double, and stay below a size in bytes; but a segment has a place, however large.
 func TestSegmentsGrowUpToASize(t *testing.T) {
 	check := func(name string, lens, want []int) {
 		t.Helper()
@@ -234,7 +234,8 @@ func TestSegmentsGrowUpToASize(t *testing.T) {
 		}
 	}
 	check("ints", grown[int](4000), []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024})
-	check("4 KB each", grown[[4096]byte](30), []int{8, 8, 8, 8})
+	check("2 KB each", grown[[2048]byte](15), []int{4, 4, 4, 4})
+	check("1 MB each", grown[[1 << 20]byte](3), []int{1, 1, 1})
 	check("no size", grown[struct{}](30), []int{8, 16, 32})
 }
 

@@ -50,15 +50,15 @@ func (l *List[T]) Put(v T) int {
 //go:norace
 func (l *List[T]) grow() {
 	s := l.spare
-	switch {
-	case s != nil:
+	if s != nil {
 		l.spare = nil
-	case l.last == nil:
-		s = &segment[T]{vals: make([]T, smallest)}
-	default:
+	} else {
 		var zero T
-		size := max(1, int(unsafe.Sizeof(zero)))
-		s = &segment[T]{vals: make([]T, max(smallest, min(2*len(l.last.vals), largest/size)))}
+		n := smallest
+		if l.last != nil {
+			n = 2 * len(l.last.vals)
+		}
+		s = &segment[T]{vals: make([]T, max(1, min(n, largest/max(1, int(unsafe.Sizeof(zero))))))}
 	}
 	if l.last == nil {
 		l.first, l.head = s, 0

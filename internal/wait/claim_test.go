@@ -78,7 +78,8 @@ func TestClaimThatLostLeavesNoMark(t *testing.T) {
 		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.Reason() != reason {
 			t.Fatalf("index %d: a second claim of the same wait: won %v, to rouse %p, marked %v", index, won, p, late.Won)
 		}
-		s.Arm() // the next wait
+		late.Parker = &s.Parker // as if it had been shifted for the earlier wait, and is claimed only now
+		s.Arm()                 // the next wait
 		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.State() != park.Parking {
 			t.Fatalf("index %d: a claim of a wait that is over: won %v, to rouse %p, marked %v", index, won, p, late.Won)
 		}

@@ -25,6 +25,7 @@ type Node struct {
 	kind       Kind
 	Index      uint16 // which of the things that are waited for at once; MaxIndex: look for Won
 	Won        bool   // it was this one. Used with MaxIndex alone
+	large      bool   // too large to be kept
 	Since      int64  // when the wait began, if somebody wants to know
 }
 
@@ -36,6 +37,7 @@ type Node struct {
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	p, t := n.Parker, n.Ticket
+	n.Parker = nil // nobody claims it again, won or lost; and nodes live long, and would keep who waited last
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -170,8 +172,11 @@ type bin struct {
 	next *bin
 }
 
-// keep bounds the cells of one kind that a kit keeps: one wait for many things must not hold memory for ever.
-const keep = 64
+// One wait for many things must not hold memory for ever: a kit keeps so many cells of one kind, and none whose value is larger.
+const (
+	keep     = 64
+	keepSize = 1 << 10
+)
 
 // Peek returns a cell for a wait for one thing. It stays in the kit: whoever waits for one thing does nothing else.
 //
@@ -207,6 +212,7 @@ func Get[T any](k *Kit, kind Kind) *Cell[T] {
 func newCell[T any](kind Kind) *Cell[T] {
 	c := new(Cell[T])
 	c.kind = kind
+	c.large = unsafe.Sizeof(c.Value) > keepSize
 	return c
 }
 
@@ -216,7 +222,7 @@ func newCell[T any](kind Kind) *Cell[T] {
 func (k *Kit) Put(n *Node) {
 	n.Index, n.Won, n.Parker = 0, false, nil
 	b := k.bin(n.kind)
-	if b.n < keep {
+	if b.n < keep && !n.large {
 		n.next, b.free = b.free, n
 		b.n++
 	}
