@@ -801,16 +801,9 @@ func (c *core) end(to chanState, cause error) bool {
 //go:norace
 func (c *core) endWaits() (more bool) {
 	var batch wakes
-	for !batch.full() {
-		node := c.receivers.Shift()
-		if node == nil && c.state == aborted {
-			node = c.senders.Shift()
-		}
-		if node == nil {
-			break
-		}
-		_, asleep := node.Claim(park.Closed)
-		batch.add(asleep)
+	batch.claim(&c.receivers, park.Closed)
+	if c.state == aborted {
+		batch.claim(&c.senders, park.Closed)
 	}
 	c.mu.Unlock()
 	more = batch.full()

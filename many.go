@@ -6,6 +6,7 @@ import (
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
 )
 
 // SendMany sends the values in order, as if by one Send after the other, and takes the lock once for as many as need no wait.
@@ -104,6 +105,20 @@ func (w *wakes) add(p *park.Parker) {
 	if p != nil {
 		w.ps[w.n] = p
 		w.n++
+	}
+}
+
+// claim ends waits of the queue for r, until the queue is empty or there is no room for more.
+//
+//go:norace
+func (w *wakes) claim(q *wait.Queue, r park.Reason) {
+	for !w.full() {
+		n := q.Shift()
+		if n == nil {
+			return
+		}
+		_, asleep := n.Claim(r)
+		w.add(asleep)
 	}
 }
 

@@ -75,14 +75,7 @@ func (e *pipeEnd) announce() {
 		var batch wakes
 		e.mu.Lock()
 		e.gone = true
-		for !batch.full() {
-			n := e.wake.Shift()
-			if n == nil {
-				break
-			}
-			_, asleep := n.Claim(park.Data)
-			batch.add(asleep)
-		}
+		batch.claim(&e.wake, park.Data)
 		e.mu.Unlock()
 		more = batch.full()
 		batch.rouse()
