@@ -500,32 +500,54 @@ func TestOneEndOfEachWait(t *testing.T) {
 		for r := range rounds {
 			s.c = s.channel()
 			s.players = s.players[:0]
-			limit := time.Duration(r%5) * 40 * time.Microsecond
-			if r%5 == 4 {
+			limit := time.Duration(1+r%5) * 20 * time.Microsecond
+			if r%3 == 1 { // both are cancelled
 				limit = time.Hour
 			}
 			var held []int
 			if r%2 == 0 && s.waits() {
 				held = s.fill()
 			}
-			receiver := s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvTimeout(ctx, limit) })
-			sender := s.start(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 100, limit) })
-			canceller := s.start(s.sender, func(context.Context, *player) {
-				if r%3 == 0 {
-					sender.cancel(errWhy)
-				}
-				receiver.cancel(errWhy)
-			})
-			closer := s.start(s.receiver, func(context.Context, *player) {
-				if r%4 == 0 {
-					s.c.Abort(errWhy)
-				} else {
-					s.c.Close()
-				}
-			})
-			s.allEnded([]*player{canceller, closer}, nil)
-			_ = sender.ended()
-			_ = receiver.ended()
+			var sender, receiver *player
+			gate := coir.NewChan[int](0)
+			atOnce := func(as sort, do func(ctx context.Context, a *player)) *player {
+				return s.start(as, func(ctx context.Context, a *player) { _, _ = gate.Recv(ctx); do(ctx, a) })
+			}
+			starts := []func(){
+				func() {
+					receiver = atOnce(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvTimeout(ctx, limit) })
+				},
+				func() {
+					sender = atOnce(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 100, limit) })
+				},
+				func() {
+					atOnce(s.sender, func(context.Context, *player) {
+						if r%3 > 0 {
+							sender.cancel(errWhy)
+						}
+						if r%3 < 2 {
+							receiver.cancel(errWhy)
+						}
+					})
+				},
+				func() {
+					atOnce(s.receiver, func(context.Context, *player) {
+						if r%4 == 0 {
+							s.c.Abort(errWhy)
+						} else if r%4 == 1 {
+							s.c.Close()
+						}
+					})
+				},
+			}
+			for i := range starts {
+				starts[(r/4+i)%len(starts)]() // in another order each time
+			}
+			s.until("all are at the gate", func() bool { return gate.Stats().Recv.Waiting == len(starts) })
+			gate.Close()
+			for _, a := range s.players {
+				_ = a.ended()
+			}
 			ends[fmt.Sprint(sender.err, ", ", receiver.err)]++
 			s.settled(sender, receiver, held)
 		}

@@ -46,6 +46,9 @@ const (
 )
 
 func (p OverflowPolicy) String() string {
+	if p > Fail {
+		return "no such policy"
+	}
 	return [...]string{"wait", "drop oldest", "drop newest", "fail"}[p]
 }
 

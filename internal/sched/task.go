@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"runtime"
+
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
@@ -137,7 +139,8 @@ func (t *Task) Yield() {
 	next := w.pick()
 	if next == nil && w.state.Load() == running {
 		if next = w.s.global.pop(); next == nil {
-			w.beat++ // alone, but alive
+			w.beat++          // alone, but alive
+			runtime.Gosched() // what it waits for may be a goroutine
 			return
 		}
 	}
