@@ -61,6 +61,7 @@ type core struct {
 	dropped        uint64
 	failed         [2]failures
 
+	rt    *Runtime   // the runtime with a policy on which it was made, or nil
 	times *chanTimes // nil unless Timed
 	id    uint64
 	name  string
@@ -110,6 +111,7 @@ func (c *Chan[T]) init(capacity int, set *chanSettings) {
 	race.Disable() // to make a channel orders nobody
 	c.id = lastChan.Add(1)
 	race.Enable()
+	c.rt = simulatedBy()
 	if set.timed {
 		by := caller{f: currentFiber()}
 		c.times = &chanTimes{clock: by.clock()}
@@ -129,6 +131,9 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.sendSlow(ctx, v, forever)
+	}
+	if f.simulated {
+		f.step(c.op(OpSend))
 	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, forever)
@@ -162,6 +167,9 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.sendSlow(ctx, v, d)
+	}
+	if f.simulated {
+		f.step(c.op(OpSend))
 	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, d)
@@ -239,6 +247,9 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if f == nil {
 		return c.recvSlow(ctx, forever)
 	}
+	if f.simulated {
+		f.step(c.op(OpRecv))
+	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, forever)
 	if r == park.None {
@@ -270,6 +281,9 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.recvSlow(ctx, d)
+	}
+	if f.simulated {
+		f.step(c.op(OpRecv))
 	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, d)
@@ -605,6 +619,9 @@ func (c *Chan[T]) lose(v T) {
 //go:norace
 func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
+	if by.f != nil && by.f.simulated || c.rt != nil {
+		by.announce(c.rt, c.op(OpSend))
+	}
 	if err := by.err(); err != nil {
 		c.refuseContext(sending, err)
 		return err
@@ -642,6 +659,9 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
+	if by.f != nil && by.f.simulated || c.rt != nil {
+		by.announce(c.rt, c.op(OpRecv))
+	}
 	if err := by.err(); err != nil {
 		c.refuseContext(receiving, err)
 		return v, err
@@ -686,6 +706,9 @@ func (c *core) refuseContext(side int, err error) {
 //
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
+	if c.rt != nil {
+		announce(c.rt, c.op(OpTrySend))
+	}
 	race.Disable()
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -704,6 +727,9 @@ func (c *Chan[T]) TrySend(v T) error {
 //
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
+	if c.rt != nil {
+		announce(c.rt, c.op(OpTryRecv))
+	}
 	race.Disable()
 	c.mu.Lock()
 	v, r, asleep := c.take()
@@ -751,7 +777,12 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 // Spec: CH-34, CH-35, CH-36, CH-38, CH-39
 //
 //go:norace
-func (c *Chan[T]) Close() bool { return c.end(closed, nil) }
+func (c *Chan[T]) Close() bool {
+	if c.rt != nil {
+		announce(c.rt, c.op(OpClose))
+	}
+	return c.end(closed, nil)
+}
 
 // Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
 // channel holds go to [OnUndelivered]. It reports whether this call has closed the channel. On one that was closed before
@@ -761,6 +792,9 @@ func (c *Chan[T]) Close() bool { return c.end(closed, nil) }
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
+	if c.rt != nil {
+		announce(c.rt, c.op(OpAbort))
+	}
 	first := c.end(aborted, cause)
 	for c.discard() {
 	}

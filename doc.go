@@ -91,6 +91,9 @@
 //
 // # In tests
 //
+// Package sim runs a program under schedules that it chooses, on virtual time, until one fails, and replays that one from a token: see
+// docs/guide/testing.md. A runtime made [WithClock] waits by a clock that the test moves.
+//
 // In a bubble of testing/synctest goroutines may use channels, and what is to run fibers needs a [Runtime] that was made in the bubble
 // and is closed in it: the default one belongs to no bubble.
 //

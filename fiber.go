@@ -31,6 +31,8 @@ type Fiber struct {
 	main   bool    // runs the body of its nursery; is not a child of it
 	place  bool    // counts against its nursery's limit
 
+	simulated bool // its runtime has a policy, which is told of each operation
+
 	// Under nursery.mu.
 	prev, next *Fiber
 	joiners    wait.Queue
@@ -139,6 +141,9 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	self, sc := ownFiber(ctx)
 	if self == nil || self == f {
 		return f.waitSlow(ctx)
+	}
+	if self.simulated {
+		self.step(Op{OpWait, f.id, f.name})
 	}
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
@@ -282,6 +287,9 @@ func (th *thunk) Late() { th.task.Late() }
 func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
+	if f.simulated {
+		f.step(Op{OpStart, f.id, f.name})
+	}
 	var err error
 	if f.main {
 		err = f.nursery.run()
@@ -316,6 +324,9 @@ func (th *thunk) Exited() { (*Fiber)(th).finish(exited, ErrGoexit) }
 func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
 	near := f.task.Worker()
+	if f.simulated {
+		f.step(Op{OpEnd, f.id, f.name})
+	}
 	if o := n.rt.observer; o != nil {
 		o.FiberEnded(f, err)
 	}

@@ -20,6 +20,9 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 			return sent, err
 		}
 		sent++
+		if c.rt != nil {
+			continue // each by itself, so that the policy is told of it
+		}
 		race.Disable()
 		sent += c.putMany(values[sent:min(len(values), sent+chunk)])
 		race.Enable()
@@ -60,6 +63,9 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
+	if c.rt != nil {
+		announce(c.rt, c.op(OpTryRecv))
+	}
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {

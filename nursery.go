@@ -21,6 +21,7 @@ import (
 type Nursery struct {
 	scope
 	body func(context.Context, *Nursery) error
+	id   uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
 	mu       sync.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
 	children *Fiber     // a ring without an anchor; nil if there are none
@@ -58,6 +59,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		f.index = o.index
 	}
 	near := n.near()
+	if n.rt.policy != nil {
+		announce(n.rt, Op{OpGo, n.id, name})
+	}
 	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
 	if ok {
 		n.prepare(f, near)
@@ -109,6 +113,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Disable()
 	f.id = sched.NewID(near)
 	race.Enable()
+	f.simulated = n.rt.policy != nil
 	f.task.Init(n.rt.s, (*thunk)(f))
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
@@ -133,6 +138,9 @@ func (n *Nursery) near() *sched.Worker {
 // Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
 // is context.Canceled and wraps the cause.
 func (n *Nursery) Cancel(cause error) {
+	if n.rt.policy != nil {
+		announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+	}
 	n.cancel(context.Canceled, canceled(cause), n.near())
 }
 
@@ -380,6 +388,11 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	}
 	n := &Nursery{body: fn}
 	n.n = n
+	if c.f.simulated {
+		race.Disable() // to open a nursery orders nobody
+		n.id = lastChan.Add(1)
+		race.Enable()
+	}
 	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
 	return n.run()
 }
@@ -410,6 +423,9 @@ func (n *Nursery) run() error {
 //go:norace
 func (n *Nursery) join() {
 	f := n.owner
+	if f.simulated {
+		f.step(Op{Kind: OpJoin, Object: n.id})
+	}
 	race.Disable()
 	if f.place {
 		n.mu.Lock()

@@ -16,6 +16,7 @@ import (
 type Runtime struct {
 	s        *sched.Scheduler
 	observer Observer
+	policy   Policy
 
 	mu      sync.Mutex
 	closing bool
@@ -35,6 +36,7 @@ type RuntimeOption func(*settings)
 type settings struct {
 	sched.Config
 	observer Observer
+	policy   Policy
 	onStall  func(Stall)
 }
 
@@ -102,8 +104,11 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	for _, o := range opts {
 		o(&set)
 	}
+	if set.policy != nil {
+		set.Workers = 1
+	}
 	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
-	rt := &Runtime{observer: set.observer}
+	rt := &Runtime{observer: set.observer, policy: set.policy}
 	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
 	if set.observer != nil {
 		set.Observer = taskObserver{set.observer}

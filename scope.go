@@ -396,6 +396,9 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	return (*scopeContext)(sc), func(cause error) {
+		if sc.rt.policy != nil && !sc.cancelled.Load() {
+			announce(sc.rt, Op{Kind: OpCancel})
+		}
 		sc.cancel(context.Canceled, canceled(cause), nil)
 		sc.end()
 	}

@@ -130,7 +130,7 @@ func TrySelect(cases ...Case) (int, error) {
 	race.Disable()
 	g := guests.Get().(*guest)
 	s := scratchOf(&g.kit)
-	i, r := s.try(cs, &g.kit, fairly, here())
+	i, r := s.try(cs, &g.kit, nil, fairly, here())
 	if i < 0 {
 		s.unlockAll()
 	}
@@ -199,6 +199,9 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	if f == nil {
 		return chooseSlow(ctx, cs, how)
 	}
+	if f.simulated {
+		f.step(Op{Kind: OpSelect})
+	}
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
 	if r == park.None {
@@ -229,7 +232,7 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	}
 	k := f.task.Kit()
 	s := scratchOf(k)
-	if i, r := s.try(cs, k, how, f.task.Worker()); i >= 0 {
+	if i, r := s.try(cs, k, f, how, f.task.Worker()); i >= 0 {
 		tidy(k, cs)
 		f.spend()
 		return i, r
@@ -275,13 +278,16 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 //go:norace
 func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
+	if by.f != nil && by.f.simulated {
+		by.f.step(Op{Kind: OpSelect})
+	}
 	if err := by.err(); err != nil {
 		return -1, err
 	}
 	race.Disable()
 	w := by.waiter()
 	s := scratchOf(w.kit)
-	i, r := s.try(cs, w.kit, how, by.near())
+	i, r := s.try(cs, w.kit, by.f, how, by.near())
 	if i < 0 {
 		t := by.arm(&w)
 		s.register(cs, w.kit, w.p, t)
@@ -430,11 +436,11 @@ func (s *scratch) unlockAll() {
 // Spec: SE-03, SE-06, SE-08, SE-14, SE-16
 //
 //go:norace
-func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place) (int, park.Reason) {
+func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
 	s.fit(len(cs))
 	s.locks = s.locks[:0]
 	if n := s.findReady(cs); n > 0 && (how == fairly || s.ready[0] == 0) {
-		i := s.pick(k, how, n)
+		i := s.pick(k, f, how, n)
 		if c := cs[i].core; c != nil {
 			s.locks = s.locks[:1]
 			s.locks[0] = c
@@ -447,7 +453,7 @@ func (s *scratch) try(cs []Case, k *wait.Kit, how selectPolicy, near park.Place)
 	}
 	s.lockAll(cs)
 	for n := s.findReady(cs); n > 0; n-- {
-		i := s.pick(k, how, n)
+		i := s.pick(k, f, how, n)
 		if r, ok := cs[i].try(s, near); ok {
 			return i, r
 		}
@@ -478,9 +484,11 @@ func (s *scratch) findReady(cs []Case) (n int) {
 // Spec: SE-07
 //
 //go:norace
-func (s *scratch) pick(k *wait.Kit, how selectPolicy, n int) int {
+func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	at := uint64(0)
-	if how == fairly {
+	if how == fairly && f != nil && f.simulated {
+		at = uint64(f.nursery.rt.policy.Choose(f, n))
+	} else if how == fairly {
 		if k.Turn == 0 {
 			k.Turn = rand.Uint64() // many that choose once must not all choose the same
 		}

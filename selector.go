@@ -364,6 +364,9 @@ func (reg *registration) unlink(c *core) {
 // Spec: SE-21, SE-22, SE-23
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	by := resolve(ctx)
+	if by.f != nil && by.f.simulated {
+		by.f.step(Op{Kind: OpSelect})
+	}
 	if err := by.err(); err != nil {
 		return -1, err
 	}

@@ -296,7 +296,7 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 //
 //go:norace
 func (f *Fiber) spend() {
-	if f.budget--; f.budget <= 0 {
+	if f.budget--; f.budget <= 0 && !f.simulated {
 		f.spent()
 	}
 }
@@ -314,7 +314,7 @@ const budget = 128
 //
 //go:norace
 func Yield(ctx context.Context) error {
-	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && !x.nursery.cancelled.Load() {
+	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && !x.nursery.cancelled.Load() && !x.simulated {
 		race.Disable()
 		x.budget = budget
 		x.task.Yield()
@@ -335,6 +335,10 @@ func yieldSlow(ctx context.Context) error {
 		runtime.Gosched()
 		return nil
 	}
+	if c.f.simulated {
+		c.f.step(Op{Kind: OpYield})
+		return nil
+	}
 	race.Disable()
 	c.f.budget = budget
 	c.f.task.Yield()
@@ -351,6 +355,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	f, sc := ownFiber(ctx)
 	if f == nil || d <= 0 {
 		return sleepSlow(ctx, d)
+	}
+	if f.simulated {
+		f.step(Op{Kind: OpSleep})
 	}
 	race.Disable()
 	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())

@@ -14,7 +14,7 @@ func TestSpecIsWellFormed(t *testing.T) {
 	for _, f := range faults {
 		t.Error(f)
 	}
-	want := "FB PK SC NU CH SE TM TK BU ST OB SH"
+	want := "FB PK SC NU CH SE TM TK BU ST OB SH SM"
 	var have []string
 	for _, a := range spec.Areas {
 		have = append(have, a.Code)

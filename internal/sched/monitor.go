@@ -198,7 +198,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 		if t == nil || w.beat != beat {
 			continue
 		}
-		if work && state == running {
+		if work && state == running && s.policy == nil { // a policy has one worker, and decides alone
 			w.state.Store(held)
 			w.drain()
 			s.active.Add(-1)

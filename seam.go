@@ -1,0 +1,181 @@
+package coir
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+)
+
+// The doors by which time and order come in. Package sim is a Clock and a Policy, and nothing else of the machine knows of
+// it. A runtime without them pays a look at a flag of the fiber for each operation.
+
+// Clock is a time that only moves when it is told to. A runtime made [WithClock] waits by it: sleeps, timeouts and deadlines
+// of its fibers end when the clock has been moved past them.
+//
+// Spec: TM-15
+type Clock struct{ v *clock.Virtual }
+
+// NewClock makes a clock that stands at 0.
+func NewClock() *Clock { return &Clock{clock.NewVirtual()} }
+
+// Now returns how far the clock has been moved.
+func (c *Clock) Now() time.Duration { return time.Duration(c.v.Now()) }
+
+// Len returns how many waits have a time on the clock.
+func (c *Clock) Len() int {
+	race.Disable()
+	defer race.Enable()
+	return c.v.Len()
+}
+
+// Advance moves the clock by d. What falls due on the way ends its wait, in order.
+func (c *Clock) Advance(d time.Duration) {
+	race.Disable()
+	defer race.Enable()
+	c.v.Advance(d)
+}
+
+// AdvanceToNext moves the clock to the earliest time that somebody waits for. It reports whether there was one.
+func (c *Clock) AdvanceToNext() bool {
+	race.Disable()
+	defer race.Enable()
+	return c.v.AdvanceToNext()
+}
+
+// WithClock has the runtime's fibers wait by c.
+func WithClock(c *Clock) RuntimeOption {
+	return func(s *settings) { s.Clock = c.v }
+}
+
+// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run does,
+// before each operation of any of them, and which of several ready cases a select takes. It is called by the fibers
+// themselves, one at a time; Ready also by whoever ends a wait from outside.
+type Policy interface {
+	// Ready tells that f can run.
+	Ready(f *Fiber)
+	// Next takes one of those that can run, who then does. Nil means that there is none.
+	Next() *Fiber
+	// Len is how many can run.
+	Len() int
+	// Step announces that f, which runs, is about to do op. If it reports false f is Ready, and Next is asked.
+	Step(f *Fiber, op Op) bool
+	// Choose returns a number below n: one of n things that could happen to f's operation.
+	Choose(f *Fiber, n int) int
+	// Stray tells that a goroutine, which nobody controls, is doing op on something that a fiber of the runtime has made.
+	Stray(op Op)
+}
+
+// WithPolicy has p decide the order of everything. The runtime has one worker.
+func WithPolicy(p Policy) RuntimeOption {
+	return func(s *settings) {
+		simulating.Add(1)
+		s.policy = p
+		s.Policy = taskPolicy{p}
+	}
+}
+
+// taskPolicy is a Policy as the scheduler sees it.
+type taskPolicy struct{ p Policy }
+
+//go:norace
+func (x taskPolicy) Push(t *sched.Task) { x.p.Ready(fiberOf(t)) }
+
+//go:norace
+func (x taskPolicy) Pick() *sched.Task {
+	if f := x.p.Next(); f != nil {
+		return &f.task
+	}
+	return nil
+}
+
+//go:norace
+func (x taskPolicy) Len() int { return x.p.Len() }
+
+// Op is an operation that is about to happen.
+type Op struct {
+	Kind   OpKind
+	Object uint64 // the number of the channel, fiber or nursery that it is about; the same thing has the same number
+	Name   string // its name, if it has one
+}
+
+// OpKind is what an operation does.
+type OpKind uint8
+
+// The kinds of operations.
+const (
+	OpStart OpKind = iota // a fiber begins
+	OpSend
+	OpRecv
+	OpTrySend
+	OpTryRecv
+	OpClose
+	OpAbort
+	OpSelect
+	OpSleep
+	OpYield
+	OpWait // for a fiber
+	OpGo
+	OpCancel
+	OpJoin // of a nursery's children
+	OpEnd  // of a fiber
+)
+
+var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
+	"cancel", "join", "end"}
+
+func (k OpKind) String() string { return opNames[k] }
+
+// simulating counts the runtimes with a policy that there have been: while it is 0 nobody need ask.
+var simulating atomic.Int32
+
+// simulatedBy is the runtime with a policy that the caller is a fiber of, or nil.
+func simulatedBy() *Runtime {
+	if simulating.Load() > 0 {
+		if f := currentFiber(); f != nil && f.simulated {
+			return f.nursery.rt
+		}
+	}
+	return nil
+}
+
+// announce announces an operation on something that belongs to rt, which has a policy, whoever does it.
+//
+//go:norace
+func announce(rt *Runtime, op Op) {
+	if f := currentFiber(); f != nil && f.nursery.rt == rt {
+		f.step(op)
+	} else {
+		rt.policy.Stray(op)
+	}
+}
+
+// announce announces an operation of a caller that is not a fiber in its own scope.
+//
+//go:norace
+func (c *caller) announce(rt *Runtime, op Op) {
+	if c.f != nil && c.f.simulated {
+		c.f.step(op)
+	} else if rt != nil {
+		rt.policy.Stray(op)
+	}
+}
+
+// op is an operation on the channel.
+//
+//go:norace
+func (c *core) op(k OpKind) Op { return Op{k, c.id, c.name} }
+
+// step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) step(op Op) {
+	race.Disable()
+	if !f.nursery.rt.policy.Step(f, op) {
+		f.task.Yield()
+	}
+	race.Enable()
+}

@@ -1,0 +1,578 @@
+package sim
+
+import (
+	"context"
+	"math/bits"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Most schedules differ in nothing: two fibers that use different channels do not notice which of them went first. Schedules
+// that can be turned into each other by swapping neighbours that do not conflict are one trace, and one schedule of each trace is
+// enough. To find them without running the others is dynamic partial-order reduction, here with source sets and sleep
+// sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
+//
+//   - After each schedule look for races: two operations of different fibers that conflict, with nothing in between that puts them in
+//     order. Where the first was chosen, somebody has to be tried who leads to the second going first. Who that may be are the
+//     initials of what happened after the first and not because of it; one of them is enough, and if one was tried or is to
+//     be, nothing is to do.
+//   - What was tried at a point sleeps afterwards in whatever else is tried there, until something that conflicts with it happens.
+//
+// To try only the fiber of the second operation looks right and is not: if it sleeps, or only gets there after another, the
+// schedule is lost. TestDPORSeesEveryTraceOnce compares with all schedules.
+//
+// A transition is what a fiber does between two points: its announced operation and what follows up to the next, or, if it was
+// woken, what follows the wait.
+
+// DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not conflict.
+//
+// Operations conflict on the same channel, and on any two while a fiber waits in a select; a select conflicts with every operation
+// on a channel and with the end of every fiber; a cancel, a fiber that fails, and in [Racing] time the clock, conflict with everything.
+// What fibers do to each other in other ways is not seen, and two schedules that differ only in that count as one: memory that they share,
+// who gets the places of Nursery.Limit, in which order the cases of a Selector became ready while nobody waited there.
+// [Exhaustive] has no such limits.
+//
+// It runs alone, not in a [Portfolio].
+func DPOR() Strategy { return new(dpor) }
+
+type dpor struct {
+	w     *world
+	nodes []dporNode
+	n     int // of nodes
+	ways  []dporWay
+	nways int
+	at    int // decisions made in this schedule
+
+	asleep  bool // the schedule goes on only with what was tried before: it is of a trace that is known
+	cut     int  // the step at which that was found
+	failing bool // a fiber was seen to fail, so an end may be a cancel
+	turned  int  // the node whose choice is new
+	fresh   int  // the first event after it: races among those before were found before
+
+	redundant int // schedules that were of a known trace
+
+	events []dporEvent
+	before []uint64 // a row of bits for each event: those that happen before it
+	stride int
+}
+
+// dporNode is a decision of the schedule.
+type dporNode struct {
+	value  bool // a value is chosen, among of; else one of ways[first:first+of]
+	chosen int32
+	first  int32
+	of     int32
+	step   int32         // operations before it
+	now    time.Duration // since the schedule began
+}
+
+// dporWay is what a fiber would do at a point.
+type dporWay struct {
+	fiber  int32 // tick: the clock
+	t      transition
+	step   int32 // of the fiber's last operation
+	try    bool  // in the source set
+	done   bool
+	asleep bool
+}
+
+// transition is what a fiber does next.
+type transition struct {
+	kind    coir.OpKind
+	resumed bool // what follows a wait in that operation
+	clock   bool // no fiber at all: time moves
+	watched bool // somebody else waits in a select meanwhile, which ends with the first of its cases: here two channels meet
+	object  int32
+}
+
+// dporEvent is a transition that has happened.
+type dporEvent struct {
+	fiber int32
+	t     transition
+	node  int32 // where it was chosen; -1: there was no choice
+	wake  int32 // the event that made it possible, if it ends a wait or begins a fiber; -1: none
+	idle  bool  // time moved because nobody could run: comes after everything before, and before everything after
+}
+
+func (*dpor) Name() string { return "dpor" }
+
+// Begin looks at the last schedule, and goes on to the next: the last decision that has something left to try takes it.
+func (s *dpor) Begin(schedule int) bool {
+	defer func() { s.asleep, s.at = false, 0 }()
+	if schedule == 0 {
+		s.n, s.nways, s.turned = 0, 0, 0
+		return true
+	}
+	if s.w == nil {
+		return false // there was no choice at all
+	}
+	if !s.failing && s.sawFailure() { // all that was taken for independent may not have been: begin again
+		s.failing = true
+		s.n, s.nways, s.turned = 0, 0, 0
+		return true
+	}
+	s.check()
+	s.reconstruct()
+	s.race()
+	for ; s.n > 0; s.n-- {
+		x := &s.nodes[s.n-1]
+		if x.value {
+			if x.chosen+1 < x.of {
+				x.chosen++
+				break
+			}
+			continue
+		}
+		ways := s.waysAt(x)
+		ways[x.chosen].done = true
+		if i := untried(ways); i >= 0 {
+			x.chosen = i
+			break
+		}
+		s.nways = int(x.first)
+	}
+	s.turned = s.n - 1
+	return s.n > 0
+}
+
+func (s *dpor) waysAt(x *dporNode) []dporWay { return s.ways[x.first : x.first+x.of] }
+
+func untried(ways []dporWay) int32 {
+	for i := range ways {
+		if w := &ways[i]; w.try && !w.done && !w.asleep {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// check makes sure that the last schedule of the world was this strategy's.
+func (s *dpor) check() {
+	same := s.w.ndec >= s.n
+	for i := 0; same && i < s.n; i++ {
+		same = s.w.decisions[i].chosen == s.nodes[i].chosen
+	}
+	if !same {
+		panic("sim: DPOR shares the exploration with another strategy")
+	}
+}
+
+// sawFailure reports whether a fiber has ended with an error. All have ended, so none is waited for.
+func (s *dpor) sawFailure() bool {
+	for i := 1; i < s.w.nfibers; i++ {
+		if s.w.fibers[i].ended && s.w.fibers[i].f.Wait(context.Background()) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Choose implements Strategy.
+//
+//go:norace
+func (s *dpor) Choose(p *Point) int {
+	s.w = p.w
+	i := s.at
+	s.at++
+	if i < s.n {
+		if int(s.nodes[i].of) != p.N {
+			panic("sim: DPOR: the program does not do the same again in the same schedule")
+		}
+		return int(s.nodes[i].chosen)
+	}
+	if s.asleep {
+		return 0
+	}
+	if s.n == len(s.nodes) {
+		s.nodes = doubled(s.nodes)
+	}
+	x := &s.nodes[s.n]
+	*x = dporNode{of: int32(p.N), first: int32(s.nways), step: int32(p.w.nsteps), now: p.w.clock.Now() - p.w.began}
+	if p.Fiber(0) == value {
+		x.value = true
+		s.n++
+		return 0
+	}
+	for s.nways+p.N > len(s.ways) {
+		s.ways = doubled(s.ways)
+	}
+	ways := s.ways[s.nways : s.nways+p.N]
+	watched := s.watched()
+	for k := range ways {
+		ways[k] = s.way(p, k)
+		ways[k].t.watched = watched
+	}
+	if !s.inherit(ways) {
+		s.asleep, s.cut = true, p.w.nsteps
+		return 0
+	}
+	for k := range ways {
+		if !ways[k].asleep {
+			ways[k].try = true
+			x.chosen = int32(k)
+			s.n++
+			s.nways += p.N
+			return k
+		}
+	}
+	s.asleep, s.cut = true, p.w.nsteps
+	return 0
+}
+
+// way is what way k of the point would do.
+//
+//go:norace
+func (s *dpor) way(p *Point, k int) dporWay {
+	f := p.Fiber(k)
+	if f == tick { // conflicts with everything, and unlike a fiber may never get there by itself: the others can stop all timers
+		return dporWay{fiber: tick, t: transition{clock: true}, try: true}
+	}
+	x := &p.w.fibers[f]
+	return dporWay{fiber: int32(f), step: int32(x.step), t: transition{kind: x.op.Kind, object: x.object, resumed: !x.pending}}
+}
+
+// watched reports whether a fiber waits in a select, or did and has not gone on.
+//
+//go:norace
+func (s *dpor) watched() bool {
+	for i := range s.w.nfibers {
+		if x := &s.w.fibers[i]; x.op.Kind == coir.OpSelect && !x.pending {
+			return true
+		}
+	}
+	return false
+}
+
+// inherit has those sleep who slept, or had been tried, at the last choice of a fiber and do not conflict with what was chosen. It
+// reports false if one of them has run meanwhile, because nobody else could.
+//
+//go:norace
+func (s *dpor) inherit(ways []dporWay) bool {
+	i := s.n - 1
+	for i >= 0 && s.nodes[i].value {
+		i--
+	}
+	if i < 0 {
+		return true
+	}
+	x := &s.nodes[i]
+	last := s.ways[x.first : x.first+x.of]
+	for k := range last {
+		q := &last[k]
+		if int32(k) == x.chosen || !q.asleep && !q.done || s.conflict(q.t, last[x.chosen].t) {
+			continue
+		}
+		same := -1
+		for j := range ways {
+			if ways[j].fiber == q.fiber && ways[j].t.resumed == q.t.resumed && ways[j].step == q.step {
+				same = j
+			}
+		}
+		if same < 0 {
+			return false
+		}
+		ways[same].asleep = true
+	}
+	return true
+}
+
+// class is how an operation conflicts.
+type class uint8
+
+const (
+	private  class = iota // with nothing but classAll
+	onChan                // with others on the same channel, and with any select
+	offChan               // the end of a wait at a channel leaves its queue, which a select may see
+	onAny                 // a select
+	atEnd                 // the end of a fiber, which a select may wait for
+	classAll              // with everything
+)
+
+//go:norace
+func (s *dpor) class(t transition) class {
+	if t.clock {
+		return classAll
+	}
+	switch t.kind {
+	case coir.OpSend, coir.OpRecv:
+		if t.resumed {
+			return offChan
+		}
+		return onChan
+	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort:
+		return onChan
+	case coir.OpSelect:
+		return onAny
+	case coir.OpCancel:
+		return classAll
+	case coir.OpEnd:
+		if s.failing {
+			return classAll
+		}
+		return atEnd
+	}
+	return private
+}
+
+// conflict reports whether the order of two transitions of different fibers may matter.
+//
+//go:norace
+func (s *dpor) conflict(a, b transition) bool {
+	x, y := s.class(a), s.class(b)
+	if x > y {
+		x, y, a, b = y, x, b, a
+	}
+	switch y {
+	case classAll:
+		return true
+	case atEnd:
+		return x == onAny || x != private && x != offChan && a.watched && b.watched
+	case onAny:
+		return x != private
+	case onChan:
+		return x == onChan && (a.object == b.object || a.watched && b.watched)
+	}
+	return false
+}
+
+// reconstruct lists what has happened, from the trace and the decisions. The trace does not show where a fiber went on after a
+// wait, and what had woken it; both follow from when it was first among those that can run. Where there was no decision there was only
+// one, so a fiber that goes on there, and was not seen to be able to before, was woken by the event just before.
+func (s *dpor) reconstruct() {
+	w := s.w
+	s.events = s.events[:0]
+	end := w.nsteps
+	if s.asleep {
+		end = s.cut
+		s.redundant++
+	}
+	type state struct {
+		seen    bool // can run, since the event woken
+		pending bool
+		selects bool // waits in a select, or did and has not gone on
+		woken   int32
+		last    transition
+	}
+	fibers := make([]state, w.nfibers)
+	selecting := 0
+	selects := func(x *state, yes bool) {
+		if x.selects != yes {
+			if x.selects = yes; yes {
+				selecting++
+			} else {
+				selecting--
+			}
+		}
+	}
+	running, chosen, pos := int32(0), int32(-1), 0
+	s.fresh = 0
+	now := time.Duration(0)           // -1: the clock was chosen, wherever it moved to
+	moved := func(at time.Duration) { // the clock, though nobody chose it
+		if now >= 0 && at > now {
+			s.events = append(s.events, dporEvent{fiber: tick, t: transition{clock: true}, node: -1, wake: -1, idle: w.mode == Idle})
+		}
+		now = at
+	}
+	resume := func(f, node int32) {
+		x := &fibers[f]
+		wake := int32(len(s.events) - 1)
+		if x.seen {
+			wake = x.woken
+		}
+		selects(x, false)
+		t := x.last
+		t.resumed, t.watched = true, selecting > 0
+		s.events = append(s.events, dporEvent{fiber: f, t: t, node: node, wake: wake})
+		x.seen = false
+		running = f
+	}
+	upTo := func(step int) {
+		for ; pos < step; pos++ {
+			e := &w.trace[pos]
+			x := &fibers[e.fiber]
+			if chosen < 0 {
+				moved(e.at - w.began)
+				if running != e.fiber && !(x.seen && x.pending) {
+					resume(e.fiber, -1)
+				}
+			}
+			selects(x, false)
+			x.last = transition{kind: e.op.Kind, object: e.object, watched: selecting > 0}
+			selects(x, e.op.Kind == coir.OpSelect)
+			s.events = append(s.events, dporEvent{fiber: e.fiber, t: x.last, node: chosen, wake: -1})
+			x.seen = false
+			running, chosen = e.fiber, -1
+		}
+	}
+	for i := range s.n {
+		x := &s.nodes[i]
+		upTo(int(x.step))
+		if i == s.turned {
+			s.fresh = len(s.events)
+		}
+		if x.value {
+			continue
+		}
+		moved(x.now)
+		for _, way := range s.waysAt(x) {
+			if way.fiber == tick {
+				continue
+			}
+			if y := &fibers[way.fiber]; !y.seen {
+				y.seen, y.pending, y.woken = true, !way.t.resumed, int32(len(s.events)-1)
+				if y.pending {
+					selects(y, false)
+				}
+			}
+		}
+		switch way := &s.waysAt(x)[x.chosen]; {
+		case way.fiber == tick:
+			s.events = append(s.events, dporEvent{fiber: tick, t: way.t, node: int32(i), wake: -1})
+			now = -1
+		case way.t.resumed:
+			resume(way.fiber, int32(i))
+		default:
+			chosen = int32(i)
+		}
+	}
+	upTo(end)
+}
+
+// race finds the races of the last schedule and what is to be tried because of them.
+func (s *dpor) race() {
+	n := len(s.events)
+	s.stride = (n + 63) / 64
+	if need := n * s.stride; len(s.before) < need {
+		s.before = make([]uint64, 2*need)
+	}
+	clear(s.before[:n*s.stride])
+	last := make([]int32, s.w.nfibers)
+	nursery := make([]int32, s.w.nfibers) // in which a fiber is, as a number of an object; -1: not known
+	for i := range last {
+		last[i], nursery[i] = -1, -1
+	}
+	ticked := int32(-1)
+	for i := range s.events {
+		e := &s.events[i]
+		own := &ticked
+		if e.fiber >= 0 {
+			own = &last[e.fiber]
+		}
+		if *own >= 0 {
+			s.after(i, int(*own))
+		}
+		*own = int32(i)
+		if e.wake >= 0 {
+			s.after(i, int(e.wake))
+			if g := &s.events[e.wake]; e.t.kind == coir.OpStart && g.t.kind == coir.OpGo && g.t.object >= 0 {
+				nursery[e.fiber] = g.t.object
+			}
+		}
+		for j := i - 1; j >= 0; j-- {
+			d := &s.events[j]
+			if d.fiber == e.fiber || s.isBefore(j, i) {
+				continue
+			}
+			switch {
+			case d.idle || e.idle:
+				s.after(i, j)
+			case s.awaited(i, j, nursery) && (e.t.resumed || !s.conflict(d.t, e.t)):
+				s.after(i, j) // who waits for an end comes after it, in whichever order they began
+			case s.conflict(d.t, e.t):
+				if i >= s.fresh && d.node >= 0 {
+					s.reverse(j, i)
+				}
+				s.after(i, j)
+			}
+		}
+	}
+}
+
+// awaited reports whether event i is the end of a wait for event j, the end of a fiber.
+func (s *dpor) awaited(i, j int, nursery []int32) bool {
+	d, e := &s.events[j], &s.events[i]
+	if d.t.kind != coir.OpEnd {
+		return false
+	}
+	switch e.t.kind {
+	case coir.OpWait:
+		return e.t.object == d.t.object
+	case coir.OpJoin:
+		return e.t.object >= 0 && e.t.object == nursery[d.fiber] && s.completed(i)
+	}
+	return false
+}
+
+// completed reports whether event i, a join, is the end of it: not one that is followed by a wait.
+func (s *dpor) completed(i int) bool {
+	e := &s.events[i]
+	for k := i + 1; !e.t.resumed && k < len(s.events); k++ {
+		if s.events[k].fiber == e.fiber {
+			return !s.events[k].t.resumed
+		}
+	}
+	return true
+}
+
+func (s *dpor) row(i int) []uint64 { return s.before[i*s.stride : (i+1)*s.stride] }
+
+func (s *dpor) isBefore(j, i int) bool { return s.before[i*s.stride+j/64]>>(j%64)&1 != 0 }
+
+// after notes that event i happens after event j, and all that j happens after.
+func (s *dpor) after(i, j int) {
+	to, from := s.row(i), s.row(j)
+	for k := range j/64 + 1 {
+		to[k] |= from[k]
+	}
+	to[j/64] |= 1 << (j % 64)
+}
+
+// reverse sees to it that somebody is tried in place of event j that leads to event i happening before it.
+func (s *dpor) reverse(j, i int) {
+	// What happened after j, not because of it, and then i; of that the initials: events with nothing of it before them.
+	rest := make([]uint64, s.stride)
+	for k := j + 1; k <= i; k++ {
+		if k < i && s.isBefore(j, k) {
+			continue
+		}
+		rest[k/64] |= 1 << (k % 64)
+	}
+	ways := s.waysAt(&s.nodes[s.events[j].node])
+	first := -1
+	for word, b := range rest {
+		for ; b != 0; b &= b - 1 {
+			k := word*64 + bits.TrailingZeros64(b)
+			if s.meets(s.row(k), rest) {
+				continue
+			}
+			for m := range ways {
+				if ways[m].fiber != s.events[k].fiber {
+					continue
+				}
+				if ways[m].try || ways[m].asleep { // what sleeps has been tried earlier, with the same to come
+					return
+				}
+				if first < 0 {
+					first = m
+				}
+			}
+		}
+	}
+	if first >= 0 {
+		ways[first].try = true
+		return
+	}
+	for m := range ways { // cannot be, unless something is ordered in a way that is not announced
+		ways[m].try = true
+	}
+}
+
+func (s *dpor) meets(a, b []uint64) bool {
+	for i := range a {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

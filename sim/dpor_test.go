@@ -1,0 +1,426 @@
+package sim
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// A reduction that loses schedules looks like a fast one. So it is compared with going through all of them: each schedule is reduced to
+// its trace by a second, plain definition of what conflicts, and the two sets must be equal; and so must be the sets of what
+// the programs have seen happen, which needs no definition at all.
+
+// dporProgram is a program that tells what it has seen.
+type dporProgram struct {
+	name string
+	mode ClockMode
+	fn   func(ctx context.Context, say func(format string, args ...any))
+	dup  bool // the reduction knows less of it than the test, so a trace may come more than once
+	big  bool // too many schedules for all of them: all are those in which whoever begins, or starts another, does so at once
+}
+
+// coverage is the traces and outcomes that a strategy has gone through, each with the number of schedules.
+type coverage struct {
+	traces, outcomes map[string]int
+	schedules        int
+	redundant        int
+}
+
+func cover(t *testing.T, s Strategy, p dporProgram) coverage {
+	t.Helper()
+	c := coverage{traces: map[string]int{}, outcomes: map[string]int{}}
+	var said []string
+	fn := func(ctx context.Context, _ *Sim) {
+		said = said[:0]
+		p.fn(ctx, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	}
+	res := explore(t, s, math.MaxInt, fn, func(o *observed, w *world) {
+		c.traces[canonical(w, o.values)]++
+		c.outcomes[strings.Join(said, " ")]++
+	}, Time(p.mode))
+	if !res.Complete {
+		t.Fatal("not complete")
+	}
+	c.schedules = res.Schedules
+	if d, ok := s.(*dpor); ok {
+		c.redundant = d.redundant
+	}
+	return c
+}
+
+var canonicalSeed = maphash.MakeSeed()
+
+// canonical is the trace of a schedule: which fiber does what in which order, and the order of every two operations that conflict. Fibers are told
+// apart by their names, channels by theirs.
+func canonical(w *world, values uint64) string {
+	events := w.trace[:w.nsteps]
+	label := make([]string, len(events))
+	count := make([]int, w.nfibers)
+	for i, e := range events {
+		label[i] = fmt.Sprintf("%s.%d %v %s", w.fibers[e.fiber].f.Name(), count[e.fiber], e.op.Kind, e.op.Name)
+		count[e.fiber]++
+	}
+	failed := make([]bool, w.nfibers)
+	for i := 1; i < w.nfibers; i++ { // the first runs the program, and has not ended
+		failed[i] = w.fibers[i].f.Wait(context.Background()) != nil
+	}
+	var sum uint64 // of the pairs, so that it does not depend on the order in which they are found
+	for i, e := range events {
+		for j, d := range events[:i] {
+			if d.fiber == e.fiber || conflicting(w.mode, failed, d, e) {
+				sum += maphash.String(canonicalSeed, label[j]+"<"+label[i])
+			}
+		}
+	}
+	return fmt.Sprintf("%x %x %d", sum, values, len(events))
+}
+
+// conflicting is the plain definition.
+func conflicting(mode ClockMode, failed []bool, d, e event) bool {
+	isChan := func(k coir.OpKind) bool { return k >= coir.OpSend && k <= coir.OpAbort }
+	all := func(x event) bool {
+		return x.op.Kind == coir.OpCancel || x.op.Kind == coir.OpEnd && failed[x.fiber]
+	}
+	switch a, b := d.op.Kind, e.op.Kind; {
+	case all(d) || all(e) || mode == Racing && d.at != e.at:
+		return true
+	case isChan(a) && isChan(b):
+		return d.op.Name == e.op.Name
+	case a == coir.OpSelect:
+		return isChan(b) || b == coir.OpSelect || b == coir.OpEnd
+	case b == coir.OpSelect:
+		return isChan(a) || a == coir.OpEnd
+	}
+	return false
+}
+
+// fibers runs each function as a fiber of its own, named by its place.
+func fibers(ctx context.Context, fns ...func(ctx context.Context) error) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		for i, fn := range fns {
+			n.Go("f", fn, coir.Index(i))
+		}
+		return nil
+	})
+}
+
+func say1[T any](say func(string, ...any), who int, v T, err error) {
+	say("%d:%v,%v", who, v, err != nil)
+}
+
+var dporPrograms = []dporProgram{
+	{name: "nothing shared", fn: func(ctx context.Context, _ func(string, ...any)) {
+		f := func(name string) func(context.Context) error {
+			c := coir.NewChan[int](2, coir.Name(name))
+			return func(ctx context.Context) error {
+				_ = c.Send(ctx, 1)
+				_, _ = c.Recv(ctx)
+				return nil
+			}
+		}
+		_ = fibers(ctx, f("a"), f("b"))
+	}},
+	{name: "everything shared", fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](9, coir.Name("c"))
+		f := func(i int) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_ = c.Send(ctx, i)
+				return c.Send(ctx, i)
+			}
+		}
+		_ = fibers(ctx, f(1), f(2))
+		for c.Len() > 0 {
+			v, err := c.TryRecv()
+			say1(say, 0, v, err)
+		}
+	}},
+	{name: "lost update", fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](1, coir.Name("account"))
+		_ = c.Send(ctx, 0)
+		add := func(ctx context.Context) error {
+			v, _ := c.Recv(ctx)
+			_ = c.Send(ctx, v)
+			_, _ = c.Recv(ctx)
+			return c.Send(ctx, v+1)
+		}
+		_ = fibers(ctx, add, add)
+		v, err := c.TryRecv()
+		say1(say, 0, v, err)
+	}},
+	{name: "hand-over", fn: func(ctx context.Context, say func(string, ...any)) {
+		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](0, coir.Name("d"))
+		_ = fibers(ctx,
+			func(ctx context.Context) error { _ = c.Send(ctx, 1); return d.Send(ctx, 2) },
+			func(ctx context.Context) error {
+				v, err := c.Recv(ctx)
+				say1(say, 1, v, err)
+				v, err = d.Recv(ctx)
+				say1(say, 1, v, err)
+				return nil
+			})
+	}},
+	{name: "close against send and receive", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](1, coir.Name("c"))
+		var err0, err1 error
+		var v int
+		_ = fibers(ctx,
+			func(ctx context.Context) error { err0 = c.Send(ctx, 1); return nil },
+			func(ctx context.Context) error { v, err1 = c.Recv(ctx); return nil },
+			func(context.Context) error { c.Close(); return nil })
+		say1(say, 0, 0, err0)
+		say1(say, 1, v, err1)
+	}},
+	{name: "two of three meet", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		x, y := coir.NewChan[int](3, coir.Name("x")), coir.NewChan[int](3, coir.Name("y"))
+		var a, b error
+		_ = fibers(ctx,
+			func(context.Context) error { return x.TrySend(1) },
+			func(context.Context) error { _, a = x.TryRecv(); return y.TrySend(1) },
+			func(context.Context) error { _, b = y.TryRecv(); return nil })
+		say("%v %v", a, b)
+	}},
+	{name: "wait for a fiber", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](1, coir.Name("c"))
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			f := n.Go("f", func(context.Context) error { _ = c.TrySend(1); return nil })
+			n.Go("g", func(ctx context.Context) error {
+				_ = f.Wait(ctx)
+				v, err := c.TryRecv()
+				say1(say, 1, v, err)
+				return nil
+			})
+			return nil
+		})
+	}},
+	{name: "nurseries inside", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](2, coir.Name("c"))
+		var v int
+		var err error
+		_ = fibers(ctx,
+			func(ctx context.Context) error {
+				e := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("in", func(context.Context) error { _ = c.TrySend(1); return nil })
+					return nil
+				})
+				_ = c.TrySend(2)
+				return e
+			},
+			func(context.Context) error { v, err = c.TryRecv(); return nil })
+		say1(say, 1, v, err)
+	}},
+	{name: "a fiber fails", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var a, b error
+		err := fibers(ctx,
+			func(context.Context) error { return coir.ErrTimeout },
+			func(ctx context.Context) error {
+				a = c.SendTimeout(ctx, 1, time.Second)
+				_, b = c.TryRecv()
+				return nil
+			})
+		say("%v %v %v", err, a, b)
+	}},
+	{name: "cancel", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var a, b error
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("f", func(ctx context.Context) error { a = c.Send(ctx, 1); return nil })
+			n.Go("g", func(ctx context.Context) error { _, b = c.Recv(ctx); return nil })
+			n.Cancel(nil)
+			return nil
+		})
+		say("%v %v", a != nil, b != nil)
+	}},
+	{name: "select of two", big: true, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c, d := coir.NewChan[int](1, coir.Name("c")), coir.NewChan[int](1, coir.Name("d"))
+		var at int
+		_ = fibers(ctx,
+			func(context.Context) error { return c.TrySend(1) },
+			func(ctx context.Context) error {
+				var v, w int
+				at, _ = coir.Select(ctx, c.RecvCase(&v), d.RecvCase(&w))
+				return nil
+			},
+			func(context.Context) error { return d.TrySend(1) })
+		say("%d", at)
+	}},
+	{name: "a timeout when nothing else can be", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var a, b error
+		_ = fibers(ctx,
+			func(ctx context.Context) error { _, a = c.RecvTimeout(ctx, time.Second); return nil },
+			func(ctx context.Context) error { _, b = c.RecvTimeout(ctx, 2*time.Second); return nil },
+			func(ctx context.Context) error { return c.SendTimeout(ctx, 1, time.Second) })
+		say("%v %v", a, b)
+	}},
+	{name: "a timeout at any time", mode: Racing, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var a, b error
+		_ = fibers(ctx,
+			func(ctx context.Context) error { _, a = c.RecvTimeout(ctx, time.Second); return nil },
+			func(ctx context.Context) error { b = c.SendTimeout(ctx, 1, 2*time.Second); return nil })
+		say("%v %v", a, b)
+	}},
+}
+
+func TestDPORSeesEveryTraceOnce(t *testing.T) {
+	for _, p := range dporPrograms {
+		if race.Enabled && !p.big {
+			continue // too slow
+		}
+		t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+	}
+}
+
+// eager has fibers begin and start others as soon as they can, and leaves the rest to Exhaustive.
+type eager struct{ Strategy }
+
+//go:norace
+func (s eager) Choose(p *Point) int {
+	for i := range p.N {
+		if f := p.Fiber(i); f >= 0 && (p.w.fibers[f].op.Kind == coir.OpStart || p.w.fibers[f].op.Kind == coir.OpGo && p.w.fibers[f].pending) {
+			return i
+		}
+	}
+	return s.Strategy.Choose(p)
+}
+
+func sameCoverage(t *testing.T, p dporProgram) {
+	t.Helper()
+	plain := Exhaustive(-1)
+	if p.big {
+		plain = eager{plain}
+	}
+	all, few := cover(t, plain, p), cover(t, DPOR(), p)
+	t.Logf("%d schedules, %d traces, %d outcomes; dpor: %d schedules, %d of them asleep", all.schedules, len(all.traces), len(all.outcomes),
+		few.schedules, few.redundant)
+	missing, twice := 0, 0
+	for c := range all.traces {
+		if few.traces[c] == 0 {
+			missing++
+		}
+	}
+	for c, n := range few.traces {
+		if all.traces[c] == 0 {
+			t.Error("a trace that is not there")
+		}
+		twice += n - 1
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d traces are missing", missing, len(all.traces))
+	}
+	for o := range all.outcomes {
+		if few.outcomes[o] == 0 {
+			t.Errorf("the outcome %q is missing", o)
+		}
+	}
+	if twice > few.redundant && !p.dup {
+		t.Errorf("%d traces came again, only %d were asleep", twice, few.redundant)
+	}
+}
+
+// randomProgram is a program of fibers that do anything at all to two channels. Who would wait for ever gives up when nothing else can
+// happen.
+func randomProgram(seed uint64) dporProgram {
+	var r rng
+	r.of(seed, 0)
+	caps := [2]int{r.below(3), r.below(3)}
+	n, most, kinds, mode := 2, 3, 16, Idle
+	switch r.below(5) {
+	case 0, 1:
+		n, most, kinds = 3, 2, 14 // nobody fails: see eager
+	case 2:
+		most, mode = 1, Racing
+	}
+	ops := make([][]int, n)
+	for i := range ops {
+		ops[i] = make([]int, 1+r.below(most))
+		for k := range ops[i] {
+			ops[i][k] = r.below(kinds)
+		}
+	}
+	return dporProgram{
+		name: fmt.Sprintf("random %d", seed),
+		mode: mode,
+		dup:  true,
+		big:  n > 2,
+		fn: func(ctx context.Context, say func(string, ...any)) {
+			cs := [2]*coir.Chan[int]{coir.NewChan[int](caps[0], coir.Name("a")), coir.NewChan[int](caps[1], coir.Name("b"))}
+			seen := make([]string, n)
+			fns := make([]func(context.Context) error, n)
+			for i := range fns {
+				fns[i] = func(ctx context.Context) error {
+					for k, op := range ops[i] {
+						c := cs[op%2]
+						v, err := 10*i+k, error(nil)
+						switch op / 2 {
+						case 0:
+							err = c.SendTimeout(ctx, v, time.Second)
+						case 1:
+							v, err = c.RecvTimeout(ctx, time.Second)
+						case 2:
+							err = c.TrySend(v)
+						case 3:
+							v, err = c.TryRecv()
+						case 4:
+							c.Close()
+						case 5:
+							_ = coir.Yield(ctx)
+						case 6:
+							var w int
+							v, err = coir.Select(ctx, c.RecvCase(&w), cs[1-op%2].SendCase(v), coir.After(time.Second))
+							v += 100 * w
+						case 7:
+							return coir.ErrTimeout
+						}
+						seen[i] += fmt.Sprintf(" %d,%v", v, err)
+					}
+					return nil
+				}
+			}
+			_ = fibers(ctx, fns...)
+			say("%q %d %d", seen, cs[0].Len(), cs[1].Len())
+		},
+	}
+}
+
+var flagPrograms = flag.Int("sim.programs", 40, "random programs of TestDPORSeesEveryTraceOfRandomPrograms")
+
+func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
+	programs := uint64(*flagPrograms)
+	if testing.Short() || race.Enabled {
+		programs = 3
+	}
+	for seed := range programs {
+		p := randomProgram(seed)
+		t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+	}
+}
+
+// Three fibers do four things of their own and one to a common channel. Only the order of the common ones matters: 3! traces.
+func TestDPORIgnoresWhatIsPrivate(t *testing.T) {
+	res := explore(t, DPOR(), math.MaxInt, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](3)
+		f := func(ctx context.Context) error {
+			own := coir.NewChan[int](2)
+			_ = own.Send(ctx, 1)
+			_ = own.Send(ctx, 1)
+			_ = c.Send(ctx, 1)
+			_, _ = own.Recv(ctx)
+			_, _ = own.Recv(ctx)
+			return nil
+		}
+		_ = fibers(ctx, f, f, f)
+	}, func(*observed, *world) {})
+	if !res.Complete || res.Schedules != 6 {
+		t.Errorf("%d schedules", res.Schedules)
+	}
+}

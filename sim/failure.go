@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// A failure keeps its schedule as it was at that moment: what comes after is the program being brought to its end, which tells
+// nothing. It is kept in raw form, because that happens inside of the schedule; report.go and chart.go make it readable.
+
+// Kind is how a schedule has failed.
+type Kind string
+
+// The kinds of failures.
+const (
+	Panic        Kind = "panic"
+	Error        Kind = "error"
+	Deadlock     Kind = "deadlock"
+	Livelock     Kind = "livelock"
+	Uncontrolled Kind = "uncontrolled"
+	Diverged     Kind = "diverged"
+)
+
+// Failure is a schedule that has failed.
+type Failure struct {
+	Kind     Kind
+	Text     string
+	Schedule int // number of the schedule, from 1; 0 if it was replayed
+	Strategy string
+	Seed     uint64
+	Token    string // replays it
+	Steps    int
+	Switches int // decisions that were not 0
+
+	test   string // that found it; empty: none
+	script []int
+	fibers []column
+	trace  []event // with times since the schedule began
+	hash   uint64
+}
+
+// opFault in a trace is a fault that has fired.
+const opFault coir.OpKind = 255
+
+// column is a fiber in a report.
+type column struct {
+	f      *coir.Fiber
+	object int32 // its own number among the objects
+	ended  bool
+	waits  bool // in op, which it did as the operation number step of the trace
+	op     coir.Op
+	on     int32 // the object of op; -1: none
+	since  time.Duration
+	step   int
+}
+
+// freeze keeps what the report needs of the schedule as it is now. It may run inside of the schedule, so it only copies.
+//
+//go:norace
+func (f *Failure) freeze(w *world) {
+	f.Steps = w.nsteps
+	f.trace = make([]event, w.nsteps)
+	for i := range f.trace {
+		f.trace[i] = w.trace[i]
+		f.trace[i].at -= w.began
+	}
+	f.script = make([]int, w.ndec)
+	for i := range f.script {
+		d := int(w.decisions[i].chosen)
+		f.script[i] = d
+		if d != 0 {
+			f.Switches++
+		}
+	}
+	f.hash = w.hash
+	f.fibers = make([]column, w.nfibers)
+	for i := range f.fibers {
+		x := &w.fibers[i]
+		c := &f.fibers[i]
+		c.f = x.f
+		c.object = w.objectOf(coir.Op{Kind: coir.OpWait, Object: x.f.ID()})
+		c.ended = x.ended
+		// Who runs does not wait, whatever was last noted of it; when all are stuck nobody runs, when it is over nobody is left.
+		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == Deadlock || int32(i) != w.current)
+		c.op, c.on, c.since, c.step = x.op, x.object, x.since-w.began, x.step
+	}
+}
+
+// Error is the whole report: what has happened, who waits for what, the operations in order, and how to see it again.
+func (f *Failure) Error() string {
+	var b strings.Builder
+	r := newReport(f)
+	r.head(&b)
+	r.waits(&b)
+	r.causes(&b)
+	r.table(&b)
+	if line := f.replayLine(); line != "" {
+		fmt.Fprintf(&b, "  replay: %s\n", line)
+	}
+	return b.String()
+}
+
+// replayLine is what to type to see the failure again.
+func (f *Failure) replayLine() string {
+	switch {
+	case f.Token == "" || f.Kind == Diverged: // what has diverged is not what was recorded
+		return ""
+	case f.test == "":
+		return "-sim.replay=" + f.Token
+	}
+	return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(f.test, "/", "$/^"), f.Token)
+}

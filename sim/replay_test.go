@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// That a failure can be seen again: a token gives the same run, operation by operation; what is made smaller fails in the same way;
+// a token that does not fit says so, and never runs something else in silence; and a seed gives the same run every time, on any number of
+// processors.
+
+// failing explores fn until it fails. It returns the failure as it was found, and made smaller; nil if there is none.
+func failing(fn program, opts ...Option) (found, small *Failure) {
+	set := settle(opts)
+	w := newWorld(set.mode, set.limit)
+	defer w.close()
+	w.strategy = set.strategy(set.seed)
+	s := &Sim{w: w}
+	w.inside(func(ctx context.Context) {
+		for i := range set.schedules {
+			if !w.strategy.Begin(i) {
+				return
+			}
+			if found = w.schedule(ctx, s, fn); found != nil {
+				small = w.shrink(ctx, s, fn, found)
+				return
+			}
+		}
+	})
+	return found, small
+}
+
+// operations writes the trace of a failure, one line an operation. The numbers of fibers and objects are the world's: those of the process
+// differ from run to run.
+func operations(f *Failure) string {
+	var b strings.Builder
+	for _, e := range f.trace {
+		fmt.Fprintf(&b, "%d: %v %s #%d\n", e.fiber, e.op.Kind, e.op.Name, e.object)
+	}
+	return b.String()
+}
+
+// sameRun checks that a failure was replayed as it was.
+func sameRun(t *testing.T, was, is *Failure, err error) {
+	t.Helper()
+	switch {
+	case err != nil:
+		t.Errorf("token %s: %v", was.Token, err)
+	case is == nil:
+		t.Errorf("token %s: was %s, and passes", was.Token, was.Kind)
+	case is.Kind != was.Kind || is.hash != was.hash || is.Steps != was.Steps || is.Switches != was.Switches:
+		t.Errorf("token %s: was %s, %d steps, %d switches, hash %x; is %s, %d steps, %d switches, hash %x: %s", was.Token,
+			was.Kind, was.Steps, was.Switches, was.hash, is.Kind, is.Steps, is.Switches, is.hash, is.Text)
+	case operations(is) != operations(was):
+		t.Errorf("token %s: other operations, and the same hash:\n%s\n%s", was.Token, operations(was), operations(is))
+	case is.Token != was.Token:
+		t.Errorf("token %s: the replay has another one, %s", was.Token, is.Token)
+	}
+}
+
+// TestEachFailureReplaysFromItsToken replays failures as they were found and made smaller, by several strategies and many seeds.
+//
+// Spec: SM-05, SM-07
+func TestEachFailureReplaysFromItsToken(t *testing.T) {
+	strategies := []func(uint64) Strategy{
+		Random,
+		func(seed uint64) Strategy { return PCT(seed, 2) },
+		func(seed uint64) Strategy { return PCT(seed, 4) },
+		Default,
+	}
+	failures, switches, left := 0, 0, 0
+	for seed, want := uint64(1), sized(100, 1_000); failures < want; seed++ {
+		if seed > 200 {
+			t.Fatalf("only %d failures", failures)
+		}
+		for i, b := range corpus {
+			fn, opts := b.make(false), append(b.opts, Seed(seed), With(strategies[(int(seed)+i)%len(strategies)]), Schedules(300))
+			found, small := failing(fn, opts...)
+			if found == nil {
+				continue
+			}
+			failures++
+			switches, left = switches+found.Switches, left+small.Switches
+			if small.Kind != found.Kind || small.Switches > found.Switches {
+				t.Errorf("%s, seed %d: %s with %d switches was made %s with %d", b.name, seed, found.Kind, found.Switches,
+					small.Kind, small.Switches)
+			}
+			for _, f := range []*Failure{found, small} {
+				again, err := Replay(f.Token, fn, opts...)
+				sameRun(t, f, again, err)
+			}
+			if t.Failed() {
+				t.Fatalf("%s, seed %d", b.name, seed)
+			}
+		}
+	}
+	t.Logf("%d failures, with %d switches; made smaller, %d", failures, switches, left)
+}
+
+func TestATokenThatCannotBeReadIsAnError(t *testing.T) {
+	_, f := failing(lostUpdate(false))
+	letters := strings.TrimPrefix(f.Token, tokenVersion)
+	for _, c := range []struct{ name, token, text string }{
+		{"empty", "", "version"},
+		{"no token", "hello", "version"},
+		{"of another version", "s9." + letters, "version"},
+		{"without version", letters, "version"},
+		{"cut off in the head", f.Token[:len(tokenVersion)+4], "damaged"},
+		{"not base64", f.Token[:len(f.Token)-1] + "!", "damaged"},
+		{"a number without its end", f.Token[:len(tokenVersion)] + base64.RawURLEncoding.EncodeToString([]byte{0, 1, 2, 3, 4, 0x80}), "damaged"},
+		{"zeros without a choice", f.Token[:len(tokenVersion)] + base64.RawURLEncoding.EncodeToString([]byte{0, 1, 2, 3, 4, 1}), "damaged"},
+		{"too long to be true", f.Token[:len(tokenVersion)] +
+			base64.RawURLEncoding.EncodeToString([]byte{0, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0x7f, 1}), "damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			again, err := Replay(c.token, func(context.Context, *Sim) { t.Error("something has been run") })
+			if err == nil || again != nil {
+				t.Fatalf("no error, and %v", again)
+			}
+			if !strings.Contains(err.Error(), c.text) {
+				t.Errorf("the error does not say %q: %v", c.text, err)
+			}
+		})
+	}
+}
+
+// A token with other bytes is damaged, or it does not fit: it is never taken for what it is not. Of all changes of one bit none may
+// replay as the failure that was, but for the same decisions.
+func TestAChangedTokenDoesNotReplay(t *testing.T) {
+	fn := oppositeOrder(false)
+	_, f := failing(fn)
+	b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(f.Token, tokenVersion))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		token := tokenVersion + base64.RawURLEncoding.EncodeToString(b)
+		b[i/8] ^= 1 << (i % 8)
+		again, err := Replay(token, fn)
+		switch {
+		case err != nil:
+		case again == nil:
+			t.Errorf("bit %d: token %s passes", i, token)
+		case again.Kind == Diverged:
+		case again.hash != f.hash:
+			t.Errorf("bit %d: token %s runs other operations, and says %s", i, token, again.Kind)
+		}
+	}
+}
+
+// Spec: SM-05
+func TestAChangedProgramDiverges(t *testing.T) {
+	was := func(extra func(ctx context.Context, c *coir.Chan[int])) program {
+		return func(ctx context.Context, s *Sim) {
+			c := coir.NewChan[int](1, coir.Name("c"))
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				for i := range 2 {
+					n.Go("setter", func(ctx context.Context) error {
+						extra(ctx, c)
+						_, _ = c.TryRecv()
+						return c.Send(ctx, i)
+					}, coir.Index(i))
+				}
+			})
+			if v, _ := c.TryRecv(); v == 0 {
+				s.Errorf("the first came last")
+			}
+		}
+	}
+	nothing := func(context.Context, *coir.Chan[int]) {}
+	_, f := failing(was(nothing))
+	if f == nil {
+		t.Fatal("not found")
+	}
+	for _, c := range []struct {
+		name string
+		fn   program
+	}{
+		{"an operation more", was(func(ctx context.Context, _ *coir.Chan[int]) { _ = coir.Yield(ctx) })},
+		{"another object", was(func(context.Context, *coir.Chan[int]) { _ = coir.NewChan[int](1).TrySend(1) })},
+		{"no fibers any more", func(context.Context, *Sim) {}},
+		{"another program", lostUpdate(false)},
+		{"its fix", func(ctx context.Context, s *Sim) { idle(2, 0)(ctx, s) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			again, err := Replay(f.Token, c.fn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again == nil || again.Kind != Diverged {
+				t.Fatalf("not seen: %v", again)
+			}
+			t.Log(again.Text)
+		})
+	}
+	again, err := Replay(f.Token, was(nothing))
+	sameRun(t, f, again, err)
+}
+
+// digest is a strategy that keeps a sum of all that another one was asked and has answered, over all schedules.
+type digest struct {
+	Strategy
+	sum rng
+}
+
+//go:norace
+func (d *digest) Choose(p *Point) int {
+	way := d.Strategy.Choose(p)
+	d.sum ^= rng(p.Step()<<32 | p.N<<16 | way)
+	d.sum = rng(d.sum.next())
+	return way
+}
+
+// TestTheSameSeedGivesTheSameTrace runs whole explorations again and again and compares every decision that was made in them, and the
+// report of the failure at their end, byte for byte.
+//
+// Spec: SM-03
+func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, name := range []string{"lost update", "timeout taken for a failure", "semaphore released twice", "pool that waits in itself"} {
+		t.Run(name, func(t *testing.T) {
+			b := find(t, name)
+			var trace string // without the places in files, so that it can be compared with that of another machine
+			run := func() string {
+				d := new(digest)
+				res := Explore(b.make(false), append(b.opts, Seed(7), Schedules(10_000), With(func(seed uint64) Strategy {
+					d.Strategy = Default(seed)
+					return d
+				}))...)
+				if res.Failure == nil {
+					t.Fatal("not found")
+				}
+				trace = fmt.Sprintf("%d schedules, %d steps, decisions %x\n%s", res.Schedules, res.Steps, uint64(d.sum), operations(res.Failure))
+				return trace + res.Failure.Error()
+			}
+			want := run()
+			for i := range sized(100, 1_000) / 4 {
+				for procs := 1; procs <= 4; procs++ {
+					runtime.GOMAXPROCS(procs)
+					if got := run(); got != want {
+						t.Fatalf("run %d on %d processors is another one:\n%s\nwas:\n%s", i, procs, got, want)
+					}
+				}
+			}
+			h := fnv.New64a()
+			_, _ = h.Write([]byte(trace))
+			t.Logf("hash of the trace: %x", h.Sum64())
+		})
+	}
+}

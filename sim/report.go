@@ -1,0 +1,502 @@
+package sim
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about;
+// it does not have what a fiber could still do, nor the channels of a select. So there are two sorts of arrows in the wait-for graph.
+// Sure ones: to a fiber that is waited for, to the children of a nursery that is joined, and over a channel to the one fiber left that
+// has ever used it, if that was its other side. And likely ones: to whoever has taken a value from a channel and has not
+// given it back, as with a channel that is used as a lock. A cycle with one of those is called likely.
+
+// report is a failure with what its readers need besides.
+type report struct {
+	*Failure
+	names  []string         // of the fibers
+	labels []string         // of the fibers; no two are the same
+	number map[int32]int    // fibers by their object
+	users  map[int32][]user // of each channel, in order
+	nests  map[nest]bool    // which names were given to fibers of which nursery
+	mixed  map[string]bool  // names of fibers in more than one nursery
+	chose  []bool           // fibers that have used a select, whose channels are not known
+}
+
+// user is a fiber that has used a channel.
+type user struct {
+	fiber        int
+	sends, takes bool // close and abort count as sends: they end the wait of a receiver
+}
+
+type nest struct {
+	nursery int32
+	name    string
+}
+
+func newReport(f *Failure) *report {
+	r := &report{
+		Failure: f, names: make([]string, len(f.fibers)), labels: make([]string, len(f.fibers)), number: map[int32]int{}, users: map[int32][]user{},
+		nests: map[nest]bool{}, mixed: map[string]bool{}, chose: make([]bool, len(f.fibers)),
+	}
+	count := map[string]int{}
+	for i, c := range f.fibers {
+		r.names[i] = c.f.Name()
+		count[r.names[i]]++
+		r.number[c.object] = i
+	}
+	for i, name := range r.names {
+		if r.labels[i] = name; count[name] > 1 || name == "" {
+			r.labels[i] = fmt.Sprintf("%s#%d", name, i)
+		}
+	}
+	where := map[string]int32{}
+	for _, e := range f.trace {
+		switch who := int(e.fiber); e.op.Kind {
+		case coir.OpSelect:
+			r.chose[who] = true
+		case coir.OpGo:
+			if at, ok := where[e.op.Name]; ok && at != e.object {
+				r.mixed[e.op.Name] = true
+			}
+			where[e.op.Name] = e.object
+			r.nests[nest{e.object, e.op.Name}] = true
+		default:
+			if onChannel(e.op.Kind) {
+				r.used(e.object, who, e.op.Kind)
+			}
+		}
+	}
+	return r
+}
+
+// used notes that a fiber has used a channel.
+func (r *report) used(object int32, fiber int, k coir.OpKind) {
+	all := r.users[object]
+	at := slices.IndexFunc(all, func(u user) bool { return u.fiber == fiber })
+	if at < 0 {
+		at, all = len(all), append(all, user{fiber: fiber})
+		r.users[object] = all
+	}
+	if k == coir.OpRecv || k == coir.OpTryRecv {
+		all[at].takes = true
+	} else {
+		all[at].sends = true
+	}
+}
+
+func onChannel(k coir.OpKind) bool { return k >= coir.OpSend && k <= coir.OpAbort }
+
+// describe is an operation in a few words, without what only the trace knows.
+func describe(op coir.Op) string {
+	if op.Name == "" {
+		return op.Kind.String()
+	}
+	return op.Kind.String() + " " + op.Name
+}
+
+// words is an operation in a few words.
+func (r *report) words(op coir.Op, object int32) string {
+	switch op.Kind {
+	case opFault:
+		return "fault " + op.Name
+	case coir.OpStart, coir.OpEnd, coir.OpJoin, coir.OpCancel:
+		return op.Kind.String()
+	case coir.OpWait:
+		return op.Kind.String() + " " + r.fiber(op, object)
+	}
+	if op.Name == "" && object >= 0 {
+		return fmt.Sprintf("%v #%d", op.Kind, object)
+	}
+	return describe(op)
+}
+
+// fiber is the name of the fiber that a wait is about.
+func (r *report) fiber(op coir.Op, object int32) string {
+	if i, ok := r.number[object]; ok {
+		return r.labels[i]
+	}
+	return op.Name
+}
+
+func channel(op coir.Op, object int32) string {
+	if op.Name != "" {
+		return op.Name
+	}
+	return fmt.Sprintf("channel #%d", object)
+}
+
+// head writes what has happened.
+func (r *report) head(b *strings.Builder) {
+	fmt.Fprintf(b, "%s after %s, %s ", r.Kind, counted(r.Steps, "step"), counted(r.Switches, "choice"))
+	if r.Schedule > 0 {
+		fmt.Fprintf(b, "(schedule %d, strategy %s, seed %d)", r.Schedule, r.Strategy, r.Seed)
+	} else {
+		b.WriteString("(replayed)")
+	}
+	fmt.Fprintf(b, ": %s\n", strings.ReplaceAll(strings.TrimRight(r.Text, "\n"), "\n", "\n    "))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+const mostWaits = 20
+
+// waits writes who waits, for what, since when, and where it comes from.
+//
+// Spec: SM-08
+func (r *report) waits(b *strings.Builder) {
+	n, width := 0, 0
+	for i, c := range r.fibers {
+		if c.waits {
+			n++
+			width = max(width, len(r.labels[i]))
+		}
+	}
+	left := mostWaits
+	for i, c := range r.fibers {
+		if !c.waits || left == 0 {
+			continue
+		}
+		left--
+		fmt.Fprintf(b, "  %-*s waits %s, since step %d at %v%s\n", width, r.labels[i], r.waitsFor(i), c.step+1, c.since, spawned(c))
+	}
+	if n > mostWaits {
+		fmt.Fprintf(b, "  ... and %s more\n", counted(n-mostWaits, "fiber"))
+	}
+}
+
+func spawned(c column) string {
+	site := c.f.Site()
+	if site == "" {
+		return ""
+	}
+	dir, file := filepath.Split(site)
+	return "; spawned at " + filepath.Base(dir) + "/" + file
+}
+
+// waitsFor is what fiber i waits for, in words that follow "waits".
+func (r *report) waitsFor(i int) string {
+	c := &r.fibers[i]
+	switch c.op.Kind {
+	case coir.OpSend:
+		return "to send to " + channel(c.op, c.on)
+	case coir.OpRecv:
+		return "to receive from " + channel(c.op, c.on)
+	case coir.OpWait:
+		return "for " + r.fiber(c.op, c.on) + " to end"
+	case coir.OpSleep:
+		return "for time to pass"
+	case coir.OpSelect:
+		return "for a case of a select"
+	case coir.OpJoin:
+		if kids := r.children(i); len(kids) > 0 {
+			return "for its children to end: " + r.list(kids)
+		}
+		return "for its children to end"
+	}
+	return fmt.Sprintf("for something after its last operation, %s", r.words(c.op, c.on))
+}
+
+// list names fibers.
+func (r *report) list(fibers []int) string {
+	const most = 8
+	var names []string
+	for _, i := range fibers[:min(len(fibers), most)] {
+		names = append(names, r.labels[i])
+	}
+	s := strings.Join(names, ", ")
+	if len(fibers) > most {
+		s += fmt.Sprintf(" and %d more", len(fibers)-most)
+	}
+	return s
+}
+
+// children returns the fibers that are left of the nursery that fiber i joins, as far as they are known for certain: those whose
+// name was given to fibers of that nursery alone.
+func (r *report) children(i int) (kids []int) {
+	on := r.fibers[i].on
+	if on < 0 {
+		return nil
+	}
+	for k, c := range r.fibers {
+		if c.ended || k == i {
+			continue
+		}
+		base := r.names[k]
+		if !r.nests[nest{on, base}] {
+			base = base[:max(strings.LastIndexByte(base, '['), 0)]
+		}
+		if r.nests[nest{on, base}] && !r.mixed[base] {
+			kids = append(kids, k)
+		}
+	}
+	return kids
+}
+
+// arrow is one of the wait-for graph.
+type arrow struct {
+	to     int
+	why    string // follows the name of the fiber that waits
+	likely bool
+}
+
+// arrows returns those of fiber i.
+func (r *report) arrows(i int) (out []arrow) {
+	c := &r.fibers[i]
+	if !c.waits {
+		return nil
+	}
+	switch c.op.Kind {
+	case coir.OpWait:
+		if to, ok := r.number[c.on]; ok && !r.fibers[to].ended {
+			out = append(out, arrow{to: to, why: "waits for " + r.labels[to] + " to end"})
+		}
+	case coir.OpJoin:
+		for _, to := range r.children(i) {
+			out = append(out, arrow{to: to, why: "waits for its child " + r.labels[to] + " to end"})
+		}
+	case coir.OpSend, coir.OpRecv:
+		servers, known := r.servers(i)
+		if known && len(servers) == 1 && servers[0].other(c.op.Kind) {
+			to := servers[0].fiber
+			why := fmt.Sprintf("waits %s, which of those left only %s has used besides", r.waitsFor(i), r.labels[to])
+			out = append(out, arrow{to: to, why: why})
+		} else if to, step := r.holder(i); to >= 0 {
+			why := fmt.Sprintf("waits %s, from which %s has taken a value at step %d", r.waitsFor(i), r.labels[to], step+1)
+			out = append(out, arrow{to: to, why: why, likely: true})
+		}
+	}
+	return out
+}
+
+// other reports whether the fiber has been on the other side of the channel than an operation of kind k.
+func (u user) other(k coir.OpKind) bool {
+	return k == coir.OpSend && u.takes || k == coir.OpRecv && u.sends
+}
+
+// servers returns the fibers left that have used the channel that fiber i waits on, but for those who wait on the same side of it.
+// They are known if none left has used a select.
+func (r *report) servers(i int) (left []user, known bool) {
+	c := &r.fibers[i]
+	for _, u := range r.users[c.on] {
+		if x := &r.fibers[u.fiber]; u.fiber != i && !x.ended && !x.beside(c) {
+			left = append(left, u)
+		}
+	}
+	for k, chose := range r.chose {
+		if chose && k != i && !r.fibers[k].ended {
+			return left, false
+		}
+	}
+	return left, true
+}
+
+// beside reports whether the fiber waits for the same as c does.
+func (x *column) beside(c *column) bool { return x.waits && x.on == c.on && x.op.Kind == c.op.Kind }
+
+// holder returns the fiber that was the last to receive from the channel from which fiber i waits to, and when, unless it has sent
+// to it since; or -1.
+func (r *report) holder(i int) (fiber, step int) {
+	c := &r.fibers[i]
+	if c.op.Kind != coir.OpRecv {
+		return -1, 0
+	}
+	for s := len(r.trace) - 1; s >= 0; s-- {
+		e := &r.trace[s]
+		if e.object != c.on || !onChannel(e.op.Kind) {
+			continue
+		}
+		x := &r.fibers[e.fiber]
+		if x.waits && x.step == s {
+			continue // has not received
+		}
+		if e.op.Kind == coir.OpRecv && int(e.fiber) != i && !x.ended && !x.beside(c) {
+			return int(e.fiber), s
+		}
+		return -1, 0
+	}
+	return -1, 0
+}
+
+// causes writes the cycle if there is one, and the channels that nobody is left for.
+func (r *report) causes(b *strings.Builder) {
+	if r.Kind != Deadlock {
+		return
+	}
+	if who, way := r.cycle(); who != nil {
+		title := "cycle"
+		if slices.ContainsFunc(way, func(a arrow) bool { return a.likely }) {
+			title = "likely cycle"
+		}
+		fmt.Fprintf(b, "  %s:\n", title)
+		for k, i := range who {
+			fmt.Fprintf(b, "    %s %s\n", r.labels[i], way[k].why)
+		}
+	}
+	told := map[string]bool{}
+	for i, c := range r.fibers {
+		if !c.waits || c.op.Kind != coir.OpSend && c.op.Kind != coir.OpRecv {
+			continue
+		}
+		text := "nobody is left to send to or close " + channel(c.op, c.on)
+		if c.op.Kind == coir.OpSend {
+			text = "nobody is left to receive from " + channel(c.op, c.on)
+		}
+		if told[text] {
+			continue
+		}
+		told[text] = true
+		if servers, known := r.servers(i); !known || len(servers) > 0 {
+			continue
+		}
+		var gone []int
+		for _, u := range r.users[c.on] {
+			if r.fibers[u.fiber].ended {
+				gone = append(gone, u.fiber)
+			}
+		}
+		if len(gone) > 0 {
+			text += ": of those who used it " + r.list(gone) + " ended"
+		}
+		fmt.Fprintf(b, "  %s\n", text)
+	}
+}
+
+// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. Of a large graph only the first part is searched.
+func (r *report) cycle() (best []int, way []arrow) {
+	const most = 200
+	graph := make([][]arrow, len(r.fibers))
+	for i := range graph[:min(len(graph), most)] {
+		graph[i] = r.arrows(i)
+	}
+	for from := range graph[:min(len(graph), most)] {
+		// Breadth first, until an arrow leads back.
+		type visit struct {
+			fiber, before int
+			by            arrow
+		}
+		queue, seen := []visit{{fiber: from, before: -1}}, map[int]bool{}
+		for at := 0; at < len(queue); at++ {
+			for _, a := range graph[queue[at].fiber] {
+				if a.to != from {
+					if !seen[a.to] {
+						seen[a.to] = true
+						queue = append(queue, visit{a.to, at, a})
+					}
+					continue
+				}
+				who, arrows := []int{}, []arrow{a}
+				for v := at; v >= 0; v = queue[v].before {
+					who = append(who, queue[v].fiber)
+					if queue[v].before >= 0 {
+						arrows = append(arrows, queue[v].by)
+					}
+				}
+				slices.Reverse(who)
+				slices.Reverse(arrows)
+				if best == nil || len(who) < len(best) {
+					best, way = who, arrows
+				}
+				at = len(queue)
+				break
+			}
+		}
+	}
+	return best, way
+}
+
+const (
+	narrowest   = 6
+	widest      = 20
+	mostColumns = 8
+	mostRows    = 60
+)
+
+// table writes one column a fiber, the operations in order from top to bottom, with a * where a fiber waits. Of a long one it shows
+// the end.
+func (r *report) table(b *strings.Builder) {
+	if len(r.trace) == 0 {
+		return
+	}
+	skip := max(0, len(r.trace)-mostRows)
+	shown := r.shown(skip, mostColumns)
+	text := func(s int) string {
+		e := &r.trace[s]
+		t := r.words(e.op, e.object)
+		if c := &r.fibers[e.fiber]; c.waits && c.step == s {
+			t += " *"
+		}
+		return t
+	}
+	width := make([]int, len(r.fibers))
+	for _, i := range shown {
+		width[i] = max(narrowest, len(r.labels[i]))
+	}
+	timed := false
+	for s := skip; s < len(r.trace); s++ {
+		i := r.trace[s].fiber
+		width[i] = max(width[i], len(text(s)))
+		timed = timed || r.trace[s].at > 0
+	}
+	row := func(left string, cell func(i int) string, right string) {
+		fmt.Fprintf(b, "  %5s |", left)
+		for _, i := range shown {
+			w := min(width[i], widest)
+			fmt.Fprintf(b, " %-*.*s |", w, w, cell(i))
+		}
+		b.WriteString(right + "\n")
+	}
+	row("step", func(i int) string { return r.labels[i] }, "")
+	if skip > 0 {
+		fmt.Fprintf(b, "  ... %s before\n", counted(skip, "step"))
+	}
+	last := time.Duration(0)
+	for s := skip; s < len(r.trace); s++ {
+		e := &r.trace[s]
+		if !slices.Contains(shown, int(e.fiber)) {
+			continue
+		}
+		right := ""
+		if timed && (e.at != last || s == skip) {
+			right, last = " "+e.at.String(), e.at
+		}
+		row(fmt.Sprint(s+1), func(i int) string {
+			if i == int(e.fiber) {
+				return text(s)
+			}
+			return ""
+		}, right)
+	}
+	if hidden := len(r.fibers) - len(shown); hidden > 0 {
+		fmt.Fprintf(b, "  ... and %s without a column\n", counted(hidden, "fiber"))
+	}
+}
+
+// shown chooses the fibers that get a column, if there are too many: those that do something in the picture, and of them those first
+// that wait at its end.
+func (r *report) shown(from, most int) []int {
+	acts := make([]bool, len(r.fibers))
+	for _, e := range r.trace[from:] {
+		acts[e.fiber] = true
+	}
+	var all []int
+	for _, turn := range []struct{ waits, acts bool }{{true, true}, {false, true}, {true, false}} {
+		for i, c := range r.fibers {
+			if c.waits == turn.waits && acts[i] == turn.acts && len(all) < most {
+				all = append(all, i)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}

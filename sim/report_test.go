@@ -1,0 +1,293 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// The programs here fail in one way only, whatever the strategy, so that the text of their reports can be told in advance.
+
+// found explores fn until it fails.
+func found(t *testing.T, kind Kind, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
+	t.Helper()
+	res := Explore(fn, opts...)
+	if res.Failure == nil || res.Failure.Kind != kind {
+		t.Fatalf("want a %s, got: %v", kind, res.Failure)
+	}
+	return res.Failure
+}
+
+// says fails unless the report has each of the texts.
+func says(t *testing.T, f *Failure, texts ...string) {
+	t.Helper()
+	report := f.Error()
+	for _, text := range texts {
+		if !strings.Contains(report, text) {
+			t.Errorf("the report does not say %q:\n%s", text, report)
+		}
+	}
+}
+
+// saysNot fails if the report has one of the texts.
+func saysNot(t *testing.T, f *Failure, texts ...string) {
+	t.Helper()
+	report := f.Error()
+	for _, text := range texts {
+		if strings.Contains(report, text) {
+			t.Errorf("the report says %q:\n%s", text, report)
+		}
+	}
+}
+
+// crossed takes two tokens in two orders.
+func crossed(ctx context.Context, _ *Sim) {
+	a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+	_, _ = a.Send(ctx, 1), b.Send(ctx, 1)
+	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for i, order := range [][2]*coir.Chan[int]{{a, b}, {b, a}} {
+			n.Go("lock", func(ctx context.Context) error {
+				for _, c := range order {
+					if _, err := c.Recv(ctx); err != nil {
+						return err
+					}
+				}
+				return errors.Join(order[1].Send(ctx, 1), order[0].Send(ctx, 1))
+			}, coir.Index(i))
+		}
+		return nil
+	})
+}
+
+// Spec: SM-08
+func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
+	f := found(t, Deadlock, crossed)
+	says(t, f,
+		"deadlock after ",
+		"nobody can go on",
+		"lock[0] waits to receive from b, since step ",
+		"lock[1] waits to receive from a, since step ",
+		"; spawned at sim/report_test.go:",
+		"likely cycle:\n    lock[0] waits to receive from b, from which lock[1] has taken a value at step ",
+		"recv b *",
+		"replay: -sim.replay="+f.Token)
+	saysNot(t, f, "nobody is left")
+}
+
+func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			peers := [2]*coir.Chan[*coir.Fiber]{coir.NewChan[*coir.Fiber](1), coir.NewChan[*coir.Fiber](1)}
+			for i, name := range []string{"left", "right"} {
+				self := n.Go(name, func(ctx context.Context) error {
+					peer, err := peers[i].Recv(ctx)
+					if err != nil {
+						return err
+					}
+					return peer.Wait(ctx)
+				})
+				_ = peers[1-i].Send(ctx, self)
+			}
+			return nil
+		})
+	})
+	says(t, f, "  cycle:\n    left waits for right to end\n    right waits for left to end\n")
+}
+
+// A nursery's owner waits for a child, which waits to receive what only the owner has ever sent.
+//
+// Spec: SM-08
+func TestReportNamesTheCycleThroughANursery(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		jobs := coir.NewChan[int](1, coir.Name("jobs"))
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for i := range 2 {
+				n.Go("worker", func(ctx context.Context) error {
+					for {
+						if _, err := jobs.Recv(ctx); err != nil {
+							return err
+						}
+					}
+				}, coir.Index(i))
+			}
+			return jobs.Send(ctx, 1) // and does not close it
+		})
+	})
+	says(t, f,
+		"main      waits for its children to end: worker[0], worker[1], since step ",
+		"  cycle:\n    main waits for its child worker[0] to end\n"+
+			"    worker[0] waits to receive from jobs, which of those left only main has used besides\n")
+}
+
+func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		results := coir.NewChan[int](0, coir.Name("results"))
+		unnamed := coir.NewChan[int](0)
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("worker", func(ctx context.Context) error {
+				_ = results.Send(ctx, 1)
+				return results.Send(ctx, 2)
+			})
+			n.Go("reader", func(ctx context.Context) error {
+				_, err := results.Recv(ctx) // and returns early
+				return err
+			})
+			n.Go("lonely", func(ctx context.Context) error {
+				_, err := unnamed.Recv(ctx)
+				return err
+			})
+			return nil
+		})
+	})
+	says(t, f,
+		"nobody is left to receive from results: of those who used it reader ended\n",
+		"nobody is left to send to or close channel #")
+	saysNot(t, f, "cycle:")
+}
+
+// A select does not say which channels it waits on: whoever is in one might serve any.
+func TestReportClaimsNothingThatASelectMayRefute(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("select", func(ctx context.Context) error {
+				_, err := coir.Select(ctx, b.RecvCase(nil))
+				return err
+			})
+			n.Go("recv", func(ctx context.Context) error {
+				_, err := a.Recv(ctx)
+				return err
+			})
+			return nil
+		})
+	})
+	says(t, f, "select waits for a case of a select")
+	saysNot(t, f, "nobody is left", "cycle:")
+}
+
+func TestReportTellsFibersOfOneNameApart(t *testing.T) {
+	f := found(t, Error, func(ctx context.Context, s *Sim) {
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for range 2 {
+				n.Go("same", func(ctx context.Context) error { return coir.Yield(ctx) })
+			}
+			return nil
+		})
+		s.Errorf("as always")
+	})
+	says(t, f, "as always", "| same#1 |", "| same#2 |")
+	saysNot(t, f, "waits")
+}
+
+// Times are those of the schedule, though the clock goes on from one schedule to the next.
+func TestReportTimesBeginWithTheSchedule(t *testing.T) {
+	schedules := 0
+	f := found(t, Error, func(ctx context.Context, s *Sim) {
+		_ = coir.Sleep(ctx, time.Minute)
+		_ = coir.Yield(ctx)
+		if schedules++; schedules > 2 {
+			s.Errorf("the third")
+		}
+	}, With(Random))
+	says(t, f, "| 1m0s\n")
+	saysNot(t, f, "3m0s")
+}
+
+func TestReportOfALongScheduleShowsItsEnd(t *testing.T) {
+	f := found(t, Livelock, func(ctx context.Context, _ *Sim) {
+		for coir.Yield(ctx) == nil {
+		}
+	}, Steps(1000))
+	says(t, f, "livelock after ", "not at its end", " steps before\n", fmt.Sprintf(" %d | yield", f.Steps))
+	if n := strings.Count(f.Error(), "\n"); n > 80 {
+		t.Errorf("the report has %d lines", n)
+	}
+}
+
+func TestReportOfManyFibersIsBounded(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i := range 300 {
+				n.Go("f", func(ctx context.Context) error {
+					_, err := c.Recv(ctx)
+					return err
+				}, coir.Index(i))
+			}
+			return nil
+		})
+	}, Schedules(1))
+	says(t, f, "... and 281 fibers more\n", "... and 293 fibers without a column\n", "and 292 more")
+	if n := len(f.Error()); n > 40_000 {
+		t.Errorf("the report has %d bytes", n)
+	}
+}
+
+func TestReplayLineFindsSubtests(t *testing.T) {
+	f := &Failure{Kind: Error, Token: "s1.x", test: "TestA/b"}
+	if got, want := f.replayLine(), "go test -run '^TestA$/^b$' -sim.replay=s1.x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The program of docs/guide/testing.md, with its bug.
+
+type prices struct {
+	ask      func(ctx context.Context, item string) (int, error) // the backend
+	patience time.Duration
+	known    map[string]int
+}
+
+func (p *prices) of(ctx context.Context, item string) (price int, err error) {
+	answer := coir.NewChan[int](0, coir.Name("answer"))
+	err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("ask", func(ctx context.Context) error {
+			v, err := p.ask(ctx, item)
+			if err != nil {
+				return err
+			}
+			return answer.Send(ctx, v)
+		})
+		v, err := answer.RecvTimeout(ctx, p.patience)
+		if errors.Is(err, coir.ErrTimeout) {
+			v, err = p.known[item], nil // an old price is better than none
+		}
+		price = v
+		return err
+	})
+	return price, err
+}
+
+func pricesTest(ctx context.Context, s *Sim) {
+	p := &prices{patience: time.Second, known: map[string]int{"tea": 3}}
+	p.ask = func(ctx context.Context, _ string) (int, error) {
+		return 4, coir.Sleep(ctx, time.Duration(s.Intn(3))*time.Second)
+	}
+	price, err := p.of(ctx, "tea")
+	if err != nil || price != 3 && price != 4 {
+		s.Errorf("tea is %d, %v", price, err)
+	}
+	s.Sometimes(price == 3, "the old price")
+	s.Sometimes(price == 4, "the new price")
+}
+
+// But for the lines that name the schedule and the place, what the guide prints is what a reader gets.
+func TestGuideShowsTheReportAsItIs(t *testing.T) {
+	guide, err := os.ReadFile("../docs/guide/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := found(t, Deadlock, pricesTest)
+	for _, line := range strings.Split(f.Error(), "\n") {
+		line, _, _ = strings.Cut(line, "; spawned at")
+		if !strings.HasPrefix(line, "deadlock after") && !strings.HasPrefix(line, "  replay:") && !strings.Contains(string(guide), line) {
+			t.Errorf("the guide does not have %q of\n%v", line, f)
+		}
+	}
+}

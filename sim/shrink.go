@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"context"
+	"slices"
+)
+
+// shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way. First whole
+// stretches are set to 0, halving their length down to one. That ends where no single one can be spared, often far from the fewest: so
+// then all schedules with none, one, two, ... decisions that are not 0 are tried, for as long as there are fewer than that and it does not take
+// too long.
+//
+// Spec: SM-07
+func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
+	best := f
+	try := func(script []int) bool {
+		w.script, w.scripted = script, true
+		g := w.schedule(ctx, s, fn)
+		w.scripted = false
+		if g == nil || g.Kind != best.Kind || g.Switches > best.Switches || g.Switches == best.Switches && g.Steps >= best.Steps {
+			return false
+		}
+		g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
+		best = g
+		return true
+	}
+	for size := len(best.script); size > 0; size /= 2 {
+		for at := 0; at < len(best.script); at += size {
+			if end := min(at+size, len(best.script)); slices.ContainsFunc(best.script[at:end], func(d int) bool { return d != 0 }) {
+				script := slices.Clone(best.script)
+				clear(script[at:end])
+				try(script)
+			}
+		}
+	}
+	steps := 0
+	// try script, and then with up to more decisions that are not 0 behind it.
+	var deepen func(script []int, more int) bool
+	deepen = func(script []int, more int) bool {
+		if steps > shrinkSteps {
+			return false
+		}
+		if try(script) {
+			return true
+		}
+		steps += w.nsteps
+		if more == 0 {
+			return false
+		}
+		ways := slices.Clone(w.decisions[:w.ndec])
+		for at := len(script); at < len(ways); at++ {
+			for d := 1; d < int(ways[at].of); d++ {
+				next := make([]int, at+1)
+				copy(next, script)
+				next[at] = d
+				if deepen(next, more-1) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for n := 0; n < best.Switches && !deepen(nil, n); n++ {
+	}
+	return best
+}
+
+// shrinkSteps bounds the search for the fewest: a part of a second.
+const shrinkSteps = 200_000
+
+// Replay runs fn under the schedule of a token. It returns how it failed; nil means that it did not. If the program has changed so
+// that the schedule does not fit any more, the failure says Diverged.
+//
+// Spec: SM-05
+func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
+	r, err := decode(token)
+	if err != nil {
+		return nil, err
+	}
+	set := settle(opts)
+	w := newWorld(r.mode, set.limit)
+	defer w.close()
+	var f *Failure
+	w.inside(func(ctx context.Context) {
+		w.script, w.scripted = r.script, true
+		f = w.schedule(ctx, &Sim{w: w, faults: planFaults(set.faults)}, fn)
+		if h := w.hash; f != nil {
+			h = f.hash
+			if uint32(h^h>>32) != r.hash && f.Kind != Diverged {
+				f = &Failure{Kind: Diverged, Text: "it fails, but the operations are not those that were recorded: " + f.Text}
+				f.freeze(w)
+			}
+		} else if uint32(h^h>>32) != r.hash {
+			f = &Failure{Kind: Diverged, Text: "the operations are not those that were recorded"}
+			f.freeze(w)
+		}
+	})
+	return f, nil
+}

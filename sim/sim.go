@@ -1,0 +1,282 @@
+// Package sim runs a concurrent program under schedules that it chooses, on a clock that it moves, until one of them fails; then it
+// says what happened and how to see it again.
+//
+// The program is ordinary code against package coir. Everything that fibers do to each other goes through coir's operations, and
+// before each of them sim may let another fiber go first. What it decides, in which order, is the schedule: a sequence of
+// numbers that can be written down, run again and made smaller.
+//
+//	func TestTransfer(t *testing.T) {
+//		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+//			... // fibers, channels, select, timeouts
+//			if sum != want {
+//				s.Errorf("sum is %d", sum)
+//			}
+//		})
+//	}
+//
+// What it does not see: data that fibers share without a channel is read and written between the operations, so two fibers never
+// touch it at the same moment; the race detector finds those. Goroutines, native channels and mutexes are not controlled.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// ClockMode says when the virtual time moves.
+type ClockMode uint8
+
+// The modes.
+const (
+	Idle   ClockMode = iota // when nobody can go on
+	Racing                  // also before any operation: "the earliest time has come" is a way to go on like others
+)
+
+// Option is an option of [Test], [Run] and [Explore].
+type Option func(*settings)
+
+type settings struct {
+	schedules int
+	seed      uint64
+	strategy  func(seed uint64) Strategy
+	mode      ClockMode
+	limit     int
+	faults    []string
+}
+
+// Schedules sets how many schedules are run at most. The default is 1,000.
+func Schedules(n int) Option { return func(s *settings) { s.schedules = n } }
+
+// Seed sets the seed. The default is 1: the same every time.
+func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
+
+// With sets the strategy. The default is a portfolio.
+func With(strategy func(seed uint64) Strategy) Option {
+	return func(s *settings) { s.strategy = strategy }
+}
+
+// Time sets when the virtual time moves. The default is Idle.
+func Time(m ClockMode) Option { return func(s *settings) { s.mode = m } }
+
+// Steps sets how many operations a schedule may do before it counts as one that does not end. The default is 10,000.
+func Steps(n int) Option { return func(s *settings) { s.limit = n } }
+
+// Default is the strategy that is used unless there is another: a schedule by each in turn.
+func Default(seed uint64) Strategy {
+	return Portfolio(Exhaustive(2), Random(seed), PCT(seed, 2), PCT(seed^1, 3))
+}
+
+func settle(opts []Option) settings {
+	set := settings{schedules: 1000, seed: 1, strategy: Default, limit: 10_000}
+	for _, o := range opts {
+		o(&set)
+	}
+	return set
+}
+
+// Sim is the simulation, as the program in it sees it.
+type Sim struct {
+	w      *world
+	failed bool
+	text   string // of the first Errorf
+	sights *sight // what Sometimes is asked about
+	faults faultPlan
+}
+
+// sight is something that Sometimes is asked about.
+type sight struct {
+	name string
+	seen bool
+	next *sight
+}
+
+// Errorf marks the schedule as failed and goes on. The report has the text of the first.
+//
+//go:norace
+func (s *Sim) Errorf(format string, args ...any) {
+	if !s.failed {
+		s.failed, s.text = true, fmt.Sprintf(format, args...)
+	}
+}
+
+// Sometimes notes whether cond has ever been true at this place, in any schedule. If it never is, the test fails: it does not test
+// what it is meant to.
+//
+//go:norace
+func (s *Sim) Sometimes(cond bool, name string) {
+	at := &s.sights
+	for *at != nil && (*at).name != name {
+		at = &(*at).next
+	}
+	if *at == nil {
+		*at = &sight{name: name}
+	}
+	(*at).seen = (*at).seen || cond
+}
+
+// Intn returns a number below n. It is a decision of the schedule.
+func (s *Sim) Intn(n int) int { return s.w.Choose(nil, n) }
+
+// Now is the virtual time since the schedule began.
+func (s *Sim) Now() time.Duration { return s.w.clock.Now() - s.w.began }
+
+// Result is what an exploration has found.
+type Result struct {
+	Schedules int           // that were run
+	Steps     int           // operations in all of them
+	Complete  bool          // the strategy had nothing left to explore
+	Failure   *Failure      // of the first that failed, made small; nil if none did
+	Never     []string      // what Sometimes has never seen
+	Elapsed   time.Duration // real time
+}
+
+// Explore runs fn under one schedule after the other until one fails.
+func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
+	set := settle(opts)
+	w := newWorld(set.mode, set.limit)
+	defer w.close()
+	w.strategy = set.strategy(set.seed)
+	s := &Sim{w: w, faults: planFaults(set.faults)}
+	var res Result
+	began := time.Now()
+	w.inside(func(ctx context.Context) {
+		told := began
+		for res.Schedules < set.schedules {
+			if !w.strategy.Begin(res.Schedules) {
+				res.Complete = true
+				break
+			}
+			f := w.schedule(ctx, s, fn)
+			if f == nil && res.Schedules%guardEvery == guardEvery-1 {
+				f = w.again(ctx, s, fn)
+			}
+			res.Schedules++
+			res.Steps += w.nsteps
+			if f != nil {
+				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
+				res.Failure = w.shrink(ctx, s, fn, f)
+				break
+			}
+			if now := time.Now(); now.Sub(told) > 5*time.Second {
+				told = now
+				fmt.Fprintf(os.Stderr, "sim: %d schedules, %.0f a second, %d steps\n", res.Schedules,
+					float64(res.Schedules)/now.Sub(began).Seconds(), res.Steps)
+			}
+		}
+	})
+	res.Elapsed = time.Since(began)
+	for x := s.sights; x != nil; x = x.next {
+		if !x.seen {
+			res.Never = append(res.Never, x.name)
+		}
+	}
+	res.Never = append(res.Never, s.faults.never()...)
+	return res
+}
+
+// Run runs fn under one schedule, chosen at random by the seed. It returns how it failed, or nil.
+func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
+	return Explore(fn, append(opts, Seed(seed), With(Random), Schedules(1))...).Failure
+}
+
+// guardEvery is how often a schedule is run a second time, to see that it goes the same way.
+const guardEvery = 16
+
+// again runs the last schedule a second time. A program that does not do the same again decides by something that sim does not
+// control: the order of a map, real time, a random number of its own.
+//
+// Spec: SM-03
+func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
+	first := new(Failure)
+	first.freeze(w)
+	w.script, w.scripted = first.script, true
+	f := w.schedule(ctx, s, fn)
+	w.scripted = false
+	if f == nil && w.hash != first.hash {
+		f = &Failure{Kind: Nondeterministic, Text: fmt.Sprintf("the same decisions led another way after step %d", first.fork(w))}
+		f.freeze(w)
+		f.Token = encode(w.mode, f.script, f.hash)
+	}
+	return f
+}
+
+// Nondeterministic is the kind of failure of a program that does not do the same under the same decisions.
+const Nondeterministic Kind = "nondeterministic"
+
+// fork is the step at which the schedule that w has run goes another way than this one.
+func (f *Failure) fork(w *world) int {
+	n := min(len(f.trace), w.nsteps)
+	for i := range n {
+		if f.trace[i].fiber != w.trace[i].fiber || f.trace[i].op.Kind != w.trace[i].op.Kind || f.trace[i].object != w.trace[i].object {
+			return i
+		}
+	}
+	return n
+}
+
+// inside calls fn in a fiber of the world.
+func (w *world) inside(fn func(ctx context.Context)) {
+	err := w.rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+		fn(ctx)
+		return nil
+	})
+	if err != nil {
+		panic("sim: " + err.Error())
+	}
+}
+
+func (w *world) close() { _ = w.rt.Close(context.Background()) }
+
+// schedule runs fn once. The calling fiber is the first of the schedule.
+func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
+	w.reset()
+	s.failed, s.text = false, ""
+	s.faults.begin()
+	self := coir.Self(ctx)
+	w.current = w.fiberOf(self)
+	w.began = w.clock.Now()
+	ctx, w.cancel = coir.WithCancel(ctx)
+	defer w.cancel(nil)
+	p := w.guarded(ctx, s, fn)
+	w.running = false
+	for w.clock.AdvanceToNext() { // timers that nobody waits for any more
+	}
+	stray := w.stray.Load() // perhaps after the last step
+	switch {
+	case w.fail != nil:
+	case stray != nil:
+		w.fail = stray
+		w.fail.freeze(w)
+	case p != nil:
+		w.fail = &Failure{Kind: Panic, Text: fmt.Sprint(p)}
+		w.fail.freeze(w)
+	case s.failed:
+		w.fail = &Failure{Kind: Error, Text: s.text}
+		w.fail.freeze(w)
+	}
+	if f := w.fail; f != nil {
+		f.Token = encode(w.mode, f.script, f.hash)
+	}
+	return w.fail
+}
+
+// guarded calls fn and returns what it panicked with.
+func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) (p any) {
+	defer func() {
+		if p = recover(); p == nil {
+			return
+		}
+		var pe *coir.PanicError
+		if err, ok := p.(error); ok && (err == errStopped || errors.As(err, &pe) && pe.Value == errStopped) {
+			p = nil
+		}
+	}()
+	w.running = true
+	fn(ctx, s)
+	return nil
+}

@@ -1,0 +1,437 @@
+package sim
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// What the simulation claims of itself: it goes through all schedules and through none twice, its clock costs nothing but the
+// steps, it bears many fibers, it is fast enough to run thousands of schedules, and it says of each failure what it is and whose.
+
+// soaking reports whether tests run at their full size.
+func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
+
+// sized is full when soaking, and normal otherwise.
+func sized(normal, full int) int {
+	if soaking() {
+		return full
+	}
+	return normal
+}
+
+// idle starts fibers that do nothing but yield.
+func idle(fibers, yields int) program {
+	return func(ctx context.Context, _ *Sim) {
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			for i := range fibers {
+				n.Go("idle", func(ctx context.Context) error {
+					for range yields {
+						if err := coir.Yield(ctx); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, coir.Index(i))
+			}
+		})
+	}
+}
+
+// orders counts the orders of n moves in which each pair {a, b} has a before b: what the arithmetic of TestExhaustiveCounts is
+// checked by, and what counts where there is no formula.
+func orders(n int, before ...[2]int) int {
+	needs := make([]int, n)
+	for _, p := range before {
+		needs[p[1]] |= 1 << p[0]
+	}
+	ways := make([]int, 1<<n) // to have done a set of moves
+	ways[0] = 1
+	for done, w := range ways {
+		for m := range n {
+			if done>>m&1 == 0 && needs[m]&^done == 0 {
+				ways[done|1<<m] += w
+			}
+		}
+	}
+	return ways[1<<n-1]
+}
+
+// chain is the moves from first to last, each before the next.
+func chain(first, last int) (pairs [][2]int) {
+	for m := first; m < last; m++ {
+		pairs = append(pairs, [2]int{m, m + 1})
+	}
+	return pairs
+}
+
+// visited is a strategy that notes how many different schedules another one has made.
+type visited struct {
+	Strategy
+	hash rng
+	all  map[rng]bool
+}
+
+func (v *visited) Begin(schedule int) bool {
+	if schedule > 0 {
+		v.all[v.hash] = true
+	}
+	v.hash = 0
+	return v.Strategy.Begin(schedule)
+}
+
+//go:norace
+func (v *visited) Choose(p *Point) int {
+	d := v.Strategy.Choose(p)
+	v.hash ^= rng(p.N<<16 | d)
+	v.hash = rng(v.hash.next())
+	return d
+}
+
+// TestExhaustiveCounts compares the number of schedules with what arithmetic gives.
+//
+// A fiber moves from one stop to the next. It stops before each operation, and where it has been made ready: as a new fiber, and after
+// a wait. So one that does y operations which do not wait has y+3 moves: it is taken up, starts, does them, ends. The program
+// itself has a move for each Go and one for the join, after which it waits for all others, and nobody else is there when it goes on.
+// A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go that made it.
+//
+// The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided by
+// the product, over all moves, of how many come after it in the tree, itself included.
+//
+// Spec: SM-01, SM-02, SM-04
+func TestExhaustiveCounts(t *testing.T) {
+	unbound := func(uint64) Strategy { return Exhaustive(-1) }
+	sleepers := func(second time.Duration) program {
+		return func(ctx context.Context, _ *Sim) {
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("first", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+				n.Go("second", func(ctx context.Context) error { return coir.Sleep(ctx, second) })
+			})
+		}
+	}
+	sleepBeside := func(ctx context.Context, _ *Sim) {
+		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+			n.Go("sleeper", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+			_ = coir.Yield(ctx)
+		})
+	}
+	// One sends and one receives, on a channel with one place. Moves: 0 1 2 are the Gos and the join, 3 4 5 6 the sender's: taken
+	// up, start, send, end; from 7 the receiver's: taken up, start, receive, end. If the receive comes first it waits, and
+	// its fiber has one move more after the send.
+	passed := orders(11, join(chain(0, 2), chain(3, 6), chain(7, 10), [][2]int{{0, 3}, {1, 7}, {5, 9}})...) +
+		orders(12, join(chain(0, 2), chain(3, 6), chain(7, 11), [][2]int{{0, 3}, {1, 7}, {9, 5}, {5, 10}})...)
+
+	for _, c := range []struct {
+		name     string
+		fn       program
+		strategy func(uint64) Strategy
+		opts     []Option
+		want     int
+	}{
+		// 9 moves: 3 of the program, 3 of each fiber. 9! / (9 * 5 * 3! * 3!).
+		{"two fibers", idle(2, 0), unbound, nil, 224},
+		// 11 moves. 11! / (11 * 6 * 4! * 4!).
+		{"two fibers that yield", idle(2, 1), unbound, nil, 1_050},
+		// 13 moves. 13! / (13 * 7 * 5! * 5!).
+		{"two fibers that yield twice", idle(2, 2), unbound, nil, 4_752},
+		// 13 moves: 4 of the program, 3 of each fiber. 13! / (13 * 9 * 5 * 3! * 3! * 3!).
+		{"three fibers", idle(3, 0), unbound, nil, 49_280},
+		// 9 moves: 2 of the program, 4 of the first fiber, whose third makes the second one, with 3. 9! / (9 * 7 * 6 * 5 * 3!).
+		{"a fiber that starts a fiber", func(ctx context.Context, _ *Sim) {
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("first", func(context.Context) error {
+					n.Go("second", func(context.Context) error { return nil })
+					return nil
+				})
+			})
+		}, unbound, nil, 32},
+		{"a send and a receive", func(ctx context.Context, _ *Sim) {
+			c := coir.NewChan[int](1)
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("sender", func(ctx context.Context) error { return c.Send(ctx, 1) })
+				n.Go("receiver", func(ctx context.Context) error {
+					_, err := c.Recv(ctx)
+					return err
+				})
+			})
+		}, unbound, nil, passed},
+		// 3 and 4 numbers.
+		{"two numbers", func(_ context.Context, s *Sim) { s.Intn(3); s.Intn(4) }, unbound, nil, 12},
+		// Three cases can happen, then two, then one.
+		{"selects", func(ctx context.Context, _ *Sim) {
+			cases := make([]coir.Case, 3)
+			for i := range cases {
+				c := coir.NewChan[int](1)
+				_ = c.Send(ctx, i)
+				cases[i] = c.RecvCase(nil)
+			}
+			for range cases {
+				_, _ = coir.Select(ctx, cases...)
+			}
+		}, unbound, nil, 6},
+		// Until both sleep that is two fibers, which do nothing: 224. Then time moves, to one after the other.
+		{"two that sleep", sleepers(2 * time.Second), unbound, nil, 224},
+		// As before, but both wake, and each has to be taken up and to end: 4! / (2! * 2!) for each of the 224.
+		{"two that sleep to the same time", sleepers(time.Second), unbound, nil, 224 * 6},
+		// After its Go the program has 2 moves, beside the 3 of the fiber until it sleeps: 5! / (2! * 3!).
+		{"one that sleeps beside one that does not", sleepBeside, unbound, nil, 10},
+		// And here also beside the clock's, and the fiber's 2 after it: 8! / (2! * 6!).
+		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 28},
+		// The program goes on until it waits; then each fiber, once begun, until it ends. 3!.
+		{"three fibers and no preemption", idle(3, 1), func(uint64) Strategy { return Exhaustive(0) }, nil, 6},
+		// None: 2. Before the second Go, by the first fiber: 1. Before the join, by either, after which the join or the other fiber
+		// comes: 2 * 2. Of the one that goes first, before its start or its end: 2 * 2.
+		{"two fibers and at most one preemption", idle(2, 0), func(uint64) Strategy { return Exhaustive(1) }, nil, 11},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := &visited{Strategy: c.strategy(1), all: map[rng]bool{}}
+			res := Explore(c.fn, append(c.opts, With(func(uint64) Strategy { return v }), Schedules(1_000_000))...)
+			if res.Failure != nil {
+				t.Fatal(res.Failure)
+			}
+			if !res.Complete || res.Schedules != c.want {
+				t.Errorf("%d schedules, complete: %v; arithmetic gives %d", res.Schedules, res.Complete, c.want)
+			}
+			if len(v.all) != res.Schedules {
+				t.Errorf("of %d schedules only %d are different", res.Schedules, len(v.all))
+			}
+		})
+	}
+}
+
+func join(lists ...[][2]int) (all [][2]int) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// TestOrdersAgreesWithTheFormula checks the counting of orders by a tree: that of two fibers in TestExhaustiveCounts.
+func TestOrdersAgreesWithTheFormula(t *testing.T) {
+	if n := orders(9, join(chain(0, 2), chain(3, 5), chain(6, 8), [][2]int{{0, 3}, {1, 6}})...); n != 224 {
+		t.Errorf("%d orders of two fibers, and the formula gives 224", n)
+	}
+}
+
+// TestAYearOfVirtualTimePassesInSeconds sleeps for a second, 31,536,000 times; without soaking, for a day of it.
+//
+// Spec: TM-15, SM-04
+func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
+	seconds := sized(24*3600, 365*24*3600)
+	res := Explore(func(ctx context.Context, s *Sim) {
+		for range seconds {
+			_ = coir.Sleep(ctx, time.Second)
+		}
+		if now := s.Now(); now != time.Duration(seconds)*time.Second {
+			s.Errorf("it is %v, %d seconds later", now, seconds)
+		}
+	}, Schedules(1), Steps(2*seconds))
+	if res.Failure != nil {
+		t.Fatal(res.Failure.Kind, res.Failure.Text)
+	}
+	t.Logf("%d timers in %v", seconds, res.Elapsed)
+	if soaking() && !race.Enabled && res.Elapsed > 30*time.Second {
+		t.Errorf("%v is more than 30 s", res.Elapsed)
+	}
+}
+
+func TestTenThousandFibersRun(t *testing.T) {
+	const fibers = 10_000
+	for _, c := range []struct {
+		name     string
+		strategy func(uint64) Strategy
+	}{
+		{"in order", func(uint64) Strategy { return Exhaustive(0) }},
+		{"random", Random},
+		{"pct", func(seed uint64) Strategy { return PCT(seed, 3) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res := Explore(func(ctx context.Context, s *Sim) {
+				sum := 0
+				values := coir.NewChan[int](0, coir.Name("values"))
+				nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+					for i := range fibers {
+						n.Go("sender", func(ctx context.Context) error { return values.Send(ctx, i) }, coir.Index(i))
+					}
+					for range fibers {
+						v, _ := values.Recv(ctx)
+						sum += v
+					}
+				})
+				if sum != fibers*(fibers-1)/2 {
+					s.Errorf("the sum is %d", sum)
+				}
+			}, With(c.strategy), Schedules(1), Steps(10*fibers))
+			if res.Failure != nil {
+				t.Fatal(res.Failure.Kind, res.Failure.Text)
+			}
+			t.Logf("%d steps in %v", res.Steps, res.Elapsed)
+		})
+	}
+}
+
+// TestSpeed only tells: what a schedule costs depends on the machine.
+func TestSpeed(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		strategy func(uint64) Strategy
+	}{
+		{"random", Random},
+		{"pct", func(seed uint64) Strategy { return PCT(seed, 3) }},
+		{"exhaustive", func(uint64) Strategy { return Exhaustive(-1) }},
+		{"default", Default},
+	} {
+		res := Explore(idle(3, 2), With(c.strategy), Schedules(sized(5_000, 200_000)))
+		if res.Failure != nil {
+			t.Fatal(res.Failure)
+		}
+		t.Logf("%-10s %7.0f schedules a second, of three fibers and %d steps", c.name,
+			float64(res.Schedules)/res.Elapsed.Seconds(), res.Steps/res.Schedules)
+	}
+}
+
+// TestAStepAllocatesNothing counts what is allocated while one fiber of three yields a thousand times, and the others as often as
+// the strategy likes. What the trace takes as it grows is less than one for each count.
+func TestAStepAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Skip("race builds allocate")
+	}
+	for _, strategy := range []func(uint64) Strategy{Random, func(seed uint64) Strategy { return PCT(seed, 3) }} {
+		per := -1.0
+		res := Explore(func(ctx context.Context, _ *Sim) {
+			var stop atomic.Bool
+			nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+				for i := range 2 {
+					n.Go("other", func(ctx context.Context) error {
+						for range 20_000 {
+							if stop.Load() {
+								break
+							}
+							_ = coir.Yield(ctx)
+						}
+						return nil
+					}, coir.Index(i))
+				}
+				per = testing.AllocsPerRun(20, func() {
+					for range 1000 {
+						_ = coir.Yield(ctx)
+					}
+				})
+				stop.Store(true)
+			})
+		}, With(strategy), Schedules(1), Steps(1_000_000))
+		if res.Failure != nil {
+			t.Fatal(res.Failure.Kind, res.Failure.Text)
+		}
+		if per > 0 {
+			t.Errorf("%s: %v allocations for 1,000 yields", strategy(1).Name(), per)
+		}
+	}
+}
+
+// TestAGoroutineOutsideIsReported has goroutines use a channel of the simulation, also after the program's last operation.
+//
+// Spec: SM-06
+func TestAGoroutineOutsideIsReported(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(c *coir.Chan[int])
+		op   string
+	}{
+		{"send", func(c *coir.Chan[int]) { _ = c.Send(context.Background(), 1) }, "send"},
+		{"receive", func(c *coir.Chan[int]) { _, _ = c.RecvTimeout(context.Background(), time.Millisecond) }, "recv"},
+		{"try send", func(c *coir.Chan[int]) { _ = c.TrySend(1) }, "try send"},
+		{"try receive", func(c *coir.Chan[int]) { _, _ = c.TryRecv() }, "try recv"},
+		{"close", func(c *coir.Chan[int]) { c.Close() }, "close"},
+		{"abort", func(c *coir.Chan[int]) { c.Abort(nil) }, "abort"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res := Explore(func(context.Context, *Sim) {
+				orders := coir.NewChan[int](1, coir.Name("orders"))
+				done := make(chan bool)
+				go func() {
+					defer close(done)
+					c.do(orders)
+				}()
+				<-done
+			})
+			f := res.Failure
+			if f == nil || f.Kind != Uncontrolled {
+				t.Fatal("not reported:", f)
+			}
+			if !strings.Contains(f.Text, c.op) || !strings.Contains(f.Text, "orders") {
+				t.Errorf("the report names neither the operation nor the channel: %s", f.Text)
+			}
+		})
+	}
+}
+
+func TestSometimesTellsWhatWasNeverSo(t *testing.T) {
+	res := Explore(func(_ context.Context, s *Sim) {
+		n := s.Intn(10)
+		s.Sometimes(n == 3, "it is three")
+		s.Sometimes(n == 10, "it is ten")
+	}, Schedules(200))
+	if res.Failure != nil {
+		t.Fatal(res.Failure)
+	}
+	if len(res.Never) != 1 || res.Never[0] != "it is ten" {
+		t.Errorf("never: %q", res.Never)
+	}
+}
+
+// Spec: SM-02
+func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
+	pick := func(_ context.Context, s *Sim) {
+		if a, b := s.Intn(7), s.Intn(11); a == 5 && b == 9 {
+			s.Errorf("%d and %d", a, b)
+		}
+	}
+	// The second number goes round first: 5 whole rounds of 11, then the tenth.
+	res := Explore(pick, With(func(uint64) Strategy { return Exhaustive(-1) }))
+	if res.Failure == nil || res.Schedules != 5*11+10 {
+		t.Fatalf("found after %d schedules, and 65 are enough: %v", res.Schedules, res.Failure)
+	}
+	f, err := Replay(res.Failure.Token, pick)
+	if err != nil || f == nil || f.Text != "5 and 9" {
+		t.Errorf("the replay chose other numbers: %v, %v", f, err)
+	}
+}
+
+// Spec: SM-08
+func TestReportsNameTheFibers(t *testing.T) {
+	for _, c := range []struct {
+		bug   string
+		texts []string
+	}{
+		{"used after it was removed", []string{"panic", "handler", "expiry", "nil pointer"}},
+		{"lost update", []string{"error", "deposit[0]", "deposit[1]", "two deposits make 1"}},
+		{"locks in opposite order", []string{"deadlock", "ab", "recv b", "ba", "recv a"}},
+		{"retry storm", []string{"livelock", "client", "try send line"}},
+	} {
+		t.Run(c.bug, func(t *testing.T) {
+			b := find(t, c.bug)
+			res := Explore(b.make(false), append(b.opts, Schedules(10_000))...)
+			if res.Failure == nil {
+				t.Fatal("not found")
+			}
+			report := res.Failure.Error()
+			for _, text := range append(c.texts, res.Failure.Token) {
+				if !strings.Contains(report, text) {
+					t.Errorf("no %q in the report:\n%s", text, report)
+				}
+			}
+		})
+	}
+}
+
+// Test is what users call; it must fail nothing that is right.
+func TestTestPassesWhatIsRight(t *testing.T) {
+	Test(t, lostUpdate(true), Schedules(200))
+}

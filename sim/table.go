@@ -1,0 +1,70 @@
+package sim
+
+// idTable numbers what it is asked for in the order of asking. It is a hash table that is cleared in one step: a slot counts if it
+// is of the table's generation.
+type idTable struct {
+	slots []idSlot
+	n     int32
+	gen   uint32
+}
+
+type idSlot struct {
+	key uint64
+	gen uint32
+	i   int32
+}
+
+//go:norace
+func (t *idTable) init() { t.slots, t.gen = make([]idSlot, 256), 1 }
+
+//go:norace
+func (t *idTable) clear() { t.gen++; t.n = 0 }
+
+// find returns the number of key, and whether it is new.
+//
+//go:norace
+func (t *idTable) find(key uint64) (i int32, fresh bool) {
+	if int(t.n)*2 >= len(t.slots) {
+		t.grow()
+	}
+	s := t.slot(key)
+	if s.gen == t.gen {
+		return s.i, false
+	}
+	*s = idSlot{key, t.gen, t.n}
+	t.n++
+	return s.i, true
+}
+
+//go:norace
+func (t *idTable) slot(key uint64) *idSlot {
+	mask := uint64(len(t.slots) - 1)
+	for at := key * 0x9E3779B97F4A7C15 >> 32; ; at++ {
+		s := &t.slots[at&mask]
+		if s.gen != t.gen || s.key == key {
+			return s
+		}
+	}
+}
+
+//go:norace
+func (t *idTable) grow() {
+	old := t.slots
+	t.slots = make([]idSlot, 2*len(old))
+	for i := range old {
+		if old[i].gen == t.gen {
+			*t.slot(old[i].key) = old[i]
+		}
+	}
+}
+
+// doubled is s with room for twice as many. It is not done with copy, which the race detector sees even in hidden code.
+//
+//go:norace
+func doubled[T any](s []T) []T {
+	d := make([]T, max(64, 2*len(s)))
+	for i := range s { //nolint:staticcheck // as said above
+		d[i] = s[i]
+	}
+	return d
+}

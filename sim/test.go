@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var (
+	flagN        = flag.Int("sim.n", 0, "schedules of each sim.Test; 0: as the test says")
+	flagSeed     = flag.Uint64("sim.seed", 0, "seed of each sim.Test; 0: as the test says")
+	flagReplay   = flag.String("sim.replay", "", "a token: run that schedule alone")
+	flagTrace    = flag.String("sim.trace", "", "a directory: draw each failure there, as HTML")
+	flagStrategy = flag.String("sim.strategy", "", "strategy: roundrobin, random, pct, exhaustive; empty: as the test says")
+)
+
+// Test explores fn as a test. It fails with a report and the line that replays it.
+func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
+	t.Helper()
+	if *flagReplay != "" {
+		f, err := Replay(*flagReplay, fn, opts...)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case f != nil:
+			fail(t, f)
+		}
+		return
+	}
+	if *flagN > 0 {
+		opts = append(opts, Schedules(*flagN))
+	}
+	if *flagSeed != 0 {
+		opts = append(opts, Seed(*flagSeed))
+	}
+	if *flagStrategy != "" {
+		opts = append(opts, With(named(*flagStrategy)))
+	}
+	res := Explore(fn, opts...)
+	if res.Failure != nil {
+		fail(t, res.Failure)
+	}
+	for _, name := range res.Never {
+		t.Errorf("in %d schedules this was never so: %s", res.Schedules, name)
+	}
+	t.Logf("%d schedules, %d steps, %.0f schedules a second", res.Schedules, res.Steps, float64(res.Schedules)/res.Elapsed.Seconds())
+}
+
+// fail ends the test with the report, and draws it if -sim.trace asks for that.
+func fail(t testing.TB, f *Failure) {
+	t.Helper()
+	f.test = t.Name()
+	text := f.Error()
+	if *flagTrace != "" {
+		path, err := f.draw(*flagTrace)
+		if err != nil {
+			t.Error(err)
+		}
+		text += "  chart: " + path + "\n"
+	}
+	t.Fatal(strings.TrimRight(text, "\n"))
+}
+
+// draw writes the chart of a failure into a directory, and returns its path.
+func (f *Failure) draw(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, strings.NewReplacer("/", "_", "\\", "_", ":", "_").Replace(f.test)+".html")
+	w, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(f.WriteHTML(w), w.Close())
+}
+
+// named is the strategy of a name.
+func named(name string) func(uint64) Strategy {
+	switch name {
+	case "roundrobin":
+		return func(uint64) Strategy { return RoundRobin() }
+	case "random":
+		return Random
+	case "pct":
+		return func(seed uint64) Strategy { return PCT(seed, 3) }
+	case "exhaustive":
+		return func(uint64) Strategy { return Exhaustive(-1) }
+	}
+	panic(fmt.Sprintf("sim: -sim.strategy=%s: there are roundrobin, random, pct and exhaustive", name))
+}

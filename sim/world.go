@@ -1,0 +1,457 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// A world runs one schedule after the other, on one worker and a clock of its own. It is the Policy of that worker's runtime: it is
+// told of every operation before it happens, and decides who goes on.
+//
+// A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always the way
+// that changes least: the fiber that runs goes on, or if it cannot, the next one in the order of their making. Where there is only
+// one way there is no decision. So a schedule without switches is a sequence of zeros, and a token need only keep the others.
+//
+// Everything here is called by the fibers of the world, one at a time. In race builds that order is hidden from the detector, as
+// the scheduler's is, so that it sees the races of the program under test; hence //go:norace on whatever runs inside a schedule, and
+// neither maps nor append in it.
+type world struct {
+	rt    *coir.Runtime
+	clock *coir.Clock
+	mode  ClockMode
+	limit int           // steps
+	began time.Duration // of the schedule, on the clock
+
+	strategy Strategy
+	script   []int // decisions to repeat, in place of the strategy; after its end all are 0
+	scripted bool
+
+	// Of the schedule that runs.
+	running bool
+	cancel  context.CancelCauseFunc
+	ids     idTable // fibers, by their number in the process, and objects
+	objects idTable
+	fibers  []fiber
+	nfibers int
+	ready   []int32 // fibers that can run, in the order of their making
+	nready  int
+	current int32 // -1: none
+	next    int32 // chosen by a Step that was refused; -1: none
+	settled bool  // whoever ran last has come to its rest: if it has been woken it is among those that can run
+	ways    []int32
+	point   Point // that the strategy is asked about
+
+	decisions []decision
+	ndec      int
+	trace     []event
+	nsteps    int
+	hash      uint64
+	fail      *Failure
+	stopping  atomic.Bool
+	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until somebody inside sees it
+}
+
+// decision is one number of a schedule, and how many there were to choose from.
+type decision struct {
+	chosen, of int32
+	step       int32 // how many operations came before
+}
+
+// fiber is what a world knows of a fiber.
+type fiber struct {
+	f       *coir.Fiber
+	op      coir.Op
+	object  int32
+	pending bool // op has been announced, and has not been let go on
+	waiting bool // it did op, and has not come back
+	ended   bool
+	since   time.Duration
+	step    int // of op
+}
+
+// event is an operation in the trace.
+type event struct {
+	fiber  int32
+	object int32 // -1: none
+	op     coir.Op
+	at     time.Duration
+}
+
+func newWorld(mode ClockMode, limit int) *world {
+	w := &world{clock: coir.NewClock(), mode: mode, limit: limit}
+	w.fibers = make([]fiber, 64)
+	w.ready = make([]int32, 64)
+	w.ways = make([]int32, 66)
+	w.decisions = make([]decision, 1024)
+	w.trace = make([]event, 1024)
+	w.ids.init()
+	w.objects.init()
+	w.rt = coir.NewRuntime(coir.WithPolicy(w), coir.WithClock(w.clock), coir.OnStall(time.Second, stalled))
+	return w
+}
+
+// reset forgets the last schedule.
+//
+//go:norace
+func (w *world) reset() {
+	w.ids.clear()
+	w.objects.clear()
+	for i := range w.nfibers {
+		w.fibers[i] = fiber{}
+	}
+	w.nfibers, w.nready, w.current, w.next = 0, 0, -1, -1
+	w.settled = false
+	w.ndec, w.nsteps, w.hash = 0, 0, 14695981039346656037
+	w.fail = nil
+	w.stray.Store(nil)
+}
+
+// fiberOf is the world's number of a fiber.
+//
+//go:norace
+func (w *world) fiberOf(f *coir.Fiber) int32 {
+	i, fresh := w.ids.find(f.ID())
+	if fresh {
+		if int(i) == len(w.fibers) {
+			w.growFibers()
+		}
+		w.fibers[i] = fiber{f: f, object: -1}
+		w.nfibers++
+	}
+	return i
+}
+
+//go:norace
+func (w *world) growFibers() {
+	w.fibers, w.ready = doubled(w.fibers), doubled(w.ready)
+	w.ways = make([]int32, len(w.fibers)+2)
+}
+
+// Ready implements coir.Policy.
+//
+//go:norace
+func (w *world) Ready(f *coir.Fiber) {
+	i := w.fiberOf(f)
+	at := w.nready
+	for at > 0 && w.ready[at-1] > i {
+		w.ready[at] = w.ready[at-1]
+		at--
+	}
+	w.ready[at] = i
+	w.nready++
+	if w.fibers[i].waiting {
+		w.fibers[i].waiting = false
+	}
+}
+
+// Len implements coir.Policy.
+//
+//go:norace
+func (w *world) Len() int { return w.nready }
+
+//go:norace
+func (w *world) unready(i int32) {
+	at := 0
+	for w.ready[at] != i {
+		at++
+	}
+	for ; at+1 < w.nready; at++ {
+		w.ready[at] = w.ready[at+1]
+	}
+	w.nready--
+}
+
+// Step implements coir.Policy.
+//
+// Spec: SM-01, SM-02, SM-04
+//
+//go:norace
+func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
+	if !w.running || w.stopping.Load() {
+		return true
+	}
+	i := w.fiberOf(f)
+	w.current = i
+	x := &w.fibers[i]
+	x.op, x.object, x.pending = op, w.objectOf(op), true
+	if f := w.stray.Load(); f != nil {
+		w.stop(f)
+	}
+	if w.fail != nil {
+		return w.unwind(i)
+	}
+	for {
+		// The fiber itself, those behind it in the order of their making, those before it, the clock.
+		n := 0
+		w.ways[n] = i
+		n++
+		for k := range w.nready {
+			if w.ready[k] > i {
+				w.ways[n] = w.ready[k]
+				n++
+			}
+		}
+		for k := range w.nready {
+			if w.ready[k] < i {
+				w.ways[n] = w.ready[k]
+				n++
+			}
+		}
+		if w.mode == Racing && w.clock.Len() > 0 {
+			w.ways[n] = tick
+			n++
+		}
+		switch to := w.ways[w.decide(n, true)]; to {
+		case i:
+			w.went(i)
+			return true
+		case tick:
+			w.clock.AdvanceToNext()
+		default:
+			w.next = to
+			return false
+		}
+	}
+}
+
+// tick among the ways means that the clock moves to its next time.
+const tick = -2
+
+// Next implements coir.Policy.
+//
+//go:norace
+func (w *world) Next() *coir.Fiber {
+	if w.current >= 0 && !w.settled && !w.fibers[w.current].pending && !w.fibers[w.current].ended {
+		w.fibers[w.current].waiting = true
+	}
+	for {
+		if to := w.next; to >= 0 {
+			w.next = -1
+			return w.run(to)
+		}
+		if w.nready == 0 {
+			if !w.clock.AdvanceToNext() && w.running && w.fail == nil {
+				w.stuck()
+			}
+			if w.nready == 0 || w.unsettled() {
+				return nil
+			}
+		}
+		n := 0
+		for k := range w.nready {
+			if w.ready[k] > w.current {
+				w.ways[n] = w.ready[k]
+				n++
+			}
+		}
+		for k := range w.nready {
+			if w.ready[k] <= w.current {
+				w.ways[n] = w.ready[k]
+				n++
+			}
+		}
+		if w.mode == Racing && w.running && w.clock.Len() > 0 {
+			w.ways[n] = tick
+			n++
+		}
+		d := 0
+		if w.running && w.fail == nil {
+			d = w.decide(n, false)
+		}
+		if to := w.ways[d]; to != tick {
+			return w.run(to)
+		}
+		w.clock.AdvanceToNext()
+		if w.unsettled() {
+			return nil
+		}
+	}
+}
+
+// unsettled reports, after time has moved, whether the one that was woken may be the one that is on its way to sleep, and so is not among
+// those that can run yet. Then the worker has to see to it, and to come again.
+//
+// Guarded by TestExhaustiveCounts.
+//
+//go:norace
+func (w *world) unsettled() bool {
+	was := w.settled
+	w.settled = true
+	return !was
+}
+
+// run takes a fiber that can run, which now does.
+//
+//go:norace
+func (w *world) run(i int32) *coir.Fiber {
+	w.unready(i)
+	w.current, w.settled = i, false
+	x := &w.fibers[i]
+	if x.pending {
+		w.went(i)
+	}
+	return x.f
+}
+
+// went notes that the fiber does what it has announced.
+//
+//go:norace
+func (w *world) went(i int32) {
+	x := &w.fibers[i]
+	x.pending = false
+	x.since, x.step = w.clock.Now(), w.nsteps
+	if x.op.Kind == coir.OpEnd {
+		x.ended = true
+	}
+	if w.nsteps == len(w.trace) {
+		w.trace = doubled(w.trace)
+	}
+	w.trace[w.nsteps] = event{i, x.object, x.op, x.since}
+	w.nsteps++
+	w.mix(uint64(i)<<40 | uint64(uint32(x.object+1))<<8 | uint64(x.op.Kind))
+	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
+		w.stop(&Failure{Kind: Livelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
+			strconv.Itoa(w.limit) + " of them in turn"})
+	}
+}
+
+//go:norace
+func (w *world) mix(x uint64) {
+	for range 8 {
+		w.hash = (w.hash ^ x&0xff) * 1099511628211
+		x >>= 8
+	}
+}
+
+//go:norace
+func (w *world) objectOf(op coir.Op) int32 {
+	if op.Object == 0 {
+		return -1
+	}
+	i, _ := w.objects.find(op.Object<<8 | uint64(kindOfObject(op.Kind)))
+	return i
+}
+
+// kindOfObject keeps the numbers of channels and of fibers apart.
+//
+//go:norace
+func kindOfObject(k coir.OpKind) uint8 {
+	switch k {
+	case coir.OpWait, coir.OpStart, coir.OpEnd:
+		return 1
+	}
+	return 0
+}
+
+// decide makes one decision.
+//
+//go:norace
+func (w *world) decide(n int, goOn bool) int {
+	if n == 1 {
+		return 0
+	}
+	if w.nsteps >= w.limit { // long enough: now let everybody come to an end who can. That is so in all schedules, so it is no decision
+		if goOn {
+			return 1
+		}
+		return 0
+	}
+	d := 0
+	if w.scripted {
+		if w.ndec < len(w.script) {
+			d = w.script[w.ndec]
+		}
+		if d >= n {
+			w.stop(&Failure{Kind: Diverged, Text: "at step " + strconv.Itoa(w.nsteps) + ": the recording chose way " +
+				strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
+			d = 0
+		}
+	} else {
+		w.point = Point{w: w, N: n, GoOn: goOn}
+		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
+			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
+		}
+	}
+	if w.ndec == len(w.decisions) {
+		w.decisions = doubled(w.decisions)
+	}
+	w.decisions[w.ndec] = decision{int32(d), int32(n), int32(w.nsteps)}
+	w.ndec++
+	return d
+}
+
+// Choose implements coir.Policy.
+//
+//go:norace
+func (w *world) Choose(_ *coir.Fiber, n int) int {
+	if !w.running || w.fail != nil {
+		return 0
+	}
+	w.ways[0] = value
+	return w.decide(n, false)
+}
+
+// value in the place of the first way means that a value is chosen, not a fiber.
+const value = -3
+
+// stop ends the schedule as a failure: the nursery is cancelled, and everybody goes on to their end without further decisions.
+//
+//go:norace
+func (w *world) stop(f *Failure) {
+	if w.fail == nil {
+		w.fail = f
+		f.freeze(w)
+		w.stopping.Store(true) // to cancel is an operation too, but not one of the program
+		w.cancel(errStopped)
+		w.stopping.Store(false)
+	}
+}
+
+var errStopped = errors.New("sim: the schedule has failed and is being ended")
+
+// stuck is called when nobody can run and no time is waited for.
+//
+// Spec: SM-08
+//
+//go:norace
+func (w *world) stuck() {
+	w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
+}
+
+// unwind lets fiber i go on after a failure, in turn with the others. Who does not come to an end by then is made to.
+//
+//go:norace
+func (w *world) unwind(i int32) bool {
+	if w.nsteps > 8*w.limit {
+		race.Enable() // the policy is called inside a hidden section, which ends here
+		panic(errStopped)
+	}
+	w.went(i)
+	return true
+}
+
+func stalled(s coir.Stall) {
+	fmt.Printf("sim: no choice point for %v: fiber %s blocks outside of coir, or computes\n%s\n", s.For, s.Fiber.Name(), s.Stack)
+}
+
+// Stray implements coir.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.
+//
+// Spec: SM-06
+func (w *world) Stray(op coir.Op) {
+	if w.stopping.Load() {
+		return // it is the cancel of stop, which no fiber may be there to do
+	}
+	var pcs [1]uintptr
+	runtime.Callers(4, pcs[:]) // Stray, announce and the operation are coir's
+	at, _ := runtime.CallersFrames(pcs[:]).Next()
+	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: fmt.Sprintf(
+		"a goroutine that is no fiber of the simulation does %s, at %s:%d; use fibers, or a channel made outside", describe(op), at.File, at.Line)})
+}
