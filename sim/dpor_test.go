@@ -25,6 +25,7 @@ type dporProgram struct {
 	fn   func(ctx context.Context, say func(format string, args ...any))
 	dup  bool // the reduction knows less of it than the test, so a trace may come more than once
 	big  bool // too many schedules for all of them: all are those in which whoever begins, or starts another, does so at once
+	ends bool // with big: and whoever ends, because nobody minds
 }
 
 // coverage is the traces and outcomes that a strategy has gone through, each with the number of schedules.
@@ -252,6 +253,28 @@ var dporPrograms = []dporProgram{
 			func(context.Context) error { return d.TrySend(1) })
 		say("%d", at)
 	}},
+	{name: "two channels meet in a select", big: true, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](1, coir.Name("d"))
+		var at [3]int
+		choose := func(ctx context.Context, i int, from, to *coir.Chan[int]) {
+			var v int
+			at[i], _ = coir.Select(ctx, from.RecvCase(&v), to.SendCase(i), coir.After(time.Second))
+		}
+		var err error
+		_ = fibers(ctx,
+			func(ctx context.Context) error {
+				choose(ctx, 0, c, d)
+				_, err = c.RecvTimeout(ctx, time.Second)
+				return nil
+			},
+			func(ctx context.Context) error {
+				_ = c.SendTimeout(ctx, 1, time.Second)
+				choose(ctx, 1, d, c)
+				return nil
+			},
+			func(ctx context.Context) error { d.Close(); choose(ctx, 2, c, d); return nil })
+		say("%v %v", at, err)
+	}},
 	{name: "a timeout when nothing else can be", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		c := coir.NewChan[int](0, coir.Name("c"))
 		var a, b error
@@ -280,14 +303,20 @@ func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	}
 }
 
-// eager has fibers begin and start others as soon as they can, and leaves the rest to Exhaustive.
-type eager struct{ Strategy }
+// eager has fibers begin and start others as soon as they can, perhaps end too, and leaves the rest to Exhaustive.
+type eager struct {
+	Strategy
+	ends bool
+}
 
 //go:norace
 func (s eager) Choose(p *Point) int {
 	for i := range p.N {
-		if f := p.Fiber(i); f >= 0 && (p.w.fibers[f].op.Kind == coir.OpStart || p.w.fibers[f].op.Kind == coir.OpGo && p.w.fibers[f].pending) {
-			return i
+		if f := p.Fiber(i); f >= 0 {
+			x := &p.w.fibers[f]
+			if k := x.op.Kind; k == coir.OpStart || x.pending && (k == coir.OpGo || s.ends && (k == coir.OpEnd || k == coir.OpJoin)) {
+				return i
+			}
 		}
 	}
 	return s.Strategy.Choose(p)
@@ -297,7 +326,7 @@ func sameCoverage(t *testing.T, p dporProgram) {
 	t.Helper()
 	plain := Exhaustive(-1)
 	if p.big {
-		plain = eager{plain}
+		plain = eager{plain, p.ends}
 	}
 	all, few := cover(t, plain, p), cover(t, DPOR(), p)
 	t.Logf("%d schedules, %d traces, %d outcomes; dpor: %d schedules, %d of them asleep", all.schedules, len(all.traces), len(all.outcomes),
@@ -392,6 +421,48 @@ func randomProgram(seed uint64) dporProgram {
 	}
 }
 
+// chainProgram is a program of three fibers that never wait, over three channels. That is where trying only the fiber of the second
+// operation of a race loses traces.
+func chainProgram(seed uint64) dporProgram {
+	var r rng
+	r.of(seed, 1)
+	var ops [3][3]int
+	for i := range ops {
+		for k := range ops[i] {
+			ops[i][k] = r.below(6)
+		}
+	}
+	return dporProgram{
+		name: fmt.Sprintf("chain %d", seed),
+		big:  true,
+		ends: true,
+		fn: func(ctx context.Context, say func(string, ...any)) {
+			var cs [3]*coir.Chan[int]
+			for i, name := range []string{"a", "b", "c"} {
+				cs[i] = coir.NewChan[int](9, coir.Name(name))
+			}
+			var seen [3]string
+			var fns [3]func(context.Context) error
+			for i := range fns {
+				fns[i] = func(context.Context) error {
+					for _, op := range ops[i] {
+						v, err := i, error(nil)
+						if c := cs[op%3]; op < 3 {
+							err = c.TrySend(v)
+						} else {
+							v, err = c.TryRecv()
+						}
+						seen[i] += fmt.Sprintf(" %d,%v", v, err)
+					}
+					return nil
+				}
+			}
+			_ = fibers(ctx, fns[:]...)
+			say("%q", seen)
+		},
+	}
+}
+
 var flagPrograms = flag.Int("sim.programs", 40, "random programs of TestDPORSeesEveryTraceOfRandomPrograms")
 
 func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
@@ -400,8 +471,9 @@ func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 		programs = 3
 	}
 	for seed := range programs {
-		p := randomProgram(seed)
-		t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+		for _, p := range []dporProgram{randomProgram(seed), chainProgram(seed)} {
+			t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+		}
 	}
 }
 

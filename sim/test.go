@@ -16,7 +16,7 @@ var (
 	flagSeed     = flag.Uint64("sim.seed", 0, "seed of each sim.Test; 0: as the test says")
 	flagReplay   = flag.String("sim.replay", "", "a token: run that schedule alone")
 	flagTrace    = flag.String("sim.trace", "", "a directory: draw each failure there, as HTML")
-	flagStrategy = flag.String("sim.strategy", "", "strategy: roundrobin, random, pct, exhaustive; empty: as the test says")
+	flagStrategy = flag.String("sim.strategy", "", "strategy: roundrobin, random, uniform, pct, exhaustive, dpor; empty: as the test says")
 )
 
 // Test explores fn as a test. It fails with a report and the line that replays it.
@@ -88,8 +88,12 @@ func named(name string) func(uint64) Strategy {
 		return Random
 	case "pct":
 		return func(seed uint64) Strategy { return PCT(seed, 3) }
+	case "uniform":
+		return Uniform
 	case "exhaustive":
 		return func(uint64) Strategy { return Exhaustive(-1) }
+	case "dpor":
+		return func(uint64) Strategy { return DPOR() }
 	}
-	panic(fmt.Sprintf("sim: -sim.strategy=%s: there are roundrobin, random, pct and exhaustive", name))
+	panic(fmt.Sprintf("sim: -sim.strategy=%s: there are roundrobin, random, uniform, pct, exhaustive and dpor", name))
 }
