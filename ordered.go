@@ -112,7 +112,10 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	}
 	defer func() { _ = o.turn.TrySend(t) }() // we took the only one: there is room
 	if t == nil {
-		if t, err = o.tasks.Recv(ctx); err != nil {
+		if t, err = o.tasks.TryRecv(); err == ErrWouldBlock { // who is to give a task may need the place
+			err = away(by.f, func() error { t, err = o.tasks.Recv(ctx); return err })
+		}
+		if err != nil {
 			return v, false, err
 		}
 	}

@@ -18,19 +18,20 @@ import (
 func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	clock := coir.NewClock()
 	rt := on(t, coir.Workers(1), coir.WithClock(clock))
-	var order []string
+	order := coir.NewChan[string](coir.Unlimited)
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("sleeper", func(ctx context.Context) error {
-			defer func() { order = append(order, "slept") }()
-			return coir.Sleep(ctx, 3*time.Hour)
+			if err := coir.Sleep(ctx, 3*time.Hour); err != nil {
+				return err
+			}
+			return order.Send(ctx, "slept")
 		})
 		n.Go("receiver", func(ctx context.Context) error {
 			_, err := coir.NewChan[int](0).RecvTimeout(ctx, time.Hour)
 			if !errors.Is(err, coir.ErrTimeout) {
 				t.Errorf("receive without a sender: %v", err)
 			}
-			order = append(order, "timed out")
-			return nil
+			return order.Send(ctx, "timed out")
 		})
 		n.Go("scope", func(ctx context.Context) error {
 			ctx, cancel := coir.WithTimeout(ctx, 2*time.Hour)
@@ -38,8 +39,7 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 			if _, err := coir.NewChan[int](0).Recv(ctx); !errors.Is(err, coir.ErrTimeout) {
 				t.Errorf("receive in a scope whose time is up: %v", err)
 			}
-			order = append(order, "scope over")
-			return nil
+			return order.TrySend("scope over") // the scope is over
 		})
 		for clock.Len() < 3 {
 			if err := coir.Yield(ctx); err != nil {
@@ -61,7 +61,9 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"timed out", "scope over", "slept"}; !slices.Equal(order, want) {
-		t.Errorf("in this order: %v, want %v", order, want)
+	order.Close()
+	got := slices.Collect(order.All(context.Background()))
+	if want := []string{"timed out", "scope over", "slept"}; !slices.Equal(got, want) {
+		t.Errorf("in this order: %v, want %v", got, want)
 	}
 }

@@ -59,8 +59,8 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 
 var canonicalSeed = maphash.MakeSeed()
 
-// canonical is the trace of a schedule: which fiber does what in which order, and the order of every two operations that conflict. Fibers are told
-// apart by their names, channels by theirs.
+// canonical is the trace of a schedule: which fiber does what in which order, and the order of every two operations that conflict.
+// Fibers are told apart by their names, channels by theirs.
 func canonical(w *world, values uint64) string {
 	events := w.trace[:w.nsteps]
 	label := make([]string, len(events))

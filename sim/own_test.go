@@ -688,6 +688,41 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// Who takes the results and who gives the tasks share one place.
+//
+// Spec: NU-15, CH-51
+func TestOwnOrderedInsideALimit(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		o := coir.NewOrdered[int](1, coir.Name("ordered"))
+		var got []int
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Limit(1)
+			n.Go("recv", func(ctx context.Context) error {
+				for v, err := range o.All(ctx) {
+					if err != nil {
+						return err
+					}
+					got = append(got, v)
+				}
+				return nil
+			})
+			n.Go("give", func(ctx context.Context) error {
+				defer o.Close()
+				for i := range 2 {
+					if err := o.Go(ctx, n, "task", func(context.Context) (int, error) { return i, nil }, coir.Index(i)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return nil
+		})
+		if err != nil || !slices.Equal(got, []int{0, 1}) {
+			s.Errorf("received %v, %v", got, err)
+		}
+	})
+}
+
 // Spec: CH-60, CH-61
 func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {

@@ -256,3 +256,22 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 		})
 	}
 }
+
+// TestAFailureIsShrunkToTheFewestChoices starts from schedules by chance, full of switches. That two are enough, and for most of the
+// corpus one, is what exhaustive exploration finds too. Only the stop that is starved takes one for each round.
+//
+// Spec: SM-07
+func TestAFailureIsShrunkToTheFewestChoices(t *testing.T) {
+	for _, b := range corpus {
+		if b.name == "select starves its stop case" {
+			continue
+		}
+		found, small := failing(b.make(false), append(b.opts, With(Random), Seed(3), Schedules(10_000))...)
+		if found == nil {
+			t.Fatalf("%s: not found", b.name)
+		}
+		if small.Switches > 2 {
+			t.Errorf("%s: %d choices, of %d, are left", b.name, small.Switches, found.Switches)
+		}
+	}
+}

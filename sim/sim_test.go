@@ -318,11 +318,11 @@ func TestAStepAllocatesNothing(t *testing.T) {
 						return nil
 					}, coir.Index(i))
 				}
-				per = testing.AllocsPerRun(20, func() {
+				per = max(per, testing.AllocsPerRun(20, func() {
 					for range 1000 {
 						_ = coir.Yield(ctx)
 					}
-				})
+				}))
 				stop.Store(true)
 			})
 		}, With(strategy), Schedules(1), Steps(1_000_000))

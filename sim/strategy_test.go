@@ -41,7 +41,9 @@ func (o *observed) Choose(p *Point) int {
 }
 
 // explore runs fn under s and has each look at every schedule.
-func explore(t *testing.T, s Strategy, schedules int, fn func(context.Context, *Sim), each func(o *observed, w *world), opts ...Option) Result {
+func explore(t *testing.T, s Strategy, schedules int, fn func(context.Context, *Sim), each func(o *observed, w *world),
+	opts ...Option,
+) Result {
 	t.Helper()
 	o := &observed{Strategy: s}
 	o.each = func(w *world) { each(o, w) }
@@ -62,8 +64,8 @@ func decisionsOf(w *world) uint64 {
 	return h
 }
 
-// spread counts how often s takes each schedule of fn, after warm schedules, and returns the chi-square statistic against all having the same
-// chance, and by how many standard deviations it is above its mean.
+// spread counts how often s takes each schedule of fn, after warm schedules, and returns the chi-square statistic against all having
+// the same chance, and by how many standard deviations it is above its mean.
 func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each int) (chi2, sigma float64) {
 	t.Helper()
 	counts := map[uint64]int{}
