@@ -126,7 +126,12 @@ const (
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
 	"cancel", "join", "end"}
 
-func (k OpKind) String() string { return opNames[k] }
+func (k OpKind) String() string {
+	if int(k) >= len(opNames) {
+		return "an operation of its own" // of a policy
+	}
+	return opNames[k]
+}
 
 // simulating counts the runtimes with a policy that there have been: while it is 0 nobody need ask.
 var simulating atomic.Int32
