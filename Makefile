@@ -63,7 +63,7 @@ models: ## check the Promela models, in the form that ends within 2 minutes
 	models/check.sh short
 
 sim: ## the tests of the simulator
-	@if [ -d sim ]; then $(GO) test $(SHORT) ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
+	@if [ -d sim ]; then $(GO) test ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
 
 fuzz: ## every fuzz target for 5 seconds
 	.ci/fuzz
