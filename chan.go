@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"iter"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -14,6 +13,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Chan passes values of type T between fibers and goroutines, in any mix. Any number may send and receive at once.
@@ -46,7 +46,7 @@ type Chan[T any] struct {
 
 // core is the part of a channel that does not depend on the type of its values.
 type core struct {
-	mu        sync.Mutex
+	mu        xatomic.Mutex
 	senders   wait.Queue
 	receivers wait.Queue
 	state     chanState
@@ -65,7 +65,7 @@ type core struct {
 	times *chanTimes // nil unless Timed
 	id    uint64
 	name  string
-	err   atomic.Pointer[closedError] // once closed, if there is something to say
+	err   xatomic.Pointer[closedError] // once closed, if there is something to say
 }
 
 type chanState uint8

@@ -680,7 +680,7 @@ func TestUnlimitedGivesABurstBack(t *testing.T) {
 	}
 	after := heapInUse()
 	t.Logf("%d ints: heap %d KiB before, %d KiB with them, %d KiB after", n, before>>10, most>>10, after>>10)
-	if most < before+uint64(n)*8 {
+	if most < before+uint64(n)*8/2 { // half, because what earlier tests have left may go meanwhile
 		t.Errorf("with %d ints the heap was at %d bytes, %d before: what is measured is not the channel", n, most, before)
 	}
 	if after > before+2<<20 {

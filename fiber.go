@@ -6,13 +6,13 @@ import (
 	"math"
 	"runtime"
 	"strconv"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Fiber is one function that runs beside others, started by [Nursery.Go]. It is never used again, so it may be kept for
@@ -20,7 +20,7 @@ import (
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
-	waiting atomic.Pointer[scope] // whose cancel ends the wait that the fiber is in; nil: its nursery's. See scope
+	waiting xatomic.Pointer[scope] // whose cancel ends the wait that the fiber is in; nil: its nursery's. See scope
 
 	fn     func(context.Context) error
 	name   string

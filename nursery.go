@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"errors"
-	"sync"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/coro"
@@ -11,6 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Nursery is where fibers live: none outlives the [Run] that opened it.
@@ -23,9 +23,9 @@ type Nursery struct {
 	body func(context.Context, *Nursery) error
 	id   uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
-	mu       sync.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
-	children *Fiber     // a ring without an anchor; nil if there are none
-	live     int        // children that have not ended
+	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
+	children *Fiber        // a ring without an anchor; nil if there are none
+	live     int           // children that have not ended
 	joining  park.Ticket
 	closed   bool
 	errs     []error

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Pipe makes a channel whose two sides are counted, and returns the first endpoint of each. More are made by Clone, and each
@@ -38,7 +37,7 @@ type pipe[T any] struct {
 
 // pipeEnd is one side of a pipe. That it is gone is an event.
 type pipeEnd struct {
-	mu   sync.Mutex
+	mu   xatomic.Mutex
 	open int        // endpoints that have not been closed; at 0 none is made any more
 	gone bool       // that has been announced, and the channel was ended before
 	wake wait.Queue // those who wait for that
@@ -114,7 +113,7 @@ func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
 // Writer is an endpoint of a [Pipe] that sends. Its operations are those of [Chan].
 type Writer[T any] struct {
 	p    *pipe[T]
-	shut atomic.Bool
+	shut xatomic.Bool
 }
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
@@ -174,7 +173,7 @@ func (w *Writer[T]) Stats() ChanStats { return w.p.ch.Stats() }
 // Reader is an endpoint of a [Pipe] that receives. Its operations are those of [Chan].
 type Reader[T any] struct {
 	p    *pipe[T]
-	shut atomic.Bool
+	shut xatomic.Bool
 }
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Pool lends out values that are dear to make, such as connections: at most so many at a time, each made when it is first
@@ -17,7 +18,7 @@ type Pool[T any] struct {
 	reset   func(T) error
 	discard func(T)
 
-	mu   sync.Mutex
+	mu   xatomic.Mutex
 	idle []T // the one given back last is lent first: it is the warmest
 	lent int
 	shut bool

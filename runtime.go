@@ -9,6 +9,7 @@ import (
 
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Runtime is a set of workers that run fibers, and a clock that they wait by. Most programs need only the default one,
@@ -18,7 +19,7 @@ type Runtime struct {
 	observer Observer
 	policy   Policy
 
-	mu      sync.Mutex
+	mu      xatomic.Mutex
 	closing bool
 	roots   root          // ring of the nurseries that Run has opened from outside
 	empty   chan struct{} // closed when the last root has gone, once closing

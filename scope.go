@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // A scope is what can be cancelled: a nursery, or what WithTimeout, WithCancel and Shield make. It is a
@@ -36,13 +36,13 @@ type scope struct {
 	parent *scope   // which tells it
 	stopUp func() bool
 
-	cancelled atomic.Bool // set under mu, with err and opErr
+	cancelled xatomic.Bool // set under mu, with err and opErr
 
-	mu    sync.Mutex
-	err   error                    // context.Canceled or context.DeadlineExceeded
-	opErr error                    // what operations return
-	std   atomic.Pointer[standard] // made when somebody asks for Done
-	inner *scope                   // the scopes inside this one, through next
+	mu    xatomic.Mutex
+	err   error                     // context.Canceled or context.DeadlineExceeded
+	opErr error                     // what operations return
+	std   xatomic.Pointer[standard] // made when somebody asks for Done
+	inner *scope                    // the scopes inside this one, through next
 
 	// Under parent.mu.
 	prev, next *scope

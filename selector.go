@@ -5,14 +5,13 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Selector waits for many cases that stay registered from one event to the next. Select looks at all its cases on every
@@ -33,18 +32,18 @@ import (
 // off the list and then tries it: whatever happens to the channel after that puts it back. Lock order: book, channel,
 // selector.
 type Selector struct {
-	mu     sync.Mutex
+	mu     xatomic.Mutex
 	first  *registration // ready, in the order in which they became so
 	last   *registration
 	waiter *park.Parker // of whoever is in Wait, while it is parked
 	ticket park.Ticket
-	busy   atomic.Bool // somebody is in Wait
+	busy   xatomic.Bool // somebody is in Wait
 
 	// What events do not need.
-	book   sync.Mutex
+	book   xatomic.Mutex
 	regs   map[int]*registration
 	next   int
-	fibers atomic.Int32 // registrations that wait for the end of a fiber
+	fibers xatomic.Int32 // registrations that wait for the end of a fiber
 }
 
 // NewSelector makes a selector without cases.

@@ -1,6 +1,6 @@
 package park
 
-import "sync"
+import "github.com/coir-go/coir/internal/xatomic"
 
 // Guest lets a plain goroutine wait as fibers do: the same word, but to be readied releases a one-place semaphore.
 //
@@ -11,8 +11,8 @@ import "sync"
 // and the next to use the guest may be outside.
 type Guest struct {
 	Parker
-	mu    sync.Mutex
-	cond  sync.Cond
+	mu    xatomic.Mutex
+	cond  xatomic.Cond
 	ready bool
 	sema  chan struct{} // instead of them, in a wait that a channel may cancel
 }

@@ -41,10 +41,9 @@
 package park
 
 import (
-	"sync/atomic"
-
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Ticket names one wait of one parker.
@@ -133,7 +132,7 @@ type Owner interface {
 
 // Parker is the word and whom it wakes. It must not be copied.
 type Parker struct {
-	word  atomic.Uint64
+	word  xatomic.Uint64
 	owner Owner
 }
 

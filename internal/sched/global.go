@@ -1,15 +1,12 @@
 package sched
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "github.com/coir-go/coir/internal/xatomic"
 
 // list is the global queue: tasks from outside, and what overflowed a ring. It is intrusive and has no bound; a push
 // takes the lock for two stores and never blocks.
 type list struct {
-	n          atomic.Int64 // read without the lock to see whether there is anything
-	mu         sync.Mutex
+	n          xatomic.Int64 // read without the lock to see whether there is anything
+	mu         xatomic.Mutex
 	head, tail *Task
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // How workers sleep and are woken. It is the handshake of internal/park again, one floor down, and as easy to get
@@ -81,7 +82,7 @@ func (s *Scheduler) sendOut() bool {
 		w.searching = true
 		w.state.Store(running)
 		s.mu.Unlock()
-		w.sema <- struct{}{}
+		w.sema.Post()
 	case len(*s.workers.Load()) < s.max:
 		s.active.Add(1)
 		s.start()
@@ -99,15 +100,15 @@ func (s *Scheduler) sendOut() bool {
 //
 //go:norace
 func (s *Scheduler) start() {
-	w := &Worker{s: s, searching: true, sema: make(chan struct{}, 1)}
+	w := &Worker{s: s, searching: true, sema: xatomic.NewSema()}
 	w.slice.Store(s.slice)
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
 	s.replaceWorkers(nil, w)
 	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again
-		close(s.emptied)
+		s.emptied.Open()
 		s.emptied = nil
 	}
-	go w.run()
+	xatomic.Go(w.run)
 }
 
 // rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the
@@ -148,7 +149,7 @@ func (w *Worker) rest() bool {
 		s.mu.Unlock() // a waker has chosen it: the token is on its way
 	}
 	start := time.Now()
-	<-w.sema
+	w.sema.Wait()
 	s.stats.slept.Add(int64(time.Since(start)))
 	if w.leaving {
 		w.leave()
@@ -193,7 +194,7 @@ func (w *Worker) leave() {
 	}
 	s.mu.Unlock()
 	if last {
-		close(ch)
+		ch.Open()
 	}
 	s.yieldPlace()
 }

@@ -1,6 +1,10 @@
 package sched
 
-import "sync/atomic"
+import (
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/xatomic"
+)
 
 // next is a worker's run-next place: one task, put there by the worker, taken by anybody.
 //
@@ -8,7 +12,7 @@ import "sync/atomic"
 // and this is the hottest place there is. Whoever takes reads the task and then moves seq on; if the CAS succeeds nobody
 // has put or taken in between, and the task was that one. If it fails, what was read is one word and is thrown away.
 type next struct {
-	seq  atomic.Uint64
+	seq  xatomic.Uint64
 	task *Task
 }
 
@@ -17,6 +21,7 @@ type next struct {
 //go:norace
 func (n *next) put(t *Task) (old *Task) {
 	old = n.take()
+	xatomic.Writes(unsafe.Pointer(&n.task))
 	n.task = t
 	n.seq.Store(n.seq.Load() + 1) // from even to odd: nobody else moves it now
 	return old
@@ -28,6 +33,7 @@ func (n *next) take() *Task {
 	if seq&1 == 0 {
 		return nil
 	}
+	xatomic.Reads(unsafe.Pointer(&n.task))
 	t := n.task
 	if n.seq.CompareAndSwap(seq, seq+1) {
 		return t

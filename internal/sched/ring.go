@@ -1,6 +1,10 @@
 package sched
 
-import "sync/atomic"
+import (
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/xatomic"
+)
 
 const ringSize = 256 // a power of two
 
@@ -14,8 +18,8 @@ const ringSize = 256 // a power of two
 // is written again only after head has passed it, and then the thief's CAS fails. So the places need no atomic access:
 // what a thief may read in a race is a pointer, one word, and it is thrown away.
 type ring struct {
-	head  atomic.Uint32
-	tail  atomic.Uint32
+	head  xatomic.Uint32
+	tail  xatomic.Uint32
 	place [ringSize]*Task
 }
 
@@ -32,6 +36,7 @@ func (r *ring) push(t *Task) bool {
 	if tail-r.head.Load() == ringSize {
 		return false
 	}
+	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))
 	r.place[tail%ringSize] = t
 	r.tail.Store(tail + 1)
 	return true
@@ -46,6 +51,7 @@ func (r *ring) pop() *Task {
 		if head == r.tail.Load() {
 			return nil
 		}
+		xatomic.Reads(unsafe.Pointer(&r.place[head%ringSize]))
 		t := r.place[head%ringSize]
 		if r.head.CompareAndSwap(head, head+1) {
 			return t
@@ -70,7 +76,9 @@ func (r *ring) grab(into []*Task) int {
 			return 0
 		}
 		for i := range n {
-			into[i] = r.place[(head+i)%ringSize]
+			from := &r.place[(head+i)%ringSize]
+			xatomic.Reads(unsafe.Pointer(from))
+			into[i] = *from
 		}
 		if r.head.CompareAndSwap(head, head+n) {
 			return int(n)

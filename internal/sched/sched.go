@@ -1,13 +1,12 @@
 package sched
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Config is what a scheduler is made of.
@@ -52,19 +51,19 @@ type Scheduler struct {
 	global list
 	pool   pool
 
-	active    atomic.Int32 // workers that are neither idle nor held nor blocked
-	searchers atomic.Int32 // of those: out for work, or woken for it
-	users     atomic.Int64 // see Enter
+	active    xatomic.Int32 // workers that are neither idle nor held nor blocked
+	searchers xatomic.Int32 // of those: out for work, or woken for it
+	users     xatomic.Int64 // see Enter
 
-	mu      sync.Mutex
+	mu      xatomic.Mutex
 	idle    *Worker // through Worker.idleNext
 	idlers  int
-	workers atomic.Pointer[[]*Worker] // replaced whole, under mu
-	emptied chan struct{}             // closed when the last worker has left
-	gone    bool                      // closed: workers leave, none is started
-	slice   int64                     // what a new worker takes its slice to be: the last one measured
+	workers xatomic.Pointer[[]*Worker] // replaced whole, under mu
+	emptied *xatomic.Gate              // opened when the last worker has left
+	gone    bool                       // closed: workers leave, none is started
+	slice   int64                      // what a new worker takes its slice to be: the last one measured
 
-	closing sync.Mutex // held by Close
+	closing xatomic.Mutex // held by Close
 	monitor monitor
 	stats   counters
 }
@@ -169,20 +168,20 @@ func (s *Scheduler) Shrink() bool {
 	}
 	emptied := s.dismiss()
 	s.mu.Unlock()
-	<-emptied
+	emptied.Wait()
 	s.pool.trim(0)
 	return true
 }
 
-// dismiss tells the idle workers to leave. The channel is closed when no worker is left. The caller holds mu.
+// dismiss tells the idle workers to leave. The gate is opened when no worker is left. The caller holds mu.
 //
 //go:norace
-func (s *Scheduler) dismiss() <-chan struct{} {
+func (s *Scheduler) dismiss() *xatomic.Gate {
 	emptied := s.emptied
 	if emptied == nil {
-		emptied = make(chan struct{})
+		emptied = xatomic.NewGate()
 		if len(*s.workers.Load()) == 0 {
-			close(emptied)
+			emptied.Open()
 		} else {
 			s.emptied = emptied
 		}
@@ -191,7 +190,7 @@ func (s *Scheduler) dismiss() <-chan struct{} {
 		w := s.idle
 		s.idle, w.idleNext = w.idleNext, nil
 		w.leaving = true
-		w.sema <- struct{}{}
+		w.sema.Post()
 	}
 	s.idlers = 0
 	return emptied
@@ -212,6 +211,6 @@ func (s *Scheduler) Close() {
 	s.gone = true
 	emptied := s.dismiss()
 	s.mu.Unlock()
-	<-emptied
+	emptied.Wait()
 	s.pool.trim(0)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 const (
@@ -54,11 +55,11 @@ type Worker struct {
 	slice atomic.Int64 // nanoseconds between two beats of late, as the monitor saw them
 
 	// Under Scheduler.mu, except that state may be read without.
-	state     atomic.Uint32
+	state     xatomic.Uint32
 	searching bool
 	leaving   bool
 	idleNext  *Worker
-	sema      chan struct{} // one place: woken from idle
+	sema      xatomic.Sema // woken from idle
 
 	seen watch // the monitor's own
 

@@ -1,0 +1,57 @@
+//go:build !coirinterleave
+
+package xatomic
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Instrumented says whether this build is for exploration.
+const Instrumented = false
+
+// The types of the standard library.
+type (
+	Bool           = atomic.Bool
+	Int32          = atomic.Int32
+	Int64          = atomic.Int64
+	Uint32         = atomic.Uint32
+	Uint64         = atomic.Uint64
+	Pointer[T any] = atomic.Pointer[T]
+	Mutex          = sync.Mutex
+	Cond           = sync.Cond
+)
+
+// Go starts a goroutine.
+func Go(f func()) { go f() }
+
+// Sema has one place: Post fills it, Wait empties it.
+type Sema struct{ c chan struct{} }
+
+// NewSema makes one that is empty.
+func NewSema() Sema { return Sema{make(chan struct{}, 1)} }
+
+// Post fills the place, which must be empty.
+func (s Sema) Post() { s.c <- struct{}{} }
+
+// Wait waits until the place is full, and empties it.
+func (s Sema) Wait() { <-s.c }
+
+// Gate is shut until Open, once, and then open for good.
+type Gate struct{ c chan struct{} }
+
+// NewGate makes one that is shut.
+func NewGate() *Gate { return &Gate{make(chan struct{})} }
+
+// Open lets everybody through.
+func (g *Gate) Open() { close(g.c) }
+
+// Wait waits until the gate is open.
+func (g *Gate) Wait() { <-g.c }
+
+// Reads marks that the word at p is about to be read without order, on purpose, while others may write it.
+func Reads(unsafe.Pointer) {}
+
+// Writes marks that the word at p is about to be written while others may read it.
+func Writes(unsafe.Pointer) {}
