@@ -11,6 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Select, and what it is made of.
@@ -439,6 +440,13 @@ func (s *scratch) unlockAll() {
 func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
 	s.fit(len(cs))
 	s.locks = s.locks[:0]
+	if xatomic.Instrumented {
+		for i := range cs {
+			if c := cs[i].core; c != nil {
+				xatomic.Peek(&c.mu)
+			}
+		}
+	}
 	if n := s.findReady(cs); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, f, how, n)
 		if c := cs[i].core; c != nil {

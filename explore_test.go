@@ -1,0 +1,331 @@
+//go:build coirinterleave
+
+package coir
+
+// Channels and select of the real code, through every order of their accesses. Who sends and receives are fibers without a scheduler
+// below them: the operations are the same up to the switch, in whose place the thread waits to be woken.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/coir-go/coir/internal/interleave"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// stage is a nursery whose fibers are threads.
+type stage struct{ n *Nursery }
+
+func newStage() *stage {
+	s := &stage{new(Nursery)}
+	s.n.init(context.Background(), NewRuntime(Workers(1)), nil, &s.make().Fiber)
+	s.n.n = s.n
+	return s
+}
+
+// bare is a fiber that is its caller's thread.
+type bare struct {
+	Fiber
+	turn xatomic.Sema
+}
+
+func (b *bare) Ready(park.Place) { b.turn.Post() }
+func (b *bare) Late()            {}
+
+func (s *stage) make() *bare {
+	b := &bare{turn: xatomic.NewSema()}
+	b.nursery, b.budget = s.n, budget
+	b.task.Bare(b)
+	return b
+}
+
+// fiber makes a fiber, a child of the nursery.
+func (s *stage) fiber() *bare {
+	b := s.make()
+	s.n.live++
+	s.n.link(&b.Fiber)
+	return b
+}
+
+// park is Task.Park without a switch.
+func (b *bare) park() park.Reason {
+	if !b.task.Woken() && b.task.Commit() {
+		b.turn.Wait()
+	}
+	return b.task.Reason()
+}
+
+// send, recv and choose are Chan.Send, Chan.Recv and Select, but for the switch.
+func send(b *bare, c *Chan[int], v int) error {
+	sc := &b.nursery.scope
+	r := c.beginSend(&b.Fiber, sc, v, forever)
+	if r == park.None {
+		r = b.park()
+		c.endSend(&b.Fiber, sc, r, false)
+	}
+	if r == park.Data {
+		return nil
+	}
+	return c.error(r, sc)
+}
+
+func recv(b *bare, c *Chan[int]) (int, error) {
+	sc := &b.nursery.scope
+	v, r := c.beginRecv(&b.Fiber, sc, forever)
+	if r == park.None {
+		r = b.park()
+		v = c.endRecv(&b.Fiber, sc, r, false)
+	}
+	if r == park.Data {
+		return v, nil
+	}
+	return v, c.error(r, sc)
+}
+
+func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
+	sc := &b.nursery.scope
+	b.task.Kit().Turn = 1 // no chance: the turn of the next
+	i, r := b.beginSelect(sc, cases, how)
+	if r == park.None {
+		i, r = b.endSelect(cases, b.park())
+	}
+	if i < 0 {
+		return i, sc.operationErr()
+	}
+	return cases[i].done(i, r)
+}
+
+// ledger has what became of each value.
+type ledger struct{ sent, received, failed, lost []int }
+
+func (l *ledger) send(b *bare, c *Chan[int], v int) {
+	if err := send(b, c, v); err == nil {
+		l.sent = append(l.sent, v)
+	} else {
+		l.failed = append(l.failed, v)
+	}
+}
+
+func (l *ledger) recv(b *bare, c *Chan[int]) {
+	if v, err := recv(b, c); err == nil {
+		l.received = append(l.received, v)
+	} else if v != 0 {
+		interleave.Failf("a receive failed with %v, and has %d", err, v)
+	}
+}
+
+func (l *ledger) lose(v int) { l.lost = append(l.lost, v) }
+
+// check drains the channels and makes sure that what was sent was received or lost, once, and that nobody waits.
+func (l *ledger) check(cs ...*Chan[int]) {
+	for _, c := range cs {
+		for v, err := c.TryRecv(); err == nil; v, err = c.TryRecv() {
+			l.received = append(l.received, v)
+		}
+		if !c.senders.Empty() || !c.receivers.Empty() {
+			interleave.Failf("somebody is still in a queue")
+		}
+		if c.held != 0 {
+			interleave.Failf("it counts %d values and has none", c.held)
+		}
+	}
+	got := slices.Concat(l.received, l.lost)
+	slices.Sort(got)
+	slices.Sort(l.sent)
+	if !slices.Equal(got, l.sent) {
+		interleave.Failf("sent %v, received %v, lost %v, failed %v", l.sent, l.received, l.lost, l.failed)
+	}
+}
+
+var errStopped = errors.New("stop")
+
+// Close and cancel against a send and a receive.
+//
+// Spec: CH-20, CH-28, CH-34, CH-36, NU-08
+func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
+	for _, capacity := range []int{0, 1} {
+		for _, last := range []string{"close", "abort"} {
+			t.Run(fmt.Sprintf("%d %s", capacity, last), func(t *testing.T) {
+				interleave.Check(t, interleave.Config{}, func() {
+					s, l := newStage(), new(ledger)
+					c := NewChan[int](capacity, OnUndelivered(l.lose))
+					a, b := s.fiber(), s.fiber()
+					interleave.Go("send", func() { l.send(a, c, 1) })
+					interleave.Go("recv", func() { l.recv(b, c) })
+					interleave.Go(last, func() {
+						if last == "close" {
+							c.Close()
+						} else {
+							c.Abort(errStopped)
+						}
+					})
+					interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+					interleave.JoinAll()
+					l.check(c)
+				})
+			})
+		}
+	}
+}
+
+// Two senders and two receivers, then a close when the senders are done.
+//
+// Spec: CH-05, CH-09, CH-10, CH-19
+func TestExploreSendersAndReceivers(t *testing.T) {
+	for _, capacity := range []int{0, 1} {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s, l := newStage(), new(ledger)
+				c := NewChan[int](capacity)
+				for i := range 2 {
+					from, to := s.fiber(), s.fiber()
+					interleave.Go("send", func() { l.send(from, c, 1+i) })
+					interleave.Go("recv", func() { l.recv(to, c) })
+				}
+				interleave.JoinAll()
+				l.check(c)
+				if len(l.received) != 2 {
+					interleave.Failf("received %v", l.received)
+				}
+			})
+		})
+	}
+}
+
+// A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until the main thread takes its
+// value.
+//
+// Spec: SE-04, SE-05, SE-11, SE-19
+func TestExploreSelectOnTwoChannels(t *testing.T) {
+	for _, how := range []selectPolicy{fairly, byOrder} {
+		for _, cancels := range []bool{false, true} {
+			t.Run(fmt.Sprintf("by order %v, cancel %v", how, cancels), func(t *testing.T) {
+				interleave.Check(t, interleave.Config{}, func() {
+					s, l := newStage(), new(ledger)
+					c, d := NewChan[int](0), NewChan[int](0)
+					x, a, b, m := s.fiber(), s.fiber(), s.fiber(), s.fiber()
+					took := -1
+					interleave.Go("select", func() {
+						var v int
+						i, err := selects(x, how, c.RecvCase(&v), d.RecvCase(&v))
+						if took = i; err == nil {
+							l.received = append(l.received, v)
+						}
+						switch {
+						case cancels:
+						case i == 0:
+							l.recv(m, d)
+						case i == 1:
+							l.recv(m, c)
+						}
+					})
+					interleave.Go("send c", func() { l.send(a, c, 1) })
+					interleave.Go("send d", func() { l.send(b, d, 2) })
+					if cancels {
+						interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+					}
+					interleave.JoinAll()
+					l.check(c, d)
+					if !cancels && (took < 0 || len(l.received) != 2) {
+						interleave.Failf("took %d, received %v", took, l.received)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Two selects meet on two channels, each sends on one and receives from the other: both sides agree on which.
+//
+// Spec: SE-10, SE-12, SE-20
+func TestExploreTwoSelectsMeet(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		c, d := NewChan[int](0), NewChan[int](0)
+		var got [2]int
+		var took [2]int
+		one := func(i int, out, in *Chan[int]) func() {
+			b := s.fiber()
+			return func() {
+				k, err := selects(b, fairly, out.SendCase(1+i), in.RecvCase(&got[i]))
+				if err != nil {
+					interleave.Failf("%v", err)
+				}
+				took[i] = k
+			}
+		}
+		interleave.Go("a", one(0, c, d))
+		interleave.Go("b", one(1, d, c))
+		interleave.JoinAll()
+		if took[0] == took[1] || took[0] == 0 && got != [2]int{0, 1} || took[0] == 1 && got != [2]int{2, 0} {
+			interleave.Failf("took %v, got %v", took, got)
+		}
+		new(ledger).check(c, d)
+	})
+}
+
+// A standing selector is told of a channel that becomes ready while it goes to sleep, and of the close.
+//
+// Spec: SE-21, SE-23
+func TestExploreSelectorIsTold(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		c := NewChan[int](1)
+		sel := NewSelector()
+		var v int
+		sel.Add(c.RecvCase(&v))
+		b := s.fiber()
+		var got []int
+		interleave.Go("selector", func() {
+			for {
+				_, err := sel.Wait(context.Background())
+				if err != nil {
+					return
+				}
+				got = append(got, v)
+			}
+		})
+		interleave.Go("send", func() {
+			for i := range 2 {
+				if err := send(b, c, 1+i); err != nil {
+					interleave.Failf("%v", err)
+				}
+			}
+			c.Close()
+		})
+		interleave.JoinAll()
+		if !slices.Equal(got, []int{1, 2}) {
+			interleave.Failf("got %v", got)
+		}
+	})
+}
+
+// A whole runtime: goroutine, worker, fibers, switch. Every order with so many preemptions.
+func TestExploreRuntime(t *testing.T) {
+	interleave.Check(t, interleave.Config{Bound: 1}, func() {
+		rt := NewRuntime(Workers(2))
+		c := NewChan[int](0)
+		sum := 0
+		err := rt.Run(context.Background(), func(ctx context.Context, n *Nursery) error {
+			n.Go("send", func(ctx context.Context) error {
+				defer c.Close()
+				return c.Send(ctx, 1)
+			})
+			for v := range c.All(ctx) {
+				sum += v
+			}
+			return ctx.Err()
+		})
+		if err != nil || sum != 1 {
+			interleave.Failf("%v, sum %d", err, sum)
+		}
+		if err := rt.Close(context.Background()); err != nil {
+			interleave.Failf("%v", err)
+		}
+		interleave.JoinAll()
+	})
+}

@@ -1,0 +1,356 @@
+package interleave
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+// Config says how far to go.
+type Config struct {
+	Bound      int // preemptions; 0: no bound, and source-DPOR
+	Executions int // at most; 0: as many as there are
+	Steps      int // of one execution, more is a failure; 0: 10,000
+}
+
+// Result is what an exploration has seen.
+type Result struct {
+	Executions int // with those that were redundant
+	Redundant  int // found to be of a trace that had been seen
+	Longest    int // steps
+	Complete   bool
+	Took       time.Duration
+}
+
+func (r Result) String() string {
+	how := "complete"
+	if !r.Complete {
+		how = "not complete"
+	}
+	return fmt.Sprintf("%d executions (%d redundant), up to %d steps, %s, %.1f s", r.Executions, r.Redundant, r.Longest, how, r.Took.Seconds())
+}
+
+// Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg asks for. The error
+// tells of the first that fails: by Failf, by a panic, or because nobody can go on; it has the steps. Threads of such an execution
+// stay where they are.
+func Explore(cfg Config, program func()) (Result, error) {
+	s := &search{Config: cfg}
+	err := s.explore(program)
+	return s.Result, err
+}
+
+// search is an exploration under way.
+type search struct {
+	Config
+	Result
+	nodes   []node
+	depth   int  // of the run: nodes that it has passed
+	turned  int  // the node whose choice is new
+	blind   bool // the rest of the run is of a known trace
+	all     bool // no reduction
+	unwinds bool // an execution in which nobody can go on is no failure
+	seen    func(*run)
+
+	// For races.
+	clocks []clock
+	prev   []int32 // of each event, the event before it on the same object; -1: none
+	lastOn []int32 // of each object, the last event
+	racing []int32 // the events that the one at hand races with
+}
+
+// node is the place before an event.
+type node struct {
+	chosen    int
+	can       uint32 // threads that are enabled
+	try       uint32 // of those: to be tried, or tried
+	done      uint32
+	asleep    uint32
+	preempted int // preemptions before it
+	ops       [maxThreads]op
+}
+
+// clock is what an event comes after: for each thread, one past the index of its last event among those.
+type clock [maxThreads]int32
+
+func (c *clock) join(d *clock) {
+	for i := range c {
+		c[i] = max(c[i], d[i])
+	}
+}
+
+func (s *search) explore(program func()) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // turns pass from thread to thread: other processors only cost
+	if s.Steps == 0 {
+		s.Steps = 10_000
+	}
+	began := time.Now()
+	defer func() { s.Took = time.Since(began) }()
+	for {
+		r := s.run(program, false)
+		s.Result.Executions++
+		s.Longest = max(s.Longest, len(r.events))
+		if s.blind {
+			s.Redundant++
+		} else if s.seen != nil {
+			s.seen(r)
+		}
+		if r.failure != "" {
+			return s.report(r, program)
+		}
+		if !s.all && s.Bound == 0 {
+			s.races(r)
+		}
+		if !s.next() {
+			s.Complete = true
+			return nil
+		}
+		if s.Config.Executions > 0 && s.Result.Executions >= s.Config.Executions {
+			return nil
+		}
+	}
+}
+
+var runs uint64
+
+func (s *search) run(program func(), placed bool) *run {
+	runs++
+	r := &run{x: s, number: runs, words: map[unsafe.Pointer]int32{}, over: make(chan struct{}), placed: placed}
+	s.depth, s.blind = 0, false
+	r.execute(program)
+	return r
+}
+
+// report runs the failed execution again to learn where its steps are.
+func (s *search) report(r *run, program func()) error {
+	again := s.run(program, true)
+	text := fmt.Sprintf("execution %d: %s\n%v", s.Result.Executions, r.failure, again)
+	if again.failure == "" {
+		text += "a second run of the same order did not fail: the program depends on something that is not announced\n"
+	}
+	return errors.New(text)
+}
+
+// choose is asked by the run for the next thread, one of can.
+func (s *search) choose(r *run, can uint32) int {
+	i := s.depth
+	s.depth++
+	if i < len(s.nodes) {
+		x := &s.nodes[i]
+		same := x.can == can
+		for c := can; same && c != 0; c &= c - 1 {
+			t := bits.TrailingZeros32(c)
+			same = x.ops[t] == r.threads[t].op
+		}
+		if !same {
+			panic(fmt.Sprintf("interleave: the program does not do the same again in the same order, at step %d:\n%v", i, r))
+		}
+		return x.chosen
+	}
+	if s.blind {
+		return bits.TrailingZeros32(can)
+	}
+	x := node{can: can}
+	for _, t := range r.threads {
+		x.ops[t.id] = t.op
+	}
+	last := -1 // who ran
+	if i > 0 {
+		last = r.events[i-1].thread
+		x.preempted = s.nodes[i-1].preempted
+		if i > 1 && r.events[i-2].thread != last && s.nodes[i-1].can>>r.events[i-2].thread&1 != 0 {
+			x.preempted++
+		}
+	}
+	stays := last >= 0 && can>>last&1 != 0
+	switch {
+	case s.all || s.Bound > 0 && !(stays && x.preempted >= s.Bound):
+		x.try = can
+	case s.Bound > 0:
+		x.try = 1 << last
+	default:
+		if x.asleep = s.inherited(r, i); can&^x.asleep == 0 {
+			s.blind = true
+			return bits.TrailingZeros32(can)
+		}
+	}
+	if x.chosen = last; !stays || x.asleep>>last&1 != 0 {
+		x.chosen = bits.TrailingZeros32(can &^ x.asleep)
+	}
+	x.try |= 1 << x.chosen
+	s.nodes = append(s.nodes, x)
+	return x.chosen
+}
+
+// inherited is who sleeps before event i: who slept before the last one, or had been tried there, and does not conflict with it.
+func (s *search) inherited(r *run, i int) (asleep uint32) {
+	if i == 0 {
+		return 0
+	}
+	b := &s.nodes[i-1]
+	for q := (b.asleep | b.done) &^ (1 << b.chosen); q != 0; q &= q - 1 {
+		if t := bits.TrailingZeros32(q); !conflict(b.ops[t], r.events[i-1].op) {
+			asleep |= 1 << t
+		}
+	}
+	return asleep
+}
+
+// next takes the last node that has something left to try to its next choice. It reports false if there is none.
+func (s *search) next() bool {
+	for n := len(s.nodes); n > 0; n-- {
+		x := &s.nodes[n-1]
+		x.done |= 1 << x.chosen
+		if left := x.try &^ x.done &^ x.asleep; left != 0 {
+			x.chosen = bits.TrailingZeros32(left)
+			s.nodes = s.nodes[:n]
+			s.turned = n - 1
+			return true
+		}
+	}
+	return false
+}
+
+// races finds the races of the run, and has what they ask for tried.
+func (s *search) races(r *run) {
+	n := min(len(r.events), len(s.nodes))
+	s.clocks = s.clocks[:0]
+	s.prev = s.prev[:0]
+	s.lastOn = s.lastOn[:0]
+	for range r.objects {
+		s.lastOn = append(s.lastOn, -1)
+	}
+	var own [maxThreads]clock
+	var begun uint32
+	begin := func(t int) *clock {
+		if begun>>t&1 == 0 { // it comes after what its parent, who ran last, had done before
+			begun |= 1 << t
+			if b := r.born[t]; b > 0 {
+				own[t].join(&s.clocks[b-1])
+			}
+		}
+		return &own[t]
+	}
+	for i := range n {
+		e := &r.events[i]
+		c := begin(e.thread)
+		if e.op.kind == Join {
+			for t := range r.threads {
+				c.join(begin(t))
+			}
+			s.prev = append(s.prev, -1)
+		} else {
+			s.meet(r, i, e.thread, e.op, c)
+			s.prev = append(s.prev, s.lastOn[e.op.object])
+			s.lastOn[e.op.object] = int32(i)
+		}
+		c[e.thread] = int32(i) + 1
+		s.clocks = append(s.clocks, *c)
+		for _, j := range s.racing {
+			s.reverse(r, j, i, e.thread)
+		}
+	}
+	if n < len(r.events) {
+		return
+	}
+	for _, t := range r.stuck { // what they wait to do races too
+		if t.op.kind == Join {
+			continue
+		}
+		c := *begin(t.id)
+		s.meet(r, n, t.id, t.op, &c)
+		s.clocks = append(s.clocks[:n], c)
+		for _, j := range s.racing {
+			s.reverse(r, j, n, t.id)
+		}
+	}
+}
+
+// meet joins to c, the clock of thread t, what its access o comes after. It notes with which events that races: those that conflict, and
+// that nothing else puts before it. What lets it be done (the unlock before a lock) puts it after, but is none of them.
+func (s *search) meet(r *run, i, t int, o op, c *clock) {
+	s.racing = s.racing[:0]
+	known := *c
+	for j := s.lastOn[o.object]; j >= 0; j = s.prev[j] {
+		e := &r.events[j]
+		if !conflict(e.op, o) {
+			continue
+		}
+		c.join(&s.clocks[j])
+		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {
+			continue
+		}
+		if e.thread != t && known[e.thread] <= j && i >= s.turned { // the others were found before
+			s.racing = append(s.racing, j)
+		}
+		known.join(&s.clocks[j])
+		if e.op.kind != Read {
+			break // all before comes before that
+		}
+	}
+}
+
+// reverse sees to it that somebody is tried before event j who leads to event i, of thread t, going first: one of the initials of
+// what happened since j and not because of it, and then i.
+func (s *search) reverse(r *run, j int32, i, t int) {
+	var first [maxThreads]int32 // of the thread in there, and one more; 0: none
+	var initials uint32
+	of := r.events[j].thread
+	for k := int(j) + 1; k <= i; k++ {
+		c := &s.clocks[k]
+		who := t
+		if k < i {
+			if who = r.events[k].thread; c[of] > j {
+				continue
+			}
+		}
+		initial := first[who] == 0
+		for u, f := range first {
+			if f != 0 && c[u] >= f {
+				initial = false
+			}
+		}
+		if initial {
+			initials |= 1 << who
+		}
+		if first[who] == 0 {
+			first[who] = int32(k) + 1
+		}
+	}
+	x := &s.nodes[j]
+	if initials&(x.try|x.asleep) != 0 { // who sleeps has been tried earlier, with the same to come
+		return
+	}
+	if can := initials & x.can; can != 0 {
+		x.try |= can & -can
+	} else { // cannot be, unless something is ordered that is not announced
+		x.try |= x.can
+	}
+}
+
+// T is a test.
+type T interface {
+	Helper()
+	Logf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Check explores a program for a test, and says how far it went. Where it should have gone through everything and did not, that is a
+// failure too.
+func Check(t T, cfg Config, program func()) {
+	t.Helper()
+	res, err := Explore(cfg, program)
+	if err != nil {
+		t.Fatalf("%v\n%v", res, err)
+	}
+	if !res.Complete && cfg.Executions == 0 {
+		t.Fatalf("%v", res)
+	}
+	how := "source-DPOR"
+	if cfg.Bound > 0 {
+		how = fmt.Sprintf("at most %d preemptions", cfg.Bound)
+	}
+	t.Logf("%s: %v", how, res)
+}

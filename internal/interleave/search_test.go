@@ -1,0 +1,365 @@
+package interleave
+
+// A reduction that loses executions looks like a fast one. So the set of traces that it goes through is compared with that of
+// a plain search, on programs made at random and on a few made by hand; and the number of executions with what arithmetic gives.
+
+import (
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// shared is what the threads of a test program meet at.
+type shared struct {
+	vars  [3]Object
+	value [3]int
+	locks [2]Object
+	semas [2]Object
+}
+
+// touch gives the objects their numbers, so that they are the same in every execution.
+func (m *shared) touch() {
+	for i := range m.vars {
+		m.vars[i].Do(Read)
+	}
+	for i := range m.locks {
+		m.locks[i].Do(Lock)
+		m.locks[i].Do(Unlock)
+	}
+	for i := range m.semas {
+		m.semas[i].Do(Post)
+		m.semas[i].Do(Wait)
+	}
+}
+
+func (m *shared) load(i int) int {
+	m.vars[i].Do(Read)
+	return m.value[i]
+}
+
+func (m *shared) store(i, v int) {
+	m.vars[i].Do(Write)
+	m.value[i] = v
+}
+
+func (m *shared) cas(i, from, to int) bool {
+	m.vars[i].Do(Update)
+	if m.value[i] != from {
+		Missed()
+		return false
+	}
+	m.value[i] = to
+	return true
+}
+
+// code is a thread of a random program: an instruction a letter.
+type code string
+
+func (c code) run(m *shared, id int) {
+	seen := 0
+	for i := 0; i+1 < len(c); i += 2 {
+		at := int(c[i+1] - '0')
+		switch c[i] {
+		case 'r':
+			seen = m.load(at)
+		case 'w':
+			m.store(at, id)
+		case 'c':
+			if m.cas(at, 0, id) {
+				seen = id
+			}
+		case 'i': // a write that depends on what was read last
+			if seen == 0 {
+				m.store(at, id)
+			}
+		case 'l':
+			m.locks[at].Do(Lock)
+		case 'u':
+			m.locks[at].Do(Unlock)
+		case 'p':
+			m.semas[at].Do(Post)
+		case 't':
+			m.semas[at].Do(Wait)
+		case 'g':
+			m.semas[at].Through()
+		}
+	}
+}
+
+// random is a program of a few threads, whose locks are let go of.
+func random(rnd *rand.Rand) (threads []code) {
+	n, length := 2+rnd.IntN(2), 5
+	if n == 3 {
+		length = 3
+	}
+	for range n {
+		var b strings.Builder
+		held := [2]bool{}
+		for range 1 + rnd.IntN(length) {
+			switch k := rnd.IntN(12); {
+			case k < 7:
+				fmt.Fprintf(&b, "%c%d", "rwciriw"[k], rnd.IntN(2))
+			case k < 10:
+				i := rnd.IntN(2)
+				fmt.Fprintf(&b, "%c%d", "lu"[b2i(held[i])], i)
+				held[i] = !held[i]
+			default:
+				fmt.Fprintf(&b, "%c%d", "pt"[k-10], rnd.IntN(2))
+			}
+		}
+		for i, h := range held {
+			if h {
+				fmt.Fprintf(&b, "u%d", i)
+			}
+		}
+		threads = append(threads, code(b.String()))
+	}
+	return threads
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func program(threads []code, m **shared) func() {
+	return func() {
+		s := new(shared)
+		*m = s
+		s.touch()
+		for i, c := range threads {
+			Go(fmt.Sprint(i+1), func() { c.run(s, i+1) })
+		}
+		JoinAll()
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// canonical is the trace of an execution: what each thread did, and the order of every two accesses that conflict.
+func canonical(r *run, m *shared) string {
+	count := [maxThreads]int{}
+	label := make([]string, len(r.events))
+	for i, e := range r.events {
+		label[i] = fmt.Sprint(e.thread, ".", count[e.thread], e.op.kind, e.op.object)
+		count[e.thread]++
+	}
+	var sum uint64
+	for i, e := range r.events {
+		sum += maphash.String(seed, label[i])
+		for j, d := range r.events[:i] {
+			if conflict(d.op, e.op) {
+				sum += maphash.String(seed, label[j]+"<"+label[i])
+			}
+		}
+	}
+	return fmt.Sprintf("%x %v %v", sum, m.value, len(r.stuck) > 0)
+}
+
+// cover goes through a program, and counts the executions of each trace.
+func cover(t *testing.T, threads []code, all bool) (map[string]int, Result) {
+	t.Helper()
+	var m *shared
+	traces := map[string]int{}
+	s := &search{all: all, unwinds: true}
+	s.seen = func(r *run) { traces[canonical(r, m)]++ }
+	if err := s.explore(program(threads, &m)); err != nil {
+		t.Fatalf("%q: %v", threads, err)
+	}
+	return traces, s.Result
+}
+
+func compare(t *testing.T, threads []code) (executions, reduced, traces int) {
+	t.Helper()
+	want, all := cover(t, threads, true)
+	got, some := cover(t, threads, false)
+	for k, n := range got {
+		if want[k] == 0 {
+			t.Errorf("%q: a trace that a plain search does not have", threads)
+		}
+		if n > 1 && !strings.Contains(fmt.Sprint(threads), "c") { // a cas that is about to run may be a write or a read
+			t.Errorf("%q: a trace was gone through %d times", threads, n)
+		}
+	}
+	if len(got) < len(want) {
+		t.Errorf("%q: %d traces of %d", threads, len(got), len(want))
+	}
+	return all.Executions, some.Executions, len(want)
+}
+
+func TestReductionSeesEveryTrace(t *testing.T) {
+	n := 1500
+	if testing.Short() {
+		n = 300
+	}
+	first := rand.Uint64()
+	var executions, reduced, traces, programs int
+	for i := range uint64(n) {
+		threads := random(rand.New(rand.NewPCG(first, i)))
+		a, b, c := compare(t, threads)
+		executions, reduced, traces, programs = executions+a, reduced+b, traces+c, programs+1
+		if t.Failed() {
+			t.Fatalf("seed %d, program %d", first, i)
+		}
+	}
+	t.Logf("%d programs: %d executions, %d traces, %d executions with the reduction", programs, executions, traces, reduced)
+}
+
+// Programs that reductions are known to fail on, or that are about one thing.
+func TestReductionByHand(t *testing.T) {
+	for _, threads := range [][]code{
+		{"l0l1u1u0", "l1l0u0u1"},           // they may block each other
+		{"r0w1", "r1w0"},                   // each may see the other's write, but not both
+		{"w0", "r1i0", "w1r0"},             // the second's write is there only in some orders
+		{"w0", "r0", "r0", "r0"},           // readers commute
+		{"c0", "c0", "c0"},                 // one wins
+		{"c0i1", "c0i1", "r1"},             //
+		{"w0p0", "t0r0", "w0"},             // a semaphore orders two of three
+		{"p0", "t0w0", "t0w0"},             // one of two gets it, the other stays
+		{"p0", "g0w0", "g0w0"},             // both get through
+		{"l0w0u0", "l0w0u0", "r0"},         //
+		{"l0w0u0", "l0r0u0", "l0r0u0"},     //
+		{"l0u0l0u0", "l0u0l0u0"},           //
+		{"l0p0u0", "t0l0u0", "l0w0u0"},     //
+		{"w0w1", "w1w0"},                   //
+		{"r0w1r0", "w0r1", "w0"},           //
+		{"l0t0u0", "l0p0u0"},               // the first may wait for ever with the lock held
+		{"w2", "w1r2", "r1i2", "r2"},       //
+		{"r0i1", "r1i2", "r2i0"},           // a ring
+		{"l0w0u0l1w1u1", "l1w1u1", "l0u0"}, //
+	} {
+		compare(t, threads)
+	}
+}
+
+// Spec: SM-10
+func TestNumberOfExecutions(t *testing.T) {
+	choose := func(n, k int) int {
+		c := 1
+		for i := range k {
+			c = c * (n - i) / (i + 1)
+		}
+		return c
+	}
+	for _, p := range []struct {
+		threads []code
+		all     int
+		traces  int
+	}{
+		{[]code{"w0w0w0", "w0w0w0"}, choose(6, 3), choose(6, 3)},           // every order is another trace
+		{[]code{"w0w0w0", "w1w1w1"}, choose(6, 3), 1},                      // none matters
+		{[]code{"r0r0r0", "r0r0r0"}, choose(6, 3), 1},                      //
+		{[]code{"w0", "w0", "w0"}, 6, 6},                                   // 3!
+		{[]code{"w0", "r0", "r0"}, 6, 4},                                   // each reader before the write or after
+		{[]code{"w0w1", "w0w1"}, choose(4, 2), 4},                          // either order at each
+		{[]code{"w0w0", "w0w0", "w1"}, choose(4, 2) * 5, choose(4, 2)},     //
+		{[]code{"l0u0", "l0u0"}, 2, 2},                                     //
+		{[]code{"l0w1u0", "l0w1u0", "l0w1u0"}, 6, 6},                       //
+		{[]code{"w0p0", "t0w0"}, 1, 1},                                     //
+		{[]code{"p0", "t0w0", "t0w0"}, 2, 2},                               // and the other stays
+		{[]code{"w0w0w0w0w0", "w0w0w0w0w0"}, choose(10, 5), choose(10, 5)}, //
+	} {
+		traces, all := cover(t, p.threads, true)
+		_, some := cover(t, p.threads, false)
+		if all.Executions != p.all || len(traces) != p.traces || some.Executions-some.Redundant != p.traces {
+			t.Errorf("%q: %d executions, %d traces, %d with the reduction; should be %d, %d, %d",
+				p.threads, all.Executions, len(traces), some.Executions-some.Redundant, p.all, p.traces, p.traces)
+		}
+	}
+}
+
+// The executions with at most k preemptions are those of a plain search that have no more.
+func TestBoundOnPreemptions(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		threads := random(rnd)
+		want := map[int]map[string]bool{1: {}, 2: {}, 3: {}}
+		var m *shared
+		all := &search{all: true, unwinds: true}
+		all.seen = func(r *run) {
+			x := &all.nodes[len(r.events)-1]
+			n := x.preempted
+			if i := len(r.events) - 1; i > 0 && r.events[i].thread != r.events[i-1].thread && x.can>>r.events[i-1].thread&1 != 0 {
+				n++
+			}
+			for b := range want {
+				if n <= b {
+					want[b][order(r)] = true
+				}
+			}
+		}
+		if err := all.explore(program(threads, &m)); err != nil {
+			t.Fatal(err)
+		}
+		for b, set := range want {
+			got := map[string]bool{}
+			s := &search{unwinds: true}
+			s.Bound = b
+			s.seen = func(r *run) { got[order(r)] = true }
+			if err := s.explore(program(threads, &m)); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(got, set) || len(got) != s.Result.Executions {
+				t.Errorf("%q: bound %d: %d executions, %d of them different, should be %d", threads, b, s.Result.Executions, len(got), len(set))
+			}
+		}
+	}
+}
+
+func order(r *run) string {
+	var b strings.Builder
+	for _, e := range r.events {
+		fmt.Fprint(&b, e.thread)
+	}
+	return b.String()
+}
+
+// A failure says what is wrong, and shows the steps with their places.
+func TestFailureIsShown(t *testing.T) {
+	var m *shared
+	lost := func() {
+		m = new(shared)
+		add := func() { m.store(0, m.load(0)+1) }
+		Go("a", add)
+		Go("b", add)
+		JoinAll()
+		if m.value[0] != 2 {
+			Failf("the sum is %d", m.value[0])
+		}
+	}
+	res, err := Explore(Config{}, lost)
+	if err == nil {
+		t.Fatalf("not found in %v", res)
+	}
+	for _, want := range []string{"the sum is 1", "interleave.(*shared).store:", "a ", "b "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in:\n%v", want, err)
+		}
+	}
+	for name, p := range map[string]func(){
+		"nobody can go on: main": func() {
+			var o Object
+			o.Do(Wait)
+		},
+		"panic in main: oh": func() {
+			var o Object
+			o.Do(Write)
+			panic("oh")
+		},
+		"more than 10 steps": func() {
+			var o Object
+			for {
+				o.Do(Write)
+			}
+		},
+	} {
+		if _, err := Explore(Config{Steps: 10}, p); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, should have %q", err, name)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+//go:build coirinterleave
+
+package park
+
+// The word of the real code, through every order of its accesses.
+
+import (
+	"testing"
+
+	"github.com/coir-go/coir/internal/interleave"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// sleeper waits on a thread of its own. As with a fiber, somebody else commits for it once its stack is quiet, and does not
+// know whether it goes on meanwhile.
+type sleeper struct {
+	Parker
+	turn      xatomic.Sema   // it has been readied
+	left      xatomic.Sema   // its stack is quiet
+	published xatomic.Uint64 // ticket of the wait that wakers may end
+	cancelled xatomic.Bool
+	quiet     bool
+	won       [4]int // wakes of each ticket that were told that they won
+	reason    [4]Reason
+}
+
+func newSleeper() *sleeper {
+	s := &sleeper{turn: xatomic.NewSema(), left: xatomic.NewSema()}
+	s.Init(s)
+	interleave.Go("worker", func() {
+		for s.left.Wait(); s.quiet; s.left.Wait() {
+			if !s.Commit() {
+				s.Ready(nil)
+			}
+		}
+	})
+	return s
+}
+
+func (s *sleeper) Ready(Place) {
+	if !s.quiet {
+		interleave.Failf("readied while it runs")
+	}
+	s.turn.Post()
+}
+
+func (s *sleeper) Late() {}
+
+// wait is one wait, as an operation does it, under a scope that may be cancelled or not. It tells armed, unless that is nil, when it has
+// been published.
+func (s *sleeper) wait(scoped bool, armed *xatomic.Sema) {
+	t := s.Arm()
+	s.published.Store(uint64(t))
+	if armed != nil {
+		armed.Post()
+	}
+	if scoped && s.cancelled.Load() && s.Disarm() {
+		s.won[t]++
+		s.reason[t] = Cancelled
+		return
+	}
+	s.quiet = true
+	s.left.Post()
+	s.turn.Wait()
+	s.quiet = false
+	if r := s.Reason(); s.won[t] != 1 || s.reason[t] != r {
+		interleave.Failf("wait %d ended for reason %d; %d wakes have won, the last for %d", t, r, s.won[t], s.reason[t])
+	}
+}
+
+// wake ends the wait that is published, if one is.
+func (s *sleeper) wake(r Reason) {
+	t := Ticket(s.published.Load())
+	if t == 0 {
+		return
+	}
+	s.end(t, r)
+}
+
+func (s *sleeper) end(t Ticket, r Reason) {
+	switch o := s.Claim(t, r); o {
+	case Asleep:
+		s.won[t]++
+		s.reason[t] = r
+		s.Rouse(nil)
+	case Won:
+		s.won[t]++
+		s.reason[t] = r
+	case Lost, Stale:
+		if s.won[t] == 0 {
+			interleave.Failf("a wake of wait %d is told %v, and nobody else has ended it", t, o)
+		}
+	}
+}
+
+// cancel is the cancel that has no registration: it sets the flag and then looks at the word.
+func (s *sleeper) cancel() {
+	s.cancelled.Store(true)
+	if t, ok := s.Waiting(); ok {
+		s.end(t, Cancelled)
+	}
+}
+
+// Two wakers and a cancel against one wait; the cancel always comes, so the wait always ends.
+//
+// Spec: PK-08, PK-10, PK-12, PK-14, PK-16, PK-34, PK-49
+func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newSleeper()
+		interleave.Go("parker", func() {
+			s.wait(true, nil)
+			s.left.Post()
+		})
+		interleave.Go("data", func() { s.wake(Data) })
+		interleave.Go("close", func() { s.wake(Closed) })
+		interleave.Go("cancel", s.cancel)
+		interleave.JoinAll()
+	})
+}
+
+// Wakers that are late for the first wait meet the second, which somebody else ends.
+//
+// Spec: PK-09, PK-11, PK-29
+func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newSleeper()
+		second := xatomic.NewSema()
+		interleave.Go("parker", func() {
+			s.wait(true, nil)
+			s.wait(false, &second)
+			s.left.Post()
+		})
+		interleave.Go("data", func() { s.wake(Data) })
+		interleave.Go("cancel", s.cancel)
+		interleave.Go("next", func() {
+			second.Wait()
+			s.wake(TimedOut)
+		})
+		interleave.JoinAll()
+	})
+}
+
+// One waker a wait, so that none can lose: each wait ends by its own.
+//
+// Spec: PK-14, PK-15, PK-18
+func TestExploreOneWakerAWait(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newSleeper()
+		armed := [3]xatomic.Sema{1: xatomic.NewSema(), 2: xatomic.NewSema()}
+		interleave.Go("parker", func() {
+			s.wait(false, &armed[1])
+			s.wait(false, &armed[2])
+			s.left.Post()
+		})
+		for i := range Ticket(2) {
+			interleave.Go("waker", func() {
+				armed[1+i].Wait()
+				s.end(1+i, Data)
+			})
+		}
+		interleave.JoinAll()
+	})
+}
+
+// A guest commits on its own stack and waits for a token; wakers of its first wait may come in its second.
+//
+// Spec: PK-38
+func TestExploreGuest(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		g := new(Guest)
+		g.Init()
+		var won [3]int
+		end := func(t Ticket, r Reason) {
+			if g.Wake(t, r, nil) == Won {
+				won[t]++
+			}
+		}
+		var published xatomic.Uint64
+		armed := [3]xatomic.Sema{1: xatomic.NewSema(), 2: xatomic.NewSema()}
+		interleave.Go("guest", func() {
+			for range 2 {
+				t := g.Arm()
+				published.Store(uint64(t))
+				armed[t].Post()
+				if g.Park(nil) == None {
+					interleave.Failf("wait %d ended for nothing", t)
+				}
+			}
+		})
+		interleave.Go("first", func() {
+			armed[1].Wait()
+			end(1, Data)
+		})
+		interleave.Go("second", func() {
+			armed[2].Wait()
+			end(2, Data)
+		})
+		interleave.Go("late", func() {
+			if t := published.Load(); t != 0 {
+				end(Ticket(t), Closed)
+			}
+		})
+		interleave.JoinAll()
+		if won[1] != 1 || won[2] != 1 {
+			interleave.Failf("the waits were won %d and %d times", won[1], won[2])
+		}
+	})
+}

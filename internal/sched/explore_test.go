@@ -1,0 +1,292 @@
+//go:build coirinterleave
+
+package sched
+
+// The real queues, the real sleep of workers and the real end of a scheduler, through the orders of their accesses. The monitor does not
+// run here: what it would mend must not need mending, but for a task that was queued on a running worker and not offered.
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/coir-go/coir/internal/interleave"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// taken counts how often each task came out of a queue.
+type taken struct {
+	ts []*Task
+	n  []int
+}
+
+func newTaken(n int) *taken { return &taken{tasks(n), make([]int, n)} }
+
+func (k *taken) add(ts ...*Task) {
+	for _, t := range ts {
+		if t == nil {
+			continue
+		}
+		known := false
+		for i, u := range k.ts {
+			if u == t {
+				k.n[i]++
+				known = true
+			}
+		}
+		if !known {
+			interleave.Failf("a task came out that nobody has put in")
+		}
+	}
+}
+
+// check fails unless each of the tasks came out once.
+func (k *taken) check() {
+	for i, n := range k.n {
+		if n != 1 {
+			interleave.Failf("task %d came out %d times", i, n)
+		}
+	}
+}
+
+// The worker pushes and pops while two thieves take, over the end of the places and of the counters.
+//
+// Spec: SC-08, SC-10, SC-15, SC-17
+func TestExploreRing(t *testing.T) {
+	for name, start := range map[string]uint32{"places wrap": ringSize - 2, "counters wrap": math.MaxUint32 - 1} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				r := ringAt(start)
+				k := newTaken(4)
+				r.push(k.ts[0])
+				r.push(k.ts[1])
+				thief := func() {
+					var loot [2]*Task
+					k.add(loot[:r.grab(loot[:])]...)
+				}
+				interleave.Go("thief a", thief)
+				interleave.Go("thief b", thief)
+				interleave.Go("worker", func() {
+					r.push(k.ts[2])
+					k.add(r.pop())
+					r.push(k.ts[3])
+				})
+				interleave.JoinAll()
+				for t := r.pop(); t != nil; t = r.pop() {
+					k.add(t)
+				}
+				k.check()
+			})
+		})
+	}
+}
+
+// A full ring: the worker's push fails, or finds the place that a thief has just left.
+//
+// Spec: SC-05, SC-15
+func TestExploreFullRing(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		r := ringAt(math.MaxUint32 - ringSize/2)
+		k := newTaken(ringSize + 2)
+		for _, t := range k.ts[:ringSize] {
+			r.push(t)
+		}
+		interleave.Go("thief", func() {
+			var loot [1]*Task
+			for range 2 {
+				k.add(loot[:r.grab(loot[:])]...)
+			}
+		})
+		interleave.Go("worker", func() {
+			for _, t := range k.ts[ringSize:] {
+				if !r.push(t) {
+					k.add(t)
+				}
+			}
+			k.add(r.pop())
+		})
+		interleave.JoinAll()
+		for t := r.pop(); t != nil; t = r.pop() {
+			k.add(t)
+		}
+		k.check()
+	})
+}
+
+// The run-next place: one that puts and takes, two that take.
+//
+// Spec: SC-10, SC-12
+func TestExploreNext(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		var place next
+		k := newTaken(3)
+		place.put(k.ts[0])
+		thief := func() { k.add(place.take()) }
+		interleave.Go("thief a", thief)
+		interleave.Go("thief b", thief)
+		interleave.Go("worker", func() {
+			k.add(place.put(k.ts[1]))
+			k.add(place.take())
+			k.add(place.put(k.ts[2]))
+		})
+		interleave.JoinAll()
+		k.add(place.take())
+		k.check()
+	})
+}
+
+// explored is a scheduler whose jobs are counted, and waited for by steps that an exploration sees.
+type explored struct {
+	*Scheduler
+	ended xatomic.Sema // posted by the last
+	left  xatomic.Int32
+}
+
+func explore(workers, jobs int) *explored {
+	e := &explored{Scheduler: New(Config{Workers: workers, MaxWorkers: workers}), ended: xatomic.NewSema()}
+	e.left.Store(int32(jobs))
+	return e
+}
+
+// job makes a job that runs fn.
+func (e *explored) job(fn func(*job)) *job {
+	j := &job{fn: fn, ended: func() {
+		if e.left.Add(-1) == 0 {
+			e.ended.Post()
+		}
+	}}
+	j.task.Init(e.Scheduler, j)
+	return j
+}
+
+// out starts a job from outside.
+func (e *explored) out(fn func(*job)) { e.Go(&e.job(fn).task, nil) }
+
+func nothing(*job) {}
+
+// Jobs come from outside while the worker finds nothing and goes to sleep: each is run, without the monitor.
+//
+// Spec: SC-23, SC-24, SC-44
+func TestExploreIdleSleep(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		workers, producers int
+		cfg                interleave.Config
+	}{
+		{"one worker, main", 1, 0, interleave.Config{}},
+		{"two workers, main", 2, 0, interleave.Config{}},
+		{"one worker, one producer", 1, 1, interleave.Config{}},
+		{"one worker, two producers", 1, 2, interleave.Config{}},
+		{"two workers, one producer", 2, 1, interleave.Config{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			interleave.Check(t, c.cfg, func() {
+				e := explore(c.workers, 2+c.producers)
+				e.Enter()
+				e.out(nothing) // starts a worker, which then looks for more
+				for range c.producers {
+					interleave.Go("producer", func() { e.out(nothing) })
+				}
+				e.out(nothing)
+				e.ended.Wait()
+				e.Leave()
+				e.Close()
+				interleave.JoinAll()
+			})
+		})
+	}
+}
+
+// A job that parks is woken by another thread, on its way to sleep or asleep, while the worker goes to rest or another is sent out.
+//
+// Spec: PK-14, PK-16, SC-23
+func TestExploreParkOnAWorker(t *testing.T) {
+	for _, c := range []struct {
+		workers int
+		cfg     interleave.Config
+	}{
+		{1, interleave.Config{}},
+		{2, interleave.Config{Bound: 1}},
+	} {
+		t.Run(fmt.Sprint(c.workers), func(t *testing.T) {
+			interleave.Check(t, c.cfg, func() {
+				e := explore(c.workers, 1)
+				e.Enter()
+				var published xatomic.Uint64
+				armed := xatomic.NewSema()
+				var j *job
+				j = e.job(func(j *job) {
+					t := j.task.Arm()
+					published.Store(uint64(t))
+					armed.Post()
+					if r := j.task.Park(); r != park.Data && r != park.Closed {
+						interleave.Failf("woken for %d", r)
+					}
+				})
+				interleave.Go("early", func() {
+					if t := published.Load(); t != 0 {
+						j.task.Wake(park.Ticket(t), park.Closed, nil)
+					}
+				})
+				interleave.Go("sure", func() {
+					armed.Wait()
+					j.task.Wake(park.Ticket(published.Load()), park.Data, nil)
+				})
+				e.Go(&j.task, nil)
+				e.ended.Wait()
+				e.Leave()
+				e.Close()
+				interleave.JoinAll()
+			})
+		})
+	}
+}
+
+// Everything is let go while somebody begins to use the scheduler: the job runs all the same, and Close leaves nobody.
+//
+// Spec: SH-06, SH-08, SH-12
+func TestExploreShutdownAgainstWake(t *testing.T) {
+	interleave.Check(t, interleave.Config{Bound: 3}, func() {
+		e := explore(1, 1)
+		used, shrunk := xatomic.NewSema(), xatomic.NewSema()
+		interleave.Go("user", func() {
+			e.Enter()
+			e.out(nothing)
+			e.ended.Wait()
+			e.Leave()
+			used.Post()
+		})
+		interleave.Go("shrink", func() {
+			e.Shrink()
+			shrunk.Post()
+		})
+		used.Wait()
+		shrunk.Wait()
+		e.Close()
+		interleave.JoinAll()
+		if n := len(*e.workers.Load()); n != 0 {
+			interleave.Failf("%d workers left", n)
+		}
+	})
+}
+
+// Two jobs wake each other over two workers, one of which steals: every wake arrives.
+//
+// Spec: SC-12, SC-18, SC-36
+func TestExploreStealing(t *testing.T) {
+	interleave.Check(t, interleave.Config{Bound: 2}, func() {
+		e := explore(2, 3)
+		e.Enter()
+		e.out(func(j *job) {
+			w := j.task.Worker()
+			for range 2 {
+				e.Go(&e.job(func(j *job) { j.task.Yield() }).task, w)
+			}
+		})
+		e.ended.Wait()
+		e.Leave()
+		e.Close()
+		interleave.JoinAll()
+	})
+}
