@@ -7,7 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
@@ -93,16 +92,8 @@ var lastChan atomic.Uint64
 //
 //go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
-	var set chanSettings
-	for _, o := range opts {
-		o(&set)
-	}
+	set := settingsOf(opts)
 	c := new(Chan[T])
-	c.init(capacity, &set)
-	return c
-}
-
-func (c *Chan[T]) init(capacity int, set *chanSettings) {
 	c.store, c.over = kindOf[T](capacity, set.over)
 	c.kind = wait.KindOf[T]()
 	c.undelivered = handler[T](set)
@@ -113,13 +104,10 @@ func (c *Chan[T]) init(capacity int, set *chanSettings) {
 	race.Enable()
 	c.rt = simulatedBy()
 	if set.timed {
-		by := caller{f: currentFiber()}
-		c.times = &chanTimes{clock: by.clock()}
+		c.times = &chanTimes{clock: clockHere()}
 	}
+	return c
 }
-
-// forever is a wait without a time limit of its own.
-const forever time.Duration = -1
 
 // Send gives v to the channel. It waits while there is neither a receiver nor room, unless the channel's [Overflow] says
 // otherwise. It returns an error that is [ErrClosed] if the channel is closed, and ctx's if ctx is over.
@@ -210,9 +198,7 @@ func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reas
 		t := f.arm(sc)
 		asleep = c.publishSend(cell, v, &f.task.Parker, t)
 		c.mu.Unlock()
-		if asleep != nil {
-			asleep.Rouse(f.task.Worker())
-		}
+		f.rouse(asleep)
 		if d > 0 {
 			f.armTimer(t, d)
 		}
@@ -253,6 +239,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	race.Disable()
 	v, r := c.beginRecv(f, sc, forever)
 	if r == park.None {
+		// What Park does: see Task.Leave.
 		if s := f.task.Leave(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -317,9 +304,7 @@ func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.R
 		t := f.arm(sc)
 		asleep = c.publishRecv(cell, &f.task.Parker, t)
 		c.mu.Unlock()
-		if asleep != nil {
-			asleep.Rouse(f.task.Worker())
-		}
+		f.rouse(asleep)
 		if d > 0 {
 			f.armTimer(t, d)
 		}
@@ -509,20 +494,10 @@ func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) pa
 	c.mu.Unlock()
 	if f != nil {
 		f.went(asleep)
-	} else if asleep != nil {
+	} else {
 		asleep.Rouse(nil)
 	}
 	return r
-}
-
-// went is the end of an operation of f that did not wait and has succeeded: it rouses whom the operation has woken.
-//
-//go:norace
-func (f *Fiber) went(asleep *park.Parker) {
-	if asleep != nil {
-		asleep.Rouse(f.task.Worker())
-	}
-	f.spend()
 }
 
 // refuse counts an operation that was over before it looked.
@@ -532,16 +507,6 @@ func (c *core) refuse(side int, r park.Reason) {
 	c.mu.Lock()
 	c.countFailure(side, r)
 	c.mu.Unlock()
-}
-
-// counted is what an operation under sc that ended for r is counted as: a scope that ran out of time was not cancelled.
-//
-//go:norace
-func (sc *scope) counted(r park.Reason) park.Reason {
-	if r == park.Cancelled && sc.operationErr() == ErrTimeout {
-		return park.TimedOut
-	}
-	return r
 }
 
 // recount counts a wait of any caller that leave has counted as cancelled as timed out, if it was. To find out it asks the context, which
@@ -619,9 +584,7 @@ func (c *Chan[T]) lose(v T) {
 //go:norace
 func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
-	if by.f != nil && by.f.simulated || c.rt != nil {
-		by.announce(c.rt, c.op(OpSend))
-	}
+	by.announce(c.rt, c.op(OpSend))
 	if err := by.err(); err != nil {
 		c.refuseContext(sending, err)
 		return err
@@ -632,9 +595,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	switch {
 	case r == park.None && c.over != Wait:
 		r = c.overrun(v)
-		if by.f != nil {
-			by.f.spend()
-		}
+		by.spend()
 	case r != park.None || d == 0:
 		r = c.passed(by.f, sending, r, asleep)
 	default:
@@ -643,9 +604,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 		t := by.arm(&w)
 		asleep = c.publishSend(cell, v, w.p, t)
 		c.mu.Unlock()
-		if asleep != nil {
-			asleep.Rouse(by.near())
-		}
+		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		c.leave(cell, sending, r)
 		c.recount(&by, sending, r)
@@ -659,9 +618,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
-	if by.f != nil && by.f.simulated || c.rt != nil {
-		by.announce(c.rt, c.op(OpRecv))
-	}
+	by.announce(c.rt, c.op(OpRecv))
 	if err := by.err(); err != nil {
 		c.refuseContext(receiving, err)
 		return v, err
@@ -677,9 +634,7 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 		t := by.arm(&w)
 		asleep = c.publishRecv(cell, w.p, t)
 		c.mu.Unlock()
-		if asleep != nil {
-			asleep.Rouse(by.near())
-		}
+		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		v = c.leave(cell, receiving, r)
 		c.recount(&by, receiving, r)
@@ -706,9 +661,7 @@ func (c *core) refuseContext(side int, err error) {
 //
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
-	if c.rt != nil {
-		announce(c.rt, c.op(OpTrySend))
-	}
+	c.announce(OpTrySend)
 	race.Disable()
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -727,9 +680,7 @@ func (c *Chan[T]) TrySend(v T) error {
 //
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
-	if c.rt != nil {
-		announce(c.rt, c.op(OpTryRecv))
-	}
+	c.announce(OpTryRecv)
 	race.Disable()
 	c.mu.Lock()
 	v, r, asleep := c.take()
@@ -778,9 +729,7 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 //
 //go:norace
 func (c *Chan[T]) Close() bool {
-	if c.rt != nil {
-		announce(c.rt, c.op(OpClose))
-	}
+	c.announce(OpClose)
 	return c.end(closed, nil)
 }
 
@@ -792,9 +741,7 @@ func (c *Chan[T]) Close() bool {
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
-	if c.rt != nil {
-		announce(c.rt, c.op(OpAbort))
-	}
+	c.announce(OpAbort)
 	first := c.end(aborted, cause)
 	for c.discard() {
 	}
@@ -845,10 +792,10 @@ func (c *core) endWaits() (more bool) {
 	return more
 }
 
-// discard hands some values of an aborted channel over. It reports whether there may be more.
+// discard hands a value of an aborted channel over, if there is one left. It reports whether there was.
 //
 //go:norace
-func (c *Chan[T]) discard() (more bool) {
+func (c *Chan[T]) discard() bool {
 	race.Disable()
 	c.mu.Lock()
 	v, ok := c.store.Take()
@@ -862,16 +809,6 @@ func (c *Chan[T]) discard() (more bool) {
 	}
 	race.Enable()
 	return ok
-}
-
-// here is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine.
-//
-//go:norace
-func here() park.Place {
-	if f := currentFiber(); f != nil {
-		return f.task.Worker()
-	}
-	return nil
 }
 
 // error is what an operation under sc returns that ended for r.
@@ -911,27 +848,3 @@ func (c *core) tryError(r park.Reason) error {
 	}
 	return ErrWouldBlock
 }
-
-// deadline is the clock's time d from now; forever is never.
-//
-//go:norace
-func (c *caller) deadline(d time.Duration) int64 {
-	if d == forever {
-		return never
-	}
-	return after(c.clock(), d)
-}
-
-//go:norace
-func (c *caller) clock() clock.Clock { return c.runtime().s.Clock() }
-
-// armTimer has the wait t of f end after d.
-//
-//go:norace
-func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
-	clk := f.nursery.rt.s.Clock()
-	clk.Arm(f.task.Timer(), after(clk, d), &f.task.Parker, uint64(t))
-}
-
-//go:norace
-func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }

@@ -124,10 +124,7 @@ func (f *Fiber) Site() string {
 }
 
 // Self returns the fiber that calls it, or nil in a goroutine.
-func Self(ctx context.Context) *Fiber {
-	c := resolve(ctx)
-	return c.f
-}
+func Self(ctx context.Context) *Fiber { return resolve(ctx).f }
 
 // Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
 // returns earlier with an error of ctx; in a context that is over, at once, also for a fiber that has ended.
@@ -191,6 +188,20 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	self.takePlace(r == park.Data)
 }
 
+// enlist has a joiner wait for the fiber's end. It reports false if there is nothing to wait for. beginWait has it written out.
+//
+//go:norace
+func (f *Fiber) enlist(node *wait.Node, p *park.Parker, t park.Ticket) bool {
+	n := f.nursery
+	n.mu.Lock()
+	ok := f.how == not
+	if ok {
+		f.joiners.Push(node, p, t)
+	}
+	n.mu.Unlock()
+	return ok
+}
+
 // forget takes out a joiner that waits no longer.
 //
 //go:norace
@@ -237,18 +248,13 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 //
 //go:norace
 func (f *Fiber) join(c *caller) park.Reason {
-	n := f.nursery
 	w := c.waiter()
 	defer w.done()
 	t := c.arm(&w)
-	n.mu.Lock()
-	if f.how != not {
-		n.mu.Unlock()
+	if !f.enlist(&w.kit.Node, w.p, t) {
 		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
-	f.joiners.Push(&w.kit.Node, w.p, t)
-	n.mu.Unlock()
 	c.f.leavePlace()
 	r := c.await(&w, t, never)
 	if r != park.Data {
@@ -344,16 +350,12 @@ func (f *Fiber) finish(how end, err error) {
 		last = n.remove(f, near)
 	}
 	n.mu.Unlock()
-	for asleep != nil || more {
-		if asleep != nil {
-			asleep.Rouse(near)
-			asleep = nil
-		}
-		if more {
-			n.mu.Lock()
-			asleep, more = f.wakeJoiner()
-			n.mu.Unlock()
-		}
+	asleep.Rouse(near)
+	for more {
+		n.mu.Lock()
+		asleep, more = f.wakeJoiner()
+		n.mu.Unlock()
+		asleep.Rouse(near)
 	}
 	if last != 0 {
 		n.owner.task.Wake(last, park.Data, near)

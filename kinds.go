@@ -62,6 +62,15 @@ type chanSettings struct {
 	timed       bool
 }
 
+// settingsOf is what the options come to.
+func settingsOf(opts []ChanOption) *chanSettings {
+	s := new(chanSettings)
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
 // Name gives the channel a name, for errors and for whoever looks inside.
 func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
 

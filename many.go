@@ -63,9 +63,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
-	if c.rt != nil {
-		announce(c.rt, c.op(OpTryRecv))
-	}
+	c.announce(OpTryRecv)
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {

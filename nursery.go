@@ -199,9 +199,8 @@ func (n *Nursery) release(near *sched.Worker) {
 		return
 	}
 	if node := l.again.Shift(); node != nil {
-		if _, asleep := node.Claim(park.Data); asleep != nil {
-			asleep.Rouse(near)
-		}
+		_, asleep := node.Claim(park.Data)
+		asleep.Rouse(near)
 		return
 	}
 	if f := l.line; f != nil {

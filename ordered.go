@@ -33,10 +33,7 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if capacity < 0 && capacity != Unlimited {
 		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
 	}
-	var set chanSettings
-	for _, opt := range opts {
-		opt(&set)
-	}
+	set := settingsOf(opts)
 	if set.over != Wait || set.undelivered != nil {
 		panic("coir: NewOrdered: a task is never dropped, so there is neither Overflow nor OnUndelivered")
 	}

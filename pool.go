@@ -31,11 +31,8 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	if size < 1 {
 		panic(fmt.Sprintf("coir: NewPool(%d): a pool has at least one place", size))
 	}
-	var set chanSettings
-	for _, o := range opts {
-		o(&set)
-	}
-	p := &Pool[T]{permits: NewChan[struct{}](size, Name(set.name)), create: create, reset: reset, discard: handler[T](&set)}
+	set := settingsOf(opts)
+	p := &Pool[T]{permits: NewChan[struct{}](size, Name(set.name)), create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
 	}

@@ -111,8 +111,7 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 
 // cancelFrom passes a foreign context's end on.
 func (sc *scope) cancelFrom(ctx context.Context) {
-	err := ctx.Err()
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		sc.cancel(context.DeadlineExceeded, ErrTimeout, nil)
 	} else {
 		sc.cancel(context.Canceled, canceled(context.Cause(ctx)), nil)
@@ -373,13 +372,6 @@ type timedScope struct {
 }
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
-
-func (c *timedScope) Value(key any) any {
-	if _, ok := key.(contextKey); ok {
-		return &c.scopeContext
-	}
-	return (*scope)(&c.scopeContext).value(key)
-}
 
 // Expire implements clock.Target.
 func (c *timedScope) Expire(uint64) {

@@ -157,13 +157,31 @@ func announce(rt *Runtime, op Op) {
 	}
 }
 
-// announce announces an operation of a caller that is not a fiber in its own scope.
+// announce announces an operation on the channel, whoever does it, if anybody wants to know.
+//
+//go:norace
+func (c *core) announce(k OpKind) {
+	if c.rt != nil {
+		announce(c.rt, c.op(k))
+	}
+}
+
+// announce announces an operation of a caller that is not a fiber in its own scope, if anybody wants to know. rt is that of what the
+// operation is about, if it has a policy, or nil.
 //
 //go:norace
 func (c *caller) announce(rt *Runtime, op Op) {
+	if rt != nil || c.f != nil && c.f.simulated {
+		c.announceSlow(rt, op)
+	}
+}
+
+//go:noinline
+//go:norace
+func (c *caller) announceSlow(rt *Runtime, op Op) {
 	if c.f != nil && c.f.simulated {
 		c.f.step(op)
-	} else if rt != nil {
+	} else {
 		rt.policy.Stray(op)
 	}
 }

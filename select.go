@@ -170,8 +170,7 @@ type scratch struct {
 
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
-	events  bool // some cases are not channels
-	joins   bool // some of those are the ends of fibers
+	joins   bool // some cases are the ends of fibers
 }
 
 // tidy drops scratch that is larger than most selects need.
@@ -206,6 +205,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
 	if r == park.None {
+		// What Park does: see Task.Leave.
 		if s := f.task.Leave(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -240,9 +240,6 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	}
 	t := f.arm(sc)
 	s.register(cs, k, &f.task.Parker, t)
-	if s.events {
-		s.subscribe(cs, k, &f.task.Parker, t)
-	}
 	if s.joins {
 		f.leavePlace()
 	}
@@ -267,7 +264,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 	}
 	i := s.withdraw(cs, k, r)
 	if s.joins {
-		f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
+		f.takePlace(byCase(r))
 	}
 	tidy(k, cs)
 	return i, r.Kind()
@@ -279,9 +276,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 //go:norace
 func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
-	if by.f != nil && by.f.simulated {
-		by.f.step(Op{Kind: OpSelect})
-	}
+	by.announce(nil, Op{Kind: OpSelect})
 	if err := by.err(); err != nil {
 		return -1, err
 	}
@@ -292,9 +287,6 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	if i < 0 {
 		t := by.arm(&w)
 		s.register(cs, w.kit, w.p, t)
-		if s.events {
-			s.subscribe(cs, w.kit, w.p, t)
-		}
 		if s.joins {
 			by.f.leavePlace()
 		}
@@ -305,10 +297,10 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		r = by.await(&w, t, deadline)
 		i = s.withdraw(cs, w.kit, r)
 		if s.joins {
-			by.f.takePlace(r.Kind() == park.Data || r.Kind() == park.Closed)
+			by.f.takePlace(byCase(r))
 		}
-	} else if by.f != nil {
-		by.f.spend()
+	} else {
+		by.spend()
 	}
 	tidy(w.kit, cs)
 	w.done()
@@ -348,11 +340,10 @@ func (s *scratch) fit(n int) {
 //
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
-	s.fit(len(cs))
-	n := 0
+	locks, n := s.locks[:len(cs)], 0 // try has made room
 	for i := range cs {
 		if c := cs[i].core; c != nil {
-			s.locks[n] = c
+			locks[n] = c
 			n++
 		}
 	}
@@ -540,6 +531,14 @@ func (cs *Case) side() int {
 	return receiving
 }
 
+// joins reports whether the case is the end of a fiber.
+//
+//go:norace
+func (cs *Case) joins() bool {
+	_, ok := cs.event.(*fiberEnd)
+	return ok
+}
+
 // try does the case if it needs no wait. If it was done, every channel has been unlocked.
 //
 //go:norace
@@ -557,22 +556,22 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 		return r, false
 	}
 	s.unlockAll()
-	if asleep != nil {
-		asleep.Rouse(near)
-	}
+	asleep.Rouse(near)
 	if rest != nil {
 		rest()
 	}
 	return r, true
 }
 
-// register publishes the cases that are channels and lets go of them all. It notes what else there is.
+// register publishes the cases that are channels and lets go of them all. Then it registers those that are not. It notes what else
+// there is.
 //
 // Spec: SE-04, SE-10, SE-13
 //
 //go:norace
 func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
-	s.soonest, s.events, s.joins = -1, false, false
+	s.soonest, s.joins = -1, false
+	events := false
 	for i := range cs {
 		c := &cs[i]
 		var n *wait.Node
@@ -580,10 +579,8 @@ func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket
 		case caseSend, caseRecv:
 			n = c.port.register(c, k, indexOf(i), p, t)
 		case caseEvent:
-			s.events = true
-			if _, ok := c.event.(*fiberEnd); ok {
-				s.joins = true
-			}
+			events = true
+			s.joins = s.joins || c.joins()
 		case caseAfter:
 			if s.soonest < 0 || c.after < cs[s.soonest].after {
 				s.soonest = i
@@ -592,6 +589,9 @@ func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket
 		s.nodes[i] = n
 	}
 	s.unlockAll()
+	if events {
+		s.subscribe(cs, k, p, t)
+	}
 }
 
 // indexOf is the index of a case that fits a reason.
@@ -619,6 +619,11 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 	}
 }
 
+// byCase reports whether a select that ended for r was ended by one of its cases, and not by time or a cancel.
+//
+//go:norace
+func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == park.Closed }
+
 // withdraw takes every registration back and returns the index of the case that has ended the wait, or -1.
 //
 // Spec: SE-05, SE-11, SE-19
@@ -629,7 +634,7 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 	if r == park.TimedOut {
 		won = s.soonest
 	}
-	decided := r.Kind() == park.Data || r.Kind() == park.Closed
+	decided := byCase(r)
 	for i, n := range s.nodes {
 		if n == nil {
 			continue
@@ -689,9 +694,8 @@ func (c *Chan[T]) sendValue(v any) (r park.Reason, asleep *park.Parker, rest fun
 //go:norace
 func (c *Chan[T]) recvTo(dst unsafe.Pointer) (park.Reason, *park.Parker) {
 	v, r, asleep := c.take()
-	if r == park.Data && dst != nil {
-		race.Wrote(dst, unsafe.Sizeof(v))
-		*(*T)(dst) = v
+	if r == park.Data {
+		deliver(dst, v)
 	}
 	if r == park.Closed {
 		c.countFailure(receiving, r)
@@ -720,9 +724,18 @@ func (c *Chan[T]) register(cs *Case, k *wait.Kit, index uint16, p *park.Parker, 
 func (c *Chan[T]) finish(n *wait.Node, cs *Case, r park.Reason) {
 	if cs.what == caseSend {
 		c.leave(wait.CellOf[T](n), sending, r)
-	} else if v := c.leave(wait.CellOf[T](n), receiving, r); r == park.Data && cs.dst != nil {
-		race.Wrote(cs.dst, unsafe.Sizeof(v))
-		*(*T)(cs.dst) = v
+	} else if v := c.leave(wait.CellOf[T](n), receiving, r); r == park.Data {
+		deliver(cs.dst, v)
+	}
+}
+
+// deliver stores what a case has received, inside a hidden section.
+//
+//go:norace
+func deliver[T any](dst unsafe.Pointer, v T) {
+	if dst != nil {
+		race.Wrote(dst, unsafe.Sizeof(v))
+		*(*T)(dst) = v
 	}
 }
 
@@ -745,23 +758,13 @@ func (e *fiberEnd) over() bool {
 
 //go:norace
 func (e *fiberEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	f := (*Fiber)(e)
-	f.nursery.mu.Lock()
-	defer f.nursery.mu.Unlock()
-	if f.how != not {
-		return false
-	}
-	f.joiners.Push(n, p, t)
-	return true
+	return (*Fiber)(e).enlist(n, p, t)
 }
 
 //go:norace
 func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
-	f := (*Fiber)(e)
-	f.nursery.mu.Lock()
-	defer f.nursery.mu.Unlock()
-	f.joiners.Remove(n)
-	return n.Won
+	(*Fiber)(e).forget(n)
+	return n.Won // nobody else has the node any more
 }
 
 //go:norace

@@ -132,10 +132,12 @@ func (s *Selector) wakeWaiter() *park.Parker {
 	return nil
 }
 
-// shift takes the first registration off the ready list. The caller has the lock.
+// shift takes the first registration off the ready list.
 //
 //go:norace
 func (s *Selector) shift() *registration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	reg := s.first
 	if reg != nil {
 		s.unqueue(reg)
@@ -179,13 +181,13 @@ func (s *Selector) Add(cs Case) int {
 	reg.id = s.next
 	s.next++
 	s.regs[reg.id] = reg
-	if _, ok := cs.event.(*fiberEnd); ok {
+	if cs.joins() {
 		s.fibers.Add(1)
 	}
 	race.Release(unsafe.Pointer(reg)) // before it happens
 	race.Disable()
 	asleep := reg.arm()
-	if _, ok := cs.event.(*fiberEnd); ok && asleep == nil {
+	if asleep == nil && cs.joins() {
 		s.mu.Lock()
 		asleep = s.wakeWaiter() // it kept its place under Nursery.Limit, and waits for a fiber now: let it begin anew
 		s.mu.Unlock()
@@ -206,7 +208,7 @@ func (s *Selector) strike(reg *registration) bool {
 	_, ok := s.regs[reg.id]
 	delete(s.regs, reg.id)
 	s.book.Unlock()
-	if _, fiber := reg.cs.event.(*fiberEnd); ok && fiber {
+	if ok && reg.cs.joins() {
 		s.fibers.Add(-1)
 	}
 	return ok
@@ -247,8 +249,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 			return reg.s.push(reg)
 		}
 	case caseAfter:
-		by := caller{f: currentFiber()}
-		reg.clock = by.clock()
+		reg.clock = clockHere()
 		reg.clock.Arm(&reg.timer, after(reg.clock, max(cs.after, 0)), reg, 0)
 	}
 	return nil
@@ -258,9 +259,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 //
 //go:norace
 func (reg *registration) Ready(near park.Place) {
-	if asleep := reg.s.push(reg); asleep != nil {
-		asleep.Rouse(near)
-	}
+	reg.s.push(reg).Rouse(near)
 }
 
 // Late implements park.Owner.
@@ -336,16 +335,10 @@ func (reg *registration) remove() bool {
 //
 //go:norace
 func (reg *registration) retire(c *core) {
-	if !reg.gone {
-		reg.gone = true
-		reg.unlink(c)
+	if reg.gone {
+		return
 	}
-}
-
-// unlink takes the registration out of its channel's list.
-//
-//go:norace
-func (reg *registration) unlink(c *core) {
+	reg.gone = true
 	if reg.prev == nil {
 		c.watch[reg.cs.side()] = reg.next
 	} else {
@@ -363,9 +356,7 @@ func (reg *registration) unlink(c *core) {
 // Spec: SE-21, SE-22, SE-23
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	by := resolve(ctx)
-	if by.f != nil && by.f.simulated {
-		by.f.step(Op{Kind: OpSelect})
-	}
+	by.announce(nil, Op{Kind: OpSelect})
 	if err := by.err(); err != nil {
 		return -1, err
 	}
@@ -375,7 +366,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	defer s.busy.Store(false)
 	for {
 		race.Disable()
-		reg := s.nextReady()
+		reg := s.shift()
 		if reg == nil {
 			r := s.park(&by)
 			race.Enable()
@@ -392,23 +383,14 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		if reg.cs.what == caseEvent {
 			reg.cs.event.result(reg.cs.dst)
 		}
-		if by.f != nil {
-			race.Disable()
-			by.f.spend()
-			race.Enable()
-		}
+		race.Disable()
+		by.spend()
+		race.Enable()
 		return reg.id, err
 	}
 }
 
 var errTwoWaiters = errors.New("coir: Selector.Wait is called while another waits: a selector has one waiter at a time")
-
-//go:norace
-func (s *Selector) nextReady() *registration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shift()
-}
 
 // park waits until a registration is ready.
 //
@@ -473,9 +455,7 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		reg.s.push(reg) // behind the others. We are the waiter, and awake
 	}
 	c.mu.Unlock()
-	if asleep != nil {
-		asleep.Rouse(by.near())
-	}
+	asleep.Rouse(by.near())
 	if rest != nil {
 		defer func() {
 			if !done { // OnUndelivered has panicked

@@ -129,6 +129,17 @@ func currentFiber() *Fiber {
 	return nil
 }
 
+// here is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not
+// free: ask only if there is somebody to wake.
+//
+//go:norace
+func here() park.Place {
+	if f := currentFiber(); f != nil {
+		return f.task.Worker()
+	}
+	return nil
+}
+
 // runtime is where the caller's timers run, and its fibers.
 func (c *caller) runtime() *Runtime {
 	if c.f != nil {
@@ -154,11 +165,16 @@ func (c *caller) near() park.Place {
 //
 //go:norace
 func (c *caller) err() error {
-	if c.sc != nil {
-		if c.sc.cancelled.Load() {
-			return c.sc.operationErr()
-		}
+	if c.sc != nil && !c.sc.cancelled.Load() {
 		return nil
+	}
+	return c.cancelErr()
+}
+
+// cancelErr is the error of a wait that ended by Cancelled.
+func (c *caller) cancelErr() error {
+	if c.sc != nil {
+		return c.sc.operationErr()
 	}
 	return c.foreignErr()
 }
@@ -173,6 +189,16 @@ func (c *caller) foreignErr() error {
 		return ErrTimeout
 	}
 	return canceled(context.Cause(c.ctx))
+}
+
+// counted is what an operation under sc that ended for r is counted as: a scope that ran out of time was not cancelled.
+//
+//go:norace
+func (sc *scope) counted(r park.Reason) park.Reason {
+	if r == park.Cancelled && sc.operationErr() == ErrTimeout {
+		return park.TimedOut
+	}
+	return r
 }
 
 // waiter is the caller in a wait: its word, its node, its timer.
@@ -235,7 +261,56 @@ func (f *Fiber) waitUnder(sc *scope) {
 	}
 }
 
-const never = math.MaxInt64
+// forever is a wait without a time limit of its own; never is when it ends.
+const (
+	forever time.Duration = -1
+	never                 = math.MaxInt64
+)
+
+// after is the clock's time d from now.
+//
+//go:norace
+func after(clk clock.Clock, d time.Duration) int64 {
+	at := clk.Now() + int64(d)
+	if at < 0 {
+		return never - 1
+	}
+	return at
+}
+
+// clock is what the caller's waits are timed by.
+//
+//go:norace
+func (c *caller) clock() clock.Clock { return c.runtime().s.Clock() }
+
+// clockHere is the clock of the calling fiber or goroutine.
+//
+//go:norace
+func clockHere() clock.Clock {
+	c := caller{f: currentFiber()}
+	return c.clock()
+}
+
+// deadline is the clock's time d from now; forever is never.
+//
+//go:norace
+func (c *caller) deadline(d time.Duration) int64 {
+	if d == forever {
+		return never
+	}
+	return after(c.clock(), d)
+}
+
+// armTimer has the wait t of f end after d.
+//
+//go:norace
+func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
+	clk := f.nursery.rt.s.Clock()
+	clk.Arm(f.task.Timer(), after(clk, d), &f.task.Parker, uint64(t))
+}
+
+//go:norace
+func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }
 
 // await ends an armed wait that has been published: by whoever was told of it, by the cancel of ctx, or, unless
 // deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
@@ -247,7 +322,7 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	}
 	var clk clock.Clock
 	if deadline != never {
-		clk = c.runtime().s.Clock()
+		clk = c.clock()
 		clk.Arm(w.timer, deadline, w.p, uint64(t))
 	}
 	var stop func() bool
@@ -290,6 +365,23 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 	return done, stop
 }
 
+// rouse rouses whom f has woken, if anybody.
+//
+//go:norace
+func (f *Fiber) rouse(asleep *park.Parker) {
+	if asleep != nil {
+		asleep.Rouse(f.task.Worker())
+	}
+}
+
+// went is the end of an operation of f that did not wait and has succeeded: it rouses whom the operation has woken.
+//
+//go:norace
+func (f *Fiber) went(asleep *park.Parker) {
+	f.rouse(asleep)
+	f.spend()
+}
+
 // spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
 //
 // Spec: SC-20
@@ -298,6 +390,13 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 func (f *Fiber) spend() {
 	if f.budget--; f.budget <= 0 && !f.simulated {
 		f.spent()
+	}
+}
+
+//go:norace
+func (c *caller) spend() {
+	if c.f != nil {
+		c.f.spend()
 	}
 }
 
@@ -368,27 +467,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// after is the clock's time d from now.
-//
-//go:norace
-func after(clk clock.Clock, d time.Duration) int64 {
-	at := clk.Now() + int64(d)
-	if at < 0 {
-		return never - 1
-	}
-	return at
-}
-
 //go:noinline
 //go:norace
 func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
-	clk := f.nursery.rt.s.Clock()
-	at := after(clk, d)
 	t := f.arm(sc)
 	if !f.parks(sc) {
 		return false
 	}
-	clk.Arm(f.task.Timer(), at, &f.task.Parker, uint64(t))
+	f.armTimer(t, d)
 	return true
 }
 
@@ -398,7 +484,7 @@ func (f *Fiber) endSleep(r park.Reason) bool {
 	if r == park.TimedOut {
 		return true
 	}
-	f.nursery.rt.s.Clock().Stop(f.task.Timer())
+	f.stopTimer()
 	return false
 }
 
@@ -414,19 +500,11 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 	}
 	race.Disable()
 	w := c.waiter()
-	r := c.await(&w, c.arm(&w), after(c.runtime().s.Clock(), d))
+	r := c.await(&w, c.arm(&w), c.deadline(d))
 	w.done()
 	race.Enable()
 	if r == park.TimedOut {
 		return nil
 	}
 	return c.cancelErr()
-}
-
-// cancelErr is the error of a wait that ended by Cancelled.
-func (c *caller) cancelErr() error {
-	if c.sc != nil {
-		return c.sc.operationErr()
-	}
-	return c.foreignErr()
 }

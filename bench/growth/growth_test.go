@@ -41,20 +41,3 @@ func TestSeriesAreDescribed(t *testing.T) {
 		}
 	}
 }
-
-func TestQuantile(t *testing.T) {
-	for _, c := range []struct {
-		values  []float64
-		q, want float64
-	}{
-		{[]float64{7}, 0.5, 7},
-		{[]float64{3, 1, 2}, 0.5, 2},
-		{[]float64{4, 1, 3, 2}, 0.5, 2.5},
-		{[]float64{5, 1, 3, 2, 4}, 0.25, 2},
-		{[]float64{5, 1, 3, 2, 4}, 1, 5},
-	} {
-		if got := quantile(c.values, c.q); got != c.want {
-			t.Errorf("quantile(%v, %g) = %g, want %g", c.values, c.q, got, c.want)
-		}
-	}
-}

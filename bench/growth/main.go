@@ -33,7 +33,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 var (
@@ -132,10 +132,10 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 		}
 	}
 	for i := range rows {
-		rows[i].cost = quantile(costs[i], 0.5)
-		rows[i].growth = quantile(ratios[i], 0.5)
-		rows[i].lo = quantile(ratios[i], 0.25)
-		rows[i].hi = quantile(ratios[i], 0.75)
+		rows[i].cost = timing.Quantile(costs[i], 0.5)
+		rows[i].growth = timing.Quantile(ratios[i], 0.5)
+		rows[i].lo = timing.Quantile(ratios[i], 0.25)
+		rows[i].hi = timing.Quantile(ratios[i], 0.75)
 	}
 	return rows
 }
@@ -164,31 +164,9 @@ func (s subject) measure(times int) float64 {
 }
 
 func (s subject) time(times int) time.Duration {
-	began := now()
+	began := timing.Now(*cpu)
 	s.loop(times)
-	return now() - began
-}
-
-var start = time.Now()
-
-// now is the clock by which loops are timed.
-func now() time.Duration {
-	if *cpu {
-		return cputime.Used()
-	}
-	return time.Since(start)
-}
-
-// quantile returns the q-quantile of values, taking the mean of two neighbours in
-// proportion where it falls between them.
-func quantile(values []float64, q float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	at := q * float64(len(v)-1)
-	i := int(at)
-	if i+1 == len(v) {
-		return v[i]
-	}
-	return v[i] + (at-float64(i))*(v[i+1]-v[i])
+	return timing.Now(*cpu) - began
 }
 
 func fail(format string, args ...any) {

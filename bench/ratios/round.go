@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"time"
 
-	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 // A result is what a comparison gave over all its rounds.
@@ -84,9 +83,9 @@ func compare(c *comparison, rounds int, target time.Duration, progress io.Writer
 	}
 	return result{
 		Name: c.name, Unit: c.unit, Bound: c.bound, Goal: c.goal, Rounds: rounds,
-		Coir: quantile(coir, 0.5), Other: quantile(other, 0.5),
-		Ratio: quantile(ratio, 0.5), Lo: quantile(ratio, 0.25), Hi: quantile(ratio, 0.75),
-		Allocs: quantile(allocs, 0.5),
+		Coir: timing.Quantile(coir, 0.5), Other: timing.Quantile(other, 0.5),
+		Ratio: timing.Quantile(ratio, 0.5), Lo: timing.Quantile(ratio, 0.25), Hi: timing.Quantile(ratio, 0.75),
+		Allocs: timing.Quantile(allocs, 0.5),
 	}
 }
 
@@ -107,9 +106,9 @@ func prepare(c *comparison, s side, target time.Duration) *runner {
 		return r
 	}
 	for {
-		began := now()
+		began := timing.Now(*cpu)
 		r.loop(r.n)
-		d := now() - began
+		d := timing.Now(*cpu) - began
 		if d >= target/4 {
 			r.n = max(1, int(float64(r.n)*float64(target)/float64(d)))
 			return r
@@ -126,39 +125,13 @@ func (r *runner) round() sample {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began := now()
+	began := timing.Now(*cpu)
 	r.loop(r.n)
-	d := now() - began
+	d := timing.Now(*cpu) - began
 	runtime.ReadMemStats(&after)
 	n := float64(r.n) * float64(r.ops)
 	return sample{
 		Cost:   float64(d.Nanoseconds()) / n,
 		Allocs: float64(after.Mallocs-before.Mallocs) / n,
 	}
-}
-
-var start = time.Now()
-
-// now is the clock by which loops are timed: the wall, or with -cpu the processor
-// time of the process.
-func now() time.Duration {
-	if *cpu {
-		return cputime.Used()
-	}
-	return time.Since(start)
-}
-
-// quantile returns the q-quantile of values, taking the mean of two neighbours
-// in proportion where it falls between them.
-func quantile(values []float64, q float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	if len(v) == 0 {
-		return 0
-	}
-	at := q * float64(len(v)-1)
-	i := int(at)
-	if i+1 == len(v) {
-		return v[i]
-	}
-	return v[i] + (at-float64(i))*(v[i+1]-v[i])
 }

@@ -237,10 +237,15 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 	return o
 }
 
-// Rouse readies a parker that was claimed Asleep. Until then it stays as it is: the winner may let go of a lock first.
+// Rouse readies a parker that was claimed Asleep. Until then it stays as it is: the winner may let go of a lock first. Of nil,
+// which stands for a parker that was not asleep, it does nothing.
 //
 //go:norace
-func (p *Parker) Rouse(near Place) { p.owner.Ready(near) }
+func (p *Parker) Rouse(near Place) {
+	if p != nil {
+		p.owner.Ready(near)
+	}
+}
 
 // Claim is the first half of Wake: it decides who has ended the wait t, and leaves a parker that sleeps asleep.
 //
