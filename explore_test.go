@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -172,7 +173,28 @@ func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 	}
 }
 
-// Two senders and two receivers, then a close when the senders are done.
+// A close against a send and two receives: everybody gets an answer.
+//
+// Spec: CH-34, CH-35, CH-36
+func TestExploreCloseEndsWaits(t *testing.T) {
+	for _, capacity := range []int{0, 1} {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s, l := newStage(), new(ledger)
+				c := NewChan[int](capacity)
+				a, b, d := s.fiber(), s.fiber(), s.fiber()
+				interleave.Go("send", func() { l.send(a, c, 1) })
+				interleave.Go("recv a", func() { l.recv(b, c) })
+				interleave.Go("recv b", func() { l.recv(d, c) })
+				interleave.Go("close", func() { c.Close() })
+				interleave.JoinAll()
+				l.check(c)
+			})
+		})
+	}
+}
+
+// Two senders and two receivers.
 //
 // Spec: CH-05, CH-09, CH-10, CH-19
 func TestExploreSendersAndReceivers(t *testing.T) {
@@ -204,6 +226,9 @@ func TestExploreSelectOnTwoChannels(t *testing.T) {
 	for _, how := range []selectPolicy{fairly, byOrder} {
 		for _, cancels := range []bool{false, true} {
 			t.Run(fmt.Sprintf("by order %v, cancel %v", how, cancels), func(t *testing.T) {
+				if cancels && how == byOrder && os.Getenv("COIR_SOAK") == "" {
+					t.Skip("200,000 executions: in long runs")
+				}
 				interleave.Check(t, interleave.Config{}, func() {
 					s, l := newStage(), new(ledger)
 					c, d := NewChan[int](0), NewChan[int](0)
@@ -236,6 +261,35 @@ func TestExploreSelectOnTwoChannels(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A select waits on two channels, and one of them becomes ready while it registers. The reduction believes that what a lock guards is used with
+// the lock held; a bound on preemptions does not, so this one is gone through in both ways.
+//
+// Spec: SE-04, SE-13
+func TestExploreSelectMissesNothing(t *testing.T) {
+	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
+		interleave.Check(t, cfg, func() {
+			s, l := newStage(), new(ledger)
+			c, d := NewChan[int](0), NewChan[int](1)
+			x, a := s.fiber(), s.fiber()
+			interleave.Go("select", func() {
+				var v int
+				for range 2 {
+					if _, err := selects(x, fairly, c.RecvCase(&v), d.RecvCase(&v)); err != nil {
+						interleave.Failf("%v", err)
+					}
+					l.received = append(l.received, v)
+				}
+			})
+			interleave.Go("send", func() {
+				l.send(a, c, 1)
+				l.send(a, d, 2)
+			})
+			interleave.JoinAll()
+			l.check(c, d)
+		})
 	}
 }
 
@@ -306,7 +360,11 @@ func TestExploreSelectorIsTold(t *testing.T) {
 
 // A whole runtime: goroutine, worker, fibers, switch. Every order with so many preemptions.
 func TestExploreRuntime(t *testing.T) {
-	interleave.Check(t, interleave.Config{Bound: 1}, func() {
+	cfg := interleave.Config{Bound: 1}
+	if os.Getenv("COIR_SOAK") != "" {
+		cfg.Bound = 2
+	}
+	interleave.Check(t, cfg, func() {
 		rt := NewRuntime(Workers(2))
 		c := NewChan[int](0)
 		sum := 0

@@ -13,6 +13,9 @@
 //   - A bound on preemptions: every execution in which a thread that could go on is interrupted no more often than that. For programs
 //     that are too large for the first.
 //
+// The reduction knows of the accesses that are announced. What a lock guards is not: it takes for granted that the lock is held. The
+// bound takes nothing for granted.
+//
 // To look for a reduction and to lose executions by it look the same from outside, so the tests compare the set of
 // traces with that of a plain search through everything.
 //

@@ -237,7 +237,6 @@ func TestReductionByHand(t *testing.T) {
 	}
 }
 
-// Spec: SM-10
 func TestNumberOfExecutions(t *testing.T) {
 	choose := func(n, k int) int {
 		c := 1

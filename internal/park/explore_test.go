@@ -115,6 +115,9 @@ func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 		interleave.Go("close", func() { s.wake(Closed) })
 		interleave.Go("cancel", s.cancel)
 		interleave.JoinAll()
+		if s.won[1] != 1 {
+			interleave.Failf("%d have won", s.won[1])
+		}
 	})
 }
 

@@ -108,7 +108,9 @@ func (s *Scheduler) start() {
 		s.emptied.Open()
 		s.emptied = nil
 	}
-	xatomic.Go(w.run)
+	if !xatomic.Go(w.run) {
+		go w.run()
+	}
 }
 
 // rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the

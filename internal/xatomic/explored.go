@@ -96,9 +96,13 @@ func (x *counter[T, V, P]) CompareAndSwap(from, to T) bool {
 
 // The numbers of sync/atomic, announced.
 type (
-	Int32  = counter[int32, atomic.Int32, *atomic.Int32]
-	Int64  = counter[int64, atomic.Int64, *atomic.Int64]
+	// Int32 is atomic.Int32, announced.
+	Int32 = counter[int32, atomic.Int32, *atomic.Int32]
+	// Int64 is atomic.Int64, announced.
+	Int64 = counter[int64, atomic.Int64, *atomic.Int64]
+	// Uint32 is atomic.Uint32, announced.
 	Uint32 = counter[uint32, atomic.Uint32, *atomic.Uint32]
+	// Uint64 is atomic.Uint64, announced.
 	Uint64 = counter[uint64, atomic.Uint64, *atomic.Uint64]
 )
 
@@ -178,12 +182,8 @@ func (c *Cond) Signal() {
 	}
 }
 
-// Go starts a goroutine, or a thread of the exploration.
-func Go(f func()) {
-	if !interleave.Go("worker", f) {
-		go f()
-	}
-}
+// Go starts f as a thread of an exploration. It reports false if there is none: then the caller starts a goroutine.
+func Go(f func()) bool { return interleave.Go("worker", f) }
 
 // Sema has one place: Post fills it, Wait empties it.
 type Sema struct{ s *sema }

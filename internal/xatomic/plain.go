@@ -13,18 +13,26 @@ const Instrumented = false
 
 // The types of the standard library.
 type (
-	Bool           = atomic.Bool
-	Int32          = atomic.Int32
-	Int64          = atomic.Int64
-	Uint32         = atomic.Uint32
-	Uint64         = atomic.Uint64
+	// Bool is atomic.Bool.
+	Bool = atomic.Bool
+	// Int32 is atomic.Int32.
+	Int32 = atomic.Int32
+	// Int64 is atomic.Int64.
+	Int64 = atomic.Int64
+	// Uint32 is atomic.Uint32.
+	Uint32 = atomic.Uint32
+	// Uint64 is atomic.Uint64.
+	Uint64 = atomic.Uint64
+	// Pointer is atomic.Pointer.
 	Pointer[T any] = atomic.Pointer[T]
-	Mutex          = sync.Mutex
-	Cond           = sync.Cond
+	// Mutex is sync.Mutex.
+	Mutex = sync.Mutex
+	// Cond is sync.Cond.
+	Cond = sync.Cond
 )
 
-// Go starts a goroutine.
-func Go(f func()) { go f() }
+// Go starts f as a thread of an exploration. It reports false if there is none: then the caller starts a goroutine.
+func Go(func()) bool { return false }
 
 // Sema has one place: Post fills it, Wait empties it.
 type Sema struct{ c chan struct{} }

@@ -5,6 +5,9 @@ package xatomic
 // In a normal build there is nothing between the library and the standard one: the types are the same, so the code is.
 
 import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,12 +24,37 @@ var (
 	_ *sync.Cond           = (*Cond)(nil)
 )
 
+// A program has nothing of this package in it, nor of the explorer: what is not an alias has been inlined.
+func TestNothingIsLeftInAProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	bin := filepath.Join(t.TempDir(), "program")
+	build := exec.Command("go", "build", "-o", bin, "./examples/crawler")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	names, err := exec.Command("go", "tool", "nm", bin).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(names, []byte("coir/internal/sched.")) {
+		t.Fatal("the program does not have the scheduler in it: what is looked at is not it")
+	}
+	for line := range bytes.Lines(names) {
+		if bytes.Contains(line, []byte("coir/internal/xatomic.")) || bytes.Contains(line, []byte("coir/internal/interleave.")) {
+			t.Errorf("%s", line)
+		}
+	}
+}
+
 func TestSema(t *testing.T) {
 	s, done := NewSema(), NewGate()
-	Go(func() {
+	go func() {
 		s.Wait()
 		done.Open()
-	})
+	}()
 	s.Post()
 	done.Wait()
 	done.Wait()

@@ -1,0 +1,220 @@
+//go:build coirinterleave
+
+package interleave
+
+// The explorations of internal/park, internal/sched and the root are of use only if they find what is wrong. Each mutant here is a change
+// of the real code, laid over it by the go command, that one of them must find.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+type mutant struct {
+	name  string
+	file  string
+	edits []string // pairs: what is there, what is put in its place
+	test  string   // the package, and the exploration that finds it
+}
+
+// threeWords is the protocol of the specification: a state, a ticket and a pending flag, each changed by itself. The edits that follow
+// have the claim of a parker that is on its way to sleep, and the end of the commit.
+func threeWords(claim, committed string) []string {
+	return []string{
+		"	word  xatomic.Uint64\n", "	word  xatomic.Uint64\n	pending xatomic.Bool\n",
+		"	p.word.Store(word(t, None, Parking))\n", "	p.pending.Store(false)\n	p.word.Store(word(t, None, Parking))\n",
+		`			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
+				return Won // whoever commits will find it
+			}
+`, "			p.pending.Store(true)\n" + claim,
+		`	if stateOf(w) != Parking {
+		return false
+	}
+	t := ticketOf(w)
+	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Parked))
+`, `	t := ticketOf(w)
+	p.word.Store(word(t, None, Parked))
+	if p.pending.Swap(false) {
+		ok := p.word.CompareAndSwap(word(t, None, Parked), word(t, Data, Runnable))
+` + committed + `
+	}
+	return true
+`}
+}
+
+// reread is what the specification has a waker do that met PARKING: it looks again after it has set the flag.
+const reread = `			if w := p.word.Load(); stateOf(w) == Parked {
+				if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
+					return Asleep
+				}
+				return Lost
+			}
+			return Won
+`
+
+const (
+	parkGo   = "internal/park/park.go"
+	guestGo  = "internal/park/guest.go"
+	taskGo   = "internal/sched/task.go"
+	workerGo = "internal/sched/worker.go"
+	ringGo   = "internal/sched/ring.go"
+	nextGo   = "internal/sched/next.go"
+	idleGo   = "internal/sched/idle.go"
+	searchGo = "internal/interleave/search.go"
+)
+
+var mutants = []mutant{
+	{"D1 pending is a flag of its own, the waker sets it and leaves", parkGo,
+		threeWords("			return Won\n", "		return !ok"), "internal/park ExploreOneWakerAWait"},
+	{"D2 the fiber commits on its own stack, then switches", taskGo,
+		[]string{"	w.prev = t\n	return fr.Enter(", "	if !t.Commit() {\n		return nil\n	}\n	return fr.Enter("}, "internal/sched ExploreParkOnAWorker"},
+	{"D3 the committer ignores the result of its claim", parkGo,
+		threeWords(reread, "		_ = ok\n		return false"), "internal/park ExploreOneWakerAWait"},
+	{"D4 a late look at the flag eats the next wait's wake", parkGo,
+		threeWords(reread, "		return !ok"), "internal/park ExploreOneWakerAWait"},
+	{"D5 the ticket is checked, then the state changed", parkGo,
+		[]string{`			return Stale
+		}
+		switch`, `			return Stale
+		}
+		w = p.word.Load()
+		t := ticketOf(w)
+		switch`}, "internal/park ExploreLateWakersAgainstTheNextWait"},
+	{"D6 a waker that met PARKING cannot know whether it won", parkGo,
+		threeWords(reread, "		return !ok"), "internal/park ExploreParkAgainstWakersAndCancel"},
+
+	{"a CAS turned into a store: notified", parkGo,
+		[]string{"if p.word.CompareAndSwap(w, word(t, r, Notified)) {", "if p.word.Store(word(t, r, Notified)); true {"}, "internal/park ExploreParkAgainstWakersAndCancel"},
+	{"a CAS turned into a store: commit", parkGo,
+		[]string{"	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Parked))", "	p.word.Store(word(t, None, Parked))\n	return true"}, "internal/park ExploreOneWakerAWait"},
+	{"a CAS turned into a store: disarm", parkGo,
+		[]string{"	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Running))", "	p.word.Store(word(t, None, Running))\n	return true"}, "internal/park ExploreParkAgainstWakersAndCancel"},
+	{"a CAS turned into a store: steal from the ring", ringGo,
+		[]string{"		if r.head.CompareAndSwap(head, head+n) {", "		if r.head.Store(head + n); true {"}, "internal/sched ExploreRing"},
+	{"a guest is signalled before it is ready", guestGo,
+		[]string{"	g.mu.Lock()\n	g.ready = true\n	g.mu.Unlock()\n	g.cond.Signal()", "	g.cond.Signal()\n	g.mu.Lock()\n	g.ready = true\n	g.mu.Unlock()"}, "internal/park ExploreGuest"},
+	{"double enqueue: readied by the committer too", taskGo,
+		[]string{"	} else if !t.Commit() {\n		t.Ready(w)", "	} else if t.Commit() || true {\n		t.Ready(w)"}, "internal/sched ExploreParkOnAWorker"},
+	{"lost overflow: half goes, and what was pushed does not", workerGo,
+		[]string{"half[:n+1]...", "half[:n]..."}, "internal/sched ExploreOverflow"},
+	{"steal of the running one: run-next taken without a CAS", nextGo,
+		[]string{"	if n.seq.CompareAndSwap(seq, seq+1) {", "	if n.seq.Store(seq + 1); true {"}, "internal/sched ExploreNext"},
+	{"the tail is moved before the place is written", ringGo,
+		[]string{"	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n	r.tail.Store(tail + 1)\n",
+			"	r.tail.Store(tail + 1)\n	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n"}, "internal/sched ExploreRing"},
+	{"a worker sleeps without a second look", idleGo,
+		[]string{"	if s.anyWork() && s.active.Load() < s.target {\n		s.mu.Lock()\n		for p", "	if false {\n		s.mu.Lock()\n		for p"}, "internal/sched ExploreIdleSleep"},
+	{"a worker that has been sent home sleeps", idleGo,
+		[]string{"	if s.gone || s.idlers >= int(s.target) {", "	if s.idlers >= int(s.target) {"}, "internal/sched ExploreIdleSleep"},
+	{"the token is posted before the worker has been counted", idleGo,
+		[]string{"		w.state.Store(running)\n		s.mu.Unlock()\n		w.sema.Post()\n", "		s.mu.Unlock()\n		w.sema.Post()\n		w.state.Store(running)\n"}, "internal/sched ExploreIdleSleep"},
+
+	{"unlink forgotten", "chan.go",
+		[]string{"	c.queue(side).Remove(&cell.Node)\n", ""}, ". ExploreCloseAgainstSendRecvCancel"},
+	{"wake before result", "chan.go",
+		[]string{"		cell.Value = v\n		if won, asleep := n.Claim(park.Data); won {\n", "		won, asleep := n.Claim(park.Data)\n		xatomic.Peek(&c.mu)\n		cell.Value = v\n		if won {\n"}, ". ExploreSendersAndReceivers"},
+	{"publish after flag: the cancel is looked for before the wait is armed", "wait.go",
+		[]string{"	return !sc.cancelled.Load() || !f.task.Disarm()\n", "	return true\n"}, ". ExploreCloseAgainstSendRecvCancel"},
+	{"a cancel looks at the waits, then sets its flag", "scope.go",
+		[]string{"	sc.cancelled.Store(true) // from here a fiber that arms sees it\n", "",
+			"	if inner { // and none can have come since\n", "	sc.cancelled.Store(true)\n	if inner {\n"}, ". ExploreCloseAgainstSendRecvCancel"},
+	{"lock order broken", "select.go",
+		[]string{"		sortCores(s.locks)\n", ""}, ". ExploreTwoSelectsMeet"},
+	{"a close wakes no receiver", "chan.go",
+		[]string{"	batch.claim(&c.receivers, park.Closed)\n", ""}, ". ExploreCloseEndsWaits"},
+	{"a select leaves its other registrations", "select.go",
+		[]string{"			mine = c.unregister(n) && decided\n", "			mine = false\n"}, ". ExploreSelectOnTwoChannels"},
+	{"a select is registered without the locks", "select.go",
+		[]string{"	t := f.arm(sc)\n	s.register(", "	t := f.arm(sc)\n	s.unlockAll()\n	s.register("}, ". ExploreSelectMissesNothing"},
+	{"a selector does not look again before it waits", "selector.go",
+		[]string{"	if s.first != nil {\n		s.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		s.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
+
+	// And of the explorer itself, which loses executions by them.
+	{"only the second of two that race is tried", searchGo,
+		[]string{"	if can := initials & x.can; can != 0 {\n		x.try |= can & -can\n", "	if can := uint32(1) << t & x.can; can != 0 {\n		x.try |= can & -can\n",
+			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {"}, "internal/interleave ReductionSeesEveryTrace"},
+	{"who sleeps goes on sleeping", searchGo,
+		[]string{"!conflict(b.ops[t], r.events[i-1].op)", "true"}, "internal/interleave ReductionSeesEveryTrace"},
+	{"an unlock hides the lock before it", searchGo,
+		[]string{"		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {\n			continue\n", "		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {\n			break\n"}, "internal/interleave ReductionSeesEveryTrace"},
+	{"what those wait to do who are stuck does not race", searchGo,
+		[]string{"	for _, t := range r.stuck { // what they wait to do races too\n", "	for _, t := range r.stuck[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
+}
+
+func TestMutantsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the library once for each mutant")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			pkg, test, _ := strings.Cut(m.test, " ")
+			dir := t.TempDir()
+			file := filepath.Join(root, m.file)
+			overlay := filepath.Join(dir, "overlay.json")
+			text, err := json.Marshal(map[string]any{"Replace": map[string]string{file: m.write(t, file, dir)}})
+			if err == nil {
+				err = os.WriteFile(overlay, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=1m", "-tags=coirinterleave,coirinvariants", "-overlay="+overlay,
+				"-run=^Test"+test+"$", "./"+pkg)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			found := regexp.MustCompile(`execution (\d+): (.*)`).FindSubmatch(out)
+			switch {
+			case err == nil:
+				t.Errorf("not found by %s", m.test)
+			case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("no tests to run")):
+				t.Errorf("%s", out)
+			case found != nil:
+				t.Logf("found by %s in execution %s: %s", test, found[1], found[2])
+			default:
+				t.Logf("found by %s: %s", test, firstLine(out, "fatal error:", "panic:", "    search_test.go:"))
+			}
+		})
+	}
+}
+
+// write writes the file as the mutant has it.
+func (m *mutant) write(t *testing.T, file, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(m.edits); i += 2 {
+		if n := bytes.Count(text, []byte(m.edits[i])); n != 1 {
+			t.Fatalf("%s has %d times:\n%s", m.file, n, m.edits[i])
+		}
+		text = bytes.Replace(text, []byte(m.edits[i]), []byte(m.edits[i+1]), 1)
+	}
+	to := filepath.Join(dir, filepath.Base(file))
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func firstLine(out []byte, with ...string) string {
+	for line := range strings.Lines(string(out)) {
+		for _, w := range with {
+			if strings.HasPrefix(line, w) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return fmt.Sprintf("%.200s", out)
+}
