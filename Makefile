@@ -2,8 +2,8 @@
 # here bear the same name.
 
 GO        ?= go
-FULL      := -count=1 -timeout 10m
-SHORT     := -count=1 -timeout 10m -short
+FULL      := -count=1 -timeout 20m
+SHORT     := -count=1 -timeout 20m -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
@@ -70,7 +70,7 @@ interleave: ## the real code through the orders of its accesses, and mutants of 
 sim: ## the tests of the simulator
 	@if [ -d sim ]; then $(GO) test ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
 
-fuzz: ## every fuzz target for 5 seconds
+fuzz: ## every fuzz target for a moment
 	.ci/fuzz
 
 examples: ## build and test the examples

@@ -535,8 +535,9 @@ func (a *actor) watch() {
 func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	const fibers, goroutines = 1_000, 100
 	const perRound = 2 * (fibers + goroutines)
-	rounds := 1 + sized(20_000, 100_000, 10_000_000)/perRound
+	rounds := 1 + sized(60_000, 200_000, 10_000_000)/perRound
 	rt := newRuntime(t)
+	defer keepInUse(rt)()
 	in, out := coir.NewChan[int](0), coir.NewChan[*int](0)
 	round := func() {
 		giveUp(t, rt, in, out, fibers, goroutines)
@@ -558,11 +559,29 @@ func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	after := heapInUse()
 	t.Logf("%d waits given up in %v; heap %d KiB before, %d KiB after",
 		rounds*perRound, time.Since(start), before>>10, after>>10)
-	if after > before+1<<20 {
+	if after > before+2<<20 { // a waiter that is left takes 100 bytes; the idle frames that may come and go, half a MiB in all
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
 	runtime.KeepAlive(in)
 	runtime.KeepAlive(out)
+}
+
+// keepInUse has a runtime not let go of everything because nobody has used it for a moment: what is measured before and after
+// would not be the same. What it returns ends that.
+func keepInUse(rt *coir.Runtime) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	begun := make(chan struct{})
+	done := goes(func() {
+		_ = rt.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+			close(begun)
+			return coir.Sleep(ctx, 24*time.Hour)
+		})
+	})
+	<-begun
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // giveUp has each of many wait until a time limit, and then until a cancel.

@@ -29,7 +29,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	} else if raceEnabled {
 		rounds = 5
 	}
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	start := time.Now()
 	for range rounds {
 		closeBusyRuntime(t, fibers)
@@ -110,7 +110,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 
 // Spec: SH-03, SH-10, SH-11
 func TestCloseWhoseContextIsOver(t *testing.T) {
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	rt := coir.NewRuntime(coir.Workers(1))
 	begun, release := make(chan struct{}), make(chan struct{})
 	result := make(chan error, 1)
@@ -147,7 +147,7 @@ func TestCloseWhoseContextIsOver(t *testing.T) {
 
 // Spec: SH-03, SH-11
 func TestCloseTwice(t *testing.T) {
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	for _, used := range []bool{false, true} {
 		rt := coir.NewRuntime()
 		if used {
@@ -175,7 +175,7 @@ func TestCloseTwice(t *testing.T) {
 //
 // Spec: SH-07, SH-08, SH-11
 func TestCloseByMany(t *testing.T) {
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	var ran, refused atomic.Int64
 	for range max(100, sized(200, 2_000, 50_000)) {
 		rt := coir.NewRuntime(coir.Workers(2))
@@ -206,7 +206,7 @@ func TestCloseByMany(t *testing.T) {
 			})
 		}
 		close(begin)
-		within(t, 30*time.Second, "every Close and Run returned", waited(&all))
+		within(t, 2*time.Minute, "every Close and Run returned", waited(&all))
 	}
 	noGoroutinesAbove(t, base)
 	t.Logf("ran %d, refused %d", ran.Load(), refused.Load())
@@ -231,7 +231,7 @@ func TestCloseFromInsidePanics(t *testing.T) {
 // Spec: SH-14
 func TestDefaultRuntimeRests(t *testing.T) {
 	noGoroutinesAbove(t, 0) // of ours: see there
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	for range sized(2, 5, 50) {
 		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 			for range 1_000 {
@@ -251,7 +251,7 @@ func TestDefaultRuntimeRests(t *testing.T) {
 //
 // Spec: SH-11, SH-14
 func TestUsedAgainWhileItRests(t *testing.T) {
-	base := runtime.NumGoroutine()
+	base := goroutineCount()
 	var all sync.WaitGroup
 	for range sized(100, 400, 2_000) {
 		all.Go(func() {
@@ -270,7 +270,7 @@ func TestUsedAgainWhileItRests(t *testing.T) {
 			}
 		})
 	}
-	within(t, 30*time.Second, "every runtime ran and closed", waited(&all))
+	within(t, 2*time.Minute, "every runtime ran and closed", waited(&all))
 	noGoroutinesAbove(t, base)
 }
 
@@ -286,6 +286,24 @@ func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 		}
 	})
 	return rt
+}
+
+// undisturbed does something on a runtime with one worker, which has to go in turns. If that worker was kept from running, on a
+// busy machine, for so long that the monitor found it held up and gave its queue away, then the turns are not what they would
+// be: what has gone wrong is done again.
+func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(rt *coir.Runtime) error) {
+	t.Helper()
+	var err error
+	for range 20 {
+		rt := runtime(t)
+		if err = do(rt); err == nil {
+			return
+		}
+		if rt.Stats().Replaced == 0 {
+			t.Fatal(err)
+		}
+	}
+	t.Skipf("the worker is held up each time: this machine is too busy to tell (%v)", err)
 }
 
 func nothing(context.Context, *coir.Nursery) error { return nil }
@@ -353,6 +371,15 @@ func noGoroutinesAbove(t *testing.T, base int) {
 		}
 		<-time.After(time.Millisecond)
 	}
+}
+
+// goroutineCount is how many there are. One reading may be too low, while goroutines of an earlier test end.
+func goroutineCount() (n int) {
+	for range 5 {
+		n = max(n, runtime.NumGoroutine())
+		runtime.Gosched()
+	}
+	return n
 }
 
 func stacks() []byte {

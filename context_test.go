@@ -823,10 +823,10 @@ func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, wa
 // moment to end.
 func goroutines(t *testing.T) (left func()) {
 	t.Helper()
-	before := runtime.NumGoroutine()
+	before := goroutineCount()
 	return func() {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		for end := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
 			if time.Now().After(end) {
 				buf := make([]byte, 1<<16)
 				t.Errorf("%d goroutines are left, there were %d:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])

@@ -266,7 +266,7 @@ func ExampleRuntime_Close() {
 // A fiber that computes for long, or blocks without Blocking, is told of.
 func ExampleOnStall() {
 	noticed := make(chan struct{})
-	rt := coir.NewRuntime(coir.OnStall(5*time.Millisecond, func(s coir.Stall) {
+	rt := coir.NewRuntime(coir.OnStall(500*time.Millisecond, func(s coir.Stall) {
 		fmt.Fprintln(os.Stdout, s.Fiber.Name(), "does not let go")
 		close(noticed)
 	}))

@@ -151,8 +151,9 @@ func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 //
 // Spec: CH-15, CH-16
 func TestUnlimitedGivesItsMemoryBack(t *testing.T) {
-	n := sized(100_000, 500_000, 5_000_000)
+	n := sized(500_000, 1_000_000, 5_000_000)
 	c := coir.NewChan[[4]uint64](coir.Unlimited)
+	const noise = 1 << 20 // what else may be allocated meanwhile; the values take 16 MiB at least, but in race builds
 	before := heap()
 	for i := range n {
 		if err := c.TrySend([4]uint64{uint64(i)}); err != nil {
@@ -168,12 +169,12 @@ func TestUnlimitedGivesItsMemoryBack(t *testing.T) {
 			t.Fatalf("received %v, %v; want %d", v, err, i)
 		}
 		if i == n/2 {
-			if half := heap(); half-before > (full-before)*6/10 {
+			if half := heap(); half-before > (full-before)*6/10+noise {
 				t.Errorf("with half of it received %d of %d bytes are in use", half-before, full-before)
 			}
 		}
 	}
-	if after := heap(); after-before > 64<<10 {
+	if after := heap(); after-before > noise {
 		t.Errorf("of %d bytes %d are still in use", full-before, after-before)
 	}
 	runtime.KeepAlive(c)

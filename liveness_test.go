@@ -47,11 +47,17 @@ var holds = []hold{
 		return block, func() { _ = syscall.Close(p[1]) } // every read ends
 	}},
 	{"sleep", func(*testing.T) (func(), func()) {
-		return func() { time.Sleep(500 * time.Millisecond) }, func() {}
+		var enough atomic.Bool
+		block := func() {
+			for !enough.Load() {
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		return block, func() { enough.Store(true) }
 	}},
 	{"compute", func(*testing.T) (func(), func()) {
 		var enough atomic.Bool
-		return func() { compute(500*time.Millisecond, &enough) }, func() { enough.Store(true) }
+		return func() { compute(time.Hour, &enough) }, func() { enough.Store(true) }
 	}},
 }
 
@@ -71,11 +77,11 @@ func TestFreshFiberStartsWhileAllAreHeld(t *testing.T) {
 	for _, how := range holds {
 		t.Run(how.name, func(t *testing.T) {
 			starts := startsWhileHeld(t, how, false)
-			judge(t, starts, 50*time.Millisecond)
+			judge(t, starts, false)
 		})
 		t.Run(how.name+"-declared", func(t *testing.T) {
 			starts := startsWhileHeld(t, how, true)
-			judge(t, starts, 2*time.Millisecond)
+			judge(t, starts, true)
 		})
 	}
 }
@@ -83,14 +89,27 @@ func TestFreshFiberStartsWhileAllAreHeld(t *testing.T) {
 // tries is how often a start is measured.
 func tries() int { return max(10, sized(25, 100, 100)) }
 
-// judge asserts what the issue asks: the median within the bound, none above half a second.
-func judge(t *testing.T, starts []time.Duration, bound time.Duration) {
+// judge asserts that all have started while the others were held, and what the issue asks of the time that it took, under make
+// soak: the median within 50 ms, 2 ms if the blocking was declared, and none above half a second. On a machine that is busy
+// with something else any start may take long, but not each: the quickest quarter is to be in time. That is less than a tick
+// of the monitor where nobody has to wait for it, and otherwise a second, for what takes 20 ms.
+func judge(t *testing.T, starts []time.Duration, declared bool) {
 	t.Helper()
 	slices.Sort(starts)
-	median, worst := starts[len(starts)/2], starts[len(starts)-1]
-	t.Logf("a fresh fiber started within: median %v, worst %v of %d", median, worst, len(starts))
-	if median > bound || worst > 500*time.Millisecond {
-		t.Errorf("median %v (at most %v), worst %v (at most 500ms)", median, bound, worst)
+	quick, median, worst := starts[len(starts)/4], starts[len(starts)/2], starts[len(starts)-1]
+	t.Logf("a fresh fiber started within: quickest quarter %v, median %v, worst %v of %d", quick, median, worst, len(starts))
+	if worst >= patience {
+		t.Fatal("a fresh fiber did not start before the others were let go")
+	}
+	bound, strict := time.Second, 50*time.Millisecond
+	if declared {
+		bound, strict = 5*time.Millisecond, 2*time.Millisecond
+	}
+	if quick > bound {
+		t.Errorf("a quarter started within %v (at most %v)", quick, bound)
+	}
+	if soaking() && (median > strict || worst > 500*time.Millisecond) {
+		t.Errorf("median %v (at most %v), worst %v (at most 500ms)", median, strict, worst)
 	}
 }
 
@@ -141,7 +160,7 @@ func startsWhileHeld(t *testing.T, how hold, declared bool) (starts []time.Durat
 	return starts
 }
 
-// startOne says how long a fresh fiber, spawned by a goroutine, takes to start.
+// startOne says how long a fresh fiber, spawned by a goroutine, takes to start: patience, if it does not.
 func startOne(n *coir.Nursery) time.Duration {
 	started := make(chan time.Duration, 1)
 	begin := time.Now()
@@ -149,19 +168,24 @@ func startOne(n *coir.Nursery) time.Duration {
 		started <- time.Since(begin)
 		return nil
 	})
-	return <-started
+	select {
+	case took := <-started:
+		return took
+	case <-time.After(patience):
+		return patience
+	}
 }
 
 // Spec: SC-03, SC-33, SC-36, SC-37, SC-39
 func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 	crowd := sized(200, 1_000, 1_000)
 	for _, declared := range []bool{false, true} {
-		name, bound := "undeclared", 50*time.Millisecond
+		name := "undeclared"
 		if declared {
-			name, bound = "declared", 2*time.Millisecond
+			name = "declared"
 		}
 		t.Run(name, func(t *testing.T) {
-			base := runtime.NumGoroutine()
+			base := goroutineCount()
 			rt := coir.NewRuntime()
 			var mu sync.Mutex
 			mu.Lock()
@@ -211,7 +235,7 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			judge(t, starts, bound)
+			judge(t, starts, declared)
 			fewWorkers(t, rt)
 			if err := rt.Close(context.Background()); err != nil {
 				t.Fatal(err)
@@ -239,13 +263,13 @@ func TestHeldAfterBlocking(t *testing.T) {
 	}()
 	n, started := <-nursery, make(chan struct{})
 	n.Go("fresh", func(context.Context) error { close(started); return nil })
-	within(t, 500*time.Millisecond, "a fresh fiber started", started)
+	within(t, patience, "a fresh fiber started", started) // at all: the worker is held until the test is over
 }
 
 // fewWorkers waits until the workers that are not needed have left.
 func fewWorkers(t *testing.T, rt *coir.Runtime) {
 	t.Helper()
-	limit := time.Now().Add(10 * time.Second)
+	limit := time.Now().Add(patience)
 	for {
 		s := rt.Stats()
 		if s.Workers <= runtime.GOMAXPROCS(0) && s.Blocked == 0 && s.Held == 0 {
@@ -314,7 +338,7 @@ func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 					return nil
 				})
 			}()
-			within(t, 10*time.Second, "what the held worker had queued ran", all)
+			within(t, patience, "what the held worker had queued ran", all)
 			end()
 			if err := <-result; err != nil {
 				t.Fatal(err)
@@ -365,53 +389,65 @@ func TestThirdIsNotStarved(t *testing.T) {
 	for _, pair := range pairs {
 		for _, from := range []string{"inside", "outside"} {
 			t.Run(pair.name+"-"+from, func(t *testing.T) {
-				rt := newRuntime(t, coir.Workers(1))
-				var turns, worst atomic.Int64
-				var over atomic.Bool
-				err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
-					pair.run(ctx, n, &turns, &over)
-					one := func() {
-						started := make(chan int64, 1)
-						f := n.Go("third", func(context.Context) error { started <- turns.Load(); return nil })
-						queued := turns.Load()
-						if from == "inside" {
-							n.Go("decoy", func(context.Context) error { return nil }) // takes its place as the next to run
-							_ = f.Wait(ctx)
-						}
-						worst.Store(max(worst.Load(), <-started-queued))
-					}
-					if from == "inside" {
-						for range thirds {
-							one()
-							_ = coir.Yield(ctx)
-						}
-					} else {
-						coir.Blocking(ctx, func() {
-							for range thirds {
-								one()
-							}
-						})
-					}
-					over.Store(true)
-					return nil
+				undisturbed(t, oneWorker, func(rt *coir.Runtime) error {
+					return thirdWaits(t, rt, thirds, pair.run, from == "inside")
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%d turns; a third waited for at most %d", turns.Load(), worst.Load())
-				if worst.Load() > 64 {
-					t.Errorf("a third fiber waited for %d switches; at most 64", worst.Load())
-				}
 			})
 		}
 	}
+}
+
+// oneWorker is a runtime with one worker, and others in its place when it is held.
+func oneWorker(t *testing.T) *coir.Runtime { return newRuntime(t, coir.Workers(1)) }
+
+// thirdWaits has fibers start beside a pair, and fails if one has waited for too many turns of the pair.
+func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
+	play func(context.Context, *coir.Nursery, *atomic.Int64, *atomic.Bool), inside bool,
+) error {
+	var turns, worst atomic.Int64
+	var over atomic.Bool
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		play(ctx, n, &turns, &over)
+		one := func() {
+			started := make(chan int64, 1)
+			f := n.Go("third", func(context.Context) error { started <- turns.Load(); return nil })
+			queued := turns.Load()
+			if inside {
+				n.Go("decoy", func(context.Context) error { return nil }) // takes its place as the next to run
+				_ = f.Wait(ctx)
+			}
+			worst.Store(max(worst.Load(), <-started-queued))
+		}
+		if inside {
+			for range thirds {
+				one()
+				_ = coir.Yield(ctx)
+			}
+		} else {
+			coir.Blocking(ctx, func() {
+				for range thirds {
+					one()
+				}
+			})
+		}
+		over.Store(true)
+		return nil
+	})
+	t.Logf("%d turns; a third waited for at most %d", turns.Load(), worst.Load())
+	if err == nil && worst.Load() > 64 {
+		err = fmt.Errorf("a third fiber waited for %d switches; at most 64", worst.Load())
+	}
+	return err
 }
 
 // A fiber that calls operations which never need to wait gives way every 128 of them.
 //
 // Spec: SC-20
 func TestBudget(t *testing.T) {
-	rt := newRuntime(t, coir.Workers(1))
+	undisturbed(t, oneWorker, func(rt *coir.Runtime) error { return givesWay(t, rt) })
+}
+
+func givesWay(t *testing.T, rt *coir.Runtime) error {
 	const turns, limit = 100, 5_000_000
 	var calls, others atomic.Int64
 	var worst, seen int64
@@ -440,39 +476,28 @@ func TestBudget(t *testing.T) {
 		}
 		return greedy.Wait(ctx)
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err == nil && (worst > 128 || seen < turns/2) {
+		err = fmt.Errorf("the greedy fiber made up to %d calls before another ran (at most 128), in %d turns", worst, seen)
 	}
-	if worst > 128 || seen < turns/2 {
-		t.Errorf("the greedy fiber made up to %d calls before another ran (at most 128), in %d turns", worst, seen)
-	}
+	return err
 }
 
 // Spec: OB-10, OB-13
 func TestStallIsReportedOnce(t *testing.T) {
 	const threshold = 50 * time.Millisecond
-	hook, observed := make(chan coir.Stall, 100), make(chan coir.Stall, 100)
-	rt := newRuntime(t, coir.Workers(2),
-		coir.OnStall(threshold, func(s coir.Stall) { hook <- s }),
-		coir.WithObserver(&hooked{onStalled: func(s coir.Stall) { observed <- s }}))
-	for _, c := range []struct {
+	var hook, observed stalls
+	rt := newRuntime(t, coir.Workers(2), coir.OnStall(threshold, hook.add), coir.WithObserver(&hooked{onStalled: observed.add}))
+	cases := []struct {
 		name string
 		stay func(reported func() bool)
 	}{
 		{"computesTooLong", computesTooLong},
 		{"blocksTooLong", blocksTooLong},
-	} {
-		var got coir.Stall
+	}
+	for _, c := range cases {
 		err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
 			n.Go(c.name, func(context.Context) error {
-				c.stay(func() bool {
-					select {
-					case got = <-hook:
-						return true
-					default:
-						return false
-					}
-				})
+				c.stay(func() bool { return len(hook.of(c.name)) > 0 })
 				return nil
 			})
 			return nil
@@ -480,21 +505,55 @@ func TestStallIsReportedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, s := range []coir.Stall{got, <-observed} {
-			if s.Fiber == nil || s.Fiber.Name() != c.name || s.For < threshold || !strings.Contains(s.Stack, c.name+"(") {
-				t.Errorf("report %d: fiber %v, for %v, stack:\n%s", i, s.Fiber, s.For, s.Stack)
-			}
-		}
 	}
 	if err := rt.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if len(hook)+len(observed) > 0 {
-		t.Errorf("%d reports more than one for each", len(hook)+len(observed))
+	// On a busy machine others may be kept from running for as long, and be told of.
+	eventually(t, "all that was counted is told", func() bool {
+		n := rt.Stats().Stalls
+		return hook.len() == int(n) && observed.len() == int(n)
+	})
+	for _, c := range cases {
+		for i, told := range [][]coir.Stall{hook.of(c.name), observed.of(c.name)} {
+			if len(told) != 1 {
+				t.Fatalf("%s was reported %d times", c.name, len(told))
+			}
+			if s := told[0]; s.For < threshold || !strings.Contains(s.Stack, c.name+"(") {
+				t.Errorf("report %d: fiber %v, for %v, stack:\n%s", i, s.Fiber, s.For, s.Stack)
+			}
+		}
 	}
-	if n := rt.Stats().Stalls; n != 2 {
-		t.Errorf("%d stalls counted", n)
+}
+
+// stalls is what has been told of stalls.
+type stalls struct {
+	mu   sync.Mutex
+	list []coir.Stall
+}
+
+func (l *stalls) add(s coir.Stall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, s)
+}
+
+func (l *stalls) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.list)
+}
+
+// of is what was told of the fiber with that name.
+func (l *stalls) of(name string) (told []coir.Stall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.list {
+		if s.Fiber != nil && s.Fiber.Name() == name {
+			told = append(told, s)
+		}
 	}
+	return told
 }
 
 // Both stay for several times the threshold after they have been reported.
@@ -502,7 +561,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 //go:noinline
 func computesTooLong(reported func() bool) {
 	var never atomic.Bool
-	for limit := time.Now().Add(10 * time.Second); !reported() && time.Now().Before(limit); {
+	for limit := time.Now().Add(patience); !reported() && time.Now().Before(limit); {
 		compute(time.Millisecond, &never)
 	}
 	compute(200*time.Millisecond, &never)
@@ -510,34 +569,49 @@ func computesTooLong(reported func() bool) {
 
 //go:noinline
 func blocksTooLong(reported func() bool) {
-	for limit := time.Now().Add(10 * time.Second); !reported() && time.Now().Before(limit); {
+	for limit := time.Now().Add(patience); !reported() && time.Now().Before(limit); {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(200 * time.Millisecond)
 }
 
-// What is declared is not a stall, however long it takes.
+// What is declared is not a stall, however long it takes. If the machine kept the fiber from running for as long before or after
+// it, then a report is right, and proves nothing: once more.
 //
 // Spec: OB-10
 func TestDeclaredBlockingIsNoStall(t *testing.T) {
-	var reports atomic.Int64
-	rt := newRuntime(t, coir.Workers(2), coir.OnStall(100*time.Millisecond, func(coir.Stall) { reports.Add(1) }))
-	var never atomic.Bool
-	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
-		compute(30*time.Millisecond, &never) // so that the monitor has seen it before
-		coir.Blocking(ctx, func() { time.Sleep(200 * time.Millisecond) })
-		compute(30*time.Millisecond, &never) // and sees it after
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	const threshold = 200 * time.Millisecond
+	for range 50 {
+		var reports atomic.Int64
+		rt := newRuntime(t, coir.Workers(2), coir.OnStall(threshold, func(coir.Stall) { reports.Add(1) }))
+		var never atomic.Bool
+		var blocks, returns time.Time
+		begin := time.Now()
+		err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+			compute(30*time.Millisecond, &never) // so that the monitor has seen it before
+			coir.Blocking(ctx, func() {
+				blocks = time.Now()
+				time.Sleep(2 * threshold)
+				returns = time.Now()
+			})
+			compute(30*time.Millisecond, &never) // and sees it after
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rt.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		before, after := blocks.Sub(begin), time.Since(returns)
+		switch n := max(reports.Load(), rt.Stats().Stalls); {
+		case n == 0:
+			return
+		case before < threshold && after < threshold:
+			t.Fatalf("%d stalls reported of a fiber that was in Blocking, and ran for %v before and %v after", n, before, after)
+		}
 	}
-	if err := rt.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if n := reports.Load(); n != 0 {
-		t.Errorf("%d stalls reported of a fiber that was in Blocking", n)
-	}
+	t.Skip("a fiber that computes for 30 ms is always kept from running for long: this machine is too busy to tell")
 }
 
 // Spec: SC-02, SC-03, SC-36, SC-37, OB-11, OB-18
@@ -578,16 +652,17 @@ func TestWorkersAreCapped(t *testing.T) {
 					return nil
 				})
 			}()
-			within(t, 10*time.Second, "as many fibers blocked as there may be workers", full)
-			for limit := time.Now().Add(10 * time.Second); rt.Stats().AtCap == 0; {
+			within(t, patience, "as many fibers blocked as there may be workers", full)
+			// Not at once: what is being moved from one queue to another is in neither.
+			s := rt.Stats()
+			for limit := time.Now().Add(patience); s.AtCap == 0 || s.Runnable != fibers-most; s = rt.Stats() {
 				if time.Now().After(limit) {
-					t.Fatalf("the cap was never met: %+v", rt.Stats())
+					t.Fatalf("the cap was never met: %+v", s)
 				}
 				<-time.After(time.Millisecond)
 			}
-			s := rt.Stats()
 			t.Logf("at the cap: %+v", s)
-			if s.Workers != most || s.Runnable != fibers-most || declared && s.Blocked != most || s.Blocks > 0 != declared {
+			if s.Workers != most || declared && s.Blocked != most || s.Blocks > 0 != declared {
 				t.Errorf("at the cap: %+v", s)
 			}
 			end()
@@ -597,7 +672,7 @@ func TestWorkersAreCapped(t *testing.T) {
 			if peak.Load() > most {
 				t.Errorf("%d fibers blocked at once; at most %d workers", peak.Load(), most)
 			}
-			for limit := time.Now().Add(10 * time.Second); rt.Stats().Workers > workers; {
+			for limit := time.Now().Add(patience); rt.Stats().Workers > workers; {
 				if time.Now().After(limit) {
 					t.Fatalf("workers do not retire: %+v", rt.Stats())
 				}

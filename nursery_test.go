@@ -116,35 +116,39 @@ func TestLimitBounds(t *testing.T) {
 //
 // Spec: NU-14
 func TestLimitKeepsTheOrder(t *testing.T) {
-	const n = 200
 	for _, places := range []int{1, 4} {
-		rt := one(t)
-		var mu sync.Mutex
-		var begun []int
-		if err := rt.Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
-			nursery.Limit(places)
-			for i := range n {
-				nursery.Go("task", func(ctx context.Context) error {
-					mu.Lock()
-					begun = append(begun, i)
-					mu.Unlock()
-					return coir.Yield(ctx)
-				})
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
+		undisturbed(t, one, func(rt *coir.Runtime) error { return beginInOrder(rt, places) })
+	}
+}
+
+func beginInOrder(rt *coir.Runtime, places int) error {
+	const n = 200
+	var mu sync.Mutex
+	var begun []int
+	if err := rt.Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
+		nursery.Limit(places)
+		for i := range n {
+			nursery.Go("task", func(ctx context.Context) error {
+				mu.Lock()
+				begun = append(begun, i)
+				mu.Unlock()
+				return coir.Yield(ctx)
+			})
 		}
-		if places == 1 && !slices.IsSorted(begun) {
-			t.Errorf("one place, and they began as %v", begun)
-		}
-		// With several places those that have one are run in the order of the scheduler, so they are a few apart.
-		for at, i := range begun {
-			if apart := max(at-i, i-at); apart > 4*places {
-				t.Errorf("%d places: task %d began as number %d", places, i, at)
-			}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if places == 1 && !slices.IsSorted(begun) {
+		return fmt.Errorf("one place, and they began as %v", begun)
+	}
+	// With several places those that have one are run in the order of the scheduler, so they are a few apart.
+	for at, i := range begun {
+		if apart := max(at-i, i-at); apart > 4*places {
+			return fmt.Errorf("%d places: task %d began as number %d", places, i, at)
 		}
 	}
+	return nil
 }
 
 // The test of the house: 16 places, 100 tasks that each start 100 children under the same limit and wait for them, one by
@@ -564,7 +568,7 @@ func TestGoInsideBlocking(t *testing.T) {
 			n.Go("child", func(context.Context) error { close(ran); return nil })
 			select {
 			case <-ran:
-			case <-time.After(5 * time.Second):
+			case <-time.After(patience):
 				t.Error("a fiber that was started in Blocking did not run while it blocked")
 			}
 		})

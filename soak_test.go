@@ -45,7 +45,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector is not what is measured
 		debug.FreeOSMemory()
 		used, best := time.Duration(0), time.Duration(1<<62)
-		for range 3 { // another process may have made ours pay: then once more
+		for range 10 { // another process may have made ours pay, which only adds: then once more
 			coir.Blocking(ctx, func() {
 				<-time.After(200 * time.Millisecond) // the monitor sees that nothing runs, and stops
 				before := cpuTime(t)
@@ -156,7 +156,9 @@ func TestSoak(t *testing.T) {
 	s := rt.Stats()
 	t.Logf("%d cycles in %v, %d switches; %d KiB in use after a quarter, %d KiB at the end; %d coroutines",
 		done.Load(), time.Since(start), s.Switches, memory[0]>>10, memory[1]>>10, s.Coroutines)
-	if float64(memory[1]) > 1.1*float64(memory[0]) {
+	// The constant is for what comes and goes: the stacks and frames of 250 children, and what earlier tests have left. A leak
+	// of 32 bytes a cycle is 48 MiB.
+	if float64(memory[1]) > 1.1*float64(memory[0])+4<<20 {
 		t.Errorf("memory grew from %d to %d bytes", memory[0], memory[1])
 	}
 }
