@@ -140,7 +140,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 		return f.waitSlow(ctx)
 	}
 	if self.simulated {
-		self.step(Op{OpWait, f.id, f.name})
+		self.step(Op{Kind: OpWait, Object: f.id, Name: f.name})
 	}
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
@@ -231,6 +231,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	if c.f == f {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
+	c.announce(nil, Op{Kind: OpWait, Object: f.id, Name: f.name})
 	if err := c.err(); err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(Op{OpStart, f.id, f.name})
+		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name})
 	}
 	var err error
 	if f.main {
@@ -331,7 +332,7 @@ func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(Op{OpEnd, f.id, f.name})
+		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name})
 	}
 	if o := n.rt.observer; o != nil {
 		o.FiberEnded(f, err)

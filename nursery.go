@@ -60,7 +60,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	}
 	near := n.near()
 	if n.rt.policy != nil {
-		announce(n.rt, Op{OpGo, n.id, name})
+		announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name})
 	}
 	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
 	if ok {

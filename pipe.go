@@ -26,6 +26,7 @@ import (
 //go:noinline
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
 	p := &pipe[T]{ch: NewChan[T](capacity, opts...)}
+	p.ends[sending].of, p.ends[receiving].of = &p.ch.core, &p.ch.core
 	p.ends[sending].open, p.ends[receiving].open = 1, 1
 	return &Writer[T]{p: p}, &Reader[T]{p: p}
 }
@@ -37,6 +38,7 @@ type pipe[T any] struct {
 
 // pipeEnd is one side of a pipe. That it is gone is an event.
 type pipeEnd struct {
+	of   *core
 	mu   xatomic.Mutex
 	open int        // endpoints that have not been closed; at 0 none is made any more
 	gone bool       // that has been announced, and the channel was ended before
@@ -108,6 +110,9 @@ func (e *pipeEnd) unsubscribe(n *wait.Node) bool {
 	return n.Won
 }
 
+//go:norace
+func (e *pipeEnd) op() Op { return e.of.op(OpLeave) }
+
 func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
 
 // Writer is an endpoint of a [Pipe] that sends. Its operations are those of [Chan].
@@ -127,6 +132,9 @@ func (w *Writer[T]) Clone() *Writer[T] {
 
 // Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
 func (w *Writer[T]) Close() bool {
+	if c := w.p.ch; c.rt != nil {
+		announce(c.rt, c.op(OpLeave))
+	}
 	if w.shut.Swap(true) {
 		return false
 	}
@@ -188,6 +196,9 @@ func (r *Reader[T]) Clone() *Reader[T] {
 // Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
 // has closed the endpoint.
 func (r *Reader[T]) Close() bool {
+	if c := r.p.ch; c.rt != nil {
+		announce(c.rt, c.op(OpLeave))
+	}
 	if r.shut.Swap(true) {
 		return false
 	}

@@ -99,6 +99,10 @@ type Op struct {
 	Kind   OpKind
 	Object uint64 // the number of the channel, fiber or nursery that it is about; the same thing has the same number
 	Name   string // its name, if it has one
+
+	// Of a select, what it waits for: OpSend and OpRecv on channels, OpWait for the end of a fiber, OpLeave for the side of a pipe, OpSleep
+	// for a time. Nil means that they are not told, as those of a [Selector] with very many. They are there until Step returns.
+	Cases []Op
 }
 
 // OpKind is what an operation does.
@@ -121,10 +125,12 @@ const (
 	OpCancel
 	OpJoin // of a nursery's children
 	OpEnd  // of a fiber
+	OpTrySelect
+	OpLeave // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
 )
 
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end"}
+	"cancel", "join", "end", "try select", "leave"}
 
 func (k OpKind) String() string {
 	if int(k) >= len(opNames) {
@@ -189,7 +195,7 @@ func (c *caller) announceSlow(rt *Runtime, op Op) {
 // op is an operation on the channel.
 //
 //go:norace
-func (c *core) op(k OpKind) Op { return Op{k, c.id, c.name} }
+func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.id, Name: c.name} }
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
@@ -201,4 +207,90 @@ func (f *Fiber) step(op Op) {
 		f.task.Yield()
 	}
 	race.Enable()
+}
+
+// announceSelect announces a select over cs of f, or of a goroutine if f is nil. It returns f if a policy chooses for it.
+//
+//go:norace
+func announceSelect(f *Fiber, k OpKind, cs []Case) *Fiber {
+	if f != nil && f.simulated {
+		f.stepSelect(k, cs)
+		return f
+	}
+	for i := range cs {
+		if c := cs[i].core; c != nil && c.rt != nil {
+			c.rt.policy.Stray(c.op(k))
+			break
+		}
+	}
+	return nil
+}
+
+// stepSelect announces a select over cs. What it tells the policy is in the fiber's scratch.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) stepSelect(k OpKind, cs []Case) {
+	s := scratchOf(f.task.Kit())
+	if s.ops == nil || len(s.ops) < len(cs) {
+		s.ops = make([]Op, len(cs))
+	}
+	n := 0
+	for i := range cs {
+		if cs[i].what != caseNever {
+			s.ops[n] = cs[i].op()
+			n++
+		}
+	}
+	f.step(Op{Kind: k, Cases: s.ops[:n]})
+}
+
+// op is what a case waits for.
+//
+//go:norace
+func (cs *Case) op() Op {
+	switch cs.what {
+	case caseSend:
+		return cs.core.op(OpSend)
+	case caseRecv:
+		return cs.core.op(OpRecv)
+	case caseEvent:
+		return cs.event.op()
+	}
+	return Op{Kind: OpSleep}
+}
+
+// selectorCases is what a policy is told of a selector, if it has no more cases than that.
+type selectorCases struct {
+	ids [64]int
+	ops [64]Op
+}
+
+// stepSelector announces a wait at s, with its cases in the order of their numbers.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) stepSelector(s *Selector) {
+	if s.told == nil {
+		s.told = new(selectorCases)
+	}
+	var cases []Op
+	s.book.Lock()
+	if told := s.told; len(s.regs) <= len(told.ids) {
+		n := 0
+		for id, reg := range s.regs {
+			if reg.cs.what == caseNever {
+				continue
+			}
+			at := n
+			for ; at > 0 && told.ids[at-1] > id; at-- {
+				told.ids[at], told.ops[at] = told.ids[at-1], told.ops[at-1]
+			}
+			told.ids[at], told.ops[at] = id, reg.cs.op()
+			n++
+		}
+		cases = told.ops[:n]
+	}
+	s.book.Unlock()
+	f.step(Op{Kind: OpSelect, Cases: cases})
 }

@@ -73,6 +73,8 @@ type event interface {
 	unsubscribe(n *wait.Node) bool
 	// result is called when the case was the one, and may store something.
 	result(dst unsafe.Pointer)
+	// op is the wait for it, as a policy sees it.
+	op() Op
 }
 
 // SendCase is a case that sends v.
@@ -128,10 +130,14 @@ func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 // Spec: SE-09
 func TrySelect(cases ...Case) (int, error) {
 	cs := hidden(cases)
+	var f *Fiber // if a policy chooses for it
+	if simulating.Load() > 0 {
+		f = announceSelect(currentFiber(), OpTrySelect, cs)
+	}
 	race.Disable()
 	g := guests.Get().(*guest)
 	s := scratchOf(&g.kit)
-	i, r := s.try(cs, &g.kit, nil, fairly, here())
+	i, r := s.try(cs, &g.kit, f, fairly, here())
 	if i < 0 {
 		s.unlockAll()
 	}
@@ -167,6 +173,7 @@ type scratch struct {
 	locks []*core      // of the cases, in the order of their ids
 	ready []int        // cases that need not wait
 	nodes []*wait.Node // of each case
+	ops   []Op         // of each case, as a policy sees it
 
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
@@ -200,7 +207,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		return chooseSlow(ctx, cs, how)
 	}
 	if f.simulated {
-		f.step(Op{Kind: OpSelect})
+		f.stepSelect(OpSelect, cs)
 	}
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
@@ -276,7 +283,9 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 //go:norace
 func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
-	by.announce(nil, Op{Kind: OpSelect})
+	if simulating.Load() > 0 {
+		announceSelect(by.f, OpSelect, cs)
+	}
 	if err := by.err(); err != nil {
 		return -1, err
 	}
@@ -766,6 +775,9 @@ func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
 	(*Fiber)(e).forget(n)
 	return n.Won // nobody else has the node any more
 }
+
+//go:norace
+func (e *fiberEnd) op() Op { return Op{Kind: OpWait, Object: e.id, Name: e.name} }
 
 //go:norace
 func (e *fiberEnd) result(dst unsafe.Pointer) {

@@ -44,6 +44,7 @@ type Selector struct {
 	regs   map[int]*registration
 	next   int
 	fibers xatomic.Int32 // registrations that wait for the end of a fiber
+	told   *selectorCases
 }
 
 // NewSelector makes a selector without cases.
@@ -356,7 +357,9 @@ func (reg *registration) retire(c *core) {
 // Spec: SE-21, SE-22, SE-23
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	by := resolve(ctx)
-	by.announce(nil, Op{Kind: OpSelect})
+	if by.f != nil && by.f.simulated {
+		by.f.stepSelector(s)
+	}
 	if err := by.err(); err != nil {
 		return -1, err
 	}

@@ -495,6 +495,7 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 		return Yield(ctx)
 	}
 	c := resolve(ctx)
+	c.announce(nil, Op{Kind: OpSleep})
 	if err := c.err(); err != nil {
 		return err
 	}

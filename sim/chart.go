@@ -29,8 +29,12 @@ type flow struct {
 
 // messages pairs sends with receives, in the order of each channel. The trace tells what was begun, not how it ended, so this is sure only
 // as long as nothing can fail or stay unseen: a select, which does not say what it did, a try, a cancel. A receive whose fiber has
-// gone on before there was a value has failed.
+// gone on before there was a value has failed. If the beginning of the trace is not there, neither is what was sent in it: then there is no
+// telling.
 func (r *report) messages() (all []message) {
+	if r.before > 0 {
+		return nil
+	}
 	next := make([]int, len(r.trace)) // the step at which the fiber has come back
 	last := make([]int, len(r.fibers))
 	for i, c := range r.fibers {
@@ -46,7 +50,7 @@ func (r *report) messages() (all []message) {
 	flows := map[int32]*flow{}
 	for s, e := range r.trace {
 		switch e.op.Kind {
-		case coir.OpSelect, coir.OpCancel:
+		case coir.OpSelect, coir.OpTrySelect, coir.OpCancel:
 			sure = false
 		}
 		if !onChannel(e.op.Kind) {
@@ -185,8 +189,8 @@ func (c *chart) page(shown []int) {
 	c.put("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title><style>", title)
 	c.raw(chartStyle)
 	c.put("</style></head>\n<body>\n<h1>%s</h1>\n<pre>%s%s</pre>\n", title, rest, causes.String())
-	if c.skip > 0 {
-		c.put("<p class=\"note\">%d steps before these are left out.</p>\n", c.skip)
+	if n := c.before + c.skip; n > 0 {
+		c.put("<p class=\"note\">%d steps before these are left out.</p>\n", n)
 	}
 	if hidden := len(c.fibers) - len(shown); hidden > 0 {
 		c.put("<p class=\"note\">%d fibers are left out.</p>\n", hidden)
@@ -229,7 +233,7 @@ func (c *chart) lives(shown []int) {
 		fb, x := &c.fibers[i], c.x(int32(i))
 		c.put("<text class=\"head\" x=\"%d\" y=\"28\">%s<title>%s</title></text>\n", x, cut(c.labels[i], chartColumn-10), fb.f.Site())
 		from, to := first[i], last[i]
-		if from == 0 || i == 0 || c.skip > 0 {
+		if from == 0 || i == 0 || c.before+c.skip > 0 {
 			from = chartTop - 12
 		}
 		if !fb.ended {
@@ -246,6 +250,9 @@ func (c *chart) lives(shown []int) {
 // limit; names that differ give that away.
 func (c *chart) spawns() {
 	child := 0
+	if c.before > 0 {
+		return // who was the first is not known
+	}
 	for s, e := range c.trace {
 		if e.op.Kind != coir.OpGo {
 			continue
@@ -299,8 +306,8 @@ func (c *chart) boxes() {
 			at = e.at
 			c.put("<text class=\"step\" x=\"52\" y=\"%d\">%s</text>\n", y+4, at.String())
 		}
-		text := c.words(e.op, e.object)
-		c.put("<text class=\"step\" x=\"%d\" y=\"%d\">%d</text>\n", chartGutter-12, y+4, s+1)
+		text := c.words(e.op, e.object, e.cases)
+		c.put("<text class=\"step\" x=\"%d\" y=\"%d\">%d</text>\n", chartGutter-12, y+4, c.before+s+1)
 		c.put("<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"20\" rx=\"4\"/>\n", class, x-chartBox/2, y-10, chartBox)
 		c.put("<text class=\"op\" x=\"%d\" y=\"%d\">%s<title>%s</title></text>\n", x, y+4, cut(text, chartBox-6), text)
 	}

@@ -722,7 +722,7 @@ func TestDefaultSettingsFindEveryBugOfTheCorpus(t *testing.T) {
 func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 	for _, b := range corpus {
 		t.Run(b.name, func(t *testing.T) {
-			if res := Explore(b.make(true), append(b.opts, Schedules(2_000))...); res.Failure != nil {
+			if res := Explore(b.make(true), append(b.opts, Schedules(scaled(2_000)))...); res.Failure != nil {
 				t.Error(res.Failure)
 			}
 		})
@@ -732,6 +732,7 @@ func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 // TestWhatEachStrategyNeedsForTheCorpus shows why the default is several strategies in turn: none of them needs the fewest schedules
 // everywhere. Of random and PCT it is the mean over seeds.
 func TestWhatEachStrategyNeedsForTheCorpus(t *testing.T) {
+	large(t, "a table, which is the same in every build")
 	const most, seeds = 10_000, 5
 	needed := func(b bug, with func(seed uint64) Strategy, seeds uint64) string {
 		sum := 0

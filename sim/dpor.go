@@ -27,8 +27,8 @@ import (
 
 // DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not conflict.
 //
-// Operations conflict on the same channel, and on any two while a fiber waits in a select; a select conflicts with every operation
-// on a channel and with the end of every fiber; a cancel, a fiber that fails, and in [Racing] time the clock, conflict with everything.
+// Operations conflict on the same channel, and on any two while a fiber waits in a select; a select conflicts with operations on its
+// channels, and if it waits for the end of a fiber, with that of every fiber; a cancel, a fiber that fails, and in [Racing] time the clock, conflict with everything.
 // What fibers do to each other in other ways is not seen, and two schedules that differ only in that count as one: memory that they share,
 // who gets the places of Nursery.Limit, in which order the cases of a Selector became ready while nobody waited there.
 // [Exhaustive] has no such limits.
@@ -84,6 +84,7 @@ type transition struct {
 	clock   bool // no fiber at all: time moves
 	watched bool // somebody else waits in a select meanwhile, which ends with the first of its cases: here two channels meet
 	object  int32
+	cases   span // of a select. What was announced before a point is the same in all schedules that go through it, and so is where it is kept
 }
 
 // dporEvent is a transition that has happened.
@@ -156,6 +157,9 @@ func (s *dpor) check() {
 	if !same {
 		panic("sim: DPOR shares the exploration with another strategy")
 	}
+	if s.w.forgotten() > 0 {
+		panic("sim: DPOR: the program does more than it can look at before there is a choice")
+	}
 }
 
 // sawFailure reports whether a fiber has ended with an error. All have ended, so none is waited for.
@@ -172,7 +176,7 @@ func (s *dpor) sawFailure() bool {
 //
 //go:norace
 func (s *dpor) Choose(p *Point) int {
-	s.w = p.w
+	s.w, p.w.whole = p.w, true
 	i := s.at
 	s.at++
 	if i < s.n {
@@ -229,7 +233,7 @@ func (s *dpor) way(p *Point, k int) dporWay {
 		return dporWay{fiber: tick, t: transition{clock: true}, try: true}
 	}
 	x := &p.w.fibers[f]
-	return dporWay{fiber: int32(f), step: int32(x.step), t: transition{kind: x.op.Kind, object: x.object, resumed: !x.pending}}
+	return dporWay{fiber: int32(f), step: int32(x.step), t: transition{kind: x.op.Kind, object: x.object, cases: x.cases, resumed: !x.pending}}
 }
 
 // watched reports whether a fiber waits in a select, or did and has not gone on.
@@ -282,7 +286,7 @@ type class uint8
 
 const (
 	private  class = iota // with nothing but classAll
-	onChan                // with others on the same channel, and with any select
+	onChan                // with others on the same channel, and with a select of it
 	offChan               // the end of a wait at a channel leaves its queue, which a select may see
 	onAny                 // a select
 	atEnd                 // the end of a fiber, which a select may wait for
@@ -300,9 +304,9 @@ func (s *dpor) class(t transition) class {
 			return offChan
 		}
 		return onChan
-	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort:
+	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort, coir.OpLeave:
 		return onChan
-	case coir.OpSelect:
+	case coir.OpSelect, coir.OpTrySelect:
 		return onAny
 	case coir.OpCancel:
 		return classAll
@@ -327,13 +331,68 @@ func (s *dpor) conflict(a, b transition) bool {
 	case classAll:
 		return true
 	case atEnd:
-		return x == onAny || x != private && x != offChan && a.watched && b.watched
+		return x == onAny && s.mayAwaitAnEnd(a) || x != private && x != offChan && a.watched && b.watched
 	case onAny:
-		return x != private
+		switch x {
+		case private:
+			return false
+		case onAny:
+			return s.meetIn(a, b)
+		}
+		return s.uses(b, a.object) || x == onChan && a.watched && b.watched
 	case onChan:
 		return x == onChan && (a.object == b.object || a.watched && b.watched)
 	}
 	return false
+}
+
+// casesOf is the cases of a select, and whether they are known.
+//
+//go:norace
+func (s *dpor) casesOf(t transition) ([]choice, bool) {
+	if t.cases.n < 0 {
+		return nil, false
+	}
+	return s.w.cases[t.cases.first : t.cases.first+int(t.cases.n)], true
+}
+
+// uses reports whether a select may use a channel.
+//
+//go:norace
+func (s *dpor) uses(t transition, object int32) bool {
+	cases, known := s.casesOf(t)
+	for i := range cases {
+		if c := &cases[i]; c.object == object && (c.op.Kind == coir.OpSend || c.op.Kind == coir.OpRecv || c.op.Kind == coir.OpLeave) {
+			return true
+		}
+	}
+	return !known
+}
+
+// mayAwaitAnEnd reports whether a select may wait for the end of a fiber.
+//
+//go:norace
+func (s *dpor) mayAwaitAnEnd(t transition) bool {
+	cases, known := s.casesOf(t)
+	for i := range cases {
+		if cases[i].op.Kind == coir.OpWait {
+			return true
+		}
+	}
+	return !known || t.watched
+}
+
+// meetIn reports whether two selects may use the same channel, or meet in a third.
+//
+//go:norace
+func (s *dpor) meetIn(a, b transition) bool {
+	cases, known := s.casesOf(a)
+	for i := range cases {
+		if c := &cases[i]; c.object >= 0 && c.op.Kind != coir.OpWait && s.uses(b, c.object) {
+			return true
+		}
+	}
+	return !known || b.cases.n < 0 || a.watched && b.watched
 }
 
 // reconstruct lists what has happened, from the trace and the decisions. The trace does not show where a fiber went on after a
@@ -389,7 +448,7 @@ func (s *dpor) reconstruct() {
 	}
 	upTo := func(step int) {
 		for ; pos < step; pos++ {
-			e := &w.trace[pos]
+			e := w.traced(pos)
 			x := &fibers[e.fiber]
 			if chosen < 0 {
 				moved(e.at - w.began)
@@ -398,9 +457,11 @@ func (s *dpor) reconstruct() {
 				}
 			}
 			selects(x, false)
-			x.last = transition{kind: e.op.Kind, object: e.object, watched: selecting > 0}
+			x.last = transition{kind: e.op.Kind, object: e.object, cases: e.cases, watched: selecting > 0}
 			selects(x, e.op.Kind == coir.OpSelect)
-			s.events = append(s.events, dporEvent{fiber: e.fiber, t: x.last, node: chosen, wake: -1})
+			if e.op.Kind != coir.OpStart { // which is the same as to be taken up, and that is there
+				s.events = append(s.events, dporEvent{fiber: e.fiber, t: x.last, node: chosen, wake: -1})
+			}
 			x.seen = false
 			running, chosen = e.fiber, -1
 		}

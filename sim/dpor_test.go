@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/race"
 )
 
 // A reduction that loses schedules looks like a fast one. So it is compared with going through all of them: each schedule is reduced to
@@ -26,6 +25,7 @@ type dporProgram struct {
 	dup  bool // the reduction knows less of it than the test, so a trace may come more than once
 	big  bool // too many schedules for all of them: all are those in which whoever begins, or starts another, does so at once
 	ends bool // with big: and whoever ends, because nobody minds
+	many bool // even so there are very many
 }
 
 // coverage is the traces and outcomes that a strategy has gone through, each with the number of schedules.
@@ -76,7 +76,7 @@ func canonical(w *world, values uint64) string {
 	var sum uint64 // of the pairs, so that it does not depend on the order in which they are found
 	for i, e := range events {
 		for j, d := range events[:i] {
-			if d.fiber == e.fiber || conflicting(w.mode, failed, d, e) {
+			if d.fiber == e.fiber || conflicting(w, failed, d, e) {
 				sum += maphash.String(canonicalSeed, label[j]+"<"+label[i])
 			}
 		}
@@ -85,20 +85,35 @@ func canonical(w *world, values uint64) string {
 }
 
 // conflicting is the plain definition.
-func conflicting(mode ClockMode, failed []bool, d, e event) bool {
-	isChan := func(k coir.OpKind) bool { return k >= coir.OpSend && k <= coir.OpAbort }
+func conflicting(w *world, failed []bool, d, e event) bool {
+	isChan := func(k coir.OpKind) bool { return onChannel(k) || k == coir.OpLeave }
+	isSelect := func(k coir.OpKind) bool { return k == coir.OpSelect || k == coir.OpTrySelect }
+	about := func(x event, op coir.Op) bool { // the select has a case that op is about
+		for _, c := range w.cases[x.cases.first : x.cases.first+int(x.cases.n)] {
+			if op.Kind == coir.OpEnd && c.op.Kind == coir.OpWait || isChan(op.Kind) && isChan(c.op.Kind) && c.op.Name == op.Name {
+				return true
+			}
+		}
+		return false
+	}
 	all := func(x event) bool {
 		return x.op.Kind == coir.OpCancel || x.op.Kind == coir.OpEnd && failed[x.fiber]
 	}
 	switch a, b := d.op.Kind, e.op.Kind; {
-	case all(d) || all(e) || mode == Racing && d.at != e.at:
+	case all(d) || all(e) || w.mode == Racing && d.at != e.at:
 		return true
 	case isChan(a) && isChan(b):
 		return d.op.Name == e.op.Name
-	case a == coir.OpSelect:
-		return isChan(b) || b == coir.OpSelect || b == coir.OpEnd
-	case b == coir.OpSelect:
-		return isChan(a) || a == coir.OpEnd
+	case isSelect(a) && (isChan(b) || b == coir.OpEnd):
+		return about(d, e.op)
+	case isSelect(b) && (isChan(a) || a == coir.OpEnd):
+		return about(e, d.op)
+	case isSelect(a) && isSelect(b):
+		for _, c := range w.cases[e.cases.first : e.cases.first+int(e.cases.n)] {
+			if isChan(c.op.Kind) && about(d, c.op) {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -143,7 +158,7 @@ var dporPrograms = []dporProgram{
 			say1(say, 0, v, err)
 		}
 	}},
-	{name: "lost update", fn: func(ctx context.Context, say func(string, ...any)) {
+	{name: "lost update", many: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		c := coir.NewChan[int](1, coir.Name("account"))
 		_ = c.Send(ctx, 0)
 		add := func(ctx context.Context) error {
@@ -178,6 +193,22 @@ var dporPrograms = []dporProgram{
 			func(context.Context) error { c.Close(); return nil })
 		say1(say, 0, 0, err0)
 		say1(say, 1, v, err1)
+	}},
+	{name: "the last to leave a pipe closes it", big: true, many: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		w, r := coir.Pipe[int](1, coir.Name("pipe"))
+		var left int
+		var err error
+		two := w.Clone()
+		_ = fibers(ctx,
+			func(context.Context) error { w.Close(); return nil },
+			func(context.Context) error { err = two.TrySend(1); two.Close(); return nil },
+			func(ctx context.Context) error {
+				for range r.All(ctx) {
+					left++
+				}
+				return nil
+			})
+		say("%d %v", left, err)
 	}},
 	{name: "two of three meet", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		x, y := coir.NewChan[int](3, coir.Name("x")), coir.NewChan[int](3, coir.Name("y"))
@@ -253,7 +284,7 @@ var dporPrograms = []dporProgram{
 			func(context.Context) error { return d.TrySend(1) })
 		say("%d", at)
 	}},
-	{name: "two channels meet in a select", big: true, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+	{name: "two channels meet in a select", big: true, dup: true, many: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](1, coir.Name("d"))
 		var at [3]int
 		choose := func(ctx context.Context, i int, from, to *coir.Chan[int]) {
@@ -296,10 +327,7 @@ var dporPrograms = []dporProgram{
 
 func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	for _, p := range dporPrograms {
-		if race.Enabled && !p.big {
-			continue // too slow
-		}
-		t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+		t.Run(p.name, func(t *testing.T) { covered(t, p) })
 	}
 }
 
@@ -322,8 +350,11 @@ func (s eager) Choose(p *Point) int {
 	return s.Strategy.Choose(p)
 }
 
-func sameCoverage(t *testing.T, p dporProgram) {
+func covered(t *testing.T, p dporProgram) {
 	t.Helper()
+	if p.many {
+		large(t, "all of very many schedules")
+	}
 	plain := Exhaustive(-1)
 	if p.big {
 		plain = eager{plain, p.ends}
@@ -463,16 +494,78 @@ func chainProgram(seed uint64) dporProgram {
 	}
 }
 
+// selectProgram is a program of three fibers over three channels, in which some wait for two of them and the others use the third.
+func selectProgram(seed uint64) dporProgram {
+	var r rng
+	r.of(seed, 2)
+	var ops [3][2]int
+	for i := range ops {
+		for k := range ops[i] {
+			ops[i][k] = r.below(15)
+		}
+	}
+	capacity := r.below(2)
+	return dporProgram{
+		name: fmt.Sprintf("select %d", seed),
+		big:  true,
+		dup:  true,
+		many: true,
+		fn: func(ctx context.Context, say func(string, ...any)) {
+			var cs [3]*coir.Chan[int]
+			for i, name := range []string{"a", "b", "c"} {
+				cs[i] = coir.NewChan[int](capacity, coir.Name(name))
+			}
+			var seen [3]string
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				var last *coir.Fiber
+				for i := range ops {
+					before := last
+					last = n.Go("f", func(ctx context.Context) error {
+						for _, op := range ops[i] {
+							v, err := i, error(nil)
+							c, d := cs[op%3], cs[(op+1)%3]
+							switch op / 3 {
+							case 0:
+								err = c.SendTimeout(ctx, v, time.Second)
+							case 1:
+								v, err = c.RecvTimeout(ctx, time.Second)
+							case 2:
+								v, err = coir.Select(ctx, c.RecvCase(nil), d.SendCase(i), coir.After(time.Second))
+							case 3:
+								v, err = coir.TrySelect(c.RecvCase(nil), d.SendCase(i))
+							case 4:
+								var end coir.Case
+								if before != nil {
+									end = before.Done(nil)
+								}
+								v, err = coir.Select(ctx, c.RecvCase(nil), end, coir.After(time.Second))
+							}
+							seen[i] += fmt.Sprintf(" %d,%v", v, err)
+						}
+						return nil
+					}, coir.Index(i))
+				}
+				return nil
+			})
+			say("%q", seen)
+		},
+	}
+}
+
 var flagPrograms = flag.Int("sim.programs", 40, "random programs of TestDPORSeesEveryTraceOfRandomPrograms")
 
 func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 	programs := uint64(*flagPrograms)
-	if testing.Short() || race.Enabled {
+	if testing.Short() || slowBuild() {
 		programs = 3
 	}
 	for seed := range programs {
-		for _, p := range []dporProgram{randomProgram(seed), chainProgram(seed)} {
-			t.Run(p.name, func(t *testing.T) { sameCoverage(t, p) })
+		all := []dporProgram{randomProgram(seed), chainProgram(seed)}
+		if seed%4 == 0 {
+			all = append(all, selectProgram(seed/4+1))
+		}
+		for _, p := range all {
+			t.Run(p.name, func(t *testing.T) { covered(t, p) })
 		}
 	}
 }

@@ -38,7 +38,10 @@ type Failure struct {
 	test   string // that found it; empty: none
 	script []int
 	fibers []column
-	trace  []event // with times since the schedule began
+	before int     // operations that were not kept
+	trace  []event // those after them, with times since the schedule began
+	cases  []choice
+	strays []string // what goroutines outside have done, if it is a deadlock
 	hash   uint64
 }
 
@@ -50,9 +53,10 @@ type column struct {
 	f      *coir.Fiber
 	object int32 // its own number among the objects
 	ended  bool
-	waits  bool // in op, which it did as the operation number step of the trace
+	waits  bool // in op, which it did as the operation number step of the trace; negative if that was not kept
 	op     coir.Op
 	on     int32 // the object of op; -1: none
+	cases  span
 	since  time.Duration
 	step   int
 }
@@ -62,10 +66,19 @@ type column struct {
 //go:norace
 func (f *Failure) freeze(w *world) {
 	f.Steps = w.nsteps
-	f.trace = make([]event, w.nsteps)
+	f.before = w.forgotten()
+	f.trace = make([]event, w.nsteps-f.before)
 	for i := range f.trace {
-		f.trace[i] = w.trace[i]
+		f.trace[i] = *w.traced(f.before + i)
 		f.trace[i].at -= w.began
+	}
+	lost := max(0, w.ncases-len(w.cases))
+	f.cases = make([]choice, w.ncases-lost)
+	for i := range f.cases {
+		f.cases[i] = w.cases[(lost+i)&(len(w.cases)-1)]
+	}
+	for i := range f.trace {
+		f.trace[i].cases.cut(lost)
 	}
 	f.script = make([]int, w.ndec)
 	for i := range f.script {
@@ -85,8 +98,27 @@ func (f *Failure) freeze(w *world) {
 		c.ended = x.ended
 		// Who runs does not wait, whatever was last noted of it; when all are stuck nobody runs, when it is over nobody is left.
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == Deadlock || int32(i) != w.current)
-		c.op, c.on, c.since, c.step = x.op, x.object, x.since-w.began, x.step
+		c.cases = x.cases
+		c.cases.cut(lost)
+		c.op, c.on, c.since, c.step = x.op, x.object, x.since-w.began, x.step-f.before
 	}
+}
+
+// cut makes the span one of what is left after the first lost cases.
+//
+//go:norace
+func (s *span) cut(lost int) {
+	if s.first -= lost; s.first < 0 {
+		*s = span{n: -1}
+	}
+}
+
+// casesOf is the cases of a select, and whether they are known.
+func (f *Failure) casesOf(s span) ([]choice, bool) {
+	if s.n < 0 {
+		return nil, false
+	}
+	return f.cases[s.first : s.first+int(s.n)], true
 }
 
 // Error is the whole report: what has happened, who waits for what, the operations in order, and how to see it again.

@@ -95,10 +95,6 @@ func (p *faultPlan) never() (names []string) {
 //
 //go:norace
 func (w *world) note(op coir.Op) {
-	if w.nsteps == len(w.trace) {
-		w.trace = doubled(w.trace)
-	}
-	w.trace[w.nsteps] = event{w.current, -1, op, w.clock.Now()}
-	w.nsteps++
+	w.record(event{w.current, -1, op, span{n: -1}, w.clock.Now()})
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 }

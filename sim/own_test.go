@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/race"
 )
 
 // The library under its own simulation: small programs over the real channels, selects and nurseries, each under every schedule of
@@ -21,7 +20,7 @@ import (
 func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	t.Helper()
 	bounded, chance := 10_000, 5_000
-	if race.Enabled {
+	if slowBuild() {
 		bounded, chance = 200, 100
 	}
 	g := &guard{t: t, bounded: bounded}

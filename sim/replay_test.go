@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestEachFailureReplaysFromItsToken(t *testing.T) {
 		Default,
 	}
 	failures, switches, left := 0, 0, 0
-	for seed, want := uint64(1), sized(100, 1_000); failures < want; seed++ {
+	for seed, want := uint64(1), scaled(sized(100, 1_000)); failures < want; seed++ {
 		if seed > 200 {
 			t.Fatalf("only %d failures", failures)
 		}
@@ -205,6 +206,63 @@ func TestAChangedProgramDiverges(t *testing.T) {
 	sameRun(t, f, again, err)
 }
 
+// A schedule of which only the end is kept is replayed, made smaller and told like others; what happened in its forgotten part still
+// counts, because the hash is of all.
+//
+// Spec: SM-05, SM-07
+func TestALongScheduleIsReplayedAndTold(t *testing.T) {
+	if pureGo {
+		large(t, "schedules of 66,000 steps")
+	}
+	long := func(yields int) program {
+		return func(ctx context.Context, s *Sim) {
+			for range yields {
+				_ = coir.Yield(ctx)
+			}
+			crossed(ctx, s)
+		}
+	}
+	fn, opts := long(mostKept), []Option{Steps(4 * mostKept), With(Random)}
+	found, small := failing(fn, opts...)
+	if found == nil {
+		t.Fatal("not found")
+	}
+	for _, f := range []*Failure{found, small} {
+		again, err := Replay(f.Token, fn, opts...)
+		sameRun(t, f, again, err)
+		if f.Steps <= mostKept || len(f.trace) != mostKept {
+			t.Errorf("of %d steps %d were kept", f.Steps, len(f.trace))
+		}
+	}
+	if small.Kind != found.Kind || small.Switches >= found.Switches { // how few is a matter of time
+		t.Errorf("%s with %d choices was made %s with %d", found.Kind, found.Switches, small.Kind, small.Switches)
+	}
+	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.Steps-mostRows),
+		fmt.Sprintf("main    waits for its children to end, since step %d ", small.before+small.fibers[0].step+1),
+		fmt.Sprintf("%d | ", small.Steps))
+	saysNot(t, small, "nobody is left")
+	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.Steps-chartMostRows)) {
+		t.Error("the chart does not say that it begins late")
+	}
+	again, err := Replay(small.Token, func(ctx context.Context, s *Sim) {
+		_ = coir.Sleep(ctx, 1) // in place of a yield
+		long(mostKept-1)(ctx, s)
+	}, opts...)
+	if err != nil || again == nil || again.Kind != Diverged {
+		t.Errorf("another beginning is not seen: %v", again)
+	}
+}
+
+// A token may have any number of zeros in a row.
+func TestATokenKeepsVeryManyZeros(t *testing.T) {
+	script := make([]int, 3*mostZeros+5)
+	script[len(script)-1] = 2
+	r, err := decode(encode(Idle, script, 1))
+	if err != nil || len(r.script) != len(script) || !slices.Equal(r.script, script) {
+		t.Errorf("%d decisions of %d, %v", len(r.script), len(script), err)
+	}
+}
+
 // digest is a strategy that keeps a sum of all that another one was asked and has answered, over all schedules.
 type digest struct {
 	Strategy
@@ -242,7 +300,7 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 				return trace + res.Failure.Error()
 			}
 			want := run()
-			for i := range sized(100, 1_000) / 4 {
+			for i := range max(1, scaled(sized(100, 1_000))/4) {
 				for procs := 1; procs <= 4; procs++ {
 					runtime.GOMAXPROCS(procs)
 					if got := run(); got != want {

@@ -2,19 +2,21 @@ package sim
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/coir-go/coir"
 )
 
-// A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about;
-// it does not have what a fiber could still do, nor the channels of a select. So there are two sorts of arrows in the wait-for graph.
+// A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about, and of a
+// select all its cases; it does not have what a fiber could still do, nor which case a select has done. So there are two sorts of arrows in the
+// wait-for graph.
 // Sure ones: to a fiber that is waited for, to the children of a nursery that is joined, and over a channel to the one fiber left that
 // has ever used it, if that was its other side. And likely ones: to whoever has taken a value from a channel and has not
-// given it back, as with a channel that is used as a lock. A cycle with one of those is called likely.
+// given it back, as with a channel that is used as a lock. A cycle with one of those is called likely. Of a very long schedule only the
+// end is there, which does not show who alone has used a channel, or to which nursery a name belongs: then that is not said.
 
 // report is a failure with what its readers need besides.
 type report struct {
@@ -25,7 +27,7 @@ type report struct {
 	users  map[int32][]user // of each channel, in order
 	nests  map[nest]bool    // which names were given to fibers of which nursery
 	mixed  map[string]bool  // names of fibers in more than one nursery
-	chose  []bool           // fibers that have used a select, whose channels are not known
+	chose  []bool           // fibers that have used a select whose channels are not known
 }
 
 // user is a fiber that has used a channel.
@@ -58,8 +60,14 @@ func newReport(f *Failure) *report {
 	where := map[string]int32{}
 	for _, e := range f.trace {
 		switch who := int(e.fiber); e.op.Kind {
-		case coir.OpSelect:
-			r.chose[who] = true
+		case coir.OpSelect, coir.OpTrySelect:
+			cases, known := f.casesOf(e.cases)
+			r.chose[who] = r.chose[who] || !known
+			for _, c := range cases {
+				if c.op.Kind == coir.OpSend || c.op.Kind == coir.OpRecv {
+					r.used(c.object, who, c.op.Kind)
+				}
+			}
 		case coir.OpGo:
 			if at, ok := where[e.op.Name]; ok && at != e.object {
 				r.mixed[e.op.Name] = true
@@ -101,8 +109,15 @@ func describe(op coir.Op) string {
 }
 
 // words is an operation in a few words.
-func (r *report) words(op coir.Op, object int32) string {
+func (r *report) words(op coir.Op, object int32, of span) string {
 	switch op.Kind {
+	case coir.OpSelect, coir.OpTrySelect:
+		var names []string
+		cases, _ := r.casesOf(of)
+		for _, c := range cases {
+			names = append(names, r.about(c))
+		}
+		return strings.TrimRight(op.Kind.String()+" "+strings.Join(names, ", "), " ")
 	case opFault:
 		return "fault " + op.Name
 	case coir.OpStart, coir.OpEnd, coir.OpJoin, coir.OpCancel:
@@ -114,6 +129,20 @@ func (r *report) words(op coir.Op, object int32) string {
 		return fmt.Sprintf("%v #%d", op.Kind, object)
 	}
 	return describe(op)
+}
+
+// about is what a case of a select is about.
+func (r *report) about(c choice) string {
+	switch c.op.Kind {
+	case coir.OpWait:
+		return r.fiber(c.op, c.object)
+	case coir.OpSleep:
+		return "time"
+	}
+	if c.op.Name == "" {
+		return fmt.Sprintf("#%d", c.object)
+	}
+	return c.op.Name
 }
 
 // fiber is the name of the fiber that a wait is about.
@@ -168,7 +197,7 @@ func (r *report) waits(b *strings.Builder) {
 			continue
 		}
 		left--
-		fmt.Fprintf(b, "  %-*s waits %s, since step %d at %v%s\n", width, r.labels[i], r.waitsFor(i), c.step+1, c.since, spawned(c))
+		fmt.Fprintf(b, "  %-*s waits %s, since step %d at %v%s\n", width, r.labels[i], r.waitsFor(i), r.before+c.step+1, c.since, spawned(c))
 	}
 	if n > mostWaits {
 		fmt.Fprintf(b, "  ... and %s more\n", counted(n-mostWaits, "fiber"))
@@ -180,31 +209,62 @@ func spawned(c column) string {
 	if site == "" {
 		return ""
 	}
-	dir, file := filepath.Split(site)
-	return "; spawned at " + filepath.Base(dir) + "/" + file
+	file, line := cutLast(site, ":")
+	n, _ := strconv.Atoi(line)
+	return "; spawned at " + place(file, n)
 }
 
 // waitsFor is what fiber i waits for, in words that follow "waits".
 func (r *report) waitsFor(i int) string {
 	c := &r.fibers[i]
 	switch c.op.Kind {
-	case coir.OpSend:
-		return "to send to " + channel(c.op, c.on)
-	case coir.OpRecv:
-		return "to receive from " + channel(c.op, c.on)
-	case coir.OpWait:
-		return "for " + r.fiber(c.op, c.on) + " to end"
-	case coir.OpSleep:
-		return "for time to pass"
+	case coir.OpSend, coir.OpRecv, coir.OpWait, coir.OpSleep:
+		return r.wish(choice{c.op, c.on})
 	case coir.OpSelect:
-		return "for a case of a select"
+		cases, known := r.casesOf(c.cases)
+		switch {
+		case !known:
+			return "for a case of a select"
+		case len(cases) == 0:
+			return "in a select without cases"
+		}
+		return "in a select " + r.wishes(cases)
 	case coir.OpJoin:
 		if kids := r.children(i); len(kids) > 0 {
 			return "for its children to end: " + r.list(kids)
 		}
 		return "for its children to end"
 	}
-	return fmt.Sprintf("for something after its last operation, %s", r.words(c.op, c.on))
+	return fmt.Sprintf("for something after its last operation, %s", r.words(c.op, c.on, c.cases))
+}
+
+// wish is what somebody waits for, in words that follow "waits".
+func (r *report) wish(c choice) string {
+	switch c.op.Kind {
+	case coir.OpSend:
+		return "to send to " + channel(c.op, c.object)
+	case coir.OpRecv:
+		return "to receive from " + channel(c.op, c.object)
+	case coir.OpWait:
+		return "for " + r.fiber(c.op, c.object) + " to end"
+	case coir.OpLeave:
+		return "for the other side of " + channel(c.op, c.object) + " to be gone"
+	}
+	return "for time to pass"
+}
+
+// wishes is what a select waits for.
+func (r *report) wishes(cases []choice) string {
+	const most = 8
+	var texts []string
+	for _, c := range cases[:min(len(cases), most)] {
+		texts = append(texts, r.wish(c))
+	}
+	s := strings.Join(texts, ", or ")
+	if len(cases) > most {
+		s += fmt.Sprintf(", or for %d cases more", len(cases)-most)
+	}
+	return s
 }
 
 // list names fibers.
@@ -225,7 +285,7 @@ func (r *report) list(fibers []int) string {
 // name was given to fibers of that nursery alone.
 func (r *report) children(i int) (kids []int) {
 	on := r.fibers[i].on
-	if on < 0 {
+	if on < 0 || r.before > 0 {
 		return nil
 	}
 	for k, c := range r.fibers {
@@ -256,27 +316,46 @@ func (r *report) arrows(i int) (out []arrow) {
 	if !c.waits {
 		return nil
 	}
-	switch c.op.Kind {
-	case coir.OpWait:
-		if to, ok := r.number[c.on]; ok && !r.fibers[to].ended {
-			out = append(out, arrow{to: to, why: "waits for " + r.labels[to] + " to end"})
-		}
-	case coir.OpJoin:
+	if c.op.Kind == coir.OpJoin {
 		for _, to := range r.children(i) {
 			out = append(out, arrow{to: to, why: "waits for its child " + r.labels[to] + " to end"})
 		}
-	case coir.OpSend, coir.OpRecv:
-		servers, known := r.servers(i)
-		if known && len(servers) == 1 && servers[0].other(c.op.Kind) {
-			to := servers[0].fiber
-			why := fmt.Sprintf("waits %s, which of those left only %s has used besides", r.waitsFor(i), r.labels[to])
-			out = append(out, arrow{to: to, why: why})
-		} else if to, step := r.holder(i); to >= 0 {
-			why := fmt.Sprintf("waits %s, from which %s has taken a value at step %d", r.waitsFor(i), r.labels[to], step+1)
-			out = append(out, arrow{to: to, why: why, likely: true})
+	}
+	for _, x := range r.wants(i) {
+		why := "waits "
+		if c.op.Kind == coir.OpSelect {
+			why += "in a select "
+		}
+		why += r.wish(x)
+		switch x.op.Kind {
+		case coir.OpWait:
+			if to, ok := r.number[x.object]; ok && !r.fibers[to].ended {
+				out = append(out, arrow{to: to, why: why})
+			}
+		case coir.OpSend, coir.OpRecv:
+			servers, known := r.servers(i, x)
+			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
+				to := servers[0].fiber
+				out = append(out, arrow{to: to, why: why + ", which of those left only " + r.labels[to] + " has used besides"})
+			} else if to, how := r.holder(i, x); to >= 0 {
+				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
+			}
 		}
 	}
 	return out
+}
+
+// wants is what fiber i waits for, each of which would let it go on. It is empty if that is something else than channels, fibers and time.
+func (r *report) wants(i int) []choice {
+	c := &r.fibers[i]
+	switch c.op.Kind {
+	case coir.OpSend, coir.OpRecv, coir.OpWait:
+		return []choice{{c.op, c.on}}
+	case coir.OpSelect:
+		cases, _ := r.casesOf(c.cases)
+		return cases
+	}
+	return nil
 }
 
 // other reports whether the fiber has been on the other side of the channel than an operation of kind k.
@@ -285,11 +364,10 @@ func (u user) other(k coir.OpKind) bool {
 }
 
 // servers returns the fibers left that have used the channel that fiber i waits on, but for those who wait on the same side of it.
-// They are known if none left has used a select.
-func (r *report) servers(i int) (left []user, known bool) {
-	c := &r.fibers[i]
-	for _, u := range r.users[c.on] {
-		if x := &r.fibers[u.fiber]; u.fiber != i && !x.ended && !x.beside(c) {
+// They are known if none left has used a select that hides its channels, and the whole trace is there.
+func (r *report) servers(i int, c choice) (left []user, known bool) {
+	for _, u := range r.users[c.object] {
+		if u.fiber != i && !r.fibers[u.fiber].ended && !r.beside(u.fiber, c) {
 			left = append(left, u)
 		}
 	}
@@ -298,40 +376,61 @@ func (r *report) servers(i int) (left []user, known bool) {
 			return left, false
 		}
 	}
-	return left, true
+	return left, r.before == 0
 }
 
-// beside reports whether the fiber waits for the same as c does.
-func (x *column) beside(c *column) bool { return x.waits && x.on == c.on && x.op.Kind == c.op.Kind }
+// beside reports whether fiber k waits for c, perhaps besides other things.
+func (r *report) beside(k int, c choice) bool {
+	return r.fibers[k].waits && slices.ContainsFunc(r.wants(k), func(x choice) bool {
+		return x.object == c.object && x.op.Kind == c.op.Kind
+	})
+}
 
-// holder returns the fiber that was the last to receive from the channel from which fiber i waits to, and when, unless it has sent
-// to it since; or -1.
-func (r *report) holder(i int) (fiber, step int) {
-	c := &r.fibers[i]
+// holder returns the fiber that was the last to receive from the channel from which fiber i waits to, and how, unless it has sent
+// to it since; or -1. Of a select it is not known whether it was this case that happened.
+func (r *report) holder(i int, c choice) (fiber int, how string) {
 	if c.op.Kind != coir.OpRecv {
-		return -1, 0
+		return -1, ""
 	}
 	for s := len(r.trace) - 1; s >= 0; s-- {
 		e := &r.trace[s]
-		if e.object != c.on || !onChannel(e.op.Kind) {
-			continue
-		}
 		x := &r.fibers[e.fiber]
 		if x.waits && x.step == s {
 			continue // has not received
 		}
-		if e.op.Kind == coir.OpRecv && int(e.fiber) != i && !x.ended && !x.beside(c) {
-			return int(e.fiber), s
+		took := "has taken a value at step %d"
+		kind := e.op.Kind
+		if cases, _ := r.casesOf(e.cases); len(cases) > 0 {
+			at := slices.IndexFunc(cases, func(x choice) bool {
+				return x.object == c.object && (x.op.Kind == coir.OpSend || x.op.Kind == coir.OpRecv)
+			})
+			if at < 0 {
+				continue
+			}
+			if kind = cases[at].op.Kind; len(cases) > 1 || e.op.Kind == coir.OpTrySelect {
+				took = "may have taken a value at step %d, in a select"
+			}
+		} else if e.object != c.object || !onChannel(kind) {
+			continue
 		}
-		return -1, 0
+		if kind == coir.OpRecv && int(e.fiber) != i && !x.ended && !r.beside(int(e.fiber), c) {
+			return int(e.fiber), fmt.Sprintf(took, r.before+s+1)
+		}
+		return -1, ""
 	}
-	return -1, 0
+	return -1, ""
 }
 
 // causes writes the cycle if there is one, and the channels that nobody is left for.
 func (r *report) causes(b *strings.Builder) {
 	if r.Kind != Deadlock {
 		return
+	}
+	if len(r.strays) > 0 {
+		b.WriteString("  goroutines that are no fibers of the simulation, and so came too late to help, did:\n")
+		for _, what := range r.strays {
+			fmt.Fprintf(b, "    %s\n", what)
+		}
 	}
 	if who, way := r.cycle(); who != nil {
 		title := "cycle"
@@ -345,31 +444,43 @@ func (r *report) causes(b *strings.Builder) {
 	}
 	told := map[string]bool{}
 	for i, c := range r.fibers {
-		if !c.waits || c.op.Kind != coir.OpSend && c.op.Kind != coir.OpRecv {
+		if !c.waits {
 			continue
 		}
-		text := "nobody is left to send to or close " + channel(c.op, c.on)
-		if c.op.Kind == coir.OpSend {
-			text = "nobody is left to receive from " + channel(c.op, c.on)
+		for _, x := range r.wants(i) {
+			r.abandoned(b, i, x, told)
 		}
-		if told[text] {
-			continue
-		}
-		told[text] = true
-		if servers, known := r.servers(i); !known || len(servers) > 0 {
-			continue
-		}
-		var gone []int
-		for _, u := range r.users[c.on] {
-			if r.fibers[u.fiber].ended {
-				gone = append(gone, u.fiber)
-			}
-		}
-		if len(gone) > 0 {
-			text += ": of those who used it " + r.list(gone) + " ended"
-		}
-		fmt.Fprintf(b, "  %s\n", text)
 	}
+}
+
+// abandoned says that nobody is left to serve what fiber i waits for, if that is so and has not been told.
+func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
+	var text string
+	switch c.op.Kind {
+	case coir.OpRecv:
+		text = "nobody is left to send to or close " + channel(c.op, c.object)
+	case coir.OpSend:
+		text = "nobody is left to receive from " + channel(c.op, c.object)
+	default:
+		return
+	}
+	if told[text] {
+		return
+	}
+	told[text] = true
+	if servers, known := r.servers(i, c); !known || len(servers) > 0 {
+		return
+	}
+	var gone []int
+	for _, u := range r.users[c.object] {
+		if r.fibers[u.fiber].ended {
+			gone = append(gone, u.fiber)
+		}
+	}
+	if len(gone) > 0 {
+		text += ": of those who used it " + r.list(gone) + " ended"
+	}
+	fmt.Fprintf(b, "  %s\n", text)
 }
 
 // cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. Of a large graph only the first part is searched.
@@ -432,7 +543,7 @@ func (r *report) table(b *strings.Builder) {
 	shown := r.shown(skip, mostColumns)
 	text := func(s int) string {
 		e := &r.trace[s]
-		t := r.words(e.op, e.object)
+		t := r.words(e.op, e.object, e.cases)
 		if c := &r.fibers[e.fiber]; c.waits && c.step == s {
 			t += " *"
 		}
@@ -457,8 +568,8 @@ func (r *report) table(b *strings.Builder) {
 		b.WriteString(right + "\n")
 	}
 	row("step", func(i int) string { return r.labels[i] }, "")
-	if skip > 0 {
-		fmt.Fprintf(b, "  ... %s before\n", counted(skip, "step"))
+	if n := r.before + skip; n > 0 {
+		fmt.Fprintf(b, "  ... %s before\n", counted(n, "step"))
 	}
 	last := time.Duration(0)
 	for s := skip; s < len(r.trace); s++ {
@@ -470,7 +581,7 @@ func (r *report) table(b *strings.Builder) {
 		if timed && (e.at != last || s == skip) {
 			right, last = " "+e.at.String(), e.at
 		}
-		row(fmt.Sprint(s+1), func(i int) string {
+		row(fmt.Sprint(r.before+s+1), func(i int) string {
 			if i == int(e.fiber) {
 				return text(s)
 			}

@@ -151,13 +151,75 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 	saysNot(t, f, "cycle:")
 }
 
-// A select does not say which channels it waits on: whoever is in one might serve any.
-func TestReportClaimsNothingThatASelectMayRefute(t *testing.T) {
+// Each has sent the other what it has, and now both wait to receive more, in selects.
+//
+// Spec: SM-08
+func TestReportNamesTheChannelsOfASelect(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+		late := coir.NewChan[int](0, coir.Name("late"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("left", func(ctx context.Context) error {
+				_ = b.Send(ctx, 1)
+				_, _ = coir.Select(ctx, a.RecvCase(nil))
+				_, err := coir.Select(ctx, a.RecvCase(nil), coir.Case{}, late.SendCase(1))
+				return err
+			})
+			n.Go("right", func(ctx context.Context) error {
+				_ = a.Send(ctx, 1)
+				s := coir.NewSelector()
+				s.Add(b.RecvCase(nil))
+				_, _ = s.Wait(ctx)
+				_, err := s.Wait(ctx)
+				return err
+			})
+			return nil
+		})
+	})
+	says(t, f,
+		"left  waits in a select to receive from a, or to send to late, since step ",
+		"right waits in a select to receive from b, since step ",
+		"  cycle:\n    left waits in a select to receive from a, which of those left only right has used besides\n"+
+			"    right waits in a select to receive from b, which of those left only left has used besides\n",
+		"nobody is left to receive from late\n",
+		"| select a, late * |")
+	chartOf(t, f)
+}
+
+// A select with one case has done it. One with two may have: the cycle is likely, and says so.
+func TestReportSaysWhatASelectMayHaveTaken(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		a, b, never := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b")), coir.NewChan[int](0)
+		_, _ = a.Send(ctx, 1), b.Send(ctx, 1)
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("ab", func(ctx context.Context) error {
+				_, _ = coir.Select(ctx, a.RecvCase(nil), never.RecvCase(nil))
+				_, err := b.Recv(ctx)
+				return errors.Join(err, a.Send(ctx, 1), b.Send(ctx, 1))
+			})
+			n.Go("ba", func(ctx context.Context) error {
+				_, _ = coir.Select(ctx, b.RecvCase(nil))
+				_, err := a.Recv(ctx)
+				return errors.Join(err, a.Send(ctx, 1), b.Send(ctx, 1))
+			})
+			return nil
+		})
+	})
+	says(t, f, "  likely cycle:\n    ab waits to receive from b, from which ba has taken a value at step ",
+		"    ba waits to receive from a, from which ab may have taken a value at step ")
+}
+
+// A selector with very many cases does not tell them: whoever waits there might serve any channel.
+func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("select", func(ctx context.Context) error {
-				_, err := coir.Select(ctx, b.RecvCase(nil))
+				s := coir.NewSelector()
+				for range 100 {
+					s.Add(b.RecvCase(nil))
+				}
+				_, err := s.Wait(ctx)
 				return err
 			})
 			n.Go("recv", func(ctx context.Context) error {
@@ -169,6 +231,58 @@ func TestReportClaimsNothingThatASelectMayRefute(t *testing.T) {
 	})
 	says(t, f, "select waits for a case of a select")
 	saysNot(t, f, "nobody is left", "cycle:")
+}
+
+// A fiber waits for a goroutine, which nobody controls, and which is late. That it is there is what the reader has to know.
+//
+// Spec: SM-06
+func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
+	fn := func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.Name("answers"))
+		go func() {
+			time.Sleep(time.Millisecond) // until all are stuck
+			_ = c.TrySend(1)
+		}()
+		_, _ = c.Recv(ctx)
+	}
+	f := found(t, Deadlock, fn, Schedules(1))
+	says(t, f, "nobody can go on", "goroutines that are no fibers of the simulation, and so came too late to help, did:\n"+
+		"    try send answers, at sim/report_test.go:")
+	again, err := Replay(f.Token, fn)
+	if err != nil || again == nil {
+		t.Fatal(again, err)
+	}
+	says(t, again, "    try send answers, at sim/report_test.go:")
+}
+
+// A panic is told with the frames of the program, from the inside out, whether a fiber panicked or the program itself.
+func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
+	boom := func(c *coir.Chan[int]) { // in a handler, so that there is library on both sides
+		_ = c.TrySend(1)
+		c.Abort(nil)
+	}
+	lose := func(int) { panic("boom") }
+	for _, where := range []string{"fiber", "program"} {
+		t.Run(where, func(t *testing.T) {
+			f := found(t, Panic, func(ctx context.Context, _ *Sim) {
+				c := coir.NewChan[int](1, coir.OnUndelivered(lose))
+				if where == "program" {
+					boom(c)
+				}
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("bomb", func(context.Context) error { boom(c); return nil })
+					return nil
+				})
+			}, Schedules(1))
+			says(t, f, "boom\n    sim.TestReportOfAPanicHasTheFramesOfTheProgram.func2 at sim/report_test.go:",
+				"\n    sim.TestReportOfAPanicHasTheFramesOfTheProgram.func1 at sim/report_test.go:",
+				" of the library and the Go runtime\n")
+			if where == "fiber" {
+				says(t, f, "panic in fiber bomb: boom")
+			}
+			saysNot(t, f, "chan.go", "sched/", "0x", "goroutine ", "runtime/panic.go")
+		})
+	}
 }
 
 func TestReportTellsFibersOfOneNameApart(t *testing.T) {

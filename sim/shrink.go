@@ -12,10 +12,11 @@ import (
 //
 // Spec: SM-07
 func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
-	best := f
+	best, steps := f, 0
 	try := func(script []int) bool {
 		w.script, w.scripted = script, true
 		g := w.schedule(ctx, s, fn)
+		steps += w.nsteps
 		w.scripted = false
 		if g == nil || g.Kind != best.Kind || g.Switches > best.Switches || g.Switches == best.Switches && g.Steps >= best.Steps {
 			return false
@@ -25,7 +26,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		return true
 	}
 	for size := len(best.script); size > 0; size /= 2 {
-		for at := 0; at < len(best.script); at += size {
+		for at := 0; at < len(best.script) && steps < cutSteps; at += size {
 			if end := min(at+size, len(best.script)); slices.ContainsFunc(best.script[at:end], func(d int) bool { return d != 0 }) {
 				script := slices.Clone(best.script)
 				clear(script[at:end])
@@ -33,7 +34,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 			}
 		}
 	}
-	steps := 0
+	steps = 0
 	// try script, and then with up to more decisions that are not 0 behind it.
 	var deepen func(script []int, more int) bool
 	deepen = func(script []int, more int) bool {
@@ -43,7 +44,6 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		if try(script) {
 			return true
 		}
-		steps += w.nsteps
 		if more == 0 {
 			return false
 		}
@@ -65,8 +65,12 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	return best
 }
 
-// shrinkSteps bounds the search for the fewest: a part of a second.
-const shrinkSteps = 200_000
+// cutSteps bounds the first part, which only very long schedules with very many switches come to: seconds. shrinkSteps bounds the search
+// for the fewest: a part of a second.
+const (
+	cutSteps    = 20_000_000
+	shrinkSteps = 200_000
+)
 
 // Replay runs fn under the schedule of a token. It returns how it failed; nil means that it did not. If the program has changed so
 // that the schedule does not fit any more, the failure says Diverged.
@@ -94,6 +98,7 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 			f = &Failure{Kind: Diverged, Text: "the operations are not those that were recorded"}
 			f.freeze(w)
 		}
+		w.tellStrays(f)
 	})
 	return f, nil
 }

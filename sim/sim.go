@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -160,6 +161,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
 				res.Failure = w.shrink(ctx, s, fn, f)
+				w.tellStrays(res.Failure)
 				break
 			}
 			if now := time.Now(); now.Sub(told) > 5*time.Second {
@@ -198,7 +200,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	f := w.schedule(ctx, s, fn)
 	w.scripted = false
 	if f == nil && w.hash != first.hash {
-		f = &Failure{Kind: Nondeterministic, Text: fmt.Sprintf("the same decisions led another way after step %d", first.fork(w))}
+		f = &Failure{Kind: Nondeterministic, Text: "the same decisions led another way " + first.fork(w)}
 		f.freeze(w)
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
@@ -208,15 +210,18 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 // Nondeterministic is the kind of failure of a program that does not do the same under the same decisions.
 const Nondeterministic Kind = "nondeterministic"
 
-// fork is the step at which the schedule that w has run goes another way than this one.
-func (f *Failure) fork(w *world) int {
-	n := min(len(f.trace), w.nsteps)
-	for i := range n {
-		if f.trace[i].fiber != w.trace[i].fiber || f.trace[i].op.Kind != w.trace[i].op.Kind || f.trace[i].object != w.trace[i].object {
-			return i
+// fork says where the schedule that w has run goes another way than this one.
+func (f *Failure) fork(w *world) string {
+	from := max(f.before, w.forgotten())
+	for i := from; i < min(f.Steps, w.nsteps); i++ {
+		if a, b := &f.trace[i-f.before], w.traced(i); a.fiber != b.fiber || a.op.Kind != b.op.Kind || a.object != b.object {
+			if i == from && from > 0 {
+				return fmt.Sprintf("before step %d, the first that was kept", i+1)
+			}
+			return fmt.Sprintf("after step %d", i)
 		}
 	}
-	return n
+	return fmt.Sprintf("after step %d", min(f.Steps, w.nsteps))
 }
 
 // inside calls fn in a fiber of the world.
@@ -242,7 +247,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	w.began = w.clock.Now()
 	ctx, w.cancel = coir.WithCancel(ctx)
 	defer w.cancel(nil)
-	p := w.guarded(ctx, s, fn)
+	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
 	for w.clock.AdvanceToNext() { // timers that nobody waits for any more
 	}
@@ -253,7 +258,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 		w.fail = stray
 		w.fail.freeze(w)
 	case p != nil:
-		w.fail = &Failure{Kind: Panic, Text: fmt.Sprint(p)}
+		w.fail = &Failure{Kind: Panic, Text: panicText(p, stack)}
 		w.fail.freeze(w)
 	case s.failed:
 		w.fail = &Failure{Kind: Error, Text: s.text}
@@ -265,12 +270,13 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	return w.fail
 }
 
-// guarded calls fn and returns what it panicked with.
-func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) (p any) {
+// guarded calls fn and returns what it panicked with, and where.
+func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) (p any, stack []byte) {
 	defer func() {
 		if p = recover(); p == nil {
 			return
 		}
+		stack = debug.Stack()
 		var pe *coir.PanicError
 		if err, ok := p.(error); ok && (err == errStopped || errors.As(err, &pe) && pe.Value == errStopped) {
 			p = nil
@@ -278,5 +284,5 @@ func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *S
 	}()
 	w.running = true
 	fn(ctx, s)
-	return nil
+	return nil, nil
 }

@@ -92,27 +92,33 @@ func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each
 }
 
 // uneven is a program of a long fiber and a short one, where a coin at each point all but always has the short one end early.
-func uneven(ctx context.Context, _ *Sim) {
-	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-		for _, yields := range []int{4, 0} {
-			n.Go("f", func(ctx context.Context) error {
-				for range yields {
-					_ = coir.Yield(ctx)
-				}
-				return nil
-			})
-		}
-		return nil
-	})
+func uneven(long int) program {
+	return func(ctx context.Context, _ *Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for _, yields := range []int{long, 0} {
+				n.Go("f", func(ctx context.Context) error {
+					for range yields {
+						_ = coir.Yield(ctx)
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+	}
 }
 
 func TestUniformGivesEveryScheduleTheSameChance(t *testing.T) {
-	chi2, sigma := spread(t, Uniform(1), uneven, 100, 30)
+	fn, each := uneven(4), 30
+	if slowBuild() {
+		fn, each = uneven(2), 8
+	}
+	chi2, sigma := spread(t, Uniform(1), fn, 100, each)
 	t.Logf("uniform: chi-square %.0f, %.1f standard deviations above its mean", chi2, sigma)
 	if sigma > 4 {
 		t.Error("not uniform")
 	}
-	chi2, sigma = spread(t, Random(1), uneven, 100, 30)
+	chi2, sigma = spread(t, Random(1), fn, 100, each)
 	t.Logf("random: chi-square %.0f, %.1f standard deviations above its mean", chi2, sigma)
 	if sigma < 50 {
 		t.Error("the program does not tell uniform from random")
@@ -131,7 +137,7 @@ func TestEveryStrategyIsTheSameAgainWithTheSameSeed(t *testing.T) {
 	} {
 		var runs [2][]uint64
 		for i := range runs {
-			explore(t, make(7), 100, uneven, func(_ *observed, w *world) { runs[i] = append(runs[i], w.hash, decisionsOf(w)) })
+			explore(t, make(7), 100, uneven(4), func(_ *observed, w *world) { runs[i] = append(runs[i], w.hash, decisionsOf(w)) })
 		}
 		name := make(7).Name()
 		if len(runs[0]) == 0 || len(runs[0]) != len(runs[1]) {

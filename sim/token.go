@@ -12,12 +12,15 @@ import (
 
 const tokenVersion = "s1."
 
+// mostZeros is how many zeros one number stands for, so that a damaged token does not take all memory.
+const mostZeros = 1 << 20
+
 func encode(mode ClockMode, script []int, hash uint64) string {
 	b := []byte{byte(mode)}
 	b = binary.LittleEndian.AppendUint32(b, uint32(hash^hash>>32))
 	zeros := uint64(0)
 	for _, d := range script {
-		if d == 0 {
+		if d == 0 && zeros < mostZeros {
 			zeros++
 			continue
 		}
@@ -48,7 +51,7 @@ func decode(token string) (r recording, err error) {
 	for b = b[5:]; len(b) > 0; {
 		zeros, n := binary.Uvarint(b)
 		d, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 || zeros > 1<<20 || d > 1<<20 {
+		if n <= 0 || m <= 0 || zeros > mostZeros || d > 1<<20 {
 			return r, fmt.Errorf("sim: token %q is damaged", token)
 		}
 		r.script = append(append(r.script, make([]int, zeros)...), int(d))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -51,12 +50,16 @@ type world struct {
 
 	decisions []decision
 	ndec      int
-	trace     []event
+	trace     []event // the last of the operations; see record
+	whole     bool    // keep all of them
 	nsteps    int
+	cases     []choice // of selects, the last of them; see keepCases
+	ncases    int
 	hash      uint64
 	fail      *Failure
 	stopping  atomic.Bool
 	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until somebody inside sees it
+	strays    strayList               // what they have done in all schedules
 }
 
 // decision is one number of a schedule, and how many there were to choose from.
@@ -70,6 +73,7 @@ type fiber struct {
 	f       *coir.Fiber
 	op      coir.Op
 	object  int32
+	cases   span // of op, if it is a select
 	pending bool // op has been announced, and has not been let go on
 	waiting bool // it did op, and has not come back
 	ended   bool
@@ -82,7 +86,20 @@ type event struct {
 	fiber  int32
 	object int32 // -1: none
 	op     coir.Op
+	cases  span
 	at     time.Duration
+}
+
+// choice is a case of a select.
+type choice struct {
+	op     coir.Op
+	object int32 // -1: none
+}
+
+// span is the cases of one select, as a part of all.
+type span struct {
+	first int
+	n     int32 // -1: not known, or not kept
 }
 
 func newWorld(mode ClockMode, limit int) *world {
@@ -92,6 +109,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.ways = make([]int32, 66)
 	w.decisions = make([]decision, 1024)
 	w.trace = make([]event, 1024)
+	w.cases = make([]choice, 64)
 	w.ids.init()
 	w.objects.init()
 	w.rt = coir.NewRuntime(coir.WithPolicy(w), coir.WithClock(w.clock), coir.OnStall(time.Second, stalled))
@@ -109,7 +127,7 @@ func (w *world) reset() {
 	}
 	w.nfibers, w.nready, w.current, w.next = 0, 0, -1, -1
 	w.settled = false
-	w.ndec, w.nsteps, w.hash = 0, 0, 14695981039346656037
+	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
 	w.fail = nil
 	w.stray.Store(nil)
 }
@@ -181,12 +199,17 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 	i := w.fiberOf(f)
 	w.current = i
 	x := &w.fibers[i]
-	x.op, x.object, x.pending = op, w.objectOf(op), true
+	x.op, x.object, x.cases, x.pending = op, w.objectOf(op), w.keepCases(op), true
+	x.op.Cases = nil // they are there until we return
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
 	}
 	if w.fail != nil {
 		return w.unwind(i)
+	}
+	if op.Kind == coir.OpStart { // that it begins was decided when it was taken up, and nothing has happened since
+		w.went(i)
+		return true
 	}
 	for {
 		// The fiber itself, those behind it in the order of their making, those before it, the clock.
@@ -311,16 +334,61 @@ func (w *world) went(i int32) {
 	if x.op.Kind == coir.OpEnd {
 		x.ended = true
 	}
-	if w.nsteps == len(w.trace) {
-		w.trace = doubled(w.trace)
-	}
-	w.trace[w.nsteps] = event{i, x.object, x.op, x.since}
-	w.nsteps++
+	w.record(event{i, x.object, x.op, x.cases, x.since})
 	w.mix(uint64(i)<<40 | uint64(uint32(x.object+1))<<8 | uint64(x.op.Kind))
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
 		w.stop(&Failure{Kind: Livelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
 			strconv.Itoa(w.limit) + " of them in turn"})
 	}
+}
+
+// record adds an operation to the trace. A schedule may be as long as it likes, so only the last mostKept of them stay, in a
+// ring whose length is a power of two; the hash is of all. Whoever needs the whole trace says so by w.whole before that.
+//
+// Guarded by TestALongScheduleIsReplayedAndTold.
+//
+//go:norace
+func (w *world) record(e event) {
+	if w.nsteps == len(w.trace) && (w.whole || w.nsteps < mostKept) {
+		w.trace = doubled(w.trace)
+	}
+	*w.traced(w.nsteps) = e
+	w.nsteps++
+}
+
+// mostKept is how many operations of a schedule are kept: 3 MB.
+const mostKept = 1 << 16
+
+// traced is operation number step, which has been kept.
+//
+//go:norace
+func (w *world) traced(step int) *event { return &w.trace[step&(len(w.trace)-1)] }
+
+// forgotten is how many operations were not kept, which are the first ones.
+//
+//go:norace
+func (w *world) forgotten() int { return max(0, w.nsteps-len(w.trace)) }
+
+// keepCases copies the cases of a select. Like operations, only the last of them stay.
+//
+//go:norace
+func (w *world) keepCases(op coir.Op) span {
+	n := len(op.Cases)
+	if op.Cases == nil || n > mostKept {
+		return span{n: -1}
+	}
+	for w.ncases+n > len(w.cases) && (len(w.cases) < mostKept || w.whole && w.ncases <= len(w.cases)) {
+		w.cases = doubled(w.cases)
+	}
+	at := w.ncases
+	for i := range op.Cases {
+		c := &op.Cases[i]
+		x := choice{coir.Op{Kind: c.Kind, Object: c.Object, Name: c.Name}, w.objectOf(*c)}
+		w.cases[w.ncases&(len(w.cases)-1)] = x
+		w.ncases++
+		w.mix(1<<39 | uint64(uint32(x.object+1))<<8 | uint64(c.Kind))
+	}
+	return span{at, int32(n)}
 }
 
 //go:norace
@@ -449,9 +517,8 @@ func (w *world) Stray(op coir.Op) {
 	if w.stopping.Load() {
 		return // it is the cancel of stop, which no fiber may be there to do
 	}
-	var pcs [1]uintptr
-	runtime.Callers(4, pcs[:]) // Stray, announce and the operation are coir's
-	at, _ := runtime.CallersFrames(pcs[:]).Next()
-	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: fmt.Sprintf(
-		"a goroutine that is no fiber of the simulation does %s, at %s:%d; use fibers, or a channel made outside", describe(op), at.File, at.Line)})
+	what := describe(op) + ", at " + caller()
+	w.strays.add(what)
+	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: "a goroutine that is no fiber of the simulation does " + what +
+		"; use fibers, or a channel made outside"})
 }

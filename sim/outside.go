@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// What comes from outside of the schedule: places in the user's files, found on stacks that are for the greater part the library's, and
+// goroutines that use something of the simulation though nobody controls them.
+
+// strayList is what goroutines outside have done, each once.
+type strayList struct {
+	mu   sync.Mutex
+	what []string
+}
+
+const mostStrays = 8
+
+func (l *strayList) add(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.what) < mostStrays && !slices.Contains(l.what, what) {
+		l.what = append(l.what, what)
+	}
+}
+
+// sorted returns them in an order that does not depend on which came first.
+func (l *strayList) sorted() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.what)
+	slices.Sort(all)
+	return all
+}
+
+// strayPatience is how long a deadlock waits, in real time, for a goroutine that would have ended it: once, before it is told.
+const strayPatience = 10 * time.Millisecond
+
+// tellStrays adds to a deadlock what goroutines outside have done. A fiber that waits for one of those is stuck as far as sim can see,
+// because time does not pass for it; what the goroutine does comes too late to be the failure itself.
+//
+// Spec: SM-06
+func (w *world) tellStrays(f *Failure) {
+	if f == nil || f.Kind != Deadlock {
+		return
+	}
+	time.Sleep(strayPatience)
+	f.strays = w.strays.sorted()
+}
+
+// caller is the place of the innermost function on the stack that is not the library's.
+func caller() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !ours(f.Function, f.File) || !more {
+			return place(f.File, f.Line)
+		}
+	}
+}
+
+const library = "github.com/coir-go/coir"
+
+// ours reports whether a function is the library's or the Go runtime's, and no test.
+func ours(function, file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return false
+	}
+	for _, prefix := range []string{library + ".", library + "/internal/", library + "/sim.", "runtime.", "runtime/debug.", "panic(", "iter."} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is a line of a file, with the directory that it is in.
+func place(file string, line int) string {
+	dir, name := filepath.Split(file)
+	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), name, line)
+}
+
+// panicText is what a program has panicked with, and the frames of its own that led there.
+func panicText(p any, stack []byte) string {
+	text := fmt.Sprint(p)
+	if pe, ok := p.(*coir.PanicError); ok {
+		text, stack = fmt.Sprintf("panic in fiber %s: %v", pe.Fiber, pe.Value), pe.Stack
+	}
+	return text + ownFrames(stack)
+}
+
+// ownFrames is a stack, as runtime/debug writes it, without the library's frames: a line each, and one that says how many were left out.
+// Arguments and addresses are left out too: they differ from run to run.
+func ownFrames(stack []byte) string {
+	var b strings.Builder
+	left := 0
+	var function string
+	for line := range bytes.Lines(stack) {
+		text := strings.TrimSpace(string(line))
+		if line[0] != '\t' {
+			function = text
+			continue
+		}
+		at, _, _ := strings.Cut(text, " ") // file:line +0x1d
+		file, _ := cutLast(at, ":")
+		if strings.HasPrefix(function, "created by ") || ours(function, file) {
+			left++
+			continue
+		}
+		name, _ := cutLast(function, "(") // of the arguments
+		dir, base := filepath.Split(at)
+		fmt.Fprintf(&b, "\n%s at %s/%s", filepath.Base(name), filepath.Base(dir), base)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n... and %s of the library and the Go runtime", counted(left, "frame"))
+	}
+	return b.String()
+}
+
+// cutLast is what comes before and after the last sep.
+func cutLast(s, sep string) (before, after string) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):]
+	}
+	return s, ""
+}

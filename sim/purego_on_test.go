@@ -1,0 +1,5 @@
+//go:build purego
+
+package sim
+
+const pureGo = true
