@@ -34,9 +34,9 @@ var errWhy = errors.New("because")
 func TestTimeout(t *testing.T) {
 	const d = 2 * time.Millisecond
 	late := func(ctx context.Context, a *player, op func(context.Context) error) {
-		begun := time.Now()
+		begun := a.s.now()
 		a.err = op(ctx)
-		if took := time.Since(begun); took < d {
+		if took := a.s.now() - begun; took < d {
 			a.err = fmt.Errorf("%w after %v", a.err, took)
 		}
 	}
@@ -80,7 +80,7 @@ func TestTimeout(t *testing.T) {
 		claim(t, everyRow, func(s *stage) {
 			a := s.start(s.receiver, func(ctx context.Context, a *player) {
 				with := context.WithTimeout
-				if s.receiver == scopedFiber {
+				if s.receiver == scopedFiber || s.sim != nil {
 					with = coir.WithTimeout
 				}
 				late(ctx, a, func(ctx context.Context) (err error) {
@@ -369,7 +369,7 @@ func TestAbortDiscardsWhatThereIs(t *testing.T) {
 func TestOneOfManyCloses(t *testing.T) {
 	rounds := sized(5, 20, 2_000)
 	claim(t, everyRow, func(s *stage) {
-		for range rounds {
+		for range s.atMost(rounds) {
 			c := s.channel()
 			var did atomic.Int64
 			var closers []*player
@@ -401,7 +401,7 @@ func TestNothingIsLeftBehindAClose(t *testing.T) {
 	}
 	for name, end := range closes {
 		t.Run(name, func(t *testing.T) {
-			claim(t, everyRow, func(s *stage) { s.closeRounds(rounds, end) })
+			claim(t, everyRow, func(s *stage) { s.closeRounds(s.atMost(rounds), end) })
 		})
 	}
 }
@@ -431,7 +431,7 @@ func (s *stage) closeRounds(rounds int, end func(*coir.Chan[int])) {
 			for r, c := range chans {
 				meet(ctx, r)
 				for range r % 5 {
-					giveWay(ctx)
+					s.giveWay(ctx)
 				}
 				end(c)
 			}
@@ -497,7 +497,7 @@ func TestOneEndOfEachWait(t *testing.T) {
 	rounds := sized(10, 60, 5_000)
 	claim(t, everyRow, func(s *stage) {
 		ends := make(map[string]int)
-		for r := range rounds {
+		for r := range s.atMost(rounds) {
 			s.c = s.channel()
 			s.players = s.players[:0]
 			limit := time.Duration(1+r%5) * 20 * time.Microsecond
@@ -705,7 +705,7 @@ func TestErrorsNameTheChannel(t *testing.T) {
 // Spec: CH-26, CH-56
 func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 	type thing struct{ _ [64]byte }
-	claim(t, everyRow, func(s *stage) {
+	claimInTime(t, everyRow, func(s *stage) {
 		c := coir.NewChan[*thing](s.capacity, coir.Overflow(s.over))
 		var things []weak.Pointer[thing]
 		fresh := func() *thing {
@@ -1075,7 +1075,7 @@ func recvAgain(ctx context.Context, c *coir.Chan[int], v int, err error) (int, e
 }
 
 // noMemory fails the test if f allocates.
-func noMemory(t *testing.T, f func()) {
+func noMemory(t tester, f func()) {
 	t.Helper()
 	n := allocations(f)
 	for range 4 { // what others allocate comes and goes; what f allocates is there each time

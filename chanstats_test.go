@@ -141,7 +141,7 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 //
 // Spec: OB-05
 func TestTimed(t *testing.T) {
-	claim(t, func(r row) bool { return r.over == coir.Wait }, func(s *stage) {
+	claimInTime(t, func(r row) bool { return r.over == coir.Wait }, func(s *stage) {
 		c, untimed := s.channel(coir.Timed()), s.c
 		if st := c.Stats(); !st.First.IsZero() || !st.Last.IsZero() {
 			s.t.Fatalf("nothing has happened, but %+v", st)
@@ -197,6 +197,7 @@ func TestTimed(t *testing.T) {
 func TestStatsAreOfOneMoment(t *testing.T) {
 	n := sized(100, 1_000, 50_000)
 	claim(t, everyRow, func(s *stage) {
+		n := s.atMost(n)
 		sender := s.start(s.sender, func(ctx context.Context, _ *player) {
 			for i := range n {
 				_ = s.c.Send(ctx, i)
@@ -208,7 +209,7 @@ func TestStatsAreOfOneMoment(t *testing.T) {
 			}
 		})
 		for over := false; !over; {
-			over = closed(receiver.done)
+			over = receiver.done.given()
 			st := s.c.Stats()
 			if st.Sent != st.Received+st.Dropped+uint64(st.Len) || st.SentBytes != intSize*st.Sent ||
 				st.Len > st.High || st.High > st.Cap {

@@ -9,6 +9,9 @@ package coir_test
 // The script runs in the test's goroutine, and has players send and receive. The order of arrival is never left to time: the
 // script waits until the channel's own counters show the one before as waiting.
 //
+// The same scripts run as fibers of a simulation, with those players that are fibers: see undersim_test.go. A script does not say where it
+// runs; what differs is in the stage.
+//
 // This file has the table, the stage and the claims about values and their order. How operations end is in chan_test.go,
 // what is special to a kind or a policy in kinds_test.go.
 
@@ -94,6 +97,16 @@ func nothingDrops(r row) bool { return !r.drops() }
 // claim runs a script once for each row that the filter lets through, as a subtest.
 func claim(t *testing.T, where filter, script func(s *stage)) {
 	t.Helper()
+	if underSim {
+		simulate(t, where, script)
+		return
+	}
+	claimInTime(t, where, script)
+}
+
+// claimInTime is claim for a script that needs real time, or the garbage collector.
+func claimInTime(t *testing.T, where filter, script func(s *stage)) {
+	t.Helper()
 	rt := on(t, coir.Workers(2))
 	for _, k := range kinds {
 		for _, over := range policies {
@@ -107,10 +120,20 @@ func claim(t *testing.T, where filter, script func(s *stage)) {
 	}
 }
 
+// tester is what a script reports to: a test, or a schedule of a simulation.
+type tester interface {
+	Helper()
+	Log(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // stage is where a script runs: a channel of the row's kind, and a nursery for players.
 type stage struct {
 	row
-	t       *testing.T
+	simulated
+	t       tester
 	c       *coir.Chan[int]
 	n       *coir.Nursery
 	players []*player
@@ -137,7 +160,7 @@ func newStage(t *testing.T, rt *coir.Runtime, r row) *stage {
 			a.cancel(errors.New("the script is over"))
 		}
 		for _, a := range s.players {
-			if !a.endsWithin(patience) {
+			if !a.done.wait(patience) {
 				t.Errorf("a player has not ended\n%s", stacks())
 				return
 			}
@@ -173,7 +196,7 @@ func (s *stage) takeLost() []int {
 type player struct {
 	s      *stage
 	cancel context.CancelCauseFunc
-	done   chan struct{}
+	done   signal
 
 	// What it reports, once it is done.
 	v       int
@@ -183,15 +206,15 @@ type player struct {
 
 // start has a player of that sort do something. Its context is its own: a.cancel cancels nobody else.
 func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player {
-	a := &player{s: s, done: make(chan struct{})}
-	begun := make(chan struct{})
+	a := &player{s: s, done: s.signal()}
+	begun := s.signal()
 	act := func(ctx context.Context, cancel context.CancelCauseFunc) {
 		a.cancel = cancel
-		close(begun)
+		begun.give()
 		do(ctx, a)
 	}
 	in := func(with func(context.Context) (context.Context, context.CancelCauseFunc), ctx context.Context) {
-		defer close(a.done)
+		defer a.done.give()
 		ctx, cancel := with(ctx)
 		defer cancel(nil)
 		act(ctx, cancel)
@@ -199,7 +222,7 @@ func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player 
 	switch as {
 	case ownFiber: // in a nursery of its own, which can be cancelled
 		s.n.Go("nursery", func(ctx context.Context) error {
-			defer close(a.done)
+			defer a.done.give()
 			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 				n.Go("player", func(ctx context.Context) error { act(ctx, n.Cancel); return nil })
 				return nil
@@ -213,7 +236,7 @@ func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player 
 	case guest:
 		go in(context.WithCancelCause, context.Background())
 	}
-	<-begun
+	begun.wait(patience)
 	s.players = append(s.players, a)
 	return a
 }
@@ -274,11 +297,24 @@ func (s *stage) receiversInLine(n int) []*player {
 	return line
 }
 
-func (a *player) endsWithin(d time.Duration) bool {
+// signal is given once, by a player to the script.
+type signal interface {
+	give()
+	given() bool
+	wait(d time.Duration) bool
+}
+
+// goSignal is the signal of a stage in the real world.
+type goSignal chan struct{}
+
+func (g goSignal) give()       { close(g) }
+func (g goSignal) given() bool { return closed(g) }
+
+func (g goSignal) wait(d time.Duration) bool {
 	limit := time.NewTimer(d)
 	defer limit.Stop()
 	select {
-	case <-a.done:
+	case <-g:
 		return true
 	case <-limit.C:
 		return false
@@ -288,7 +324,7 @@ func (a *player) endsWithin(d time.Duration) bool {
 // ended waits for the player's end and returns its error.
 func (a *player) ended() error {
 	a.s.t.Helper()
-	if !a.endsWithin(patience) {
+	if !a.done.wait(patience) {
 		a.s.t.Fatalf("the operation does not end\n%s", stacks())
 	}
 	return a.err
@@ -307,6 +343,13 @@ func (s *stage) allEnded(players []*player, want error) {
 // until waits for something that has no signal.
 func (s *stage) until(what string, happened func() bool) {
 	s.t.Helper()
+	if s.sim != nil {
+		s.rest()
+		if !happened() {
+			s.t.Fatalf("all is quiet, and it is not so: %s", what)
+		}
+		return
+	}
 	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
 		if time.Now().After(end) {
 			s.t.Fatalf("never: %s\n%s", what, stacks())
@@ -376,12 +419,16 @@ func (s *stage) insist(ctx context.Context, c *coir.Chan[int], v int, refused *a
 			return err
 		}
 		refused.Add(1)
-		giveWay(ctx)
+		s.giveWay(ctx)
 	}
 }
 
 // giveWay lets others run: fibers, and goroutines.
-func giveWay(ctx context.Context) {
+func (s *stage) giveWay(ctx context.Context) {
+	if s.sim != nil {
+		_ = coir.Sleep(ctx, 1) // until the others have come to rest: no schedule can have it spin
+		return
+	}
 	_ = coir.Yield(ctx)
 	runtime.Gosched() // a fiber that is alone with its yield goes on at once
 }
@@ -393,7 +440,7 @@ func giveWay(ctx context.Context) {
 func TestEachValueArrivesOnceAndInOrder(t *testing.T) {
 	for _, many := range []int{1, 3} {
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
-			claim(t, everyRow, func(s *stage) { s.passMany(many, sized(50, 300, 20_000)) })
+			claim(t, everyRow, func(s *stage) { s.passMany(many, s.atMost(sized(50, 300, 20_000))) })
 		})
 	}
 }
@@ -459,6 +506,7 @@ func (s *stage) passMany(many, n int) {
 func TestSendsAreAheadByTheCapacityAtMost(t *testing.T) {
 	n := sized(100, 500, 50_000)
 	claim(t, sendersWait, func(s *stage) {
+		n := s.atMost(n)
 		var sent atomic.Int64
 		sender := s.start(s.sender, func(ctx context.Context, a *player) {
 			for i := range n {
@@ -497,7 +545,7 @@ func TestRendezvousHasNoPlace(t *testing.T) {
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
 		a := s.sendersInLine(1, 5)[0]
 		s.holds(0)
-		if closed(a.done) {
+		if a.done.given() {
 			s.t.Fatal("the send returned before the take")
 		}
 		s.drain([]int{5}, coir.ErrWouldBlock)
@@ -657,6 +705,7 @@ func TestTryChangesNothing(t *testing.T) {
 func TestChannelsOrderMemory(t *testing.T) {
 	n := sized(100, 500, 20_000)
 	claim(t, nothingDrops, func(s *stage) {
+		n := s.atMost(n)
 		type box struct{ n, twice int }
 		c := coir.NewChan[*box](s.capacity, coir.Overflow(s.over))
 		sent := 0 // written before Close, read after ErrClosed
@@ -668,7 +717,7 @@ func TestChannelsOrderMemory(t *testing.T) {
 					i++
 					sent = i
 				case errors.Is(err, coir.ErrWouldBlock):
-					giveWay(ctx)
+					s.giveWay(ctx)
 				default:
 					a.err = err
 					return
@@ -697,6 +746,7 @@ func TestChannelsOrderMemory(t *testing.T) {
 func TestChannelAsAMutex(t *testing.T) {
 	n := sized(50, 200, 10_000)
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 1 }, func(s *stage) {
+		n := s.atMost(n)
 		guarded := 0
 		work := func(ctx context.Context, a *player) {
 			for range n {
@@ -719,6 +769,7 @@ func TestChannelAsAMutex(t *testing.T) {
 		}
 	})
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
+		n := s.atMost(n)
 		shared := 0 // in turns: each side writes between its operations
 		sender := s.start(s.sender, func(ctx context.Context, a *player) {
 			for i := range n {

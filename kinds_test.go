@@ -326,7 +326,7 @@ func shape[T comparable](s *stage, values ...T) {
 	send := func(ctx context.Context, a *player) {
 		for _, v := range values {
 			for a.err = c.Send(ctx, v); errors.Is(a.err, coir.ErrWouldBlock); a.err = c.Send(ctx, v) {
-				giveWay(ctx)
+				s.giveWay(ctx)
 			}
 			if a.err != nil {
 				return
@@ -361,6 +361,7 @@ func shape[T comparable](s *stage, values ...T) {
 func TestConflatedDeliversTheLast(t *testing.T) {
 	n := sized(100, 1_000, 50_000)
 	claim(t, func(r row) bool { return r.capacity == coir.Conflated }, func(s *stage) {
+		n := s.atMost(n)
 		var last atomic.Int64
 		sender := s.start(s.sender, func(ctx context.Context, a *player) {
 			for i := range n {

@@ -38,6 +38,7 @@ func TestManyGoThroughInOrder(t *testing.T) {
 	n := sized(400, 2_000, 100_000)
 	for _, piece := range []int{1, 5, 700} {
 		claim(t, func(r row) bool { return !r.drops() && r.over != coir.Fail }, func(s *stage) {
+			n := s.atMost(n)
 			sender := s.start(s.sender, func(ctx context.Context, a *player) {
 				for at := 0; at < n; at += piece {
 					values := numbers(at, min(piece, n-at))

@@ -12,6 +12,9 @@ import (
 //
 // Spec: SM-07
 func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
+	if _, ok := w.strategy.(*drawn); ok {
+		return f // see Drawn
+	}
 	best, steps := f, 0
 	try := func(script []int) bool {
 		w.script, w.scripted = script, true

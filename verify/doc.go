@@ -12,4 +12,5 @@
 //     specification (porcupine).
 //   - chan_test.go: random scripts on channels, step by step against the model
 //     (rapid).
+//   - sim_test.go: schedules of a simulation that rapid makes up, and shrinks.
 package verify

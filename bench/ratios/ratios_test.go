@@ -22,6 +22,12 @@ func TestTableHasWhatWasPromised(t *testing.T) {
 		{"sleep-100k", 1.0, 0.6},
 		{"parked-memory", 1.35, 1.1},
 		{"fork-join", 0.6, 0.4},
+		{"sim-pingpong", 20, 5},
+		{"sim-pipeline", 20, 5},
+		{"sim-select", 20, 5},
+		{"sim-spawn", 20, 5},
+		{"sim-crowd", 20, 5},
+		{"sim-schedule", 20, 5},
 	}
 	for _, p := range promised {
 		c := find(p.name)

@@ -245,6 +245,54 @@ var table = []comparison{
 		against: "unbuffered chan",
 		coir:    goroutinesThroughCoir(0, 1, 1), other: goroutinesThrough(0, 1, 1),
 	},
+	{
+		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "sim.Run of a program: two fibers, 1,000 round trips, capacity 0",
+		against: "the same on a runtime with one worker",
+		coir:    simulated(simPings), other: onOneWorker(simPings),
+	},
+	{
+		name: "sim-pipeline", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "sim.Run of a program: 100 values through eight stages, capacity 0",
+		against: "the same on a runtime with one worker",
+		coir:    simulated(simPipeline), other: onOneWorker(simPipeline),
+	},
+	{
+		name: "sim-select", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "sim.Run of a program: 1,000 values from two senders, by Select",
+		against: "the same on a runtime with one worker",
+		coir:    simulated(simSelects), other: onOneWorker(simSelects),
+	},
+	{
+		name: "sim-spawn", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "sim.Run of a program: 1,000 nurseries of one child, one after the other",
+		against: "the same on a runtime with one worker",
+		coir:    simulated(simSpawns), other: onOneWorker(simSpawns),
+	},
+	{
+		name: "sim-crowd", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "sim.Run of a program: 1,000 fibers at once, which send to one",
+		against: "the same on a runtime with one worker",
+		coir:    simulated(simCrowd), other: onOneWorker(simCrowd),
+	},
+	{
+		name: "sim-schedule", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "a schedule of sim.Explore: three fibers, 15 operations",
+		against: "the same on a runtime with one worker",
+		coir:    explored(simYields), other: onOneWorker(simYields),
+	},
+	{
+		name: "sim-schedule-crowd", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what:    "a schedule of sim.Explore: 1,000 fibers at once, which send to one",
+		against: "the same on a runtime with one worker",
+		coir:    explored(simCrowd), other: onOneWorker(simCrowd),
+	},
+	{
+		name: "sim-run-small", bound: 20, goal: 5, unit: "ns", rounds: shortRounds,
+		what:    "sim.Run of a program: three fibers, 15 operations",
+		against: "the same on a runtime with one worker, made for it",
+		coir:    simulated(simYields), other: onARuntimeOfItsOwn(simYields),
+	},
 }
 
 // find returns the comparison of that name, or nil.

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+// What it costs to run a program under simulation.
+//
+// The same program runs once by sim.Run, under a schedule by chance, and once on
+// a runtime with one worker. The program is one that does something, a few
+// thousand operations: sim.Run makes a world with a runtime of its own each time, and
+// closes it, and the other side has its runtime already. A schedule by chance
+// also switches more often than the real scheduler would, which is what it is for.
+//
+// Most simulated programs are much smaller, and run thousands of times, by
+// sim.Explore, in one world: that is sim-schedule. What the world costs
+// beside such a program, if it is run only once, is sim-run-small. There the
+// other side makes its runtime and closes it too.
+//
+// The crowd is dear for another reason. On the real scheduler the receiver is
+// there when the senders begin, and none of them ever waits; by chance they wait
+// all at once, each in a coroutine of its own, and making those is most of the cost.
+
+type program func(ctx context.Context, n *coir.Nursery) error
+
+// simulated runs p by sim.Run, each time with another seed.
+func simulated(p program) func() side {
+	return func() side {
+		seed := uint64(0)
+		return side{loop: func(n int) {
+			for range n {
+				seed++
+				if f := sim.Run(seed, inSim(p), sim.Steps(math.MaxInt/16)); f != nil {
+					panic("the measured program failed: " + f.Error())
+				}
+			}
+		}}
+	}
+}
+
+func inSim(p program) func(context.Context, *sim.Sim) {
+	return func(ctx context.Context, s *sim.Sim) {
+		if err := coir.Run(ctx, p); err != nil {
+			s.Errorf("%v", err)
+		}
+	}
+}
+
+// explored runs p under n schedules of one exploration.
+func explored(p program) func() side {
+	return func() side {
+		return side{loop: func(n int) {
+			if res := sim.Explore(inSim(p), sim.With(sim.Random), sim.Schedules(n)); res.Failure != nil {
+				panic("the measured program failed: " + res.Failure.Error())
+			}
+		}}
+	}
+}
+
+// onOneWorker runs p on a runtime that is there already, from a fiber of it, as
+// the simulation does.
+func onOneWorker(p program) func() side {
+	return func() side {
+		rt := coir.NewRuntime(coir.Workers(1))
+		return side{
+			loop: func(n int) {
+				run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+					for range n {
+						if err := coir.Run(ctx, p); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			},
+			close: func() { shut(rt) },
+		}
+	}
+}
+
+// onARuntimeOfItsOwn makes a runtime for p each time.
+func onARuntimeOfItsOwn(p program) func() side {
+	return func() side {
+		return side{loop: func(n int) {
+			for range n {
+				rt := coir.NewRuntime(coir.Workers(1))
+				run(rt, p)
+				shut(rt)
+			}
+		}}
+	}
+}
+
+// simPings is a program in which two fibers send a value to and fro, 1,000 times.
+func simPings(_ context.Context, n *coir.Nursery) error {
+	const turns = 1000
+	ping, pong := coir.NewChan[int](0), coir.NewChan[int](0)
+	half := func(in, out *coir.Chan[int], serve bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			v := 0
+			for range turns {
+				if !serve {
+					if err := out.Send(ctx, v); err != nil {
+						return err
+					}
+				}
+				var err error
+				if v, err = in.Recv(ctx); err != nil {
+					return err
+				}
+				if serve {
+					if err := out.Send(ctx, v); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}
+	}
+	n.Go("server", half(ping, pong, true))
+	n.Go("client", half(pong, ping, false))
+	return nil
+}
+
+// simPipeline is a program that sends 100 values through eight stages.
+func simPipeline(ctx context.Context, n *coir.Nursery) error {
+	first := coir.NewChan[int](0)
+	last := first
+	for range stages {
+		in, out := last, coir.NewChan[int](0)
+		n.Go("stage", func(ctx context.Context) error {
+			defer out.Close()
+			for v := range in.All(ctx) {
+				if err := out.Send(ctx, v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		last = out
+	}
+	n.Go("sink", func(ctx context.Context) error {
+		for range last.All(ctx) {
+		}
+		return nil
+	})
+	defer first.Close()
+	for v := range 100 {
+		if err := first.Send(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simSpawns is a program that starts a fiber in a nursery and waits for it, 1,000
+// times.
+func simSpawns(ctx context.Context, _ *coir.Nursery) error {
+	for range 1000 {
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("child", emptyChild)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simCrowd is a program of 1,000 fibers that are there at once, and send a value to one.
+func simCrowd(ctx context.Context, n *coir.Nursery) error {
+	const crowd = 1000
+	c := coir.NewChan[int](0)
+	for i := range crowd {
+		n.Go("sender", func(ctx context.Context) error { return c.Send(ctx, i) })
+	}
+	for range crowd {
+		if _, err := c.Recv(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simSelects is a program in which one fiber takes 1,000 values from two others by Select.
+func simSelects(_ context.Context, n *coir.Nursery) error {
+	a, b := coir.NewChan[int](0), coir.NewChan[int](0)
+	for _, c := range []*coir.Chan[int]{a, b} {
+		n.Go("sender", func(ctx context.Context) error {
+			for v := range 500 {
+				if err := c.Send(ctx, v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	n.Go("receiver", func(ctx context.Context) error {
+		var v int
+		for range 1000 {
+			if _, err := coir.Select(ctx, a.RecvCase(&v), b.RecvCase(&v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// simYields is a program of three fibers and about 15 operations.
+func simYields(_ context.Context, n *coir.Nursery) error {
+	for range 3 {
+		n.Go("yields", func(ctx context.Context) error {
+			if err := coir.Yield(ctx); err != nil {
+				return err
+			}
+			return coir.Yield(ctx)
+		})
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+// counter is a program with a mistake: each of two fibers takes the count out of a channel to look at it, puts it back, and later replaces
+// it by one more than what it saw.
+func counter(ctx context.Context, s *sim.Sim) {
+	count := coir.NewChan[int](1, coir.Name("count"))
+	_ = count.Send(ctx, 0)
+	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for i := range 2 {
+			n.Go("add", func(ctx context.Context) error {
+				seen, err := count.Recv(ctx)
+				if err != nil {
+					return err
+				}
+				if err := count.Send(ctx, seen); err != nil {
+					return err
+				}
+				if _, err := count.Recv(ctx); err != nil {
+					return err
+				}
+				return count.Send(ctx, seen+1)
+			}, coir.Index(i))
+		}
+		return nil
+	})
+	if n, _ := count.TryRecv(); n != 2 {
+		s.Errorf("counted to %d", n)
+	}
+}
+
+// A schedule that somebody else makes up: here, to switch wherever it is possible. See [sim.Drawn] for how it is done with rapid.
+func ExampleDrawn() {
+	f := sim.Drawn(func(n int) int { return 1 }, counter)
+	fmt.Println(f.Kind, f.Text)
+	f = sim.Drawn(func(n int) int { return 0 }, counter) // no switch: one fiber after the other
+	fmt.Println(f)
+	// Output:
+	// error counted to 1
+	// <nil>
+}
+
+// A schedule out of the bytes that the fuzzer of Go has made up.
+func ExampleBytes() {
+	for _, data := range []string{"", "022001"} {
+		if f := sim.Drawn(sim.Bytes([]byte(data)), counter); f != nil {
+			fmt.Printf("%q: %s, %s\n", data, f.Kind, f.Text)
+		} else {
+			fmt.Printf("%q: passes\n", data)
+		}
+	}
+	// Output:
+	// "": passes
+	// "022001": error, counted to 1
+}
+
+// One that fails is found, made small, and can be run again.
+func ExampleExplore() {
+	res := sim.Explore(counter)
+	fmt.Println(res.Failure.Kind, res.Failure.Text)
+	again, err := sim.Replay(res.Failure.Token, counter)
+	fmt.Println(again.Text, err)
+	// Output:
+	// error counted to 1
+	// counted to 1 <nil>
+}

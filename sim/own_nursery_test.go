@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Nurseries under simulation: the claims of nursery_test.go in the root that do not need goroutines or several workers. Limits with waits
+// inside, and the first to fail, are in own_test.go.
+
+// Those that wait for a place begin in the order of their Go, and never are there more than places.
+//
+// Spec: NU-14
+func TestOwnLimitKeepsTheOrder(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		var begun [4]int32 // as which number; the place orders the fibers, but not their memory
+		var now, count atomic.Int32
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Limit(1)
+			for i := range begun {
+				n.Go("task", func(ctx context.Context) error {
+					begun[i] = count.Add(1)
+					if now.Add(1) > 1 {
+						s.Errorf("two at once")
+					}
+					defer now.Add(-1)
+					return coir.Yield(ctx)
+				}, coir.Index(i))
+			}
+			return nil
+		})
+		if err != nil || begun != [4]int32{1, 2, 3, 4} {
+			s.Errorf("began as %v, %v", begun, err)
+		}
+	})
+}
+
+// A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on, however it waits.
+//
+// Spec: NU-14, NU-15
+func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
+	type child = func(context.Context) error
+	for _, c := range []struct {
+		name  string
+		waits func(ctx context.Context, n *coir.Nursery, f child) error
+	}{
+		{"wait", func(ctx context.Context, n *coir.Nursery, f child) error { return n.Go("other", f).Wait(ctx) }},
+		{"nested run", func(ctx context.Context, n *coir.Nursery, f child) error {
+			return coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
+				in.Go("inner", func(ctx context.Context) error { return n.Go("other", f).Wait(ctx) })
+				return nil
+			})
+		}},
+		{"nested body", func(ctx context.Context, n *coir.Nursery, f child) error {
+			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return n.Go("other", f).Wait(ctx) })
+		}},
+		{"select", func(ctx context.Context, n *coir.Nursery, f child) error {
+			var err error
+			if _, sel := coir.Select(ctx, n.Go("other", f).Done(&err)); sel != nil {
+				return sel
+			}
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			own(t, func(ctx context.Context, s *Sim) {
+				var now, ended atomic.Int32
+				work := func(ctx context.Context) error {
+					if at := now.Add(1); at > 1 {
+						s.Errorf("%d at once, under a limit of one", at)
+					}
+					err := coir.Yield(ctx)
+					now.Add(-1)
+					return err
+				}
+				err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Limit(1)
+					for i := range 2 {
+						n.Go("waiter", func(ctx context.Context) error {
+							err := errors.Join(work(ctx), c.waits(ctx, n, work), work(ctx))
+							ended.Add(1)
+							return err
+						}, coir.Index(i))
+					}
+					return nil
+				})
+				if err != nil || ended.Load() != 2 {
+					s.Errorf("%d ended, %v", ended.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+// A wait that is cut short goes on at once, above the limit if need be: otherwise who holds the place could never be stopped.
+//
+// Spec: NU-14, NU-15, NU-20
+func TestOwnLimitUnderCancelledWaits(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		gate := coir.NewChan[int](0, coir.Name("gate"))
+		var waited error
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Limit(1)
+			n.Go("impatient", func(ctx context.Context) error {
+				slow := n.Go("slow", func(ctx context.Context) error { _, err := gate.Recv(ctx); _ = err; return nil })
+				short, cancel := coir.WithTimeout(ctx, time.Second)
+				defer cancel()
+				waited = slow.Wait(short)
+				gate.Close() // only this lets slow end, and slow has the only place
+				return slow.Wait(ctx)
+			})
+			return nil
+		})
+		if err != nil || !errors.Is(waited, coir.ErrTimeout) {
+			s.Errorf("wait: %v; run: %v", waited, err)
+		}
+	})
+}
+
+// Those that wait in line when the nursery is cancelled still begin, see it, and end.
+//
+// Spec: NU-01, NU-06, NU-14
+func TestOwnCancelWithALine(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		var ran, saw atomic.Int32
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Limit(2)
+			for i := range 4 {
+				n.Go("task", func(ctx context.Context) error {
+					ran.Add(1)
+					err := coir.Sleep(ctx, time.Hour)
+					if errors.Is(err, errGone) {
+						saw.Add(1)
+					}
+					return err
+				}, coir.Index(i))
+			}
+			n.Cancel(errGone)
+			return nil
+		})
+		if !errors.Is(err, errGone) || ran.Load() != 4 || saw.Load() != 4 || s.Now() != 0 {
+			s.Errorf("%v, %d ran, %d saw it, at %v", err, ran.Load(), saw.Load(), s.Now())
+		}
+	})
+}
+
+// A cancel ends every wait below, wherever it is, once, for the first cause, and none above.
+//
+// Spec: FB-16, NU-06, NU-07, NU-08, NU-09, NU-10
+func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		other := errors.New("another cause")
+		var causes [5]error
+		var won atomic.Int32 // 1: errGone was first, 2: other
+		never := coir.NewChan[int](0, coir.Name("never"))
+		err := coir.Run(ctx, func(ctx context.Context, outer *coir.Nursery) error {
+			target := outer.Go("target", func(ctx context.Context) error { _, _ = never.Recv(ctx); return nil })
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("receives", func(ctx context.Context) error { _, causes[0] = never.Recv(ctx); return nil })
+				n.Go("waits", func(ctx context.Context) error { causes[1] = target.Wait(ctx); return nil })
+				n.Go("sleeps", func(ctx context.Context) error {
+					ctx, cancel := coir.WithTimeout(ctx, time.Hour)
+					defer cancel()
+					causes[2] = coir.Sleep(ctx, 2*time.Hour)
+					return nil
+				})
+				n.Go("nests", func(ctx context.Context) error {
+					_ = coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
+						in.Go("below", func(ctx context.Context) error { _, causes[3] = never.Recv(ctx); return nil })
+						return nil
+					})
+					return nil
+				})
+				n.Go("cancels", func(context.Context) error { n.Cancel(errGone); won.CompareAndSwap(0, 1); return nil })
+				n.Go("cancels too", func(context.Context) error { n.Cancel(other); won.CompareAndSwap(0, 2); return nil })
+				return nil
+			})
+			if ctx.Err() != nil {
+				s.Errorf("the cancel went up")
+			}
+			never.Close()
+			return nil
+		})
+		for i, got := range causes[:4] {
+			if !errors.Is(got, context.Canceled) || errors.Is(got, errGone) == errors.Is(got, other) ||
+				errors.Is(got, errGone) != errors.Is(causes[0], errGone) {
+				s.Errorf("wait %d ended with %v, the first with %v", i, got, causes[0])
+			}
+		}
+		if err != nil {
+			s.Errorf("run: %v", err)
+		}
+		s.Sometimes(errors.Is(causes[0], errGone), "one cause")
+		s.Sometimes(errors.Is(causes[0], other), "the other cause")
+	})
+}
+
+// Behind a shield a cancel is not seen, until the shield has ended.
+//
+// Spec: NU-08
+func TestOwnShieldHoldsACancelOff(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var inside, after error
+		var v int
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("shielded", func(ctx context.Context) error {
+				v, inside = c.Recv(coir.Shield(ctx))
+				after = coir.Sleep(ctx, time.Hour)
+				return nil
+			})
+			n.Go("sends", func(ctx context.Context) error { return c.Send(coir.Shield(ctx), 1) })
+			n.Go("cancels", func(context.Context) error { n.Cancel(errGone); return nil })
+			return nil
+		})
+		if v != 1 || inside != nil || !errors.Is(after, errGone) {
+			s.Errorf("inside: %d, %v; after: %v", v, inside, after)
+		}
+	})
+}
+
+// A panic of a child comes out of Run when all others have ended, whom it cancels, and a Go after that is told what is wrong.
+//
+// Spec: NU-02, NU-11
+func TestOwnPanicComesOutOfRun(t *testing.T) {
+	own(t, func(ctx context.Context, s *Sim) {
+		never := coir.NewChan[int](0, coir.Name("never"))
+		var left *coir.Nursery
+		var waited error
+		var out any
+		func() {
+			defer func() { out = recover() }()
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				left = n
+				n.Go("waits", func(ctx context.Context) error { _, waited = never.Recv(ctx); return nil })
+				n.Go("panics", func(ctx context.Context) error { _ = coir.Yield(ctx); panic(errGone) })
+				return nil
+			})
+		}()
+		err, _ := out.(error)
+		var pe *coir.PanicError
+		if !errors.As(err, &pe) || !errors.Is(err, errGone) || !errors.Is(waited, context.Canceled) {
+			s.Errorf("out of Run came %v; the one that waited: %v", out, waited)
+		}
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "coir: ") {
+					s.Errorf("a Go after Run: %q", text)
+				}
+			}()
+			left.Go("late", func(context.Context) error { return nil })
+		}()
+	})
+}

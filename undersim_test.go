@@ -1,0 +1,204 @@
+package coir_test
+
+// The suite of conform_test.go under simulation: every claim over every row whose callers are fibers, each under schedules of its own.
+//
+// The script is the first fiber of the schedule. Where it waits for something that has no signal it sleeps on the virtual clock, which
+// moves only when nobody can go on: then all that could happen has happened. A claim that fails prints the line that replays it.
+//
+// This is one test, in the last file, and not a part of each: where there has been a simulation, operations ask whether they are in it. What
+// the other tests run is what programs run.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/sim"
+)
+
+// underSim has claims run under simulation.
+var underSim bool
+
+// TestUnderSimulation cites no rules: the tests that it runs do.
+func TestUnderSimulation(t *testing.T) {
+	underSim = true
+	defer func() { underSim = false }()
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T)
+	}{
+		{"Timeout", TestTimeout},
+		{"TimeoutsOfNoneAndOfAllTime", TestTimeoutsOfNoneAndOfAllTime},
+		{"CancelEndsAWait", TestCancelEndsAWait},
+		{"CancelWithoutACause", TestCancelWithoutACause},
+		{"ContextThatIsOver", TestContextThatIsOver},
+		{"CloseDeliversWhatThereIs", TestCloseDeliversWhatThereIs},
+		{"SenderLeavesAClosedChannel", TestSenderLeavesAClosedChannel},
+		{"EndWakesReceivers", TestEndWakesReceivers},
+		{"AbortDiscardsWhatThereIs", TestAbortDiscardsWhatThereIs},
+		{"OneOfManyCloses", TestOneOfManyCloses},
+		{"NothingIsLeftBehindAClose", TestNothingIsLeftBehindAClose},
+		{"OneEndOfEachWait", TestOneEndOfEachWait},
+		{"DataComesBeforeALaterCancel", TestDataComesBeforeALaterCancel},
+		{"All", TestAll},
+		{"AllEndsWithItsContext", TestAllEndsWithItsContext},
+		{"StatsAreOfOneMoment", TestStatsAreOfOneMoment},
+		{"EachValueArrivesOnceAndInOrder", TestEachValueArrivesOnceAndInOrder},
+		{"SendsAreAheadByTheCapacityAtMost", TestSendsAreAheadByTheCapacityAtMost},
+		{"RendezvousHasNoPlace", TestRendezvousHasNoPlace},
+		{"OperationsThatNeedNotWait", TestOperationsThatNeedNotWait},
+		{"SendersAreServedInOrder", TestSendersAreServedInOrder},
+		{"ReceiversAreServedInOrder", TestReceiversAreServedInOrder},
+		{"WaitingBeatsPassing", TestWaitingBeatsPassing},
+		{"TryChangesNothing", TestTryChangesNothing},
+		{"ChannelsOrderMemory", TestChannelsOrderMemory},
+		{"ChannelAsAMutex", TestChannelAsAMutex},
+		{"Overflow", TestOverflow},
+		{"OverflowIsForFullChannels", TestOverflowIsForFullChannels},
+		{"ValuesOfManyShapes", TestValuesOfManyShapes},
+		{"ConflatedDeliversTheLast", TestConflatedDeliversTheLast},
+		{"ManyGoThroughInOrder", TestManyGoThroughInOrder},
+		{"RecvManyTakesWhatThereIs", TestRecvManyTakesWhatThereIs},
+		{"RecvManyTakesWhatFits", TestRecvManyTakesWhatFits},
+		{"SendManyServesThoseWhoWait", TestSendManyServesThoseWhoWait},
+		{"SendManyThatEndsInTheMiddle", TestSendManyThatEndsInTheMiddle},
+		{"SendManyOverflows", TestSendManyOverflows},
+		{"ManyAtTheEndOfAChannel", TestManyAtTheEndOfAChannel},
+	} {
+		t.Run(c.name, c.test)
+	}
+}
+
+// simulated is the part of a stage that is there in a simulation only.
+type simulated struct {
+	sim *sim.Sim // nil: the real world
+	ctx context.Context
+}
+
+// schedules is how many of them each claim runs under, over all of its rows; at least one each.
+func schedules() int {
+	if invariant.Enabled && !soaking() {
+		return 0
+	}
+	return sized(0, 2_500, 50_000)
+}
+
+// simulate runs a script under simulation, for each row that the filter lets through and that has fibers only. In short runs the two
+// sorts of fibers take turns.
+func simulate(t *testing.T, where filter, script func(s *stage)) {
+	t.Helper()
+	var rows []row
+	for i, k := range kinds {
+		for j, over := range policies {
+			for as, by := range []sort{ownFiber, scopedFiber} {
+				r := row{k, over, by, by}
+				if where(r) && (!testing.Short() || (i+j+as)%2 == 0) {
+					rows = append(rows, r)
+				}
+			}
+		}
+	}
+	each := max(1, (schedules()+len(rows)-1)/len(rows))
+	for _, r := range rows {
+		t.Run(r.String(), func(t *testing.T) {
+			h := fnv.New64a()
+			_, _ = io.WriteString(h, t.Name())
+			sim.Test(t, func(ctx context.Context, x *sim.Sim) { playSimulated(ctx, x, r, script) }, sim.Seed(h.Sum64()), sim.Schedules(each))
+		})
+	}
+}
+
+// playSimulated is one schedule.
+func playSimulated(ctx context.Context, x *sim.Sim, r row, script func(s *stage)) {
+	s := &stage{row: r, t: simTester{x}, simulated: simulated{sim: x}}
+	s.c = s.channel()
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		s.n, s.ctx = n, ctx
+		defer func() {
+			for _, a := range s.players { // a script that failed has left some
+				a.cancel(errScriptOver)
+			}
+			if p := recover(); p != nil && p != errScriptOver {
+				panic(p)
+			}
+		}()
+		script(s)
+		return nil
+	})
+	if err != nil {
+		x.Errorf("the nursery of the players ended with %v", err)
+	}
+}
+
+var errScriptOver = errors.New("the script is over")
+
+// simTester has a schedule fail where a script has a test fail.
+type simTester struct{ x *sim.Sim }
+
+func (simTester) Helper()                             {}
+func (simTester) Log(...any)                          {}
+func (f simTester) Errorf(format string, args ...any) { f.x.Errorf(format, args...) }
+func (f simTester) Fatalf(format string, args ...any) {
+	f.x.Errorf(format, args...)
+	panic(errScriptOver)
+}
+func (f simTester) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
+
+// atMost is n, or a few in a simulation, where many schedules take the place of many rounds.
+func (s *stage) atMost(n int) int {
+	if s.sim != nil {
+		return min(n, 5)
+	}
+	return n
+}
+
+// now is the time that operations of the stage wait by.
+func (s *stage) now() time.Duration {
+	if s.sim != nil {
+		return s.sim.Now()
+	}
+	return time.Since(testsBegan)
+}
+
+var testsBegan = time.Now()
+
+// rest waits until nobody else can go on.
+func (s *stage) rest() { _ = coir.Sleep(s.ctx, 1) }
+
+// signal makes one.
+func (s *stage) signal() signal {
+	if s.sim != nil {
+		return &simSignal{s: s, c: coir.NewChan[int](0, coir.Name("signal"))}
+	}
+	return make(goSignal)
+}
+
+// simSignal is the signal of a stage in a simulation.
+type simSignal struct {
+	s     *stage
+	c     *coir.Chan[int]
+	asked int
+}
+
+func (g *simSignal) give() { g.c.Close() }
+
+// given lets others run: a script may ask again and again. If it does so very often it is made to wait.
+func (g *simSignal) given() bool {
+	if g.asked++; g.asked > 20 {
+		g.s.rest()
+	} else {
+		_ = coir.Yield(g.s.ctx)
+	}
+	return g.c.Stats().Closed
+}
+
+func (g *simSignal) wait(time.Duration) bool {
+	_, err := g.c.Recv(g.s.ctx)
+	return errors.Is(err, coir.ErrClosed)
+}
