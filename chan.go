@@ -342,6 +342,7 @@ func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
 		}
 		cell := wait.CellOf[T](n)
 		race.Meet(unsafe.Pointer(cell))
+		xatomic.Writes(unsafe.Pointer(cell))
 		cell.Value = v
 		if won, asleep := n.Claim(park.Data); won {
 			c.sent++
@@ -447,6 +448,7 @@ func (c *Chan[T]) leave(cell *wait.Cell[T], side int, r park.Reason) (v T) {
 	if r == park.Data { // the other side has let go of the cell
 		race.Meet(unsafe.Pointer(cell))
 		if side == receiving {
+			xatomic.Reads(unsafe.Pointer(cell))
 			v = cell.Value
 		}
 		cell.Value, cell.Parker = zero, nil

@@ -218,6 +218,41 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
+// A fiber waits under a scope that its nursery's cancel does not reach: the cancel does not end that wait.
+//
+// Spec: PK-47, NU-21
+func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		a, b := s.fiber(), s.fiber()
+		c := NewChan[int](0)
+		var shield scope
+		shield.init(context.Background(), s.n.rt, nil, &b.Fiber)
+		under := func(f *bare, r park.Reason, end func(park.Reason)) {
+			if r == park.None {
+				r = f.park()
+				end(r)
+			}
+			if r != park.Data {
+				interleave.Failf("ended for %d", r)
+			}
+		}
+		interleave.Go("recv", func() {
+			_, r := c.beginRecv(&b.Fiber, &shield, forever)
+			under(b, r, func(r park.Reason) { c.endRecv(&b.Fiber, &shield, r, false) })
+		})
+		interleave.Go("send", func() {
+			var own scope
+			own.init(context.Background(), s.n.rt, nil, &a.Fiber)
+			r := c.beginSend(&a.Fiber, &own, 1, forever)
+			under(a, r, func(r park.Reason) { c.endSend(&a.Fiber, &own, r, false) })
+		})
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		new(ledger).check(c)
+	})
+}
+
 // A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until the main thread takes its
 // value.
 //
@@ -360,11 +395,7 @@ func TestExploreSelectorIsTold(t *testing.T) {
 
 // A whole runtime: goroutine, worker, fibers, switch. Every order with so many preemptions.
 func TestExploreRuntime(t *testing.T) {
-	cfg := interleave.Config{Bound: 1}
-	if os.Getenv("COIR_SOAK") != "" {
-		cfg.Bound = 2
-	}
-	interleave.Check(t, cfg, func() {
+	interleave.Check(t, interleave.Config{Bound: 2}, func() {
 		rt := NewRuntime(Workers(2))
 		c := NewChan[int](0)
 		sum := 0

@@ -440,14 +440,7 @@ func (s *scratch) unlockAll() {
 func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
 	s.fit(len(cs))
 	s.locks = s.locks[:0]
-	if xatomic.Instrumented {
-		for i := range cs {
-			if c := cs[i].core; c != nil {
-				xatomic.Peek(&c.mu)
-			}
-		}
-	}
-	if n := s.findReady(cs); n > 0 && (how == fairly || s.ready[0] == 0) {
+	if n := s.findReady(cs, false); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, f, how, n)
 		if c := cs[i].core; c != nil {
 			s.locks = s.locks[:1]
@@ -460,7 +453,7 @@ func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near p
 		s.unlockAll()
 	}
 	s.lockAll(cs)
-	for n := s.findReady(cs); n > 0; n-- {
+	for n := s.findReady(cs, true); n > 0; n-- {
 		i := s.pick(k, f, how, n)
 		if r, ok := cs[i].try(s, near); ok {
 			return i, r
@@ -476,9 +469,12 @@ func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near p
 // Guarded by TestPriorityGoesOnToTheNextCase.
 //
 //go:norace
-func (s *scratch) findReady(cs []Case) (n int) {
+func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 	ready := s.ready
 	for i := range cs {
+		if xatomic.Instrumented && !locked && cs[i].core != nil {
+			xatomic.Peek(&cs[i].core.mu)
+		}
 		if cs[i].ready() {
 			ready[n] = i
 			n++

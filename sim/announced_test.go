@@ -39,7 +39,7 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 		{"SelectPriority", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			_, _ = coir.SelectPriority(ctx, c.RecvCase(nil))
 		}, coir.OpSelect},
-		{"TrySelect", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = coir.TrySelect(c.RecvCase(nil)) }, coir.OpSelect},
+		{"TrySelect", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = coir.TrySelect(c.RecvCase(nil)) }, coir.OpTrySelect},
 		{"Selector.Wait", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			sel := coir.NewSelector()
 			sel.Add(c.RecvCase(nil))

@@ -13,11 +13,11 @@
 //   - A bound on preemptions: every execution in which a thread that could go on is interrupted no more often than that. For programs
 //     that are too large for the first.
 //
-// The reduction knows of the accesses that are announced. What a lock guards is not: it takes for granted that the lock is held. The
-// bound takes nothing for granted.
+// Both know only of the accesses that are announced. What a thread does to other memory is one with the announced access before it: nobody comes in
+// between. The reduction also takes for granted that what a lock guards is used with the lock held. The bound does not.
 //
-// To look for a reduction and to lose executions by it look the same from outside, so the tests compare the set of
-// traces with that of a plain search through everything.
+// A reduction that loses executions looks like a good one, so the tests compare the set of traces with that of a plain
+// search through everything.
 //
 // Locks and semaphores. A thread that is about to lock is not enabled while the lock is held. An unlock and the lock that
 // follows are no race, because they cannot change places; the two locks are one, so the search looks past the unlock for it.

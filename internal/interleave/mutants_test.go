@@ -8,7 +8,6 @@ package interleave
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,15 +115,27 @@ var mutants = []mutant{
 	{"the token is posted before the worker has been counted", idleGo,
 		[]string{"		w.state.Store(running)\n		s.mu.Unlock()\n		w.sema.Post()\n", "		s.mu.Unlock()\n		w.sema.Post()\n		w.state.Store(running)\n"}, "internal/sched ExploreIdleSleep"},
 
+	{"a worker starts and does not tell who waits for an empty house", idleGo,
+		[]string{"		s.emptied.Open()\n		s.emptied = nil\n", "		s.emptied = nil\n"}, "internal/sched ExploreShutdownAgainstWake"},
+	{"a worker leaves and does not look for work", idleGo,
+		[]string{"		ch.Open()\n	}\n	s.yieldPlace()\n", "		ch.Open()\n	}\n"}, "internal/sched ExploreShutdownAgainstWake"},
+	{"the reason is lost", parkGo,
+		[]string{"word(t, r, Runnable)", "word(t, None, Runnable)"}, "internal/sched ExploreParkOnAWorker"},
+
 	{"unlink forgotten", "chan.go",
 		[]string{"	c.queue(side).Remove(&cell.Node)\n", ""}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"wake before result", "chan.go",
-		[]string{"		cell.Value = v\n		if won, asleep := n.Claim(park.Data); won {\n", "		won, asleep := n.Claim(park.Data)\n		xatomic.Peek(&c.mu)\n		cell.Value = v\n		if won {\n"}, ". ExploreSendersAndReceivers"},
+		[]string{"		xatomic.Writes(unsafe.Pointer(cell))\n		cell.Value = v\n		if won, asleep := n.Claim(park.Data); won {\n",
+			"		won, asleep := n.Claim(park.Data)\n		xatomic.Writes(unsafe.Pointer(cell))\n		cell.Value = v\n		if won {\n"}, ". ExploreSendersAndReceivers"},
 	{"publish after flag: the cancel is looked for before the wait is armed", "wait.go",
 		[]string{"	return !sc.cancelled.Load() || !f.task.Disarm()\n", "	return true\n"}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"a cancel looks at the waits, then sets its flag", "scope.go",
 		[]string{"	sc.cancelled.Store(true) // from here a fiber that arms sees it\n", "",
 			"	if inner { // and none can have come since\n", "	sc.cancelled.Store(true)\n	if inner {\n"}, ". ExploreCloseAgainstSendRecvCancel"},
+	{"the wait is armed before it says whose cancel ends it", "wait.go",
+		[]string{"	f.waitUnder(sc)\n	return f.task.Arm()\n", "	defer f.waitUnder(sc)\n	return f.task.Arm()\n"}, ". ExploreCancelAgainstAShieldedWait"},
+	{"a nursery lets go of its lock, and then arms the wait for its children", "nursery.go",
+		[]string{"		n.joining = f.arm(nobody) // a cancel does not end this wait: it ends the children\n		n.mu.Unlock()\n", "		n.mu.Unlock()\n		n.joining = f.arm(nobody)\n"}, ". ExploreRuntime"},
 	{"lock order broken", "select.go",
 		[]string{"		sortCores(s.locks)\n", ""}, ". ExploreTwoSelectsMeet"},
 	{"a close wakes no receiver", "chan.go",
@@ -139,13 +150,18 @@ var mutants = []mutant{
 	// And of the explorer itself, which loses executions by them.
 	{"only the second of two that race is tried", searchGo,
 		[]string{"	if can := initials & x.can; can != 0 {\n		x.try |= can & -can\n", "	if can := uint32(1) << t & x.can; can != 0 {\n		x.try |= can & -can\n",
-			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {"}, "internal/interleave ReductionSeesEveryTrace"},
+			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {",
+			`		panic("interleave: what goes first cannot be done there: something is ordered that is not announced")`, "		x.try |= x.can"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"who sleeps goes on sleeping", searchGo,
 		[]string{"!conflict(b.ops[t], r.events[i-1].op)", "true"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"an unlock hides the lock before it", searchGo,
-		[]string{"		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {\n			continue\n", "		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {\n			break\n"}, "internal/interleave ReductionSeesEveryTrace"},
+		[]string{"			shut = true\n			continue\n", "			break\n"}, "internal/interleave ReductionSeesEveryTrace"},
+	{"a look at a lock that is held hides who took it", searchGo,
+		[]string{"		if shut && e.op.kind == Read {\n", "		if shut && false {\n"}, "internal/interleave ReductionByHand"},
 	{"what those wait to do who are stuck does not race", searchGo,
-		[]string{"	for _, t := range r.stuck { // what they wait to do races too\n", "	for _, t := range r.stuck[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
+		[]string{"	for _, e := range r.blocked { // what they wait to do races too\n", "	for _, e := range r.blocked[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
+	{"what those wait to do who are blocked while all others sleep does not race", searchGo,
+		[]string{"			r.noteBlocked(can)\n", ""}, "internal/interleave ReductionByHand"},
 }
 
 func TestMutantsAreFound(t *testing.T) {
@@ -182,7 +198,11 @@ func TestMutantsAreFound(t *testing.T) {
 			case found != nil:
 				t.Logf("found by %s in execution %s: %s", test, found[1], found[2])
 			default:
-				t.Logf("found by %s: %s", test, firstLine(out, "fatal error:", "panic:", "    search_test.go:"))
+				line := firstLine(out, "fatal error:", "panic:", "    search_test.go:")
+				if line == "" || strings.Contains(line, "timed out") {
+					t.Fatalf("%s ended in another way:\n%s", test, out)
+				}
+				t.Logf("found by %s: %s", test, line)
 			}
 		})
 	}
@@ -216,5 +236,5 @@ func firstLine(out []byte, with ...string) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%.200s", out)
+	return ""
 }

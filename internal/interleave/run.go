@@ -121,10 +121,8 @@ func Go(name string, f func()) bool {
 // JoinAll waits until all other threads have ended.
 func JoinAll() { active.Load().step(op{Join, -1}, nil) }
 
-// Failf says that the execution is wrong, and ends it.
-func Failf(format string, args ...any) { panic(failed(fmt.Sprintf(format, args...))) }
-
-type failed string
+// Failf says that the execution is wrong. It ends at the next step, whoever makes it: a panic might be caught by what is explored.
+func Failf(format string, args ...any) { active.Load().fail(fmt.Sprintf(format, args...)) }
 
 // active is the run that is under way. Whoever touches an object meanwhile is one of its threads.
 var active atomic.Pointer[run]
@@ -180,6 +178,7 @@ type run struct {
 	placed  bool      // record places
 	unwind  bool      // it is over, and threads that wait are to go
 	stuck   []*thread // it ended because these could not go on
+	blocked []event   // what those wait to do who cannot go on, where the search ends: at a stuck end, or where all others sleep
 }
 
 func (r *run) newID() int32 {
@@ -207,7 +206,7 @@ func (r *run) execute(program func()) {
 // start begins a thread and lets it run up to its first step.
 func (r *run) start(name string, f func()) {
 	if len(r.threads) == maxThreads {
-		Failf("more than %d threads", maxThreads)
+		panic(fmt.Sprintf("interleave: more than %d threads", maxThreads))
 	}
 	t := &thread{id: len(r.threads), name: name, parent: r.now, resume: make(chan struct{})}
 	r.threads = append(r.threads, t)
@@ -230,14 +229,8 @@ func (r *run) body(t *thread, f func()) {
 			r.over <- struct{}{}
 			return
 		}
-		switch v := v.(type) {
-		case nil:
-		case failed:
-			r.fail(string(v))
-			return
-		default:
+		if v != nil {
 			r.fail(fmt.Sprintf("panic in %s: %v\n%s", t.name, v, debug.Stack()))
-			return
 		}
 		t.done = true
 		if p := t.parent; p != nil { // it had no step
@@ -253,10 +246,11 @@ func (r *run) body(t *thread, f func()) {
 	f()
 }
 
-// fail ends the run. The thread that calls it goes no further, nor do the others.
+// fail has the run end with the next step.
 func (r *run) fail(why string) {
-	r.failure = why
-	r.over <- struct{}{}
+	if r.failure == "" {
+		r.failure = why
+	}
 }
 
 // step is called by the running thread: it returns when that thread is chosen to do o.
@@ -290,7 +284,7 @@ func (r *run) record(t *thread) {
 	t.object = nil
 }
 
-// pick chooses who goes on. It returns nil if the run is over.
+// pick chooses who goes on. It returns nil if the run is over: then the threads that are left stay where they are.
 func (r *run) pick() *thread {
 	var can uint32
 	alive := false
@@ -300,27 +294,41 @@ func (r *run) pick() *thread {
 		}
 		alive = alive || !t.done
 	}
-	switch {
-	case !alive:
-		r.over <- struct{}{}
-		return nil
-	case can == 0:
-		for _, t := range r.threads {
-			if !t.done {
-				r.stuck = append(r.stuck, t)
-			}
-		}
-		if r.unwind = r.x.unwinds; !r.unwind {
-			r.failure = "nobody can go on: " + r.waiting()
-		}
-		r.over <- struct{}{}
-		return nil
-	case len(r.events) > r.x.Steps:
-		r.failure = fmt.Sprintf("more than %d steps", r.x.Steps)
+	if alive && can == 0 {
+		r.getStuck()
+	}
+	if len(r.events) > r.x.Steps {
+		r.fail(fmt.Sprintf("more than %d steps", r.x.Steps))
+	}
+	if can == 0 || r.failure != "" {
 		r.over <- struct{}{}
 		return nil
 	}
 	return r.threads[r.x.choose(r, can)]
+}
+
+// getStuck is what happens when nobody can go on.
+func (r *run) getStuck() {
+	if !r.x.blind {
+		r.noteBlocked(0)
+	}
+	for _, t := range r.threads {
+		if !t.done {
+			r.stuck = append(r.stuck, t)
+		}
+	}
+	if r.unwind = r.x.unwinds; !r.unwind {
+		r.fail("nobody can go on: " + r.waiting())
+	}
+}
+
+// noteBlocked keeps what the threads that are not in can wait to do.
+func (r *run) noteBlocked(can uint32) {
+	for _, t := range r.threads {
+		if !t.done && can>>t.id&1 == 0 {
+			r.blocked = append(r.blocked, event{thread: t.id, op: t.op})
+		}
+	}
 }
 
 // waiting tells what those who cannot go on are about to do.

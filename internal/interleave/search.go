@@ -173,6 +173,7 @@ func (s *search) choose(r *run, can uint32) int {
 	default:
 		if x.asleep = s.inherited(r, i); can&^x.asleep == 0 {
 			s.blind = true
+			r.noteBlocked(can)
 			return bits.TrailingZeros32(can)
 		}
 	}
@@ -238,9 +239,12 @@ func (s *search) races(r *run) {
 		c := begin(e.thread)
 		if e.op.kind == Join {
 			for t := range r.threads {
-				c.join(begin(t))
+				if r.born[t] <= i { // else it was started later
+					c.join(begin(t))
+				}
 			}
 			s.prev = append(s.prev, -1)
+			s.racing = s.racing[:0] // it races with nothing
 		} else {
 			s.meet(r, i, e.thread, e.op, c)
 			s.prev = append(s.prev, s.lastOn[e.op.object])
@@ -252,18 +256,15 @@ func (s *search) races(r *run) {
 			s.reverse(r, j, i, e.thread)
 		}
 	}
-	if n < len(r.events) {
-		return
-	}
-	for _, t := range r.stuck { // what they wait to do races too
-		if t.op.kind == Join {
+	for _, e := range r.blocked { // what they wait to do races too
+		if e.op.kind == Join {
 			continue
 		}
-		c := *begin(t.id)
-		s.meet(r, n, t.id, t.op, &c)
+		c := *begin(e.thread)
+		s.meet(r, n, e.thread, e.op, &c)
 		s.clocks = append(s.clocks[:n], c)
 		for _, j := range s.racing {
-			s.reverse(r, j, n, t.id)
+			s.reverse(r, j, n, e.thread)
 		}
 	}
 }
@@ -273,6 +274,7 @@ func (s *search) races(r *run) {
 func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	s.racing = s.racing[:0]
 	known := *c
+	shut := i == len(s.nodes) // where the walk is, o cannot be done: at a stuck end, and before what lets it be done
 	for j := s.lastOn[o.object]; j >= 0; j = s.prev[j] {
 		e := &r.events[j]
 		if !conflict(e.op, o) {
@@ -280,7 +282,11 @@ func (s *search) meet(r *run, i, t int, o op, c *clock) {
 		}
 		c.join(&s.clocks[j])
 		if o.kind.acquires() && (e.op.kind == Unlock || e.op.kind == Post) {
+			shut = true
 			continue
+		}
+		if shut && e.op.kind == Read {
+			continue // a look at a lock that is held: only before who took it can o be done
 		}
 		if e.thread != t && known[e.thread] <= j && i >= s.turned { // the others were found before
 			s.racing = append(s.racing, j)
@@ -326,7 +332,7 @@ func (s *search) reverse(r *run, j int32, i, t int) {
 	if can := initials & x.can; can != 0 {
 		x.try |= can & -can
 	} else { // cannot be, unless something is ordered that is not announced
-		x.try |= x.can
+		panic("interleave: what goes first cannot be done there: something is ordered that is not announced")
 	}
 }
 

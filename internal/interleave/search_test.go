@@ -55,12 +55,21 @@ func (m *shared) cas(i, from, to int) bool {
 	return true
 }
 
-// code is a thread of a random program: an instruction a letter.
+// code is what a thread of a test program does, an instruction a letter and the number of what it is about. In parentheses is what a
+// thread does that it starts.
 type code string
 
-func (c code) run(m *shared, id int) {
-	seen := 0
-	for i := 0; i+1 < len(c); i += 2 {
+func (c code) run(m *shared, name string, id int) {
+	seen, started := 0, 0
+	for i := 0; i < len(c); i += 2 {
+		if c[i] == '(' {
+			body := c.body(i)
+			started++
+			child, number := fmt.Sprint(name, ".", started), 10*id+started
+			Go(child, func() { body.run(m, child, number) })
+			i += len(body) // and the parentheses are two
+			continue
+		}
 		at := int(c[i+1] - '0')
 		switch c[i] {
 		case 'r':
@@ -71,71 +80,115 @@ func (c code) run(m *shared, id int) {
 			if m.cas(at, 0, id) {
 				seen = id
 			}
+		case 'd': // from what was read last
+			if m.cas(at, seen, id) {
+				seen = id
+			}
 		case 'i': // a write that depends on what was read last
 			if seen == 0 {
 				m.store(at, id)
+			}
+		case 'b': // and a post
+			if seen == 0 {
+				m.semas[at].Do(Post)
 			}
 		case 'l':
 			m.locks[at].Do(Lock)
 		case 'u':
 			m.locks[at].Do(Unlock)
+		case 'k': // a look at a lock
+			m.locks[at].Do(Read)
+			seen = int(m.locks[at].n)
+		case 'q': // and at a semaphore
+			m.semas[at].Do(Read)
+			seen = int(m.semas[at].n)
 		case 'p':
 			m.semas[at].Do(Post)
 		case 't':
 			m.semas[at].Do(Wait)
 		case 'g':
 			m.semas[at].Through()
+		case 'j':
+			JoinAll()
 		}
 	}
 }
 
-// random is a program of a few threads, whose locks are let go of.
-func random(rnd *rand.Rand) (threads []code) {
-	n, length := 2+rnd.IntN(2), 5
-	if n == 3 {
-		length = 3
-	}
-	for range n {
-		var b strings.Builder
-		held := [2]bool{}
-		for range 1 + rnd.IntN(length) {
-			switch k := rnd.IntN(12); {
-			case k < 7:
-				fmt.Fprintf(&b, "%c%d", "rwciriw"[k], rnd.IntN(2))
-			case k < 10:
-				i := rnd.IntN(2)
-				fmt.Fprintf(&b, "%c%d", "lu"[b2i(held[i])], i)
-				held[i] = !held[i]
-			default:
-				fmt.Fprintf(&b, "%c%d", "pt"[k-10], rnd.IntN(2))
+// body is what is between the parenthesis at i and its other.
+func (c code) body(i int) code {
+	depth := 0
+	for j := i; ; j++ {
+		switch c[j] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return c[i+1 : j]
 			}
 		}
-		for i, h := range held {
-			if h {
-				fmt.Fprintf(&b, "u%d", i)
-			}
+	}
+}
+
+// together is the program of these threads.
+func together(threads ...code) (c code) {
+	for _, t := range threads {
+		c += "(" + t + ")"
+	}
+	return c + "j0"
+}
+
+// random is a program of a few threads in one phase or two, whose locks are let go of.
+func random(rnd *rand.Rand) (c code) {
+	budget := 7 + rnd.IntN(5)
+	for range 1 + rnd.IntN(2) {
+		for range 2 + rnd.IntN(3) {
+			c += "(" + randomThread(rnd, 4, 1, &budget) + ")"
 		}
-		threads = append(threads, code(b.String()))
+		if rnd.IntN(3) == 0 {
+			c += randomThread(rnd, 2, 0, &budget)
+		}
+		if rnd.IntN(3) > 0 {
+			c += "j0"
+		}
 	}
-	return threads
+	return c
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
+func randomThread(rnd *rand.Rand, length, depth int, budget *int) (c code) {
+	held := [2]bool{}
+	for range 1 + rnd.IntN(length) {
+		if *budget--; *budget < 0 {
+			break
+		}
+		at := rnd.IntN(2)
+		letter := "rrwwiicdblllkptgqp("[rnd.IntN(19)]
+		switch {
+		case letter == '(' && depth > 0:
+			c += "(" + randomThread(rnd, 3, depth-1, budget) + ")"
+			continue
+		case letter == '(':
+			letter = 'r'
+		case letter == 'l' && held[at]:
+			letter = 'u'
+			held[at] = false
+		case letter == 'l':
+			held[at] = true
+		}
+		c += code(fmt.Sprintf("%c%d", letter, at))
 	}
-	return 0
+	for at, h := range held {
+		if h {
+			c += code(fmt.Sprintf("u%d", at))
+		}
+	}
+	return c
 }
 
-func program(threads []code, m **shared) func() {
+func program(c code, m **shared) func() {
 	return func() {
-		s := new(shared)
-		*m = s
-		s.touch()
-		for i, c := range threads {
-			Go(fmt.Sprint(i+1), func() { c.run(s, i+1) })
-		}
-		JoinAll()
+		*m = new(shared)
+		(*m).touch()
+		c.run(*m, "main", 1)
 	}
 }
 
@@ -146,7 +199,7 @@ func canonical(r *run, m *shared) string {
 	count := [maxThreads]int{}
 	label := make([]string, len(r.events))
 	for i, e := range r.events {
-		label[i] = fmt.Sprint(e.thread, ".", count[e.thread], e.op.kind, e.op.object)
+		label[i] = fmt.Sprint(r.threads[e.thread].name, " ", count[e.thread], e.op.kind, e.op.object)
 		count[e.thread]++
 	}
 	var sum uint64
@@ -161,50 +214,55 @@ func canonical(r *run, m *shared) string {
 	return fmt.Sprintf("%x %v %v", sum, m.value, len(r.stuck) > 0)
 }
 
-// cover goes through a program, and counts the executions of each trace.
-func cover(t *testing.T, threads []code, all bool) (map[string]int, Result) {
+// cover goes through a program, up to so many executions unless that is 0, and counts those of each trace.
+func cover(t *testing.T, c code, all bool, most int) (map[string]int, Result) {
 	t.Helper()
 	var m *shared
 	traces := map[string]int{}
-	s := &search{all: all, unwinds: true}
+	s := &search{Config: Config{Executions: most}, all: all, unwinds: true}
 	s.seen = func(r *run) { traces[canonical(r, m)]++ }
-	if err := s.explore(program(threads, &m)); err != nil {
-		t.Fatalf("%q: %v", threads, err)
+	if err := s.explore(program(c, &m)); err != nil {
+		t.Fatalf("%q: %v", c, err)
 	}
 	return traces, s.Result
 }
 
-func compare(t *testing.T, threads []code) (executions, reduced, traces int) {
+// compare goes through a program in both ways. It reports false if there are too many executions.
+func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 	t.Helper()
-	want, all := cover(t, threads, true)
-	got, some := cover(t, threads, false)
+	want, all := cover(t, c, true, 4_000)
+	if !all.Complete {
+		return all, some, 0, false
+	}
+	got, some := cover(t, c, false, 0)
 	for k, n := range got {
 		if want[k] == 0 {
-			t.Errorf("%q: a trace that a plain search does not have", threads)
+			t.Errorf("%q: a trace that a plain search does not have", c)
 		}
-		if n > 1 && !strings.Contains(fmt.Sprint(threads), "c") { // a cas that is about to run may be a write or a read
-			t.Errorf("%q: a trace was gone through %d times", threads, n)
+		if n > 1 && !strings.ContainsAny(string(c), "cd") { // a cas that is about to run may be a write or a read
+			t.Errorf("%q: a trace was gone through %d times", c, n)
 		}
 	}
 	if len(got) < len(want) {
-		t.Errorf("%q: %d traces of %d", threads, len(got), len(want))
+		t.Errorf("%q: %d traces of %d", c, len(got), len(want))
 	}
-	return all.Executions, some.Executions, len(want)
+	return all, some, len(want), true
 }
 
 func TestReductionSeesEveryTrace(t *testing.T) {
-	n := 1500
+	n := 800
 	if testing.Short() {
-		n = 300
+		n = 150
 	}
 	first := rand.Uint64()
 	var executions, reduced, traces, programs int
-	for i := range uint64(n) {
-		threads := random(rand.New(rand.NewPCG(first, i)))
-		a, b, c := compare(t, threads)
-		executions, reduced, traces, programs = executions+a, reduced+b, traces+c, programs+1
+	for i := uint64(0); programs < n; i++ {
+		all, some, of, ok := compare(t, random(rand.New(rand.NewPCG(first, i))))
 		if t.Failed() {
 			t.Fatalf("seed %d, program %d", first, i)
+		}
+		if ok {
+			executions, reduced, traces, programs = executions+all.Executions, reduced+some.Executions, traces+of, programs+1
 		}
 	}
 	t.Logf("%d programs: %d executions, %d traces, %d executions with the reduction", programs, executions, traces, reduced)
@@ -232,8 +290,14 @@ func TestReductionByHand(t *testing.T) {
 		{"w2", "w1r2", "r1i2", "r2"},       //
 		{"r0i1", "r1i2", "r2i0"},           // a ring
 		{"l0w0u0l1w1u1", "l1w1u1", "l0u0"}, //
+		{"r1", "p0t0", "t0w1"},             // all who can go on sleep, and another waits
+		{"r1", "t0", "t0w1", "p0"},         //
+		{"r1", "p0t0", "g0w1"},             //
+		{"l0w1k0u0", "k0l0u0"},             // a look at a lock that is held
+		{"l0u0", "k0i1", "l0w1u0"},         //
+		{"w0(r0w1)", "r1w0"},               // threads of threads
 	} {
-		compare(t, threads)
+		compare(t, together(threads...))
 	}
 }
 
@@ -263,8 +327,8 @@ func TestNumberOfExecutions(t *testing.T) {
 		{[]code{"p0", "t0w0", "t0w0"}, 2, 2},                               // and the other stays
 		{[]code{"w0w0w0w0w0", "w0w0w0w0w0"}, choose(10, 5), choose(10, 5)}, //
 	} {
-		traces, all := cover(t, p.threads, true)
-		_, some := cover(t, p.threads, false)
+		traces, all := cover(t, together(p.threads...), true, 0)
+		_, some := cover(t, together(p.threads...), false, 0)
 		if all.Executions != p.all || len(traces) != p.traces || some.Executions-some.Redundant != p.traces {
 			t.Errorf("%q: %d executions, %d traces, %d with the reduction; should be %d, %d, %d",
 				p.threads, all.Executions, len(traces), some.Executions-some.Redundant, p.all, p.traces, p.traces)
@@ -276,7 +340,10 @@ func TestNumberOfExecutions(t *testing.T) {
 func TestBoundOnPreemptions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
-		threads := random(rnd)
+		c := random(rnd)
+		if _, all := cover(t, c, true, 4_000); !all.Complete {
+			continue
+		}
 		want := map[int]map[string]bool{1: {}, 2: {}, 3: {}}
 		var m *shared
 		all := &search{all: true, unwinds: true}
@@ -292,7 +359,7 @@ func TestBoundOnPreemptions(t *testing.T) {
 				}
 			}
 		}
-		if err := all.explore(program(threads, &m)); err != nil {
+		if err := all.explore(program(c, &m)); err != nil {
 			t.Fatal(err)
 		}
 		for b, set := range want {
@@ -300,11 +367,11 @@ func TestBoundOnPreemptions(t *testing.T) {
 			s := &search{unwinds: true}
 			s.Bound = b
 			s.seen = func(r *run) { got[order(r)] = true }
-			if err := s.explore(program(threads, &m)); err != nil {
+			if err := s.explore(program(c, &m)); err != nil {
 				t.Fatal(err)
 			}
 			if !maps.Equal(got, set) || len(got) != s.Result.Executions {
-				t.Errorf("%q: bound %d: %d executions, %d of them different, should be %d", threads, b, s.Result.Executions, len(got), len(set))
+				t.Errorf("%q: bound %d: %d executions, %d of them different, should be %d", c, b, s.Result.Executions, len(got), len(set))
 			}
 		}
 	}

@@ -169,43 +169,48 @@ func TestExploreOneWakerAWait(t *testing.T) {
 //
 // Spec: PK-38
 func TestExploreGuest(t *testing.T) {
-	interleave.Check(t, interleave.Config{}, func() {
-		g := new(Guest)
-		g.Init()
-		var won [3]int
-		end := func(t Ticket, r Reason) {
-			if g.Wake(t, r, nil) == Won {
-				won[t]++
-			}
+	for _, cfg := range []interleave.Config{{}, {Bound: 2}} {
+		interleave.Check(t, cfg, guestWaits)
+	}
+}
+
+func guestWaits() {
+
+	g := new(Guest)
+	g.Init()
+	var won [3]int
+	end := func(t Ticket, r Reason) {
+		if g.Wake(t, r, nil) == Won {
+			won[t]++
 		}
-		var published xatomic.Uint64
-		armed := [3]xatomic.Sema{1: xatomic.NewSema(), 2: xatomic.NewSema()}
-		interleave.Go("guest", func() {
-			for range 2 {
-				t := g.Arm()
-				published.Store(uint64(t))
-				armed[t].Post()
-				if g.Park(nil) == None {
-					interleave.Failf("wait %d ended for nothing", t)
-				}
+	}
+	var published xatomic.Uint64
+	armed := [3]xatomic.Sema{1: xatomic.NewSema(), 2: xatomic.NewSema()}
+	interleave.Go("guest", func() {
+		for range 2 {
+			t := g.Arm()
+			published.Store(uint64(t))
+			armed[t].Post()
+			if g.Park(nil) == None {
+				interleave.Failf("wait %d ended for nothing", t)
 			}
-		})
-		interleave.Go("first", func() {
-			armed[1].Wait()
-			end(1, Data)
-		})
-		interleave.Go("second", func() {
-			armed[2].Wait()
-			end(2, Data)
-		})
-		interleave.Go("late", func() {
-			if t := published.Load(); t != 0 {
-				end(Ticket(t), Closed)
-			}
-		})
-		interleave.JoinAll()
-		if won[1] != 1 || won[2] != 1 {
-			interleave.Failf("the waits were won %d and %d times", won[1], won[2])
 		}
 	})
+	interleave.Go("first", func() {
+		armed[1].Wait()
+		end(1, Data)
+	})
+	interleave.Go("second", func() {
+		armed[2].Wait()
+		end(2, Data)
+	})
+	interleave.Go("late", func() {
+		if t := published.Load(); t != 0 {
+			end(Ticket(t), Closed)
+		}
+	})
+	interleave.JoinAll()
+	if won[1] != 1 || won[2] != 1 {
+		interleave.Failf("the waits were won %d and %d times", won[1], won[2])
+	}
 }

@@ -171,19 +171,23 @@ type explored struct {
 	left  xatomic.Int32
 }
 
-func explore(workers, jobs int) *explored {
-	e := &explored{Scheduler: New(Config{Workers: workers, MaxWorkers: workers}), ended: xatomic.NewSema()}
+func explore(workers, most, jobs int) *explored {
+	e := &explored{Scheduler: New(Config{Workers: workers, MaxWorkers: most}), ended: xatomic.NewSema()}
 	e.left.Store(int32(jobs))
 	return e
 }
 
 // job makes a job that runs fn.
 func (e *explored) job(fn func(*job)) *job {
-	j := &job{fn: fn, ended: func() {
+	j := &job{fn: fn}
+	j.ended = func() {
+		if j.failed != nil {
+			interleave.Failf("a job has failed: %v", j.failed)
+		}
 		if e.left.Add(-1) == 0 {
 			e.ended.Post()
 		}
-	}}
+	}
 	j.task.Init(e.Scheduler, j)
 	return j
 }
@@ -218,7 +222,7 @@ func TestExploreIdleSleep(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			interleave.Check(t, c.cfg, func() {
-				e := explore(c.workers, 2+c.producers)
+				e := explore(c.workers, c.workers, 2+c.producers)
 				e.Enter()
 				e.out(nothing) // starts a worker, which then looks for more
 				for range c.producers {
@@ -247,7 +251,7 @@ func TestExploreParkOnAWorker(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.workers), func(t *testing.T) {
 			interleave.Check(t, c.cfg, func() {
-				e := explore(c.workers, 1)
+				e := explore(c.workers, c.workers, 1)
 				e.Enter()
 				var published xatomic.Uint64
 				armed := xatomic.NewSema()
@@ -278,40 +282,51 @@ func TestExploreParkOnAWorker(t *testing.T) {
 	}
 }
 
-// Everything is let go while somebody begins to use the scheduler: the job runs all the same, and Close leaves nobody.
+// Everything is let go, with a worker that rests or is about to, while somebody begins to use the scheduler again: the job runs all
+// the same, and Close leaves nobody.
 //
 // Spec: SH-06, SH-08, SH-12
 func TestExploreShutdownAgainstWake(t *testing.T) {
-	interleave.Check(t, interleave.Config{}, func() {
-		e := explore(1, 1)
-		used, shrunk := xatomic.NewSema(), xatomic.NewSema()
-		interleave.Go("user", func() {
-			e.Enter()
-			e.out(nothing)
-			e.ended.Wait()
-			e.Leave()
-			used.Post()
+	for most := 1; most <= 2; most++ {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				e := explore(1, most, 1)
+				e.Enter()
+				e.out(nothing)
+				e.ended.Wait()
+				e.Leave()
+				e.left.Store(1)
+				used, shrunk := xatomic.NewSema(), xatomic.NewSema()
+				interleave.Go("user", func() {
+					e.Enter()
+					e.out(nothing)
+					e.ended.Wait()
+					e.Leave()
+					used.Post()
+				})
+				interleave.Go("shrink", func() {
+					e.Shrink()
+					shrunk.Post()
+				})
+				used.Wait()
+				shrunk.Wait()
+				e.Close()
+				interleave.JoinAll()
+				if n := len(*e.workers.Load()); n != 0 {
+					interleave.Failf("%d workers left", n)
+				}
+			})
 		})
-		interleave.Go("shrink", func() {
-			e.Shrink()
-			shrunk.Post()
-		})
-		used.Wait()
-		shrunk.Wait()
-		e.Close()
-		interleave.JoinAll()
-		if n := len(*e.workers.Load()); n != 0 {
-			interleave.Failf("%d workers left", n)
-		}
-	})
+	}
 }
 
-// Two jobs wake each other over two workers, one of which steals: every wake arrives.
+// A job starts two on its own worker, which yield; another worker steals from it, and everything is run once.
 //
 // Spec: SC-12, SC-18, SC-36
 func TestExploreStealing(t *testing.T) {
+	stolen := int64(0)
 	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 3}), func() {
-		e := explore(2, 3)
+		e := explore(2, 2, 3)
 		e.Enter()
 		e.out(func(j *job) {
 			w := j.task.Worker()
@@ -323,5 +338,9 @@ func TestExploreStealing(t *testing.T) {
 		e.Leave()
 		e.Close()
 		interleave.JoinAll()
+		stolen += e.stats.stolen.Load()
 	})
+	if stolen == 0 {
+		t.Error("nothing was stolen in any execution")
+	}
 }

@@ -57,6 +57,7 @@ func (s *Scheduler) wake() {
 		}
 		// Nobody was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
 		s.searchers.Add(-1)
+		xatomic.Peek(&s.mu)
 		if s.gone || !s.anyWork() {
 			return
 		}
@@ -129,6 +130,7 @@ func (w *Worker) rest() bool {
 		w.announce()
 		s.mu.Unlock()
 	}
+	xatomic.Peek(&s.mu)
 	if w.leaving {
 		w.leave()
 		return false

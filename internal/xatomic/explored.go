@@ -177,8 +177,9 @@ func (c *Cond) Signal() {
 		return
 	}
 	if len(c.waiters) > 0 {
-		c.waiters[0].Do(interleave.Post)
-		c.waiters = c.waiters[1:]
+		turn := c.waiters[0]
+		c.waiters = c.waiters[1:] // before the next step, at which another Signal may come
+		turn.Do(interleave.Post)
 	}
 }
 

@@ -1,0 +1,96 @@
+//go:build coirinterleave
+
+package xatomic
+
+// What is announced is also done: in explorations, and outside of them.
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/coir-go/coir/internal/interleave"
+)
+
+// Two wait for a condition and two signal it: whatever the order, and also where both signals come before either has gone on, both
+// waiters go on.
+func TestExploreCond(t *testing.T) {
+	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
+		interleave.Check(t, cfg, func() {
+			var mu Mutex
+			cond := Cond{L: &mu}
+			turns := 0
+			for range 2 {
+				interleave.Go("waiter", func() {
+					mu.Lock()
+					for turns == 0 {
+						cond.Wait()
+					}
+					turns--
+					mu.Unlock()
+				})
+				interleave.Go("signaller", func() {
+					mu.Lock()
+					turns++
+					mu.Unlock()
+					cond.Signal()
+				})
+			}
+			interleave.JoinAll()
+			if turns != 0 {
+				interleave.Failf("%d turns are left", turns)
+			}
+		})
+	}
+}
+
+func TestExploreSemaAndGate(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s, g := NewSema(), NewGate()
+		n := 0
+		for range 2 {
+			interleave.Go("through", func() {
+				g.Wait()
+				g.Wait()
+			})
+		}
+		Go(func() {
+			s.Wait()
+			n++
+			g.Open()
+		})
+		s.Post()
+		interleave.JoinAll()
+		if n != 1 {
+			interleave.Failf("%d", n)
+		}
+	})
+}
+
+func TestOutsideOfExplorations(t *testing.T) {
+	var mu Mutex
+	cond := Cond{L: &mu}
+	s, g := NewSema(), NewGate()
+	var all sync.WaitGroup
+	ready := false
+	all.Go(func() {
+		mu.Lock()
+		for !ready {
+			cond.Wait()
+		}
+		mu.Unlock()
+		s.Post()
+	})
+	all.Go(func() {
+		s.Wait()
+		g.Open()
+	})
+	mu.Lock()
+	ready = true
+	mu.Unlock()
+	cond.Signal()
+	g.Wait()
+	all.Wait()
+	if Go(func() {}) {
+		t.Error("a thread was started, and there is no exploration")
+	}
+}
