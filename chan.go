@@ -341,8 +341,7 @@ func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
 			break
 		}
 		cell := wait.CellOf[T](n)
-		race.Meet(unsafe.Pointer(cell))
-		xatomic.Writes(unsafe.Pointer(cell))
+		filled(n)
 		cell.Value = v
 		if won, asleep := n.Claim(park.Data); won {
 			c.sent++
@@ -416,8 +415,7 @@ func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
 //
 //go:norace
 func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) (asleep *park.Parker) {
-	invariant.Check(c.state == open, "a sender waits on a channel that is closed")
-	race.Offer(unsafe.Pointer(cell))
+	c.offered(&cell.Node)
 	cell.Value = v
 	c.noteWait(&cell.Node)
 	c.senders.Push(&cell.Node, p, t)
@@ -430,11 +428,32 @@ func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 //
 //go:norace
 func (c *Chan[T]) publishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) (asleep *park.Parker) {
-	invariant.Check(c.state == open, "a receiver waits on a channel that is closed")
-	race.Offer(unsafe.Pointer(cell))
+	c.offered(&cell.Node)
 	c.noteWait(&cell.Node)
 	c.receivers.Push(&cell.Node, p, t)
 	return c.becameReady(sending)
+}
+
+// offered, filled and taken tell the race detector, and explorations, what becomes of a cell: it is published, somebody is about to write its
+// value, its owner has it back. They are not generic, because the compiler does not pass on the bodies of functions that only
+// generic code calls: in programs that use a channel those would be calls, though they are empty.
+//
+//go:norace
+func (c *core) offered(n *wait.Node) {
+	invariant.Check(c.state == open, "somebody waits on a channel that is closed")
+	race.Offer(unsafe.Pointer(n))
+}
+
+//go:norace
+func filled(n *wait.Node) {
+	race.Meet(unsafe.Pointer(n))
+	xatomic.Writes(unsafe.Pointer(n))
+}
+
+//go:norace
+func taken(n *wait.Node) {
+	race.Meet(unsafe.Pointer(n))
+	xatomic.Reads(unsafe.Pointer(n))
 }
 
 // leave ends a wait that was published: it takes the cell out if it is still in, counts, and returns what the cell holds if
@@ -446,9 +465,8 @@ func (c *Chan[T]) publishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket)
 func (c *Chan[T]) leave(cell *wait.Cell[T], side int, r park.Reason) (v T) {
 	var zero T
 	if r == park.Data { // the other side has let go of the cell
-		race.Meet(unsafe.Pointer(cell))
+		taken(&cell.Node)
 		if side == receiving {
-			xatomic.Reads(unsafe.Pointer(cell))
 			v = cell.Value
 		}
 		cell.Value, cell.Parker = zero, nil

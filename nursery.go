@@ -409,7 +409,7 @@ func (n *Nursery) run() error {
 	returned = true
 	if err != nil {
 		n.note(err)
-		n.cancel(context.Canceled, canceled(err), n.near())
+		n.Cancel(err)
 	}
 	n.join()
 	return n.result()

@@ -97,6 +97,7 @@ func (p *Pool[T]) Discard(v T) error {
 var errBroken = errors.New("discarded")
 
 func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
+	p.permits.announce(OpTrySend) // what follows is seen by others before the permit is there
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()

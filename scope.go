@@ -105,7 +105,7 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 			sc.cancelFrom(ctx) // AfterFunc would, but later
 			return
 		}
-		sc.stopUp = context.AfterFunc(ctx, func() { sc.cancelFrom(ctx) })
+		sc.stopUp = context.AfterFunc(ctx, func() { sc.rt.strayCancel(); sc.cancelFrom(ctx) })
 	}
 }
 
@@ -388,12 +388,22 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	return (*scopeContext)(sc), func(cause error) {
-		if sc.rt.policy != nil && !sc.cancelled.Load() {
-			announce(sc.rt, Op{Kind: OpCancel})
-		}
+		sc.announceCancel()
 		sc.cancel(context.Canceled, canceled(cause), nil)
 		sc.end()
 	}
+}
+
+// announceCancel announces that the scope is about to be cancelled, unless it has been, if anybody wants to know.
+func (sc *scope) announceCancel() {
+	if sc.rt.policy != nil && !sc.cancelled.Load() {
+		announce(sc.rt, Op{Kind: OpCancel})
+	}
+}
+
+func (sc *scope) giveUp() {
+	sc.announceCancel()
+	sc.end()
 }
 
 // WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock: operations under it then return
@@ -414,7 +424,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	if up, ok := ctx.Deadline(); ok && up.Before(at) {
 		ts.deadline = up // which ctx sees to
-		return ts, sc.end
+		return ts, sc.giveUp
 	}
 	if d <= 0 {
 		ts.Expire(0)
@@ -426,6 +436,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	clk.Arm(&ts.timer, after(clk, d), ts, 0)
 	race.Enable()
 	return ts, func() {
+		sc.announceCancel()
 		race.Disable()
 		clk.Stop(&ts.timer)
 		race.Enable()

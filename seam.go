@@ -126,11 +126,12 @@ const (
 	OpJoin // of a nursery's children
 	OpEnd  // of a fiber
 	OpTrySelect
-	OpLeave // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
+	OpLeave    // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
+	OpRegister // a case is added to a selector, or taken out
 )
 
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end", "try select", "leave"}
+	"cancel", "join", "end", "try select", "leave", "register"}
 
 func (k OpKind) String() string {
 	if int(k) >= len(opNames) {
@@ -197,6 +198,13 @@ func (c *caller) announceSlow(rt *Runtime, op Op) {
 //go:norace
 func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.id, Name: c.name} }
 
+// strayCancel tells that a goroutine of package context is about to end waits of the runtime's fibers.
+func (rt *Runtime) strayCancel() {
+	if rt.policy != nil {
+		rt.policy.Stray(Op{Kind: OpCancel, Name: "of a context of package context"})
+	}
+}
+
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
 //go:noinline
@@ -260,37 +268,53 @@ func (cs *Case) op() Op {
 	return Op{Kind: OpSleep}
 }
 
-// selectorCases is what a policy is told of a selector, if it has no more cases than that.
-type selectorCases struct {
-	ids [64]int
-	ops [64]Op
+// announce announces a change of the selector's cases.
+//
+//go:norace
+func (s *Selector) announce() {
+	if simulating.Load() > 0 {
+		if f := currentFiber(); f != nil && f.simulated {
+			f.step(Op{Kind: OpRegister, Object: s.number()})
+		}
+	}
 }
 
-// stepSelector announces a wait at s, with its cases in the order of their numbers.
+//go:norace
+func (s *Selector) number() uint64 {
+	if s.id == 0 {
+		race.Disable()
+		s.id = lastChan.Add(1)
+		race.Enable()
+	}
+	return s.id
+}
+
+// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks into the book orders nobody, so the lock is hidden; hence no map.
 //
 //go:noinline
 //go:norace
 func (f *Fiber) stepSelector(s *Selector) {
 	if s.told == nil {
-		s.told = new(selectorCases)
+		s.told = make([]Op, 64)
 	}
-	var cases []Op
+	cases, n := s.told, 0
+	race.Disable()
 	s.book.Lock()
-	if told := s.told; len(s.regs) <= len(told.ids) {
-		n := 0
-		for id, reg := range s.regs {
-			if reg.cs.what == caseNever {
-				continue
-			}
-			at := n
-			for ; at > 0 && told.ids[at-1] > id; at-- {
-				told.ids[at], told.ops[at] = told.ids[at-1], told.ops[at-1]
-			}
-			told.ids[at], told.ops[at] = id, reg.cs.op()
-			n++
+	for reg := s.oldest; reg != nil && cases != nil; reg = reg.newer {
+		if reg.cs.what == caseNever {
+			continue
 		}
-		cases = told.ops[:n]
+		if n == len(cases) {
+			cases = nil // too many
+			break
+		}
+		cases[n] = reg.cs.op()
+		n++
 	}
 	s.book.Unlock()
-	f.step(Op{Kind: OpSelect, Cases: cases})
+	race.Enable()
+	if cases != nil {
+		cases = cases[:n]
+	}
+	f.step(Op{Kind: OpSelect, Object: s.number(), Cases: cases})
 }

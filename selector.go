@@ -44,7 +44,10 @@ type Selector struct {
 	regs   map[int]*registration
 	next   int
 	fibers xatomic.Int32 // registrations that wait for the end of a fiber
-	told   *selectorCases
+	oldest *registration // of those in regs, by number, through newer
+	newest *registration
+	id     uint64 // for a policy; 0 before it is told of the selector
+	told   []Op   // what it is told
 }
 
 // NewSelector makes a selector without cases.
@@ -56,6 +59,9 @@ type registration struct {
 	id   int
 	cs   Case
 	gone bool // a channel's: it has been removed or used up. Under the channel's lock
+
+	// In the book, by number, under its lock.
+	older, newer *registration
 
 	// In the channel's list, under its lock.
 	prev, next *registration
@@ -177,11 +183,18 @@ func (s *Selector) unqueue(reg *registration) {
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
+	s.announce()
 	reg := &registration{s: s, cs: cs}
 	s.book.Lock()
 	reg.id = s.next
 	s.next++
 	s.regs[reg.id] = reg
+	if reg.older = s.newest; reg.older == nil {
+		s.oldest = reg
+	} else {
+		reg.older.newer = reg
+	}
+	s.newest = reg
 	if cs.joins() {
 		s.fibers.Add(1)
 	}
@@ -204,10 +217,25 @@ func (s *Selector) Add(cs Case) int {
 }
 
 // strike takes the registration out of the book. It reports false if it was not there.
+//
+//go:norace
 func (s *Selector) strike(reg *registration) bool {
 	s.book.Lock()
 	_, ok := s.regs[reg.id]
 	delete(s.regs, reg.id)
+	if ok {
+		if reg.older == nil {
+			s.oldest = reg.newer
+		} else {
+			reg.older.newer = reg.newer
+		}
+		if reg.newer == nil {
+			s.newest = reg.older
+		} else {
+			reg.newer.older = reg.older
+		}
+		reg.older, reg.newer = nil, nil
+	}
 	s.book.Unlock()
 	if ok && reg.cs.joins() {
 		s.fibers.Add(-1)
@@ -282,6 +310,7 @@ func (reg *registration) Expire(uint64) {
 //
 //go:norace
 func (s *Selector) Remove(id int) bool {
+	s.announce()
 	s.book.Lock()
 	reg := s.regs[id]
 	s.book.Unlock()
@@ -291,6 +320,7 @@ func (s *Selector) Remove(id int) bool {
 // Close removes every case. A channel keeps the selectors that are registered with it, so a selector that is no longer needed
 // should be closed if its channels live on. It may be used again.
 func (s *Selector) Close() {
+	s.announce()
 	s.book.Lock()
 	regs := slices.Collect(maps.Values(s.regs))
 	s.book.Unlock()

@@ -356,7 +356,9 @@ func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, st
 	defer race.Disable()
 	done = c.ctx.Done()
 	if c.f != nil && done != nil {
+		rt := c.f.nursery.rt
 		stop = context.AfterFunc(c.ctx, func() {
+			rt.strayCancel()
 			race.Disable()
 			p.Wake(t, park.Cancelled, nil)
 			race.Enable()

@@ -233,7 +233,20 @@ func (s *dpor) way(p *Point, k int) dporWay {
 		return dporWay{fiber: tick, t: transition{clock: true}, try: true}
 	}
 	x := &p.w.fibers[f]
-	return dporWay{fiber: int32(f), step: int32(x.step), t: transition{kind: x.op.Kind, object: x.object, cases: x.cases, resumed: !x.pending}}
+	t := transition{kind: x.op.Kind, object: x.object, cases: x.cases}
+	if !x.pending {
+		t.resume()
+	}
+	return dporWay{fiber: int32(f), step: int32(x.step), t: t}
+}
+
+// resume makes it what follows the wait. A selector may have got other cases meanwhile.
+//
+//go:norace
+func (t *transition) resume() {
+	if t.resumed = true; t.kind == coir.OpSelect && t.object >= 0 {
+		t.cases = span{n: -1}
+	}
 }
 
 // watched reports whether a fiber waits in a select, or did and has not gone on.
@@ -308,7 +321,7 @@ func (s *dpor) class(t transition) class {
 		return onChan
 	case coir.OpSelect, coir.OpTrySelect:
 		return onAny
-	case coir.OpCancel:
+	case coir.OpCancel, coir.OpRegister:
 		return classAll
 	case coir.OpEnd:
 		if s.failing {
@@ -441,7 +454,8 @@ func (s *dpor) reconstruct() {
 		}
 		selects(x, false)
 		t := x.last
-		t.resumed, t.watched = true, selecting > 0
+		t.resume()
+		t.watched = selecting > 0
 		s.events = append(s.events, dporEvent{fiber: f, t: t, node: node, wake: wake})
 		x.seen = false
 		running = f

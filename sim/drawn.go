@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/coir-go/coir/internal/race"
 )
@@ -37,16 +38,21 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	d := &drawn{ask: make(chan int), answer: make(chan int), done: make(chan struct{})}
 	var res Result
 	var broken any
+	returned := false
 	go func() {
 		defer close(d.done)
 		defer func() { broken = recover() }()
 		res = Explore(fn, append(opts, With(func(uint64) Strategy { return d }), Schedules(1))...)
+		returned = true
 	}()
 	// Whatever becomes of choose, the schedule has to come to its end before Drawn does.
 	defer d.serve(func(int) int { return 0 })
 	d.serve(choose)
-	if broken != nil {
+	switch {
+	case broken != nil:
 		panic(broken)
+	case !returned: // fn has ended its goroutine, which was to be ours
+		runtime.Goexit()
 	}
 	return res.Failure
 }

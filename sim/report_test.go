@@ -239,11 +239,15 @@ func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 	fn := func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0, coir.Name("answers"))
+		stuck, sent := make(chan bool), make(chan bool)
 		go func() {
-			time.Sleep(time.Millisecond) // until all are stuck
+			defer close(sent)
+			<-stuck
 			_ = c.TrySend(1)
 		}()
-		_, _ = c.Recv(ctx)
+		_, _ = c.Recv(ctx) // comes back when the deadlock has been seen
+		close(stuck)
+		<-sent
 	}
 	f := found(t, Deadlock, fn, Schedules(1))
 	says(t, f, "nobody can go on", "goroutines that are no fibers of the simulation, and so came too late to help, did:\n"+

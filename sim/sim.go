@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -142,6 +143,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	w := newWorld(set.mode, set.limit)
 	defer w.close()
 	w.strategy = set.strategy(set.seed)
+	_, w.whole = w.strategy.(*dpor)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
 	var res Result
 	began := time.Now()
@@ -200,8 +202,9 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	f := w.schedule(ctx, s, fn)
 	w.scripted = false
 	if f == nil && w.hash != first.hash {
-		f = &Failure{Kind: Nondeterministic, Text: "the same decisions led another way " + first.fork(w)}
+		f = &Failure{Kind: Nondeterministic}
 		f.freeze(w)
+		f.Text = "the same decisions led another way " + first.fork(f)
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
 	return f
@@ -210,18 +213,22 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 // Nondeterministic is the kind of failure of a program that does not do the same under the same decisions.
 const Nondeterministic Kind = "nondeterministic"
 
-// fork says where the schedule that w has run goes another way than this one.
-func (f *Failure) fork(w *world) string {
-	from := max(f.before, w.forgotten())
-	for i := from; i < min(f.Steps, w.nsteps); i++ {
-		if a, b := &f.trace[i-f.before], w.traced(i); a.fiber != b.fiber || a.op.Kind != b.op.Kind || a.object != b.object {
+// fork says where schedule g goes another way than this one.
+func (f *Failure) fork(g *Failure) string {
+	from := max(f.before, g.before)
+	for i := from; i < min(f.Steps, g.Steps); i++ {
+		a, b := &f.trace[i-f.before], &g.trace[i-g.before]
+		x, _ := f.casesOf(a.cases)
+		y, _ := g.casesOf(b.cases)
+		same := func(x, y choice) bool { return x.op.Kind == y.op.Kind && x.object == y.object }
+		if a.fiber != b.fiber || a.op.Kind != b.op.Kind || a.object != b.object || !slices.EqualFunc(x, y, same) {
 			if i == from && from > 0 {
 				return fmt.Sprintf("before step %d, the first that was kept", i+1)
 			}
 			return fmt.Sprintf("after step %d", i)
 		}
 	}
-	return fmt.Sprintf("after step %d", min(f.Steps, w.nsteps))
+	return fmt.Sprintf("after step %d", min(f.Steps, g.Steps))
 }
 
 // inside calls fn in a fiber of the world.
