@@ -52,10 +52,12 @@ func WithClock(c *Clock) RuntimeOption {
 
 // Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run does,
 // before each operation of any of them, and which of several ready cases a select takes. It is called by the fibers
-// themselves, one at a time; Ready also by whoever ends a wait from outside.
+// themselves, one at a time; Wake, Len and Stray also by others, at any time.
 type Policy interface {
 	// Ready tells that f can run.
 	Ready(f *Fiber)
+	// Wake is Ready by the clock, or by a goroutine.
+	Wake(f *Fiber)
 	// Next takes one of those that can run, who then does. Nil means that there is none.
 	Next() *Fiber
 	// Len is how many can run.
@@ -82,6 +84,9 @@ type taskPolicy struct{ p Policy }
 
 //go:norace
 func (x taskPolicy) Push(t *sched.Task) { x.p.Ready(fiberOf(t)) }
+
+//go:norace
+func (x taskPolicy) Inject(t *sched.Task) { x.p.Wake(fiberOf(t)) }
 
 //go:norace
 func (x taskPolicy) Pick() *sched.Task {

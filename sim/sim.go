@@ -256,7 +256,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	defer w.cancel(nil)
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
-	for w.clock.AdvanceToNext() { // timers that nobody waits for any more
+	for w.advance() { // timers that nobody waits for any more
 	}
 	stray := w.stray.Load() // perhaps after the last step
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,7 @@ type world struct {
 	nready  int
 	current int32 // -1: none
 	next    int32 // chosen by a Step that was refused; -1: none
+	woken   inbox // by the clock, or from outside, and not among them yet
 	settled bool  // whoever ran last has come to its rest: if it has been woken it is among those that can run
 	ways    []int32
 	point   Point // that the strategy is asked about
@@ -109,6 +111,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.ways = make([]int32, 66)
 	w.decisions = make([]decision, 1024)
 	w.trace = make([]event, 1024)
+	w.woken.fibers = make([]*coir.Fiber, 64)
 	w.cases = make([]choice, 64)
 	w.ids.init()
 	w.objects.init()
@@ -173,7 +176,55 @@ func (w *world) Ready(f *coir.Fiber) {
 // Len implements coir.Policy.
 //
 //go:norace
-func (w *world) Len() int { return w.nready }
+func (w *world) Len() int { return w.nready + int(w.woken.n.Load()) }
+
+// inbox is for those who are woken by somebody who is not in turn.
+type inbox struct {
+	n      atomic.Int32
+	mu     sync.Mutex
+	fibers []*coir.Fiber
+}
+
+// Wake implements coir.Policy.
+//
+//go:norace
+func (w *world) Wake(f *coir.Fiber) {
+	in := &w.woken
+	in.mu.Lock()
+	n := int(in.n.Load())
+	if n == len(in.fibers) {
+		in.fibers = doubled(in.fibers)
+	}
+	in.fibers[n] = f
+	in.n.Add(1)
+	in.mu.Unlock()
+}
+
+// collect has those who were woken be among those who can run.
+//
+//go:norace
+func (w *world) collect() {
+	in := &w.woken
+	if in.n.Load() == 0 {
+		return
+	}
+	in.mu.Lock()
+	for i := range in.n.Load() {
+		w.Ready(in.fibers[i])
+		in.fibers[i] = nil
+	}
+	in.n.Store(0)
+	in.mu.Unlock()
+}
+
+// advance moves the clock to its next time. It reports false if there is none.
+//
+//go:norace
+func (w *world) advance() bool {
+	moved := w.clock.AdvanceToNext()
+	w.collect()
+	return moved
+}
 
 //go:norace
 func (w *world) unready(i int32) {
@@ -211,6 +262,7 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 		w.went(i)
 		return true
 	}
+	w.collect()
 	for {
 		// The fiber itself, those behind it in the order of their making, those before it, the clock.
 		n := 0
@@ -237,7 +289,7 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 			w.went(i)
 			return true
 		case tick:
-			w.clock.AdvanceToNext()
+			w.advance()
 		default:
 			w.next = to
 			return false
@@ -255,13 +307,14 @@ func (w *world) Next() *coir.Fiber {
 	if w.current >= 0 && !w.settled && !w.fibers[w.current].pending && !w.fibers[w.current].ended {
 		w.fibers[w.current].waiting = true
 	}
+	w.collect()
 	for {
 		if to := w.next; to >= 0 {
 			w.next = -1
 			return w.run(to)
 		}
 		if w.nready == 0 {
-			if !w.clock.AdvanceToNext() && w.running && w.fail == nil {
+			if !w.advance() && w.running && w.fail == nil {
 				w.stuck()
 			}
 			if w.nready == 0 || w.unsettled() {
@@ -292,7 +345,7 @@ func (w *world) Next() *coir.Fiber {
 		if to := w.ways[d]; to != tick {
 			return w.run(to)
 		}
-		w.clock.AdvanceToNext()
+		w.advance()
 		if w.unsettled() {
 			return nil
 		}

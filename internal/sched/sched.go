@@ -24,10 +24,11 @@ type Config struct {
 // it is not used.
 
 // Policy decides the order in which runnable tasks go on, in place of this package's queues. It is called by one worker
-// at a time only if the scheduler has one worker, and Push also from outside.
+// at a time only if the scheduler has one worker; Inject and Len also from outside, at any time.
 type Policy interface {
 	Push(*Task)
-	Pick() *Task // nil if there is none
+	Inject(*Task) // is Push from outside: by a timer, or by a goroutine
+	Pick() *Task  // nil if there is none
 	Len() int
 }
 
@@ -148,7 +149,7 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 //go:norace
 func (s *Scheduler) inject(t *Task) {
 	if s.policy != nil {
-		s.policy.Push(t)
+		s.policy.Inject(t)
 	} else {
 		t.enqueue()
 		s.global.push(t)

@@ -261,6 +261,9 @@ func (p *newestFirst) Push(t *Task) {
 }
 
 //go:norace
+func (p *newestFirst) Inject(t *Task) { p.Push(t) }
+
+//go:norace
 func (p *newestFirst) Pick() *Task {
 	p.mu.Lock()
 	defer p.mu.Unlock()
