@@ -123,6 +123,7 @@ type Writer[T any] struct {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
+	w.p.ch.announce(OpClone)
 	c := &Writer[T]{p: w.p}
 	if w.shut.Load() || !w.p.ends[sending].clone() {
 		c.shut.Store(true)
@@ -132,9 +133,7 @@ func (w *Writer[T]) Clone() *Writer[T] {
 
 // Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
 func (w *Writer[T]) Close() bool {
-	if c := w.p.ch; c.rt != nil {
-		announce(c.rt, c.op(OpLeave))
-	}
+	w.p.ch.announce(OpLeave)
 	if w.shut.Swap(true) {
 		return false
 	}
@@ -186,6 +185,7 @@ type Reader[T any] struct {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (r *Reader[T]) Clone() *Reader[T] {
+	r.p.ch.announce(OpClone)
 	c := &Reader[T]{p: r.p}
 	if r.shut.Load() || !r.p.ends[receiving].clone() {
 		c.shut.Store(true)
@@ -196,9 +196,7 @@ func (r *Reader[T]) Clone() *Reader[T] {
 // Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
 // has closed the endpoint.
 func (r *Reader[T]) Close() bool {
-	if c := r.p.ch; c.rt != nil {
-		announce(c.rt, c.op(OpLeave))
-	}
+	r.p.ch.announce(OpLeave)
 	if r.shut.Swap(true) {
 		return false
 	}
@@ -252,6 +250,6 @@ var (
 // shutChan is what a closed endpoint has for a channel.
 func shutChan[T any](c *Chan[T]) *Chan[T] {
 	s := NewChan[T](0, Name(c.name))
-	s.Abort(errShut)
+	s.end(aborted, errShut)
 	return s
 }

@@ -401,6 +401,7 @@ func (sc *scope) announceCancel() {
 	}
 }
 
+// giveUp is the cancel of a scope that has no timer.
 func (sc *scope) giveUp() {
 	sc.announceCancel()
 	sc.end()

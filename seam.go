@@ -132,11 +132,12 @@ const (
 	OpEnd  // of a fiber
 	OpTrySelect
 	OpLeave    // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
+	OpClone    // there is one more endpoint of a pipe
 	OpRegister // a case is added to a selector, or taken out
 )
 
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end", "try select", "leave", "register"}
+	"cancel", "join", "end", "try select", "leave", "clone", "register"}
 
 func (k OpKind) String() string {
 	if int(k) >= len(opNames) {
@@ -273,14 +274,19 @@ func (cs *Case) op() Op {
 	return Op{Kind: OpSleep}
 }
 
-// announce announces a change of the selector's cases.
+// announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel.
 //
 //go:norace
-func (s *Selector) announce() {
-	if simulating.Load() > 0 {
-		if f := currentFiber(); f != nil && f.simulated {
-			f.step(Op{Kind: OpRegister, Object: s.number()})
-		}
+func (s *Selector) announce(c *core) {
+	if simulating.Load() == 0 {
+		return
+	}
+	f := currentFiber()
+	switch {
+	case f != nil && f.simulated:
+		f.step(Op{Kind: OpRegister, Object: s.number()})
+	case c != nil && c.rt != nil:
+		c.rt.policy.Stray(c.op(OpRegister))
 	}
 }
 
@@ -294,7 +300,8 @@ func (s *Selector) number() uint64 {
 	return s.id
 }
 
-// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks into the book orders nobody, so the lock is hidden; hence no map.
+// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks into the book orders nobody, so the
+// lock is hidden, and what it reads is not the map.
 //
 //go:noinline
 //go:norace

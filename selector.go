@@ -183,7 +183,7 @@ func (s *Selector) unqueue(reg *registration) {
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
-	s.announce()
+	s.announce(cs.core)
 	reg := &registration{s: s, cs: cs}
 	s.book.Lock()
 	reg.id = s.next
@@ -310,7 +310,7 @@ func (reg *registration) Expire(uint64) {
 //
 //go:norace
 func (s *Selector) Remove(id int) bool {
-	s.announce()
+	s.announce(nil)
 	s.book.Lock()
 	reg := s.regs[id]
 	s.book.Unlock()
@@ -320,7 +320,7 @@ func (s *Selector) Remove(id int) bool {
 // Close removes every case. A channel keeps the selectors that are registered with it, so a selector that is no longer needed
 // should be closed if its channels live on. It may be used again.
 func (s *Selector) Close() {
-	s.announce()
+	s.announce(nil)
 	s.book.Lock()
 	regs := slices.Collect(maps.Values(s.regs))
 	s.book.Unlock()

@@ -109,7 +109,11 @@ func simulate(t *testing.T, where filter, script func(s *stage)) {
 		t.Run(r.String(), func(t *testing.T) {
 			h := fnv.New64a()
 			_, _ = io.WriteString(h, t.Name())
-			sim.Test(t, func(ctx context.Context, x *sim.Sim) { playSimulated(ctx, x, r, script) }, sim.Seed(h.Sum64()), sim.Schedules(each))
+			opts := []sim.Option{sim.Seed(h.Sum64()), sim.Schedules(each)}
+			if each < 10 {
+				opts = append(opts, sim.With(sim.Random)) // the first schedules of the default have hardly a switch
+			}
+			sim.Test(t, func(ctx context.Context, x *sim.Sim) { playSimulated(ctx, x, r, script) }, opts...)
 		})
 	}
 }

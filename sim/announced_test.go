@@ -62,6 +62,14 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 			_, cancel := coir.WithCancel(ctx)
 			cancel(errGone)
 		}, coir.OpCancel},
+		{"cancel of a scope with a time", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
+			_, cancel := coir.WithTimeout(ctx, time.Second)
+			cancel()
+		}, coir.OpCancel},
+		{"Selector.Add", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { coir.NewSelector().Add(c.RecvCase(nil)) }, coir.OpRegister},
+		{"Selector.Remove", func(context.Context, *coir.Nursery, *coir.Chan[int]) { coir.NewSelector().Remove(0) }, coir.OpRegister},
+		{"Sender.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); w.Clone() }, coir.OpClone},
+		{"Receiver.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { _, r := coir.Pipe[int](1); r.Clone() }, coir.OpClone},
 		{"Sender.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); w.Close(); _ = r }, coir.OpClose},
 		{"Receiver.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); r.Close(); _ = w }, coir.OpAbort},
 		{"Sender.TrySend", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); _ = w.TrySend(1) }, coir.OpTrySend},

@@ -30,7 +30,8 @@ import (
 // Operations conflict on the same channel, and on any two while a fiber waits in a select; a select conflicts with operations on its
 // channels, and if it waits for the end of a fiber, with that of every fiber; a cancel, a fiber that fails, and in [Racing] time the clock, conflict with everything.
 // What fibers do to each other in other ways is not seen, and two schedules that differ only in that count as one: memory that they share,
-// who gets the places of Nursery.Limit, in which order the cases of a Selector became ready while nobody waited there.
+// who gets the places of Nursery.Limit, in which order the cases of a Selector became ready while nobody waited there, when [Sim.Advance] moved the
+// clock, a Nursery.Go of a fiber from elsewhere against the nursery's end.
 // [Exhaustive] has no such limits.
 //
 // It runs alone, not in a [Portfolio].
@@ -317,7 +318,7 @@ func (s *dpor) class(t transition) class {
 			return offChan
 		}
 		return onChan
-	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort, coir.OpLeave:
+	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort, coir.OpLeave, coir.OpClone:
 		return onChan
 	case coir.OpSelect, coir.OpTrySelect:
 		return onAny

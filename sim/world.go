@@ -409,7 +409,7 @@ func (w *world) record(e event) {
 	w.nsteps++
 }
 
-// mostKept is how many operations of a schedule are kept: 3 MB.
+// mostKept is how many operations of a schedule are kept: some 6 MB.
 const mostKept = 1 << 16
 
 // traced is operation number step, which has been kept.
