@@ -745,6 +745,9 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 // delivered, and then receivers get an error that is [ErrClosed]. It reports whether this call has closed it; closing
 // again does nothing.
 //
+// It belongs to the sending side. Senders that wait already go on waiting for a receiver, so a receiver that leaves does not
+// call Close but [Chan.Abort], or the channel is a [Pipe], where writers learn that the last reader is gone.
+//
 // Spec: CH-34, CH-35, CH-36, CH-38, CH-39
 //
 //go:norace

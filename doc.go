@@ -63,6 +63,9 @@
 // OnUndelivered. Sending on a closed channel is an error, not a panic, and closing twice is harmless. Where several send, a
 // [Pipe] counts them: the last one that closes its [Writer] closes the channel, and writers learn when the last [Reader] is gone.
 //
+// Close belongs to the sending side: it leaves senders that wait waiting for a receiver. A receiver that leaves calls Abort, or
+// closes its end of a Pipe.
+//
 // # Select
 //
 // [Select] waits for the first of several cases: sends and receives on channels of any type, a time, the end of a fiber, the end
@@ -78,7 +81,7 @@
 // # Built on channels
 //
 // [Ordered] runs tasks beside each other and gives their results in the order of the tasks. [Pool] lends out values that are
-// dear to make.
+// dear to make; it is not a pool of workers, which are fibers under [Nursery.Limit].
 //
 // # Blocking calls
 //

@@ -129,6 +129,11 @@ func Self(ctx context.Context) *Fiber { return resolve(ctx).f }
 // Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
 // returns earlier with an error of ctx; in a context that is over, at once, also for a fiber that has ended.
 //
+// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. Where it matters which, the index of a
+// select tells: 0 is the fiber's end, 1 the time, -1 the end of ctx.
+//
+//	i, err := coir.Select(ctx, f.Done(&failed), coir.After(d))
+//
 // To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error.
 //
 // Spec: FB-17, NU-19, NU-20

@@ -9,7 +9,8 @@ import (
 )
 
 // Pool lends out values that are dear to make, such as connections: at most so many at a time, each made when it is first
-// needed and then used again. It is a channel that makes what it hands out: Recv takes one, Send gives it back.
+// needed and then used again. It is a channel that makes what it hands out: Recv takes one, Send gives it back. It is a pool of resources,
+// not of workers: for at most so many fibers at once there is [Nursery.Limit].
 //
 // Spec: CH-60, CH-61
 type Pool[T any] struct {

@@ -95,7 +95,8 @@ func (c *Chan[T]) RecvCase(dst *T) Case {
 	return Case{what: caseRecv, core: &c.core, port: c, dst: unsafe.Pointer(dst)}
 }
 
-// After is a case that happens d after the select has begun. Of several the earliest counts.
+// After is a case that happens d after the select has begun, with a nil error: only the index tells that the time has come. Of several the
+// earliest counts.
 //
 // Spec: TM-14
 func After(d time.Duration) Case { return Case{what: caseAfter, after: d} }

@@ -33,7 +33,8 @@ import (
 //
 // If choose panics, or ends its goroutine, the rest of the schedule goes the way of least change, and then Drawn ends in the same way.
 //
-// The options that say which schedules are run have no effect.
+// The options that say which schedules are run have no effect. What Sometimes has not seen and faults that have not fired are not checked:
+// there is one schedule.
 func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
 	d := &drawn{ask: make(chan int), answer: make(chan int), done: make(chan struct{})}
 	var res Result
@@ -57,7 +58,8 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	return res.Failure
 }
 
-// Bytes is a choose for [Drawn] that takes its numbers from data, so that the fuzzer of Go makes up schedules:
+// Bytes is a choose for [Drawn] that takes its numbers from data, so that the fuzzer of Go makes up schedules. program is a func(context.Context, *sim.Sim), as
+// [Test] takes it:
 //
 //	func FuzzTransfer(f *testing.F) {
 //		f.Fuzz(func(t *testing.T, data []byte) {

@@ -57,7 +57,10 @@ func Schedules(n int) Option { return func(s *settings) { s.schedules = n } }
 // Seed sets the seed. The default is 1: the same every time.
 func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
 
-// With sets the strategy. The default is a portfolio.
+// With sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and [Uniform] are such functions; one that
+// takes something else, or no seed, is put into one:
+//
+//	sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
 func With(strategy func(seed uint64) Strategy) Option {
 	return func(s *settings) { s.strategy = strategy }
 }
@@ -65,7 +68,9 @@ func With(strategy func(seed uint64) Strategy) Option {
 // Time sets when the virtual time moves. The default is Idle.
 func Time(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 
-// Steps sets how many operations a schedule may do before it counts as one that does not end. The default is 10,000.
+// Steps sets how many operations a schedule may do before it is suspected not to end. From there on nothing is chosen: fibers do one operation
+// each in turn, so that everybody who can comes to an end. What is not at its end after n more operations is a [Livelock], and its report says
+// "the last n of them in turn". The default is 10,000.
 func Steps(n int) Option { return func(s *settings) { s.limit = n } }
 
 // Default is the strategy that is used unless there is another: a schedule by each in turn.
@@ -106,8 +111,8 @@ func (s *Sim) Errorf(format string, args ...any) {
 	}
 }
 
-// Sometimes notes whether cond has ever been true at this place, in any schedule. If it never is, the test fails: it does not test
-// what it is meant to.
+// Sometimes notes whether cond has ever been true under this name, in any schedule. If it never is, the test fails: it does not test
+// what it is meant to. A place that is never reached is not noticed: put it on the main path. [Drawn], which runs one schedule, does not check it.
 //
 //go:norace
 func (s *Sim) Sometimes(cond bool, name string) {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+var (
+	// ErrBusy is returned to a client if there is no room in the queue for too long.
+	ErrBusy = errors.New("service: busy")
+	// ErrLost is returned to a client whose request was accepted and will not be answered. It may have had its effect.
+	ErrLost = errors.New("service: the request was lost")
+)
+
+// Backend does what a request asks for, as the configuration says. Its errors are the client's affair; if it panics, the worker is started again.
+type Backend func(ctx context.Context, config, job string) (string, error)
+
+// Service answers requests by a few workers.
+type Service struct {
+	Settings
+	queue   *coir.Chan[request]
+	workers []*worker
+}
+
+// Settings is what a service is made from.
+type Settings struct {
+	Workers   int
+	Queue     int                                        // requests that wait for a worker
+	Admission time.Duration                              // how long a client waits for room in the queue
+	Patience  time.Duration                              // how long a request may take
+	Connect   func(ctx context.Context) (Backend, error) // each worker has a backend of its own
+	Every     time.Duration                              // between two reports
+	Report    func(waiting int)
+}
+
+// request is on its way to a worker. Whoever has it closes reply: the queue, the worker that has received it.
+type request struct {
+	job   string
+	reply *coir.Chan[answer]
+}
+
+type answer struct {
+	text string
+	err  error
+}
+
+// New makes a service that has not begun.
+func New(set Settings) *Service {
+	s := &Service{Settings: set}
+	s.queue = coir.NewChan[request](set.Queue, coir.Name("queue"), coir.OnUndelivered(func(r request) { r.reply.Close() }))
+	for range set.Workers {
+		w := &worker{Service: s, configs: coir.NewChan[string](coir.Conflated, coir.Name("config"))}
+		s.workers = append(s.workers, w)
+	}
+	return s
+}
+
+// Do has a request answered. Fibers and goroutines may call it.
+func (s *Service) Do(ctx context.Context, job string) (string, error) {
+	r := request{job: job, reply: coir.NewChan[answer](1, coir.Name("reply"))}
+	err := s.queue.SendTimeout(ctx, r, s.Admission)
+	if errors.Is(err, coir.ErrTimeout) && ctx.Err() == nil {
+		return "", ErrBusy // not a deadline of the client's own
+	}
+	if err != nil {
+		return "", err
+	}
+	a, err := r.reply.Recv(ctx)
+	if errors.Is(err, coir.ErrClosed) {
+		return "", ErrLost
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.text, a.err
+}
+
+// Configure has every request that is made from now on answered under this configuration, or a newer one.
+func (s *Service) Configure(config string) {
+	for _, w := range s.workers {
+		_ = w.configs.TrySend(config) // never full, never closed
+	}
+}
+
+// worker is what outlives a restart.
+type worker struct {
+	*Service
+	configs *coir.Chan[string] // this worker's alone
+	config  string             // in force
+}
+
+// work answers requests until there are no more.
+func (w *worker) work(ctx context.Context) error {
+	backend, err := w.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		var r request
+		which, err := coir.SelectPriority(ctx, w.configs.RecvCase(&w.config), w.queue.RecvCase(&r))
+		switch {
+		case which < 0:
+			return err // cancelled
+		case err != nil:
+			return nil // the queue is closed, and empty
+		case which == 1:
+			w.answer(ctx, backend, r)
+		}
+	}
+}
+
+// answer answers one request, in time.
+func (w *worker) answer(ctx context.Context, backend Backend, r request) {
+	defer r.reply.Close() // also if the backend panics
+	ctx, cancel := coir.WithTimeout(ctx, w.Patience)
+	defer cancel()
+	text, err := backend(ctx, w.config, r.job)
+	_ = r.reply.TrySend(answer{text, err}) // there is room, also if the client has left
+}
+
+// Run serves until Stop, and returns nil once what was accepted has been answered; or until ctx is cancelled or a worker is given
+// up, and returns that error.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.queue.Abort(nil) // nobody receives any more
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("report", s.report)
+		err := coir.Run(ctx, func(_ context.Context, crew *coir.Nursery) error {
+			for i, w := range s.workers {
+				crew.Go("supervisor", func(ctx context.Context) error { return supervise(ctx, "worker", w.work) }, coir.Index(i))
+			}
+			return nil
+		})
+		n.Cancel(nil) // the workers have ended: the others need not go on
+		return err
+	})
+}
+
+// report ends by a cancel alone. That is as it should be, and no error.
+func (s *Service) report(ctx context.Context) error {
+	for coir.Sleep(ctx, s.Every) == nil {
+		s.Report(s.queue.Len())
+	}
+	return nil
+}
+
+// Stop has the service accept no more requests and end when it has answered those that it has accepted.
+func (s *Service) Stop() { s.queue.Close() }
