@@ -243,7 +243,7 @@ func (f *Fiber) takePlace(wait bool) {
 		n.mu.Unlock()
 		return
 	}
-	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(nobody))
+	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(uncut))
 	n.mu.Unlock()
 	f.task.Park()
 }
@@ -440,7 +440,7 @@ func (n *Nursery) join() {
 		n.closed = true
 		n.mu.Unlock()
 	} else {
-		n.joining = f.arm(nobody) // a cancel does not end this wait: it ends the children
+		n.joining = f.arm(uncut) // a cancel does not end this wait: it ends the children
 		n.mu.Unlock()
 		f.task.Park() // the last child closes the nursery
 	}

@@ -188,7 +188,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 //
 //go:norace
 func (f *Fiber) outwait(c *caller) {
-	f.join(&caller{ctx: context.Background(), f: c.f})
+	f.join(&caller{ctx: context.Background(), f: c.f, sc: uncut, own: c.f != nil})
 }
 
 // outcome is what Run returns to the goroutine that called it: the fiber's error, its panic, or its Goexit.
@@ -283,12 +283,13 @@ func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
 }
 
 // Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given
-// to another at once, so that other fibers go on. In a goroutine it just calls fn.
+// to another at once, so that other fibers go on. In a goroutine it just calls fn, and so it does in a fiber whose runtime has a
+// [Policy]: there one runs at a time.
 //
 // A fiber that blocks natively without Blocking is found after about ten milliseconds, and its worker is replaced then.
 func Blocking(ctx context.Context, fn func()) {
 	c := resolve(ctx)
-	if c.f == nil {
+	if c.f == nil || c.f.simulated {
 		fn()
 		return
 	}

@@ -314,6 +314,9 @@ func (sc *scope) ask() {
 //go:norace
 func (sc *scope) operationErr() error {
 	race.Acquire(unsafe.Pointer(sc))
+	if sc.opErr == nil {
+		return context.Canceled // by Interrupt
+	}
 	return sc.opErr
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 )
@@ -79,6 +80,20 @@ func WithPolicy(p Policy) RuntimeOption {
 	}
 }
 
+// Interrupt ends the wait of f, a fiber of a runtime with a policy, as if the context that it waits under were over, whatever that is:
+// [Shield] does not help, nor context.Background. The policy may call it in Next. It reports whether there was such a wait; those for the children of
+// a nursery and for a place in one are none.
+//
+//go:norace
+func Interrupt(f *Fiber) bool {
+	t, waits := f.task.Waiting()
+	if !waits || !f.simulated || f.waiting.Load() == uncut {
+		return false
+	}
+	f.task.Wake(t, park.Cancelled, nil)
+	return true
+}
+
 // taskPolicy is a Policy as the scheduler sees it.
 type taskPolicy struct{ p Policy }
 
@@ -102,8 +117,9 @@ func (x taskPolicy) Len() int { return x.p.Len() }
 // Op is an operation that is about to happen.
 type Op struct {
 	Kind   OpKind
-	Object uint64 // the number of the channel, fiber or nursery that it is about; the same thing has the same number
-	Name   string // its name, if it has one
+	Object uint64        // the number of the channel, fiber or nursery that it is about; the same thing has the same number
+	Name   string        // its name, if it has one
+	For    time.Duration // of a sleep, how long
 
 	// Of a select, what it waits for: OpSend and OpRecv on channels, OpWait for the end of a fiber, OpLeave for the side of a pipe, OpSleep
 	// for a time. Nil means that they are not told, as those of a [Selector] with very many. They are there until Step returns.

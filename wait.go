@@ -168,7 +168,10 @@ func (c *caller) err() error {
 	if c.sc != nil && !c.sc.cancelled.Load() {
 		return nil
 	}
-	return c.cancelErr()
+	if c.sc != nil {
+		return c.sc.operationErr()
+	}
+	return c.foreignErr()
 }
 
 // cancelErr is the error of a wait that ended by Cancelled.
@@ -176,7 +179,10 @@ func (c *caller) cancelErr() error {
 	if c.sc != nil {
 		return c.sc.operationErr()
 	}
-	return c.foreignErr()
+	if err := c.foreignErr(); err != nil {
+		return err
+	}
+	return context.Canceled // by Interrupt
 }
 
 //go:noinline
@@ -251,8 +257,9 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	return c.f.arm(nobody)
 }
 
-// nobody's cancel ends a wait under it.
-var nobody = new(scope)
+// nobody is the scope of waits that no scope's cancel ends. Those under uncut Interrupt does not end either: they end when others have come
+// to their end.
+var nobody, uncut = new(scope), new(scope)
 
 // waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
 func (f *Fiber) waitUnder(sc *scope) {
@@ -458,7 +465,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return sleepSlow(ctx, d)
 	}
 	if f.simulated {
-		f.step(Op{Kind: OpSleep})
+		f.step(Op{Kind: OpSleep, For: d})
 	}
 	race.Disable()
 	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
@@ -497,7 +504,7 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 		return Yield(ctx)
 	}
 	c := resolve(ctx)
-	c.announce(nil, Op{Kind: OpSleep})
+	c.announce(nil, Op{Kind: OpSleep, For: d})
 	if err := c.err(); err != nil {
 		return err
 	}

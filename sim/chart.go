@@ -183,6 +183,8 @@ func (c *chart) seen(step int) bool { return step >= c.skip && c.columns[c.trace
 func (c *chart) page(shown []int) {
 	var head, causes strings.Builder
 	c.head(&head)
+	c.said(&causes)
+	c.outside(&causes)
 	c.waits(&causes)
 	c.causes(&causes)
 	title, rest, _ := strings.Cut(head.String(), "\n")
@@ -214,6 +216,9 @@ func (c *chart) page(shown []int) {
 	}
 	c.verdict(shown, height)
 	c.raw("</svg>\n")
+	if c.unsure {
+		c.put("<p>%s</p>\n", unsureText)
+	}
 	if line := c.replayLine(); line != "" {
 		c.put("<p>replay:</p>\n<pre>%s</pre>\n", line)
 	}

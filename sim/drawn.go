@@ -90,7 +90,9 @@ type drawn struct {
 	open   int // the question that has no answer yet; 0: none. It belongs to the one who answers
 }
 
-func (*drawn) Name() string            { return "drawn" }
+const drawnName = "drawn"
+
+func (*drawn) Name() string            { return drawnName }
 func (*drawn) Begin(schedule int) bool { return schedule == 0 }
 
 //go:norace

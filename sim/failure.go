@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -35,14 +36,19 @@ type Failure struct {
 	Steps    int
 	Switches int // decisions that were not 0
 
-	test   string // that found it; empty: none
-	script []int
-	fibers []column
-	before int     // operations that were not kept
-	trace  []event // those after them, with times since the schedule began
-	cases  []choice
-	strays []string // what goroutines outside have done, if it is a deadlock
-	hash   uint64
+	test     string // that found it; empty: none
+	script   []int
+	fibers   []column
+	before   int     // operations that were not kept
+	trace    []event // those after them, with times since the schedule began
+	cases    []choice
+	draws    []decision // of Intn
+	unsure   bool       // the same decisions have led to something else
+	panicked string     // what the program has panicked with besides, before the failure or while it was brought to its end
+	errs     []string   // of Errorf, the first of nerrs
+	nerrs    int
+	strays   []string // what goroutines outside have done, if it is a deadlock
+	hash     uint64
 }
 
 // opFault in a trace is a fault that has fired.
@@ -81,11 +87,22 @@ func (f *Failure) freeze(w *world) {
 		f.trace[i].cases.cut(lost)
 	}
 	f.script = make([]int, w.ndec)
+	draws := 0
 	for i := range f.script {
 		d := int(w.decisions[i].chosen)
 		f.script[i] = d
 		if d != 0 {
 			f.Switches++
+		}
+		if w.decisions[i].drawn > 0 {
+			draws++
+		}
+	}
+	f.draws = make([]decision, draws)
+	for i, at := 0, 0; at < draws; i++ {
+		if w.decisions[i].drawn > 0 {
+			f.draws[at] = w.decisions[i]
+			at++
 		}
 	}
 	f.hash = w.hash
@@ -126,14 +143,22 @@ func (f *Failure) Error() string {
 	var b strings.Builder
 	r := newReport(f)
 	r.head(&b)
+	r.said(&b)
+	r.outside(&b)
 	r.waits(&b)
 	r.causes(&b)
 	r.table(&b)
+	if f.unsure {
+		fmt.Fprintf(&b, "  %s\n", unsureText)
+	}
 	if line := f.replayLine(); line != "" {
 		fmt.Fprintf(&b, "  replay: %s\n", line)
 	}
 	return b.String()
 }
+
+const unsureText = "the program is not deterministic: the same decisions have led to something else, and may again. Something decides that is not of coir:\n" +
+	"    math/rand, the order of a map, time.Now, or what an earlier schedule has left behind; see s.Intn and s.Now"
 
 // replayLine is what to type to see the failure again.
 func (f *Failure) replayLine() string {
@@ -141,7 +166,18 @@ func (f *Failure) replayLine() string {
 	case f.Token == "" || f.Kind == Diverged: // what has diverged is not what was recorded
 		return ""
 	case f.test == "":
-		return "-sim.replay=" + f.Token
+		return fmt.Sprintf("sim.Replay(%q, program)", f.Token)
 	}
-	return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(f.test, "/", "$/^"), f.Token)
+	return fmt.Sprintf("go test%s -run '^%s$' -sim.replay=%s", testedPackage(), strings.ReplaceAll(f.test, "/", "$/^"), f.Token)
+}
+
+// testedPackage is the path of the package whose tests run, after a space, so that the line can be typed anywhere in the module. It is empty if that is
+// not known.
+func testedPackage() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {
+			return " " + path
+		}
+	}
+	return ""
 }

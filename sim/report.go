@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coir-go/coir"
 )
@@ -124,6 +125,8 @@ func (r *report) words(op coir.Op, object int32, of span) string {
 		return op.Kind.String()
 	case coir.OpWait:
 		return op.Kind.String() + " " + r.fiber(op, object)
+	case coir.OpSleep:
+		return op.Kind.String() + " " + op.For.String()
 	}
 	if op.Name == "" && object >= 0 {
 		return fmt.Sprintf("%v #%d", op.Kind, object)
@@ -163,12 +166,44 @@ func channel(op coir.Op, object int32) string {
 // head writes what has happened.
 func (r *report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "%s after %s, %s ", r.Kind, counted(r.Steps, "step"), counted(r.Switches, "choice"))
-	if r.Schedule > 0 {
+	if r.Strategy == drawnName {
+		b.WriteString("(drawn)")
+	} else if r.Schedule > 0 {
 		fmt.Fprintf(b, "(schedule %d, strategy %s, seed %d)", r.Schedule, r.Strategy, r.Seed)
 	} else {
 		b.WriteString("(replayed)")
 	}
-	fmt.Fprintf(b, ": %s\n", strings.ReplaceAll(strings.TrimRight(r.Text, "\n"), "\n", "\n    "))
+	fmt.Fprintf(b, ": %s\n", indented(r.Text))
+}
+
+// indented is a text that may have more than one line.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+// said writes what the program has said with Errorf, but for what is in the head.
+func (r *report) said(b *strings.Builder) {
+	for i, text := range r.errs {
+		if i > 0 || r.Kind != Error {
+			fmt.Fprintf(b, "  error: %s\n", indented(text))
+		}
+	}
+	if more := r.nerrs - len(r.errs); more > 0 {
+		fmt.Fprintf(b, "  ... and %s more\n", counted(more, "error"))
+	}
+	if r.panicked != "" {
+		fmt.Fprintf(b, "  panic, before this or while the schedule was ended: %s\n", indented(r.panicked))
+	}
+}
+
+// outside writes what goroutines have done. It comes first: a deadlock that they would have ended is none.
+func (r *report) outside(b *strings.Builder) {
+	if len(r.strays) > 0 {
+		b.WriteString("  goroutines that are no fibers of the simulation, and so came too late to help, did:\n")
+		for _, what := range r.strays {
+			fmt.Fprintf(b, "    %s\n", what)
+		}
+	}
 }
 
 func counted(n int, what string) string {
@@ -426,12 +461,6 @@ func (r *report) causes(b *strings.Builder) {
 	if r.Kind != Deadlock {
 		return
 	}
-	if len(r.strays) > 0 {
-		b.WriteString("  goroutines that are no fibers of the simulation, and so came too late to help, did:\n")
-		for _, what := range r.strays {
-			fmt.Fprintf(b, "    %s\n", what)
-		}
-	}
 	if who, way := r.cycle(); who != nil {
 		title := "cycle"
 		if slices.ContainsFunc(way, func(a arrow) bool { return a.likely }) {
@@ -453,14 +482,60 @@ func (r *report) causes(b *strings.Builder) {
 	}
 }
 
-// abandoned says that nobody is left to serve what fiber i waits for, if that is so and has not been told.
+// closed says that the channel was closed, if it was.
+func (r *report) closed(b *strings.Builder, c choice) {
+	for s, e := range r.trace {
+		if e.object == c.object && (e.op.Kind == coir.OpClose || e.op.Kind == coir.OpAbort) {
+			how := "closed"
+			if e.op.Kind == coir.OpAbort {
+				how = "aborted"
+			}
+			fmt.Fprintf(b, "  %s was %s at step %d\n", channel(c.op, c.object), how, r.before+s+1)
+			return
+		}
+	}
+}
+
+// alone reports whether it is certain that nobody comes to serve c, for which fiber i waits: all others have ended, or wait for nothing but c
+// on the same side, or for one of those to end.
+func (r *report) alone(i int, c choice) bool {
+	held := make([]bool, len(r.fibers))
+	held[i] = true
+	for k, x := range r.fibers {
+		held[k] = held[k] || x.ended || len(r.wants(k)) == 1 && r.beside(k, c)
+	}
+	waitsForHeld := func(k int) bool {
+		switch x := &r.fibers[k]; {
+		case !x.waits:
+			return false
+		case x.op.Kind == coir.OpJoin:
+			return slices.ContainsFunc(r.children(k), func(kid int) bool { return held[kid] })
+		case x.op.Kind == coir.OpWait:
+			to, ok := r.number[x.on]
+			return ok && held[to] && !r.fibers[to].ended
+		}
+		return false
+	}
+	for again := true; again; {
+		again = false
+		for k := range held {
+			if !held[k] && waitsForHeld(k) {
+				held[k], again = true, true
+			}
+		}
+	}
+	return !slices.Contains(held, false)
+}
+
+// abandoned says that nobody is left to serve what fiber i waits for, or that nobody is known to, if that is so and has not been told.
 func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
 	var text string
+	name := channel(c.op, c.object)
 	switch c.op.Kind {
 	case coir.OpRecv:
-		text = "nobody is left to send to or close " + channel(c.op, c.object)
+		text = "nobody is left to send to or close " + name
 	case coir.OpSend:
-		text = "nobody is left to receive from " + channel(c.op, c.object)
+		text = "nobody is left to receive from " + name
 	default:
 		return
 	}
@@ -468,7 +543,8 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 		return
 	}
 	told[text] = true
-	if servers, known := r.servers(i, c); !known || len(servers) > 0 {
+	r.closed(b, c)
+	if servers, known := r.servers(i, c); !known || len(servers) > 0 || len(r.strays) > 0 {
 		return
 	}
 	var gone []int
@@ -477,10 +553,18 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 			gone = append(gone, u.fiber)
 		}
 	}
+	if !r.alone(i, c) {
+		text = "nobody else has used " + name + " so far"
+		if len(gone) > 0 {
+			text = "nobody else who is left has used " + name + " so far"
+		}
+	}
 	if len(gone) > 0 {
 		text += ": of those who used it " + r.list(gone) + " ended"
 	}
-	fmt.Fprintf(b, "  %s\n", text)
+	if line := "  " + text + "\n"; !strings.Contains(b.String(), line) { // two channels may have one name
+		b.WriteString(line)
+	}
 }
 
 // cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. Of a large graph only the first part is searched.
@@ -536,7 +620,7 @@ const (
 // table writes one column a fiber, the operations in order from top to bottom, with a * where a fiber waits. Of a long one it shows
 // the end.
 func (r *report) table(b *strings.Builder) {
-	if len(r.trace) == 0 {
+	if len(r.trace) == 0 && len(r.draws) == 0 {
 		return
 	}
 	skip := max(0, len(r.trace)-mostRows)
@@ -553,17 +637,27 @@ func (r *report) table(b *strings.Builder) {
 	for _, i := range shown {
 		width[i] = max(narrowest, len(r.labels[i]))
 	}
+	drawn := func(d decision) string { return fmt.Sprintf("intn %d → %d", d.of, d.chosen) }
+	draws := r.draws
+	for len(draws) > 0 && int(draws[0].step) < r.before+skip {
+		draws = draws[1:]
+	}
+	draws = draws[max(0, len(draws)-mostRows):]
+	for _, d := range draws {
+		i := d.drawn - 1
+		width[i] = max(width[i], utf8.RuneCountInString(drawn(d)))
+	}
 	timed := false
 	for s := skip; s < len(r.trace); s++ {
 		i := r.trace[s].fiber
-		width[i] = max(width[i], len(text(s)))
+		width[i] = max(width[i], utf8.RuneCountInString(text(s)))
 		timed = timed || r.trace[s].at > 0
 	}
 	row := func(left string, cell func(i int) string, right string) {
 		fmt.Fprintf(b, "  %5s |", left)
 		for _, i := range shown {
 			w := min(width[i], widest)
-			fmt.Fprintf(b, " %-*.*s |", w, w, cell(i))
+			fmt.Fprintf(b, " %-*s |", w, fit(cell(i), w))
 		}
 		b.WriteString(right + "\n")
 	}
@@ -571,8 +665,22 @@ func (r *report) table(b *strings.Builder) {
 	if n := r.before + skip; n > 0 {
 		fmt.Fprintf(b, "  ... %s before\n", counted(n, "step"))
 	}
+	// numbers writes those that were drawn before so many steps. They are no operations, and have no number.
+	numbers := func(step int) {
+		for ; len(draws) > 0 && int(draws[0].step) <= step; draws = draws[1:] {
+			if who := int(draws[0].drawn) - 1; slices.Contains(shown, who) {
+				row("", func(i int) string {
+					if i == who {
+						return drawn(draws[0])
+					}
+					return ""
+				}, "")
+			}
+		}
+	}
 	last := time.Duration(0)
 	for s := skip; s < len(r.trace); s++ {
+		numbers(r.before + s)
 		e := &r.trace[s]
 		if !slices.Contains(shown, int(e.fiber)) {
 			continue
@@ -588,9 +696,22 @@ func (r *report) table(b *strings.Builder) {
 			return ""
 		}, right)
 	}
+	numbers(r.Steps)
 	if hidden := len(r.fibers) - len(shown); hidden > 0 {
 		fmt.Fprintf(b, "  ... and %s without a column\n", counted(hidden, "fiber"))
 	}
+}
+
+// fit shortens a cell to its width, but for the mark that its fiber waits.
+func fit(cell string, width int) string {
+	letters := []rune(cell)
+	if len(letters) <= width {
+		return cell
+	}
+	if strings.HasSuffix(cell, " *") {
+		return string(letters[:width-2]) + " *"
+	}
+	return string(letters[:width])
 }
 
 // shown chooses the fibers that get a column, if there are too many: those that do something in the picture, and of them those first
@@ -599,6 +720,11 @@ func (r *report) shown(from, most int) []int {
 	acts := make([]bool, len(r.fibers))
 	for _, e := range r.trace[from:] {
 		acts[e.fiber] = true
+	}
+	for _, d := range r.draws {
+		if int(d.step) >= r.before+from {
+			acts[d.drawn-1] = true
+		}
 	}
 	var all []int
 	for _, turn := range []struct{ waits, acts bool }{{true, true}, {false, true}, {true, false}} {

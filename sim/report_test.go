@@ -76,7 +76,7 @@ func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
 		"; spawned at sim/report_test.go:",
 		"likely cycle:\n    lock[0] waits to receive from b, from which lock[1] has taken a value at step ",
 		"recv b *",
-		"replay: -sim.replay="+f.Token)
+		"replay: sim.Replay(\""+f.Token+"\", program)")
 	saysNot(t, f, "nobody is left")
 }
 
@@ -146,9 +146,116 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 		})
 	})
 	says(t, f,
-		"nobody is left to receive from results: of those who used it reader ended\n",
-		"nobody is left to send to or close channel #")
-	saysNot(t, f, "cycle:")
+		"nobody else who is left has used results so far: of those who used it reader ended\n",
+		"nobody else has used channel #")
+	saysNot(t, f, "cycle:", "nobody is left")
+}
+
+// Those who are left wait for the worker to end, or for the same as it does: that nobody comes is certain.
+func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		results := coir.NewChan[int](0, coir.Name("results"))
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for i := range 2 {
+				n.Go("worker", func(ctx context.Context) error { return results.Send(ctx, 1) }, coir.Index(i))
+			}
+			last := n.Go("last", func(ctx context.Context) error { return results.Send(ctx, 2) })
+			n.Go("waiter", func(ctx context.Context) error { return last.Wait(ctx) })
+			n.Go("reader", func(ctx context.Context) error {
+				_, err := results.Recv(ctx) // and returns early
+				return err
+			})
+			return nil
+		})
+	})
+	says(t, f, "nobody is left to receive from results: of those who used it ")
+}
+
+// Each would use the other's channel next.
+func TestReportDoesNotGiveUpThoseWhoHaveNotCome(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](0, coir.Name("d"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("a", func(ctx context.Context) error { return errors.Join(c.Send(ctx, 1), d.Send(ctx, 1)) })
+			n.Go("b", func(ctx context.Context) error {
+				_, err := d.Recv(ctx)
+				_, other := c.Recv(ctx)
+				return errors.Join(err, other)
+			})
+			return nil
+		})
+	})
+	says(t, f, "  nobody else has used c so far\n", "  nobody else has used d so far\n")
+	saysNot(t, f, "nobody is left")
+}
+
+func TestReportSaysThatAChannelWasClosed(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.Name("c"))
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("sender", func(ctx context.Context) error { return c.Send(ctx, 1) })
+			_ = coir.Sleep(ctx, 1)
+			c.Close()
+			return nil
+		})
+	})
+	says(t, f, "  c was closed at step 5\n")
+}
+
+// What was said before is told whatever the schedule fails by.
+func TestReportHasWhatWasSaidBefore(t *testing.T) {
+	for kind, end := range map[Kind]func(ctx context.Context){
+		Error:    func(context.Context) {},
+		Panic:    func(context.Context) { panic("boom") },
+		Deadlock: func(ctx context.Context) { _, _ = coir.NewChan[int](0).Recv(ctx) },
+		Livelock: func(ctx context.Context) {
+			for coir.Yield(ctx) == nil {
+			}
+		},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			f := found(t, kind, func(ctx context.Context, s *Sim) {
+				s.Errorf("the sum is %d", 3)
+				for i := range 9 {
+					s.Errorf("part %d", i)
+				}
+				end(ctx)
+				if kind != Error {
+					s.Errorf("after the end")
+				}
+			}, Steps(500))
+			says(t, f, "the sum is 3\n", "  error: part 0\n", "  error: part 6\n", "  ... and 2 errors more\n")
+			saysNot(t, f, "part 7", "after the end")
+		})
+	}
+}
+
+// A fiber panics, and its sibling does not hear the cancel that follows.
+func TestReportHasThePanicBehindADeadlock(t *testing.T) {
+	fn := func(end func()) program {
+		return func(ctx context.Context, _ *Sim) {
+			c := coir.NewChan[int](0, coir.Name("c"))
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("bomb", func(context.Context) error { end(); return nil })
+				n.Go("deaf", func(ctx context.Context) error {
+					if err := c.Send(coir.Shield(ctx), 1); err != nil {
+						panic(err)
+					}
+					return nil
+				})
+				return nil
+			})
+		}
+	}
+	says(t, found(t, Deadlock, fn(func() { panic("boom") })), "deaf waits to send to c", "while the schedule was ended: panic in fiber bomb: boom\n")
+	saysNot(t, found(t, Deadlock, fn(func() {})), "panic")
+}
+
+func TestReportKeepsTheMarkOfALongName(t *testing.T) {
+	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+		_, _ = coir.NewChan[int](0, coir.Name("a-rather-long-name")).Recv(ctx)
+	})
+	says(t, f, "| recv a-rather-long * |")
 }
 
 // Each has sent the other what it has, and now both wait to receive more, in selects.
@@ -181,7 +288,7 @@ func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 		"right waits in a select to receive from b, since step ",
 		"  cycle:\n    left waits in a select to receive from a, which of those left only right has used besides\n"+
 			"    right waits in a select to receive from b, which of those left only left has used besides\n",
-		"nobody is left to receive from late\n",
+		"nobody else has used late so far\n",
 		"| select a, late * |")
 	chartOf(t, f)
 }
@@ -252,6 +359,10 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 	f := found(t, Deadlock, fn, Schedules(1))
 	says(t, f, "nobody can go on", "goroutines that are no fibers of the simulation, and so came too late to help, did:\n"+
 		"    try send answers, at sim/report_test.go:")
+	saysNot(t, f, "nobody is left", "nobody else")
+	if report := f.Error(); strings.Index(report, "goroutines that") > strings.Index(report, "main waits") {
+		t.Errorf("the goroutine does not come first:\n%s", report)
+	}
 	again, err := Replay(f.Token, fn)
 	if err != nil || again == nil {
 		t.Fatal(again, err)
@@ -349,7 +460,7 @@ func TestReportOfManyFibersIsBounded(t *testing.T) {
 
 func TestReplayLineFindsSubtests(t *testing.T) {
 	f := &Failure{Kind: Error, Token: "s1.x", test: "TestA/b"}
-	if got, want := f.replayLine(), "go test -run '^TestA$/^b$' -sim.replay=s1.x"; got != want {
+	if got, want := f.replayLine(), "go test github.com/coir-go/coir/sim -run '^TestA$/^b$' -sim.replay=s1.x"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -406,6 +517,34 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 		line, _, _ = strings.Cut(line, "; spawned at")
 		if !strings.HasPrefix(line, "deadlock after") && !strings.HasPrefix(line, "  replay:") && !strings.Contains(string(guide), line) {
 			t.Errorf("the guide does not have %q of\n%v", line, f)
+		}
+	}
+}
+
+// Package context cancels in goroutines of its own, which nobody controls: that is said, and by whom, and it is never a silent deadlock.
+//
+// Spec: SM-06
+func TestCancelOfPackageContextIsTold(t *testing.T) {
+	for range 20 {
+		res := Explore(func(ctx context.Context, _ *Sim) {
+			c := coir.NewChan[int](0)
+			_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				inner, cancel := context.WithCancel(ctx)
+				for i := range 20 {
+					n.Go("waiter", func(context.Context) error { _, _ = c.Recv(inner); return nil }, coir.Index(i))
+				}
+				for range 50 {
+					_ = coir.Yield(ctx)
+				}
+				cancel()
+				return nil
+			})
+		}, With(Random), Schedules(20))
+		if res.Failure == nil {
+			t.Fatal("it passes, though goroutines have ended waits")
+		}
+		if text := res.Failure.Error(); !strings.Contains(text, "of a context of package context") {
+			t.Fatalf("it does not say who has ended waits:\n%s", text)
 		}
 	}
 }

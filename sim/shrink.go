@@ -94,11 +94,11 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		if h := w.hash; f != nil {
 			h = f.hash
 			if uint32(h^h>>32) != r.hash && f.Kind != Diverged {
-				f = &Failure{Kind: Diverged, Text: "it fails, but the operations are not those that were recorded: " + f.Text}
+				f = &Failure{Kind: Diverged, Text: "the program has changed since: it fails, but the operations are not those that were recorded: " + f.Text}
 				f.freeze(w)
 			}
 		} else if uint32(h^h>>32) != r.hash {
-			f = &Failure{Kind: Diverged, Text: "the operations are not those that were recorded"}
+			f = &Failure{Kind: Diverged, Text: "the program has changed since: it does not fail under this schedule, and the operations are not those that were recorded"}
 			f.freeze(w)
 		}
 		w.tellStrays(f)

@@ -25,6 +25,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -89,9 +90,9 @@ func settle(opts []Option) settings {
 // Sim is the simulation, as the program in it sees it.
 type Sim struct {
 	w      *world
-	failed bool
-	text   string // of the first Errorf
-	sights *sight // what Sometimes is asked about
+	errs   [8]string // of Errorf, the first ones
+	nerrs  int       // all of them
+	sights *sight    // what Sometimes is asked about
 	faults faultPlan
 }
 
@@ -102,13 +103,18 @@ type sight struct {
 	next *sight
 }
 
-// Errorf marks the schedule as failed and goes on. The report has the text of the first.
+// Errorf marks the schedule as failed and goes on. The report has the text, whatever the schedule fails by in the end; of very many it has the
+// first. What is said when a schedule that has failed is brought to its end does not count.
 //
 //go:norace
 func (s *Sim) Errorf(format string, args ...any) {
-	if !s.failed {
-		s.failed, s.text = true, fmt.Sprintf(format, args...)
+	if s.w.fail != nil {
+		return
 	}
+	if s.nerrs < len(s.errs) {
+		s.errs[s.nerrs] = fmt.Sprintf(format, args...)
+	}
+	s.nerrs++
 }
 
 // Sometimes notes whether cond has ever been true under this name, in any schedule. If it never is, the test fails: it does not test
@@ -126,8 +132,20 @@ func (s *Sim) Sometimes(cond bool, name string) {
 	(*at).seen = (*at).seen || cond
 }
 
-// Intn returns a number below n. It is a decision of the schedule.
-func (s *Sim) Intn(n int) int { return s.w.Choose(nil, n) }
+// Intn returns a number below n, which is positive. It is a decision of the schedule.
+//
+//go:norace
+func (s *Sim) Intn(n int) int {
+	if n <= 0 {
+		panic("sim: Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
+	}
+	before := s.w.ndec
+	v := s.w.Choose(nil, n)
+	if s.w.ndec > before {
+		s.w.decisions[before].drawn = s.w.current + 1
+	}
+	return v
+}
 
 // Now is the virtual time since the schedule began.
 func (s *Sim) Now() time.Duration { return s.w.clock.Now() - s.w.began }
@@ -140,6 +158,8 @@ type Result struct {
 	Failure   *Failure      // of the first that failed, made small; nil if none did
 	Never     []string      // what Sometimes has never seen
 	Elapsed   time.Duration // real time
+
+	strategy string // with its bound, if it has one
 }
 
 // Explore runs fn under one schedule after the other until one fails.
@@ -150,7 +170,10 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	w.strategy = set.strategy(set.seed)
 	_, w.whole = w.strategy.(*dpor)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
-	var res Result
+	res := Result{strategy: w.strategy.Name()}
+	if x, ok := w.strategy.(*exhaustive); ok {
+		res.strategy = fmt.Sprintf("exhaustive(%d)", x.bound)
+	}
 	began := time.Now()
 	w.inside(func(ctx context.Context) {
 		told := began
@@ -167,7 +190,10 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			res.Steps += w.nsteps
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				res.Failure = w.shrink(ctx, s, fn, f)
+				if w.confirm(ctx, s, fn, f); !f.unsure {
+					f = w.shrink(ctx, s, fn, f)
+				}
+				res.Failure = f
 				w.tellStrays(res.Failure)
 				break
 			}
@@ -212,7 +238,22 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 		f.Text = "the same decisions led another way " + first.fork(f)
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
+	if f != nil {
+		f.unsure = f.Kind != Uncontrolled // it did not fail before
+	}
 	return f
+}
+
+// confirm runs a schedule that has failed a second time, before it is told, and notes whether it is another one. What goroutines outside do is
+// not expected to be the same; and whoever draws a schedule draws one.
+func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) {
+	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == Uncontrolled {
+		return
+	}
+	w.script, w.scripted = f.script, true
+	again := w.schedule(ctx, s, fn)
+	w.scripted = false
+	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
 }
 
 // Nondeterministic is the kind of failure of a program that does not do the same under the same decisions.
@@ -252,7 +293,7 @@ func (w *world) close() { _ = w.rt.Close(context.Background()) }
 // schedule runs fn once. The calling fiber is the first of the schedule.
 func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
 	w.reset()
-	s.failed, s.text = false, ""
+	s.nerrs = 0
 	s.faults.begin()
 	self := coir.Self(ctx)
 	w.current = w.fiberOf(self)
@@ -266,20 +307,34 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	stray := w.stray.Load() // perhaps after the last step
 	switch {
 	case w.fail != nil:
+		if p != nil && !cancelled(p) {
+			w.fail.panicked = panicText(p, stack)
+		}
 	case stray != nil:
 		w.fail = stray
 		w.fail.freeze(w)
 	case p != nil:
 		w.fail = &Failure{Kind: Panic, Text: panicText(p, stack)}
 		w.fail.freeze(w)
-	case s.failed:
-		w.fail = &Failure{Kind: Error, Text: s.text}
+	case s.nerrs > 0:
+		w.fail = &Failure{Kind: Error, Text: s.errs[0]}
 		w.fail.freeze(w)
 	}
 	if f := w.fail; f != nil {
+		f.errs = slices.Clone(s.errs[:min(s.nerrs, len(s.errs))])
+		f.nerrs = s.nerrs
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
 	return w.fail
+}
+
+// cancelled reports whether a panic is with the error of an operation that was cancelled, as stop does.
+func cancelled(p any) bool {
+	if pe, ok := p.(*coir.PanicError); ok {
+		p = pe.Value
+	}
+	err, ok := p.(error)
+	return ok && errors.Is(err, context.Canceled)
 }
 
 // guarded calls fn and returns what it panicked with, and where.

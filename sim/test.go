@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +29,7 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		case f != nil:
 			fail(t, f)
 		}
+		t.Log("the program does not fail under this schedule any more; its operations are those that were recorded")
 		return
 	}
 	if *flagN > 0 {
@@ -39,7 +39,11 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		opts = append(opts, Seed(*flagSeed))
 	}
 	if *flagStrategy != "" {
-		opts = append(opts, With(named(*flagStrategy)))
+		strategy := named(*flagStrategy)
+		if strategy == nil {
+			t.Fatalf("-sim.strategy=%s: there are roundrobin, random, uniform, pct, exhaustive and dpor", *flagStrategy)
+		}
+		opts = append(opts, With(strategy))
 	}
 	res := Explore(fn, opts...)
 	if res.Failure != nil {
@@ -48,7 +52,11 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	for _, name := range res.Never {
 		t.Errorf("in %d schedules this was never so: %s", res.Schedules, name)
 	}
-	t.Logf("%d schedules, %d steps, %.0f schedules a second", res.Schedules, res.Steps, float64(res.Schedules)/res.Elapsed.Seconds())
+	all := ""
+	if res.Complete {
+		all = ": all there are with " + res.strategy
+	}
+	t.Logf("%s%s; %d steps, %.0f schedules a second", counted(res.Schedules, "schedule"), all, res.Steps, float64(res.Schedules)/res.Elapsed.Seconds())
 }
 
 // fail ends the test with the report, and draws it if -sim.trace asks for that.
@@ -71,6 +79,10 @@ func (f *Failure) draw(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, strings.NewReplacer("/", "_", "\\", "_", ":", "_").Replace(f.test)+".html")
 	w, err := os.Create(path)
 	if err != nil {
@@ -79,7 +91,7 @@ func (f *Failure) draw(dir string) (string, error) {
 	return path, errors.Join(f.WriteHTML(w), w.Close())
 }
 
-// named is the strategy of a name.
+// named is the strategy of a name, or nil.
 func named(name string) func(uint64) Strategy {
 	switch name {
 	case "roundrobin":
@@ -95,5 +107,5 @@ func named(name string) func(uint64) Strategy {
 	case "dpor":
 		return func(uint64) Strategy { return DPOR() }
 	}
-	panic(fmt.Sprintf("sim: -sim.strategy=%s: there are roundrobin, random, uniform, pct, exhaustive and dpor", name))
+	return nil
 }

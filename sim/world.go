@@ -68,6 +68,7 @@ type world struct {
 type decision struct {
 	chosen, of int32
 	step       int32 // how many operations came before
+	drawn      int32 // if it was made for Intn, one more than the fiber that asked; else 0
 }
 
 // fiber is what a world knows of a fiber.
@@ -314,8 +315,15 @@ func (w *world) Next() *coir.Fiber {
 			return w.run(to)
 		}
 		if w.nready == 0 {
-			if !w.advance() && w.running && w.fail == nil {
-				w.stuck()
+			if !w.advance() && w.running {
+				if w.fail == nil {
+					w.stuck()
+					w.collect()
+				}
+				if w.nready == 0 {
+					w.interrupt()
+					w.collect()
+				}
 			}
 			if w.nready == 0 || w.unsettled() {
 				return nil
@@ -491,7 +499,7 @@ func (w *world) decide(n int, goOn bool) int {
 			d = w.script[w.ndec]
 		}
 		if d >= n {
-			w.stop(&Failure{Kind: Diverged, Text: "at step " + strconv.Itoa(w.nsteps) + ": the recording chose way " +
+			w.stop(&Failure{Kind: Diverged, Text: "the program has changed since: after step " + strconv.Itoa(w.nsteps) + " the recording chose way " +
 				strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
 			d = 0
 		}
@@ -504,7 +512,7 @@ func (w *world) decide(n int, goOn bool) int {
 	if w.ndec == len(w.decisions) {
 		w.decisions = doubled(w.decisions)
 	}
-	w.decisions[w.ndec] = decision{int32(d), int32(n), int32(w.nsteps)}
+	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps)}
 	w.ndec++
 	return d
 }
@@ -547,11 +555,26 @@ func (w *world) stuck() {
 	w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
 }
 
-// unwind lets fiber i go on after a failure, in turn with the others. Who does not come to an end by then is made to.
+// interrupt ends every wait of a schedule that has failed, when nobody can run and no time is waited for: those that are left are under contexts
+// which stop does not cancel. Somebody is found, because whoever waits for others to end waits for somebody who does not.
+//
+// Spec: SM-09
+//
+//go:norace
+func (w *world) interrupt() {
+	for i := range w.nfibers {
+		if x := &w.fibers[i]; !x.ended {
+			coir.Interrupt(x.f)
+		}
+	}
+}
+
+// unwind lets fiber i go on after a failure, in turn with the others. Who does not come to an end by then is made to; an end itself is
+// left alone, and so is the wait for those of others.
 //
 //go:norace
 func (w *world) unwind(i int32) bool {
-	if w.nsteps > 8*w.limit {
+	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != coir.OpEnd && k != coir.OpJoin {
 		race.Enable() // the policy is called inside a hidden section, which ends here
 		panic(errStopped)
 	}

@@ -135,7 +135,7 @@ var mutants = []mutant{
 	{"the wait is armed before it says whose cancel ends it", "wait.go",
 		[]string{"	f.waitUnder(sc)\n	return f.task.Arm()\n", "	defer f.waitUnder(sc)\n	return f.task.Arm()\n"}, ". ExploreCancelAgainstAShieldedWait"},
 	{"a nursery lets go of its lock, and then arms the wait for its children", "nursery.go",
-		[]string{"		n.joining = f.arm(nobody) // a cancel does not end this wait: it ends the children\n		n.mu.Unlock()\n", "		n.mu.Unlock()\n		n.joining = f.arm(nobody)\n"}, ". ExploreRuntime"},
+		[]string{"		n.joining = f.arm(uncut) // a cancel does not end this wait: it ends the children\n		n.mu.Unlock()\n", "		n.mu.Unlock()\n		n.joining = f.arm(uncut)\n"}, ". ExploreRuntime"},
 	{"lock order broken", "select.go",
 		[]string{"		sortCores(s.locks)\n", ""}, ". ExploreTwoSelectsMeet"},
 	{"a close wakes no receiver", "chan.go",

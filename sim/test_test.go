@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// What sim.Test says to whoever has typed go test.
+
+// listener is a test that keeps what it is told.
+type listener struct {
+	testing.TB
+	said strings.Builder
+}
+
+type fatal struct{}
+
+func (l *listener) Helper()      {}
+func (l *listener) Name() string { return "TestListener" }
+
+func (l *listener) Log(args ...any)                   { fmt.Fprintln(&l.said, args...) }
+func (l *listener) Logf(format string, args ...any)   { fmt.Fprintf(&l.said, format+"\n", args...) }
+func (l *listener) Errorf(format string, args ...any) { l.Logf(format, args...) }
+func (l *listener) Error(args ...any)                 { l.Log(args...) }
+func (l *listener) Fatal(args ...any)                 { l.Log(args...); panic(fatal{}) }
+func (l *listener) Fatalf(format string, args ...any) { l.Logf(format, args...); panic(fatal{}) }
+
+// told is what Test says of fn, with flags set, and whether it is fatal.
+func told(t *testing.T, flags map[*string]string, fn program, opts ...Option) (text string, failed bool) {
+	l := &listener{TB: t}
+	for at, value := range flags {
+		was := *at
+		*at = value
+		defer func() { *at = was }()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if _, failed = p.(fatal); !failed {
+				panic(p)
+			}
+		}
+		text = l.said.String()
+	}()
+	Test(l, fn, opts...)
+	return "", false
+}
+
+func expect(t *testing.T, text string, failed, fails bool, parts ...string) {
+	t.Helper()
+	if failed != fails {
+		t.Errorf("fatal is %v: %s", failed, text)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+}
+
+func TestTestSaysWhenThatWasAll(t *testing.T) {
+	all := With(func(uint64) Strategy { return Exhaustive(-1) })
+	text, failed := told(t, nil, idle(2, 0), all)
+	expect(t, text, failed, false, " schedules: all there are with exhaustive(-1); ")
+	text, failed = told(t, nil, idle(2, 0), all, Schedules(1))
+	if expect(t, text, failed, false, "1 schedule; "); strings.Contains(text, "all") {
+		t.Error(text)
+	}
+	text, failed = told(t, map[*string]string{flagStrategy: "roundrobin"}, idle(2, 0))
+	expect(t, text, failed, false, "1 schedule: all there are with roundrobin; ")
+}
+
+func TestTestNamesTheStrategiesThereAre(t *testing.T) {
+	text, failed := told(t, map[*string]string{flagStrategy: "chance"}, idle(1, 0))
+	expect(t, text, failed, true, "-sim.strategy=chance: there are roundrobin, ")
+}
+
+func TestTestSaysHowToSeeItAgainFromAnywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text, failed := told(t, map[*string]string{flagTrace: "charts"}, crossed)
+	dir, err := filepath.Abs("charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s1.",
+		"chart: "+filepath.Join(dir, "TestListener.html"))
+}
+
+// Spec: SM-05
+func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
+	fn := func(wrong, more bool) program {
+		return func(ctx context.Context, s *Sim) {
+			_ = coir.Yield(ctx)
+			if more {
+				_ = coir.Yield(ctx)
+			}
+			if wrong {
+				s.Errorf("wrong")
+			}
+		}
+	}
+	token := map[*string]string{flagReplay: found(t, Error, fn(true, false)).Token}
+	text, failed := told(t, token, fn(true, false))
+	expect(t, text, failed, true, "error after ", "(replayed): wrong")
+	text, failed = told(t, token, fn(false, false))
+	expect(t, text, failed, false, "does not fail under this schedule any more")
+	text, failed = told(t, token, fn(false, true))
+	expect(t, text, failed, true, "diverged", "the program has changed since: it does not fail under this schedule")
+	text, failed = told(t, token, fn(true, true))
+	expect(t, text, failed, true, "diverged", "the program has changed since: it fails, but", "wrong")
+}
+
+// The failure is one of a single run, and the next goes another way: by its end, or by its operations.
+//
+// Spec: SM-03
+func TestReportSaysThatTheProgramIsNotDeterministic(t *testing.T) {
+	runs := 0
+	once := func(ctx context.Context, s *Sim) {
+		_ = coir.Yield(ctx)
+		if runs++; runs == 3 {
+			s.Errorf("by chance")
+		}
+	}
+	f := found(t, Error, once, With(Random))
+	says(t, f, "by chance", "the program is not deterministic: ", "math/rand", "replay: ")
+	runs = -1 // the second run of a schedule that passed
+	says(t, found(t, Error, func(ctx context.Context, s *Sim) {
+		_ = coir.Yield(ctx)
+		if runs++; runs == guardEvery {
+			s.Errorf("by chance")
+		}
+	}, With(Random)), "the program is not deterministic: ")
+	longer := 0
+	says(t, found(t, Error, func(ctx context.Context, s *Sim) {
+		longer++
+		for range longer {
+			_ = coir.Yield(ctx)
+		}
+		s.Errorf("always")
+	}), "the program is not deterministic: ")
+	saysNot(t, found(t, Error, lostUpdate(false)), "deterministic")
+}
+
+func TestReportOfADrawnScheduleSaysHowToSeeItAgain(t *testing.T) {
+	f := Drawn(func(int) int { return 0 }, func(_ context.Context, s *Sim) { s.Errorf("wrong") })
+	if f == nil {
+		t.Fatal("it passes")
+	}
+	says(t, f, "(drawn): wrong", `replay: sim.Replay("`+f.Token+`", program)`)
+	saysNot(t, f, "strategy", "seed", "-sim.")
+}
+
+func TestReportShowsNumbersAndTimes(t *testing.T) {
+	f := found(t, Error, func(ctx context.Context, s *Sim) {
+		n := s.Intn(3)
+		_ = coir.Sleep(ctx, 2*time.Second)
+		if s.Intn(5) == 4 && n == 2 {
+			s.Errorf("four")
+		}
+	})
+	says(t, f, "        | intn 3 → 2 |\n      1 | sleep 2s   |\n        | intn 5 → 4 |\n")
+	again, err := Replay(f.Token, func(context.Context, *Sim) {})
+	if err != nil || again == nil || again.Kind != Diverged {
+		t.Error(again, err)
+	}
+	f = found(t, Error, func(_ context.Context, s *Sim) { s.Errorf("%d", s.Intn(2)) })
+	says(t, f, "intn 2 → 0 |\n")
+}
+
+func TestIntnOfNothing(t *testing.T) {
+	says(t, found(t, Panic, func(_ context.Context, s *Sim) { s.Intn(0) }), "sim: Intn(0): there is no number below that")
+}
