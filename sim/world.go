@@ -539,7 +539,9 @@ func (w *world) stop(f *Failure) {
 		w.fail = f
 		f.freeze(w)
 		w.stopping.Store(true) // to cancel is an operation too, but not one of the program
+		race.Enable()          // contexts of package context may hang on it, and have their own synchronisation
 		w.cancel(errStopped)
+		race.Disable()
 		w.stopping.Store(false)
 	}
 }
