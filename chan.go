@@ -604,7 +604,7 @@ func (c *Chan[T]) lose(v T) {
 //go:norace
 func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
-	by.announce(c.rt, c.op(OpSend))
+	c.announceBy(&by, OpSend)
 	if err := by.err(); err != nil {
 		c.refuseContext(sending, err)
 		return err
@@ -638,7 +638,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
-	by.announce(c.rt, c.op(OpRecv))
+	c.announceBy(&by, OpRecv)
 	if err := by.err(); err != nil {
 		c.refuseContext(receiving, err)
 		return v, err

@@ -236,7 +236,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	if c.f == f {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
-	c.announce(nil, Op{Kind: OpWait, Object: f.id, Name: f.name})
+	c.announce(Op{Kind: OpWait, Object: f.id, Name: f.name})
 	if err := c.err(); err != nil {
 		return err
 	}

@@ -195,23 +195,25 @@ func (c *core) announce(k OpKind) {
 	}
 }
 
-// announce announces an operation of a caller that is not a fiber in its own scope, if anybody wants to know. rt is that of what the
-// operation is about, if it has a policy, or nil.
+// announceBy is announce for a caller that has been resolved. The operation is put together only if somebody is told: goroutines come
+// through here each time.
 //
 //go:norace
-func (c *caller) announce(rt *Runtime, op Op) {
-	if rt != nil || c.f != nil && c.f.simulated {
-		c.announceSlow(rt, op)
+func (c *core) announceBy(by *caller, k OpKind) {
+	if by.f != nil && by.f.simulated {
+		by.f.step(c.op(k))
+	} else if c.rt != nil {
+		c.rt.policy.Stray(c.op(k))
 	}
 }
 
-//go:noinline
+// announce announces an operation that is about no channel, of a caller that may be a fiber in another scope than its own, if anybody wants to
+// know.
+//
 //go:norace
-func (c *caller) announceSlow(rt *Runtime, op Op) {
+func (c *caller) announce(op Op) {
 	if c.f != nil && c.f.simulated {
 		c.f.step(op)
-	} else {
-		rt.policy.Stray(op)
 	}
 }
 

@@ -504,7 +504,7 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 		return Yield(ctx)
 	}
 	c := resolve(ctx)
-	c.announce(nil, Op{Kind: OpSleep, For: d})
+	c.announce(Op{Kind: OpSleep, For: d})
 	if err := c.err(); err != nil {
 		return err
 	}
