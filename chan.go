@@ -64,7 +64,8 @@ type core struct {
 	times *chanTimes // nil unless Timed
 	id    uint64
 	name  string
-	err   xatomic.Pointer[closedError] // once closed, if there is something to say
+	cause error // given to Abort; written before state
+	errs  xatomic.Pointer[[2]sideErrors]
 }
 
 type chanState uint8
@@ -74,6 +75,14 @@ const (
 	closed            // takes nothing more, and delivers what it has
 	aborted           // delivers nothing more
 )
+
+// sideErrors are the errors of one side of a channel that has a name, or a cause. They are made when they are first needed and
+// kept, so that an operation that fails again and again allocates nothing.
+type sideErrors struct {
+	closed     closedError
+	wouldBlock wouldBlockError
+	timeout    timeoutError
+}
 
 // failures counts operations of one side that did not complete, by reason.
 type failures struct{ wouldBlock, timedOut, cancelled, closed uint64 }
@@ -142,7 +151,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if r == park.Data {
 		return nil
 	}
-	return c.error(r, sc)
+	return c.opErr(sending, r, sc)
 }
 
 // SendTimeout is Send that waits for d at most: then it returns [ErrTimeout].
@@ -169,7 +178,7 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	if r == park.Data {
 		return nil
 	}
-	return c.error(r, sc)
+	return c.opErr(sending, r, sc)
 }
 
 // beginSend sends v if that needs no wait; otherwise it has f wait under sc, published, and returns None.
@@ -177,8 +186,8 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 //go:noinline
 //go:norace
 func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reason {
-	if sc.cancelled.Load() {
-		c.refuse(sending, sc.counted(park.Cancelled))
+	if sc.done() {
+		c.countFailed(sending, sc.ending().reason())
 		return park.Cancelled
 	}
 	c.mu.Lock()
@@ -219,7 +228,7 @@ func (c *Chan[T]) endSend(f *Fiber, sc *scope, r park.Reason, timed bool) {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, sc.counted(r))
+	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, sc.failureReason(r))
 }
 
 // Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
@@ -255,7 +264,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if r == park.Data {
 		return v, nil
 	}
-	return v, c.error(r, sc)
+	return v, c.opErr(receiving, r, sc)
 }
 
 // RecvTimeout is Recv that waits for d at most: then it returns [ErrTimeout].
@@ -282,14 +291,14 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	if r == park.Data {
 		return v, nil
 	}
-	return v, c.error(r, sc)
+	return v, c.opErr(receiving, r, sc)
 }
 
 //go:noinline
 //go:norace
 func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.Reason) {
-	if sc.cancelled.Load() {
-		c.refuse(receiving, sc.counted(park.Cancelled))
+	if sc.done() {
+		c.countFailed(receiving, sc.ending().reason())
 		return v, park.Cancelled
 	}
 	c.mu.Lock()
@@ -322,7 +331,7 @@ func (c *Chan[T]) endRecv(f *Fiber, sc *scope, r park.Reason, timed bool) T {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, sc.counted(r))
+	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, sc.failureReason(r))
 }
 
 // put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
@@ -520,27 +529,27 @@ func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) pa
 	return r
 }
 
-// refuse counts an operation that was over before it looked.
+// countFailed counts an operation whose context was already done.
 //
 //go:norace
-func (c *core) refuse(side int, r park.Reason) {
+func (c *core) countFailed(side int, r park.Reason) {
 	c.mu.Lock()
 	c.countFailure(side, r)
 	c.mu.Unlock()
 }
 
-// recount counts a wait of any caller that leave has counted as cancelled as timed out, if it was. To find out it asks the context, which
-// is foreign code, and not hidden: so only once the cell is out.
+// reclassify counts a wait of any caller that leave has counted as cancelled as timed out, if it was. To find out it asks the
+// context, which is foreign code, and not hidden: so only once the cell is out.
 //
 //go:norace
-func (c *core) recount(by *caller, side int, r park.Reason) {
+func (c *core) reclassify(by *caller, side int, r park.Reason) {
 	if r != park.Cancelled {
 		return
 	}
 	race.Enable()
-	err := by.cancelErr()
+	e := by.cancelled()
 	race.Disable()
-	if err == ErrTimeout {
+	if e.reason() == park.TimedOut {
 		c.mu.Lock()
 		c.failed[side].cancelled--
 		c.failed[side].timedOut++
@@ -605,9 +614,8 @@ func (c *Chan[T]) lose(v T) {
 func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
 	c.announceBy(&by, OpSend)
-	if err := by.err(); err != nil {
-		c.refuseContext(sending, err)
-		return err
+	if e := by.ended(); e != nil {
+		return c.failedBefore(sending, e)
 	}
 	race.Disable()
 	c.mu.Lock()
@@ -627,11 +635,11 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		c.leave(cell, sending, r)
-		c.recount(&by, sending, r)
+		c.reclassify(&by, sending, r)
 		w.done()
 	}
 	race.Enable()
-	return c.errorFor(r, &by)
+	return c.callerErr(sending, r, &by)
 }
 
 //go:noinline
@@ -639,9 +647,8 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
 	c.announceBy(&by, OpRecv)
-	if err := by.err(); err != nil {
-		c.refuseContext(receiving, err)
-		return v, err
+	if e := by.ended(); e != nil {
+		return v, c.failedBefore(receiving, e)
 	}
 	race.Disable()
 	c.mu.Lock()
@@ -657,22 +664,21 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		v = c.leave(cell, receiving, r)
-		c.recount(&by, receiving, r)
+		c.reclassify(&by, receiving, r)
 		w.done()
 	}
 	race.Enable()
-	return v, c.errorFor(r, &by)
+	return v, c.callerErr(receiving, r, &by)
 }
 
+// failedBefore counts an operation whose context was already done, and returns its error.
+//
 //go:norace
-func (c *core) refuseContext(side int, err error) {
-	r := park.Cancelled
-	if err == ErrTimeout {
-		r = park.TimedOut
-	}
+func (c *core) failedBefore(side int, e *ending) error {
 	race.Disable()
-	c.refuse(side, r)
+	c.countFailed(side, e.reason())
 	race.Enable()
+	return e.on(c.verb(side))
 }
 
 // TrySend is Send that never waits: where it would have to it returns [ErrWouldBlock], and nothing has happened.
@@ -691,7 +697,7 @@ func (c *Chan[T]) TrySend(v T) error {
 		c.tried(sending, r, asleep)
 	}
 	race.Enable()
-	return c.tryError(r)
+	return c.resultErr(sending, r)
 }
 
 // TryRecv is Recv that never waits: where it would have to it returns [ErrWouldBlock].
@@ -706,7 +712,7 @@ func (c *Chan[T]) TryRecv() (T, error) {
 	v, r, asleep := c.take()
 	c.tried(receiving, r, asleep)
 	race.Enable()
-	return v, c.tryError(r)
+	return v, c.resultErr(receiving, r)
 }
 
 // tried ends an operation that must not wait. It lets go of the lock.
@@ -782,9 +788,10 @@ func (c *core) end(to chanState, cause error) bool {
 		race.Enable()
 		race.Release(unsafe.Pointer(&c.state)) // here, because a close that comes too late orders nobody
 		race.Disable()
-		if c.name != "" || cause != nil {
-			c.err.Store(&closedError{c.name, cause})
+		if to == aborted {
+			c.cause = cause
 		}
+		c.errs.Store(nil) // those of a closed channel have another text
 		c.state = to
 		for side := range 2 {
 			if asleep := c.becameReady(side); asleep != nil {
@@ -834,40 +841,82 @@ func (c *Chan[T]) discard() bool {
 	return ok
 }
 
-// error is what an operation under sc returns that ended for r.
+// opErr returns the error of an operation under sc that ended for r.
 //
 //go:noinline
 //go:norace
-func (c *core) error(r park.Reason, sc *scope) error {
+func (c *core) opErr(side int, r park.Reason, sc *scope) error {
 	if r == park.Cancelled {
-		return sc.operationErr()
+		return sc.ending().on(c.verb(side))
 	}
-	return c.tryError(r)
+	return c.resultErr(side, r)
 }
 
-// errorFor is error for any caller.
+// callerErr is opErr for any caller.
 //
 //go:norace
-func (c *core) errorFor(r park.Reason, by *caller) error {
+func (c *core) callerErr(side int, r park.Reason, by *caller) error {
 	if r == park.Cancelled {
-		return by.cancelErr()
+		return by.cancelled().on(c.verb(side))
 	}
-	return c.tryError(r)
+	return c.resultErr(side, r)
 }
 
+// resultErr returns the error of an operation that ended for r, which is not Cancelled.
+//
 //go:norace
-func (c *core) tryError(r park.Reason) error {
+func (c *core) resultErr(side int, r park.Reason) error {
 	switch r {
 	case park.Data:
 		return nil
 	case park.Closed:
 		race.Acquire(unsafe.Pointer(&c.state))
-		if err := c.err.Load(); err != nil {
-			return err
+		if c.name == "" && c.state == closed {
+			return ErrClosed
 		}
-		return ErrClosed
+		return &c.errors(side).closed
 	case park.TimedOut:
-		return ErrTimeout
+		if c.name == "" {
+			return ErrTimeout
+		}
+		return &c.errors(side).timeout
 	}
-	return ErrWouldBlock
+	if c.name == "" {
+		return ErrWouldBlock
+	}
+	return &c.errors(side).wouldBlock
+}
+
+// verb returns what an operation of that side does, for its error; it is empty if the channel has no name.
+//
+//go:norace
+func (c *core) verb(side int) string {
+	switch {
+	case c.name == "":
+		return ""
+	case side == sending:
+		return "send on " + c.name
+	}
+	return "receive from " + c.name
+}
+
+// errors returns the errors of one side. It takes the lock the first time, so that they agree with the channel's state.
+//
+//go:norace
+func (c *core) errors(side int) *sideErrors {
+	race.Disable()
+	defer race.Enable()
+	errs := c.errs.Load()
+	if errs == nil {
+		c.mu.Lock()
+		errs = new([2]sideErrors)
+		for side := range errs {
+			e, op := &errs[side], c.verb(side)
+			e.closed = closedError{op, c.cause, c.state == aborted}
+			e.wouldBlock.op, e.timeout.op = op, op
+		}
+		c.errs.Store(errs)
+		c.mu.Unlock()
+	}
+	return &errs[side]
 }

@@ -71,7 +71,7 @@ func send(b *bare, c *Chan[int], v int) error {
 	if r == park.Data {
 		return nil
 	}
-	return c.error(r, sc)
+	return c.opErr(sending, r, sc)
 }
 
 func recv(b *bare, c *Chan[int]) (int, error) {
@@ -84,7 +84,7 @@ func recv(b *bare, c *Chan[int]) (int, error) {
 	if r == park.Data {
 		return v, nil
 	}
-	return v, c.error(r, sc)
+	return v, c.opErr(receiving, r, sc)
 }
 
 func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
@@ -95,7 +95,7 @@ func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
 		i, r = b.endSelect(cases, b.park())
 	}
 	if i < 0 {
-		return i, sc.operationErr()
+		return i, sc.ending().op
 	}
 	return cases[i].done(i, r)
 }

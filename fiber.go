@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -38,6 +39,9 @@ type Fiber struct {
 	joiners    wait.Queue
 	how        end
 	err        error
+
+	// What has failed in nurseries of the fiber that its Goexit ended before Run could return.
+	unreported []error
 }
 
 // end is how a fiber has ended.
@@ -162,7 +166,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 //go:noinline
 //go:norace
 func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
-	if sc.cancelled.Load() {
+	if sc.done() {
 		return park.Cancelled, false
 	}
 	n := f.nursery
@@ -224,7 +228,7 @@ func (f *Fiber) waited(r park.Reason, sc *scope) error {
 		race.Acquire(unsafe.Pointer(f))
 		return f.err
 	}
-	return sc.operationErr()
+	return sc.ending().op
 }
 
 // waitSlow is Wait for everybody else.
@@ -237,8 +241,8 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
 	c.announce(Op{Kind: OpWait, Object: f.id, Name: f.name})
-	if err := c.err(); err != nil {
-		return err
+	if e := c.ended(); e != nil {
+		return e.op
 	}
 	race.Disable()
 	r := f.join(&c)
@@ -247,7 +251,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 		race.Acquire(unsafe.Pointer(f))
 		return f.err
 	}
-	return c.cancelErr()
+	return c.cancelled().op
 }
 
 // join waits for the fiber's end, whoever calls.
@@ -318,15 +322,26 @@ func (th *thunk) RunThunk() {
 // Spec: FB-24
 func (th *thunk) Panicked(value any, stack []byte) {
 	f := (*Fiber)(th)
-	pe, ok := value.(*PanicError)
-	if !ok { // else it came out of a nursery inside, with the stack that counts
-		pe = &PanicError{Fiber: f.Name(), Value: value, Stack: stack}
-	}
-	f.finish(panicked, pe)
+	f.finish(panicked, panicError(f, value, stack))
 }
 
 // Exited implements sched.Thunk.
-func (th *thunk) Exited() { (*Fiber)(th).finish(exited, ErrGoexit) }
+func (th *thunk) Exited() {
+	f := (*Fiber)(th)
+	var panics, errs []error
+	for _, err := range f.unreported {
+		if pe, ok := err.(*PanicError); ok {
+			panics = append(panics, pe)
+		} else {
+			errs = append(errs, err)
+		}
+	}
+	if len(panics) > 0 {
+		f.finish(panicked, panics[0].(*PanicError).with(slices.Concat(panics[1:], errs)))
+		return
+	}
+	f.finish(exited, joined(append([]error{ErrGoexit}, errs...)))
+}
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.
 //
@@ -342,7 +357,7 @@ func (f *Fiber) finish(how end, err error) {
 	if o := n.rt.observer; o != nil {
 		o.FiberEnded(f, err)
 	}
-	if err != nil && !f.main && how != exited { // Goexit ends that fiber alone
+	if err != nil && !f.main && err != ErrGoexit { // Goexit by itself ends only that fiber
 		n.childFailed(how, err, near)
 	}
 	race.Release(unsafe.Pointer(f))

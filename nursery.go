@@ -3,6 +3,8 @@ package coir
 import (
 	"context"
 	"errors"
+	"runtime/debug"
+	"slices"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/coro"
@@ -16,8 +18,8 @@ import (
 // Nursery is where fibers live: none outlives the [Run] that opened it.
 //
 // The first child that fails cancels its siblings. Run returns every child's error, joined, the first one first; errors
-// that only say that the nursery was cancelled are left out, unless there is no other: then Run returns one of them. A
-// child's panic comes out of Run.
+// that only say that the nursery was cancelled are left out, unless there is no other: then Run returns one of them, or nil if
+// the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause. A child's panic comes out of Run.
 type Nursery struct {
 	scope
 	body func(context.Context, *Nursery) error
@@ -29,8 +31,8 @@ type Nursery struct {
 	joining  park.Ticket
 	closed   bool
 	errs     []error
-	onlyEcho bool // errs is one error that says no more than that the nursery was cancelled
-	panicked *PanicError
+	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
+	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil: no limit
 }
 
@@ -136,12 +138,24 @@ func (n *Nursery) near() *sched.Worker {
 }
 
 // Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
-// is context.Canceled and wraps the cause.
+// is context.Canceled and shows the cause. context.Cause returns the cause.
+//
+// A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
+// Run returns nil.
 func (n *Nursery) Cancel(cause error) {
+	e := onPurpose
+	if cause != nil {
+		e = canceledFor(cause)
+	}
+	n.cancelFor(e)
+}
+
+// cancelFor cancels the nursery, and tells a policy before.
+func (n *Nursery) cancelFor(e *ending) {
 	if n.rt.policy != nil {
 		announce(n.rt, Op{Kind: OpCancel, Object: n.id})
 	}
-	n.cancel(context.Canceled, canceled(cause), n.near())
+	n.cancel(e, n.near())
 }
 
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
@@ -282,24 +296,26 @@ func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 	if how == panicked {
 		race.Disable()
 		n.mu.Lock()
-		if n.panicked == nil {
-			n.panicked = err.(*PanicError)
-		}
+		n.panics = append(n.panics, err)
 		n.mu.Unlock()
 		race.Enable()
 	} else {
 		n.note(err)
 	}
-	n.cancel(context.Canceled, canceled(err), near)
+	n.cancel(canceledFor(err), near)
 }
 
 // note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
 //
 //go:norace
 func (n *Nursery) note(err error) {
-	known := n.cancelled.Load() && n.echo(err) // asks the error, which is the user's: not under the lock
-	if known && err == n.err {
-		err = n.operationErr() // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
+	known := false
+	if n.state.Load() == scopeCancelled {
+		e := n.ending()
+		known = e.echoedBy(err) // asks the error, which is the user's: not under the lock
+		if known && err == e.err {
+			err = e.op // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
+		}
 	}
 	race.Disable()
 	n.mu.Lock()
@@ -316,28 +332,27 @@ func (n *Nursery) note(err error) {
 	race.Enable()
 }
 
-// echo reports whether err, in all its parts, says no more than that the nursery was cancelled.
-func (n *Nursery) echo(err error) bool {
-	if err == context.Canceled || err == n.err || err == n.opErr {
-		return true
-	}
-	if ce, ok := err.(*canceledError); ok { // of a context derived from the nursery's, which ended for the same cause
-		of, ok := n.opErr.(*canceledError)
-		return ok && errors.Is(ce.cause, of.cause)
-	}
+// echoedBy reports whether err, in all its parts, says no more than that a scope ended by e.
+func (e *ending) echoedBy(err error) bool {
 	switch x := err.(type) {
+	case *canceledError: // perhaps of a context derived from the scope's, which ended for the same cause
+		return e.err == context.Canceled && (x.cause == nil || e.cause != nil && errors.Is(x.cause, e.cause))
+	case *timeoutError:
+		return e.err == context.DeadlineExceeded
+	case *PanicError:
+		return false
 	case interface{ Unwrap() error }:
 		in := x.Unwrap()
-		return in != nil && n.echo(in)
+		return in != nil && e.echoedBy(in)
 	case interface{ Unwrap() []error }:
 		for _, in := range x.Unwrap() {
-			if !n.echo(in) {
+			if !e.echoedBy(in) {
 				return false
 			}
 		}
 		return true
 	}
-	return false
+	return err == context.Canceled || err == e.err
 }
 
 // cancelWaits wakes every child that waits under the nursery's scope. It does so outside the lock, which children need
@@ -376,11 +391,10 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own.
 //
 // Run returns the error of fn and those of the children, joined, the first one first. A nursery that was cancelled, and
-// whose function and fibers all return nil, has not failed: Run returns nil. A panic in a child comes out of Run as a
-// [*PanicError], once all have ended; a panic or Goexit of fn itself goes on, once all have ended.
-//
-// Spec: NU-02, NU-03
+// whose function and fibers all return nil, has not failed: Run returns nil. If fn or a child has panicked, Run panics with a
+// [*PanicError] once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked.
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
+	// Spec: NU-02, NU-03
 	c := resolve(ctx)
 	if c.f == nil {
 		return defaultRuntime().Run(ctx, fn)
@@ -400,19 +414,40 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 func (n *Nursery) run() error {
 	returned := false
 	defer func() {
-		if !returned { // fn panicked, or called Goexit: nobody may be left behind
-			n.Cancel(nil)
-			n.join()
+		if !returned { // fn panicked, or called Goexit
+			n.abandoned(recover())
 		}
 	}()
 	err := n.body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
 		n.note(err)
-		n.Cancel(err)
+		n.cancelFor(canceledFor(err))
 	}
 	n.join()
 	return n.result()
+}
+
+// abandoned ends a nursery whose function has panicked with v, or has called Goexit: then v is nil. No child is left behind. It
+// panics, unless all that has happened is the Goexit, which goes on when it returns.
+func (n *Nursery) abandoned(v any) {
+	if v != nil {
+		pe := panicError(n.owner, v, debug.Stack())
+		race.Disable()
+		n.mu.Lock()
+		n.panics = slices.Insert(n.panics, 0, error(pe)) // the function's own comes first
+		n.mu.Unlock()
+		race.Enable()
+	}
+	n.cancelFor(plainCancel)
+	n.join()
+	if v != nil {
+		panic(n.failure())
+	}
+	// A panic that is recovered while a Goexit is under way does not stop the Goexit. So the fiber tells what has failed when it ends.
+	if err := n.failure(); err != nil {
+		n.owner.unreported = append(n.owner.unreported, err)
+	}
 }
 
 // join waits until every child has ended, and closes the nursery.
@@ -458,18 +493,34 @@ func (f *Fiber) regainPlace() {
 
 // result is what Run returns, or panics with.
 //
-// Spec: NU-12, NU-13
-//
 //go:norace
 func (n *Nursery) result() error {
-	if n.panicked != nil {
-		panic(n.panicked)
+	// Spec: NU-12, NU-13
+	err := n.failure()
+	if len(n.panics) > 0 {
+		panic(err)
 	}
-	switch len(n.errs) {
-	case 0:
-		return nil
-	case 1:
-		return n.errs[0]
+	return err
+}
+
+// failure returns what has failed in a nursery that has ended: a *PanicError if there was a panic, otherwise the errors, joined.
+//
+//go:norace
+func (n *Nursery) failure() error {
+	errs := n.errs
+	if n.onlyEcho && (n.how == onPurpose || len(n.panics) > 0) {
+		errs = nil
 	}
-	return errors.Join(n.errs...)
+	if len(n.panics) > 0 {
+		return n.panics[0].(*PanicError).with(slices.Concat(n.panics[1:], errs))
+	}
+	return joined(errs)
+}
+
+// joined is errors.Join, but for a single error that one itself.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package coir
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/coir-go/coir/internal/park"
@@ -51,11 +52,11 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 // Spec: CH-59
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
 	by := resolve(ctx)
-	if err := by.err(); err != nil {
-		return err
+	if e := by.ended(); e != nil {
+		return e.op
 	}
 	if o.tasks.Stats().Closed {
-		return o.tasks.tryError(park.Closed)
+		return o.tasks.resultErr(sending, park.Closed)
 	}
 	t := new(task[T])
 	t.f = n.Go(name, func(ctx context.Context) error {
@@ -63,7 +64,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		return nil
 	}, opts...)
 	err := o.tasks.TrySend(t)
-	if err == ErrWouldBlock {
+	if errors.Is(err, ErrWouldBlock) {
 		err = away(by.f, func() error { return o.tasks.Send(ctx, t) })
 	}
 	if err != nil {
@@ -98,8 +99,8 @@ func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 // recv is Recv that also reports whether the error, or its absence, is a task's.
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	by := resolve(ctx)
-	if err = by.err(); err != nil {
-		return v, false, err
+	if e := by.ended(); e != nil {
+		return v, false, e.op
 	}
 	t, err := o.turn.TryRecv() // it overtakes nobody: while somebody waits for it, it is never there
 	if err != nil {
@@ -109,7 +110,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	}
 	defer func() { _ = o.turn.TrySend(t) }() // we took the only one: there is room
 	if t == nil {
-		if t, err = o.tasks.TryRecv(); err == ErrWouldBlock { // who is to give a task may need the place
+		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // who is to give a task may need the place
 			err = away(by.f, func() error { t, err = o.tasks.Recv(ctx); return err })
 		}
 		if err != nil {

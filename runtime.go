@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type Runtime struct {
 	s        *sched.Scheduler
 	observer Observer
 	policy   Policy
+	contexts *contextList // what its fibers depend on, under a policy; otherwise nil
 
 	mu      xatomic.Mutex
 	closing bool
@@ -110,6 +112,9 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	}
 	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
 	rt := &Runtime{observer: set.observer, policy: set.policy}
+	if set.policy != nil {
+		rt.contexts = new(contextList)
+	}
 	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
 	if set.observer != nil {
 		set.Observer = taskObserver{set.observer}
@@ -250,19 +255,21 @@ func (rt *Runtime) Close(ctx context.Context) error {
 	}
 	roots, empty := rt.close()
 	for _, n := range roots {
-		n.cancel(context.Canceled, canceled(ErrClosed), nil)
+		n.cancel(canceledFor(errRuntimeClosed), nil)
 	}
 	if empty != nil {
 		select {
 		case <-empty:
 		case <-ctx.Done():
-			return c.foreignErr()
+			return endingOf(ctx).op
 		}
 	}
 	race.Acquire(unsafe.Pointer(rt))
 	rt.s.Close()
 	return nil
 }
+
+var errRuntimeClosed = errors.New("coir: the runtime is being closed")
 
 // close lets nobody in any more. It returns what is still running, and a channel that is closed when that has ended.
 //

@@ -2,14 +2,14 @@ package coir
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -23,30 +23,77 @@ import (
 // may wait under it: the owner, and if the scope is a nursery's, its children. Either the fiber sees the mark, or the
 // cancel sees an armed word and wakes it through the ordinary claim. (models/word.pml, the canceller.)
 //
-// Everybody else registers: a goroutine waits on the Done channel, and a fiber that uses a foreign context, or another
-// fiber's, asks that context to call back.
+// Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
+// guests, under the scope's lock. The cancel claims and readies them one by one.
 //
-// A scope tells the scopes inside it, which it keeps in a list. What package context derives from it hangs on a standard
-// context that ends with the scope; see standard.
+// A scope passes its cancel on to the scopes inside it, which it keeps in a list. How contexts of package context cancel a scope,
+// and how a scope cancels them, is in bridge.go.
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
-	owner  *Fiber   // who waits under it without registering; nil if a goroutine made it
+	owner  *Fiber   // the fiber that waits under it without registering; nil if a goroutine made the scope
 	n      *Nursery // whose scope this is, or nil
-	parent *scope   // which tells it
-	stopUp func() bool
+	parent *scope   // which passes its cancel on to this one
+	link   *link    // to the context of package context that this scope or one above it hangs on; nil if there is none
 
-	cancelled xatomic.Bool // set under mu, with err and opErr
+	state xatomic.Uint32 // set under mu, with how
 
-	mu    xatomic.Mutex
-	err   error                     // context.Canceled or context.DeadlineExceeded
-	opErr error                     // what operations return
-	std   xatomic.Pointer[standard] // made when somebody asks for Done
-	inner *scope                    // the scopes inside this one, through next
+	mu     xatomic.Mutex
+	how    *ending                   // how it was cancelled; nil before that
+	std    xatomic.Pointer[standard] // made by the first call of Done
+	inner  *scope                    // the scopes inside this one, through next
+	guests wait.Queue                // waiters that neither own the scope nor are children of its nursery
 
 	// Under parent.mu.
 	prev, next *scope
 	linked     bool
+}
+
+// The states of a scope.
+const (
+	scopeLive      = iota // nothing but its own cancel, or that of a scope above it, ends it
+	scopeLinked           // the same, and it hangs on a context of package context: see poll
+	scopeCancelled        // for good
+)
+
+// ending is how a scope was cancelled.
+type ending struct {
+	err   error // what its Err returns: context.Canceled or context.DeadlineExceeded
+	cause error // what context.Cause returns; nil means err
+	op    error // what operations return that have no name to tell
+}
+
+var (
+	plainCancel  = &ending{err: context.Canceled, op: context.Canceled}
+	plainTimeout = &ending{err: context.DeadlineExceeded, op: ErrTimeout}
+	// onPurpose is the ending of a nursery that was cancelled by Cancel(nil). Scopes inside it get plainCancel.
+	onPurpose = &ending{err: context.Canceled, op: context.Canceled}
+)
+
+// canceledFor returns the ending of a scope that was cancelled for cause.
+func canceledFor(cause error) *ending {
+	if cause == nil || cause == context.Canceled {
+		return plainCancel
+	}
+	return &ending{context.Canceled, cause, &canceledError{cause: cause}}
+}
+
+// expiredFor returns the ending of a scope whose time ran out, with the cause that its maker gave for that case.
+func expiredFor(cause error) *ending {
+	if cause == nil || cause == context.DeadlineExceeded {
+		return plainTimeout
+	}
+	return &ending{context.DeadlineExceeded, cause, &timeoutError{cause: cause}}
+}
+
+// reason returns what an operation that e ended is counted as.
+//
+//go:norace
+func (e *ending) reason() park.Reason {
+	if e.err == context.DeadlineExceeded {
+		return park.TimedOut
+	}
+	return park.Cancelled
 }
 
 // scopeContext is a scope as its owner's code sees it. It is the same object: only the methods differ.
@@ -96,66 +143,53 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	switch {
 	case parent != nil:
 		sc.parent = parent
+		if parent.link != nil {
+			sc.link = parent.link
+			sc.state.Store(scopeLinked)
+		}
 		if !parent.add(sc) {
 			race.Acquire(unsafe.Pointer(parent))
-			sc.cancel(parent.err, parent.opErr, nil)
+			sc.cancel(parent.how.inside(), nil)
 		}
 	case ctx.Done() != nil:
-		if ctx.Err() != nil {
-			sc.cancelFrom(ctx) // AfterFunc would, but later
+		if e := endingOf(ctx); e != nil {
+			sc.cancel(e, nil)
 			return
 		}
-		sc.stopUp = context.AfterFunc(ctx, func() { sc.rt.strayCancel(); sc.cancelFrom(ctx) })
+		sc.hangOn(ctx)
 	}
 }
 
-// cancelFrom passes a foreign context's end on.
-func (sc *scope) cancelFrom(ctx context.Context) {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		sc.cancel(context.DeadlineExceeded, ErrTimeout, nil)
-	} else {
-		sc.cancel(context.Canceled, canceled(context.Cause(ctx)), nil)
-	}
-}
-
-// canceled is the error of operations in a scope that was cancelled for cause.
-func canceled(cause error) error {
-	if cause == nil || cause == context.Canceled {
-		return context.Canceled
-	}
-	return &canceledError{cause}
-}
-
-// end takes the scope out of its parent. Whoever still holds its context finds it cancelled.
+// end takes the scope out of its parent. Its context, which user code may keep, is cancelled.
 //
 //go:norace
 func (sc *scope) end() {
-	sc.leave()
-	sc.cancel(context.Canceled, context.Canceled, nil)
+	sc.detach()
+	sc.cancel(plainCancel, nil)
 }
 
-// leave takes the scope out of its parent, which need not tell it any more.
+// detach takes the scope out of its parent, and off the context that it hangs on: neither will cancel it any more.
 //
 //go:norace
-func (sc *scope) leave() {
+func (sc *scope) detach() {
 	if sc.parent != nil {
 		sc.parent.drop(sc)
 	}
-	if sc.stopUp != nil {
-		sc.stopUp()
+	if sc.link != nil && sc.link.sc == sc {
+		sc.link.detach()
 	}
 }
 
-// cancel marks the scope, wakes those who wait under it and tells those inside it. Only the first call does. It is called
-// with the caller's synchronisation visible.
+// cancel marks the scope, wakes those who wait under it and cancels the scopes inside it. Only the first call does. It is
+// called with the caller's synchronisation visible.
 //
 // Spec: NU-06, NU-09, NU-10
 //
 //go:norace
-func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
+func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	race.Disable()
 	sc.mu.Lock()
-	if sc.cancelled.Load() {
+	if sc.state.Load() == scopeCancelled {
 		sc.mu.Unlock()
 		race.Enable()
 		return
@@ -163,32 +197,43 @@ func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
 	race.Enable()
 	race.Release(unsafe.Pointer(sc)) // here, because a cancel that comes too late orders nobody
 	race.Disable()
-	sc.err, sc.opErr = err, opErr
-	sc.cancelled.Store(true) // from here a fiber that arms sees it
-	inner, std := sc.inner != nil, sc.std.Load()
+	sc.how = e
+	sc.state.Store(scopeCancelled) // from here a fiber that arms sees it, and no guest is let in
+	inner, guests, std := sc.inner != nil, !sc.guests.Empty(), sc.std.Load()
 	sc.mu.Unlock()
-	if std != nil { // first: who is woken by the cancel may ask for the cause
+	if std != nil { // first, because a waiter may ask for the cause as soon as it is awake
 		race.Enable()
 		race.Acquire(unsafe.Pointer(std))
-		std.finish(err, opErr) // whoever receives from Done is ordered after the cancel
+		std.finish(e) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, near)
 	}
-	if sc.n != nil && !sc.n.closed { // closed means that nobody is left in it; an old value costs a look
+	if sc.n != nil && !sc.n.closed { // closed means that no child is left; an old value costs a look
 		sc.n.cancelWaits(near)
+	}
+	if guests {
+		sc.cancelGuests(near)
 	}
 	race.Enable()
 	if inner { // and none can have come since
-		sc.tell(err, opErr, near)
+		sc.cancelInner(e.inside(), near)
 	}
 }
 
-// tell passes a cancel on to the scopes inside this one.
+// inside returns the ending of scopes inside one that ended by e.
+func (e *ending) inside() *ending {
+	if e == onPurpose {
+		return plainCancel
+	}
+	return e
+}
+
+// cancelInner passes a cancel on to the scopes inside this one.
 //
 //go:norace
-func (sc *scope) tell(err, opErr error, near *sched.Worker) {
+func (sc *scope) cancelInner(e *ending, near *sched.Worker) {
 	for {
 		race.Disable()
 		sc.mu.Lock()
@@ -201,134 +246,98 @@ func (sc *scope) tell(err, opErr error, near *sched.Worker) {
 		if in == nil {
 			return
 		}
-		in.cancel(err, opErr, near)
+		in.cancel(e, near)
 	}
 }
 
-func (sc *scope) doneChan() <-chan struct{} { return sc.standard().Done() }
-
-// standard is the scope as a context of the standard library, and ends with it. Package context knows its own kind
-// through any number of WithValues: what is derived registers there, starts no goroutine, and finds the cause. All that
-// it takes is that Done is that context's channel, and that Value answers the key by which package context asks.
-type standard struct {
-	context.Context
-	cancel context.CancelCauseFunc
-	once   sync.Once
-	err    error
-	pass   func() // ends the context with err
+// addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled: then
+// nothing will end the wait.
+//
+//go:norace
+func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+	sc.mu.Lock()
+	ok := sc.state.Load() != scopeCancelled
+	if ok {
+		sc.guests.Push(n, p, t)
+	}
+	sc.mu.Unlock()
+	return ok
 }
 
-// Spec: FB-22, FB-23
-func (sc *scope) standard() *standard {
-	if std := sc.std.Load(); std != nil {
-		return std
-	}
-	std := new(standard)
-	std.Context, std.cancel = context.WithCancelCause((*standardParent)(std))
-	race.Release(unsafe.Pointer(std))
-	if !sc.std.CompareAndSwap(nil, std) {
-		return sc.std.Load()
-	}
-	if err := sc.ctxErr(); err != nil { // else cancel will see std
-		std.finish(err, sc.operationErr())
-	}
-	return std
+// removeGuest takes a guest's node back, if it is still in the list.
+//
+//go:norace
+func (sc *scope) removeGuest(n *wait.Node) {
+	sc.mu.Lock()
+	sc.guests.Remove(n)
+	sc.mu.Unlock()
 }
 
-// finish ends the context as its scope has ended.
-func (std *standard) finish(err, opErr error) {
-	std.once.Do(func() {
-		if err == context.Canceled {
-			if ce, ok := opErr.(*canceledError); ok {
-				opErr = ce.cause
-			}
-			std.cancel(opErr)
+// cancelGuests wakes the guests of a scope that has been cancelled.
+//
+//go:norace
+func (sc *scope) cancelGuests(near *sched.Worker) {
+	for {
+		sc.mu.Lock()
+		n := sc.guests.Shift()
+		if n == nil {
+			sc.mu.Unlock()
 			return
 		}
-		std.err = err
-		std.pass()
-	})
-}
-
-// standardParent is what the standard context is derived from. It lets the scope choose the error that it ends with.
-type standardParent standard
-
-func (*standardParent) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*standardParent) Done() <-chan struct{}       { return neverDone }
-func (p *standardParent) Err() error                { return p.err }
-func (*standardParent) Value(any) any               { return nil }
-func (p *standardParent) AfterFunc(f func()) func() bool {
-	p.pass = f
-	return func() bool { return false }
-}
-
-var neverDone = make(chan struct{})
-
-// causeKey is the key by which package context asks a context for the one of its own that it was derived from.
-var causeKey = func() (key any) {
-	_ = context.Cause(keyProbe{context.Background(), &key})
-	return key
-}()
-
-type keyProbe struct {
-	context.Context
-	key *any
-}
-
-func (p keyProbe) Value(key any) any { *p.key = key; return nil }
-func (keyProbe) Err() error          { return context.Canceled }
-
-// value is what Value of a scope's or a fiber's context gives for all but our own key.
-func (sc *scope) value(key any) any {
-	if key == causeKey {
-		return sc.standard().Value(key)
+		_, asleep := n.Claim(park.Cancelled)
+		sc.mu.Unlock()
+		asleep.Rouse(near)
 	}
-	return sc.up.Value(key)
+}
+
+// done reports whether the scope has been cancelled. An operation asks before it does anything; it is called inside a hidden
+// section.
+//
+//go:norace
+func (sc *scope) done() bool {
+	return sc.state.Load() != scopeLive && sc.doneSlow()
+}
+
+//go:noinline
+//go:norace
+func (sc *scope) doneSlow() bool {
+	if sc.state.Load() == scopeCancelled {
+		return true
+	}
+	if !sc.link.mayBeDone() {
+		return false
+	}
+	race.Enable()
+	defer race.Disable()
+	return sc.poll()
 }
 
 //go:norace
 func (sc *scope) ctxErr() error {
-	if !sc.cancelled.Load() {
-		sc.ask()
-		if !sc.cancelled.Load() {
-			return nil
-		}
+	if sc.state.Load() == scopeLive || !sc.poll() {
+		return nil
 	}
-	race.Acquire(unsafe.Pointer(sc))
-	return sc.err
+	return sc.ending().err
 }
 
-// ask passes on at once that a foreign context which the scope is inside of has ended. It would be told by and by, on a goroutine of
-// package context; but whoever has cancelled a context expects to see it in what was derived from it.
-func (sc *scope) ask() {
-	for sc.parent != nil {
-		sc = sc.parent
-	}
-	if sc.stopUp != nil && sc.up.Err() != nil {
-		sc.cancelFrom(sc.up)
-	}
-}
-
-// operationErr is what an operation returns that the scope's cancel has ended.
+// ending returns how the scope was cancelled, to an operation that the cancel has ended.
 //
 //go:norace
-func (sc *scope) operationErr() error {
+func (sc *scope) ending() *ending {
 	race.Acquire(unsafe.Pointer(sc))
-	if sc.opErr == nil {
-		return context.Canceled // by Interrupt
+	if sc.how == nil {
+		return plainCancel // by Interrupt
 	}
-	return sc.opErr
+	return sc.how
 }
 
-func (sc *scope) afterFunc(f func()) func() bool { return context.AfterFunc(sc.standard(), f) }
-
-// add puts a scope inside this one. It reports false if this one has been cancelled: then nobody will tell it.
+// add puts a scope inside this one. It reports false if this one has been cancelled: then it will pass nothing on.
 //
 //go:norace
 func (sc *scope) add(in *scope) bool {
 	race.Disable()
 	sc.mu.Lock()
-	ok := !sc.cancelled.Load()
+	ok := sc.state.Load() != scopeCancelled
 	if ok {
 		in.linked, in.next = true, sc.inner
 		if in.next != nil {
@@ -379,57 +388,51 @@ func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 // Expire implements clock.Target.
 func (c *timedScope) Expire(uint64) {
 	sc := (*scope)(&c.scopeContext)
-	sc.cancel(context.DeadlineExceeded, ErrTimeout, nil)
-	race.Acquire(unsafe.Pointer(&c.timer)) // leave calls into package context, whose memory WithTimeout has written
-	sc.leave()
+	sc.cancel(plainTimeout, nil)
+	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
+	sc.detach()
 }
 
 // WithCancel returns a scope inside ctx that can be cancelled for a cause. Waits under it cost a fiber nothing extra, and
-// no goroutine is started. Call cancel when the scope is over: defer cancel(nil). A nil cause is context.Canceled.
+// no goroutine is started. Call cancel when the scope is no longer needed: defer cancel(nil). A nil cause is
+// context.Canceled.
 func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	sc := new(scope)
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	return (*scopeContext)(sc), func(cause error) {
 		sc.announceCancel()
-		sc.cancel(context.Canceled, canceled(cause), nil)
+		sc.cancel(canceledFor(cause), nil)
 		sc.end()
 	}
 }
 
-// announceCancel announces that the scope is about to be cancelled, unless it has been, if anybody wants to know.
+// announceCancel announces to a policy that the scope is about to be cancelled, unless it has been.
 func (sc *scope) announceCancel() {
-	if sc.rt.policy != nil && !sc.cancelled.Load() {
+	if sc.rt.policy != nil && sc.state.Load() != scopeCancelled {
 		announce(sc.rt, Op{Kind: OpCancel})
 	}
 }
 
-// giveUp is the cancel of a scope that has no timer.
-func (sc *scope) giveUp() {
-	sc.announceCancel()
-	sc.end()
-}
-
-// WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock: operations under it then return
-// [ErrTimeout]. Call cancel when the scope is over.
+// WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock: operations under it then return an error
+// that is [ErrTimeout]. An earlier deadline of ctx stays in force. Call cancel when the scope is no longer needed.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return withTimeout(ctx, time.Now().Add(d), d)
 }
 
-// WithDeadline is WithTimeout with a point in time. A deadline of ctx that comes earlier stays in force.
+// WithDeadline is WithTimeout with a point in time.
 func WithDeadline(ctx context.Context, at time.Time) (context.Context, context.CancelFunc) {
 	return withTimeout(ctx, at, time.Until(at))
 }
 
 func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Context, context.CancelFunc) {
 	ts := &timedScope{deadline: at}
+	if up, ok := ctx.Deadline(); ok && up.Before(at) {
+		ts.deadline = up // only to be shown: the runtime's clock may be another one than that of ctx
+	}
 	c := resolve(ctx)
 	sc := (*scope)(&ts.scopeContext)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
-	if up, ok := ctx.Deadline(); ok && up.Before(at) {
-		ts.deadline = up // which ctx sees to
-		return ts, sc.giveUp
-	}
 	if d <= 0 {
 		ts.Expire(0)
 		return ts, sc.end
@@ -450,9 +453,8 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 
 // Shield returns a context with the values of ctx that is not cancelled when ctx is, for work that must be finished:
 // giving things back, telling a peer. Put a deadline on it with WithTimeout.
-//
-// Spec: NU-21
 func Shield(ctx context.Context) context.Context {
+	// Spec: NU-21
 	sc := new(scope)
 	c := resolve(ctx)
 	sc.init(context.WithoutCancel(ctx), c.runtime(), nil, c.f)

@@ -124,6 +124,9 @@ type Op struct {
 	// Of a select, what it waits for: OpSend and OpRecv on channels, OpWait for the end of a fiber, OpLeave for the side of a pipe, OpSleep
 	// for a time. Nil means that they are not told, as those of a [Selector] with very many. They are there until Step returns.
 	Cases []Op
+
+	// Of OpDeadline, the stack of the call that depends on the context.
+	Stack []uintptr
 }
 
 // OpKind is what an operation does.
@@ -150,10 +153,11 @@ const (
 	OpLeave    // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
 	OpClone    // there is one more endpoint of a pipe
 	OpRegister // a case is added to a selector, or taken out
+	OpDeadline // the deadline of a context of package context has passed, by real time. Told by Stray alone
 )
 
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end", "try select", "leave", "clone", "register"}
+	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline"}
 
 func (k OpKind) String() string {
 	if int(k) >= len(opNames) {
@@ -222,20 +226,15 @@ func (c *caller) announce(op Op) {
 //go:norace
 func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.id, Name: c.name} }
 
-// strayCancel tells that a goroutine of package context is about to end waits of the runtime's fibers.
-func (rt *Runtime) strayCancel() {
-	if rt.policy != nil {
-		rt.policy.Stray(Op{Kind: OpCancel, Name: "of a context of package context"})
-	}
-}
-
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
 //go:noinline
 //go:norace
 func (f *Fiber) step(op Op) {
 	race.Disable()
-	if !f.nursery.rt.policy.Step(f, op) {
+	rt := f.nursery.rt
+	rt.contexts.look(rt.policy)
+	if !rt.policy.Step(f, op) {
 		f.task.Yield()
 	}
 	race.Enable()

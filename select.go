@@ -226,7 +226,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	}
 	race.Enable()
 	if i < 0 {
-		return i, sc.operationErr()
+		return i, sc.ending().op
 	}
 	return cs[i].done(i, r)
 }
@@ -236,7 +236,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 //go:noinline
 //go:norace
 func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.Reason) {
-	if sc.cancelled.Load() {
+	if sc.done() {
 		return -1, park.Cancelled
 	}
 	k := f.task.Kit()
@@ -287,8 +287,8 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	if simulating.Load() > 0 {
 		announceSelect(by.f, OpSelect, cs)
 	}
-	if err := by.err(); err != nil {
-		return -1, err
+	if e := by.ended(); e != nil {
+		return -1, e.op
 	}
 	race.Disable()
 	w := by.waiter()
@@ -316,7 +316,7 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	w.done()
 	race.Enable()
 	if i < 0 {
-		return i, by.cancelErr()
+		return i, by.cancelled().op
 	}
 	return cs[i].done(i, r.Kind())
 }
@@ -327,7 +327,7 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 func (cs *Case) done(i int, r park.Reason) (int, error) {
 	switch cs.what {
 	case caseSend, caseRecv:
-		return i, cs.core.tryError(r)
+		return i, cs.core.resultErr(cs.side(), r)
 	case caseEvent:
 		cs.event.result(cs.dst)
 	}

@@ -390,8 +390,8 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	if by.f != nil && by.f.simulated {
 		by.f.stepSelector(s)
 	}
-	if err := by.err(); err != nil {
-		return -1, err
+	if e := by.ended(); e != nil {
+		return -1, e.op
 	}
 	if s.busy.Swap(true) {
 		return -1, errTwoWaiters
@@ -404,7 +404,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 			r := s.park(&by)
 			race.Enable()
 			if r == park.Cancelled {
-				return -1, by.cancelErr()
+				return -1, by.cancelled().op
 			}
 			continue
 		}
@@ -497,5 +497,5 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		}()
 		rest()
 	}
-	return r != park.None, used, c.tryError(r)
+	return r != park.None, used, c.resultErr(cs.side(), r)
 }

@@ -67,7 +67,7 @@ func (c *caller) resolveForeign() {
 	default:
 		return
 	}
-	if c.ctx.Done() != c.sc.doneChan() {
+	if c.ctx.Done() != c.sc.doneChan() { // which has polled what c.sc hangs on, so that ctx is as it should be
 		c.sc = nil
 	}
 }
@@ -111,12 +111,13 @@ func (f *Fiber) arm(sc *scope) park.Ticket {
 	return f.task.Arm()
 }
 
-// parks is asked after arming and publishing: is the wait still worth it, under sc?
+// parks reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has been
+// disarmed.
 //
 //go:norace
 func (f *Fiber) parks(sc *scope) bool {
 	f.budget = budget
-	return !sc.cancelled.Load() || !f.task.Disarm()
+	return sc.state.Load() != scopeCancelled || !f.task.Disarm()
 }
 
 // currentFiber returns the fiber that the calling goroutine is, or nil.
@@ -161,48 +162,37 @@ func (c *caller) near() park.Place {
 	return c.f.task.Worker()
 }
 
-// err tells whether the caller's context is over.
+// ended returns how the caller's context ended, or nil if it has not.
 //
 //go:norace
-func (c *caller) err() error {
-	if c.sc != nil && !c.sc.cancelled.Load() {
+func (c *caller) ended() *ending {
+	if c.sc == nil {
+		return endingOf(c.ctx)
+	}
+	if c.sc.state.Load() == scopeLive || !c.sc.poll() {
 		return nil
 	}
+	return c.sc.ending()
+}
+
+// cancelled returns how the caller's context ended, after a wait that ended by Cancelled.
+func (c *caller) cancelled() *ending {
 	if c.sc != nil {
-		return c.sc.operationErr()
+		return c.sc.ending()
 	}
-	return c.foreignErr()
+	if e := endingOf(c.ctx); e != nil {
+		return e
+	}
+	return plainCancel // by Interrupt
 }
 
-// cancelErr is the error of a wait that ended by Cancelled.
-func (c *caller) cancelErr() error {
-	if c.sc != nil {
-		return c.sc.operationErr()
-	}
-	if err := c.foreignErr(); err != nil {
-		return err
-	}
-	return context.Canceled // by Interrupt
-}
-
-//go:noinline
-func (c *caller) foreignErr() error {
-	err := c.ctx.Err()
-	switch err {
-	case nil:
-		return nil
-	case context.DeadlineExceeded:
-		return ErrTimeout
-	}
-	return canceled(context.Cause(c.ctx))
-}
-
-// counted is what an operation under sc that ended for r is counted as: a scope that ran out of time was not cancelled.
+// failureReason returns the reason to count for an operation under sc that ended for r: a scope that ran out of time was
+// not cancelled.
 //
 //go:norace
-func (sc *scope) counted(r park.Reason) park.Reason {
-	if r == park.Cancelled && sc.operationErr() == ErrTimeout {
-		return park.TimedOut
+func (sc *scope) failureReason(r park.Reason) park.Reason {
+	if r == park.Cancelled {
+		return sc.ending().reason()
 	}
 	return r
 }
@@ -324,29 +314,36 @@ func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }
 //
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
-	if c.own && !c.f.parks(c.sc) {
-		return park.Cancelled
+	var node *wait.Node // in the list of a scope's guests
+	switch {
+	case c.own:
+		if !c.f.parks(c.sc) {
+			return park.Cancelled
+		}
+	case c.sc != nil:
+		node = &wait.Get[struct{}](w.kit, eventKind).Node
+		if !c.sc.addGuest(node, w.p, t) && w.p.Disarm() {
+			w.kit.Put(node)
+			return park.Cancelled
+		}
 	}
 	var clk clock.Clock
 	if deadline != never {
 		clk = c.clock()
 		clk.Arm(w.timer, deadline, w.p, uint64(t))
 	}
-	var stop func() bool
-	var done <-chan struct{}
-	if !c.own {
-		done, stop = c.listen(w.p, t)
-	}
 	var r park.Reason
-	if c.f == nil {
-		r = w.g.Park(done)
-	} else {
+	switch {
+	case c.sc == nil:
+		r = c.parkForeign(w, t)
+	case c.f == nil:
+		r = w.g.Park(nil)
+	default:
 		r = c.f.task.Park()
 	}
-	if stop != nil {
-		race.Enable()
-		stop()
-		race.Disable()
+	if node != nil {
+		c.sc.removeGuest(node)
+		w.kit.Put(node)
 	}
 	if clk != nil && r != park.TimedOut {
 		clk.Stop(w.timer)
@@ -354,24 +351,44 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	return r
 }
 
-// listen has a context that is not the caller's own end the wait: a fiber's by a call back, a goroutine's by its channel.
-// That is foreign code, with its own synchronisation, which is not hidden.
+// parkForeign parks under a context that is none of ours. Its end wakes a goroutine by its channel, and a fiber by a call back, or
+// under a policy when the next step finds it done. That is foreign code, with its own synchronisation, which is not hidden.
 //
 //go:norace
-func (c *caller) listen(p *park.Parker, t park.Ticket) (done <-chan struct{}, stop func() bool) {
+func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	race.Enable()
-	defer race.Disable()
-	done = c.ctx.Done()
-	if c.f != nil && done != nil {
-		rt := c.f.nursery.rt
-		stop = context.AfterFunc(c.ctx, func() {
-			rt.strayCancel()
-			race.Disable()
-			p.Wake(t, park.Cancelled, nil)
-			race.Enable()
-		})
+	done := c.ctx.Done()
+	race.Disable()
+	if c.f == nil {
+		return w.g.Park(done)
 	}
-	return done, stop
+	if done == nil {
+		return c.f.task.Park()
+	}
+	if cs := c.f.nursery.rt.contexts; cs != nil {
+		watch := &watched{ctx: c.ctx, done: done, p: w.p, t: t}
+		cs.add(watch)
+		r := c.f.task.Park()
+		cs.remove(watch)
+		return r
+	}
+	race.Enable()
+	stop := wakeAfter(c.ctx, w.p, t)
+	race.Disable()
+	r := c.f.task.Park()
+	race.Enable()
+	stop()
+	race.Disable()
+	return r
+}
+
+// wakeAfter has the end of ctx wake p from its wait t. It is a function of its own because what the call back holds is allocated.
+func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		race.Disable()
+		p.Wake(t, park.Cancelled, nil)
+		race.Enable()
+	})
 }
 
 // rouse rouses whom f has woken, if anybody.
@@ -422,7 +439,7 @@ const budget = 128
 //
 //go:norace
 func Yield(ctx context.Context) error {
-	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && !x.nursery.cancelled.Load() && !x.simulated {
+	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && x.nursery.state.Load() == scopeLive && !x.simulated {
 		race.Disable()
 		x.budget = budget
 		x.task.Yield()
@@ -436,15 +453,15 @@ func Yield(ctx context.Context) error {
 //go:norace
 func yieldSlow(ctx context.Context) error {
 	c := resolve(ctx)
-	if err := c.err(); err != nil {
-		return err
+	c.announce(Op{Kind: OpYield})
+	if e := c.ended(); e != nil {
+		return e.op
 	}
 	if c.f == nil {
 		runtime.Gosched()
 		return nil
 	}
 	if c.f.simulated {
-		c.f.step(Op{Kind: OpYield})
 		return nil
 	}
 	race.Disable()
@@ -471,7 +488,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
 	race.Enable()
 	if !ok {
-		return sc.operationErr()
+		return sc.ending().op
 	}
 	return nil
 }
@@ -479,6 +496,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 //go:noinline
 //go:norace
 func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
+	if sc.done() {
+		return false
+	}
 	t := f.arm(sc)
 	if !f.parks(sc) {
 		return false
@@ -505,8 +525,8 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 	}
 	c := resolve(ctx)
 	c.announce(Op{Kind: OpSleep, For: d})
-	if err := c.err(); err != nil {
-		return err
+	if e := c.ended(); e != nil {
+		return e.op
 	}
 	race.Disable()
 	w := c.waiter()
@@ -516,5 +536,5 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 	if r == park.TimedOut {
 		return nil
 	}
-	return c.cancelErr()
+	return c.cancelled().op
 }

@@ -59,7 +59,12 @@ func (w *world) tellStrays(f *Failure) {
 // caller is the place of the innermost function on the stack that is not the library's.
 func caller() string {
 	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	return userPlace(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// userPlace is the place of the innermost function on a stack that is not the library's.
+func userPlace(stack []uintptr) string {
+	frames := runtime.CallersFrames(stack)
 	for {
 		f, more := frames.Next()
 		if !ours(f.Function, f.File) || !more {

@@ -548,14 +548,26 @@ func (w *world) stop(f *Failure) {
 
 var errStopped = errors.New("sim: the schedule has failed and is being ended")
 
-// stuck is called when nobody can run and no time is waited for.
+// stuck is called when no fiber can run and no time is waited for.
 //
 // Spec: SM-08
 //
 //go:norace
 func (w *world) stuck() {
-	w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
+	stack, deadline := coir.Outside(w.rt, strayPatience)
+	switch {
+	case stack == nil:
+		w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
+	case deadline:
+		w.stop(&Failure{Kind: Uncontrolled, Text: "nobody can go on before a deadline of package context passes, in real time, at " +
+			userPlace(stack) + useTimeout})
+	default:
+		w.stop(&Failure{Kind: Uncontrolled, Text: "a goroutine that is no fiber of the simulation has cancelled the context used at " +
+			userPlace(stack) + "; cancel it in a fiber"})
+	}
 }
+
+const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
 // interrupt ends every wait of a schedule that has failed, when nobody can run and no time is waited for: those that are left are under contexts
 // which stop does not cancel. Somebody is found, because whoever waits for others to end waits for somebody who does not.
@@ -594,6 +606,12 @@ func stalled(s coir.Stall) {
 func (w *world) Stray(op coir.Op) {
 	if w.stopping.Load() {
 		return // it is the cancel of stop, which no fiber may be there to do
+	}
+	if op.Kind == coir.OpDeadline {
+		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
+		w.strays.add(text)
+		w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: text + useTimeout})
+		return
 	}
 	what := describe(op) + ", at " + caller()
 	w.strays.add(what)

@@ -1,0 +1,178 @@
+package coir
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Contexts of package context on a runtime with a policy. Package context tells of a cancel on a goroutine of its own, at a
+// moment that the policy does not choose. But cancel() has closed the Done channel when it returns, and the fiber that called
+// it comes to its next step before any other fiber runs. So each step first looks at the contexts that something waits
+// under: a cancel by a fiber takes effect at a definite step, and it is the canceller that finds it.
+//
+// A deadline of package context passes by real time, and a goroutine may cancel at any time. Neither can be controlled: the policy
+// is told.
+
+// watched is a context that a scope hangs on, or that a fiber waits under.
+type watched struct {
+	ctx  context.Context
+	done <-chan struct{}
+
+	sc *scope // to be cancelled; or, if that is nil,
+	p  *park.Parker
+	t  park.Ticket // to be woken
+
+	prev, next *watched
+	listed     bool
+	depth      int
+	stack      [24]uintptr // of the call that made the scope, or of the wait
+}
+
+// contextList is what the fibers of a runtime with a policy depend on.
+type contextList struct {
+	n     atomic.Int32
+	mu    sync.Mutex // goroutines may make scopes of the runtime too
+	first *watched
+	last  *watched
+}
+
+//go:norace
+func (l *contextList) add(w *watched) {
+	race.Disable()
+	w.depth = runtime.Callers(3, w.stack[:])
+	l.mu.Lock()
+	w.listed, w.prev = true, l.last
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+	l.n.Add(1)
+	l.mu.Unlock()
+	race.Enable()
+}
+
+//go:norace
+func (l *contextList) remove(w *watched) {
+	race.Disable()
+	l.mu.Lock()
+	l.unlink(w)
+	l.mu.Unlock()
+	race.Enable()
+}
+
+//go:norace
+func (l *contextList) unlink(w *watched) {
+	if !w.listed {
+		return
+	}
+	if w.prev == nil {
+		l.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.listed, w.prev, w.next = false, nil, nil
+	l.n.Add(-1)
+}
+
+// takeDone takes the oldest context that is done out of the list, or returns nil.
+//
+//go:norace
+func (l *contextList) takeDone() *watched {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.first
+	for w != nil && !isClosed(w.done) {
+		w = w.next
+	}
+	if w != nil {
+		l.unlink(w)
+	}
+	return w
+}
+
+// look cancels the scopes and wakes the fibers whose context is done. It is called by the fiber that is about to do a step, in
+// a hidden section.
+//
+//go:norace
+func (l *contextList) look(p Policy) {
+	for l.n.Load() > 0 {
+		w := l.takeDone()
+		if w == nil {
+			return
+		}
+		race.Enable()
+		e := endingOf(w.ctx)
+		if e.err == context.DeadlineExceeded && !w.expiredInside() {
+			p.Stray(Op{Kind: OpDeadline, Stack: w.stack[:w.depth]})
+		}
+		if w.sc != nil {
+			w.sc.cancel(e, nil)
+		}
+		race.Disable()
+		if w.sc == nil {
+			w.p.Wake(w.t, park.Cancelled, nil)
+		}
+	}
+}
+
+// expiredInside reports whether the deadline that ended the context is that of one of our scopes, which it was derived from.
+func (w *watched) expiredInside() bool {
+	sc := scopeBehind(w.ctx)
+	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)
+}
+
+// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context of package
+// context which may still end: one with a deadline, for which it reports true, or one that is cancelled within patience.
+//
+//go:norace
+func Outside(rt *Runtime, patience time.Duration) (stack []uintptr, deadline bool) {
+	l := rt.contexts
+	if l.n.Load() == 0 {
+		return nil, false
+	}
+	l.mu.Lock()
+	w := l.first
+	for w != nil && !w.timed() {
+		w = w.next
+	}
+	l.mu.Unlock()
+	if w != nil {
+		return w.stack[:w.depth], true
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(patience / 10) {
+		if w := l.takeDone(); w != nil {
+			return w.stack[:w.depth], false
+		}
+		if time.Now().After(end) {
+			return nil, false
+		}
+	}
+}
+
+// timed reports whether the context has a deadline that is not one of ours.
+//
+//go:norace
+func (w *watched) timed() bool {
+	race.Enable()
+	defer race.Disable()
+	at, ok := w.ctx.Deadline()
+	if sc := scopeBehind(w.ctx); ok && sc != nil {
+		ours, timed := (*scopeContext)(sc).Deadline()
+		return !timed || at.Before(ours)
+	}
+	return ok
+}
