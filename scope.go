@@ -290,21 +290,22 @@ func (sc *scope) cancelGuests(near *sched.Worker) {
 	}
 }
 
-// done reports whether the scope has been cancelled. An operation asks before it does anything; it is called inside a hidden
-// section.
+// done reports whether the scope has been cancelled. An operation asks before it does anything else; it is called inside a
+// hidden section.
 //
 //go:norace
-func (sc *scope) done() bool {
-	return sc.state.Load() != scopeLive && sc.doneSlow()
-}
+func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlow() }
 
 //go:noinline
 //go:norace
 func (sc *scope) doneSlow() bool {
-	if sc.state.Load() == scopeCancelled {
-		return true
-	}
-	if !sc.link.mayBeDone() {
+	return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()
+}
+
+//go:noinline
+//go:norace
+func (sc *scope) pollHidden() bool {
+	if sc.link.behind == nil && !isClosed(sc.link.done) {
 		return false
 	}
 	race.Enable()
