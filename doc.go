@@ -13,7 +13,7 @@
 //	})
 //
 // The first fiber that fails cancels the others, and Run returns every error, joined. A panic in a fiber comes out of Run
-// with the fiber's own stack. Run called inside a fiber opens a nursery inside that fiber's.
+// as a [*PanicError] with the fiber's own stack, and with whatever else has failed. Run called inside a fiber opens a nursery inside that fiber's.
 //
 // A fiber is a goroutine underneath, and a million of them cost about what a million goroutines cost. What differs is
 // who decides: fibers of one [Runtime] run on a few workers, and one that waits hands control straight to the next. So
@@ -31,14 +31,33 @@
 //
 // # Cancel and time
 //
-// A cancelled nursery ends every wait of its fibers, with an error that is context.Canceled and wraps the cause. Each
-// operation looks first whether its context is over. [WithTimeout], [WithDeadline] and [WithCancel] make scopes inside a
-// context, on the runtime's clock; under them a fiber waits at no extra cost, where a context of package context costs a
-// registration a wait. [Shield] keeps a cancel away from work that must be finished.
+// A cancelled nursery ends every wait of its fibers. An operation that begins after its context was cancelled fails, whether or not
+// it would have to wait, also if the context is one of package context and was cancelled just before. [WithTimeout],
+// [WithDeadline] and [WithCancel] make scopes inside a context, on the runtime's clock; under them a fiber waits at no extra
+// cost, where a context of package context costs a registration a wait. Any fiber or goroutine may wait under any of them.
+// [Shield] keeps a cancel away from work that must be finished.
 //
 // To wait for nothing but the cancel, Sleep for long; a receive from ctx.Done() holds up the worker, as any native wait
-// does. A service that is stopped on purpose is best cancelled with n.Cancel(nil) and has its fibers return nil: then Run
-// does.
+// does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return nothing but that cancel, Run
+// returns nil.
+//
+// # How an operation ends
+//
+// Exactly one of these ends an operation, and errors.Is says which:
+//
+//	it ended because                     errors.Is says                         text, on a channel named jobs
+//	it was done                          nil
+//	the channel is closed                ErrClosed                              coir: receive from jobs: channel is closed
+//	the channel was aborted, for E       ErrClosed, E                           coir: send on jobs: channel was aborted: E
+//	its own time limit passed            ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
+//	the deadline of its context passed   ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
+//	its context was cancelled, for E     context.Canceled                       coir: send on jobs: cancelled: E
+//	it would have blocked, and is a Try  ErrWouldBlock                          coir: send on jobs: would block
+//
+// The cause of a cancel is part of the text and not of the chain of errors: a sibling's timeout is no timeout of this operation, and
+// a channel that a sibling found closed is not this one. context.Cause(ctx) returns the cause. For the same reason the cause of an
+// Abort is in the chain only if it is none of the errors of this table. Without a name the text is shorter, as in "coir: timed
+// out", or that of context.Canceled.
 //
 // # Channels
 //

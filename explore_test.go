@@ -418,3 +418,29 @@ func TestExploreRuntime(t *testing.T) {
 		interleave.JoinAll()
 	})
 }
+
+// Goroutines wait under a scope that is not their own while it is cancelled and a value comes: each wait ends, the value arrives once or stays
+// the sender's, and no node is left in the scope.
+//
+// Spec: CH-41, CH-42, CH-56, FB-16
+func TestExploreGuestsOfAScope(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		sc := new(scope)
+		sc.init(context.Background(), s.n.rt, nil, nil)
+		ctx := (*scopeContext)(sc)
+		c := NewChan[int](0)
+		var sent, received error
+		interleave.Go("recv", func() { _, received = c.Recv(ctx) })
+		interleave.Go("send", func() { sent = c.Send(ctx, 1) })
+		interleave.Go("cancel", func() { sc.cancel(plainCancel, nil) })
+		interleave.JoinAll()
+		if (sent == nil) != (received == nil) {
+			interleave.Failf("the send returned %v, the receive %v", sent, received)
+		}
+		if !sc.guests.Empty() {
+			interleave.Failf("the scope has a guest left")
+		}
+		new(ledger).check(c)
+	})
+}

@@ -1,0 +1,159 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+// Correct programs in which a fiber waits under a context that is not its own: a scope that another fiber made, the context of a
+// nursery further out, one of package context. Each must end by the cancel, in every schedule.
+var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
+	"a scope, cancelled": func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			scope, cancel := coir.WithCancel(ctx)
+			n.Go("stopper", func(context.Context) error { cancel(nil); return nil })
+			return n.Go("worker", func(context.Context) error {
+				if _, err := ch.Recv(scope); !errors.Is(err, context.Canceled) {
+					s.Errorf("Recv returned %v", err)
+				}
+				return nil
+			}).Wait(ctx)
+		})
+	},
+	"a scope, out of time": func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			scope, cancel := coir.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return n.Go("worker", func(context.Context) error {
+				if _, err := ch.Recv(scope); !errors.Is(err, coir.ErrTimeout) || s.Now() != time.Second {
+					s.Errorf("Recv returned %v at %v", err, s.Now())
+				}
+				return nil
+			}).Wait(ctx)
+		})
+	},
+	"an outer nursery": func(ctx context.Context, s *sim.Sim) {
+		bug := errors.New("bug")
+		err := coir.Run(ctx, func(outer context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			n.Go("group", func(ctx context.Context) error {
+				return coir.Run(ctx, func(_ context.Context, m *coir.Nursery) error {
+					m.Go("waits", func(context.Context) error { _, err := ch.Recv(outer); return err })
+					return nil
+				})
+			})
+			n.Go("fails", func(context.Context) error { return bug })
+			return nil
+		})
+		if !errors.Is(err, bug) {
+			s.Errorf("Run returned %v", err)
+		}
+	},
+	"a nursery in another's scope": func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			scope, cancel := coir.WithCancel(ctx)
+			n.Go("group", func(context.Context) error {
+				err := coir.Run(scope, func(_ context.Context, m *coir.Nursery) error {
+					m.Go("waits", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
+					return nil
+				})
+				if !errors.Is(err, context.Canceled) {
+					s.Errorf("Run returned %v", err)
+				}
+				return nil
+			})
+			n.Go("stop", func(context.Context) error { cancel(nil); return nil })
+			return nil
+		})
+	},
+	"package context, sleeping": func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			c, cancel := context.WithCancel(ctx)
+			defer cancel()
+			n.Go("canceller", func(context.Context) error { cancel(); return nil })
+			if err := coir.Sleep(c, time.Hour); !errors.Is(err, context.Canceled) || s.Now() != 0 {
+				s.Errorf("Sleep returned %v at %v", err, s.Now())
+			}
+			return nil
+		})
+	},
+	"package context, receiving": func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			c, cancel := context.WithCancel(ctx)
+			defer cancel()
+			n.Go("canceller", func(context.Context) error { cancel(); return nil })
+			if _, err := ch.Recv(c); !errors.Is(err, context.Canceled) {
+				s.Errorf("Recv returned %v", err)
+			}
+			return nil
+		})
+	},
+	"package context around Run": func(ctx context.Context, s *sim.Sim) {
+		c, cancel := context.WithCancel(ctx)
+		err := coir.Run(c, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("sleeps", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+			cancel()
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || s.Now() != 0 {
+			s.Errorf("Run returned %v at %v", err, s.Now())
+		}
+	},
+	"package context around a supervisor": func(ctx context.Context, s *sim.Sim) {
+		ctx, cancel := context.WithCancel(ctx)
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			ch := coir.NewChan[int](0, coir.Name("ch"))
+			n.Go("worker", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
+			n.Go("stopper", func(context.Context) error { cancel(); return nil })
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			s.Errorf("Run returned %v", err)
+		}
+	},
+}
+
+// 10,000 seeds each, without a false alarm, on both clocks.
+//
+// Spec: SM-06, FB-16
+func TestWaitsUnderOthersContextsEnd(t *testing.T) {
+	seeds := uint64(10_000)
+	if testing.Short() {
+		seeds = 500 // all of them without -short
+	}
+	for name, program := range underOthers {
+		t.Run(name, func(t *testing.T) {
+			for seed := range seeds {
+				if f := sim.Run(seed, program); f != nil {
+					t.Fatalf("seed %d: %v", seed, f)
+				}
+			}
+			bound := func(n int) sim.Option {
+				return sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(n) })
+			}
+			all := sim.Schedules(100_000)
+			if r := sim.Explore(program, bound(1), all); r.Failure != nil || !r.Complete {
+				t.Errorf("explored: complete %v, %v", r.Complete, r.Failure)
+			}
+			if timed[name] {
+				return // on racing time a sleep may be over before its cancel
+			}
+			if r := sim.Explore(program, bound(1), all, sim.Time(sim.Racing)); r.Failure != nil || !r.Complete {
+				t.Errorf("on racing time: complete %v, %v", r.Complete, r.Failure)
+			}
+		})
+	}
+}
+
+var timed = map[string]bool{
+	"a scope, out of time": true, "package context, sleeping": true, "package context around Run": true,
+}
