@@ -233,6 +233,24 @@ func (fr *Frame) Run() {
 	}
 	register(fr)
 	fr.settle()
+	defer fr.unwound()
+	for !fr.serve() {
+	}
+}
+
+// unwound is deferred by Run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
+// dealt with such a panic, the Goexit goes on to end the goroutine. So the frame serves from in here until it is to leave, as
+// caught does for a plain Goexit.
+//
+// Guarded by TestPanicDuringGoexit.
+//
+//go:norace
+func (fr *Frame) unwound() {
+	if fr.left {
+		return
+	}
+	defer fr.unwound()
+	fr.exits++
 	for !fr.serve() {
 	}
 }
