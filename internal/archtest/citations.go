@@ -23,6 +23,34 @@ func (c Citation) IsTest() bool {
 	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "models/")
 }
 
+// A Kind is how a place stands behind the rules that it cites.
+type Kind int
+
+// The kinds of places, the weakest first. A benchmark runs the code and judges nothing; a model is judged, but is not
+// the code.
+const (
+	Prose Kind = iota
+	Code
+	Benchmark
+	Model
+	Test
+)
+
+// Kind tells what the place is.
+func (c Citation) Kind() Kind {
+	switch {
+	case c.InProse():
+		return Prose
+	case strings.HasPrefix(c.File, "models/"):
+		return Model
+	case strings.HasPrefix(c.File, "bench/"), strings.HasPrefix(c.In, "Benchmark"):
+		return Benchmark
+	case strings.HasSuffix(c.File, "_test.go"):
+		return Test
+	}
+	return Code
+}
+
 // InProse says whether the place only speaks of the rule. Such a citation must be true, but stands behind nothing.
 func (c Citation) InProse() bool { return path.Ext(c.File) == ".md" }
 

@@ -15,6 +15,9 @@ type Rule struct {
 	Text string // the sentence, with its source
 }
 
+// RuledOut says whether the rule no longer holds. Its number stays, and its text says what replaced it.
+func (r Rule) RuledOut() bool { return strings.HasPrefix(r.Text, "Ruled out: ") }
+
 // Area is the two letters that the id begins with.
 func (r Rule) Area() string { return r.ID[:2] }
 
