@@ -77,13 +77,13 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 	if len(cited) > 0 {
 		fmt.Fprint(&b, "\n## Cited rules\n\n| rule | defended by | code | tests and models |\n|---|---|---|---|\n")
 		for _, r := range cited {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.ID, marks[defended[r.ID]], places(code[r.ID]), places(tests[r.ID]))
+			fmt.Fprintf(&b, "| %s (%s) | %s | %s | %s |\n", r.ID, r.Title, marks[defended[r.ID]], places(code[r.ID]), places(tests[r.ID]))
 		}
 	}
 	if len(out) > 0 {
 		fmt.Fprint(&b, "\n## Rules that were ruled out\n\n")
 		for _, r := range out {
-			fmt.Fprintf(&b, "- %s %s\n", r.ID, strings.TrimPrefix(r.Text, "Ruled out: "))
+			fmt.Fprintf(&b, "- %s (%s) %s\n", r.ID, r.Title, strings.TrimPrefix(r.Text, "Ruled out: "))
 		}
 	}
 	if len(open) > 0 {
@@ -95,7 +95,7 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 			}
 			fmt.Fprintf(&b, "\n### %s %s: %d open\n\n", a.Code, a.Title, len(in))
 			for _, r := range in {
-				fmt.Fprintf(&b, "- %s %s\n", r.ID, r.Text)
+				fmt.Fprintf(&b, "- %s (%s) %s\n", r.ID, r.Title, r.Text)
 			}
 		}
 	}
