@@ -8,7 +8,7 @@ TOOLCHAIN ?= go1.27.2
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios generate format vet lint build test race invariants switchers toolchain arm64 models interleave sim fuzz examples bench
+.PHONY: help all soak ratios generate files format vet lint build test race invariants switchers toolchain arm64 models interleave sim fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,9 @@ all: ## everything that CI runs
 generate: ## write what is generated: spec/MAP.md and api/coir.txt
 	$(GO) run ./internal/archtest/specmap
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run TestAPIIsRecorded -update
+
+files: ## fail on binaries and on large files that are not listed
+	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
 
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
@@ -68,13 +71,14 @@ interleave: ## the real code through the orders of its accesses, and mutants of 
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
 sim: ## the tests of the simulator
-	@if [ -d sim ]; then $(GO) test ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
+	$(GO) test ./sim/...
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz
 
 examples: ## build and test the examples
-	@if [ -d examples ]; then $(GO) build ./examples/... && $(GO) test $(SHORT) ./examples/...; else echo "examples: none yet"; fi
+	$(GO) build ./examples/...
+	$(GO) test $(SHORT) ./examples/...
 
 bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
 	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list

@@ -24,7 +24,7 @@ import (
 
 // Spec: CH-05, CH-18, CH-24, CH-25, CH-26, CH-28, CH-35, CH-36, CH-37, CH-38, CH-40, CH-42, CH-55, CH-56
 //
-// Spec: SE-01, SE-02, SE-03, SE-05, SE-19, SE-21
+// Spec: SE-01, SE-02, SE-03, SE-05, SE-19, SE-21, SC-50
 func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
 	for _, kind := range []struct {
 		name     string

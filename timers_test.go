@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,4 +191,67 @@ func TestGuestSleeps(t *testing.T) {
 	if err := coir.Sleep(ctx, time.Hour); !errors.Is(err, coir.ErrTimeout) {
 		t.Fatalf("Sleep: %v", err)
 	}
+}
+
+// TestTimersAreNotLate bounds how late a fiber wakes from a sleep in a quiet process. What the machine adds is measured at the same
+// time, by goroutines that sleep equally long with time.Sleep: if those are late themselves the process was not
+// quiet, and the round shows nothing. A round in which the goroutines are in time and the fibers are not counts as a failure only if
+// it happens three times, because a preemption may hit the fibers alone.
+func TestTimersAreNotLate(t *testing.T) {
+	// Spec: TM-16
+	const (
+		median, worst           = 3 * time.Millisecond, 30 * time.Millisecond // of fibers; see TM-16
+		quietMedian, quietWorst = 2 * time.Millisecond, 15 * time.Millisecond // of goroutines
+		rounds, failures        = 12, 3
+	)
+	rt := newRuntime(t)
+	failed := 0
+	for range rounds {
+		fibers, goroutines := lateness(t, rt, 60)
+		t.Logf("fibers: median %v, worst %v; goroutines: median %v, worst %v",
+			fibers[len(fibers)/2], fibers[len(fibers)-1], goroutines[len(goroutines)/2], goroutines[len(goroutines)-1])
+		switch {
+		case fibers[0] < 0:
+			t.Fatalf("a fiber woke %v early", -fibers[0])
+		case goroutines[len(goroutines)/2] > quietMedian || goroutines[len(goroutines)-1] > quietWorst:
+			continue
+		case fibers[len(fibers)/2] <= median && fibers[len(fibers)-1] <= worst:
+			return
+		}
+		if failed++; failed == failures {
+			t.Fatalf("in %d rounds fibers woke late and goroutines did not; at most %v in the median and %v at worst", failed, median, worst)
+		}
+	}
+	t.Skipf("goroutines that sleep wake late in most of %d rounds: this process is not quiet", rounds)
+}
+
+// lateness returns, sorted, by how much fibers and goroutines woke after the ends of their sleeps. They sleep one after the other, for
+// times that no tick divides.
+func lateness(t *testing.T, rt *coir.Runtime, sleeps int) (fibers, goroutines []time.Duration) {
+	length := func(i int) time.Duration { return 1013*time.Microsecond + time.Duration(i%7)*613*time.Microsecond }
+	var control sync.WaitGroup
+	control.Go(func() {
+		for i := range sleeps {
+			due := time.Now().Add(length(i))
+			time.Sleep(length(i))
+			goroutines = append(goroutines, time.Since(due))
+		}
+	})
+	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		for i := range sleeps {
+			due := time.Now().Add(length(i))
+			if err := coir.Sleep(ctx, length(i)); err != nil {
+				return err
+			}
+			fibers = append(fibers, time.Since(due))
+		}
+		return nil
+	})
+	control.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(fibers)
+	slices.Sort(goroutines)
+	return fibers, goroutines
 }

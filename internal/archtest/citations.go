@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,11 +17,42 @@ type Citation struct {
 	Rule string
 	File string // relative to the root
 	In   string // function, method or type around the comment; empty at the level of the file
+
+	Title  string // as the citation gives it; empty if it gives none
+	Public bool   // stands in the doc comment of an exported name
 }
 
 // IsTest says whether the place defends the rule rather than keeps it: a Go test, or a model and what runs it.
 func (c Citation) IsTest() bool {
 	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "models/")
+}
+
+// A Kind is how a place stands behind the rules that it cites.
+type Kind int
+
+// The kinds of places, the weakest first. A benchmark runs the code and judges nothing; a model is judged, but is not
+// the code.
+const (
+	Prose Kind = iota
+	Code
+	Benchmark
+	Model
+	Test
+)
+
+// Kind tells what the place is.
+func (c Citation) Kind() Kind {
+	switch {
+	case c.InProse():
+		return Prose
+	case strings.HasPrefix(c.File, "models/"):
+		return Model
+	case strings.HasPrefix(c.File, "bench/"), strings.HasPrefix(c.In, "Benchmark"):
+		return Benchmark
+	case strings.HasSuffix(c.File, "_test.go"):
+		return Test
+	}
+	return Code
 }
 
 // InProse says whether the place only speaks of the rule. Such a citation must be true, but stands behind nothing.
@@ -29,10 +61,9 @@ func (c Citation) InProse() bool { return path.Ext(c.File) == ".md" }
 const ruleID = `[A-Z]{2}-[0-9]{2,}`
 
 var (
-	mention   = regexp.MustCompile(`\bSpec:`)
-	citation  = regexp.MustCompile(`^\s+(` + ruleID + `(?:,\s+` + ruleID + `)*)`)
-	trailing  = regexp.MustCompile(`^(?:[A-Za-z0-9-]|,?\s+(?:to|and|or)\s+` + ruleID + `|,?\s+` + ruleID + `)`)
-	listSplit = regexp.MustCompile(`,\s+`)
+	mention  = regexp.MustCompile(`\bSpec:`)
+	item     = regexp.MustCompile(`^\s+(` + ruleID + `)(?:\s+\(([^()]+)\))?`)
+	trailing = regexp.MustCompile(`^(?:[A-Za-z0-9-]|,?\s+(?:to|and|or)\s+` + ruleID + `|,?\s+` + ruleID + `)`)
 )
 
 // Citations scans the whole repository, nested modules too. Malformed holds, as sentences, the places that begin a
@@ -61,37 +92,52 @@ func Citations(root string) (found []Citation, malformed []string, err error) {
 			return nil, nil, err
 		}
 		for _, p := range texts {
-			ids, bad := cited(p.text)
-			for _, id := range ids {
-				found = append(found, Citation{id, file, p.in})
+			list, bad := cited(p.text)
+			for _, c := range list {
+				c.File, c.In, c.Public = file, p.in, p.public
+				found = append(found, c)
 			}
 			for _, b := range bad {
-				malformed = append(malformed, file+": "+b+" is no citation: write one rule, or several with commas between, such as PK-03, SC-10")
+				malformed = append(malformed, file+": "+b+" is no citation: write one rule a line, with its title, such as "+
+					"PK-06 (tickets only grow)")
 			}
 		}
 	}
 	return found, malformed, nil
 }
 
-// cited takes the rule ids out of a text, and the openings that are not followed by any.
-func cited(text string) (ids, bad []string) {
+// cited takes the rules out of a text, with the titles that it gives them, and the openings that are not followed by any.
+func cited(text string) (list []Citation, bad []string) {
 	for _, at := range mention.FindAllStringIndex(text, -1) {
+		var rules []Citation
 		rest := text[at[1]:]
-		m := citation.FindStringSubmatch(rest)
-		if m == nil || trailing.MatchString(rest[len(m[0]):]) {
+		for m := item.FindStringSubmatch(rest); m != nil; m = item.FindStringSubmatch(rest) {
+			rules = append(rules, Citation{Rule: m[1], Title: strings.Join(strings.Fields(m[2]), " ")})
+			rest = rest[len(m[0]):]
+			after, comma := strings.CutPrefix(rest, ",")
+			if !comma || !item.MatchString(after) {
+				break
+			}
+			rest = after
+		}
+		if rules == nil || trailing.MatchString(rest) {
 			line, _, _ := strings.Cut(text[at[0]:], "\n")
 			bad = append(bad, strings.TrimSpace(line))
 			continue
 		}
-		ids = append(ids, listSplit.Split(m[1], -1)...)
+		list = append(list, rules...)
 	}
-	return ids, bad
+	return list, bad
 }
 
 // A place is a stretch of comment and the declaration that it belongs to.
-type place struct{ in, text string }
+type place struct {
+	in, text string
+	public   bool // it is the doc comment of an exported name, outside of tests
+}
 
-// goComments gives each group of comments of a Go file with the declaration around it. Strings are not looked at.
+// goComments gives each group of comments of a Go file that cites rules, with the declaration around it. Strings are not
+// looked at.
 func goComments(root, file string) ([]place, error) {
 	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -99,9 +145,46 @@ func goComments(root, file string) ([]place, error) {
 	}
 	var places []place
 	for _, group := range f.Comments {
-		places = append(places, place{enclosing(f, group), group.Text()})
+		text := group.Text()
+		if !mention.MatchString(text) {
+			continue
+		}
+		public := !strings.HasSuffix(file, "_test.go") && documents(f, group)
+		places = append(places, place{enclosing(f, group), text, public})
 	}
 	return places, nil
+}
+
+// documents says whether the comment is the doc comment of an exported function, method, type, variable or constant.
+func documents(f *ast.File, group *ast.CommentGroup) bool {
+	for _, decl := range f.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Doc == group {
+				return d.Name.IsExported() && (d.Recv == nil || ast.IsExported(baseName(d.Recv.List[0].Type)))
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				doc, exported := d.Doc, false
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					exported = s.Name.IsExported()
+					if group == s.Doc {
+						doc = s.Doc
+					}
+				case *ast.ValueSpec:
+					exported = slices.ContainsFunc(s.Names, (*ast.Ident).IsExported)
+					if group == s.Doc {
+						doc = s.Doc
+					}
+				}
+				if doc == group && exported {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // enclosing names the declaration that a comment stands in or directly above.

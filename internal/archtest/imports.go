@@ -22,8 +22,8 @@ var Layers = []Layer{
 	{"waiting", []string{"internal/wait"}},
 	{"machine", []string{"internal/sched", "internal/flavor", "internal/model"}},
 	{"face", []string{"."}},
-	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest", "internal/history"}},
-	{"outside", []string{"cmd/...", "examples/...", "bench/...", "internal/archtest/specmap"}},
+	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
+	{"outside", []string{"examples/...", "internal/archtest/specmap"}},
 }
 
 // A Layer is one step of the import order.

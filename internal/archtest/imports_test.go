@@ -11,7 +11,7 @@ import (
 
 // TestImportOrder keeps what waits from knowing what schedules, and the core from knowing its users.
 //
-// Spec: SC-45, CH-44, ST-01.
+// Spec: SC-45, CH-44.
 func TestImportOrder(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -67,6 +67,26 @@ func TestStandardLibraryOnly(t *testing.T) {
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if word == "require" || word == "replace" || word == "tool" {
 			t.Errorf("go.mod has the line %q: the root module requires nothing", strings.TrimSpace(line))
+		}
+	}
+}
+
+// TestLayersNamePackagesThatExist: a row for a package that is not there is held against nothing.
+func TestLayersNamePackagesThatExist(t *testing.T) {
+	imports, err := Imports(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layer := range Layers {
+		for _, p := range layer.Packages {
+			under, tree := strings.CutSuffix(p, "/...")
+			_, found := imports[p]
+			for dir := range imports {
+				found = found || tree && (dir == under || strings.HasPrefix(dir, under+"/"))
+			}
+			if !found {
+				t.Errorf("layer %q names %s, but the root module has no such package: add the row with the package", layer.Name, p)
+			}
 		}
 	}
 }

@@ -46,7 +46,7 @@ func Files(root string) ([]string, error) {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if d.Name() == ".git" || !d.Type().IsRegular() { // in a worktree .git is a file
 			return nil
 		}
 		rel, err := filepath.Rel(root, path)

@@ -11,9 +11,13 @@ import (
 
 // A Rule is one bullet of spec/SPEC.md.
 type Rule struct {
-	ID   string // area, dash, number: PK-03
-	Text string // the sentence, with its source
+	ID    string // area, dash, number: PK-03
+	Title string // a few words, which citations repeat
+	Text  string // the sentence, with its source
 }
+
+// RuledOut says whether the rule no longer holds. Its number stays, and its text says what replaced it.
+func (r Rule) RuledOut() bool { return strings.HasPrefix(r.Text, "Ruled out: ") }
 
 // Area is the two letters that the id begins with.
 func (r Rule) Area() string { return r.ID[:2] }
@@ -37,9 +41,19 @@ func (s *Spec) Has(id string) bool {
 	return false
 }
 
+// Title gives the title of a rule; it is empty if there is no such rule.
+func (s *Spec) Title(id string) string {
+	for _, r := range s.Rules {
+		if r.ID == id {
+			return r.Title
+		}
+	}
+	return ""
+}
+
 var (
 	areaHeading = regexp.MustCompile(`^## ([A-Z]{2}) (.+)$`)
-	ruleBullet  = regexp.MustCompile(`^- \*\*([A-Z]{2})-([0-9]{2,})\*\* (.+)$`)
+	ruleBullet  = regexp.MustCompile(`^- \*\*([A-Z]{2})-([0-9]{2,})(?: \(([^()]+)\))?\*\* (.+)$`)
 	boldBullet  = regexp.MustCompile(`^- \*\*`)
 	ruleSource  = regexp.MustCompile(`\. \((CS|ZK|CA|FS|FL|DESIGN)\b.*\)$`)
 )
@@ -55,12 +69,16 @@ func ReadSpec(root string) (spec *Spec, faults []string, err error) {
 	return spec, faults, nil
 }
 
+// maxTitle keeps a citation on one line.
+const maxTitle = 60
+
 func parseSpec(text string) (*Spec, []string) {
 	spec := &Spec{}
 	var faults []string
 	fault := func(line int, format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("spec/SPEC.md:%d: ", line)+fmt.Sprintf(format, args...))
 	}
+	titles := make(map[string]string)
 	area, next := "", 0
 	line := 0
 	for raw := range strings.Lines(text) {
@@ -83,7 +101,7 @@ func parseSpec(text string) (*Spec, []string) {
 		m := ruleBullet.FindStringSubmatch(s)
 		if m == nil {
 			if boldBullet.MatchString(s) {
-				fault(line, "this bullet looks like a rule but is not of the form `- **PK-03** sentence. (source)`")
+				fault(line, "this bullet looks like a rule but is not of the form `- **PK-03 (title)** sentence. (source)`")
 			}
 			continue
 		}
@@ -100,8 +118,13 @@ func parseSpec(text string) (*Spec, []string) {
 		if !ruleSource.MatchString(s) {
 			fault(line, "%s does not end with its source in brackets", id)
 		}
+		if title := m[3]; title == "" || len(title) > maxTitle || titles[title] != "" {
+			fault(line, "%s needs a title of at most %d letters that no other rule has, in parentheses after its number", id, maxTitle)
+		} else {
+			titles[title] = id
+		}
 		next = n + 1
-		spec.Rules = append(spec.Rules, Rule{id, m[3]})
+		spec.Rules = append(spec.Rules, Rule{id, m[3], m[4]})
 	}
 	return spec, faults
 }

@@ -20,6 +20,20 @@ func SpecMap(root string) ([]byte, error) {
 	return renderMap(spec, citations), nil
 }
 
+// Defended gives, for each rule that is cited, the strongest kind of place that cites it.
+func Defended(citations []Citation) map[string]Kind {
+	defended := make(map[string]Kind)
+	for _, c := range citations {
+		if kind := c.Kind(); kind != Prose {
+			defended[c.Rule] = max(defended[c.Rule], kind)
+		}
+	}
+	return defended
+}
+
+// marks are the words of the map for what stands behind a rule.
+var marks = map[Kind]string{Test: "test", Model: "**model only**", Benchmark: "**benchmark only**", Code: "**code only**"}
+
 func renderMap(spec *Spec, citations []Citation) []byte {
 	code, tests := make(map[string][]string), make(map[string][]string)
 	for _, c := range citations {
@@ -38,17 +52,18 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 			into[c.Rule] = append(into[c.Rule], where)
 		}
 	}
+	defended := Defended(citations)
 
-	var cited, open []Rule
-	both := 0
+	var cited, open, out []Rule
+	counts := make(map[Kind]int)
 	for _, r := range spec.Rules {
-		inCode, inTests := len(code[r.ID]) > 0, len(tests[r.ID]) > 0
+		kind, is := defended[r.ID]
 		switch {
-		case inCode || inTests:
+		case r.RuledOut():
+			out = append(out, r)
+		case is:
 			cited = append(cited, r)
-			if inCode && inTests {
-				both++
-			}
+			counts[kind]++
 		default:
 			open = append(open, r)
 		}
@@ -57,11 +72,18 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 	var b strings.Builder
 	fmt.Fprint(&b, "# Rules, the code that keeps them, the tests that defend them\n\n"+
 		"Generated from the citations by `go run ./internal/archtest/specmap`. Do not edit.\n\n")
-	fmt.Fprintf(&b, "%d rules: %d cited (%d by code and tests), %d open.\n", len(spec.Rules), len(cited), both, len(open))
+	fmt.Fprintf(&b, "%d rules: %d cited (%d by a test, %d by a model only, %d by a benchmark only, %d by code only), %d open, %d ruled out.\n",
+		len(spec.Rules), len(cited), counts[Test], counts[Model], counts[Benchmark], counts[Code], len(open), len(out))
 	if len(cited) > 0 {
-		fmt.Fprint(&b, "\n## Cited rules\n\n| rule | code | tests |\n|---|---|---|\n")
+		fmt.Fprint(&b, "\n## Cited rules\n\n| rule | defended by | code | tests and models |\n|---|---|---|---|\n")
 		for _, r := range cited {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", r.ID, places(code[r.ID]), places(tests[r.ID]))
+			fmt.Fprintf(&b, "| %s (%s) | %s | %s | %s |\n", r.ID, r.Title, marks[defended[r.ID]], places(code[r.ID]), places(tests[r.ID]))
+		}
+	}
+	if len(out) > 0 {
+		fmt.Fprint(&b, "\n## Rules that were ruled out\n\n")
+		for _, r := range out {
+			fmt.Fprintf(&b, "- %s (%s) %s\n", r.ID, r.Title, strings.TrimPrefix(r.Text, "Ruled out: "))
 		}
 	}
 	if len(open) > 0 {
@@ -73,7 +95,7 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 			}
 			fmt.Fprintf(&b, "\n### %s %s: %d open\n\n", a.Code, a.Title, len(in))
 			for _, r := range in {
-				fmt.Fprintf(&b, "- %s %s\n", r.ID, r.Text)
+				fmt.Fprintf(&b, "- %s (%s) %s\n", r.ID, r.Title, r.Text)
 			}
 		}
 	}

@@ -24,19 +24,30 @@ func TestSpecMapIsFresh(t *testing.T) {
 }
 
 func TestRenderMap(t *testing.T) {
-	spec, _ := parseSpec("## PK Parking\n- **PK-01** A. (FL 1)\n- **PK-02** B. (FL 2)\n## SC Scheduler\n- **SC-01** C. (FS)\n")
+	spec, _ := parseSpec("## PK Parking\n- **PK-01 (p1)** A. (FL 1)\n- **PK-02 (p2)** B. (FL 2)\n## SC Scheduler\n- **SC-01 (s1)** C. (FS)\n" +
+		"- **SC-02 (s2)** D. (FS)\n- **SC-03 (s3)** E. (FS)\n- **SC-04 (s4)** F. (FS)\n- **SC-05 (s5)** Ruled out: G. (FS)\n")
 	got := string(renderMap(spec, []Citation{
-		{"PK-01", "park/word.go", "Word.Wake"},
-		{"PK-01", "park/word.go", "Word.Wake"},
-		{"PK-01", "park/word_test.go", "TestWake"},
-		{"PK-01", "models/word.pml", ""},
-		{"PK-02", "docs/HACKING.md", ""},
+		{Rule: "PK-01", File: "park/word.go", In: "Word.Wake"},
+		{Rule: "PK-01", File: "park/word.go", In: "Word.Wake"},
+		{Rule: "PK-01", File: "park/word_test.go", In: "TestWake"},
+		{Rule: "PK-01", File: "models/word.pml"},
+		{Rule: "PK-02", File: "docs/HACKING.md"},
+		{Rule: "SC-02", File: "a.go", In: "F"},
+		{Rule: "SC-02", File: "models/word.pml"},
+		{Rule: "SC-03", File: "a.go", In: "F"},
+		{Rule: "SC-03", File: "a_test.go", In: "BenchmarkF"},
+		{Rule: "SC-04", File: "a.go", In: "F"},
+		{Rule: "SC-05", File: "a_test.go", In: "TestF"},
 	}))
 	for _, want := range []string{
-		"3 rules: 1 cited (1 by code and tests), 2 open.\n",
-		"| PK-01 | `park/word.go` Word.Wake | `models/word.pml`<br>`park/word_test.go` TestWake |\n",
-		"### PK Parking: 1 open\n\n- PK-02 B. (FL 2)\n",
-		"### SC Scheduler: 1 open\n\n- SC-01 C. (FS)\n",
+		"7 rules: 4 cited (1 by a test, 1 by a model only, 1 by a benchmark only, 1 by code only), 2 open, 1 ruled out.\n",
+		"| PK-01 (p1) | test | `park/word.go` Word.Wake | `models/word.pml`<br>`park/word_test.go` TestWake |\n",
+		"| SC-02 (s2) | **model only** | `a.go` F | `models/word.pml` |\n",
+		"| SC-03 (s3) | **benchmark only** | `a.go` F | `a_test.go` BenchmarkF |\n",
+		"| SC-04 (s4) | **code only** | `a.go` F | none |\n",
+		"## Rules that were ruled out\n\n- SC-05 (s5) G. (FS)\n",
+		"### PK Parking: 1 open\n\n- PK-02 (p2) B. (FL 2)\n",
+		"### SC Scheduler: 1 open\n\n- SC-01 (s1) C. (FS)\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the map lacks %q:\n%s", want, got)

@@ -29,7 +29,7 @@
 //
 //	one-winner   For each ticket at most one Wake returns Won.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
-//	no-restart   Tickets only grow, also when a pooled guest serves another goroutine.
+//	no-restart   Tickets only grow, also when a pooled guest serves another goroutine; after 2^48 waits they begin again at 1.
 //	hands-off    After a Commit that returned Parked nobody touches the parker but the winner.
 //
 // Whoever waits: arms, publishes (parker, ticket) where wakers will find it, and parks. Whatever must be true for the
@@ -102,6 +102,7 @@ const (
 	stateBits  = 4
 	reasonBits = 12
 	low        = stateBits + reasonBits
+	ticketBits = 64 - low
 	stateMask  = 1<<stateBits - 1
 )
 
@@ -157,9 +158,20 @@ func (p *Parker) Arm() Ticket {
 		s := stateOf(w)
 		invariant.Check(s != Parking && s != Parked, "armed while %v", s)
 	}
-	t := ticketOf(w) + 1
+	t := next(ticketOf(w))
 	p.word.Store(word(t, None, Parking))
 	return t
+}
+
+// next is the ticket after t: one more, and 1 after the last. 0 is no wait's ticket.
+//
+//go:norace
+func next(t Ticket) Ticket {
+	// Spec: PK-50
+	if t == 1<<ticketBits-1 {
+		return 1
+	}
+	return t + 1
 }
 
 // Disarm takes an armed wait back, before any switch. False means that a waker was faster: the wait has ended, for

@@ -295,6 +295,35 @@ func TestTicketsOnlyGrow(t *testing.T) {
 	}
 }
 
+// TestTicketsWrap: after the last ticket of 48 bits the next wait has ticket 1, and is woken like any other. Ticket 0 is left
+// out, because it stands for no wait. A waker that kept the last ticket is stale.
+//
+// Spec: PK-05, PK-08, PK-50
+func TestTicketsWrap(t *testing.T) {
+	const last = Ticket(1<<48 - 1)
+	for _, asleep := range []bool{false, true} {
+		p, c := at(last-1, Data, Runnable)
+		for _, want := range []Ticket{last, 1, 2} {
+			before := c.n.Load()
+			ticket := p.Arm()
+			if ticket != want || ticketOf(p.word.Load()) != want {
+				t.Fatalf("armed with ticket %d, the word is %s, want ticket %d", ticket, show(p.word.Load()), want)
+			}
+			if asleep && !p.Commit() {
+				t.Fatal("nobody woke it, and it did not commit")
+			}
+			if want != last {
+				if o := p.Wake(last, Cancelled, nil); o != Stale {
+					t.Fatalf("a wake with the last ticket: %v in %s", o, show(p.word.Load()))
+				}
+			}
+			if o := p.Wake(ticket, Data, nil); o != Won || p.Reason() != Data || (c.n.Load() > before) != asleep {
+				t.Fatalf("ticket %d, asleep %v: %v, readied %v, reason %d", ticket, asleep, o, c.n.Load() > before, p.Reason())
+			}
+		}
+	}
+}
+
 // A waker that kept an old ticket cannot end, nor even delay, a later wait.
 //
 // Spec: PK-08, PK-09, PK-19, PK-33

@@ -240,7 +240,7 @@ func TestExploreIdleSleep(t *testing.T) {
 
 // A job that parks is woken by another thread, on its way to sleep or asleep, while the worker goes to rest or another is sent out.
 //
-// Spec: PK-14, PK-16, SC-23
+// Spec: PK-14, PK-16, PK-44, SC-23
 func TestExploreParkOnAWorker(t *testing.T) {
 	for _, c := range []struct {
 		workers int

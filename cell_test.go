@@ -1,0 +1,42 @@
+package coir
+
+import (
+	"testing"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// TestValueOfALostClaimIsTakenBack: a sender writes its value into the cell of a waiting receiver before it claims the
+// wait. If a cancel has won that claim, the sender takes the value out again before it unlocks, and keeps it: the value is stored
+// or refused as if the receiver had not been there.
+func TestValueOfALostClaimIsTakenBack(t *testing.T) {
+	// Spec: PK-11, PK-31, CH-26, CH-56
+	for _, capacity := range []int{0, 1, Unlimited, Conflated} {
+		c := NewChan[*int](capacity)
+		g := new(park.Guest)
+		g.Init()
+		kit := new(wait.Kit)
+		cell := wait.Peek[*int](kit, c.kind)
+		race.Disable()
+		ticket := g.Arm()
+		c.mu.Lock()
+		c.publishRecv(cell, &g.Parker, ticket)
+		c.mu.Unlock()
+		g.Wake(ticket, park.Cancelled, nil) // and has not unlinked its cell yet
+		race.Enable()
+
+		v := new(int)
+		err := c.TrySend(v)
+		if cell.Value != nil {
+			t.Errorf("capacity %d: the value stays in the cell of a receiver that was cancelled", capacity)
+		}
+		if stored := err == nil; stored != (capacity != 0) {
+			t.Errorf("capacity %d: TrySend returned %v", capacity, err)
+		}
+		if got, err := c.TryRecv(); capacity != 0 && (got != v || err != nil) {
+			t.Errorf("capacity %d: received %p, %v; sent %p", capacity, got, err, v)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package sched
+
+// What a task does about its own wait, and where a task goes that has been woken.
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks goes on at once, for the waker's reason.
+// Control passes to nobody, though another task is queued on its worker.
+//
+// Spec: PK-22
+func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
+	h := open(t, Config{Workers: 1})
+	h.start(nil, func(j *job) {
+		var ran atomic.Bool
+		h.start(j.task.Worker(), func(*job) { ran.Store(true) })
+		if o := j.wake(j.task.Arm(), park.TimedOut); o != park.Won {
+			t.Errorf("the wake of an armed wait: %v", o)
+		}
+		before := j.beat()
+		race.Disable()
+		left := j.task.Leave() != nil
+		race.Enable()
+		if left {
+			t.Error("Leave wants to switch away from a wait that has ended") // and has let go of the task: the test hangs
+		}
+		race.Disable()
+		r := j.task.Park()
+		race.Enable()
+		if r != park.TimedOut {
+			t.Errorf("Park returned reason %d, want %d", r, park.TimedOut)
+		}
+		if now := j.beat(); now != before {
+			t.Errorf("control was passed on %d times", now-before)
+		}
+		if ran.Load() && h.Stats().Replaced == 0 { // else the monitor has given the queue away, on a busy machine
+			t.Error("another task ran in between")
+		}
+	})
+	h.live.Wait()
+}
+
+// beat is how often the worker of the running task has passed control on.
+//
+//go:norace
+func (j *job) beat() uint64 { return j.task.Worker().beat }
+
+// TestWokenTaskGoesNearItsWaker: a task that a worker wakes is the next to run there, before those that were queued. Woken from
+// outside, or by a worker that is not running, it goes to the global queue. It is a hint: another worker may take the
+// task from there.
+//
+// Spec: SC-12, SC-28, SC-29
+func TestWokenTaskGoesNearItsWaker(t *testing.T) {
+	woken := func(s *Scheduler) *Task {
+		j := &job{ended: func() {}}
+		j.task.Init(s, j)
+		return &j.task
+	}
+	s, ws := still(2)
+	here, elsewhere := ws[0], ws[1]
+	task := woken(s)
+	here.putBack(tasks(1)[0])
+	task.Ready(here)
+	if got := here.pick(); got != task {
+		t.Error("a task that a worker woke is not the next to run there")
+	}
+
+	task = woken(s)
+	task.Ready(here)
+	elsewhere.searching = true
+	here.ring.grab(make([]*Task, ringSize)) // what was queued before
+	if got := elsewhere.steal(); got != task {
+		t.Error("another worker could not take a task that was woken near its waker")
+	}
+
+	task = woken(s)
+	task.Ready(nil)
+	if got := s.global.pop(); got != task {
+		t.Error("a task that was woken from outside is not in the global queue")
+	}
+
+	here.state.Store(held)
+	task = woken(s)
+	task.Ready(here)
+	if got := s.global.pop(); got != task || here.hasWork() {
+		t.Error("a task that a held worker woke is not in the global queue")
+	}
+}

@@ -1,0 +1,203 @@
+package coir_test
+
+// What a fiber costs and what it stands on: the allocations of a switch and of a spawn, its stack, and its spawner's.
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
+)
+
+// TestSwitchAndSpawnAllocations: a switch allocates nothing, and a spawn only the fiber.
+func TestSwitchAndSpawnAllocations(t *testing.T) {
+	// Spec: FB-31
+	if raceEnabled || invariant.Enabled {
+		t.Skip("the checks of this build allocate")
+	}
+	asking := false
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		if asking = fewest(func() { _ = coir.Self(ctx) }) > 0; asking {
+			return nil
+		}
+		yield := func() { _ = coir.Yield(ctx) }
+		stop := false
+		other := n.Go("other", func(ctx context.Context) error {
+			for !stop {
+				_ = coir.Yield(ctx)
+			}
+			return nil
+		})
+		yield()
+		if perSwitch := fewest(yield); perSwitch > 0 {
+			t.Errorf("two switches allocate %v times, want 0", perSwitch)
+		}
+		stop = true
+		if err := other.Wait(ctx); err != nil {
+			return err
+		}
+		if perSpawn := fewest(func() { _ = n.Go("child", noop).Wait(ctx) }); perSpawn > 1 {
+			t.Errorf("a spawn and a join allocate %v times, want 1", perSpawn)
+		}
+		if perSpawn := fewest(func() { _ = n.Go("child", noop, coir.Index(7)).Wait(ctx) }); perSpawn > 1 {
+			t.Errorf("a spawn with an index and a join allocate %v times, want 1", perSpawn)
+		}
+		return nil
+	}, nil)
+	if asking {
+		t.Skip("without assembly, finding out who calls allocates")
+	}
+}
+
+func noop(context.Context) error { return nil }
+
+// fewest is how often f allocates. What others allocate comes and goes; what f allocates is there each time.
+func fewest(f func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would empty pools
+	n := testing.AllocsPerRun(200, f)
+	for range 4 {
+		n = min(n, testing.AllocsPerRun(200, f))
+	}
+	return n
+}
+
+// TestDeepStack: a fiber's stack grows as a goroutine's does, with nothing to set.
+func TestDeepStack(t *testing.T) {
+	// Spec: FB-33
+	const depth = 100_000
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		f := n.Go("deep", func(ctx context.Context) error {
+			if got := descend(ctx, depth); got != depth {
+				t.Errorf("counted %d frames, want %d", got, depth)
+			}
+			return nil
+		})
+		return f.Wait(ctx)
+	}, nil)
+}
+
+// descend uses a stack of depth frames, and switches at the bottom of it.
+//
+//go:noinline
+func descend(ctx context.Context, depth int) int {
+	var local [8]int
+	if depth == 0 {
+		_ = coir.Yield(ctx)
+		return 0
+	}
+	local[depth%8] = 1
+	return descend(ctx, depth-1) + local[depth%8]
+}
+
+// endless recurses until the stack is at its limit.
+//
+//go:noinline
+func endless(n int) int {
+	var local [64]int
+	local[n%64] = endless(n + 1)
+	return local[n%64] + 1
+}
+
+const overflowVar = "COIR_TEST_OVERFLOW"
+
+// TestStackOverflowIsFatal: a fiber whose stack is at its limit ends the process with Go's own report, which names the
+// function. It is no panic: no recover, no Run and no exit code of ours stands in between.
+func TestStackOverflowIsFatal(t *testing.T) {
+	// Spec: FB-33
+	if os.Getenv(overflowVar) == "1" {
+		overflow()
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Skip("the test cannot run itself: ", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, "-test.run=^TestStackOverflowIsFatal$")
+	cmd.Env = append(os.Environ(), overflowVar+"=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Skip("the test cannot run itself: ", err) // under an emulator
+	}
+	text := string(out)
+	if err == nil || exit.ExitCode() != 2 {
+		t.Errorf("the process ended with %v, want exit code 2", err)
+	}
+	for _, want := range []string{"goroutine stack exceeds", "fatal error: stack overflow", "coir_test.endless("} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "recovered") {
+		t.Error("a deferred function recovered from a stack overflow")
+	}
+	if t.Failed() {
+		t.Logf("%.4000s", text)
+	}
+}
+
+// overflow runs in a process of its own. It must not return.
+func overflow() {
+	debug.SetMaxStack(1 << 20)
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("endless", func(context.Context) error {
+			defer func() {
+				if recover() != nil {
+					println("recovered")
+				}
+			}()
+			endless(0)
+			return nil
+		})
+		return nil
+	})
+}
+
+// TestFiberOutlivesItsSpawner: a fiber that was spawned by a goroutine goes on with what it was given when the goroutine, and
+// its stack, are gone.
+func TestFiberOutlivesItsSpawner(t *testing.T) {
+	// Spec: FB-13
+	const fibers = 100
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		gate := coir.NewChan[struct{}](0)
+		all := make(chan *coir.Fiber, fibers)
+		var spawners sync.WaitGroup
+		for i := range fibers {
+			spawners.Go(func() {
+				local := [16]int{i, 1, 2, 3}
+				all <- n.Go("outlives", func(ctx context.Context) error {
+					_, err := gate.Recv(ctx)
+					if want := [16]int{i, 1, 2, 3}; local != want {
+						t.Errorf("fiber %d sees %v, want %v", i, local, want)
+					}
+					return err
+				})
+			})
+		}
+		coir.Blocking(ctx, spawners.Wait)
+		close(all)
+		runtime.GC() // the stacks of the spawners are free to be used again
+		for range fibers {
+			if err := gate.Send(ctx, struct{}{}); err != nil {
+				return err
+			}
+		}
+		for f := range all {
+			if err := f.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil)
+}
