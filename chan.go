@@ -756,9 +756,9 @@ func (c *Chan[T]) Close() bool {
 	return c.end(closed, nil)
 }
 
-// Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
-// channel holds go to [OnUndelivered]. It reports whether this call has closed the channel. On one that was closed before
-// it discards what has not been delivered, and so it does if a handler has panicked.
+// Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values
+// that the channel holds go to [OnUndelivered], all of them, even if the handler panics. It reports whether this call
+// has closed the channel. On one that was closed before it discards what has not been delivered.
 //
 // Spec: CH-37, CH-38, CH-39
 //
@@ -766,8 +766,7 @@ func (c *Chan[T]) Close() bool {
 func (c *Chan[T]) Abort(cause error) bool {
 	c.announce(OpAbort)
 	first := c.end(aborted, cause)
-	for c.discard() {
-	}
+	toEnd(c.discard)
 	return first
 }
 

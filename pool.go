@@ -123,8 +123,9 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at once, and
-// those that are lent when they are given back. It reports whether this call has closed the pool.
+// Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at
+// once, and those that are lent when they are given back. Every value goes to [OnUndelivered], even if that panics for
+// one of them. It reports whether this call has closed the pool.
 func (p *Pool[T]) Close() bool {
 	if !p.permits.Abort(nil) {
 		return false
@@ -133,11 +134,15 @@ func (p *Pool[T]) Close() bool {
 	idle := p.idle
 	p.idle, p.shut = nil, true
 	p.mu.Unlock()
-	if p.discard != nil {
-		for _, v := range idle {
-			p.discard(v)
+	toEnd(func() bool {
+		if p.discard == nil || len(idle) == 0 {
+			return false
 		}
-	}
+		v := idle[0]
+		idle = idle[1:]
+		p.discard(v)
+		return true
+	})
 	return true
 }
 
