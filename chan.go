@@ -123,6 +123,9 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if f.simulated {
 		f.step(c.op(OpSend))
 	}
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, forever)
 	if r == park.None {
@@ -159,6 +162,9 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	if f.simulated {
 		f.step(c.op(OpSend))
 	}
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, d)
 	if r == park.None {
@@ -171,6 +177,12 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	}
 	return c.error(r, sc)
 }
+
+// exists panics if the channel is nil. In a race build operations ask before they hide their synchronisation: a panic
+// inside the hidden part would leave it hidden. In other builds the first look at the channel panics.
+//
+//go:norace
+func (c *core) exists() { _ = c.state }
 
 // beginSend sends v if that needs no wait; otherwise it has f wait under sc, published, and returns None.
 //
@@ -236,6 +248,9 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if f.simulated {
 		f.step(c.op(OpRecv))
 	}
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, forever)
 	if r == park.None {
@@ -271,6 +286,9 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	}
 	if f.simulated {
 		f.step(c.op(OpRecv))
+	}
+	if race.Enabled {
+		c.exists()
 	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, d)

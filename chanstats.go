@@ -92,6 +92,9 @@ func (c *core) countFailure(side int, r park.Reason) {
 //
 //go:norace
 func (c *Chan[T]) Len() int {
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	c.mu.Lock()
 	if invariant.Enabled {

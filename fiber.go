@@ -147,6 +147,9 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	if self.simulated {
 		self.step(Op{Kind: OpWait, Object: f.id, Name: f.name})
 	}
+	if race.Enabled {
+		_ = f.nursery // a nil fiber fails here, before synchronisation is hidden
+	}
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
 	if parks {

@@ -158,6 +158,9 @@ func (n *Nursery) Limit(places int) {
 	if places < 1 {
 		panic("coir: Nursery.Limit needs at least one place")
 	}
+	if race.Enabled {
+		_ = n.rt // a nil nursery fails here, before synchronisation is hidden
+	}
 	race.Disable()
 	n.mu.Lock()
 	late := n.live > 0
