@@ -16,7 +16,8 @@ import (
 )
 
 // Fiber is one function that runs beside others, started by [Nursery.Go]. It is never used again, so it may be kept for
-// as long as one likes.
+// as long as one likes: once it has ended it keeps its result, and the context that its nursery was opened in, but
+// nothing that its function or the function of its nursery has captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
@@ -351,6 +352,7 @@ func (f *Fiber) finish(how end, err error) {
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.mu))
 	race.Disable()
+	f.waitUnder(nil) // the scope that it waited under last may hold much
 	n.mu.Lock()
 	f.err, f.how = err, how
 	asleep, more := f.wakeJoiner()

@@ -408,7 +408,9 @@ func (n *Nursery) run() error {
 			n.join()
 		}
 	}()
-	err := n.body((*scopeContext)(&n.scope), n)
+	body := n.body
+	n.body = nil // a fiber or a context of the nursery may be kept for long; what its body holds need not be
+	err := body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
 		n.note(err)
