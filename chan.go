@@ -231,7 +231,9 @@ func (c *Chan[T]) endSend(f *Fiber, sc *scope, r park.Reason, timed bool) {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, sc.counted(r))
+	k := f.task.Kit()
+	c.leave(wait.Peek[T](k, c.kind), sending, sc.counted(r))
+	wait.Done[T](k, c.kind)
 }
 
 // Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
@@ -340,7 +342,10 @@ func (c *Chan[T]) endRecv(f *Fiber, sc *scope, r park.Reason, timed bool) T {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, sc.counted(r))
+	k := f.task.Kit()
+	v := c.leave(wait.Peek[T](k, c.kind), receiving, sc.counted(r))
+	wait.Done[T](k, c.kind)
+	return v
 }
 
 // put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
@@ -645,6 +650,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		c.leave(cell, sending, r)
+		wait.Done[T](w.kit, c.kind)
 		c.recount(&by, sending, r)
 		w.done()
 	}
@@ -675,6 +681,7 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		v = c.leave(cell, receiving, r)
+		wait.Done[T](w.kit, c.kind)
 		c.recount(&by, receiving, r)
 		w.done()
 	}

@@ -1154,3 +1154,36 @@ func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 		})
 	}
 }
+
+// A wait on a channel of large values holds a place for one, and only as long as it lasts: neither a fiber that goes on
+// nor the goroutine that has run one, nor a goroutine that waited, keeps it.
+//
+// Spec: CH-26
+func TestLargePlacesAreNotKept(t *testing.T) {
+	type large [1 << 16]byte
+	const waits = 200
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what a sync.Pool holds goes in two rounds
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	crews(t, func(t *testing.T, c *crew) {
+		before := heap()
+		ch, on := coir.NewChan[large](0), coir.NewChan[int](0)
+		for range waits {
+			c.do(func(ctx context.Context) {
+				_, _ = ch.Recv(ctx)
+				_, _ = on.Recv(ctx)
+			})
+			c.do(func(ctx context.Context) { _, _ = ch.RecvTimeout(ctx, time.Hour) })
+		}
+		waitFor(t, ch, 0, 2*waits)
+		ch.Abort(nil)
+		waitFor(t, on, 0, waits)
+		eventually(t, "half of the waiters live, and hold no large value", func() bool { return heap() < before+waits<<16/4 })
+		on.Close()
+		c.wait()
+	})
+}
