@@ -1182,7 +1182,9 @@ func TestLargePlacesAreNotKept(t *testing.T) {
 		waitFor(t, ch, 0, 2*waits)
 		ch.Abort(nil)
 		waitFor(t, on, 0, waits)
-		eventually(t, "half of the waiters live, and hold no large value", func() bool { return heap() < before+waits<<16/4 })
+		eventually(t, "half of the waiters live, and hold no large value", func() bool {
+			return heap() < before+waits<<16/4
+		})
 		on.Close()
 		c.wait()
 	})

@@ -192,9 +192,9 @@ func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 	return c
 }
 
-// Done says that the wait for one thing has ended, and that the cell which Peek gave for it is clean. The kit lets go of
-// a large one: a fiber that has waited once must not hold it for as long as it lives, nor its frame when it rests. For a
-// small one this is nothing, and the compiler knows which it is.
+// Done says that the wait for one thing has ended, and that the cell which Peek gave for it is clean. The kit lets go
+// of a large one: a fiber that has waited once must not hold it for as long as it lives, nor its frame when it rests.
+// For a small one this is nothing, and the compiler knows which it is.
 //
 // Guarded by TestKitKeepsNoLargeCell.
 //
