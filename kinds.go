@@ -26,6 +26,9 @@ func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], Overflow
 		return flavor.Zero[T]{}, over
 	case capacity == Unlimited:
 		return new(flavor.List[T]), over
+	case capacity == Conflated && over > DropOldest:
+		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces the value "+
+			"that it holds; for another policy use a capacity of 1", over))
 	case capacity == Conflated:
 		return flavor.NewRing[T](1), DropOldest
 	case capacity > 0:
@@ -75,7 +78,8 @@ func settingsOf(opts []ChanOption) *chanSettings {
 func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
 
 // Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
-// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none.
+// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none. A conflated one has its
+// own: NewChan panics if it is given DropNewest or Fail.
 //
 // Spec: CH-17
 func Overflow(p OverflowPolicy) ChanOption {

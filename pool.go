@@ -32,7 +32,13 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	if size < 1 {
 		panic(fmt.Sprintf("coir: NewPool(%d): a pool has at least one place", size))
 	}
+	if create == nil {
+		panic("coir: NewPool needs a function that makes values")
+	}
 	set := settingsOf(opts)
+	if set.over != Wait {
+		panic("coir: NewPool: a value that is given back always has its place, so there is no Overflow")
+	}
 	p := &Pool[T]{permits: NewChan[struct{}](size, Name(set.name)), create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
