@@ -27,8 +27,8 @@ func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], Overflow
 	case capacity == Unlimited:
 		return new(flavor.List[T]), over
 	case capacity == Conflated && over > DropOldest:
-		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces the value "+
-			"that it holds; for another policy use a capacity of 1", over))
+		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces "+
+			"the value that it holds; for another policy use a capacity of 1", over))
 	case capacity == Conflated:
 		return flavor.NewRing[T](1), DropOldest
 	case capacity > 0:

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -23,6 +25,7 @@ type Pool[T any] struct {
 	idle []T // the one given back last is lent first: it is the warmest
 	lent int
 	shut bool
+	out  map[any]int // in checked builds, the values that are lent, and how often each
 }
 
 // NewPool makes a pool of at most size values. create makes one; it may wait, and several may be under way at once. reset, unless it is nil, readies one that was
@@ -70,7 +73,7 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 		var zero T
 		v, p.idle[n-1] = p.idle[n-1], zero
 		p.idle = p.idle[:n-1]
-		p.lent++
+		p.lending(v)
 		p.mu.Unlock()
 		return v, nil
 	}
@@ -87,13 +90,15 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	}
 	v, made = value, true
 	p.mu.Lock()
-	p.lent++
+	p.lending(v)
 	p.mu.Unlock()
 	return v, nil
 }
 
-// Send gives a value back that Recv has lent. It never waits. More values than were lent are an error. After Close the value is
-// thrown away.
+// Send gives a value back that Recv has lent. It never waits. More values than were lent are an error: the value stays
+// the caller's. To give one value back twice while others are lent is wrong too, because two would then share it.
+// Builds with the tag coirinvariants look for that and return an error; they tell values apart that are pointers,
+// channels, maps, numbers or strings, or interfaces that hold one. After Close the value is thrown away.
 func (p *Pool[T]) Send(v T) error { return p.giveBack(v, p.reset) }
 
 // Discard gives a value back that is of no more use: it is thrown away, and another may be made in its place.
@@ -109,6 +114,10 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	if p.lent == 0 {
 		p.mu.Unlock()
 		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.name)
+	}
+	if invariant.Enabled && !p.wasLent(v) {
+		p.mu.Unlock()
+		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.name)
 	}
 	p.lent--
 	p.mu.Unlock()
@@ -127,6 +136,47 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 		p.mu.Unlock()
 	}
 	return nil
+}
+
+// lending counts a value that is lent. The caller has the lock.
+func (p *Pool[T]) lending(v T) {
+	p.lent++
+	if !invariant.Enabled {
+		return
+	}
+	if id, ok := identity(v); ok {
+		if p.out == nil {
+			p.out = make(map[any]int)
+		}
+		p.out[id]++
+	}
+}
+
+// wasLent takes a value off those that are lent. It reports false if it was not one. The caller has the lock.
+func (p *Pool[T]) wasLent(v T) bool {
+	id, ok := identity(v)
+	if !ok {
+		return true
+	}
+	if p.out[id] == 0 {
+		return false
+	}
+	if p.out[id]--; p.out[id] == 0 {
+		delete(p.out, id)
+	}
+	return true
+}
+
+// identity is what tells a value from others, if anything does: a struct may be changed while it is lent, and a slice
+// may grow.
+func identity(v any) (id any, ok bool) {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Map:
+		return r.Pointer(), true
+	case reflect.Invalid, reflect.Struct, reflect.Array, reflect.Slice, reflect.Func:
+		return nil, false
+	}
+	return v, v == v //nolint:gocritic,staticcheck // a NaN is not
 }
 
 // Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at
