@@ -344,7 +344,7 @@ func (f *Fiber) finish(how end, err error) {
 		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name})
 	}
 	if o := n.rt.observer; o != nil {
-		o.FiberEnded(f, err)
+		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
 	if err != nil && !f.main && how != exited { // Goexit ends that fiber alone
 		n.childFailed(how, err, near)

@@ -118,7 +118,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
-		o.FiberStarted(f)
+		o.tell(func(o Observer) { o.FiberStarted(f) })
 	}
 }
 
