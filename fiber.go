@@ -113,6 +113,13 @@ func (f *Fiber) Name() string {
 	return f.name + "[" + strconv.Itoa(int(f.index)-1) + "]"
 }
 
+// String describes the fiber in a few words: its name, its number and what it is doing. It may be called at any time.
+//
+//go:norace
+func (f *Fiber) String() string {
+	return "coir.Fiber(" + f.Name() + ", #" + strconv.FormatUint(f.id, 10) + ", " + f.State().String() + ")"
+}
+
 // Site returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
 //
 //go:norace

@@ -3,6 +3,7 @@ package coir
 import (
 	"context"
 	"errors"
+	"strconv"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/coro"
@@ -142,6 +143,19 @@ func (n *Nursery) Cancel(cause error) {
 		announce(n.rt, Op{Kind: OpCancel, Object: n.id})
 	}
 	n.cancel(context.Canceled, canceled(cause), n.near())
+}
+
+// String describes the nursery in a few words: who has opened it, and how many of its fibers have not ended.
+//
+//go:norace
+func (n *Nursery) String() string {
+	owner := n.owner.Name()
+	race.Disable()
+	n.mu.Lock()
+	live := n.live
+	n.mu.Unlock()
+	race.Enable()
+	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
 }
 
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which

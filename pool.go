@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -200,6 +202,28 @@ func (p *Pool[T]) Close() bool {
 		return true
 	})
 	return true
+}
+
+// String describes the pool in a few words: its name, or its number if it has none, and how many values it has.
+//
+//go:norace
+func (p *Pool[T]) String() string {
+	c := &p.permits.core
+	name := c.name
+	if name == "" {
+		name = "#" + strconv.FormatUint(c.id, 10)
+	}
+	race.Disable()
+	p.mu.Lock()
+	idle, lent, shut := len(p.idle), p.lent, p.shut
+	p.mu.Unlock()
+	race.Enable()
+	s := "coir.Pool[" + typeName[T]() + "](" + name + ", " +
+		strconv.Itoa(lent) + " of " + strconv.Itoa(c.limit) + " lent, " + strconv.Itoa(idle) + " idle"
+	if shut {
+		s += ", closed"
+	}
+	return s + ")"
 }
 
 // Len returns how many values are idle.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 	"unsafe"
@@ -319,6 +320,27 @@ func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
 		rt.empty = make(chan struct{})
 	}
 	return roots, rt.empty
+}
+
+// String describes the runtime in a few words: how many nurseries have been opened on it from outside and not ended.
+//
+//go:norace
+func (rt *Runtime) String() string {
+	n := 0
+	_ = rt.s // a nil runtime fails here, before synchronisation is hidden
+	race.Disable()
+	rt.mu.Lock()
+	for r := rt.roots.next; r != &rt.roots; r = r.next {
+		n++
+	}
+	closing := rt.closing
+	rt.mu.Unlock()
+	race.Enable()
+	s := "coir.Runtime(runs: " + strconv.Itoa(n)
+	if closing {
+		s += ", closed"
+	}
+	return s + ")"
 }
 
 // Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given

@@ -32,6 +32,9 @@ func NewClock() *Clock { return &Clock{v: clock.NewVirtual()} }
 // Now returns how far the clock has been moved.
 func (c *Clock) Now() time.Duration { return time.Duration(c.v.Now()) }
 
+// String describes the clock in a few words: what it says.
+func (c *Clock) String() string { return "coir.Clock(" + c.Now().String() + ")" }
+
 // Len returns how many waits have a time on the clock.
 func (c *Clock) Len() int {
 	race.Disable()
