@@ -132,6 +132,9 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if f.simulated {
 		f.step(c.op(OpSend))
 	}
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, forever)
 	if r == park.None {
@@ -168,6 +171,9 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	if f.simulated {
 		f.step(c.op(OpSend))
 	}
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	r := c.beginSend(f, sc, v, d)
 	if r == park.None {
@@ -180,6 +186,12 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	}
 	return c.opErr(sending, r, sc)
 }
+
+// exists panics if the channel is nil. In a race build operations ask before they hide their synchronisation: a panic
+// inside the hidden part would leave it hidden. In other builds the first look at the channel panics.
+//
+//go:norace
+func (c *core) exists() { _ = c.state }
 
 // beginSend sends v if that needs no wait; otherwise it has f wait under sc, published, and returns None.
 //
@@ -228,7 +240,9 @@ func (c *Chan[T]) endSend(f *Fiber, sc *scope, r park.Reason, timed bool) {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	c.leave(wait.Peek[T](f.task.Kit(), c.kind), sending, sc.failureReason(r))
+	k := f.task.Kit()
+	c.leave(wait.Peek[T](k, c.kind), sending, sc.failureReason(r))
+	wait.Done[T](k, c.kind)
 }
 
 // Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
@@ -244,6 +258,9 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	}
 	if f.simulated {
 		f.step(c.op(OpRecv))
+	}
+	if race.Enabled {
+		c.exists()
 	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, forever)
@@ -280,6 +297,9 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	}
 	if f.simulated {
 		f.step(c.op(OpRecv))
+	}
+	if race.Enabled {
+		c.exists()
 	}
 	race.Disable()
 	v, r := c.beginRecv(f, sc, d)
@@ -331,7 +351,10 @@ func (c *Chan[T]) endRecv(f *Fiber, sc *scope, r park.Reason, timed bool) T {
 	if timed && r != park.TimedOut {
 		f.stopTimer()
 	}
-	return c.leave(wait.Peek[T](f.task.Kit(), c.kind), receiving, sc.failureReason(r))
+	k := f.task.Kit()
+	v := c.leave(wait.Peek[T](k, c.kind), receiving, sc.failureReason(r))
+	wait.Done[T](k, c.kind)
+	return v
 }
 
 // put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
@@ -635,6 +658,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		c.leave(cell, sending, r)
+		wait.Done[T](w.kit, c.kind)
 		c.reclassify(&by, sending, r)
 		w.done()
 	}
@@ -664,6 +688,7 @@ func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error
 		asleep.Rouse(by.near())
 		r = by.await(&w, t, by.deadline(d))
 		v = c.leave(cell, receiving, r)
+		wait.Done[T](w.kit, c.kind)
 		c.reclassify(&by, receiving, r)
 		w.done()
 	}
@@ -762,9 +787,9 @@ func (c *Chan[T]) Close() bool {
 	return c.end(closed, nil)
 }
 
-// Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
-// channel holds go to [OnUndelivered]. It reports whether this call has closed the channel. On one that was closed before
-// it discards what has not been delivered, and so it does if a handler has panicked.
+// Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values
+// that the channel holds go to [OnUndelivered], all of them, even if the handler panics. It reports whether this call
+// has closed the channel. On one that was closed before it discards what has not been delivered.
 //
 // Spec: CH-37, CH-38, CH-39
 //
@@ -772,8 +797,7 @@ func (c *Chan[T]) Close() bool {
 func (c *Chan[T]) Abort(cause error) bool {
 	c.announce(OpAbort)
 	first := c.end(aborted, cause)
-	for c.discard() {
-	}
+	toEnd(c.discard)
 	return first
 }
 

@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -1101,4 +1102,90 @@ func allocations(f func()) uint64 {
 	}
 	runtime.ReadMemStats(&after)
 	return after.Mallocs - before.Mallocs
+}
+
+// An operation on a nil channel, fiber or nursery panics and leaves nothing behind: what a fiber does after it has
+// recovered is in the race detector's sight as before. Both fibers run all of them, and then count under a lock; in a
+// race build the detector reports the count if it cannot see the lock.
+func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
+	var c *coir.Chan[int]
+	var f *coir.Fiber
+	var n *coir.Nursery
+	uses := map[string]func(context.Context){
+		"Send":        func(ctx context.Context) { _ = c.Send(ctx, 1) },
+		"SendTimeout": func(ctx context.Context) { _ = c.SendTimeout(ctx, 1, time.Second) },
+		"TrySend":     func(context.Context) { _ = c.TrySend(1) },
+		"SendMany":    func(ctx context.Context) { _, _ = c.SendMany(ctx, []int{1, 2}) },
+		"SendCase":    func(ctx context.Context) { _, _ = coir.Select(ctx, c.SendCase(1), coir.After(0)) },
+		"Recv":        func(ctx context.Context) { _, _ = c.Recv(ctx) },
+		"RecvTimeout": func(ctx context.Context) { _, _ = c.RecvTimeout(ctx, time.Second) },
+		"TryRecv":     func(context.Context) { _, _ = c.TryRecv() },
+		"RecvMany":    func(ctx context.Context) { _, _ = c.RecvMany(ctx, make([]int, 2)) },
+		"RecvCase":    func(ctx context.Context) { _, _ = coir.Select(ctx, c.RecvCase(nil), coir.After(0)) },
+		"Close":       func(context.Context) { c.Close() },
+		"Abort":       func(context.Context) { c.Abort(nil) },
+		"Len":         func(context.Context) { c.Len() },
+		"Stats":       func(context.Context) { c.Stats() },
+		"Fiber.Wait":  func(ctx context.Context) { _ = f.Wait(ctx) },
+		"Fiber.State": func(context.Context) { f.State() },
+		"Done":        func(ctx context.Context) { _, _ = coir.Select(ctx, f.Done(nil), coir.After(0)) },
+		"Limit":       func(context.Context) { n.Limit(1) },
+		"Go":          func(context.Context) { n.Go("x", nil) },
+	}
+	var mu sync.Mutex
+	count := 0
+	for name, use := range uses {
+		crews(t, func(t *testing.T, c *crew) {
+			for range 2 {
+				c.do(func(ctx context.Context) {
+					func() {
+						defer func() {
+							if recover() == nil {
+								t.Errorf("%s on nil does not panic", name)
+							}
+						}()
+						use(ctx)
+					}()
+					mu.Lock()
+					count++
+					mu.Unlock()
+				})
+			}
+		})
+	}
+}
+
+// A wait on a channel of large values holds a place for one, and only as long as it lasts: neither a fiber that goes on
+// nor the goroutine that has run one, nor a goroutine that waited, keeps it.
+//
+// Spec: CH-26
+func TestLargePlacesAreNotKept(t *testing.T) {
+	type large [1 << 16]byte
+	const waits = 200
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what a sync.Pool holds goes in two rounds
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	crews(t, func(t *testing.T, c *crew) {
+		before := heap()
+		ch, on := coir.NewChan[large](0), coir.NewChan[int](0)
+		for range waits {
+			c.do(func(ctx context.Context) {
+				_, _ = ch.Recv(ctx)
+				_, _ = on.Recv(ctx)
+			})
+			c.do(func(ctx context.Context) { _, _ = ch.RecvTimeout(ctx, time.Hour) })
+		}
+		waitFor(t, ch, 0, 2*waits)
+		ch.Abort(nil)
+		waitFor(t, on, 0, waits)
+		eventually(t, "half of the waiters live, and hold no large value", func() bool {
+			return heap() < before+waits<<16/4
+		})
+		on.Close()
+		c.wait()
+	})
 }

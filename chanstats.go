@@ -1,6 +1,9 @@
 package coir
 
 import (
+	"math"
+	"reflect"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -92,6 +95,9 @@ func (c *core) countFailure(side int, r park.Reason) {
 //
 //go:norace
 func (c *Chan[T]) Len() int {
+	if race.Enabled {
+		c.exists()
+	}
 	race.Disable()
 	c.mu.Lock()
 	if invariant.Enabled {
@@ -111,6 +117,37 @@ func (c *Chan[T]) Cap() int { return c.limit }
 
 // Name returns the name that the channel was given.
 func (c *Chan[T]) Name() string { return c.name }
+
+// String describes the channel in a few words: its name, or its number if it has none, how full it is, and whether it is
+// closed.
+func (c *Chan[T]) String() string { return "coir.Chan[" + typeName[T]() + "](" + c.describe() + ")" }
+
+// describe is the channel in a few words.
+//
+//go:norace
+func (c *core) describe() string {
+	s := c.name
+	if s == "" {
+		s = "#" + strconv.FormatUint(c.id, 10)
+	}
+	race.Disable()
+	c.mu.Lock()
+	held, state := c.held, c.state
+	c.mu.Unlock()
+	race.Enable()
+	if state == aborted {
+		held = 0 // as Len says
+	}
+	s += ", " + strconv.Itoa(held) + " of "
+	if c.limit == math.MaxInt {
+		s += "any number"
+	} else {
+		s += strconv.Itoa(c.limit)
+	}
+	return s + [...]string{"", ", closed", ", aborted"}[state]
+}
+
+func typeName[T any]() string { return reflect.TypeFor[T]().String() }
 
 // Stats returns what the channel has counted.
 //

@@ -6,7 +6,10 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,5 +220,121 @@ func TestStatsAreOfOneMoment(t *testing.T) {
 			}
 		}
 		s.allEnded([]*player{sender, receiver}, nil)
+	})
+}
+
+// What fmt prints of the things that a program holds is a short description.
+func TestDescriptions(t *testing.T) {
+	describe := func(what fmt.Stringer, want string) {
+		t.Helper()
+		for _, verb := range []string{"%v", "%+v", "%s"} {
+			if got := fmt.Sprintf(verb, what); !regexp.MustCompile("^" + want + "$").MatchString(got) {
+				t.Errorf("%s: %s; want %s", verb, got, want)
+			}
+		}
+	}
+	clock := coir.NewClock()
+	rt := on(t, coir.Workers(2), coir.WithClock(clock))
+	describe(rt, `coir.Runtime\(runs: 0\)`)
+	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		orders := coir.NewChan[int](4, coir.Name("orders"))
+		describe(orders, `coir.Chan\[int\]\(orders, 0 of 4\)`)
+		_ = orders.TrySend(1)
+		orders.Close()
+		describe(orders, `coir.Chan\[int\]\(orders, 1 of 4, closed\)`)
+		orders.Abort(nil)
+		describe(orders, `coir.Chan\[int\]\(orders, 0 of 4, aborted\)`)
+		describe(coir.NewChan[error](coir.Unlimited), `coir.Chan\[error\]\(#\d+, 0 of any number\)`)
+
+		w, r := coir.Pipe[string](2, coir.Name("words"))
+		_ = w.TrySend("x")
+		r2 := r.Clone()
+		r2.Close()
+		describe(w, `coir.Writer\[string\]\(words, 1 of 2\)`)
+		describe(r, `coir.Reader\[string\]\(words, 1 of 2\)`)
+		describe(r2, `coir.Reader\[string\]\(words, 1 of 2, this end closed\)`)
+
+		p := coir.NewPool(3, func(context.Context) (*int, error) { return new(int), nil }, nil, coir.Name("conns"))
+		v, _ := p.Recv(ctx)
+		_, _ = p.Recv(ctx)
+		_ = p.Send(v)
+		describe(p, `coir.Pool\[\*int\]\(conns, 1 of 3 lent, 1 idle\)`)
+		p.Close()
+		describe(p, `coir.Pool\[\*int\]\(conns, 1 of 3 lent, 0 idle, closed\)`)
+
+		o := coir.NewOrdered[int](8, coir.Name("results"))
+		_ = o.Go(ctx, n, "task", func(context.Context) (int, error) { return 1, nil })
+		describe(o, `coir.Ordered\[int\]\(results, 1 of 8\)`)
+		_, _ = o.Recv(ctx)
+
+		s := coir.NewSelector()
+		s.Add(coir.After(time.Hour))
+		describe(s, `coir.Selector\(cases: 1\)`)
+		s.Close()
+
+		gate := coir.NewChan[int](0)
+		f := n.Go("waits", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil }, coir.Index(3))
+		yieldUntil(ctx, t, "the fiber waits", func() bool { return f.State() == coir.Waiting })
+		describe(f, `coir.Fiber\(waits\[3\], #\d+, waiting\)`)
+		gate.Close()
+		_ = f.Wait(ctx)
+		describe(f, `coir.Fiber\(waits\[3\], #\d+, ended\)`)
+		describe(coir.Self(ctx), `coir.Fiber\(main, #\d+, active\)`)
+		describe(n, `coir.Nursery\(of main, fibers: \d+\)`)
+		clock.Advance(time.Minute)
+		describe(clock, `coir.Clock\(1m0s\)`)
+		describe(rt, `coir.Runtime\(runs: 1\)`)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	for _, none := range []fmt.Stringer{
+		(*coir.Fiber)(nil), (*coir.Chan[int])(nil), (*coir.Nursery)(nil), (*coir.Selector)(nil), (*coir.Pool[int])(nil),
+		(*coir.Ordered[int])(nil), (*coir.Writer[int])(nil), (*coir.Reader[int])(nil), (*coir.Runtime)(nil),
+	} {
+		describe(none, `<nil>`)
+	}
+}
+
+// Everything is printed over and over while everything is used. In a race build that must be silent.
+func TestDescriptionsOfWhatIsInUse(t *testing.T) {
+	const rounds = 200
+	crews(t, func(t *testing.T, c *crew) {
+		w, r := coir.Pipe[int](1)
+		p := coir.NewPool(2, func(context.Context) (int, error) { return 1, nil }, nil)
+		s, o := coir.NewSelector(), coir.NewOrdered[int](2)
+		clock, ch := coir.NewClock(), coir.NewChan[int](1)
+		var done atomic.Bool
+		c.do(func(ctx context.Context) {
+			defer done.Store(true)
+			for i := range rounds {
+				id := s.Add(ch.RecvCase(nil))
+				_ = ch.TrySend(i)
+				_, _ = s.Wait(ctx)
+				s.Remove(id)
+				_ = w.TrySend(i)
+				_, _ = r.TryRecv()
+				v, _ := p.Recv(ctx)
+				_ = p.Send(v)
+				_ = o.Go(ctx, c.n, "task", func(context.Context) (int, error) { return i, nil })
+				_, _ = o.Recv(ctx)
+				clock.Advance(time.Second)
+				_ = coir.Yield(ctx)
+			}
+			w.Close()
+			r.Close()
+			p.Close()
+			ch.Close()
+		})
+		c.do(func(ctx context.Context) {
+			for !done.Load() {
+				for _, x := range []any{w, r, p, s, o, clock, ch, c.n, coir.Self(ctx), ctx} {
+					if text := fmt.Sprintf("%v", x); len(text) > 200 {
+						t.Errorf("%T: %s", x, text)
+					}
+				}
+				_ = coir.Yield(ctx)
+			}
+		})
 	})
 }

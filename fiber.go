@@ -17,7 +17,8 @@ import (
 )
 
 // Fiber is one function that runs beside others, started by [Nursery.Go]. It is never used again, so it may be kept for
-// as long as one likes.
+// as long as one likes: once it has ended it keeps its result, and the context that its nursery was opened in, but
+// nothing that its function or the function of its nursery has captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
@@ -116,6 +117,13 @@ func (f *Fiber) Name() string {
 	return f.name + "[" + strconv.Itoa(int(f.index)-1) + "]"
 }
 
+// String describes the fiber in a few words: its name, its number and what it is doing. It may be called at any time.
+//
+//go:norace
+func (f *Fiber) String() string {
+	return "coir.Fiber(" + f.Name() + ", #" + strconv.FormatUint(f.id, 10) + ", " + f.State().String() + ")"
+}
+
 // Site returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
 //
 //go:norace
@@ -150,6 +158,9 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	}
 	if self.simulated {
 		self.step(Op{Kind: OpWait, Object: f.id, Name: f.name})
+	}
+	if race.Enabled {
+		_ = f.nursery // a nil fiber fails here, before synchronisation is hidden
 	}
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
@@ -355,7 +366,7 @@ func (f *Fiber) finish(how end, err error) {
 		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name})
 	}
 	if o := n.rt.observer; o != nil {
-		o.FiberEnded(f, err)
+		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
 	if err != nil && !f.main && err != ErrGoexit { // Goexit by itself ends only that fiber
 		n.childFailed(how, err, near)
@@ -363,6 +374,7 @@ func (f *Fiber) finish(how end, err error) {
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.mu))
 	race.Disable()
+	f.waitUnder(nil) // the scope that it waited under last may hold much
 	n.mu.Lock()
 	f.err, f.how = err, how
 	asleep, more := f.wakeJoiner()

@@ -26,6 +26,9 @@ func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], Overflow
 		return flavor.Zero[T]{}, over
 	case capacity == Unlimited:
 		return new(flavor.List[T]), over
+	case capacity == Conflated && over > DropOldest:
+		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces "+
+			"the value that it holds; for another policy use a capacity of 1", over))
 	case capacity == Conflated:
 		return flavor.NewRing[T](1), DropOldest
 	case capacity > 0:
@@ -75,7 +78,8 @@ func settingsOf(opts []ChanOption) *chanSettings {
 func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
 
 // Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
-// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none.
+// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none. A conflated one has its
+// own: NewChan panics if it is given DropNewest or Fail.
 //
 // Spec: CH-17
 func Overflow(p OverflowPolicy) ChanOption {
@@ -87,8 +91,9 @@ func Overflow(p OverflowPolicy) ChanOption {
 
 // OnUndelivered has f called with every value that the channel took over and does not deliver: dropped by its policy,
 // replaced in a conflated channel, or left in it when it was aborted. A value whose send returned an error is still the
-// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock. T is the channel's: if it is not,
-// NewChan panics.
+// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock. If it panics where
+// several values are handed over, such as in [Chan.Abort], it is still called with the others; then the first panic
+// goes on. T is the channel's: if it is not, NewChan panics.
 //
 // Spec: CH-18, CH-40
 func OnUndelivered[T any](f func(T)) ChanOption {
@@ -110,6 +115,37 @@ func handler[T any](s *chanSettings) func(T) {
 		panic(fmt.Sprintf("coir: OnUndelivered was given a %T for a channel that needs a %T", s.undelivered, want))
 	}
 	return f
+}
+
+// toEnd calls step, which calls the user's code, until it reports false. A panic or a Goexit in step goes on to the
+// caller, but only once the steps that are left have been made; panics of those are dropped, because one is on its way
+// already. The first is not recovered, so its stack is intact for the caller that does recover it.
+func toEnd(step func() bool) {
+	more := true
+	defer func() {
+		for more {
+			more = goOn(step)
+		}
+	}()
+	for more {
+		more = step()
+	}
+}
+
+// goOn makes the steps that are left while a panic or a Goexit is on its way. It reports whether a panic has stopped it
+// again.
+func goOn(step func() bool) (stopped bool) {
+	more := true
+	defer func() {
+		stopped = more && recover() != nil
+		for more && !stopped { // a Goexit: it cannot be stopped, but this call can go on
+			more = goOn(step)
+		}
+	}()
+	for more {
+		more = step()
+	}
+	return false
 }
 
 // capOf is what Cap reports.

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +26,9 @@ func TestCapacityOfEachKind(t *testing.T) {
 	caps := map[int]int{0: 0, 1: 1, 7: 7, coir.Unlimited: math.MaxInt, coir.Conflated: 1}
 	for _, k := range kinds {
 		for _, over := range policies {
+			if !(row{kind: k, over: over}).exists() {
+				continue
+			}
 			c := coir.NewChan[string](k.capacity, coir.Name(k.name), coir.Overflow(over))
 			if c.Cap() != caps[k.capacity] || c.Name() != k.name || c.Len() != 0 {
 				t.Errorf("%s, %v: Cap %d, Name %q, Len %d", k.name, over, c.Cap(), c.Name(), c.Len())
@@ -245,6 +250,97 @@ func TestPoliciesHaveNames(t *testing.T) {
 	}
 }
 
+// A handler that panics, or exits, for some of the values is still called with all the others, in order. Then the first
+// panic comes out, with the stack of the handler.
+//
+// Spec: CH-40
+func TestHandlerThatPanicsLosesNothing(t *testing.T) {
+	const values = 5
+	ends := []struct {
+		name string
+		end  func(handle coir.ChanOption) func() // fills something with 0, 1, ..., and returns what hands it over
+	}{
+		{"Chan.Abort", func(handle coir.ChanOption) func() {
+			c := coir.NewChan[int](values, handle)
+			for i := range values {
+				_ = c.TrySend(i)
+			}
+			return func() { c.Abort(nil) }
+		}},
+		{"Chan.Abort after Close", func(handle coir.ChanOption) func() {
+			c := coir.NewChan[int](coir.Unlimited, handle)
+			for i := range values {
+				_ = c.TrySend(i)
+			}
+			c.Close()
+			return func() { c.Abort(nil) }
+		}},
+		{"Reader.Close", func(handle coir.ChanOption) func() {
+			w, r := coir.Pipe[int](values, handle)
+			for i := range values {
+				_ = w.TrySend(i)
+			}
+			return func() { r.Close() }
+		}},
+		{"Pool.Close", func(handle coir.ChanOption) func() {
+			made := -1
+			p := coir.NewPool(values, func(context.Context) (int, error) { made++; return made, nil }, nil, handle)
+			var lent []int
+			for range values {
+				v, _ := p.Recv(context.Background())
+				lent = append(lent, v)
+			}
+			for _, v := range lent {
+				_ = p.Send(v)
+			}
+			return func() { p.Close() }
+		}},
+	}
+	for _, how := range []string{"panic", "Goexit"} {
+		for bad := range 1 << values { // the set of values for which the handler does not return
+			for _, x := range ends {
+				var given []int
+				close := x.end(coir.OnUndelivered(func(v int) {
+					given = append(given, v)
+					switch {
+					case bad>>v&1 == 0:
+					case how == "panic":
+						explodesDeepInside(v)
+					default:
+						runtime.Goexit()
+					}
+				}))
+				var out any
+				var stack string
+				returned := false
+				<-goes(func() {
+					defer func() {
+						if out = recover(); out != nil {
+							stack = string(debug.Stack())
+						}
+					}()
+					close()
+					returned = true
+				})
+				want := any(nil)
+				if how == "panic" && bad != 0 {
+					want = bits.TrailingZeros(uint(bad))
+				}
+				if out != want || returned != (bad == 0) {
+					t.Errorf("%s, %s for %05b: %v came out, returned %v; want %v",
+						x.name, how, bad, out, returned, want)
+				}
+				if want != nil && !strings.Contains(stack, "explodesDeepInside") {
+					t.Errorf("%s, %s for %05b: the stack does not show the handler:\n%s", x.name, how, bad, stack)
+				}
+				if !slices.Equal(given, []int{0, 1, 2, 3, 4}) {
+					t.Errorf("%s, %s for %05b: handed over %v", x.name, how, bad, given)
+				}
+			}
+		}
+	}
+}
+
 // Wrong use panics with a sentence that says what is right.
 func TestWrongUseSaysWhatIsRight(t *testing.T) {
 	for _, x := range []struct {
@@ -258,6 +354,22 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 			[]string{"OnUndelivered", "given a func(string)", "needs a func(int)"},
 		},
 		{func() { coir.Overflow(coir.Fail + 1) }, []string{"Overflow", "no such policy"}},
+		{
+			func() { coir.NewChan[int](coir.Conflated, coir.Overflow(coir.Fail)) },
+			[]string{"NewChan(coir.Conflated)", `"fail"`, "a capacity of 1"},
+		},
+		{
+			func() { coir.Pipe[int](coir.Conflated, coir.Overflow(coir.DropNewest)) },
+			[]string{"NewChan(coir.Conflated)", `"drop newest"`, "a capacity of 1"},
+		},
+		{func() { coir.NewPool[int](1, nil, nil) }, []string{"NewPool", "a function that makes values"}},
+		{
+			func() {
+				create := func(context.Context) (int, error) { return 1, nil }
+				coir.NewPool(1, create, nil, coir.Overflow(coir.DropOldest))
+			},
+			[]string{"NewPool", "no Overflow"},
+		},
 	} {
 		func() {
 			defer func() {

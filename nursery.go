@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/coro"
@@ -120,7 +121,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
-		o.FiberStarted(f)
+		o.tell(func(o Observer) { o.FiberStarted(f) })
 	}
 }
 
@@ -158,6 +159,19 @@ func (n *Nursery) cancelFor(e *ending) {
 	n.cancel(e, n.near())
 }
 
+// String describes the nursery in a few words: who has opened it, and how many of its fibers have not ended.
+//
+//go:norace
+func (n *Nursery) String() string {
+	owner := n.owner.Name()
+	race.Disable()
+	n.mu.Lock()
+	live := n.live
+	n.mu.Unlock()
+	race.Enable()
+	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
+}
+
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
 // does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with [Fiber.Done], an [Ordered]), or for a nursery that
 // it has opened, gives its place up meanwhile, so children may start others under the same limit and wait for them; any other
@@ -171,6 +185,9 @@ func (n *Nursery) cancelFor(e *ending) {
 func (n *Nursery) Limit(places int) {
 	if places < 1 {
 		panic("coir: Nursery.Limit needs at least one place")
+	}
+	if race.Enabled {
+		_ = n.rt // a nil nursery fails here, before synchronisation is hidden
 	}
 	race.Disable()
 	n.mu.Lock()
@@ -418,7 +435,9 @@ func (n *Nursery) run() error {
 			n.abandoned(recover())
 		}
 	}()
-	err := n.body((*scopeContext)(&n.scope), n)
+	body := n.body
+	n.body = nil // a fiber or a context of the nursery may be kept for long; what its body holds need not be
+	err := body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
 		n.note(err)

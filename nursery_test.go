@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/race"
@@ -575,5 +576,119 @@ func TestGoInsideBlocking(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What is kept of a nursery that has ended, be it a fiber, a context or the nursery itself, keeps nothing alive that
+// the functions which ran there have captured, or that they waited under, however they ended.
+func TestEndedNurseryKeepsNothing(t *testing.T) {
+	type big struct{ b [1 << 12]byte }
+	type key struct{}
+	type kept struct {
+		mu   sync.Mutex
+		ctx  []context.Context
+		n    []*coir.Nursery
+		f    []*coir.Fiber
+		refs []weak.Pointer[big]
+	}
+	thing := func(k *kept) *big {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		v := new(big)
+		k.refs = append(k.refs, weak.Make(v))
+		return v
+	}
+	noted := func(ctx context.Context, n *coir.Nursery, k *kept) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.ctx, k.n, k.f = append(k.ctx, ctx), append(k.n, n), append(k.f, coir.Self(ctx))
+	}
+	programs := map[string]func(rt *coir.Runtime, k *kept){
+		"body and child": func(rt *coir.Runtime, k *kept) {
+			v, w := thing(k), thing(k)
+			_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				v.b[0]++
+				noted(ctx, n, k)
+				n.Go("child", func(ctx context.Context) error {
+					w.b[0]++
+					noted(ctx, n, k)
+					return nil
+				})
+				return nil
+			})
+		},
+		"failed, in a nursery inside": func(rt *coir.Runtime, k *kept) {
+			_ = rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+				v, w := thing(k), thing(k)
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					v.b[0]++
+					noted(ctx, n, k)
+					n.Limit(1)
+					n.Go("child", func(ctx context.Context) error {
+						w.b[0]++
+						noted(ctx, n, k)
+						return errA
+					})
+					return coir.Sleep(ctx, time.Hour)
+				})
+			})
+		},
+		"panicked": func(rt *coir.Runtime, k *kept) {
+			defer func() { _ = recover() }()
+			v, w := thing(k), thing(k)
+			_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				v.b[0]++
+				noted(ctx, n, k)
+				n.Go("child", func(ctx context.Context) error {
+					w.b[0]++
+					noted(ctx, n, k)
+					panic("child")
+				})
+				panic("body")
+			})
+		},
+		"left by Goexit": func(rt *coir.Runtime, k *kept) {
+			<-goes(func() {
+				v, w := thing(k), thing(k)
+				_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+					v.b[0]++
+					noted(ctx, n, k)
+					n.Go("child", func(ctx context.Context) error {
+						w.b[0]++
+						noted(ctx, n, k)
+						runtime.Goexit()
+						return nil
+					})
+					runtime.Goexit()
+					return nil
+				})
+			})
+		},
+		"waited under a scope": func(rt *coir.Runtime, k *kept) {
+			_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				n.Go("child", func(ctx context.Context) error {
+					noted(ctx, n, k)
+					ctx, cancel := coir.WithTimeout(context.WithValue(ctx, key{}, thing(k)), time.Microsecond)
+					defer cancel()
+					return coir.Sleep(ctx, time.Hour)
+				})
+				return nil
+			})
+		},
+	}
+	for name, program := range programs {
+		rt := one(t)
+		var k kept
+		program(rt, &k)
+		for i, p := range k.refs {
+			eventually(t, fmt.Sprintf("%s: value %d is collected", name, i), func() bool {
+				runtime.GC()
+				return p.Value() == nil
+			})
+		}
+		if len(k.refs) == 0 || len(k.f) == 0 {
+			t.Errorf("%s: nothing was tried", name)
+		}
+		runtime.KeepAlive(&k)
 	}
 }

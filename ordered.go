@@ -140,5 +140,10 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // Close says that no more tasks come. Those that are queued still come out.
 func (o *Ordered[T]) Close() bool { return o.tasks.Close() }
 
+// String is like [Chan.String].
+func (o *Ordered[T]) String() string {
+	return "coir.Ordered[" + typeName[T]() + "](" + o.tasks.describe() + ")"
+}
+
 // Len returns how many tasks are queued.
 func (o *Ordered[T]) Len() int { return o.tasks.Len() }

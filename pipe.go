@@ -121,6 +121,21 @@ type Writer[T any] struct {
 	shut xatomic.Bool
 }
 
+// String is like [Chan.String].
+func (w *Writer[T]) String() string {
+	return "coir.Writer[" + typeName[T]() + "](" + w.p.ch.describe() + shutMark(&w.shut) + ")"
+}
+
+// shutMark says of an endpoint that it is closed.
+func shutMark(shut *xatomic.Bool) string {
+	race.Disable()
+	defer race.Enable()
+	if shut.Load() {
+		return ", this end closed"
+	}
+	return ""
+}
+
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
 	w.p.ch.announce(OpClone)
@@ -181,6 +196,11 @@ func (w *Writer[T]) Stats() ChanStats { return w.p.ch.Stats() }
 type Reader[T any] struct {
 	p    *pipe[T]
 	shut xatomic.Bool
+}
+
+// String is like [Chan.String].
+func (r *Reader[T]) String() string {
+	return "coir.Reader[" + typeName[T]() + "](" + r.p.ch.describe() + shutMark(&r.shut) + ")"
 }
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.

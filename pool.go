@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -23,6 +27,7 @@ type Pool[T any] struct {
 	idle []T // the one given back last is lent first: it is the warmest
 	lent int
 	shut bool
+	out  map[any]int // in checked builds, the values that are lent, and how often each
 }
 
 // NewPool makes a pool of at most size values. create makes one; it may wait, and several may be under way at once. reset, unless it is nil, readies one that was
@@ -32,7 +37,13 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	if size < 1 {
 		panic(fmt.Sprintf("coir: NewPool(%d): a pool has at least one place", size))
 	}
+	if create == nil {
+		panic("coir: NewPool needs a function that makes values")
+	}
 	set := settingsOf(opts)
+	if set.over != Wait {
+		panic("coir: NewPool: a value that is given back always has its place, so there is no Overflow")
+	}
 	p := &Pool[T]{permits: NewChan[struct{}](size, Name(set.name)), create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
@@ -64,7 +75,7 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 		var zero T
 		v, p.idle[n-1] = p.idle[n-1], zero
 		p.idle = p.idle[:n-1]
-		p.lent++
+		p.lending(v)
 		p.mu.Unlock()
 		return v, nil
 	}
@@ -81,13 +92,15 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	}
 	v, made = value, true
 	p.mu.Lock()
-	p.lent++
+	p.lending(v)
 	p.mu.Unlock()
 	return v, nil
 }
 
-// Send gives a value back that Recv has lent. It never waits. More values than were lent are an error. After Close the value is
-// thrown away.
+// Send gives a value back that Recv has lent. It never waits. More values than were lent are an error: the value stays
+// the caller's. To give one value back twice while others are lent is wrong too, because two would then share it.
+// Builds with the tag coirinvariants look for that and return an error; they tell values apart that are pointers,
+// channels, maps, numbers or strings, or interfaces that hold one. After Close the value is thrown away.
 func (p *Pool[T]) Send(v T) error { return p.giveBack(v, p.reset) }
 
 // Discard gives a value back that is of no more use: it is thrown away, and another may be made in its place.
@@ -103,6 +116,10 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	if p.lent == 0 {
 		p.mu.Unlock()
 		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.name)
+	}
+	if invariant.Enabled && !p.wasLent(v) {
+		p.mu.Unlock()
+		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.name)
 	}
 	p.lent--
 	p.mu.Unlock()
@@ -123,8 +140,50 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at once, and
-// those that are lent when they are given back. It reports whether this call has closed the pool.
+// lending counts a value that is lent. The caller has the lock.
+func (p *Pool[T]) lending(v T) {
+	p.lent++
+	if !invariant.Enabled {
+		return
+	}
+	if id, ok := identity(v); ok {
+		if p.out == nil {
+			p.out = make(map[any]int)
+		}
+		p.out[id]++
+	}
+}
+
+// wasLent takes a value off those that are lent. It reports false if it was not one. The caller has the lock.
+func (p *Pool[T]) wasLent(v T) bool {
+	id, ok := identity(v)
+	if !ok {
+		return true
+	}
+	if p.out[id] == 0 {
+		return false
+	}
+	if p.out[id]--; p.out[id] == 0 {
+		delete(p.out, id)
+	}
+	return true
+}
+
+// identity is what tells a value from others, if anything does: a struct may be changed while it is lent, and a slice
+// may grow.
+func identity(v any) (id any, ok bool) {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Map:
+		return r.Pointer(), true
+	case reflect.Invalid, reflect.Struct, reflect.Array, reflect.Slice, reflect.Func:
+		return nil, false
+	}
+	return v, v == v //nolint:gocritic,staticcheck // a NaN is not
+}
+
+// Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at
+// once, and those that are lent when they are given back. Every value goes to [OnUndelivered], even if that panics for
+// one of them. It reports whether this call has closed the pool.
 func (p *Pool[T]) Close() bool {
 	if !p.permits.Abort(nil) {
 		return false
@@ -133,12 +192,38 @@ func (p *Pool[T]) Close() bool {
 	idle := p.idle
 	p.idle, p.shut = nil, true
 	p.mu.Unlock()
-	if p.discard != nil {
-		for _, v := range idle {
-			p.discard(v)
+	toEnd(func() bool {
+		if p.discard == nil || len(idle) == 0 {
+			return false
 		}
-	}
+		v := idle[0]
+		idle = idle[1:]
+		p.discard(v)
+		return true
+	})
 	return true
+}
+
+// String describes the pool in a few words: its name, or its number if it has none, and how many values it has.
+//
+//go:norace
+func (p *Pool[T]) String() string {
+	c := &p.permits.core
+	name := c.name
+	if name == "" {
+		name = "#" + strconv.FormatUint(c.id, 10)
+	}
+	race.Disable()
+	p.mu.Lock()
+	idle, lent, shut := len(p.idle), p.lent, p.shut
+	p.mu.Unlock()
+	race.Enable()
+	s := "coir.Pool[" + typeName[T]() + "](" + name + ", " +
+		strconv.Itoa(lent) + " of " + strconv.Itoa(c.limit) + " lent, " + strconv.Itoa(idle) + " idle"
+	if shut {
+		s += ", closed"
+	}
+	return s + ")"
 }
 
 // Len returns how many values are idle.

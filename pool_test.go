@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
 )
 
 // conns makes numbered values, and counts them.
@@ -389,6 +391,63 @@ func TestPoolIsGivenBackTooMuch(t *testing.T) {
 		}()
 		coir.NewPool(0, m.create, nil)
 	}()
+}
+
+// In checked builds a value that is given back twice, or that comes from elsewhere, is refused and stays the caller's,
+// also while others are lent. Where values have no identity there is nothing to go by but their number.
+func TestPoolKnowsWhatItHasLent(t *testing.T) {
+	if !invariant.Enabled {
+		t.Skip("needs the tag coirinvariants")
+	}
+	type conn struct{ n int }
+	refused(t, "pointers", true, func(i int) *conn { return &conn{i} })
+	refused(t, "numbers", true, func(i int) int { return i })
+	refused(t, "strings", true, strconv.Itoa)
+	refused(t, "channels", true, func(i int) *coir.Chan[int] { return coir.NewChan[int](i) })
+	refused(t, "maps", true, func(int) map[int]int { return map[int]int{} })
+	refused(t, "interfaces", true, func(i int) any { return &conn{i} })
+	refused(t, "structs", false, func(i int) conn { return conn{i} })
+	refused(t, "slices", false, func(int) []int { return nil })
+	refused(t, "functions", false, func(int) func() { return func() {} })
+
+	same := 0
+	p := coir.NewPool(2, func(context.Context) (int, error) { return same, nil }, nil) // two equal ones are still two
+	_, _ = p.Recv(t.Context())
+	_, _ = p.Recv(t.Context())
+	for range 2 {
+		if err := p.Send(same); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func refused[T any](t *testing.T, what string, known bool, value func(int) T) {
+	t.Helper()
+	made := 0
+	create := func(context.Context) (T, error) { made++; return value(made), nil }
+	p := coir.NewPool(3, create, nil, coir.Name("database"))
+	a, _ := p.Recv(t.Context())
+	b, _ := p.Recv(t.Context())
+	if err := p.Send(a); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	for _, v := range []T{a, value(7)} {
+		switch err := p.Send(v); {
+		case !known && err == nil:
+			return // there is no room for b any more
+		case !known || err == nil || !strings.Contains(err.Error(), `pool "database" was given back`):
+			t.Errorf("%s: a value that was not lent: %v", what, err)
+		}
+	}
+	again, _ := p.Recv(t.Context())
+	for _, v := range []T{again, b} {
+		if err := p.Send(v); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if made != 2 || p.Len() != 2 {
+		t.Errorf("%s: %d were made, %d are idle", what, made, p.Len())
+	}
 }
 
 // Everybody borrows at once; making and readying fail now and then, waits are cut short. There are never more values than places,

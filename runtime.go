@@ -3,7 +3,11 @@ package coir
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 	"unsafe"
@@ -17,7 +21,7 @@ import (
 // which [Run] uses. A runtime at rest holds no goroutine.
 type Runtime struct {
 	s        *sched.Scheduler
-	observer Observer
+	observer *guarded // nil without one
 	policy   Policy
 	contexts *contextList // what its fibers depend on, under a policy; otherwise nil
 
@@ -64,7 +68,8 @@ func MaxWorkers(n int) RuntimeOption {
 }
 
 // OnStall has f told, once, of each fiber that runs for longer than after without a switch. f is called on a goroutine of
-// its own. Without it the threshold is a second, for Stats and for an Observer; 0 turns it off.
+// its own. If it panics, the panic is written to standard error, and the program goes on. Without OnStall the threshold
+// is a second, for Stats and for an Observer; 0 turns it off.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
 	return func(s *settings) { s.StallAfter, s.onStall = after, f }
 }
@@ -84,6 +89,9 @@ type Stall struct {
 
 // Observer is told what fibers do, where it happens. It must not block, wait, start or cancel: locks may be held. To ask a
 // fiber for its name, number, state or site is fine. A nil observer costs nothing.
+//
+// An observer that panics must not bring down what it observes: the panic is written to standard error with its stack,
+// and from then on the observer is not called any more. It must not call runtime.Goexit, which cannot be stopped.
 type Observer interface {
 	FiberStarted(f *Fiber)          // was given to a nursery
 	FiberParked(f *Fiber)           // is about to wait
@@ -111,13 +119,14 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 		set.Workers = 1
 	}
 	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
-	rt := &Runtime{observer: set.observer, policy: set.policy}
+	rt := &Runtime{policy: set.policy}
 	if set.policy != nil {
 		rt.contexts = new(contextList)
 	}
 	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
 	if set.observer != nil {
-		set.Observer = taskObserver{set.observer}
+		rt.observer = &guarded{o: set.observer}
+		set.Observer = (*taskObserver)(rt.observer)
 	}
 	if tell := set.onStall; tell != nil || set.observer != nil {
 		set.OnStall = func(st sched.Stall) {
@@ -125,10 +134,10 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 			defer race.Disable()
 			s := Stall{Fiber: fiberOf(st.Task), For: st.For, Stack: st.Stack}
 			if tell != nil {
-				tell(s)
+				guard("the function of OnStall", func() { tell(s) })
 			}
 			if rt.observer != nil {
-				rt.observer.FiberStalled(s)
+				rt.observer.tell(func(o Observer) { o.FiberStalled(s) })
 			}
 		}
 	}
@@ -136,19 +145,50 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	return rt
 }
 
+// guarded is an observer that is not called again once it has panicked.
+type guarded struct {
+	o      Observer
+	broken xatomic.Bool
+}
+
+// tell calls the observer. The caller's synchronisation is visible, and the observer's is too.
+func (g *guarded) tell(call func(Observer)) {
+	race.Disable()
+	broken := g.broken.Load()
+	race.Enable()
+	if !broken && !guard("an Observer, which is not called any more,", func() { call(g.o) }) {
+		race.Disable()
+		g.broken.Store(true)
+		race.Enable()
+	}
+}
+
+// guard calls the user's code where a panic could not go anywhere: the caller holds locks, is half way through a
+// switch, or is a goroutine that no user has started. It reports false after a panic, which it writes to standard
+// error, as the runtime would. It does not go through package log: what the user has set there might come back here.
+func guard(what string, call func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "coir: panic in %s: %v\n\n%s", what, r, debug.Stack())
+		}
+	}()
+	call()
+	return true
+}
+
 // taskObserver tells of tasks as fibers. The scheduler calls it with its synchronisation hidden; the observer's own is
 // not to be.
-type taskObserver struct{ o Observer }
+type taskObserver guarded
 
-func (x taskObserver) Parked(t *sched.Task) {
+func (x *taskObserver) Parked(t *sched.Task) {
 	race.Enable()
-	x.o.FiberParked(fiberOf(t))
+	(*guarded)(x).tell(func(o Observer) { o.FiberParked(fiberOf(t)) })
 	race.Disable()
 }
 
-func (x taskObserver) Readied(t *sched.Task) {
+func (x *taskObserver) Readied(t *sched.Task) {
 	race.Enable()
-	x.o.FiberReady(fiberOf(t))
+	(*guarded)(x).tell(func(o Observer) { o.FiberReady(fiberOf(t)) })
 	race.Disable()
 }
 
@@ -287,6 +327,27 @@ func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
 		rt.empty = make(chan struct{})
 	}
 	return roots, rt.empty
+}
+
+// String describes the runtime in a few words: how many nurseries have been opened on it from outside and not ended.
+//
+//go:norace
+func (rt *Runtime) String() string {
+	n := 0
+	_ = rt.s // a nil runtime fails here, before synchronisation is hidden
+	race.Disable()
+	rt.mu.Lock()
+	for r := rt.roots.next; r != &rt.roots; r = r.next {
+		n++
+	}
+	closing := rt.closing
+	rt.mu.Unlock()
+	race.Enable()
+	s := "coir.Runtime(runs: " + strconv.Itoa(n)
+	if closing {
+		s += ", closed"
+	}
+	return s + ")"
 }
 
 // Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given

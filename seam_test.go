@@ -5,7 +5,11 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,5 +69,86 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	got := slices.Collect(order.All(context.Background()))
 	if want := []string{"timed out", "scope over", "slept"}; !slices.Equal(got, want) {
 		t.Errorf("in this order: %v, want %v", got, want)
+	}
+}
+
+// Goroutines and fibers of two runtimes move one clock at the same time: each wait by it ends, in time and once, and
+// the clock is moved by as much as all have moved it.
+//
+// Spec: TM-15
+func TestClockIsMovedByMany(t *testing.T) {
+	clock := coir.NewClock()
+	slow := &hooked{onReady: func(*coir.Fiber) { runtime.Gosched() }} // the clock is in others' hands for a while
+	stop := make(chan struct{})
+	var movers sync.WaitGroup
+	for range 3 {
+		movers.Go(func() {
+			for !closed(stop) {
+				if !clock.AdvanceToNext() {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	const fibers, rounds = 20, 30
+	var all []<-chan struct{}
+	for _, workers := range []int{1, 2} {
+		rt := on(t, coir.Workers(workers), coir.WithClock(clock), coir.WithObserver(slow))
+		all = append(all, goes(func() {
+			if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				for i := range fibers {
+					n.Go("sleeper", func(ctx context.Context) error {
+						for j := range rounds {
+							d := time.Duration(i*j+1) * time.Second
+							at := clock.Now()
+							if err := coir.Sleep(ctx, d); err != nil {
+								return err
+							}
+							if now := clock.Now(); now < at+d {
+								t.Errorf("slept from %v to %v, and should have for %v", at, now, d)
+							}
+							clock.Advance(time.Millisecond)
+						}
+						return nil
+					})
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}))
+	}
+	for _, done := range all {
+		within(t, time.Minute, "all have slept", done)
+	}
+	close(stop)
+	movers.Wait()
+	if clock.Len() != 0 || clock.Now() < 2*fibers*rounds*time.Millisecond {
+		t.Errorf("the clock stands at %v, and %d wait", clock.Now(), clock.Len())
+	}
+}
+
+// An observer that moves the clock which has just called it is told so, where it would wait for itself.
+func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
+	clock := coir.NewClock()
+	said := make(chan any, 1)
+	rt := on(t, coir.Workers(1), coir.WithClock(clock), coir.WithObserver(&hooked{onReady: func(*coir.Fiber) {
+		defer func() {
+			if r := recover(); r != nil {
+				said <- r
+			}
+		}()
+		clock.Advance(time.Second)
+	}}))
+	done := goes(func() {
+		_ = rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+			return coir.Sleep(ctx, time.Hour)
+		})
+	})
+	eventually(t, "the fiber sleeps", func() bool { return clock.Len() == 1 })
+	clock.AdvanceToNext()
+	within(t, time.Minute, "the fiber wakes", done)
+	if text := fmt.Sprint(<-said); !strings.Contains(text, "coir: the clock is being moved already") {
+		t.Error(text)
 	}
 }

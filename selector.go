@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
@@ -248,6 +249,19 @@ func (s *Selector) Len() int {
 	s.book.Lock()
 	defer s.book.Unlock()
 	return len(s.regs)
+}
+
+// String describes the selector in a few words: how many cases it has.
+//
+//go:norace
+func (s *Selector) String() string {
+	_ = s.id // a nil selector fails here, before synchronisation is hidden
+	race.Disable()
+	s.book.Lock()
+	n := len(s.regs)
+	s.book.Unlock()
+	race.Enable()
+	return "coir.Selector(cases: " + strconv.Itoa(n) + ")"
 }
 
 // arm has the registration hear of what it waits for, and puts it on the ready list if that is so already.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/coir-go/coir"
@@ -54,8 +55,8 @@ func newReport(f *Failure) *report {
 		r.number[c.object] = i
 	}
 	for i, name := range r.names {
-		if r.labels[i] = name; count[name] > 1 || name == "" {
-			r.labels[i] = fmt.Sprintf("%s#%d", name, i)
+		if r.labels[i] = shown(name); count[name] > 1 || name == "" {
+			r.labels[i] = fmt.Sprintf("%s#%d", shown(name), i)
 		}
 	}
 	where := map[string]int32{}
@@ -106,7 +107,16 @@ func describe(op coir.Op) string {
 	if op.Name == "" {
 		return op.Kind.String()
 	}
-	return op.Kind.String() + " " + op.Name
+	return op.Kind.String() + " " + shown(op.Name)
+}
+
+// shown is a name as a report has it. One that has other than printable characters is quoted: it could end the line,
+// or tell a terminal to do something.
+func shown(name string) string {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // words is an operation in a few words.
@@ -120,7 +130,7 @@ func (r *report) words(op coir.Op, object int32, of span) string {
 		}
 		return strings.TrimRight(op.Kind.String()+" "+strings.Join(names, ", "), " ")
 	case opFault:
-		return "fault " + op.Name
+		return "fault " + shown(op.Name)
 	case coir.OpStart, coir.OpEnd, coir.OpJoin, coir.OpCancel:
 		return op.Kind.String()
 	case coir.OpWait:
@@ -145,7 +155,7 @@ func (r *report) about(c choice) string {
 	if c.op.Name == "" {
 		return fmt.Sprintf("#%d", c.object)
 	}
-	return c.op.Name
+	return shown(c.op.Name)
 }
 
 // fiber is the name of the fiber that a wait is about.
@@ -153,12 +163,12 @@ func (r *report) fiber(op coir.Op, object int32) string {
 	if i, ok := r.number[object]; ok {
 		return r.labels[i]
 	}
-	return op.Name
+	return shown(op.Name)
 }
 
 func channel(op coir.Op, object int32) string {
 	if op.Name != "" {
-		return op.Name
+		return shown(op.Name)
 	}
 	return fmt.Sprintf("channel #%d", object)
 }

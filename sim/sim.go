@@ -72,7 +72,12 @@ func Time(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 // Steps sets how many operations a schedule may do before it is suspected not to end. From there on nothing is chosen: fibers do one operation
 // each in turn, so that everybody who can comes to an end. What is not at its end after n more operations is a [Livelock], and its report says
 // "the last n of them in turn". The default is 10,000.
-func Steps(n int) Option { return func(s *settings) { s.limit = n } }
+func Steps(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("sim: Steps(%d): a schedule needs at least one operation to do anything", n))
+	}
+	return func(s *settings) { s.limit = n }
+}
 
 // Default is the strategy that is used unless there is another: a schedule by each in turn.
 func Default(seed uint64) Strategy {

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -509,5 +511,19 @@ func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
 	derived := kinds(func(ctx context.Context) context.Context { return context.WithValue(ctx, valueKey{}, 1) })
 	if !slices.Equal(own, derived) {
 		t.Errorf("in its own context %v\nin a derived one %v", own, derived)
+	}
+}
+
+// A bound that no schedule can keep is refused where it is set.
+func TestStepsNeedsAtLeastOne(t *testing.T) {
+	for _, n := range []int{0, -5, math.MinInt} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, fmt.Sprintf("sim: Steps(%d): ", n)) {
+					t.Errorf("Steps(%d) panics with %q", n, text)
+				}
+			}()
+			Steps(n)
+		}()
 	}
 }

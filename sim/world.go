@@ -597,7 +597,7 @@ func (w *world) unwind(i int32) bool {
 }
 
 func stalled(s coir.Stall) {
-	fmt.Printf("sim: no choice point for %v: fiber %s blocks outside of coir, or computes\n%s\n", s.For, s.Fiber.Name(), s.Stack)
+	fmt.Printf("sim: no choice point for %v: fiber %s blocks outside of coir, or computes\n%s\n", s.For, shown(s.Fiber.Name()), s.Stack)
 }
 
 // Stray implements coir.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.

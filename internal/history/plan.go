@@ -205,6 +205,9 @@ type pair struct {
 func (h *history) newPair(kind int) *pair {
 	at, over := kind%Kinds/4, coir.OverflowPolicy(kind%4)
 	capacity := [...]int{0, 1, 2, 3, coir.Unlimited, coir.Conflated}[at]
+	if capacity == coir.Conflated {
+		over %= coir.DropNewest // there is no other
+	}
 	p := &pair{
 		name:  fmt.Sprintf("capacity %s, overflow: %v", [...]string{"0", "1", "2", "3", "unlimited", "conflated"}[at], over),
 		model: model.New(capacity, model.Policy(over)),

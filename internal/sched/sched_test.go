@@ -328,3 +328,26 @@ func TestShrink(t *testing.T) {
 	s.Close()
 	noneLeft(t, before)
 }
+
+// A task that has ended, however it did, keeps nothing of the frame that ran it.
+func TestEndedTaskKeepsNoFrame(t *testing.T) {
+	h := open(t, Config{Workers: 1})
+	ends := map[string]func(*job){
+		"returned": func(*job) {},
+		"panicked": func(*job) { panic("job") },
+		"exited":   func(*job) { runtime.Goexit() },
+	}
+	var done []*job
+	for _, end := range ends {
+		done = append(done, h.start(nil, end))
+		h.live.Wait()
+	}
+	h.start(nil, func(*job) { // on the only worker, when the others have gone
+		for _, j := range done {
+			if j.task.frame != nil {
+				t.Errorf("a task that failed with %v keeps its frame", j.failed)
+			}
+		}
+	})
+	h.live.Wait()
+}

@@ -287,6 +287,7 @@ func (fr *Frame) serve() (left bool) {
 
 //go:norace
 func (fr *Frame) ended() {
+	fr.task.frame = nil // a task may be kept for long, and need not keep what ran it
 	fr.task = nil
 	fr.w.tally.ended++
 }

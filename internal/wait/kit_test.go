@@ -8,6 +8,27 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
+// A kit lets go of a cell whose value is large when the wait has ended, be it for one thing or for many, and keeps the
+// others.
+func TestKitKeepsNoLargeCell(t *testing.T) {
+	type small [keepSize]byte
+	type large [keepSize + 1]byte
+	var k Kit
+	one, other := Peek[small](&k, KindOf[small]()), Peek[large](&k, KindOf[large]())
+	if Peek[large](&k, KindOf[large]()) != other {
+		t.Error("the cell of a wait that has not ended is gone")
+	}
+	Done[small](&k, KindOf[small]())
+	Done[large](&k, KindOf[large]())
+	k.Put(&Get[large](&k, KindOf[large]()).Node)
+	if b := k.bin(KindOf[large]()); b.solo != nil || b.free != nil {
+		t.Error("the kit keeps a large cell")
+	}
+	if Peek[small](&k, KindOf[small]()) != one {
+		t.Error("the kit has let go of a small cell")
+	}
+}
+
 // TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one thing, between waits for many, costs the kit no cell; the next
 // wait for many allocates nothing.
 //

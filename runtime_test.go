@@ -1,0 +1,120 @@
+package coir_test
+
+// What a runtime does with the code that it is given besides fibers: an observer, a function that is told of stalls.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// clumsy is an observer that panics when it is told of one thing, and counts how often.
+type clumsy struct {
+	at string
+
+	mu   sync.Mutex
+	told map[string]int
+}
+
+func (o *clumsy) note(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told[what]++
+	if what == o.at {
+		explodesDeepInside("observer bug: " + what)
+	}
+}
+
+func (o *clumsy) FiberStarted(*coir.Fiber)      { o.note("started") }
+func (o *clumsy) FiberParked(*coir.Fiber)       { o.note("parked") }
+func (o *clumsy) FiberReady(*coir.Fiber)        { o.note("ready") }
+func (o *clumsy) FiberEnded(*coir.Fiber, error) { o.note("ended") }
+func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
+
+// The panic of an observer, wherever it is called, and of a function that is told of stalls, goes to standard error with
+// its stack. What was observed goes on, and the observer is not called again.
+//
+// It runs in a process of its own, whose standard error it reads.
+func TestPanicOfAnObserverIsReported(t *testing.T) {
+	const child = "COIR_TEST_CLUMSY_OBSERVER"
+	if os.Getenv(child) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	var out report
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stderr = w // before there is a runtime, and for good
+	go func() { _, _ = io.Copy(&out, r) }()
+	for _, at := range []string{"started", "parked", "ready", "ended", "stalled"} {
+		for _, workers := range []int{1, 2} {
+			o := &clumsy{at: at, told: map[string]int{}}
+			stalled := make(chan struct{})
+			rt := on(t, coir.Workers(workers), coir.WithObserver(o), coir.OnStall(20*time.Millisecond, func(s coir.Stall) {
+				if s.Fiber.Name() == "blocks" {
+					close(stalled)
+				}
+				panic("handler bug: " + s.Fiber.Name())
+			}))
+			within(t, time.Minute, at+": the program ends", goes(func() {
+				if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+					c := coir.NewChan[int](0)
+					n.Go("sends", func(ctx context.Context) error { return c.Send(ctx, 1) })
+					n.Go("receives", func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
+					n.Go("blocks", func(context.Context) error { <-stalled; return nil })
+					return coir.Sleep(ctx, time.Millisecond)
+				}); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
+			}))
+			for _, part := range []string{"observer bug: " + at, "handler bug: blocks", "explodesDeepInside"} {
+				eventually(t, fmt.Sprintf("%s: %q is written", at, part), func() bool { return out.has(part) })
+			}
+			o.mu.Lock()
+			if o.told[at] != 1 {
+				t.Errorf("%s: the observer was called %d times, and has panicked the first time", at, o.told[at])
+			}
+			o.mu.Unlock()
+			out.clear()
+		}
+	}
+}
+
+// report is what has been written to standard error.
+type report struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (r *report) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.Write(p)
+}
+
+func (r *report) has(part string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Contains(r.b.String(), part)
+}
+
+func (r *report) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.b.Reset()
+}
