@@ -73,7 +73,7 @@ var mutants = []mutant{
 	{"D1 pending is a flag of its own, the waker sets it and leaves", parkGo,
 		threeWords("			return Won\n", "		return !ok"), "internal/park ExploreOneWakerAWait"},
 	{"D2 the fiber commits on its own stack, then switches", taskGo,
-		[]string{"	w.prev = t\n	return fr.Enter(", "	if !t.Commit() {\n		return nil\n	}\n	return fr.Enter("}, "internal/sched ExploreParkOnAWorker"},
+		[]string{"	w.prev = t\n	return fr.Via(", "	if !t.Commit() {\n		return nil\n	}\n	return fr.Via("}, "internal/sched ExploreParkOnAWorker"},
 	{"D3 the committer ignores the result of its claim", parkGo,
 		threeWords(reread, "		_ = ok\n		return false"), "internal/park ExploreOneWakerAWait"},
 	{"D4 a late look at the flag eats the next wait's wake", parkGo,

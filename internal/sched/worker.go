@@ -273,6 +273,7 @@ func (w *Worker) run() {
 	race.Acquire(unsafe.Pointer(w.s)) // made where synchronisation is hidden, it is ordered after nothing else
 	race.Disable()
 	defer race.Enable()
+	coro.Reset() // whoever started it may have labels
 	w.base.w = w
 	for {
 		t := w.first
