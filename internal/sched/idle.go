@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -122,14 +123,12 @@ func (s *Scheduler) start() {
 //go:norace
 func (w *Worker) rest() bool {
 	s := w.s
-	if w.state.Load() != idle { // else back has announced it already
-		s.mu.Lock()
-		if w.state.Load() == running { // else the monitor has just held it, and counted
-			s.active.Add(-1)
-		}
-		w.announce()
-		s.mu.Unlock()
+	s.mu.Lock()
+	if w.state.Load() == running { // else it was held or blocked, and is not counted
+		s.active.Add(-1)
 	}
+	w.announce() // once: from here a waker may choose it, and its token comes
+	s.mu.Unlock()
 	xatomic.Peek(&s.mu)
 	if w.leaving {
 		w.leave()
@@ -167,6 +166,11 @@ func (w *Worker) rest() bool {
 //go:norace
 func (w *Worker) announce() {
 	s := w.s
+	if invariant.Enabled {
+		for x := s.idle; x != nil; x = x.idleNext {
+			invariant.Check(x != w, "a worker that is on the idle list was announced idle")
+		}
+	}
 	if w.searching {
 		w.searching = false
 		s.searchers.Add(-1)
@@ -204,8 +208,9 @@ func (w *Worker) leave() {
 }
 
 // back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
-// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and is
-// idle.
+// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and has to
+// rest. It does not announce the worker idle: rest does, and could not tell a worker that back has announced from one that has
+// been woken since. Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38, SC-48
 //
@@ -220,12 +225,8 @@ func (w *Worker) back() bool {
 		s.watch()
 		return true
 	}
-	// Its place is taken. Hand over before it is announced: nobody looks into the queue of one that has left.
 	s.mu.Unlock()
-	w.drain()
-	s.mu.Lock()
-	w.announce()
-	s.mu.Unlock()
+	w.drain() // before it is announced: nobody looks into the queue of one that has left
 	return false
 }
 
