@@ -52,7 +52,7 @@ func (s *Scheduler) anyWork() bool {
 //
 //go:norace
 func (s *Scheduler) wake() {
-	for s.active.Load() < s.target && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
+	for s.active.Load() < s.target.Load() && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
 		if s.sendOut() {
 			return
 		}
@@ -72,7 +72,7 @@ func (s *Scheduler) wake() {
 //go:norace
 func (s *Scheduler) sendOut() bool {
 	s.mu.Lock()
-	if s.active.Load() >= s.target || s.gone {
+	if s.active.Load() >= s.target.Load() || s.gone {
 		s.mu.Unlock()
 		return false
 	}
@@ -134,9 +134,9 @@ func (w *Worker) rest() bool {
 		w.leave()
 		return false
 	}
-	if s.anyWork() && s.active.Load() < s.target {
+	if s.anyWork() && s.active.Load() < s.target.Load() {
 		s.mu.Lock()
-		for p := &s.idle; *p != nil && s.active.Load() < s.target; p = &(*p).idleNext {
+		for p := &s.idle; *p != nil && s.active.Load() < s.target.Load(); p = &(*p).idleNext {
 			if *p == w {
 				*p, w.idleNext = w.idleNext, nil
 				s.idlers--
@@ -176,7 +176,7 @@ func (w *Worker) announce() {
 		s.searchers.Add(-1)
 	}
 	w.state.Store(idle)
-	if s.gone || s.idlers >= int(s.target) {
+	if s.gone || s.idlers >= int(s.target.Load()) {
 		w.leaving = true
 		return
 	}
@@ -218,7 +218,7 @@ func (w *Worker) leave() {
 func (w *Worker) back() bool {
 	s := w.s
 	s.mu.Lock()
-	if s.active.Load() < s.target {
+	if s.active.Load() < s.target.Load() {
 		s.active.Add(1)
 		w.state.Store(running)
 		s.mu.Unlock()
@@ -282,7 +282,7 @@ func (t *Task) unblock() {
 		s.mu.Unlock()
 		return
 	}
-	if s.active.Load() < 2*s.target {
+	if s.active.Load() < 2*s.target.Load() {
 		s.active.Add(1)
 		w.state.Store(running)
 		s.mu.Unlock()
