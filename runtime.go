@@ -47,7 +47,8 @@ type settings struct {
 	onStall  func(Stall)
 }
 
-// Workers sets how many fibers run at the same time. The default is GOMAXPROCS.
+// Workers sets how many fibers run at the same time. The default is GOMAXPROCS; a change of it, by the program or by the Go
+// runtime when the limits of a container change, is followed within some ten milliseconds of work.
 //
 // Spec: SC-01
 func Workers(n int) RuntimeOption {
@@ -108,7 +109,6 @@ const (
 // NewRuntime makes a runtime. It starts nothing until it is used. Close it when it is no longer needed.
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set := settings{Config: sched.Config{
-		Workers:    runtime.GOMAXPROCS(0),
 		MaxWorkers: defaultMaxWorkers,
 		StallAfter: defaultStall,
 	}}

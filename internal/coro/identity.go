@@ -30,27 +30,3 @@ func parseID(dump []byte) uint64 {
 	}
 	return id
 }
-
-// CheckThread panics if the running goroutine is bound to its thread, by runtime.LockOSThread or by a cgo callback: to
-// suspend it as a coroutine would kill the process. It costs a microsecond and more; checked builds call it before
-// each switch.
-//
-// Spec: FB-30
-//
-//go:norace
-func CheckThread() {
-	var buf [128]byte
-	n := runtime.Stack(buf[:], false)
-	// By hand: the race detector follows the code of package bytes, into goroutines whose birth is hidden from it.
-	const locked = "locked to thread"
-	for i := 0; i+len(locked) <= n && buf[i] != '\n'; i++ {
-		j := 0
-		for j < len(locked) && buf[i+j] == locked[j] {
-			j++
-		}
-		if j == len(locked) {
-			panic("coir: a fiber that is locked to its OS thread (runtime.LockOSThread, or a cgo callback) must not wait: " +
-				"unlock the thread first, or do this work in a goroutine of its own")
-		}
-	}
-}

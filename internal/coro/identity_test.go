@@ -57,18 +57,6 @@ func TestGoroutineID(t *testing.T) {
 	}
 }
 
-func TestCheckThread(t *testing.T) {
-	CheckThread()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer func() {
-		if r := recover(); r == nil || !strings.Contains(r.(string), "LockOSThread") {
-			t.Fatalf("got %v", r)
-		}
-	}()
-	CheckThread()
-}
-
 func BenchmarkG(b *testing.B) {
 	var x uintptr
 	for range b.N {

@@ -36,6 +36,7 @@ type Slot struct {
 type Coro struct {
 	birth Slot
 	at    *Slot // where it is suspended; meaningless while it runs
+	tie         // whether a stand-in is suspended there in its place
 
 	// For Release.
 	order  order // what a resting coroutine finds when it is resumed
@@ -56,6 +57,7 @@ const (
 func (c *Coro) Init(body Runner) {
 	c.birth.Next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		c.birth.Yield = yield
+		c.tie.init()
 		body.Run()
 	})
 	c.birth.of = c
@@ -67,15 +69,19 @@ func (c *Coro) Init(body Runner) {
 //
 // Spec: FB-02, FB-27
 func Transfer(from, to *Coro) {
-	if s := from.Enter(to); s.Odd {
+	from.Via(from.Enter(to)).swap()
+}
+
+func (s *Slot) swap() {
+	if s.Odd {
 		s.Next()
 	} else {
 		s.Yield(struct{}{})
 	}
 }
 
-// Enter is the first half of Transfer: it notes that c is about to be suspended in the slot that to comes out of. The
-// caller swaps, as Transfer does. Where it counts that is worth writing out: a function between a task and its swap is
+// Enter is the first part of Transfer: it notes that c is about to be suspended in the slot that to comes out of. The
+// caller then swaps by what Via returns, as Transfer does. Where it counts that is worth writing out: a function between a task and its swap is
 // one more return that the processor predicts wrongly, ten nanoseconds each, because its stack of returns is another
 // goroutine's.
 func (c *Coro) Enter(to *Coro) *Slot {
@@ -83,6 +89,25 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	c.at = s
 	s.Odd = !s.Odd
 	return s
+}
+
+// Via is the middle of Transfer, between Enter and the swap: it returns what c, the caller, is to swap by. That is s, unless c
+// is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
+func (c *Coro) Via(s *Slot) *Slot {
+	if c.maybe() {
+		return viaStandIn(s)
+	}
+	return s
+}
+
+func viaStandIn(s *Slot) *Slot {
+	if !bound() {
+		return s
+	}
+	return &Slot{Odd: true, Next: func() (v struct{}, ok bool) {
+		standIn(s.swap)
+		return v, true
+	}}
 }
 
 // Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its

@@ -20,12 +20,14 @@ type Coro struct {
 	target  *Coro // at a base: whom to resume; nil if the coroutine has left
 	leaving bool
 	slot    Slot
+	tie
 }
 
 // Init makes c a new coroutine that runs body.Run when control first reaches it.
 func (c *Coro) Init(body Runner) {
 	c.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		c.yield = yield
+		c.tie.init()
 		body.Run()
 	})
 }
@@ -37,7 +39,11 @@ func (c *Coro) Init(body Runner) {
 func Transfer(from, to *Coro) {
 	if from.next != nil {
 		from.base.target = to
-		from.yield(struct{}{})
+		if from.Bound() {
+			standIn(func() { from.yield(struct{}{}) })
+		} else {
+			from.yield(struct{}{})
+		}
 		return
 	}
 	for to != nil && to != from {

@@ -73,7 +73,7 @@ var mutants = []mutant{
 	{"D1 pending is a flag of its own, the waker sets it and leaves", parkGo,
 		threeWords("			return Won\n", "		return !ok"), "internal/park ExploreOneWakerAWait"},
 	{"D2 the fiber commits on its own stack, then switches", taskGo,
-		[]string{"	w.prev = t\n	return fr.Enter(", "	if !t.Commit() {\n		return nil\n	}\n	return fr.Enter("}, "internal/sched ExploreParkOnAWorker"},
+		[]string{"	w.prev = t\n	return fr.Via(", "	if !t.Commit() {\n		return nil\n	}\n	return fr.Via("}, "internal/sched ExploreParkOnAWorker"},
 	{"D3 the committer ignores the result of its claim", parkGo,
 		threeWords(reread, "		_ = ok\n		return false"), "internal/park ExploreOneWakerAWait"},
 	{"D4 a late look at the flag eats the next wait's wake", parkGo,
@@ -112,6 +112,13 @@ var mutants = []mutant{
 		[]string{"	if s.anyWork() && s.active.Load() < s.target {\n		s.mu.Lock()\n		for p", "	if false {\n		s.mu.Lock()\n		for p"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that has been sent home sleeps", idleGo,
 		[]string{"	if s.gone || s.idlers >= int(s.target) {", "	if s.idlers >= int(s.target) {"}, "internal/sched ExploreIdleSleep"},
+	{"a worker that comes back is announced by back and by rest", idleGo,
+		[]string{"	w.drain() // before it is announced: nobody looks into the queue of one that has left\n",
+			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n",
+			"	s.mu.Lock()\n	if w.state.Load() == running { // else it was held or blocked, and is not counted\n		s.active.Add(-1)\n	}\n" +
+				"	w.announce() // once: from here a waker may choose it, and its token comes\n	s.mu.Unlock()\n",
+			"	if w.state.Load() != idle {\n		s.mu.Lock()\n		if w.state.Load() == running {\n			s.active.Add(-1)\n		}\n" +
+				"		w.announce()\n		s.mu.Unlock()\n	}\n"}, "internal/sched ExploreBackAgainstWake"},
 	{"the token is posted before the worker has been counted", idleGo,
 		[]string{"		w.state.Store(running)\n		s.mu.Unlock()\n		w.sema.Post()\n", "		s.mu.Unlock()\n		w.sema.Post()\n		w.state.Store(running)\n"}, "internal/sched ExploreIdleSleep"},
 

@@ -320,6 +320,31 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 	}
 }
 
+// A worker whose place was taken while its job was in native code comes back and is idle, and at once is woken again for a job
+// from outside: it is on the list of idle workers once, or runs, and the counts are right when all have left.
+//
+// Spec: SC-38, SC-43, SC-48
+func TestExploreBackAgainstWake(t *testing.T) {
+	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2}), func() {
+		e := explore(1, 2, 3)
+		e.Enter()
+		taken := xatomic.NewSema()
+		e.out(func(j *job) {
+			e.Go(&e.job(func(*job) { taken.Post() }).task, j.task.Worker())
+			j.task.Block(j.task.Yield) // its place goes to another worker, which runs the job above; then it comes back
+		})
+		taken.Wait()
+		e.out(nothing)
+		e.ended.Wait()
+		e.Leave()
+		e.Close()
+		interleave.JoinAll()
+		if active, searchers := e.active.Load(), e.searchers.Load(); active != 0 || searchers != 0 {
+			interleave.Failf("all have left, and %d are counted as active, %d as searching", active, searchers)
+		}
+	})
+}
+
 // A job starts two on its own worker, which yield; another worker steals from it, and everything is run once.
 //
 // Spec: SC-12, SC-18, SC-36

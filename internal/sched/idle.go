@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -51,7 +52,7 @@ func (s *Scheduler) anyWork() bool {
 //
 //go:norace
 func (s *Scheduler) wake() {
-	for s.active.Load() < s.target && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
+	for s.active.Load() < s.target.Load() && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
 		if s.sendOut() {
 			return
 		}
@@ -71,7 +72,7 @@ func (s *Scheduler) wake() {
 //go:norace
 func (s *Scheduler) sendOut() bool {
 	s.mu.Lock()
-	if s.active.Load() >= s.target || s.gone {
+	if s.active.Load() >= s.target.Load() || s.gone {
 		s.mu.Unlock()
 		return false
 	}
@@ -122,22 +123,20 @@ func (s *Scheduler) start() {
 //go:norace
 func (w *Worker) rest() bool {
 	s := w.s
-	if w.state.Load() != idle { // else back has announced it already
-		s.mu.Lock()
-		if w.state.Load() == running { // else the monitor has just held it, and counted
-			s.active.Add(-1)
-		}
-		w.announce()
-		s.mu.Unlock()
+	s.mu.Lock()
+	if w.state.Load() == running { // else it was held or blocked, and is not counted
+		s.active.Add(-1)
 	}
+	w.announce() // once: from here a waker may choose it, and its token comes
+	s.mu.Unlock()
 	xatomic.Peek(&s.mu)
 	if w.leaving {
 		w.leave()
 		return false
 	}
-	if s.anyWork() && s.active.Load() < s.target {
+	if s.anyWork() && s.active.Load() < s.target.Load() {
 		s.mu.Lock()
-		for p := &s.idle; *p != nil && s.active.Load() < s.target; p = &(*p).idleNext {
+		for p := &s.idle; *p != nil && s.active.Load() < s.target.Load(); p = &(*p).idleNext {
 			if *p == w {
 				*p, w.idleNext = w.idleNext, nil
 				s.idlers--
@@ -167,12 +166,17 @@ func (w *Worker) rest() bool {
 //go:norace
 func (w *Worker) announce() {
 	s := w.s
+	if invariant.Enabled {
+		for x := s.idle; x != nil; x = x.idleNext {
+			invariant.Check(x != w, "a worker that is on the idle list was announced idle")
+		}
+	}
 	if w.searching {
 		w.searching = false
 		s.searchers.Add(-1)
 	}
 	w.state.Store(idle)
-	if s.gone || s.idlers >= int(s.target) {
+	if s.gone || s.idlers >= int(s.target.Load()) {
 		w.leaving = true
 		return
 	}
@@ -204,8 +208,9 @@ func (w *Worker) leave() {
 }
 
 // back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
-// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and is
-// idle.
+// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and has to
+// rest. It does not announce the worker idle: rest does, and could not tell a worker that back has announced from one that has
+// been woken since. Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38, SC-48
 //
@@ -213,19 +218,15 @@ func (w *Worker) leave() {
 func (w *Worker) back() bool {
 	s := w.s
 	s.mu.Lock()
-	if s.active.Load() < s.target {
+	if s.active.Load() < s.target.Load() {
 		s.active.Add(1)
 		w.state.Store(running)
 		s.mu.Unlock()
 		s.watch()
 		return true
 	}
-	// Its place is taken. Hand over before it is announced: nobody looks into the queue of one that has left.
 	s.mu.Unlock()
-	w.drain()
-	s.mu.Lock()
-	w.announce()
-	s.mu.Unlock()
+	w.drain() // before it is announced: nobody looks into the queue of one that has left
 	return false
 }
 
@@ -281,7 +282,7 @@ func (t *Task) unblock() {
 		s.mu.Unlock()
 		return
 	}
-	if s.active.Load() < 2*s.target {
+	if s.active.Load() < 2*s.target.Load() {
 		s.active.Add(1)
 		w.state.Store(running)
 		s.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 // that goes on tick after tick (a thousand fibers that all block natively) the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
-// (Worker.offer); wakes somebody for work that was queued and not offered; reports stalls; lets idle frames go, half of
+// (Worker.offer); wakes somebody for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets idle frames go, half of
 // them every ten seconds, also for a while after all workers are idle; and once nobody has used the scheduler for a few ticks,
 // lets everything go.
 
@@ -117,6 +117,9 @@ func (s *Scheduler) look() (stalls []Stall) {
 	if closed {
 		return nil
 	}
+	if s.follows {
+		s.follow()
+	}
 	now := time.Now()
 	busy, stalls := s.inspect(now, now.Sub(m.last))
 	m.last = now
@@ -151,6 +154,41 @@ func (s *Scheduler) look() (stalls []Stall) {
 	}
 	s.after(m.every)
 	return stalls
+}
+
+// procs is GOMAXPROCS, as far as there may be so many workers. To ask takes a lock of the Go scheduler.
+//
+//go:norace
+func (s *Scheduler) procs() int32 { return int32(min(runtime.GOMAXPROCS(0), s.max)) }
+
+// follow makes the number of workers that of GOMAXPROCS, which the program changes, or the Go runtime with the limits of its
+// container. If it has grown, inspect wakes workers for what there is to do. If it has shrunk, workers lose their places as if
+// they were held in native code: each notices at its next switch.
+//
+// Spec: SC-01
+//
+//go:norace
+func (s *Scheduler) follow() {
+	n := s.procs()
+	if n == s.target.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.target.Store(n)
+	for _, w := range *s.workers.Load() {
+		if s.active.Load() <= n {
+			break
+		}
+		if w.state.Load() == running {
+			w.state.Store(held)
+			w.drain()
+			s.active.Add(-1)
+		}
+	}
+	for s.idlers > int(n) {
+		s.sendHome()
+	}
 }
 
 // after has the next tick come after d.

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -11,7 +12,7 @@ import (
 
 // Config is what a scheduler is made of.
 type Config struct {
-	Workers    int           // how many run tasks at once
+	Workers    int           // how many run tasks at once; 0: GOMAXPROCS, also when that changes
 	MaxWorkers int           // how many there may be, with those held in native code
 	Clock      clock.Clock   // nil: a real one of its own
 	Policy     Policy        // nil: the queues of this package
@@ -41,7 +42,8 @@ type Observer interface {
 // Scheduler runs tasks on workers. Workers are started when there is something to run, and leave when there is nothing
 // left that could run: a scheduler at rest holds no goroutine.
 type Scheduler struct {
-	target   int32
+	target   atomic.Int32 // how many workers run tasks at once. Changed by follow, under mu
+	follows  bool         // target is GOMAXPROCS
 	max      int
 	clock    clock.Clock
 	policy   Policy
@@ -74,7 +76,7 @@ type Scheduler struct {
 //go:norace
 func New(c Config) *Scheduler {
 	s := &Scheduler{
-		target:   int32(c.Workers),
+		follows:  c.Workers == 0,
 		max:      c.MaxWorkers,
 		clock:    c.Clock,
 		policy:   c.Policy,
@@ -84,6 +86,11 @@ func New(c Config) *Scheduler {
 	}
 	if s.clock == nil {
 		s.clock = clock.NewReal()
+	}
+	if s.follows {
+		s.target.Store(s.procs())
+	} else {
+		s.target.Store(int32(c.Workers))
 	}
 	s.slice = wakeWorth // nothing is known yet: wake
 	s.workers.Store(new([]*Worker))
@@ -188,13 +195,20 @@ func (s *Scheduler) dismiss() *xatomic.Gate {
 		}
 	}
 	for s.idle != nil {
-		w := s.idle
-		s.idle, w.idleNext = w.idleNext, nil
-		w.leaving = true
-		w.sema.Post()
+		s.sendHome()
 	}
-	s.idlers = 0
 	return emptied
+}
+
+// sendHome tells one idle worker to leave. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) sendHome() {
+	w := s.idle
+	s.idle, w.idleNext = w.idleNext, nil
+	s.idlers--
+	w.leaving = true
+	w.sema.Post()
 }
 
 // Close stops the scheduler for good, once nobody uses it: every worker leaves, every frame is let go. The clock goes on,

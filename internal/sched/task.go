@@ -2,6 +2,7 @@ package sched
 
 import (
 	"runtime"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/coro"
@@ -24,9 +25,10 @@ type Thunk interface {
 type Task struct {
 	queued invariant.Flag // is in a queue
 	park.Parker
-	s     *Scheduler
-	frame *Frame // what runs it, or ran it; nil before it has started. See Here
-	link  *Task  // in the global queue
+	s      *Scheduler
+	frame  *Frame         // what runs it, or ran it; nil before it has started. See Here
+	link   *Task          // in the global queue
+	labels unsafe.Pointer // those of its spawner, for the profiler, until it starts
 }
 
 // Init readies a task for Go.
@@ -37,16 +39,21 @@ func (t *Task) Init(s *Scheduler, th Thunk) {
 	t.Parker.Init(th)
 }
 
-// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh); elsewhere it does nothing, and the
-// worker that runs the task finds it one. It is called by the spawner, with its synchronisation visible.
+// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the spawner's
+// labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called by the spawner, with
+// its synchronisation visible.
+//
+// Spec: FB-34
 //
 //go:norace
 func (t *Task) Spawn() {
-	if coro.Fresh {
-		fr := newFrame(t.s)
-		fr.task = t
-		t.frame = fr
+	if !coro.Fresh {
+		t.labels = coro.Labels()
+		return
 	}
+	fr := newFrame(t.s)
+	fr.task = t
+	t.frame = fr
 }
 
 // Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
@@ -120,7 +127,7 @@ func (t *Task) Leave() *coro.Slot {
 		w.s.observer.Parked(t)
 	}
 	w.prev = t
-	return fr.Enter(w.handTo(w.successor()))
+	return fr.Via(fr.Enter(w.handTo(w.successor())))
 }
 
 // Arrive is what follows the swap.
@@ -145,7 +152,7 @@ func (t *Task) Yield() {
 		}
 	}
 	w.prev, w.requeue = t, true
-	if s := fr.Enter(w.handTo(w.frameFor(next))); s.Odd {
+	if s := fr.Via(fr.Enter(w.handTo(w.frameFor(next)))); s.Odd {
 		s.Next()
 	} else {
 		s.Yield(struct{}{})
@@ -227,6 +234,9 @@ func newFrame(s *Scheduler) *Frame {
 //go:norace
 func (fr *Frame) Run() {
 	race.Disable()
+	if !coro.Fresh {
+		coro.Reset() // the worker that made it has labels of its own, perhaps
+	}
 	fr.g = coro.G()
 	if fr.w.s.onStall != nil {
 		fr.goid = coro.GoroutineID()
@@ -267,7 +277,7 @@ func (fr *Frame) serve() (left bool) {
 				// It has a task already.
 			} else if coro.Fresh {
 				fr.Rest(to)
-			} else if s := fr.Enter(to); s.Odd {
+			} else if s := fr.Enter(to); s.Odd { // it is not locked to its thread: rest has looked
 				s.Next()
 			} else {
 				s.Yield(struct{}{})
@@ -277,6 +287,7 @@ func (fr *Frame) serve() (left bool) {
 			fr.leave()
 			return true
 		}
+		fr.begin()
 		th := fr.task.Owner().(Thunk)
 		race.Enable()
 		th.RunThunk()
@@ -285,28 +296,50 @@ func (fr *Frame) serve() (left bool) {
 	}
 }
 
+// begin gives the frame's goroutine the labels that its task was spawned with.
+//
+//go:norace
+func (fr *Frame) begin() {
+	if t := fr.task; t.labels != nil {
+		coro.SetLabels(t.labels)
+		t.labels = nil
+	}
+}
+
 //go:norace
 func (fr *Frame) ended() {
 	fr.task.frame = nil // a task may be kept for long, and need not keep what ran it
 	fr.task = nil
 	fr.w.tally.ended++
+	if !coro.Fresh {
+		coro.Reset()
+	}
 }
 
 // rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame aside and returns whom to
 // pass control to.
 //
-// Spec: FB-03
+// A frame whose task has ended with its thread locked is not used again, and its goroutine stays where it is for good. Go would
+// end the thread, which the task may have changed in ways that no other may meet (a namespace, credentials); but a
+// coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
+//
+// Spec: FB-03, FB-30
 //
 //go:norace
 func (fr *Frame) rest() *coro.Coro {
 	w := fr.w
 	t := w.pick()
-	if t != nil && !coro.Fresh && t.frame == nil {
+	lost := fr.Bound()
+	if t != nil && !coro.Fresh && t.frame == nil && !lost {
 		fr.adopt(t)
 		w.beat++
 		return nil
 	}
 	to := w.handTo(w.frameFor(t))
+	if lost {
+		unregister(fr)
+		coro.Transfer(&fr.Coro, to) // and nobody transfers to it
+	}
 	w.putFrame(fr)
 	fr.resting = true
 	return to
@@ -375,9 +408,6 @@ func (fr *Frame) adopt(t *Task) {
 //
 //go:norace
 func (w *Worker) handTo(to *Frame) *coro.Coro {
-	if invariant.Enabled {
-		coro.CheckThread()
-	}
 	to.w = w
 	w.cur = to.task
 	w.beat++

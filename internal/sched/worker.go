@@ -154,7 +154,7 @@ const wakeWorth = 10_000 // nanoseconds
 //go:norace
 func (w *Worker) offer() {
 	s := w.s
-	if s.active.Load() < s.target && int64(w.ring.len()+1)*w.slice.Load() >= wakeWorth {
+	if s.active.Load() < s.target.Load() && int64(w.ring.len()+1)*w.slice.Load() >= wakeWorth {
 		s.wake()
 	}
 }
@@ -273,6 +273,7 @@ func (w *Worker) run() {
 	race.Acquire(unsafe.Pointer(w.s)) // made where synchronisation is hidden, it is ordered after nothing else
 	race.Disable()
 	defer race.Enable()
+	coro.Reset() // whoever started it may have labels
 	w.base.w = w
 	for {
 		t := w.first
@@ -304,7 +305,7 @@ func (w *Worker) find() *Task {
 	s := w.s
 	t := w.pick()
 	if t == nil && s.policy == nil {
-		if t = s.global.share(&w.ring, int(s.target)); t == nil {
+		if t = s.global.share(&w.ring, int(s.target.Load())); t == nil {
 			t = w.steal()
 		} else if w.ring.len() > 0 {
 			s.wake() // while it moved them nobody could see them

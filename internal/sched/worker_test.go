@@ -3,14 +3,17 @@ package sched
 // What a worker takes next, and what a thief takes from it, on workers that nothing runs on: only their queues.
 
 import (
+	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // still is a scheduler with workers that do not run, and that starts none.
 func still(workers int) (*Scheduler, []*Worker) {
 	s := New(Config{Workers: workers, MaxWorkers: workers})
-	s.active.Store(s.target)
+	s.active.Store(s.target.Load())
 	ws := make([]*Worker, workers)
 	for i := range ws {
 		ws[i] = &Worker{s: s, rand: uint32(i)}
@@ -168,5 +171,55 @@ func TestIDsAreUnique(t *testing.T) {
 			t.Fatalf("%d twice", id)
 		}
 		seen[id] = true
+	}
+}
+
+// When GOMAXPROCS shrinks, workers above it lose their places and hand over what they have queued, and idle ones above it
+// leave; when it grows there is room for more. A scheduler with a number of its own keeps it.
+//
+// Spec: SC-01, SC-38
+func TestFollow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	s, ws := still(4)
+	s.max = 8
+	s.follows = true
+	k := tasks(2)
+	for _, w := range ws {
+		w.sema = xatomic.NewSema()
+	}
+	ws[0].toRing(k[0])
+	ws[1].toRing(k[1])
+	s.mu.Lock()
+	ws[3].announce()
+	ws[2].announce()
+	s.active.Add(-2)
+	s.mu.Unlock()
+
+	runtime.GOMAXPROCS(1)
+	s.follow()
+	if n := s.active.Load(); n != 1 {
+		t.Errorf("%d workers are active", n)
+	}
+	if ws[0].state.Load() != held || ws[1].state.Load() != running || ws[0].hasWork() || s.global.n.Load() != 1 {
+		t.Error("a worker above the number keeps its place, or its queue")
+	}
+	if s.idlers != 1 || !ws[2].leaving || ws[3].leaving {
+		t.Error("idle workers above the number do not leave")
+	}
+	runtime.GOMAXPROCS(6)
+	s.follow()
+	if n := s.target.Load(); n != 6 {
+		t.Errorf("up to %d workers", n)
+	}
+	if !ws[0].back() || s.active.Load() != 2 {
+		t.Error("a worker that had lost its place does not take one that is free")
+	}
+	runtime.GOMAXPROCS(20)
+	s.follow()
+	if n := s.target.Load(); n != 8 {
+		t.Errorf("up to %d workers, more than there may be", n)
+	}
+	if s := New(Config{Workers: 3, MaxWorkers: 8}); s.follows || s.target.Load() != 3 {
+		t.Error("follows, though it has a number of its own")
 	}
 }

@@ -1,0 +1,100 @@
+//go:build !race
+
+package coro
+
+import (
+	"runtime"
+	"testing"
+)
+
+// The word that a lock is seen in follows the lock.
+//
+// Spec: FB-30
+func TestLockWord(t *testing.T) {
+	seen := make(chan []bool)
+	go func() {
+		var x tie
+		x.init()
+		if x.word == &unknown {
+			seen <- nil
+			return
+		}
+		steps := []bool{x.maybe()}
+		for _, step := range []func(){runtime.LockOSThread, runtime.LockOSThread, runtime.UnlockOSThread, runtime.UnlockOSThread} {
+			step()
+			steps = append(steps, x.maybe())
+			if x.maybe() != bound() {
+				t.Errorf("the word says %v, the runtime %v", x.maybe(), bound())
+			}
+		}
+		seen <- steps
+	}()
+	got := <-seen
+	if got == nil {
+		t.Skip("none is known in this build: see TestLockWordIsFound")
+	}
+	for i, want := range []bool{false, true, true, true, false} {
+		if got[i] != want {
+			t.Fatalf("locked: %v", got)
+		}
+	}
+}
+
+// A locked coroutine passes control on and gets it back like any other, on whatever side it is.
+//
+// Spec: FB-30
+func TestLockedCoroutineTransfers(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var main Coro
+	var trail []int
+	var a, b *fiber
+	g := uintptr(0)
+	a = newFiber(func(f *fiber) {
+		runtime.LockOSThread()
+		g = G()
+		for i := range 3 {
+			trail = append(trail, i)
+			if !f.Bound() || G() != g {
+				t.Error("a locked coroutine has lost its lock, or changed its goroutine")
+			}
+			Transfer(&f.Coro, &b.Coro)
+		}
+		runtime.UnlockOSThread()
+		if f.Bound() {
+			t.Error("an unlocked coroutine is bound")
+		}
+	}, &main)
+	b = newFiber(func(f *fiber) {
+		for i := range 3 {
+			trail = append(trail, 10+i)
+			Transfer(&f.Coro, &a.Coro)
+		}
+	}, &main)
+	Transfer(&main, &a.Coro) // until a rests
+	Transfer(&main, &b.Coro) // until b rests
+	for i, want := range []int{0, 10, 1, 11, 2, 12} {
+		if len(trail) != 6 || trail[i] != want {
+			t.Fatalf("control went %v", trail)
+		}
+	}
+	release([]*fiber{a, b})
+	goroutinesEnd(t, before)
+}
+
+func BenchmarkLockedTransfer(b *testing.B) {
+	var main Coro
+	stop := false
+	f := newFiber(func(f *fiber) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for !stop {
+			Transfer(&f.Coro, &main)
+		}
+	}, &main)
+	for i := 0; i < b.N; i += 2 {
+		Transfer(&main, &f.Coro)
+	}
+	stop = true
+	Transfer(&main, &f.Coro)
+	release([]*fiber{f})
+}

@@ -1,0 +1,96 @@
+package coir_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// A locked fiber is on the same thread after each wait.
+//
+// Spec: FB-30
+func TestLockedFiberKeepsItsThread(t *testing.T) {
+	rt := on(t, coir.Workers(2))
+	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		for range 4 {
+			tid := 0
+			lock := func() {
+				runtime.LockOSThread()
+				tid = syscall.Gettid()
+			}
+			check := func() {
+				if now := syscall.Gettid(); now != tid {
+					t.Errorf("the fiber was on thread %d and is on %d", tid, now)
+				}
+			}
+			everyWait(ctx, n, lock, check)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The thread of a fiber that has ended locked is used by nobody else: it may be in a state that none of them may meet.
+//
+// Spec: FB-30
+func TestLockedEndKeepsTheThread(t *testing.T) {
+	if !apart(t, "the thread was not used again") {
+		return
+	}
+	rt := coir.NewRuntime(coir.Workers(1))
+	var locked atomic.Int64
+	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("locks", func(context.Context) error {
+			runtime.LockOSThread()
+			locked.Store(int64(syscall.Gettid()))
+			return nil
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var used atomic.Int64
+	look := func() {
+		if int64(syscall.Gettid()) == locked.Load() {
+			used.Add(1)
+		}
+	}
+	for range 200 {
+		all.Go(func() {
+			for range 10 {
+				look()
+				runtime.Gosched()
+			}
+		})
+	}
+	err = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		for range 200 {
+			n.Go("looks", func(ctx context.Context) error {
+				for range 10 {
+					look()
+					coir.Blocking(ctx, runtime.Gosched)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if n := used.Load(); n > 0 {
+		t.Fatalf("the thread was used %d times", n)
+	}
+	fmt.Println("the thread was not used again")
+}
