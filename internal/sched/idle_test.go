@@ -207,7 +207,7 @@ func (h *house) statesFault() string {
 	switch {
 	case active != s.active.Load():
 		return "the workers that run are not as many as are counted"
-	case active > 2*s.target:
+	case active > 2*s.target.Load():
 		return "more than twice the base number of workers run"
 	case listed != s.idlers:
 		return "the idle list is not as long as is counted"
