@@ -5,6 +5,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -59,6 +60,10 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		f.index = o.index
 	}
 	near := n.near()
+	if !n.rt.s.Has(near) && n.rt.abroad() {
+		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
+			n.rt.s.Home().String() + ": start fibers from where the nursery is")
+	}
 	if n.rt.policy != nil {
 		announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name})
 	}
@@ -383,7 +388,7 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	c := resolve(ctx)
 	if c.f == nil {
-		return defaultRuntime().Run(ctx, fn)
+		return defaultRuntime().run(&c, fn)
 	}
 	n := &Nursery{body: fn}
 	n.n = n

@@ -169,6 +169,7 @@ func (sc *scope) cancel(err, opErr error, near *sched.Worker) {
 	sc.mu.Unlock()
 	if std != nil { // first: who is woken by the cancel may ask for the cause
 		race.Enable()
+		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(std))
 		std.finish(err, opErr) // whoever receives from Done is ordered after the cancel
 		race.Disable()
@@ -225,6 +226,7 @@ func (sc *scope) standard() *standard {
 	}
 	std := new(standard)
 	std.Context, std.cancel = context.WithCancelCause((*standardParent)(std))
+	sc.bindDone(std)
 	race.Release(unsafe.Pointer(std))
 	if !sc.std.CompareAndSwap(nil, std) {
 		return sc.std.Load()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -145,7 +146,7 @@ func (c *caller) runtime() *Runtime {
 	if c.f != nil {
 		return c.f.nursery.rt
 	}
-	if x := c.sc; x != nil {
+	if x := c.sc; x != nil && !x.rt.abroad() {
 		return x.rt
 	}
 	return defaultRuntime()
@@ -166,6 +167,9 @@ func (c *caller) near() park.Place {
 //go:norace
 func (c *caller) err() error {
 	if c.sc != nil && !c.sc.cancelled.Load() {
+		if bubble.Possible && !c.own {
+			c.sc.checkDone() // while there is no wait yet
+		}
 		return nil
 	}
 	if c.sc != nil {
