@@ -6,9 +6,11 @@ FULL      := -count=1 -timeout 20m
 SHORT     := -count=1 -timeout 20m -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+OTHERS    := linux/386 linux/arm linux/riscv64 linux/s390x js/wasm wasip1/wasm
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios generate files format vet lint build test race invariants switchers toolchain arm64 models interleave sim fuzz examples bench
+.PHONY: help all soak ratios generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+	arm64 models interleave sim fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +34,12 @@ vet: ## go vet in every module, and with each build tag in the root
 	$(GO) vet -tags coirtrampoline,purego ./...
 	$(GO) vet -tags coirinterleave ./...
 	$(GO) vet -race ./...
+
+platforms: ## go vet in every module for 32 bits, for the other byte order, and for wasm
+	@for p in $(OTHERS); do \
+		echo "vet $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 .ci/each $(GO) vet ./... || exit 1; \
+	done
 
 lint: ## golangci-lint, as pinned in tools/go.mod, in every module
 	.ci/lint
@@ -59,6 +67,9 @@ switchers: ## the short tests on the second switcher, and without assembly
 
 toolchain: ## the short tests with the newest Go release
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) ./...
+
+i386: ## the short tests as linux/386, which an amd64 machine runs itself
+	GOOS=linux GOARCH=386 CGO_ENABLED=0 EXCEPT=bench .ci/each $(GO) test $(SHORT) ./...
 
 arm64: ## the short tests as linux/arm64, under an emulator
 	.ci/arm64

@@ -162,6 +162,7 @@ func (sc *scope) standard() *standard {
 	if std == nil {
 		std = new(standard)
 		std.Context, std.cancel = context.WithCancelCause((*standardParent)(std))
+		sc.bindDone(std)
 		race.Release(unsafe.Pointer(std))
 		if !sc.std.CompareAndSwap(nil, std) {
 			std = sc.std.Load()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -62,6 +63,10 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		f.index = o.index
 	}
 	near := n.near()
+	if !n.rt.s.Has(near) && n.rt.abroad() {
+		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
+			n.rt.s.Home().String() + ": start fibers from where the nursery is")
+	}
 	if n.rt.policy != nil {
 		announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name})
 	}
@@ -414,7 +419,7 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	// Spec: NU-02, NU-03
 	c := resolve(ctx)
 	if c.f == nil {
-		return defaultRuntime().Run(ctx, fn)
+		return defaultRuntime().run(&c, fn)
 	}
 	n := &Nursery{body: fn}
 	n.n = n

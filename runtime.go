@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -194,12 +195,13 @@ func (x *taskObserver) Readied(t *sched.Task) {
 
 func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(t.Owner().(*thunk)) }
 
-// defaultRuntime is made when it is first needed and never closed: it lets go of everything when it is not used.
-var defaultRuntime = sync.OnceValue(func() *Runtime { return NewRuntime() })
+// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first needed
+// and never closed: it lets go of everything when it is not used.
+var outside = sync.OnceValue(func() *Runtime { return NewRuntime() })
 
 func init() {
 	if race.Enabled { // else the first Run from a goroutine would be before every later one
-		defaultRuntime()
+		outside()
 	}
 }
 
@@ -210,10 +212,19 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	if c.f != nil && c.f.nursery.rt == rt {
 		return Run(ctx, fn)
 	}
+	if rt.abroad() {
+		panic("coir: Runtime.Run was called " + bubble.Here().String() + " on a runtime that was made " + rt.s.Home().String() +
+			": make the runtime where it is used, or call coir.Run, which has a runtime for each bubble")
+	}
+	return rt.run(&c, fn)
+}
+
+// run is Run for a caller from outside of the runtime, but not from another bubble.
+func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
 	n := &Nursery{body: fn}
 	n.n = n
 	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
-	n.init(ctx, rt, c.sc, f)
+	n.init(c.ctx, rt, c.sc, f)
 	r := &root{n: n}
 	if !rt.enter(r) {
 		n.end()
@@ -223,7 +234,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	n.prepare(f, nil)
 	race.Disable()
 	rt.s.Go(&f.task, nil)
-	f.outwait(&c)
+	f.outwait(c)
 	race.Enable()
 	return f.outcome()
 }
@@ -292,6 +303,10 @@ func (rt *Runtime) Close(ctx context.Context) error {
 	c := resolve(ctx)
 	if c.f != nil && c.f.nursery.rt == rt {
 		panic("coir: Runtime.Close called by one of its own fibers, " + c.f.Name())
+	}
+	if rt.abroad() {
+		panic("coir: Runtime.Close was called " + bubble.Here().String() + " on a runtime that was made " + rt.s.Home().String() +
+			": close a runtime where it was made")
 	}
 	roots, empty := rt.close()
 	for _, n := range roots {

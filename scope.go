@@ -203,6 +203,7 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	sc.mu.Unlock()
 	if std != nil { // first, because a waiter may ask for the cause as soon as it is awake
 		race.Enable()
+		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(std))
 		std.finish(e) // a receive from Done is ordered after the cancel
 		race.Disable()

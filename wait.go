@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -146,7 +147,7 @@ func (c *caller) runtime() *Runtime {
 	if c.f != nil {
 		return c.f.nursery.rt
 	}
-	if x := c.sc; x != nil {
+	if x := c.sc; x != nil && !x.rt.abroad() {
 		return x.rt
 	}
 	return defaultRuntime()
@@ -170,6 +171,9 @@ func (c *caller) ended() *ending {
 		return endingOf(c.ctx)
 	}
 	if c.sc.state.Load() == scopeLive || !c.sc.poll() {
+		if c.abroad() {
+			c.sc.checkDone() // while there is no wait yet
+		}
 		return nil
 	}
 	return c.sc.ending()
@@ -315,12 +319,13 @@ func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	var node *wait.Node // in the list of a scope's guests
+	abroad := c.abroad()
 	switch {
 	case c.own:
 		if !c.f.parks(c.sc) {
 			return park.Cancelled
 		}
-	case c.sc != nil:
+	case c.sc != nil && !abroad:
 		node = &wait.Get[struct{}](w.kit, eventKind).Node
 		if !c.sc.addGuest(node, w.p, t) && w.p.Disarm() {
 			w.kit.Put(node)
@@ -334,7 +339,7 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	}
 	var r park.Reason
 	switch {
-	case c.sc == nil:
+	case c.sc == nil || abroad:
 		r = c.parkForeign(w, t)
 	case c.f == nil:
 		r = w.g.Park(nil)
@@ -351,7 +356,13 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	return r
 }
 
-// parkForeign parks under a context that is none of ours. Its end wakes a goroutine by its channel, and a fiber by a call back, or
+// abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such a wait must not be
+// woken by the scope itself: it is woken by the channel of the context.
+//
+//go:norace
+func (c *caller) abroad() bool { return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.abroad() }
+
+// parkForeign parks under a context that is none of ours, or abroad. Its end wakes a goroutine by its channel, and a fiber by a call back, or
 // under a policy when the next step finds it done. That is foreign code, with its own synchronisation, which is not hidden.
 //
 //go:norace

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func (r *report) messages() (all []message) {
 }
 
 // never is a step that does not come.
-const never = 1 << 40
+const never = math.MaxInt
 
 // The measures of a chart, in pixels.
 const (

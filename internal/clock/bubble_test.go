@@ -2,6 +2,7 @@ package clock
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +11,12 @@ import (
 // The real clock in a bubble of testing/synctest, where the time that Go's timers see moves only when every goroutine is
 // blocked. So these tests know to the nanosecond when a pass comes, and a day takes no time.
 
-// bubble runs f with a clock whose passes note at what time they fired which ticket.
-func bubble(t *testing.T, f func(c *Real, note Target, got func(n int) []event)) {
+// inBubble runs f with a clock whose passes note at what time they fired which ticket.
+func inBubble(t *testing.T, f func(c *Real, note Target, got func(n int) []event)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewReal()
 		defer c.Close()
+		c.gap = int64(Gap) // as outside
 		fired := make(chan event, 1000)
 		note := targetFunc(func(ticket uint64) { fired <- event{c.Now(), ticket} })
 		f(c, note, func(n int) []event {
@@ -33,7 +35,7 @@ func us(n int) int64 { return int64(n) * int64(time.Microsecond) }
 //
 // Spec: TM-03, TM-08.
 func TestLoneTimerIsPrecise(t *testing.T) {
-	bubble(t, func(c *Real, note Target, got func(int) []event) {
+	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		for i, d := range []time.Duration{time.Millisecond, time.Second + 1, time.Hour + 12345, 10 * 365 * 24 * time.Hour} {
 			when := c.Now() + int64(d)
 			c.Arm(new(Timer), when, note, 0)
@@ -47,7 +49,7 @@ func TestLoneTimerIsPrecise(t *testing.T) {
 // What falls due within a gap of a pass waits for the end of the gap, and goes in one pass; after a rest the clock is
 // precise again.
 func TestDenseTimersAreBatched(t *testing.T) {
-	bubble(t, func(c *Real, note Target, got func(int) []event) {
+	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		gap := int64(Gap)
 		for i, when := range []int64{us(1000), us(1010), us(1020), us(1000) + gap + 1, us(5000)} {
 			c.Arm(new(Timer), when, note, uint64(i))
@@ -66,7 +68,7 @@ func TestDenseTimersAreBatched(t *testing.T) {
 
 // Stopping the earliest leaves the Go timer be: one pass that finds nothing, and the others are on time.
 func TestStoppedEarliestCostsOnePass(t *testing.T) {
-	bubble(t, func(c *Real, note Target, got func(int) []event) {
+	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		timers := make([]Timer, 50)
 		for i := range timers { // in one slot, whose floor is the deadline of the first
 			c.Arm(&timers[i], int64(time.Hour)+us(1000*i), note, uint64(i))
@@ -85,7 +87,7 @@ func TestStoppedEarliestCostsOnePass(t *testing.T) {
 
 // Timeouts that are armed and stopped all day long wake the clock about once a timeout, not once an arming.
 func TestStoppedTimeoutsRarelyWake(t *testing.T) {
-	bubble(t, func(c *Real, note Target, _ func(int) []event) {
+	inBubble(t, func(c *Real, note Target, _ func(int) []event) {
 		var timer, standing Timer
 		c.Arm(&standing, int64(1000*time.Hour), note, 0)
 		for range 100_000 {
@@ -103,7 +105,7 @@ func TestStoppedTimeoutsRarelyWake(t *testing.T) {
 //
 // Spec: TM-08.
 func TestIdleDay(t *testing.T) {
-	bubble(t, func(c *Real, note Target, _ func(int) []event) {
+	inBubble(t, func(c *Real, note Target, _ func(int) []event) {
 		timers := make([]Timer, 100_000)
 		for i := range timers {
 			c.Arm(&timers[i], int64(25*time.Hour)+us(i*37), note, 0)
@@ -152,7 +154,7 @@ func TestCloseWaitsForBatch(t *testing.T) {
 
 // While a pass runs the Go timer is left to it: what Expire arms moves it once, at the end, and not each time.
 func TestArmInExpireLeavesGoTimer(t *testing.T) {
-	bubble(t, func(c *Real, note Target, got func(int) []event) {
+	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		var at []int64
 		c.Arm(new(Timer), us(1000), targetFunc(func(uint64) {
 			for i := range 3 {
@@ -170,4 +172,47 @@ func TestArmInExpireLeavesGoTimer(t *testing.T) {
 			t.Errorf("the Go timer was set to %v while the pass ran", at)
 		}
 	})
+}
+
+// In a bubble there is no gap: timers that follow each other closely are all on time.
+func TestNoGapInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewReal()
+		defer c.Close()
+		fired := make(chan event, 3)
+		note := targetFunc(func(ticket uint64) { fired <- event{c.Now(), ticket} })
+		for i := range 3 {
+			c.Arm(new(Timer), int64(1+i), note, uint64(i))
+		}
+		for i := range 3 {
+			if e := <-fired; e != (event{int64(1 + i), uint64(i)}) {
+				t.Errorf("fired %v", e)
+			}
+		}
+	})
+}
+
+// A clock is moved where it was made. From elsewhere it says so, and the timer is not armed.
+func TestArmFromAnotherBubble(t *testing.T) {
+	outside := NewReal()
+	defer outside.Close()
+	var inside *Real
+	refused := func(c *Real) {
+		t.Helper()
+		var timer Timer
+		defer func() {
+			if s, _ := recover().(string); !strings.Contains(s, "bubble") {
+				t.Errorf("Arm said %q", s)
+			}
+			if timer.place != 0 || c.Len() != 0 {
+				t.Error("the timer is armed")
+			}
+		}()
+		c.Arm(&timer, 1, targetFunc(func(uint64) {}), 0)
+	}
+	synctest.Test(t, func(*testing.T) {
+		inside = NewReal()
+		refused(outside)
+	})
+	refused(inside)
 }

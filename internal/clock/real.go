@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/coir-go/coir/internal/bubble"
 )
 
 // The real clock: a wheel, a mutex, and one Go timer that stands for the earliest deadline.
@@ -22,6 +24,10 @@ import (
 //
 // Moving the Go timer goes through the runtime's own heap and locks, so it is done only when a deadline comes that is
 // earlier than what it is set to: stopping the earliest timer leaves it set, and costs one pass that finds nothing.
+//
+// A clock that is made in a bubble of testing/synctest runs on the time of that bubble, because its Go timer does. It
+// cannot be moved from elsewhere: outside another time counts, and the runtime would end the process. It knows no gap: in a bubble
+// work takes no time, and tests count on deadlines to the nanosecond.
 //
 // # The gap
 //
@@ -57,11 +63,13 @@ const unset = math.MaxInt64
 // Real is the clock of the process. Make it with NewReal.
 type Real struct {
 	base time.Time
+	home bubble.ID // where it was made: its Go timer belongs there
 
 	mu       sync.Mutex
 	wheel    wheel
 	timer    *time.Timer
 	wakeAt   int64 // what the Go timer is set to, or unset
+	gap      int64 // Gap, or 0
 	lastPass int64 // when the last pass began
 	passes   uint64
 	firing   bool
@@ -75,7 +83,10 @@ type Real struct {
 //
 //go:norace
 func NewReal() *Real {
-	c := &Real{base: time.Now(), wakeAt: unset, lastPass: -int64(Gap)}
+	c := &Real{base: time.Now(), home: bubble.Here(), wakeAt: unset, gap: int64(Gap), lastPass: -int64(Gap)}
+	if c.home != 0 {
+		c.gap = 0
+	}
 	c.idle.L = &c.mu
 	c.timer = time.AfterFunc(math.MaxInt64, c.pass)
 	c.timer.Stop()
@@ -98,9 +109,22 @@ func (c *Real) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	}
 	c.wheel.arm(t, when, target, ticket)
 	if when < c.wakeAt && !c.firing {
+		if bubble.Abroad(c.home) {
+			c.wheel.stop(t)
+			c.mu.Unlock()
+			panic(abroad(c.home))
+		}
 		c.wake(when)
 	}
 	c.mu.Unlock()
+}
+
+// abroad is what to say to a goroutine that asks for the time of another bubble.
+//
+//go:norace
+func abroad(home bubble.ID) string {
+	return "coir: a time limit was set " + bubble.Here().String() + " on a clock that was made " + home.String() +
+		": set it where the runtime was made"
 }
 
 const armedTwice = "clock: Arm of a timer that is already armed; call Stop first"
@@ -138,7 +162,7 @@ func (c *Real) Passes() uint64 {
 //
 //go:norace
 func (c *Real) wake(when int64) {
-	when = max(when, c.lastPass+int64(Gap))
+	when = max(when, c.lastPass+c.gap)
 	if when >= c.wakeAt || c.closed {
 		return
 	}

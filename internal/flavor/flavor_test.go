@@ -233,7 +233,7 @@ func TestSegmentsGrowUpToASize(t *testing.T) {
 			t.Errorf("%s: the segments have room for %v, want %v", name, lens, want)
 		}
 	}
-	check("ints", grown[int](4000), []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024})
+	check("8 bytes each", grown[int64](4000), []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024})
 	check("2 KB each", grown[[2048]byte](15), []int{4, 4, 4, 4})
 	check("1 MB each", grown[[1 << 20]byte](3), []int{1, 1, 1})
 	check("no size", grown[struct{}](30), []int{8, 16, 32})

@@ -1,6 +1,10 @@
 package park
 
-import "github.com/coir-go/coir/internal/xatomic"
+import (
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/xatomic"
+)
 
 // Guest lets a plain goroutine wait as fibers do: the same word, but to be readied releases a one-place semaphore.
 //
@@ -8,12 +12,14 @@ import "github.com/coir-go/coir/internal/xatomic"
 // from an earlier wait finds it stale.
 //
 // A guest keeps no channel between waits: in a bubble of testing/synctest a channel belongs to the bubble that it was made in,
-// and the next to use the guest may be outside.
+// and the next to use the guest may be outside. A goroutine that waits in a bubble cannot be woken from elsewhere, by a channel
+// or otherwise, so the guest notes where it waits, and its waker looks.
 type Guest struct {
 	Parker
 	mu    xatomic.Mutex
 	cond  xatomic.Cond
 	ready bool
+	home  bubble.ID     // where the goroutine waits
 	sema  chan struct{} // instead of them, in a wait that a channel may cancel
 }
 
@@ -29,6 +35,11 @@ func (g *Guest) Init() {
 //
 //go:norace
 func (g *Guest) Ready(Place) {
+	if g.home != 0 && bubble.Abroad(g.home) {
+		race.Enable() // as the waker's operation would have: the panic may be recovered
+		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " + bubble.Here().String() +
+			", which Go does not allow: make the channel, and what uses it, inside the bubble")
+	}
 	if g.sema != nil {
 		g.sema <- struct{}{}
 		return
@@ -53,6 +64,7 @@ func (g *Guest) Late() {}
 //
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {
+	g.home = bubble.Here()
 	g.sema = nil
 	if cancel != nil {
 		g.sema = make(chan struct{}, 1)

@@ -8,6 +8,8 @@ import (
 
 // pool holds the resting frames that no worker keeps for itself.
 type pool struct {
+	trimming sync.Mutex // held by trim
+
 	mu   sync.Mutex
 	head *Frame
 	n    int
@@ -80,10 +82,12 @@ func (p *pool) putSpent(fr *Frame) {
 }
 
 // trim lets go of the spent frames and of all others but keep. Those that cannot go (see coro.Release) come back, at the
-// end of the line. It reports how many went. Only the monitor and Close call it, one after the other.
+// end of the line. It reports how many went.
 //
 //go:norace
 func (p *pool) trim(keep int) (gone int) {
+	p.trimming.Lock()
+	defer p.trimming.Unlock()
 	p.mu.Lock()
 	var cs []*coro.Coro
 	var frames []*Frame

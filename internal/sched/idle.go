@@ -3,8 +3,10 @@ package sched
 import (
 	"time"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -85,6 +87,16 @@ func (s *Scheduler) sendOut() bool {
 		w.state.Store(running)
 		s.mu.Unlock()
 		w.sema.Post()
+	case bubble.Abroad(s.home): // a worker that is started here would belong to the caller's bubble
+		s.searchers.Add(-1)
+		stuck := s.active.Load() == 0
+		s.mu.Unlock()
+		if stuck {
+			race.Enable()
+			panic("coir: code that runs " + bubble.Here().String() + " has woken a fiber that runs " + s.home.String() +
+				", where all workers are blocked: the fiber will run when one comes back; make the channel, and what uses it, inside the bubble")
+		}
+		return true // whoever is active looks for work before it rests
 	case len(*s.workers.Load()) < s.max:
 		s.active.Add(1)
 		s.start()
@@ -154,6 +166,7 @@ func (w *Worker) rest() bool {
 	start := time.Now()
 	w.sema.Wait()
 	s.stats.slept.Add(int64(time.Since(start)))
+	s.watch() // whoever has woken it could not, if that was in a bubble
 	if w.leaving {
 		w.leave()
 		return false
@@ -176,7 +189,7 @@ func (w *Worker) announce() {
 		s.searchers.Add(-1)
 	}
 	w.state.Store(idle)
-	if s.gone || s.idlers >= int(s.target.Load()) {
+	if s.gone || s.idlers >= int(s.target.Load()) || s.home != 0 && s.users.Load() == 0 {
 		w.leaving = true
 		return
 	}
@@ -201,6 +214,9 @@ func (w *Worker) leave() {
 		s.emptied = nil
 	}
 	s.mu.Unlock()
+	if left == 0 && s.home != 0 {
+		s.pool.trim(0) // or they would keep the bubble from ending
+	}
 	if last {
 		ch.Open()
 	}

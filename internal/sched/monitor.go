@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -65,6 +66,9 @@ func (s *Scheduler) watch() {
 	m := &s.monitor
 	if xatomic.Instrumented || m.armed.Load() { // an exploration knows no time
 		return
+	}
+	if bubble.Abroad(s.home) {
+		return // the timer would run by another time. The worker that has been woken arms it
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@ func TestRegistryFindsTheCaller(t *testing.T) {
 	// Others, enough to make each shard grow several times. No goroutine has an odd address this high.
 	others := make([]Frame, 20_000)
 	for i := range others {
-		others[i].g = 1<<60 + 2*uintptr(i) + 1
+		others[i].g = ^uintptr(0) - 2*uintptr(i)
 		register(&others[i])
 	}
 	if Current() != mine.task {

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -41,7 +42,13 @@ type Observer interface {
 
 // Scheduler runs tasks on workers. Workers are started when there is something to run, and leave when there is nothing
 // left that could run: a scheduler at rest holds no goroutine.
+//
+// A scheduler that is made in a bubble of testing/synctest belongs to it, as its workers and timers do. Its tasks can be
+// made runnable from inside only, and its workers leave as soon as nobody uses it: a bubble cannot end before them, and
+// once its main function has returned no time passes in it that could tell them to. A scheduler of the world outside
+// can be given work from a bubble, but must not start a worker or set a timer there.
 type Scheduler struct {
+	home     bubble.ID
 	target   atomic.Int32 // how many workers run tasks at once. Changed by follow, under mu
 	follows  bool         // target is GOMAXPROCS
 	max      int
@@ -76,6 +83,7 @@ type Scheduler struct {
 //go:norace
 func New(c Config) *Scheduler {
 	s := &Scheduler{
+		home:     bubble.Here(),
 		follows:  c.Workers == 0,
 		max:      c.MaxWorkers,
 		clock:    c.Clock,
@@ -97,6 +105,14 @@ func New(c Config) *Scheduler {
 	race.Release(unsafe.Pointer(s))
 	return s
 }
+
+// Has reports whether w is a worker of this scheduler. It may be nil.
+//
+//go:norace
+func (s *Scheduler) Has(w *Worker) bool { return w != nil && w.s == s }
+
+// Home is the bubble that the scheduler was made in.
+func (s *Scheduler) Home() bubble.ID { return s.home }
 
 // Clock returns the clock that this scheduler's tasks wait by.
 func (s *Scheduler) Clock() clock.Clock { return s.clock }
@@ -129,12 +145,23 @@ func (s *Scheduler) replaceWorkers(out, in *Worker) int {
 // tasks live inside a user's tree, so to count the users is enough.
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
-// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go.
+// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go; in a bubble it is let go at
+// once.
 //
 // Spec: SH-01, SH-12
+//
+//go:norace
 func (s *Scheduler) Leave() {
-	if s.users.Add(-1) == 0 {
+	switch {
+	case s.users.Add(-1) != 0:
+	case s.home == 0:
 		s.watch()
+	default:
+		s.mu.Lock()
+		if s.users.Load() == 0 {
+			s.dismiss()
+		}
+		s.mu.Unlock()
 	}
 }
 
@@ -142,7 +169,7 @@ func (s *Scheduler) Leave() {
 //
 //go:norace
 func (s *Scheduler) Go(t *Task, near *Worker) {
-	if near != nil && near.s == s {
+	if s.Has(near) {
 		near.tally.spawned++
 		near.push(t)
 	} else {
@@ -155,6 +182,11 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 //
 //go:norace
 func (s *Scheduler) inject(t *Task) {
+	if s.home != 0 && bubble.Abroad(s.home) {
+		race.Enable() // as the waker's operation would have: the panic may be recovered
+		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " + bubble.Here().String() +
+			", which Go does not allow: make the channel, and what uses it, inside the bubble")
+	}
 	if s.policy != nil {
 		s.policy.Inject(t)
 	} else {

@@ -1,0 +1,108 @@
+// Package bubble tells in which bubble of testing/synctest the calling goroutine is.
+//
+// A goroutine belongs to the bubble that it was started in. So do the channels and timers that it makes, and sync.Cond
+// wakes nobody across the border. Whoever touches such a thing from the wrong side does not get a panic but a fatal error,
+// which ends the process. So what coir keeps between two calls (a runtime with its workers, a clock with its Go timer) and
+// what it blocks goroutines with (a guest) must know where it belongs.
+//
+// The standard library has no function for the question; the one that it uses itself is closed to others by the linker.
+// What is left are two effects that are documented or visible:
+//
+//   - time.Now has no monotonic reading in a bubble. That costs one look at the clock, some 50 ns, and says that there
+//     is a bubble, not which.
+//   - The first line of a stack dump names the bubble by its number, which is never used twice. That costs microseconds,
+//     and is asked only in a bubble.
+//
+// 50 ns are a tenth of a rendezvous between two goroutines. So the question is asked only in a test binary: bubbles are
+// made by synctest.Test, which needs a *testing.T.
+package bubble
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ID is the number of a bubble. The zero value stands for the world outside of all bubbles.
+type ID uint64
+
+// Possible says whether this process may have bubbles. It is set before main and never changes.
+var Possible = isTest(os.Args, debug.ReadBuildInfo)
+
+// isTest reports whether this is a test binary. The path of the main package tells, as go test gives it; a binary without
+// build information is taken for one.
+func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-test.") {
+			return true
+		}
+	}
+	bi, ok := info()
+	return !ok || bi.Path == "" || strings.HasSuffix(bi.Path, ".test")
+}
+
+// Here is the bubble of the calling goroutine.
+//
+//go:norace
+func Here() ID {
+	if !Possible {
+		return 0
+	}
+	return here()
+}
+
+//go:noinline
+//go:norace
+func here() ID {
+	if now := time.Now(); now != now.Round(0) { // Round(0) takes the monotonic reading away
+		return 0
+	}
+	return read()
+}
+
+// Abroad reports whether the calling goroutine is elsewhere than in the given bubble.
+//
+//go:norace
+func Abroad(home ID) bool { return Possible && here() != home }
+
+// read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the clock of the machine is so
+// wrong that time.Now has no monotonic reading anywhere.
+//
+//go:norace
+func read() ID {
+	var buf [128]byte
+	return parse(&buf, runtime.Stack(buf[:], false))
+}
+
+// parse is done by hand, because the race detector follows the code of other packages into goroutines whose birth is
+// hidden from it.
+//
+//go:norace
+func parse(buf *[128]byte, n int) (id ID) {
+	const mark = "synctest bubble "
+	for i := 0; i+len(mark) <= n && buf[i] != '\n'; i++ {
+		j := 0
+		for j < len(mark) && buf[i+j] == mark[j] {
+			j++
+		}
+		if j < len(mark) {
+			continue
+		}
+		for i += j; i < n && '0' <= buf[i] && buf[i] <= '9'; i++ {
+			id = id*10 + ID(buf[i]-'0')
+		}
+		return id
+	}
+	return 0
+}
+
+// String is for sentences: "in synctest bubble 3", or "outside of all synctest bubbles" for 0.
+func (id ID) String() string {
+	if id == 0 {
+		return "outside of all synctest bubbles"
+	}
+	return "in synctest bubble " + strconv.FormatUint(uint64(id), 10)
+}
