@@ -110,16 +110,17 @@
 //
 // # Threads
 //
-// A fiber runs on whatever thread is free, unless it locks one with runtime.LockOSThread. A locked fiber may do everything that
-// others do, and so may one that is inside a cgo callback. Each of its waits costs some ten microseconds more, because
-// control passes between threads. Unlock before the fiber ends. Go ends the thread of a goroutine that ends locked; for a
-// fiber it cannot be ended, so it is kept for the life of the process, with up to three goroutines, and nothing else runs
-// on it. A program that locks a thread in order to spoil it (a namespace, credentials) and let it end does that in a
-// goroutine of its own, and waits for it with [Blocking] or a channel.
+// A fiber runs on whatever thread is free, unless it locks one with runtime.LockOSThread. A locked fiber may do
+// everything that others do, and so may one that is inside a cgo callback. Each of its waits costs some ten
+// microseconds more, because control passes between threads. Unlock before the fiber ends. Go ends the thread of a
+// goroutine that ends locked; for a fiber it cannot be ended, so it is kept for the life of the process, with up to
+// three goroutines, and nothing else runs on it. A program that locks a thread in order to spoil it (a namespace,
+// credentials) and let it end does that in a goroutine of its own, and waits for it with [Blocking] or a channel.
 //
-// As a goroutine does, a fiber starts with the profiler's labels of whoever started it (pprof.Do, pprof.SetGoroutineLabels), and what
-// it sets there, or with debug.SetPanicOnFault, ends with it. The fiber's name is not among the labels; label it in the
-// fiber if profiles should show it: pprof.Do(ctx, pprof.Labels("fiber", name), ...).
+// As a goroutine does, a fiber starts with the profiler's labels of its spawner (pprof.Do,
+// pprof.SetGoroutineLabels), and what it sets there, or with debug.SetPanicOnFault, ends with it. The fiber's name is
+// not among the labels; label it in the fiber if profiles should show it: pprof.Do(ctx, pprof.Labels("fiber", name),
+// ...).
 //
 // # In tests
 //

@@ -39,10 +39,7 @@ type Fiber struct {
 	prev, next *Fiber
 	joiners    wait.Queue
 	how        end
-	err        error
-
-	// What has failed in nurseries of the fiber that its Goexit ended before Run could return.
-	unreported []error
+	err        error // before the end, what could not be reported: see unreported
 }
 
 // end is how a fiber has ended.
@@ -340,11 +337,13 @@ func (th *thunk) Panicked(value any, stack []byte) {
 func (th *thunk) Exited() {
 	f := (*Fiber)(th)
 	var panics, errs []error
-	for _, err := range f.unreported {
-		if pe, ok := err.(*PanicError); ok {
-			panics = append(panics, pe)
-		} else {
-			errs = append(errs, err)
+	if failed, ok := f.err.(unreported); ok {
+		for _, err := range failed {
+			if _, ok := err.(*PanicError); ok {
+				panics = append(panics, err)
+			} else {
+				errs = append(errs, err)
+			}
 		}
 	}
 	if len(panics) > 0 {
@@ -353,6 +352,12 @@ func (th *thunk) Exited() {
 	}
 	f.finish(exited, joined(append([]error{ErrGoexit}, errs...)))
 }
+
+// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is reported when the
+// fiber ends.
+type unreported []error
+
+func (u unreported) Error() string { return joined(u).Error() }
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.
 //

@@ -470,7 +470,8 @@ func (n *Nursery) abandoned(v any) {
 	}
 	// A panic that is recovered while a Goexit is under way does not stop the Goexit. So the fiber tells what has failed when it ends.
 	if err := n.failure(); err != nil {
-		n.owner.unreported = append(n.owner.unreported, err)
+		failed, _ := n.owner.err.(unreported)
+		n.owner.err = append(failed, err)
 	}
 }
 

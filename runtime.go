@@ -48,8 +48,8 @@ type settings struct {
 	onStall  func(Stall)
 }
 
-// Workers sets how many fibers run at the same time. The default is GOMAXPROCS; a change of it, by the program or by the Go
-// runtime when the limits of a container change, is followed within some ten milliseconds of work.
+// Workers sets how many fibers run at the same time. The default is GOMAXPROCS; a change of it, by the program or by
+// the Go runtime when the limits of a container change, is followed within some ten milliseconds of work.
 //
 // Spec: SC-01
 func Workers(n int) RuntimeOption {

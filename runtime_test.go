@@ -120,8 +120,8 @@ func (r *report) clear() {
 	r.b.Reset()
 }
 
-// A runtime whose number of workers was not set follows GOMAXPROCS up and down while it runs, and after it has rested. One whose
-// number was set does not.
+// A runtime whose number of workers was not set follows GOMAXPROCS up and down while it runs, and after it has
+// rested. One whose number was set does not.
 //
 // Spec: SC-01
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {

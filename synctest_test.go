@@ -597,8 +597,8 @@ func TestOuterContextInABubble(t *testing.T) {
 	defer cancel(nil)
 	said := "use a context that was made there, such as t.Context()"
 	inBubble(t, func(p place) {
-		refused(t, said, func() { outer.Done() })
-		refused(t, said, func() { _, _ = coir.NewChan[int](0).Recv(outer) })
+		panicsWith(t, said, func() { outer.Done() })
+		panicsWith(t, said, func() { _, _ = coir.NewChan[int](0).Recv(outer) })
 		start := time.Now()
 		ctx, stop := coir.WithTimeout(outer, moment)
 		defer stop()
@@ -608,15 +608,15 @@ func TestOuterContextInABubble(t *testing.T) {
 	})
 	outer.Done()
 	inBubble(t, func(p place) {
-		refused(t, "", func() { outer.Done() })
+		panicsWith(t, "", func() { outer.Done() })
 		cancel(nil)
 		_, err := coir.NewChan[int](0).Recv(outer)
 		p.want(err, context.Canceled)
 	})
 }
 
-// refused checks that f panics with the sentence, or, if there is none, that it does not.
-func refused(t *testing.T, sentence string, f func()) {
+// panicsWith checks that f panics with the sentence, or, if there is none, that it does not.
+func panicsWith(t *testing.T, sentence string, f func()) {
 	t.Helper()
 	defer func() {
 		t.Helper()
@@ -638,8 +638,8 @@ func TestRuntimeElsewhere(t *testing.T) {
 	var in *coir.Runtime
 	elsewhere := func(rt *coir.Runtime) {
 		t.Helper()
-		refused(t, "make the runtime where it is used, or call coir.Run", func() { _ = rt.Run(context.Background(), idle) })
-		refused(t, "close a runtime where it was made", func() { _ = rt.Close(context.Background()) })
+		panicsWith(t, "make the runtime where it is used, or call coir.Run", func() { _ = rt.Run(context.Background(), idle) })
+		panicsWith(t, "close a runtime where it was made", func() { _ = rt.Close(context.Background()) })
 	}
 	inBubble(t, func(p place) {
 		in = coir.NewRuntime()
@@ -660,9 +660,9 @@ func TestGoElsewhere(t *testing.T) {
 	start := func(n *coir.Nursery) { n.Go("stray", func(context.Context) error { return nil }) }
 	place{t, t.Context(), false}.run(func(ctx context.Context, n *coir.Nursery) error {
 		inBubble(t, func(p place) {
-			refused(t, said, func() { start(n) })
+			panicsWith(t, said, func() { start(n) })
 			p.run(func(ctx context.Context, _ *coir.Nursery) error {
-				refused(t, said, func() { start(n) })
+				panicsWith(t, said, func() { start(n) })
 				return nil
 			})
 		})
@@ -674,7 +674,7 @@ func TestGoElsewhere(t *testing.T) {
 	go func() {
 		defer close(done)
 		n := <-outside
-		refused(t, said, func() { start(n) })
+		panicsWith(t, said, func() { start(n) })
 	}()
 	inBubble(t, func(p place) {
 		p.run(func(ctx context.Context, n *coir.Nursery) error { outside <- n; <-done; return nil })

@@ -1,7 +1,8 @@
 package coir_test
 
 // Fibers that are locked to their thread, and what else the Go runtime keeps for a goroutine: labels of the profiler,
-// whether a fault panics. A fiber has them as a goroutine would, and the next one on the same goroutine finds none of it.
+// whether a fault panics. A fiber has them as a goroutine would, and the next one on the same goroutine finds none of
+// it.
 
 import (
 	"context"
@@ -22,8 +23,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// everyWait does each thing that takes a fiber off its worker, in a child that check is called in before and after. Of what
-// it waits for, others on the same worker do their part.
+// everyWait does each thing that takes a fiber off its worker, in a child that check is called in before and after.
+// Of what it waits for, others on the same worker do their part.
 func everyWait(ctx context.Context, n *coir.Nursery, lock, check func()) {
 	ch, back := coir.NewChan[int](0), coir.NewChan[int](0)
 	n.Go("echo", func(ctx context.Context) error {
@@ -169,8 +170,8 @@ func TestLockedFiberEnds(t *testing.T) {
 	left()
 }
 
-// apart runs the calling test in a process of its own, and reports whether this is that process. There the test must print
-// what it is told to print here.
+// apart runs the calling test in a process of its own, and reports whether this is that process. There the test must
+// print what it is told to print here.
 func apart(t *testing.T, want string) bool {
 	if os.Getenv("COIR_APART") == t.Name() {
 		return true
@@ -184,8 +185,8 @@ func apart(t *testing.T, want string) bool {
 	return false
 }
 
-// A fiber that ends without unlocking its thread does not end the process, and the others go on. (In a process of its own:
-// the thread is kept for good.)
+// A fiber that ends without unlocking its thread does not end the process, and the others go on. (In a process of its
+// own: the thread is kept for good.)
 //
 // Spec: FB-30
 func TestLockedEnd(t *testing.T) {

@@ -360,7 +360,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 // woken by the scope itself: it is woken by the channel of the context.
 //
 //go:norace
-func (c *caller) abroad() bool { return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.abroad() }
+func (c *caller) abroad() bool {
+	return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.abroad()
+}
 
 // parkForeign parks under a context that is none of ours, or abroad. Its end wakes a goroutine by its channel, and a fiber by a call back, or
 // under a policy when the next step finds it done. That is foreign code, with its own synchronisation, which is not hidden.

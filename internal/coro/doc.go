@@ -22,9 +22,9 @@
 // after its Transfer returns. A coroutine that has nothing more to do calls [Coro.Rest] in place of Transfer: it may
 // then be resumed with work, or be told to leave.
 //
-// A coroutine that is locked to its thread, by runtime.LockOSThread or inside a cgo callback, may transfer, by way of a
-// stand-in: see thread.go. It must not rest: whoever is resumed in it next would have its lock, and a goroutine that ends
-// locked ends the process. [Coro.Bound] tells.
+// A coroutine that is locked to its thread, by runtime.LockOSThread or inside a cgo callback, may transfer, by way of
+// a stand-in: see thread.go. It must not rest: whoever is resumed in it next would have its lock, and a goroutine
+// that ends locked ends the process. [Coro.Bound] tells.
 package coro
 
 // Runner is the body of a coroutine. (A plain function would be one frame more on every coroutine's stack, and a stack

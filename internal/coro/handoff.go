@@ -65,6 +65,6 @@ func (c *Coro) Leaving() bool { return true }
 // Release has nothing to let go: a coroutine here ends when it rests.
 func Release(cs []*Coro) (kept []*Coro) { return nil }
 
-// Bound reports whether the coroutine must not be used again, because it is locked to its thread. Here none is used again, and
-// the thread of a goroutine that ends locked ends with it.
+// Bound reports whether the coroutine must not be used again, because it is locked to its thread. Here none is used
+// again, and the thread of a goroutine that ends locked ends with it.
 func (c *Coro) Bound() bool { return false }

@@ -81,9 +81,9 @@ func (s *Slot) swap() {
 }
 
 // Enter is the first part of Transfer: it notes that c is about to be suspended in the slot that to comes out of. The
-// caller then swaps by what Via returns, as Transfer does. Where it counts that is worth writing out: a function between a task and its swap is
-// one more return that the processor predicts wrongly, ten nanoseconds each, because its stack of returns is another
-// goroutine's.
+// caller then swaps by what Via returns, as Transfer does. Where it counts that is worth writing out: a function
+// between a task and its swap is one more return that the processor predicts wrongly, ten nanoseconds each, because
+// its stack of returns is another goroutine's.
 func (c *Coro) Enter(to *Coro) *Slot {
 	s := to.at
 	c.at = s
@@ -91,8 +91,8 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	return s
 }
 
-// Via is the middle of Transfer, between Enter and the swap: it returns what c, the caller, is to swap by. That is s, unless c
-// is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
+// Via is the middle of Transfer, between Enter and the swap: it returns what c, the caller, is to swap by. That is s,
+// unless c is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
 func (c *Coro) Via(s *Slot) *Slot {
 	if c.maybe() {
 		return viaStandIn(s)

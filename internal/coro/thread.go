@@ -4,14 +4,14 @@ package coro
 
 import "runtime"
 
-// A goroutine that is locked to its thread, by runtime.LockOSThread or because it is inside a cgo callback, cannot swap.
-// A swap hands the thread on to the goroutine that is resumed. The runtime allows it only if the lock of the goroutine
-// that swaps is the one that the slot was made under, and otherwise ends the process (coroswitch_m in runtime/coro.go). Our
-// slots are made by goroutines that have no lock.
+// A goroutine that is locked to its thread, by runtime.LockOSThread or because it is inside a cgo callback, cannot
+// swap. A swap hands the thread on to the goroutine that is resumed. The runtime allows it only if the lock of the
+// goroutine that swaps is the one that the slot was made under, and otherwise ends the process (coroswitch_m in
+// runtime/coro.go). Our slots are made by goroutines that have no lock.
 //
-// So another goroutine swaps in its place. This stand-in has no lock. It sits in the slot while the locked goroutine waits
-// for it, on its own thread, as any goroutine waits. Control that is passed to the locked goroutine reaches the stand-in,
-// which ends, and the locked goroutine goes on:
+// So another goroutine swaps in its place. This stand-in has no lock. It sits in the slot while the locked goroutine
+// waits for it, on its own thread, as any goroutine waits. Control that is passed to the locked goroutine reaches the
+// stand-in, which ends, and the locked goroutine goes on:
 //
 //	slot A      running      locked, waits
 //	 a           c                             c is locked and transfers to a
@@ -19,11 +19,11 @@ import "runtime"
 //	 b           stand-in     c                b transfers to c
 //	 b           c                             the stand-in has ended
 //
-// For everyone else nothing changes: control passes exactly as if c sat in the slot. It costs two wakes of a thread, some
-// ten microseconds in place of a tenth of one.
+// For everyone else nothing changes: control passes exactly as if c sat in the slot. It costs two wakes of a thread,
+// some ten microseconds in place of a tenth of one.
 //
-// The lock is seen in the word of the runtime's record that keeps it: see [findLock]. Where that is not known the runtime
-// is asked before each swap, which costs as much as [G] does there.
+// The lock is seen in the word of the runtime's record that keeps it: see [findLock]. Where that is not known the
+// runtime is asked before each swap, which costs as much as [G] does there.
 
 // tie tells whether the goroutine of a coroutine is locked to its thread.
 type tie struct {

@@ -4,8 +4,8 @@ package coro
 
 import "unsafe"
 
-// lockAt is where the runtime's record of a goroutine says which thread the goroutine is locked to, or 0 if that was not
-// found.
+// lockAt is where the runtime's record of a goroutine says which thread the goroutine is locked to, or 0 if that was
+// not found.
 var lockAt = findLock()
 
 func lockWord() *uintptr {
@@ -15,11 +15,12 @@ func lockWord() *uintptr {
 	return gAt(lockAt)
 }
 
-// findLock compares two goroutines. The variables of a package are set by the main goroutine, which is locked to the main
-// thread until all packages are: its record names the thread twice, as the one that runs it and as the one it is locked to.
-// The record of another goroutine names its thread only once, and has 0 in the second place. If there is not exactly one
-// such place, or if the runtime does not say that this goroutine is locked (a plugin is loaded by another one), nothing
-// has been found. To call runtime.LockOSThread and look would be shorter, but starts a thread for good.
+// findLock compares two goroutines. The variables of a package are set by the main goroutine, which is locked to the
+// main thread until all packages are: its record names the thread twice, as the one that runs it and as the one it is
+// locked to. The record of another goroutine names its thread only once, and has 0 in the second place. If there is
+// not exactly one such place, or if the runtime does not say that this goroutine is locked (a plugin is loaded by
+// another one), nothing has been found. To call runtime.LockOSThread and look would be shorter, but starts a thread
+// for good.
 //
 // A wrong place cannot do harm by being set: standIn is used only after bound has agreed.
 func findLock() uintptr {

@@ -4,8 +4,8 @@ package coro
 
 import "testing"
 
-// The word that a lock is seen in is found in the releases of Go that we test with. Without it locks are seen too, but each
-// switch costs microseconds.
+// The word that a lock is seen in is found in the releases of Go that we test with. Without it locks are seen too,
+// but each switch costs microseconds.
 //
 // Spec: FB-30
 func TestLockWordIsFound(t *testing.T) {

@@ -20,7 +20,8 @@ func TestLockWord(t *testing.T) {
 			return
 		}
 		steps := []bool{x.maybe()}
-		for _, step := range []func(){runtime.LockOSThread, runtime.LockOSThread, runtime.UnlockOSThread, runtime.UnlockOSThread} {
+		lock, unlock := runtime.LockOSThread, runtime.UnlockOSThread
+		for _, step := range []func(){lock, lock, unlock, unlock} {
 			step()
 			steps = append(steps, x.maybe())
 			if x.maybe() != bound() {

@@ -320,8 +320,9 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 	}
 }
 
-// A worker whose place was taken while its job was in native code comes back and is idle, and at once is woken again for a job
-// from outside: it is on the list of idle workers once, or runs, and the counts are right when all have left.
+// A worker whose place was taken while its job was in native code comes back and is idle, and at once is woken again
+// for a job from outside: it is on the list of idle workers once, or runs, and the counts are right when all have
+// left.
 //
 // Spec: SC-38, SC-43, SC-48
 func TestExploreBackAgainstWake(t *testing.T) {

@@ -223,10 +223,10 @@ func (w *Worker) leave() {
 	s.yieldPlace()
 }
 
-// back is called by the base of a worker that was told something while its tasks ran: it has been held, or has blocked,
-// and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over and has to
-// rest. It does not announce the worker idle: rest does, and could not tell a worker that back has announced from one that has
-// been woken since. Guarded by TestExploreBackAgainstWake.
+// back is called by the base of a worker that was told something while its tasks ran: it has been held, or has
+// blocked, and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over
+// and has to rest. It does not announce the worker idle: rest does, and could not tell a worker that back has
+// announced from one that has been woken since. Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38, SC-48
 //

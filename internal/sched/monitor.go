@@ -24,9 +24,9 @@ import (
 // that goes on tick after tick (a thousand fibers that all block natively) the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
-// (Worker.offer); wakes somebody for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets idle frames go, half of
-// them every ten seconds, also for a while after all workers are idle; and once nobody has used the scheduler for a few ticks,
-// lets everything go.
+// (Worker.offer); wakes somebody for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets
+// idle frames go, half of them every ten seconds, also for a while after all workers are idle; and once nobody has
+// used the scheduler for a few ticks, lets everything go.
 
 const (
 	tick      = 10 * time.Millisecond
@@ -165,9 +165,9 @@ func (s *Scheduler) look() (stalls []Stall) {
 //go:norace
 func (s *Scheduler) procs() int32 { return int32(min(runtime.GOMAXPROCS(0), s.max)) }
 
-// follow makes the number of workers that of GOMAXPROCS, which the program changes, or the Go runtime with the limits of its
-// container. If it has grown, inspect wakes workers for what there is to do. If it has shrunk, workers lose their places as if
-// they were held in native code: each notices at its next switch.
+// follow makes the number of workers that of GOMAXPROCS, which the program changes, or the Go runtime with the limits
+// of its container. If it has grown, inspect wakes workers for what there is to do. If it has shrunk, workers lose
+// their places as if they were held in native code: each notices at its next switch.
 //
 // Spec: SC-01
 //

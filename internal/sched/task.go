@@ -39,9 +39,9 @@ func (t *Task) Init(s *Scheduler, th Thunk) {
 	t.Parker.Init(th)
 }
 
-// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the spawner's
-// labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called by the spawner, with
-// its synchronisation visible.
+// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the
+// spawner's labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called
+// by the spawner, with its synchronisation visible.
 //
 // Spec: FB-34
 //
@@ -319,9 +319,9 @@ func (fr *Frame) ended() {
 // rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame aside and returns whom to
 // pass control to.
 //
-// A frame whose task has ended with its thread locked is not used again, and its goroutine stays where it is for good. Go would
-// end the thread, which the task may have changed in ways that no other may meet (a namespace, credentials); but a
-// coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
+// A frame whose task has ended with its thread locked is not used again, and its goroutine stays where it is for
+// good. Go would end the thread, which the task may have changed in ways that no other may meet (a namespace,
+// credentials); but a coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
 //
 // Spec: FB-03, FB-30
 //

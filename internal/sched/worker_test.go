@@ -174,8 +174,8 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-// When GOMAXPROCS shrinks, workers above it lose their places and hand over what they have queued, and idle ones above it
-// leave; when it grows there is room for more. A scheduler with a number of its own keeps it.
+// When GOMAXPROCS shrinks, workers above it lose their places and hand over what they have queued, and idle ones
+// above it leave; when it grows there is room for more. A scheduler with a number of its own keeps it.
 //
 // Spec: SC-01, SC-38
 func TestFollow(t *testing.T) {
