@@ -244,7 +244,11 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 //
 //go:norace
 func (f *Fiber) outwait(c *caller) {
-	f.join(&caller{ctx: context.Background(), f: c.f, sc: uncut, own: c.f != nil})
+	main := caller{ctx: context.Background(), f: c.f}
+	if c.f != nil {
+		main.sc, main.own = uncut, true
+	}
+	f.join(&main)
 }
 
 // outcome is what Run returns to the goroutine that called it: the fiber's error, its panic, or its Goexit.
