@@ -373,7 +373,7 @@ func (f *Fiber) finish(how end, err error) {
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
-	if err != nil && !f.main && err != ErrGoexit { // Goexit by itself ends only that fiber
+	if alone := how == exited && err == ErrGoexit; err != nil && !f.main && !alone { // Goexit by itself ends only that fiber
 		n.childFailed(how, err, near)
 	}
 	race.Release(unsafe.Pointer(f))

@@ -123,6 +123,7 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	rt := &Runtime{policy: set.policy}
 	if set.policy != nil {
 		rt.contexts = new(contextList)
+		set.Policy = (*taskPolicy)(rt)
 	}
 	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
 	if set.observer != nil {

@@ -111,7 +111,6 @@ func WithPolicy(p Policy) RuntimeOption {
 	return func(s *settings) {
 		simulating.Add(1)
 		s.policy = p
-		s.Policy = taskPolicy{p}
 	}
 }
 
@@ -129,25 +128,26 @@ func Interrupt(f *Fiber) bool {
 	return true
 }
 
-// taskPolicy is a Policy as the scheduler sees it.
-type taskPolicy struct{ p Policy }
+// taskPolicy is the policy of a runtime as the scheduler sees it.
+type taskPolicy Runtime
 
 //go:norace
-func (x taskPolicy) Push(t *sched.Task) { x.p.Ready(fiberOf(t)) }
+func (x *taskPolicy) Push(t *sched.Task) { x.policy.Ready(fiberOf(t)) }
 
 //go:norace
-func (x taskPolicy) Inject(t *sched.Task) { x.p.Wake(fiberOf(t)) }
+func (x *taskPolicy) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
-func (x taskPolicy) Pick() *sched.Task {
-	if f := x.p.Next(); f != nil {
+func (x *taskPolicy) Pick() *sched.Task {
+	x.contexts.look(x.policy) // a fiber that has ended may have cancelled, and comes to no further step
+	if f := x.policy.Next(); f != nil {
 		return &f.task
 	}
 	return nil
 }
 
 //go:norace
-func (x taskPolicy) Len() int { return x.p.Len() }
+func (x *taskPolicy) Len() int { return x.policy.Len() }
 
 // Op is an operation that is about to happen.
 type Op struct {
