@@ -5,52 +5,117 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"unsafe"
 
+	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Ordered is a queue of tasks that run beside each other and whose results come out in the order in which the tasks were
 // given. A task that takes long holds up those behind it, at the exit and not before: they run on, up to the capacity.
 //
-// It is a channel of started fibers, received from by whoever waits for each in turn.
-//
-// Spec: CH-51
+// It ends as a channel does. [Ordered.Close] belongs to the side that gives tasks: what has been given still comes out.
+// [Ordered.Abort] ends the queue at once, for a receiver that leaves early. Neither stops a task that runs: it is a
+// fiber of its nursery, and is cancelled with that.
 type Ordered[T any] struct {
-	tasks *Chan[*task[T]]
-	turn  *Chan[*task[T]] // holds who is next at the exit, if anybody took it and did not get to see its end
+	// It is a channel of started fibers, received from by whoever waits for each in turn.
+	tasks       *Chan[*task[T]]
+	room        *roomy[*task[T]] // the store of tasks
+	turn        *Chan[*task[T]]  // holds who is next at the exit, if anybody took it and did not get to see its end
+	over        *Chan[struct{}]  // closed by Abort
+	undelivered func(Result[T])
 }
 
-// task is a fiber and its result.
+// Result is what a task of an [Ordered] has returned. One that nobody receives any more is given to [OnUndelivered].
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// task is a fiber and its result. What has been taken out of the queue belongs to who took it: it is delivered or
+// dropped, once.
 type task[T any] struct {
-	f   *Fiber
-	v   T
-	err error
+	f *Fiber
+	Result[T]
+	state xatomic.Uint32
 }
 
-// NewOrdered makes an ordered queue that holds up to capacity tasks, with [Unlimited] any number. Besides these run the one that is
-// waited for at the exit, and one for each caller of Go that waits for room. Of the options only Name is of use.
+// The states of a task. Of the fiber, which has a result, and whoever has dropped the task, the second to come hands
+// the result over.
+const (
+	taskRuns uint32 = iota
+	taskReturned
+	taskDropped
+)
+
+// roomy is a store that can be given more than it has room for. Whatever is over comes after the rest.
+type roomy[T any] struct {
+	flavor.Store[T]
+	over flavor.List[T]
+}
+
+//go:norace
+func (s *roomy[T]) Put(v T) int {
+	if s.over.Len() > 0 {
+		return s.admit(v)
+	}
+	return s.Store.Put(v)
+}
+
+// admit is Put whether or not there is room.
+//
+//go:norace
+func (s *roomy[T]) admit(v T) int { return s.over.Put(v) + s.Store.Len() }
+
+//go:norace
+func (s *roomy[T]) Take() (T, bool) {
+	if v, ok := s.Store.Take(); ok {
+		return v, true
+	}
+	return s.over.Take()
+}
+
+//go:norace
+func (s *roomy[T]) Len() int { return s.Store.Len() + s.over.Len() }
+
+// NewOrdered makes an ordered queue that holds up to capacity tasks, with [Unlimited] any number. Besides these run the
+// one that is waited for at the exit, and one for each caller of Go that waits for room. A function for [OnUndelivered]
+// takes a [Result]; it is called with each result that cannot be received any more, by the task itself if it is still
+// running then. A task that has panicked has none: its panic comes out of Run.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
+	// Spec: CH-51, CH-62
 	if capacity < 0 && capacity != Unlimited {
 		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
 	}
 	set := settingsOf(opts)
-	if set.over != Wait || set.undelivered != nil {
-		panic("coir: NewOrdered: a task is never dropped, so there is neither Overflow nor OnUndelivered")
+	if set.over != Wait {
+		panic("coir: NewOrdered: a task is never dropped for want of room, so there is no Overflow")
 	}
-	o := &Ordered[T]{tasks: NewChan[*task[T]](capacity, opts...), turn: NewChan[*task[T]](1)}
+	o := &Ordered[T]{turn: NewChan[*task[T]](1), undelivered: handler[Result[T]](set)}
+	o.over = NewChan[struct{}](0, Name("the abort of "+cmp.Or(set.name, "an ordered queue")))
+	own := []ChanOption{Name(set.name), OnUndelivered(o.drop)}
+	if set.timed {
+		own = append(own, Timed())
+	}
+	o.tasks = NewChan[*task[T]](capacity, own...)
+	o.room = &roomy[*task[T]]{Store: o.tasks.store}
+	o.tasks.store = o.room
 	_ = o.turn.TrySend(nil) // there is room
 	return o
 }
 
-// Go starts fn as a fiber of n and queues it. It waits while the queue is full, and gives up the caller's place under [Nursery.Limit]
-// meanwhile. If the task cannot be queued any more, because the queue was closed or ctx is over, Go waits until the task has ended and
-// returns the error: no task is left behind. A queue that is closed when Go is called starts nothing.
+// Go starts fn as a fiber of n and queues it. It waits while the queue is full, and gives up the caller's place under
+// [Nursery.Limit] meanwhile. A queue that is closed when Go is called starts nothing. If the queue is closed while Go
+// waits for room the task is queued all the same, and Go returns nil; if it is aborted, Go returns an error that is
+// [ErrClosed] and does not wait for the task. If ctx is over first, Go waits until the task has ended, and returns
+// ctx's error. A result that is not queued goes to [OnUndelivered].
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
-//
-// Spec: CH-59
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
+	// Spec: CH-59, CH-62
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
 		return e.op
@@ -60,7 +125,10 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	}
 	t := new(task[T])
 	t.f = n.Go(name, func(ctx context.Context) error {
-		t.v, t.err = fn(ctx)
+		t.Value, t.Err = fn(ctx)
+		if !t.state.CompareAndSwap(taskRuns, taskReturned) {
+			o.handOver(t)
+		}
 		return nil
 	}, opts...)
 	err := o.tasks.TrySend(t)
@@ -68,9 +136,25 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		err = away(by.f, func() error { return o.tasks.Send(ctx, t) })
 	}
 	if err != nil {
-		_ = t.f.Wait(Shield(ctx)) // its own error does not count any more
+		if !o.tasks.Stats().Closed {
+			_, _ = Select(Shield(ctx), t.f.Done(nil), o.over.RecvCase(nil))
+		}
+		o.drop(t)
 	}
 	return err
+}
+
+// drop gives up a task whose result nobody will receive: it is handed over now, or when the task returns.
+func (o *Ordered[T]) drop(t *task[T]) {
+	if !t.state.CompareAndSwap(taskRuns, taskDropped) {
+		o.handOver(t)
+	}
+}
+
+func (o *Ordered[T]) handOver(t *task[T]) {
+	if o.undelivered != nil {
+		o.undelivered(t.Result)
+	}
 }
 
 // away is a wait that gives up the caller's place under [Nursery.Limit]: what ends it is the end of a task, which may need that
@@ -108,7 +192,12 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 			return v, false, err
 		}
 	}
-	defer func() { _ = o.turn.TrySend(t) }() // we took the only one: there is room
+	defer func() {
+		_ = o.turn.TrySend(t) // we took the only one: there is room
+		if t != nil && o.over.Stats().Closed {
+			o.sweep() // Abort may have looked before
+		}
+	}()
 	if t == nil {
 		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // who is to give a task may need the place
 			err = away(by.f, func() error { t, err = o.tasks.Recv(ctx); return err })
@@ -118,14 +207,33 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 		}
 	}
 	var end error
-	if _, err = Select(ctx, t.f.Done(&end)); err != nil {
+	switch i, err := Select(ctx, t.f.Done(&end), o.over.RecvCase(nil)); i {
+	case -1:
 		return v, false, err // t stays at the exit
+	case 1:
+		gone := t
+		t = nil
+		o.drop(gone)
+		return v, false, o.tasks.tryError(park.Closed)
 	}
-	v, err, t = t.v, cmp.Or(end, t.err), nil
+	v, err, t = t.Value, cmp.Or(end, t.Err), nil
 	return v, true, err
 }
 
-// All returns the results in order, until the queue is closed and has nothing left, or ctx is over.
+// sweep drops the task that was left at the exit, if there is one. Whoever is at the exit sees to it itself.
+func (o *Ordered[T]) sweep() {
+	t, err := o.turn.TryRecv()
+	if err != nil {
+		return
+	}
+	defer o.turn.TrySend(nil) //nolint:errcheck // we took the only one: there is room
+	if t != nil {
+		o.drop(t)
+	}
+}
+
+// All returns the results in order, until the queue is closed and has nothing left, was aborted, or ctx is over. A loop
+// that ends early leaves the queue as it is, and whoever gives tasks will wait for room: call Abort.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -137,8 +245,71 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close says that no more tasks come. Those that are queued still come out.
-func (o *Ordered[T]) Close() bool { return o.tasks.Close() }
+// Close says that no more tasks come: a later Go returns an error that is [ErrClosed]. Those that are queued still come
+// out, and so do those whose Go waits for room, which returns at once. Then receivers get ErrClosed. It reports whether
+// this call has closed the queue.
+//
+// It belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
+func (o *Ordered[T]) Close() bool {
+	// Spec: CH-62
+	o.tasks.announce(OpClose)
+	first := o.tasks.end(closed, nil)
+	for o.admitWaiting() { // no more come
+	}
+	return first
+}
+
+// admitWaiting queues some of the tasks that wait for room. It reports whether there may be more. The order stays: what
+// the store has room for, what it was given beyond that, those who wait.
+//
+//go:norace
+func (o *Ordered[T]) admitWaiting() bool {
+	c := o.tasks
+	var batch wakes
+	race.Disable()
+	c.mu.Lock()
+	for !batch.full() {
+		n := c.senders.Shift()
+		if n == nil {
+			break
+		}
+		cell := wait.CellOf[*task[T]](n)
+		race.Meet(unsafe.Pointer(cell))
+		t := cell.Value
+		if won, asleep := n.Claim(park.Data); won {
+			c.held = o.room.admit(t)
+			c.high = max(c.high, c.held)
+			c.sent++
+			c.noteTransfer()
+			batch.add(asleep)
+		}
+	}
+	c.mu.Unlock()
+	more := batch.full()
+	batch.rouse()
+	race.Enable()
+	return more
+}
+
+// Abort ends the queue at once: whoever waits in Go or Recv, or comes later, gets an error that is [ErrClosed] and
+// wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. It
+// reports whether this call has closed the queue. On one that was closed before it discards what has not been received.
+func (o *Ordered[T]) Abort(cause error) bool {
+	// Spec: CH-62
+	o.tasks.announce(OpAbort)
+	first := o.tasks.end(aborted, cause)
+	o.over.end(closed, nil) // after that: who is woken by it asks for the cause
+	swept := false
+	toEnd(func() bool {
+		if !swept {
+			swept = true
+			o.sweep()
+			return true
+		}
+		return o.tasks.discard()
+	})
+	return first
+}
 
 // String is like [Chan.String].
 func (o *Ordered[T]) String() string {

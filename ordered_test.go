@@ -6,8 +6,12 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -385,4 +389,348 @@ func TestOrderedCapacity(t *testing.T) {
 		}
 	}()
 	coir.NewOrdered[int](coir.Conflated)
+}
+
+// A queue that is closed takes in the tasks whose Go waits for room: each Go returns nil, though nobody receives, and
+// the results come out after those that were queued, in the order of the calls.
+//
+// Spec: CH-62
+func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
+	for _, capacity := range []int{0, 1, 3} {
+		const waiting = 40 // more than are woken at a time
+		rt := on(t, coir.Workers(2))
+		if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			none := coir.OnUndelivered(func(r coir.Result[int]) { t.Errorf("lost: %+v", r) })
+			o := coir.NewOrdered[int](capacity, none)
+			give := func(ctx context.Context, i int) error {
+				return o.Go(ctx, n, "task", func(context.Context) (int, error) { return i, nil })
+			}
+			for i := range capacity {
+				if err := give(ctx, i); err != nil {
+					t.Error(err)
+				}
+			}
+			var callers []*coir.Fiber
+			for i := range waiting {
+				f := n.Go("caller", func(ctx context.Context) error { return give(ctx, capacity+i) })
+				yieldUntil(ctx, t, "Go waits for room", func() bool { return f.State() == coir.Waiting })
+				callers = append(callers, f)
+			}
+			if !o.Close() || o.Close() {
+				t.Error("Close reports something else than whether this call has closed it")
+			}
+			for i, f := range callers {
+				if err := f.Wait(ctx); err != nil {
+					t.Errorf("Go %d, which waited for room: %v", i, err)
+				}
+			}
+			if err := give(ctx, -1); !errors.Is(err, coir.ErrClosed) {
+				t.Errorf("Go on a closed queue: %v", err)
+			}
+			if o.Len() != capacity+waiting {
+				t.Errorf("%d are queued", o.Len())
+			}
+			next := 0
+			for v, err := range o.All(ctx) {
+				if v != next || err != nil {
+					t.Errorf("%d, %v; want %d", v, err, next)
+				}
+				next++
+			}
+			if next != capacity+waiting {
+				t.Errorf("%d results", next)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A receiver that has enough ends the queue, by whichever of the two: whoever gives tasks is told, and everything ends.
+//
+// Spec: CH-62
+func TestOrderedReceiverLeavesEarly(t *testing.T) {
+	for _, abort := range []bool{true, false} {
+		rt := on(t, coir.Workers(2))
+		var lost atomic.Int64
+		o := coir.NewOrdered[int](1, coir.OnUndelivered(func(coir.Result[int]) { lost.Add(1) }))
+		var given error
+		ran := goes(func() {
+			if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				n.Go("producer", func(ctx context.Context) error {
+					for i := 0; given == nil; i++ {
+						given = o.Go(ctx, n, "task", func(context.Context) (int, error) { return i, nil })
+					}
+					return nil
+				})
+				for range o.All(ctx) {
+					break
+				}
+				if abort {
+					o.Abort(errA)
+				} else {
+					o.Close()
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		within(t, time.Minute, "Run returns", ran)
+		if !errors.Is(given, coir.ErrClosed) {
+			t.Errorf("the producer is told %v", given)
+		}
+		if abort != (lost.Load() > 0) {
+			t.Errorf("aborted %v, and %d results were handed over", abort, lost.Load())
+		}
+		o.Abort(nil)
+		if o.Len() != 0 || lost.Load() == 0 {
+			t.Errorf("%d are left, %d were handed over", o.Len(), lost.Load())
+		}
+	}
+}
+
+// Abort ends every wait at once, with its cause, though the tasks run on: a Recv that waits for a task, one that waits
+// for its turn, a Go that waits for room. When the tasks return, their results are handed over.
+//
+// Spec: CH-62
+func TestOrderedAbort(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		const tasks = 6
+		var mu sync.Mutex
+		lost := map[int]error{}
+		o := coir.NewOrdered[int](tasks-2, coir.Name("results"), coir.OnUndelivered(func(r coir.Result[int]) {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, twice := lost[r.Value]; twice {
+				t.Errorf("result %d is handed over twice", r.Value)
+			}
+			lost[r.Value] = r.Err
+		}))
+		gate := coir.NewChan[int](0)
+		out := make(chan error, 2*tasks)
+		give := func(ctx context.Context, i int) error {
+			return o.Go(ctx, c.n, "task", func(ctx context.Context) (int, error) {
+				_, _ = gate.Recv(ctx)
+				if i%2 == 1 {
+					return i, errB
+				}
+				return i, nil
+			})
+		}
+		for i := range tasks - 2 {
+			c.did(func(ctx context.Context) {
+				if err := give(ctx, i); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range 2 { // the first makes room for one
+			c.do(func(ctx context.Context) { _, err := o.Recv(ctx); out <- err })
+		}
+		eventually(t, "one is at the exit", func() bool { return o.Len() == tasks-3 })
+		for i := tasks - 2; i < tasks; i++ {
+			c.do(func(ctx context.Context) {
+				err := give(ctx, i)
+				if i < tasks-1 { // it was queued
+					return
+				}
+				out <- err
+			})
+			waitFor(t, gate, 0, i+1)
+		}
+		eventually(t, "the queue is full", func() bool { return o.Len() == tasks-2 })
+		if !o.Abort(errA) || o.Abort(nil) || o.Close() {
+			t.Error("Abort reports something else than whether this call has closed it")
+		}
+		c.did(func(ctx context.Context) {
+			out <- give(ctx, -1)
+			_, err := o.Recv(ctx)
+			out <- err
+			for v, err := range o.All(ctx) {
+				t.Errorf("received %d, %v", v, err)
+			}
+		})
+		for range 5 {
+			select {
+			case err := <-out:
+				named := strings.Contains(fmt.Sprint(err), "results")
+				if !errors.Is(err, coir.ErrClosed) || !errors.Is(err, errA) || !named {
+					t.Error(err)
+				}
+			case <-time.After(patience):
+				t.Fatalf("somebody still waits\n%s", stacks())
+			}
+		}
+		if len(lost) != 0 || o.Len() != 0 {
+			t.Errorf("handed over while the tasks run: %v; %d are queued", lost, o.Len())
+		}
+		gate.Close()
+		c.wait()
+		eventually(t, "every result is handed over", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(lost) == tasks
+		})
+		for i, err := range lost {
+			if (err != nil) != (i%2 == 1) || err != nil && !errors.Is(err, errB) {
+				t.Errorf("result %d comes with %v", i, err)
+			}
+		}
+	})
+}
+
+// A result that cannot be queued because the context is over is handed over too, before Go returns.
+//
+// Spec: CH-59, CH-62
+func TestOrderedHandsOverWhatIsNotQueued(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var lost []coir.Result[int]
+		o := coir.NewOrdered[int](0, coir.OnUndelivered(func(r coir.Result[int]) { lost = append(lost, r) }))
+		c.did(func(ctx context.Context) {
+			ctx, cancel := coir.WithCancel(ctx)
+			defer cancel(nil)
+			if err := o.Go(ctx, c.n, "task", func(context.Context) (int, error) {
+				cancel(errA)
+				return 5, errB
+			}); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if len(lost) != 1 || lost[0] != (coir.Result[int]{Value: 5, Err: errB}) {
+				t.Errorf("handed over: %+v", lost)
+			}
+		})
+	})
+}
+
+// Whoever gives, receives without patience, closes and aborts does so at any moment: each task that has begun comes out
+// once, or is handed over once.
+//
+// Spec: CH-62, CH-40
+func TestOrderedLosesNothing(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		for range sized(20, 100, 3_000) {
+			const givers, each = 3, 20
+			var seen [givers * each]struct{ began, out, lost atomic.Int32 }
+			lose := coir.OnUndelivered(func(r coir.Result[int]) { seen[r.Value].lost.Add(1) })
+			o := coir.NewOrdered[int](rand.IntN(4), lose)
+			for g := range givers {
+				c.do(func(ctx context.Context) {
+					for i := g * each; i < (g+1)*each; i++ {
+						sub, cancel := ctx, context.CancelFunc(func() {})
+						if g == 0 {
+							sub, cancel = coir.WithTimeout(ctx, 20*time.Microsecond)
+						}
+						err := o.Go(sub, c.n, "task", func(ctx context.Context) (int, error) {
+							seen[i].began.Add(1)
+							if i%3 == 0 {
+								_ = coir.Yield(ctx)
+							}
+							return i, nil
+						})
+						cancel()
+						if errors.Is(err, coir.ErrClosed) {
+							return
+						}
+					}
+				})
+			}
+			for r := range 3 {
+				c.do(func(ctx context.Context) {
+					for {
+						sub, cancel := ctx, context.CancelFunc(func() {})
+						if r == 0 {
+							sub, cancel = coir.WithTimeout(ctx, 20*time.Microsecond)
+						}
+						v, err := o.Recv(sub)
+						cancel()
+						if errors.Is(err, coir.ErrClosed) {
+							return
+						}
+						if err == nil {
+							seen[v].out.Add(1)
+						}
+					}
+				})
+			}
+			pause, both := rand.IntN(200), rand.IntN(2) == 0
+			c.do(func(ctx context.Context) {
+				for range pause {
+					_ = coir.Yield(ctx)
+				}
+				if both {
+					o.Close()
+					_ = coir.Yield(ctx)
+				}
+				o.Abort(errA)
+			})
+			c.wait()
+			eventually(t, "each task that has begun came out or was handed over", func() bool {
+				for i := range seen {
+					if s := &seen[i]; s.began.Load() != s.out.Load()+s.lost.Load() {
+						return false
+					}
+				}
+				return true
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// A handler that panics when the queue is aborted is still called with the other results, first with the one that a
+// receiver has left at the exit.
+//
+// Spec: CH-62, CH-40
+func TestOrderedHandlerThatPanics(t *testing.T) {
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		const tasks = 4
+		var lost []int
+		o := coir.NewOrdered[int](tasks, coir.OnUndelivered(func(r coir.Result[int]) {
+			lost = append(lost, r.Value)
+			panic(r.Value)
+		}))
+		gate := coir.NewChan[int](0)
+		var ended atomic.Int64
+		for i := range tasks {
+			if err := o.Go(ctx, n, "task", func(ctx context.Context) (int, error) {
+				_, _ = gate.Recv(ctx)
+				ended.Add(1)
+				return i, nil
+			}); err != nil {
+				return err
+			}
+		}
+		short, cancel := coir.WithCancel(ctx)
+		n.Go("cancels", func(context.Context) error { cancel(nil); return nil })
+		if _, err := o.Recv(short); !errors.Is(err, context.Canceled) || o.Len() != tasks-1 {
+			t.Errorf("%v, and %d are queued", err, o.Len())
+		}
+		gate.Close()
+		yieldUntil(ctx, t, "the tasks end", func() bool { return ended.Load() == tasks })
+		func() {
+			defer func() {
+				if r := recover(); r != 0 {
+					t.Errorf("Abort panics with %v", r)
+				}
+			}()
+			o.Abort(nil)
+		}()
+		if !slices.Equal(lost, []int{0, 1, 2, 3}) {
+			t.Errorf("handed over: %v", lost)
+		}
+		return nil
+	}, nil)
+}
+
+func TestOrderedWrongHandler(t *testing.T) {
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, "needs a func(coir.Result[int])") {
+			t.Error(text)
+		}
+	}()
+	coir.NewOrdered[int](1, coir.OnUndelivered(func(int) {}))
 }
