@@ -214,7 +214,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 		gone := t
 		t = nil
 		o.drop(gone)
-		return v, false, o.tasks.tryError(park.Closed)
+		return v, false, o.tasks.resultErr(receiving, park.Closed)
 	}
 	v, err, t = t.Value, cmp.Or(end, t.Err), nil
 	return v, true, err
