@@ -681,7 +681,7 @@ func (c *core) refuseContext(side int, err error) {
 //
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
-	c.announce(OpTrySend)
+	by := c.announce(OpTrySend)
 	race.Disable()
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -691,6 +691,9 @@ func (c *Chan[T]) TrySend(v T) error {
 		c.tried(sending, r, asleep)
 	}
 	race.Enable()
+	if by != nil {
+		by.stepped()
+	}
 	return c.tryError(r)
 }
 
@@ -700,12 +703,15 @@ func (c *Chan[T]) TrySend(v T) error {
 //
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
-	c.announce(OpTryRecv)
+	by := c.announce(OpTryRecv)
 	race.Disable()
 	c.mu.Lock()
 	v, r, asleep := c.take()
 	c.tried(receiving, r, asleep)
 	race.Enable()
+	if by != nil {
+		by.stepped()
+	}
 	return v, c.tryError(r)
 }
 
@@ -720,7 +726,7 @@ func (c *core) tried(side int, r park.Reason, asleep *park.Parker) {
 	if asleep != nil {
 		asleep.Rouse(here())
 	} else if r == park.None {
-		if f := currentFiber(); f != nil {
+		if f := currentFiber(); f != nil && !f.simulated {
 			f.spend() // whoever tries again and again must not keep the one from running that it waits for
 		}
 	}
@@ -752,8 +758,12 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 //
 //go:norace
 func (c *Chan[T]) Close() bool {
-	c.announce(OpClose)
-	return c.end(closed, nil)
+	by := c.announce(OpClose)
+	first := c.end(closed, nil)
+	if by != nil {
+		by.stepped()
+	}
+	return first
 }
 
 // Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values that the
@@ -764,9 +774,12 @@ func (c *Chan[T]) Close() bool {
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
-	c.announce(OpAbort)
+	by := c.announce(OpAbort)
 	first := c.end(aborted, cause)
 	for c.discard() {
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return first
 }

@@ -300,7 +300,7 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name})
+		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id})
 	}
 	var err error
 	if f.main {
@@ -337,7 +337,7 @@ func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name})
+		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name, In: n.id})
 	}
 	if o := n.rt.observer; o != nil {
 		o.FiberEnded(f, err)

@@ -59,8 +59,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		f.index = o.index
 	}
 	near := n.near()
+	var by *Fiber
 	if n.rt.policy != nil {
-		announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name})
+		by = n.announceGo(name)
 	}
 	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
 	if ok {
@@ -74,6 +75,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	}
 	if !ok {
 		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return f
 }
@@ -138,10 +142,14 @@ func (n *Nursery) near() *sched.Worker {
 // Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
 // is context.Canceled and wraps the cause.
 func (n *Nursery) Cancel(cause error) {
+	var by *Fiber
 	if n.rt.policy != nil {
-		announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
 	}
 	n.cancel(context.Canceled, canceled(cause), n.near())
+	if by != nil {
+		by.stepped()
+	}
 }
 
 // Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which

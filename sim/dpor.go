@@ -151,11 +151,17 @@ func untried(ways []dporWay) int32 {
 
 // check makes sure that the last schedule of the world was this strategy's.
 func (s *dpor) check() {
-	same := s.w.ndec >= s.n
-	for i := 0; same && i < s.n; i++ {
-		same = s.w.decisions[i].chosen == s.nodes[i].chosen
+	i := 0
+	for _, d := range s.w.decisions[:s.w.ndec] {
+		if d.after {
+			continue
+		}
+		if i < s.n && d.chosen != s.nodes[i].chosen {
+			break
+		}
+		i++
 	}
-	if !same {
+	if i < s.n {
 		panic("sim: DPOR shares the exploration with another strategy")
 	}
 	if s.w.forgotten() > 0 {
@@ -176,8 +182,11 @@ func (s *dpor) sawFailure() bool {
 // Choose implements Strategy.
 //
 //go:norace
-func (s *dpor) Choose(p *Point) int {
+func (s *dpor) Choose(p *Fork) int {
 	s.w, p.w.whole = p.w, true
+	if p.After { // what follows an operation, up to the next, is the fiber's own
+		return 0
+	}
 	i := s.at
 	s.at++
 	if i < s.n {
@@ -228,7 +237,7 @@ func (s *dpor) Choose(p *Point) int {
 // way is what way k of the point would do.
 //
 //go:norace
-func (s *dpor) way(p *Point, k int) dporWay {
+func (s *dpor) way(p *Fork, k int) dporWay {
 	f := p.Fiber(k)
 	if f == tick { // conflicts with everything, and unlike a fiber may never get there by itself: the others can stop all timers
 		return dporWay{fiber: tick, t: transition{clock: true}, try: true}

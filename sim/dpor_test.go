@@ -331,6 +331,17 @@ func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	}
 }
 
+// coarse has what follows an operation be one with it, as it is for DPOR, and leaves the rest to another strategy.
+type coarse struct{ Strategy }
+
+//go:norace
+func (s coarse) Choose(p *Fork) int {
+	if p.After {
+		return 0
+	}
+	return s.Strategy.Choose(p)
+}
+
 // eager has fibers begin and start others as soon as they can, perhaps end too, and leaves the rest to Exhaustive.
 type eager struct {
 	Strategy
@@ -338,7 +349,10 @@ type eager struct {
 }
 
 //go:norace
-func (s eager) Choose(p *Point) int {
+func (s eager) Choose(p *Fork) int {
+	if p.After {
+		return s.Strategy.Choose(p)
+	}
 	for i := range p.N {
 		if f := p.Fiber(i); f >= 0 {
 			x := &p.w.fibers[f]
@@ -355,7 +369,7 @@ func covered(t *testing.T, p dporProgram) {
 	if p.many {
 		large(t, "all of very many schedules")
 	}
-	plain := Exhaustive(-1)
+	var plain Strategy = coarse{Exhaustive(-1)}
 	if p.big {
 		plain = eager{plain, p.ends}
 	}

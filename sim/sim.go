@@ -90,6 +90,7 @@ func settle(opts []Option) settings {
 // Sim is the simulation, as the program in it sees it.
 type Sim struct {
 	w      *world
+	ctx    context.Context // of the schedule
 	errs   [8]string // of Errorf, the first ones
 	nerrs  int       // all of them
 	sights *sight    // what Sometimes is asked about
@@ -300,6 +301,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	w.began = w.clock.Now()
 	ctx, w.cancel = coir.WithCancel(ctx)
 	defer w.cancel(nil)
+	s.ctx = ctx
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
 	for w.advance() { // timers that nobody waits for any more

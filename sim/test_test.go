@@ -87,7 +87,7 @@ func TestTestSaysHowToSeeItAgainFromAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s1.",
+	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s2.",
 		"chart: "+filepath.Join(dir, "TestListener.html"))
 }
 

@@ -18,7 +18,7 @@ import (
 //
 // A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always the way
 // that changes least: the fiber that runs goes on, or if it cannot, the next one in the order of their making. Where there is only
-// one way there is no decision. So a schedule without switches is a sequence of zeros, and a token need only keep the others.
+// one way there is no decision. There is one before each operation, and one after it if it has not waited: who has waited goes on only when chosen. So a schedule without switches is a sequence of zeros, and a token need only keep the others.
 //
 // Everything here is called by the fibers of the world, one at a time. In race builds that order is hidden from the detector, as
 // the scheduler's is, so that it sees the races of the program under test; hence //go:norace on whatever runs inside a schedule, and
@@ -48,7 +48,7 @@ type world struct {
 	woken   inbox // by the clock, or from outside, and not among them yet
 	settled bool  // whoever ran last has come to its rest: if it has been woken it is among those that can run
 	ways    []int32
-	point   Point // that the strategy is asked about
+	point   Fork // that the strategy is asked about
 
 	decisions []decision
 	ndec      int
@@ -69,6 +69,7 @@ type decision struct {
 	chosen, of int32
 	step       int32 // how many operations came before
 	drawn      int32 // if it was made for Intn, one more than the fiber that asked; else 0
+	after      bool  // it was made after an operation
 }
 
 // fiber is what a world knows of a fiber.
@@ -79,9 +80,11 @@ type fiber struct {
 	cases   span // of op, if it is a select
 	pending bool // op has been announced, and has not been let go on
 	waiting bool // it did op, and has not come back
+	paused  bool // it did op without waiting, and what follows has not been let go on
 	ended   bool
 	since   time.Duration
-	step    int // of op
+	step    int   // of op
+	moves   int32 // how often it was let go on
 }
 
 // event is an operation in the trace.
@@ -263,6 +266,32 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 		w.went(i)
 		return true
 	}
+	if !w.goesOn(i, false) {
+		return false
+	}
+	w.went(i)
+	return true
+}
+
+// Stepped implements coir.Policy.
+//
+//go:norace
+func (w *world) Stepped(f *coir.Fiber) bool {
+	// Spec: SM-01
+	if !w.running || w.fail != nil || w.stopping.Load() {
+		return true
+	}
+	i := w.fiberOf(f)
+	w.current = i
+	w.fibers[i].paused = !w.goesOn(i, true)
+	return !w.fibers[i].paused
+}
+
+// goesOn decides whether fiber i, which runs and is about to do what it has announced or, if it has done that, what follows, does so now. If not,
+// next is who does instead.
+//
+//go:norace
+func (w *world) goesOn(i int32, after bool) bool {
 	w.collect()
 	for {
 		// The fiber itself, those behind it in the order of their making, those before it, the clock.
@@ -285,9 +314,9 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 			w.ways[n] = tick
 			n++
 		}
-		switch to := w.ways[w.decide(n, true)]; to {
+		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
-			w.went(i)
+			w.fibers[i].moves++
 			return true
 		case tick:
 			w.advance()
@@ -305,8 +334,10 @@ const tick = -2
 //
 //go:norace
 func (w *world) Next() *coir.Fiber {
-	if w.current >= 0 && !w.settled && !w.fibers[w.current].pending && !w.fibers[w.current].ended {
-		w.fibers[w.current].waiting = true
+	if w.current >= 0 && !w.settled {
+		if x := &w.fibers[w.current]; !x.pending && !x.paused && !x.ended {
+			x.waiting = true
+		}
 	}
 	w.collect()
 	for {
@@ -348,7 +379,7 @@ func (w *world) Next() *coir.Fiber {
 		}
 		d := 0
 		if w.running && w.fail == nil {
-			d = w.decide(n, false)
+			d = w.decide(n, false, false)
 		}
 		if to := w.ways[d]; to != tick {
 			return w.run(to)
@@ -379,8 +410,12 @@ func (w *world) run(i int32) *coir.Fiber {
 	w.unready(i)
 	w.current, w.settled = i, false
 	x := &w.fibers[i]
+	x.moves++
 	if x.pending {
 		w.went(i)
+	} else if x.paused {
+		x.paused = false
+		w.note(coir.Op{Kind: opGoOn})
 	}
 	return x.f
 }
@@ -483,12 +518,12 @@ func kindOfObject(k coir.OpKind) uint8 {
 // decide makes one decision.
 //
 //go:norace
-func (w *world) decide(n int, goOn bool) int {
+func (w *world) decide(n int, goOn, after bool) int {
 	if n == 1 {
 		return 0
 	}
 	if w.nsteps >= w.limit { // long enough: now let everybody come to an end who can. That is so in all schedules, so it is no decision
-		if goOn {
+		if goOn && !after {
 			return 1
 		}
 		return 0
@@ -504,7 +539,7 @@ func (w *world) decide(n int, goOn bool) int {
 			d = 0
 		}
 	} else {
-		w.point = Point{w: w, N: n, GoOn: goOn}
+		w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
 		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
 			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
 		}
@@ -512,7 +547,7 @@ func (w *world) decide(n int, goOn bool) int {
 	if w.ndec == len(w.decisions) {
 		w.decisions = doubled(w.decisions)
 	}
-	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps)}
+	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
 	w.ndec++
 	return d
 }
@@ -525,7 +560,7 @@ func (w *world) Choose(_ *coir.Fiber, n int) int {
 		return 0
 	}
 	w.ways[0] = value
-	return w.decide(n, false)
+	return w.decide(n, false, false)
 }
 
 // value in the place of the first way means that a value is chosen, not a fiber.
