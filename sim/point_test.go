@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -164,6 +165,22 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 			return func(_ context.Context, n *coir.Nursery) {
 				n.Go("started", func(context.Context) error { started.Store(true); return nil })
 			}, func(context.Context) bool { return started.Load() }
+		}},
+		{"the cancel of a scope", func() (does, sees) {
+			var scope atomic.Pointer[context.Context]
+			return func(ctx context.Context, _ *coir.Nursery) {
+				ctx, cancel := coir.WithCancel(ctx)
+				scope.Store(&ctx)
+				cancel(nil)
+			}, func(context.Context) bool { ctx := scope.Load(); return ctx != nil && (*ctx).Err() != nil }
+		}},
+		{"the cancel of a scope with a time", func() (does, sees) {
+			var scope atomic.Pointer[context.Context]
+			return func(ctx context.Context, _ *coir.Nursery) {
+				ctx, cancel := coir.WithTimeout(ctx, time.Hour)
+				scope.Store(&ctx)
+				cancel()
+			}, func(context.Context) bool { ctx := scope.Load(); return ctx != nil && (*ctx).Err() != nil }
 		}},
 		{"Nursery.Cancel", func() (does, sees) {
 			return func(_ context.Context, n *coir.Nursery) { n.Cancel(nil) }, func(ctx context.Context) bool { return ctx.Err() != nil }
