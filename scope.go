@@ -400,8 +400,8 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	}
 }
 
-// announceCancel announces that the scope is about to be cancelled, unless it has been, if anybody wants to know. It returns the fiber that
-// has to call stepped, if one has.
+// announceCancel announces that the scope is about to be cancelled, unless it has been, if anybody wants to know. It
+// returns the fiber that has to call stepped, if one has.
 func (sc *scope) announceCancel() *Fiber {
 	if sc.rt.policy != nil && !sc.cancelled.Load() {
 		return announce(sc.rt, Op{Kind: OpCancel})

@@ -52,9 +52,9 @@ func WithClock(c *Clock) RuntimeOption {
 	return func(s *settings) { s.Clock = c.v }
 }
 
-// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run does,
-// before and after each operation of any of them, and which of several ready cases a select takes. It is called by the fibers
-// themselves, one at a time; Wake, Len and Stray also by others, at any time.
+// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run
+// does, before and after each operation of any of them, and which of several ready cases a select takes. It is called
+// by the fibers themselves, one at a time; Wake, Len and Stray also by others, at any time.
 type Policy interface {
 	// Ready tells that f can run.
 	Ready(f *Fiber)
@@ -66,8 +66,9 @@ type Policy interface {
 	Len() int
 	// Step announces that f, which runs, is about to do op. If it reports false f is Ready, and Next is asked.
 	Step(f *Fiber, op Op) bool
-	// Stepped tells that f, which runs, has done what it announced, and did not wait. If it reports false f is Ready, and Next is asked. It
-	// is not called after operations that change nothing for others: OpStart, OpSleep, OpYield, OpWait, OpJoin, OpEnd, and an OpPoint without more.
+	// Stepped tells that f, which runs, has done what it announced, and did not wait. If it reports false f is Ready,
+	// and Next is asked. It is not called after operations that change nothing for others: OpStart, OpSleep, OpYield,
+	// OpWait, OpJoin, OpEnd, and an OpPoint without more.
 	Stepped(f *Fiber) bool
 	// Choose returns a number below n: one of n things that could happen to f's operation.
 	Choose(f *Fiber, n int) int
@@ -184,11 +185,12 @@ func simulatedBy() *Runtime {
 	return nil
 }
 
-// Announce calls do as an operation of the calling fiber that is not one of this package's: the policy of its runtime may let others go first, and after
-// it too. Where there is no policy it just calls do, at the cost of a look at a flag. A nil do does nothing.
+// Announce calls do as an operation of the calling fiber that is not one of this package's: the policy of its runtime
+// may let others go first, and after it too. Where there is no policy it just calls do, at the cost of a look at a
+// flag. A nil do does nothing.
 //
-// An [OpPoint] with nothing to do is for code that shares memory between operations. What lies between two operations is one step for a
-// policy; with a point in it, it is two:
+// An [OpPoint] with nothing to do is for code that shares memory between operations. What lies between two operations
+// is one step for a policy; with a point in it, it is two:
 //
 //	if owner.Load() == 0 {
 //		coir.Announce(ctx, coir.Op{Kind: coir.OpPoint}, nil)
@@ -208,8 +210,8 @@ func Announce(ctx context.Context, op Op, do func()) {
 	}
 }
 
-// announce announces an operation on something that belongs to rt, which has a policy, whoever does it. It returns the fiber that does, which
-// has to call stepped when it is done; nil if it is a goroutine.
+// announce announces an operation on something that belongs to rt, which has a policy, whoever does it. It returns the
+// fiber that does, which has to call stepped when it is done; nil if it is a goroutine.
 //
 //go:norace
 func announce(rt *Runtime, op Op) *Fiber {
@@ -221,16 +223,19 @@ func announce(rt *Runtime, op Op) *Fiber {
 	return nil
 }
 
-// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that has to call stepped, if one has.
+// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that has to call
+// stepped, if one has.
 //
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
 	f := currentFiber()
-	return announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name, Foreign: f != n.owner && (f == nil || f.nursery != n), Limited: n.limiter != nil})
+	op := Op{Kind: OpGo, Object: n.id, Name: name, Limited: n.limiter != nil}
+	op.Foreign = f == nil || f != n.owner && f.nursery != n
+	return announce(n.rt, op)
 }
 
-// announce announces an operation on the channel, whoever does it, if anybody wants to know. It returns the fiber that has to call stepped, if
-// one has.
+// announce announces an operation on the channel, whoever does it, if anybody wants to know. It returns the fiber that
+// has to call stepped, if one has.
 //
 //go:norace
 func (c *core) announce(k OpKind) *Fiber {
@@ -276,8 +281,8 @@ func (rt *Runtime) strayCancel() {
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
-// What spends of the fiber's budget is what does not wait, so a budget that is used up brings the operation to Stepped when it is done: see
-// Fiber.spent. Operations that spend nothing call stepped.
+// What spends of the fiber's budget is what does not wait, so a budget that is used up brings the operation to Stepped
+// when it is done: see Fiber.spent. Operations that spend nothing call stepped.
 //
 //go:noinline
 //go:norace
@@ -295,7 +300,8 @@ func (f *Fiber) step(op Op) {
 	race.Enable()
 }
 
-// stepped tells the policy that the fiber has done what it announced, and did not wait. It is called with the caller's synchronisation visible.
+// stepped tells the policy that the fiber has done what it announced, and did not wait. It is called with the caller's
+// synchronisation visible.
 //
 //go:noinline
 //go:norace
@@ -356,8 +362,8 @@ func (cs *Case) op() Op {
 	return Op{Kind: OpSleep}
 }
 
-// announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel. It returns the fiber that
-// has to call stepped, if one has.
+// announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel.
+// It returns the fiber that has to call stepped, if one has.
 //
 //go:norace
 func (s *Selector) announce(c *core) *Fiber {

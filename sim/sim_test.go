@@ -86,11 +86,12 @@ func (v *visited) Choose(p *Fork) int {
 
 // TestExhaustiveCounts compares the number of schedules with what arithmetic gives.
 //
-// A fiber moves from one stop to the next. It stops before each operation, after each that did not wait, and where it has been made ready: as a
-// new fiber, and after a wait. A Yield does nothing, so there is no stop after it. So a fiber that yields y times has y+2 moves: it starts, yields,
-// ends. The program itself has two moves for each Go, which are the Go and what follows it, and one for the join, after which it waits for all
-// others, and nobody else is there when it goes on.
-// A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go that made it.
+// A fiber moves from one stop to the next. It stops before each operation, after each that did not wait, and where it
+// has been made ready: as a new fiber, and after a wait. A Yield does nothing, so there is no stop after it. So a fiber
+// that yields y times has y+2 moves: it starts, yields, ends. The program itself has two moves for each Go, which are
+// the Go and what follows it, and one for the join, after which it waits for all others, and nobody else is there when
+// it goes on. A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go
+// that made it.
 //
 // The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided by
 // the product, over all moves, of how many come after it in the tree, itself included.
@@ -112,15 +113,16 @@ func TestExhaustiveCounts(t *testing.T) {
 			_ = coir.Yield(ctx)
 		})
 	}
-	// One sends and one receives, on a channel with one place. Moves: 0 to 4 are the Gos, what follows them, and the join; 5 6 7 8 the
-	// sender's: start, send, what follows, end; 9 10 11 12 the receiver's: start, receive, what follows, end. If the receive comes first
-	// it waits, and what follows it comes after the send.
+	// One sends and one receives, on a channel with one place. Moves: 0 to 4 are the Gos, what follows them, and the
+	// join; 5 6 7 8 the sender's: start, send, what follows, end; 9 10 11 12 the receiver's: start, receive, what
+	// follows, end. If the receive comes first it waits, and what follows it comes after the send.
 	both := join(chain(0, 4), chain(5, 8), chain(9, 12), [][2]int{{0, 5}, {2, 9}})
 	passed := orders(13, join(both, [][2]int{{6, 10}})...) + orders(13, join(both, [][2]int{{10, 6}, {6, 11}})...)
 
-	// Two leave a pipe, the program after the Go and a fiber. Who is not the last has, beside what follows the Go and the join, or beside its
-	// start and its end, two moves: it leaves, and what follows. The last one has two more between them: it closes the channel, and what follows that.
-	// First the program is the last one, with moves 0 to 5, and the fiber has 6 to 9; then the fiber is, with 4 to 9, and the program has 0 to 3.
+	// Two leave a pipe, the program after the Go and a fiber. Who is not the last has, beside what follows the Go and
+	// the join, or beside its start and its end, two moves: it leaves, and what follows. The last one has two more
+	// between them: it closes the channel, and what follows that. First the program is the last one, with moves 0 to 5,
+	// and the fiber has 6 to 9; then the fiber is, with 4 to 9, and the program has 0 to 3.
 	left := orders(10, join(chain(0, 5), chain(6, 9), [][2]int{{7, 1}})...) + orders(10, join(chain(0, 3), chain(4, 9), [][2]int{{1, 5}})...)
 
 	for _, c := range []struct {
@@ -142,7 +144,8 @@ func TestExhaustiveCounts(t *testing.T) {
 		{"three fibers", idle(3, 0), unbound, nil, 11_088},
 		// What follows an operation is one with it: 7 moves, 3 of the program, 2 of each fiber. 7! / (7 * 4 * 2! * 2!).
 		{"two fibers, operations alone", idle(2, 0), func(uint64) Strategy { return coarse{Exhaustive(-1)} }, nil, 45},
-		// 9 moves: 3 of the program, 4 of the first fiber, whose second makes the second one, with 2. 9! / (9 * 2 * 6 * 5 * 2 * 2!).
+		// 9 moves: 3 of the program, 4 of the first fiber, whose second makes the second one, with 2. 9! / (9 * 2 * 6 *
+		// 5 * 2 * 2!).
 		{"a fiber that starts a fiber", func(ctx context.Context, _ *Sim) {
 			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 				n.Go("first", func(context.Context) error {
@@ -204,8 +207,9 @@ func TestExhaustiveCounts(t *testing.T) {
 		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 56},
 		// The program goes on until it waits; then each fiber, once begun, until it ends. 3!.
 		{"three fibers and no preemption", idle(3, 1), func(uint64) Strategy { return Exhaustive(0) }, nil, 6},
-		// None: 2. After the first Go or before the second, by the first fiber: 2. After the second Go or before the join, by either fiber, after
-		// which the join or the other fiber comes: 2 * 2 * 2. Of the one that goes first, before its end: 2.
+		// None: 2. After the first Go or before the second, by the first fiber: 2. After the second Go or before the
+		// join, by either fiber, after which the join or the other fiber comes: 2 * 2 * 2. Of the one that goes first,
+		// before its end: 2.
 		{"two fibers and at most one preemption", idle(2, 0), func(uint64) Strategy { return Exhaustive(1) }, nil, 14},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,7 +19,8 @@ type Fork struct {
 	N    int  // ways
 	GoOn bool // way 0 is that the fiber which runs goes on
 
-	// After is true after an operation that did not wait: the fiber which runs has done it, and to go on is to do what follows. It implies GoOn.
+	// After is true after an operation that did not wait: the fiber which runs has done it, and to go on is to do what
+	// follows. It implies GoOn.
 	After bool
 
 	w *world
@@ -157,8 +158,9 @@ func (s *pct) Choose(p *Fork) int {
 	return best
 }
 
-// Exhaustive goes through all schedules with at most bound preemptions: switches away from a fiber that could go on. A negative bound
-// is none.
+// Exhaustive goes through all orders of coir operations, and of the code between them, with at most bound preemptions:
+// switches away from a fiber that could go on. A negative bound is none. Code between two operations is one step,
+// unless there is a [Point] in it.
 func Exhaustive(bound int) Strategy { return &exhaustive{bound: bound} }
 
 type exhaustive struct {

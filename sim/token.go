@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A token is a schedule in letters: "s2." and, in base64, the clock's mode, the trace's hash, and of the decisions those that are not
-// 0, each with the number of zeros before it.
+// A token is a schedule in letters: "s2." and, in base64, the clock's mode, the trace's hash, and of the decisions
+// those that are not 0, each with the number of zeros before it.
 
 const tokenVersion = "s2."
 
