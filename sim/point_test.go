@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What is not an operation lies between two of them. Others may come in before it and after it, not only before the operation that it
-// follows; and where that is not enough, at a Point.
+// What is not an operation lies between two of them. Others may come in before it and after it, not only before the
+// operation that it follows; and where that is not enough, at a Point.
 
 // late is a program in which one fiber does something that another can see, and then writes down that it has.
 func late(do func(ctx context.Context, n *coir.Nursery), see func(ctx context.Context) bool) program {
@@ -202,5 +202,82 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 				t.Errorf("with at most two preemptions: none in %d schedules", res.Schedules)
 			}
 		})
+	}
+}
+
+// electing is a program in which fibers read an atomic and then write it, without an operation between.
+func electing(between func(ctx context.Context)) program {
+	return func(ctx context.Context, s *Sim) {
+		var owner, owners atomic.Int32
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			for i := range 2 {
+				n.Go("candidate", func(ctx context.Context) error {
+					if owner.Load() == 0 {
+						between(ctx)
+						owner.Store(int32(i + 1))
+						owners.Add(1)
+					}
+					return nil
+				}, coir.Index(i))
+			}
+		})
+		if n := owners.Load(); n != 1 {
+			s.Errorf("%d owners", n)
+		}
+	}
+}
+
+func TestPointDividesAStep(t *testing.T) {
+	for name, strategy := range map[string]func(uint64) Strategy{
+		"default":    Default,
+		"exhaustive": func(uint64) Strategy { return Exhaustive(1) },
+		"dpor":       func(uint64) Strategy { return DPOR() },
+	} {
+		if res := Explore(electing(Point), With(strategy)); res.Failure == nil || res.Failure.Kind != Error {
+			t.Errorf("%s: %v in %d schedules", name, res.Failure, res.Schedules)
+		}
+	}
+	if res := Explore(electing(func(context.Context) {}), With(func(uint64) Strategy { return Exhaustive(-1) })); res.Failure != nil || !res.Complete {
+		t.Errorf("without a point: %v", res.Failure)
+	}
+}
+
+func TestPointIsNothingOutside(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { Point(t.Context()) }); n != 0 {
+		t.Errorf("in a goroutine: %v allocations", n)
+	}
+	err := coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		if n := testing.AllocsPerRun(100, func() { Point(ctx) }); n != 0 {
+			t.Errorf("in a fiber: %v allocations", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Spec: SM-04
+func TestAdvanceIsAnOperation(t *testing.T) {
+	fn := func(ctx context.Context, s *Sim) {
+		var moved, missed atomic.Bool
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			n.Go("sleeps", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				missed.Store(!moved.Load())
+				return nil
+			})
+			n.Go("moves", func(context.Context) error {
+				s.Advance(time.Second)
+				moved.Store(true)
+				return nil
+			})
+		})
+		if missed.Load() {
+			s.Errorf("it woke before that was noted")
+		}
+	}
+	if res := Explore(fn); res.Failure == nil || res.Failure.Kind != Error {
+		t.Errorf("%v in %d schedules", res.Failure, res.Schedules)
 	}
 }
