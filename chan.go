@@ -712,7 +712,7 @@ func (c *core) failedBefore(side int, e *ending) error {
 //
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
-	c.announce(OpTrySend)
+	by := c.announce(OpTrySend)
 	race.Disable()
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -722,6 +722,9 @@ func (c *Chan[T]) TrySend(v T) error {
 		c.tried(sending, r, asleep)
 	}
 	race.Enable()
+	if by != nil {
+		by.stepped()
+	}
 	return c.resultErr(sending, r)
 }
 
@@ -731,12 +734,15 @@ func (c *Chan[T]) TrySend(v T) error {
 //
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
-	c.announce(OpTryRecv)
+	by := c.announce(OpTryRecv)
 	race.Disable()
 	c.mu.Lock()
 	v, r, asleep := c.take()
 	c.tried(receiving, r, asleep)
 	race.Enable()
+	if by != nil {
+		by.stepped()
+	}
 	return v, c.resultErr(receiving, r)
 }
 
@@ -751,7 +757,7 @@ func (c *core) tried(side int, r park.Reason, asleep *park.Parker) {
 	if asleep != nil {
 		asleep.Rouse(here())
 	} else if r == park.None {
-		if f := currentFiber(); f != nil {
+		if f := currentFiber(); f != nil && !f.simulated {
 			f.spend() // whoever tries again and again must not keep the one from running that it waits for
 		}
 	}
@@ -783,8 +789,12 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 //
 //go:norace
 func (c *Chan[T]) Close() bool {
-	c.announce(OpClose)
-	return c.end(closed, nil)
+	by := c.announce(OpClose)
+	first := c.end(closed, nil)
+	if by != nil {
+		by.stepped()
+	}
+	return first
 }
 
 // Abort ends the channel at once: whoever waits gets an error that is [ErrClosed] and wraps the cause, and the values
@@ -795,9 +805,12 @@ func (c *Chan[T]) Close() bool {
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
-	c.announce(OpAbort)
+	by := c.announce(OpAbort)
 	first := c.end(aborted, cause)
 	toEnd(c.discard)
+	if by != nil {
+		by.stepped()
+	}
 	return first
 }
 

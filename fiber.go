@@ -312,7 +312,7 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name})
+		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id})
 	}
 	var err error
 	if f.main {
@@ -368,7 +368,7 @@ func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name})
+		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name, In: n.id})
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })

@@ -63,7 +63,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
-	c.announce(OpTryRecv)
+	by := c.announce(OpTryRecv)
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {
@@ -73,6 +73,9 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	}
 	race.Wrote(unsafe.Pointer(unsafe.SliceData(into)), uintptr(n)*unsafe.Sizeof(v))
 	race.Enable()
+	if by != nil {
+		by.stepped()
+	}
 	return n, nil
 }
 

@@ -67,8 +67,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
 			n.rt.s.Home().String() + ": start fibers from where the nursery is")
 	}
+	var by *Fiber
 	if n.rt.policy != nil {
-		announce(n.rt, Op{Kind: OpGo, Object: n.id, Name: name})
+		by = n.announceGo(name)
 	}
 	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
 	if ok {
@@ -82,6 +83,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	}
 	if !ok {
 		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return f
 }
@@ -158,10 +162,14 @@ func (n *Nursery) Cancel(cause error) {
 
 // cancelFor cancels the nursery, and tells a policy before.
 func (n *Nursery) cancelFor(e *ending) {
+	var by *Fiber
 	if n.rt.policy != nil {
-		announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
 	}
 	n.cancel(e, n.near())
+	if by != nil {
+		by.stepped()
+	}
 }
 
 // String describes the nursery in a few words: who has opened it, and how many of its fibers have not ended.

@@ -162,10 +162,17 @@ func (o *Ordered[T]) handOver(t *task[T]) {
 //
 //go:norace
 func away(f *Fiber, wait func() error) error {
+	placed := f != nil && f.place && f.simulated
+	if placed {
+		f.step(Op{Kind: OpPoint})
+	}
 	race.Disable()
 	f.leavePlace()
 	race.Enable()
 	err := wait()
+	if placed {
+		f.step(Op{Kind: OpPoint})
+	}
 	race.Disable()
 	f.takePlace(err == nil)
 	race.Enable()

@@ -138,23 +138,29 @@ func shutMark(shut *xatomic.Bool) string {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
-	w.p.ch.announce(OpClone)
+	by := w.p.ch.announce(OpClone)
 	c := &Writer[T]{p: w.p}
 	if w.shut.Load() || !w.p.ends[sending].clone() {
 		c.shut.Store(true)
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return c
 }
 
 // Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
 func (w *Writer[T]) Close() bool {
-	w.p.ch.announce(OpLeave)
+	by := w.p.ch.announce(OpLeave)
 	if w.shut.Swap(true) {
 		return false
 	}
 	if e := &w.p.ends[sending]; e.close() {
 		w.p.ch.Close()
 		e.announce()
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return true
 }
@@ -205,10 +211,13 @@ func (r *Reader[T]) String() string {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (r *Reader[T]) Clone() *Reader[T] {
-	r.p.ch.announce(OpClone)
+	by := r.p.ch.announce(OpClone)
 	c := &Reader[T]{p: r.p}
 	if r.shut.Load() || !r.p.ends[receiving].clone() {
 		c.shut.Store(true)
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return c
 }
@@ -216,9 +225,12 @@ func (r *Reader[T]) Clone() *Reader[T] {
 // Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
 // has closed the endpoint.
 func (r *Reader[T]) Close() bool {
-	r.p.ch.announce(OpLeave)
+	by := r.p.ch.announce(OpLeave)
 	if r.shut.Swap(true) {
 		return false
+	}
+	if by != nil {
+		defer by.stepped()
 	}
 	if e := &r.p.ends[receiving]; e.close() {
 		defer e.announce() // also if OnUndelivered panics

@@ -70,6 +70,7 @@ func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
 
 // lend finds the value for a permit that was taken: there is an idle one, or one may be made.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
+	p.permits.announce(OpPoint) // who comes first gets the value that was given back last
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		var zero T

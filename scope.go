@@ -410,17 +410,22 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	return (*scopeContext)(sc), func(cause error) {
-		sc.announceCancel()
+		by := sc.announceCancel()
 		sc.cancel(canceledFor(cause), nil)
 		sc.end()
+		if by != nil {
+			by.stepped()
+		}
 	}
 }
 
-// announceCancel announces to a policy that the scope is about to be cancelled, unless it has been.
-func (sc *scope) announceCancel() {
+// announceCancel announces to a policy that the scope is about to be cancelled, unless it has been. It returns the fiber that has
+// to call stepped, if one has.
+func (sc *scope) announceCancel() *Fiber {
 	if sc.rt.policy != nil && sc.state.Load() != scopeCancelled {
-		announce(sc.rt, Op{Kind: OpCancel})
+		return announce(sc.rt, Op{Kind: OpCancel})
 	}
+	return nil
 }
 
 // WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock: operations under it then return an error
@@ -452,11 +457,14 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	clk.Arm(&ts.timer, after(clk, d), ts, 0)
 	race.Enable()
 	return ts, func() {
-		sc.announceCancel()
+		by := sc.announceCancel()
 		race.Disable()
 		clk.Stop(&ts.timer)
 		race.Enable()
 		sc.end()
+		if by != nil {
+			by.stepped()
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package coir
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,9 +87,9 @@ func WithClock(c *Clock) RuntimeOption {
 	return func(s *settings) { s.Clock = c.v }
 }
 
-// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run does,
-// before each operation of any of them, and which of several ready cases a select takes. It is called by the fibers
-// themselves, one at a time; Wake, Len and Stray also by others, at any time.
+// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run
+// does, before and after each operation of any of them, and which of several ready cases a select takes. It is called
+// by the fibers themselves, one at a time; Wake, Len and Stray also by others, at any time.
 type Policy interface {
 	// Ready tells that f can run.
 	Ready(f *Fiber)
@@ -100,6 +101,10 @@ type Policy interface {
 	Len() int
 	// Step announces that f, which runs, is about to do op. If it reports false f is Ready, and Next is asked.
 	Step(f *Fiber, op Op) bool
+	// Stepped tells that f, which runs, has done what it announced, and did not wait. If it reports false f is Ready,
+	// and Next is asked. It is not called after operations that change nothing for others: OpStart, OpSleep, OpYield,
+	// OpWait, OpJoin, OpEnd, and an OpPoint without more.
+	Stepped(f *Fiber) bool
 	// Choose returns a number below n: one of n things that could happen to f's operation.
 	Choose(f *Fiber, n int) int
 	// Stray tells that a goroutine, which nobody controls, is doing op on something that a fiber of the runtime has made.
@@ -151,10 +156,14 @@ func (x *taskPolicy) Len() int { return x.policy.Len() }
 
 // Op is an operation that is about to happen.
 type Op struct {
-	Kind   OpKind
+	Kind    OpKind
+	Foreign bool // of a go, whether the caller is neither in the nursery nor has opened it
+	Limited bool // of a go, whether the nursery has a limit
+
 	Object uint64        // the number of the channel, fiber or nursery that it is about; the same thing has the same number
 	Name   string        // its name, if it has one
 	For    time.Duration // of a sleep, how long
+	In     uint64        // of a start and an end, the number of the nursery that the fiber is in
 
 	// Of a select, what it waits for: OpSend and OpRecv on channels, OpWait for the end of a fiber, OpLeave for the side of a pipe, OpSleep
 	// for a time. Nil means that they are not told, as those of a [Selector] with very many. They are there until Step returns.
@@ -189,10 +198,11 @@ const (
 	OpClone    // there is one more endpoint of a pipe
 	OpRegister // a case is added to a selector, or taken out
 	OpDeadline // the deadline of a context of package context has passed, by real time. Told by Stray alone
+	OpPoint    // nothing: see Announce
 )
 
 var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline"}
+	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline", "point"}
 
 func (k OpKind) String() string {
 	if int(k) >= len(opNames) {
@@ -214,24 +224,64 @@ func simulatedBy() *Runtime {
 	return nil
 }
 
-// announce announces an operation on something that belongs to rt, which has a policy, whoever does it.
+// Announce calls do as an operation of the calling fiber that is not one of this package's: the policy of its runtime
+// may let others go first, and after it too. Where there is no policy it just calls do, at the cost of a look at a
+// flag. A nil do does nothing.
 //
-//go:norace
-func announce(rt *Runtime, op Op) {
-	if f := currentFiber(); f != nil && f.nursery.rt == rt {
-		f.step(op)
-	} else {
-		rt.policy.Stray(op)
+// An [OpPoint] with nothing to do is for code that shares memory between operations. What lies between two operations
+// is one step for a policy; with a point in it, it is two:
+//
+//	if owner.Load() == 0 {
+//		coir.Announce(ctx, coir.Op{Kind: coir.OpPoint}, nil)
+//		owner.Store(me)
+//	}
+func Announce(ctx context.Context, op Op, do func()) {
+	var by caller
+	if simulating.Load() > 0 {
+		by = resolve(ctx)
+		by.announce(op)
+	}
+	if do != nil {
+		do()
+		if by.f != nil && by.f.simulated {
+			by.f.stepped()
+		}
 	}
 }
 
-// announce announces an operation on the channel, whoever does it, if anybody wants to know.
+// announce announces an operation on something that belongs to rt, which has a policy, whoever does it. It returns the
+// fiber that does, which has to call stepped when it is done; nil if it is a goroutine.
 //
 //go:norace
-func (c *core) announce(k OpKind) {
-	if c.rt != nil {
-		announce(c.rt, c.op(k))
+func announce(rt *Runtime, op Op) *Fiber {
+	if f := currentFiber(); f != nil && f.nursery.rt == rt {
+		f.step(op)
+		return f
 	}
+	rt.policy.Stray(op)
+	return nil
+}
+
+// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that has to call
+// stepped, if one has.
+//
+//go:norace
+func (n *Nursery) announceGo(name string) *Fiber {
+	f := currentFiber()
+	op := Op{Kind: OpGo, Object: n.id, Name: name, Limited: n.limiter != nil}
+	op.Foreign = f == nil || f != n.owner && f.nursery != n
+	return announce(n.rt, op)
+}
+
+// announce announces an operation on the channel, whoever does it, if anybody wants to know. It returns the fiber that
+// has to call stepped, if one has.
+//
+//go:norace
+func (c *core) announce(k OpKind) *Fiber {
+	if c.rt != nil {
+		return announce(c.rt, c.op(k))
+	}
+	return nil
 }
 
 // announceBy is announce for a caller that has been resolved. The operation is put together only if somebody is told: goroutines come
@@ -263,15 +313,35 @@ func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.id, Name: c.name} 
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
+// What spends of the fiber's budget is what does not wait, so a budget that is used up brings the operation to Stepped
+// when it is done: see Fiber.spent. Operations that spend nothing call stepped.
+//
 //go:noinline
 //go:norace
 func (f *Fiber) step(op Op) {
+	switch op.Kind {
+	case OpStart, OpSleep, OpYield, OpWait, OpJoin, OpEnd, OpPoint:
+		f.budget = budget
+	default:
+		f.budget = 0
+	}
 	race.Disable()
 	rt := f.nursery.rt
 	rt.contexts.look(rt.policy)
 	if !rt.policy.Step(f, op) {
 		f.task.Yield()
 	}
+	race.Enable()
+}
+
+// stepped tells the policy that the fiber has done what it announced, and did not wait. It is called with the caller's
+// synchronisation visible.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) stepped() {
+	race.Disable()
+	f.spent()
 	race.Enable()
 }
 
@@ -327,19 +397,22 @@ func (cs *Case) op() Op {
 }
 
 // announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel.
+// It returns the fiber that has to call stepped, if one has.
 //
 //go:norace
-func (s *Selector) announce(c *core) {
+func (s *Selector) announce(c *core) *Fiber {
 	if simulating.Load() == 0 {
-		return
+		return nil
 	}
 	f := currentFiber()
 	switch {
 	case f != nil && f.simulated:
 		f.step(Op{Kind: OpRegister, Object: s.number()})
+		return f
 	case c != nil && c.rt != nil:
 		c.rt.policy.Stray(c.op(OpRegister))
 	}
+	return nil
 }
 
 //go:norace

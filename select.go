@@ -145,6 +145,9 @@ func TrySelect(cases ...Case) (int, error) {
 	tidy(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
+	if f != nil {
+		f.stepped()
+	}
 	if i < 0 {
 		return i, ErrWouldBlock
 	}

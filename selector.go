@@ -184,7 +184,7 @@ func (s *Selector) unqueue(reg *registration) {
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
-	s.announce(cs.core)
+	by := s.announce(cs.core)
 	reg := &registration{s: s, cs: cs}
 	s.book.Lock()
 	reg.id = s.next
@@ -213,6 +213,9 @@ func (s *Selector) Add(cs Case) int {
 		race.Disable()
 		asleep.Rouse(here())
 		race.Enable()
+	}
+	if by != nil {
+		by.stepped()
 	}
 	return reg.id
 }
@@ -324,22 +327,29 @@ func (reg *registration) Expire(uint64) {
 //
 //go:norace
 func (s *Selector) Remove(id int) bool {
-	s.announce(nil)
+	by := s.announce(nil)
 	s.book.Lock()
 	reg := s.regs[id]
 	s.book.Unlock()
-	return reg != nil && reg.remove()
+	removed := reg != nil && reg.remove()
+	if by != nil {
+		by.stepped()
+	}
+	return removed
 }
 
 // Close removes every case. A channel keeps the selectors that are registered with it, so a selector that is no longer needed
 // should be closed if its channels live on. It may be used again.
 func (s *Selector) Close() {
-	s.announce(nil)
+	by := s.announce(nil)
 	s.book.Lock()
 	regs := slices.Collect(maps.Values(s.regs))
 	s.book.Unlock()
 	for _, reg := range regs {
 		reg.remove()
+	}
+	if by != nil {
+		by.stepped()
 	}
 }
 

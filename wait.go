@@ -427,7 +427,7 @@ func (f *Fiber) went(asleep *park.Parker) {
 //
 //go:norace
 func (f *Fiber) spend() {
-	if f.budget--; f.budget <= 0 && !f.simulated {
+	if f.budget--; f.budget <= 0 {
 		f.spent()
 	}
 }
@@ -443,6 +443,9 @@ func (c *caller) spend() {
 //go:norace
 func (f *Fiber) spent() {
 	f.budget = budget
+	if f.simulated && f.nursery.rt.policy.Stepped(f) {
+		return
+	}
 	f.task.Yield()
 }
 

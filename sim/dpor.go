@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math/bits"
-	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -27,12 +26,14 @@ import (
 
 // DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not conflict.
 //
-// Operations conflict on the same channel, and on any two while a fiber waits in a select; a select conflicts with operations on its
-// channels, and if it waits for the end of a fiber, with that of every fiber; a cancel, a fiber that fails, and in [Racing] time the clock, conflict with everything.
-// What fibers do to each other in other ways is not seen, and two schedules that differ only in that count as one: memory that they share,
-// who gets the places of Nursery.Limit, in which order the cases of a Selector became ready while nobody waited there, when [Sim.Advance] moved the
-// clock, a Nursery.Go of a fiber from elsewhere against the nursery's end.
-// [Exhaustive] has no such limits.
+// Operations conflict on the same channel, and on any two while a fiber waits in a select or a Selector has been given
+// a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with that of
+// every fiber. Under Nursery.Limit whatever takes or gives up a place conflicts. A cancel, a fiber that fails, a change
+// of a Selector's cases, a [Point], [Sim.Advance], and in [Racing] time the clock, conflict with everything.
+//
+// What fibers do to each other by memory that they share is not seen, and two schedules that differ only in that count
+// as one; so are a look at Len or Stats, and one endpoint of a pipe that is closed by one fiber while another uses it.
+// [Exhaustive] has no such limits, and a [Point] before it tells.
 //
 // It runs alone, not in a [Portfolio].
 func DPOR() Strategy { return new(dpor) }
@@ -48,6 +49,8 @@ type dpor struct {
 	asleep  bool // the schedule goes on only with what was tried before: it is of a trace that is known
 	cut     int  // the step at which that was found
 	failing bool // a fiber was seen to fail, so an end may be a cancel
+	cutting bool // a cancel was seen, or time races, so a wait for a fiber may end before the fiber
+	limited bool // a nursery with a limit was seen, so whoever waits for fibers gives its place to others
 	turned  int  // the node whose choice is new
 	fresh   int  // the first event after it: races among those before were found before
 
@@ -64,15 +67,14 @@ type dporNode struct {
 	chosen int32
 	first  int32
 	of     int32
-	step   int32         // operations before it
-	now    time.Duration // since the schedule began
+	at     int32 // what had happened before, in the world's log
 }
 
 // dporWay is what a fiber would do at a point.
 type dporWay struct {
 	fiber  int32 // tick: the clock
 	t      transition
-	step   int32 // of the fiber's last operation
+	moves  int32 // of the fiber, before this one
 	try    bool  // in the source set
 	done   bool
 	asleep bool
@@ -84,8 +86,10 @@ type transition struct {
 	resumed bool // what follows a wait in that operation
 	clock   bool // no fiber at all: time moves
 	watched bool // somebody else waits in a select meanwhile, which ends with the first of its cases: here two channels meet
+	foreign bool // a go into a nursery that may have ended
 	object  int32
-	cases   span // of a select. What was announced before a point is the same in all schedules that go through it, and so is where it is kept
+	in      int32 // of an end, the nursery that the fiber is in
+	cases   span  // of a select. What was announced before a point is the same in all schedules that go through it, and so is where it is kept
 }
 
 // dporEvent is a transition that has happened.
@@ -109,8 +113,7 @@ func (s *dpor) Begin(schedule int) bool {
 	if s.w == nil {
 		return false // there was no choice at all
 	}
-	if !s.failing && s.sawFailure() { // all that was taken for independent may not have been: begin again
-		s.failing = true
+	if s.learned() { // all that was taken for independent may not have been: begin again
 		s.n, s.nways, s.turned = 0, 0, 0
 		return true
 	}
@@ -151,16 +154,38 @@ func untried(ways []dporWay) int32 {
 
 // check makes sure that the last schedule of the world was this strategy's.
 func (s *dpor) check() {
-	same := s.w.ndec >= s.n
-	for i := 0; same && i < s.n; i++ {
-		same = s.w.decisions[i].chosen == s.nodes[i].chosen
+	i := 0
+	for _, d := range s.w.decisions[:s.w.ndec] {
+		if d.after {
+			continue
+		}
+		if i < s.n && d.chosen != s.nodes[i].chosen {
+			break
+		}
+		i++
 	}
-	if !same {
+	if i < s.n {
 		panic("sim: DPOR shares the exploration with another strategy")
 	}
 	if s.w.forgotten() > 0 {
 		panic("sim: DPOR: the program does more than it can look at before there is a choice")
 	}
+}
+
+// learned reports whether the last schedule has shown something for the first time that makes more conflict.
+func (s *dpor) learned() bool {
+	failing, cutting, limited := s.failing, s.cutting, s.limited
+	s.failing = failing || s.sawFailure()
+	s.cutting = cutting || s.failing || s.w.mode == Racing
+	for i := range s.w.nsteps - s.w.forgotten() {
+		switch op := &s.w.traced(s.w.forgotten() + i).op; op.Kind {
+		case coir.OpCancel:
+			s.cutting = true
+		case coir.OpGo:
+			s.limited = s.limited || op.Limited
+		}
+	}
+	return s.failing != failing || s.cutting != cutting || s.limited != limited
 }
 
 // sawFailure reports whether a fiber has ended with an error. All have ended, so none is waited for.
@@ -176,8 +201,11 @@ func (s *dpor) sawFailure() bool {
 // Choose implements Strategy.
 //
 //go:norace
-func (s *dpor) Choose(p *Point) int {
+func (s *dpor) Choose(p *Fork) int {
 	s.w, p.w.whole = p.w, true
+	if p.After { // what follows an operation, up to the next, is the fiber's own
+		return 0
+	}
 	i := s.at
 	s.at++
 	if i < s.n {
@@ -193,7 +221,7 @@ func (s *dpor) Choose(p *Point) int {
 		s.nodes = doubled(s.nodes)
 	}
 	x := &s.nodes[s.n]
-	*x = dporNode{of: int32(p.N), first: int32(s.nways), step: int32(p.w.nsteps), now: p.w.clock.Now() - p.w.began}
+	*x = dporNode{of: int32(p.N), first: int32(s.nways), at: int32(p.w.nlog)}
 	if p.Fiber(0) == value {
 		x.value = true
 		s.n++
@@ -209,7 +237,7 @@ func (s *dpor) Choose(p *Point) int {
 		ways[k].t.watched = watched
 	}
 	if !s.inherit(ways) {
-		s.asleep, s.cut = true, p.w.nsteps
+		s.asleep, s.cut = true, p.w.nlog
 		return 0
 	}
 	for k := range ways {
@@ -221,24 +249,35 @@ func (s *dpor) Choose(p *Point) int {
 			return k
 		}
 	}
-	s.asleep, s.cut = true, p.w.nsteps
+	s.asleep, s.cut = true, p.w.nlog
 	return 0
 }
 
 // way is what way k of the point would do.
 //
 //go:norace
-func (s *dpor) way(p *Point, k int) dporWay {
+func (s *dpor) way(p *Fork, k int) dporWay {
 	f := p.Fiber(k)
 	if f == tick { // conflicts with everything, and unlike a fiber may never get there by itself: the others can stop all timers
-		return dporWay{fiber: tick, t: transition{clock: true}, try: true}
+		return dporWay{fiber: tick, t: transition{clock: true, object: -1, in: -1}, try: true}
 	}
 	x := &p.w.fibers[f]
-	t := transition{kind: x.op.Kind, object: x.object, cases: x.cases}
+	t := s.announced(&x.op, x.object, x.cases)
 	if !x.pending {
 		t.resume()
 	}
-	return dporWay{fiber: int32(f), step: int32(x.step), t: t}
+	return dporWay{fiber: int32(f), moves: x.moves, t: t}
+}
+
+// announced is an operation as a transition.
+//
+//go:norace
+func (s *dpor) announced(op *coir.Op, object int32, cases span) transition {
+	t := transition{kind: op.Kind, object: object, cases: cases, foreign: op.Foreign, in: -1}
+	if op.Kind == coir.OpEnd {
+		t.in = s.w.objectOf(coir.Op{Kind: coir.OpJoin, Object: op.In})
+	}
+	return t
 }
 
 // resume makes it what follows the wait. A selector may have got other cases meanwhile.
@@ -250,10 +289,14 @@ func (t *transition) resume() {
 	}
 }
 
-// watched reports whether a fiber waits in a select, or did and has not gone on.
+// watched reports whether a fiber waits in a select, or did and has not gone on, or a selector may note what becomes
+// ready.
 //
 //go:norace
 func (s *dpor) watched() bool {
+	if s.w.watchable {
+		return true
+	}
 	for i := range s.w.nfibers {
 		if x := &s.w.fibers[i]; x.op.Kind == coir.OpSelect && !x.pending {
 			return true
@@ -283,7 +326,7 @@ func (s *dpor) inherit(ways []dporWay) bool {
 		}
 		same := -1
 		for j := range ways {
-			if ways[j].fiber == q.fiber && ways[j].t.resumed == q.t.resumed && ways[j].step == q.step {
+			if ways[j].fiber == q.fiber && ways[j].moves == q.moves {
 				same = j
 			}
 		}
@@ -322,7 +365,12 @@ func (s *dpor) class(t transition) class {
 		return onChan
 	case coir.OpSelect, coir.OpTrySelect:
 		return onAny
-	case coir.OpCancel, coir.OpRegister:
+	case coir.OpPoint:
+		if t.object >= 0 { // of a thing's own, which others see
+			return onChan
+		}
+		return classAll
+	case coir.OpCancel, coir.OpRegister, opAdvance:
 		return classAll
 	case coir.OpEnd:
 		if s.failing {
@@ -341,10 +389,16 @@ func (s *dpor) conflict(a, b transition) bool {
 	if x > y {
 		x, y, a, b = y, x, b, a
 	}
+	if s.limited && s.places(a) && s.places(b) || mayMissTheEnd(a, b) || mayMissTheEnd(b, a) {
+		return true
+	}
 	switch y {
 	case classAll:
 		return true
 	case atEnd:
+		if s.cutting && a.kind == coir.OpWait && !a.resumed && a.object == b.object {
+			return true
+		}
 		return x == onAny && s.mayAwaitAnEnd(a) || x != private && x != offChan && a.watched && b.watched
 	case onAny:
 		switch x {
@@ -356,6 +410,28 @@ func (s *dpor) conflict(a, b transition) bool {
 		return s.uses(b, a.object) || x == onChan && a.watched && b.watched
 	case onChan:
 		return x == onChan && (a.object == b.object || a.watched && b.watched)
+	}
+	return false
+}
+
+// mayMissTheEnd reports whether a starts a fiber in a nursery that b may end.
+//
+//go:norace
+func mayMissTheEnd(a, b transition) bool {
+	return a.foreign && a.kind == coir.OpGo && !a.resumed && (b.kind == coir.OpEnd || b.kind == coir.OpJoin)
+}
+
+// places reports whether a transition may take a place under a limit, or give one up.
+//
+//go:norace
+func (s *dpor) places(t transition) bool {
+	switch t.kind {
+	case coir.OpEnd, coir.OpWait, coir.OpJoin:
+		return true
+	case coir.OpGo:
+		return !t.resumed
+	case coir.OpSelect:
+		return s.mayAwaitAnEnd(t)
 	}
 	return false
 }
@@ -400,6 +476,9 @@ func (s *dpor) mayAwaitAnEnd(t transition) bool {
 //
 //go:norace
 func (s *dpor) meetIn(a, b transition) bool {
+	if a.object >= 0 && a.object == b.object {
+		return true // at one selector, which has room for one
+	}
 	cases, known := s.casesOf(a)
 	for i := range cases {
 		if c := &cases[i]; c.object >= 0 && c.op.Kind != coir.OpWait && s.uses(b, c.object) {
@@ -409,110 +488,67 @@ func (s *dpor) meetIn(a, b transition) bool {
 	return !known || b.cases.n < 0 || a.watched && b.watched
 }
 
-// reconstruct lists what has happened, from the trace and the decisions. The trace does not show where a fiber went on after a
-// wait, and what had woken it; both follow from when it was first among those that can run. Where there was no decision there was only
-// one, so a fiber that goes on there, and was not seen to be able to before, was woken by the event just before.
+// reconstruct lists what has happened in the last schedule, from the world's log.
 func (s *dpor) reconstruct() {
 	w := s.w
 	s.events = s.events[:0]
-	end := w.nsteps
+	end := w.nlog
 	if s.asleep {
 		end = s.cut
 		s.redundant++
 	}
-	type state struct {
-		seen    bool // can run, since the event woken
-		pending bool
-		selects bool // waits in a select, or did and has not gone on
-		woken   int32
-		last    transition
-	}
-	fibers := make([]state, w.nfibers)
-	selecting := 0
-	selects := func(x *state, yes bool) {
-		if x.selects != yes {
-			if x.selects = yes; yes {
-				selecting++
-			} else {
-				selecting--
-			}
-		}
-	}
-	running, chosen, pos := int32(0), int32(-1), 0
 	s.fresh = 0
-	now := time.Duration(0)           // -1: the clock was chosen, wherever it moved to
-	moved := func(at time.Duration) { // the clock, though nobody chose it
-		if now >= 0 && at > now {
-			s.events = append(s.events, dporEvent{fiber: tick, t: transition{clock: true}, node: -1, wake: -1, idle: w.mode == Idle})
-		}
-		now = at
+	if s.turned >= 0 && s.turned < s.n {
+		s.fresh = int(s.nodes[s.turned].at)
 	}
-	resume := func(f, node int32) {
-		x := &fibers[f]
-		wake := int32(len(s.events) - 1)
-		if x.seen {
-			wake = x.woken
-		}
-		selects(x, false)
-		t := x.last
-		t.resume()
-		t.watched = selecting > 0
-		s.events = append(s.events, dporEvent{fiber: f, t: t, node: node, wake: wake})
-		x.seen = false
-		running = f
-	}
-	upTo := func(step int) {
-		for ; pos < step; pos++ {
-			e := w.traced(pos)
-			x := &fibers[e.fiber]
-			if chosen < 0 {
-				moved(e.at - w.began)
-				if running != e.fiber && !(x.seen && x.pending) {
-					resume(e.fiber, -1)
-				}
+	node := make([]int32, w.ndec) // of each decision
+	count := int32(0)
+	for i := range node {
+		node[i] = -1
+		if !w.decisions[i].after {
+			if int(count) < s.n {
+				node[i] = count
 			}
-			selects(x, false)
-			x.last = transition{kind: e.op.Kind, object: e.object, cases: e.cases, watched: selecting > 0}
-			selects(x, e.op.Kind == coir.OpSelect)
-			if e.op.Kind != coir.OpStart { // which is the same as to be taken up, and that is there
-				s.events = append(s.events, dporEvent{fiber: e.fiber, t: x.last, node: chosen, wake: -1})
-			}
-			x.seen = false
-			running, chosen = e.fiber, -1
+			count++
 		}
 	}
-	for i := range s.n {
-		x := &s.nodes[i]
-		upTo(int(x.step))
-		if i == s.turned {
-			s.fresh = len(s.events)
+	last := make([]transition, w.nfibers)
+	for i := range last {
+		last[i] = transition{object: -1}
+	}
+	selects := make([]bool, w.nfibers) // waits in a select, or did and has not gone on
+	selecting := 0
+	for _, h := range w.log[:end] {
+		e := dporEvent{fiber: h.fiber, wake: h.wake, node: -1, idle: h.idle}
+		if h.decision >= 0 {
+			e.node = node[h.decision]
 		}
-		if x.value {
+		if h.fiber == tick {
+			e.t = transition{clock: true, object: -1, in: -1}
+			s.events = append(s.events, e)
 			continue
 		}
-		moved(x.now)
-		for _, way := range s.waysAt(x) {
-			if way.fiber == tick {
-				continue
-			}
-			if y := &fibers[way.fiber]; !y.seen {
-				y.seen, y.pending, y.woken = true, !way.t.resumed, int32(len(s.events)-1)
-				if y.pending {
-					selects(y, false)
-				}
+		if selects[h.fiber] {
+			selects[h.fiber] = false
+			selecting--
+		}
+		if h.step < 0 {
+			e.t = last[h.fiber]
+			e.t.resume()
+		} else {
+			x := w.traced(int(h.step))
+			e.t = s.announced(&x.op, x.object, x.cases)
+		}
+		e.t.watched = selecting > 0 || h.watched
+		if h.step >= 0 {
+			last[h.fiber] = e.t
+			if e.t.kind == coir.OpSelect {
+				selects[h.fiber] = true
+				selecting++
 			}
 		}
-		switch way := &s.waysAt(x)[x.chosen]; {
-		case way.fiber == tick:
-			s.events = append(s.events, dporEvent{fiber: tick, t: way.t, node: int32(i), wake: -1})
-			now = -1
-		case way.t.resumed:
-			resume(way.fiber, int32(i))
-		default:
-			chosen = int32(i)
-		}
+		s.events = append(s.events, e)
 	}
-	upTo(end)
 }
 
 // race finds the races of the last schedule and what is to be tried because of them.
@@ -524,9 +560,8 @@ func (s *dpor) race() {
 	}
 	clear(s.before[:n*s.stride])
 	last := make([]int32, s.w.nfibers)
-	nursery := make([]int32, s.w.nfibers) // in which a fiber is, as a number of an object; -1: not known
 	for i := range last {
-		last[i], nursery[i] = -1, -1
+		last[i] = -1
 	}
 	ticked := int32(-1)
 	for i := range s.events {
@@ -541,9 +576,6 @@ func (s *dpor) race() {
 		*own = int32(i)
 		if e.wake >= 0 {
 			s.after(i, int(e.wake))
-			if g := &s.events[e.wake]; e.t.kind == coir.OpStart && g.t.kind == coir.OpGo && g.t.object >= 0 {
-				nursery[e.fiber] = g.t.object
-			}
 		}
 		for j := i - 1; j >= 0; j-- {
 			d := &s.events[j]
@@ -553,7 +585,7 @@ func (s *dpor) race() {
 			switch {
 			case d.idle || e.idle:
 				s.after(i, j)
-			case s.awaited(i, j, nursery) && (e.t.resumed || !s.conflict(d.t, e.t)):
+			case s.awaited(i, j) && !s.conflict(d.t, e.t):
 				s.after(i, j) // who waits for an end comes after it, in whichever order they began
 			case s.conflict(d.t, e.t):
 				if i >= s.fresh && d.node >= 0 {
@@ -566,16 +598,16 @@ func (s *dpor) race() {
 }
 
 // awaited reports whether event i is the end of a wait for event j, the end of a fiber.
-func (s *dpor) awaited(i, j int, nursery []int32) bool {
+func (s *dpor) awaited(i, j int) bool {
 	d, e := &s.events[j], &s.events[i]
 	if d.t.kind != coir.OpEnd {
 		return false
 	}
 	switch e.t.kind {
-	case coir.OpWait:
-		return e.t.object == d.t.object
+	case coir.OpWait: // what follows a wait that was not cut short comes after what has ended it
+		return !e.t.resumed && e.t.object == d.t.object
 	case coir.OpJoin:
-		return e.t.object >= 0 && e.t.object == nursery[d.fiber] && s.completed(i)
+		return e.t.object >= 0 && e.t.object == d.t.in && s.completed(i)
 	}
 	return false
 }

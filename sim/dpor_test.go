@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/maphash"
@@ -28,6 +29,9 @@ type dporProgram struct {
 	many bool // even so there are very many
 }
 
+// simKey is where a program that needs its Sim finds it.
+type simKey struct{}
+
 // coverage is the traces and outcomes that a strategy has gone through, each with the number of schedules.
 type coverage struct {
 	traces, outcomes map[string]int
@@ -39,9 +43,9 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 	t.Helper()
 	c := coverage{traces: map[string]int{}, outcomes: map[string]int{}}
 	var said []string
-	fn := func(ctx context.Context, _ *Sim) {
+	fn := func(ctx context.Context, s *Sim) {
 		said = said[:0]
-		p.fn(ctx, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+		p.fn(context.WithValue(ctx, simKey{}, s), func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 	}
 	res := explore(t, s, math.MaxInt, fn, func(o *observed, w *world) {
 		c.traces[canonical(w, o.values)]++
@@ -306,6 +310,67 @@ var dporPrograms = []dporProgram{
 			func(ctx context.Context) error { d.Close(); choose(ctx, 2, c, d); return nil })
 		say("%v %v", at, err)
 	}},
+	{name: "a wait for a fiber that time cuts short", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](1, coir.Name("c"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			slow := n.Go("slow", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				v, err := c.TryRecv()
+				say1(say, 0, v, err)
+				return nil
+			})
+			n.Go("impatient", func(ctx context.Context) error {
+				ctx, cancel := coir.WithTimeout(ctx, time.Second)
+				_ = slow.Wait(ctx)
+				cancel()
+				return c.TrySend(1)
+			})
+			return nil
+		})
+	}},
+	{name: "a nursery with a limit", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](1, coir.Name("c"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Limit(1)
+			n.Go("f", func(ctx context.Context) error {
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error { // gives its place up if it has to wait
+					n.Go("in", func(context.Context) error { return nil })
+					return nil
+				})
+				v, err := c.TryRecv()
+				say1(say, 0, v, err)
+				return nil
+			})
+			n.Go("g", func(context.Context) error { return c.TrySend(1) })
+			return nil
+		})
+	}},
+	{name: "a fiber for a nursery that ends", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		nurseries := coir.NewChan[*coir.Nursery](1, coir.Name("nurseries"))
+		late := false
+		_ = fibers(ctx,
+			func(ctx context.Context) error {
+				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error { return nurseries.TrySend(n) })
+			},
+			func(ctx context.Context) error {
+				n, err := nurseries.RecvTimeout(ctx, time.Second)
+				if err == nil {
+					defer func() { late = recover() != nil }()
+					n.Go("foreign", func(context.Context) error { return nil })
+				}
+				return nil
+			})
+		say("late: %v", late)
+	}},
+	{name: "the clock is moved", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		s := ctx.Value(simKey{}).(*Sim)
+		c := coir.NewChan[int](0, coir.Name("c"))
+		var err error
+		_ = fibers(ctx,
+			func(ctx context.Context) error { err = c.SendTimeout(ctx, 1, time.Second); return nil },
+			func(context.Context) error { s.Advance(time.Second); _, err := c.TryRecv(); say("%v", err); return nil })
+		say("%v", err)
+	}},
 	{name: "a timeout when nothing else can be", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		c := coir.NewChan[int](0, coir.Name("c"))
 		var a, b error
@@ -327,7 +392,103 @@ var dporPrograms = []dporProgram{
 
 func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	for _, p := range dporPrograms {
-		t.Run(p.name, func(t *testing.T) { covered(t, p) })
+		t.Run(p.name, func(t *testing.T) { compared(t, p) })
+	}
+}
+
+// coarse has what follows an operation be one with it, as it is for DPOR, and leaves the rest to another strategy.
+type coarse struct{ Strategy }
+
+//go:norace
+func (s coarse) Choose(p *Fork) int {
+	if p.After {
+		return 0
+	}
+	return s.Strategy.Choose(p)
+}
+
+// Programs that are compared by their outcomes alone, with fibers that begin at once: where there is a cancel, eager
+// leaves out the traces in which one begins after it.
+var dporOutcomes = []dporProgram{
+	{name: "a wait for a fiber that another cuts short", fn: func(ctx context.Context, say func(string, ...any)) {
+		c, cancels := coir.NewChan[int](1, coir.Name("c")), coir.NewChan[func()](1, coir.Name("cancels"))
+		var got, cut error
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			slow := n.Go("slow", func(context.Context) error { _, got = c.TryRecv(); return nil })
+			n.Go("impatient", func(ctx context.Context) error {
+				ctx, cancel := coir.WithCancel(ctx)
+				_ = cancels.TrySend(func() { cancel(nil) })
+				cut = slow.Wait(ctx)
+				return c.TrySend(1)
+			})
+			n.Go("canceller", func(ctx context.Context) error {
+				if cancel, err := cancels.Recv(ctx); err == nil {
+					cancel()
+				}
+				return nil
+			})
+			return nil
+		})
+		say("%v %v", got, cut)
+	}},
+	{name: "two who waited are lent what was given back", fn: func(ctx context.Context, say func(string, ...any)) {
+		made := 0
+		pool := coir.NewPool(2, func(context.Context) (int, error) { made++; return made, nil }, nil)
+		one, _ := pool.Recv(ctx)
+		two, _ := pool.Recv(ctx)
+		var got [2]int
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for i := range got {
+				n.Go("f", func(ctx context.Context) (err error) { got[i], err = pool.Recv(ctx); return err }, coir.Index(i))
+			}
+			_ = coir.Sleep(ctx, time.Second) // until both wait
+			return errors.Join(pool.Send(one), pool.Send(two))
+		})
+		say("%v", got)
+	}},
+	{name: "cases become ready while nobody waits", fn: func(ctx context.Context, say func(string, ...any)) {
+		sel := coir.NewSelector()
+		defer sel.Close()
+		var fns [2]func(context.Context) error
+		for i := range fns {
+			c := coir.NewChan[int](1)
+			sel.Add(c.RecvCase(nil))
+			fns[i] = func(context.Context) error { return c.TrySend(1) }
+		}
+		_ = fibers(ctx, fns[:]...)
+		at, err := sel.Wait(ctx)
+		say1(say, 0, at, err)
+	}},
+	{name: "two wait at one selector", fn: func(ctx context.Context, say func(string, ...any)) {
+		sel := coir.NewSelector()
+		var errs [2]error
+		wait := func(i int) func(context.Context) error {
+			return func(ctx context.Context) error {
+				ctx, cancel := coir.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, errs[i] = sel.Wait(ctx)
+				return nil
+			}
+		}
+		_ = fibers(ctx, wait(0), wait(1))
+		say("%v", errs)
+	}},
+}
+
+func TestDPORSeesEveryOutcome(t *testing.T) {
+	for _, p := range dporOutcomes {
+		t.Run(p.name, func(t *testing.T) {
+			all, few := cover(t, eager{coarse{Exhaustive(-1)}, false}, p), cover(t, DPOR(), p)
+			t.Logf("%d schedules, %d of DPOR, %d outcomes", all.schedules, few.schedules, len(all.outcomes))
+			if len(all.outcomes) < 2 {
+				t.Error("there is nothing to miss")
+			}
+			for o := range all.outcomes {
+				if few.outcomes[o] == 0 {
+					t.Errorf("the outcome %q is missing", o)
+				}
+			}
+		})
 	}
 }
 
@@ -338,7 +499,10 @@ type eager struct {
 }
 
 //go:norace
-func (s eager) Choose(p *Point) int {
+func (s eager) Choose(p *Fork) int {
+	if p.After {
+		return s.Strategy.Choose(p)
+	}
 	for i := range p.N {
 		if f := p.Fiber(i); f >= 0 {
 			x := &p.w.fibers[f]
@@ -350,12 +514,12 @@ func (s eager) Choose(p *Point) int {
 	return s.Strategy.Choose(p)
 }
 
-func covered(t *testing.T, p dporProgram) {
+func compared(t *testing.T, p dporProgram) {
 	t.Helper()
 	if p.many {
 		large(t, "all of very many schedules")
 	}
-	plain := Exhaustive(-1)
+	var plain Strategy = coarse{Exhaustive(-1)}
 	if p.big {
 		plain = eager{plain, p.ends}
 	}
@@ -565,7 +729,7 @@ func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 			all = append(all, selectProgram(seed/4+1))
 		}
 		for _, p := range all {
-			t.Run(p.name, func(t *testing.T) { covered(t, p) })
+			t.Run(p.name, func(t *testing.T) { compared(t, p) })
 		}
 	}
 }

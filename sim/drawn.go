@@ -96,7 +96,7 @@ func (*drawn) Name() string            { return drawnName }
 func (*drawn) Begin(schedule int) bool { return schedule == 0 }
 
 //go:norace
-func (s *drawn) Choose(p *Point) int {
+func (s *drawn) Choose(p *Fork) int {
 	race.Disable()
 	s.ask <- p.N
 	d := <-s.answer

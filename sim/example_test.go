@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/sim"
@@ -34,6 +35,40 @@ func counter(ctx context.Context, s *sim.Sim) {
 	if n, _ := count.TryRecv(); n != 2 {
 		s.Errorf("counted to %d", n)
 	}
+}
+
+// Two fibers elect an owner by an atomic, in two steps where one would be needed. There is no operation of coir between
+// the steps, so sim needs to be told that somebody may come in between.
+func ExamplePoint() {
+	elect := func(between func(ctx context.Context)) func(context.Context, *sim.Sim) {
+		return func(ctx context.Context, s *sim.Sim) {
+			var owner, owners atomic.Int32
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for i := range 2 {
+					n.Go("candidate", func(ctx context.Context) error {
+						if owner.Load() == 0 {
+							between(ctx)
+							owner.Store(int32(i + 1))
+							owners.Add(1)
+						}
+						return nil
+					}, coir.Index(i))
+				}
+				return nil
+			})
+			if n := owners.Load(); n != 1 {
+				s.Errorf("%d owners", n)
+			}
+		}
+	}
+	all := sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
+	res := sim.Explore(elect(func(context.Context) {}), all)
+	fmt.Println(res.Failure == nil, res.Covered)
+	res = sim.Explore(elect(sim.Point), all)
+	fmt.Println(res.Failure.Text)
+	// Output:
+	// true all orders of coir operations with at most 2 preemptions; code between two operations is one step
+	// 2 owners
 }
 
 // A schedule that somebody else makes up: here, to switch wherever it is possible. See [sim.Drawn] for how it is done with rapid.

@@ -51,8 +51,12 @@ type Failure struct {
 	hash     uint64
 }
 
-// opFault in a trace is a fault that has fired.
-const opFault coir.OpKind = 255
+// Kinds of what is in a trace besides operations of coir.
+const (
+	opFault   coir.OpKind = 255 - iota // a fault has fired
+	opGoOn                             // a fiber that was kept from going on after its last operation does
+	opAdvance                          // Sim.Advance
+)
 
 // column is a fiber in a report.
 type column struct {

@@ -53,7 +53,9 @@ func (s *Sim) Fault(name string) bool {
 // Advance moves the virtual time by d, though there may be fibers that can go on. What falls due on the way ends its wait.
 //
 //go:norace
-func (s *Sim) Advance(d time.Duration) { s.w.clock.Advance(d) }
+func (s *Sim) Advance(d time.Duration) {
+	coir.Announce(s.ctx, coir.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
+}
 
 // faultPlan is the faults of an exploration.
 type faultPlan struct{ sites []faultSite }

@@ -85,7 +85,7 @@ func (g *guard) compare() {
 }
 
 //go:norace
-func (g *guard) Choose(p *Point) int {
+func (g *guard) Choose(p *Fork) int {
 	g.w = p.w
 	if !g.again {
 		return g.Strategy.Choose(p)

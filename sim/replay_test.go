@@ -271,7 +271,7 @@ type digest struct {
 }
 
 //go:norace
-func (d *digest) Choose(p *Point) int {
+func (d *digest) Choose(p *Fork) int {
 	way := d.Strategy.Choose(p)
 	d.sum ^= rng(p.Step())<<32 | rng(p.N<<16|way)
 	d.sum = rng(d.sum.next())

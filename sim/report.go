@@ -131,6 +131,10 @@ func (r *report) words(op coir.Op, object int32, of span) string {
 		return strings.TrimRight(op.Kind.String()+" "+strings.Join(names, ", "), " ")
 	case opFault:
 		return "fault " + shown(op.Name)
+	case opGoOn:
+		return "goes on"
+	case opAdvance:
+		return "advance " + op.For.String()
 	case coir.OpStart, coir.OpEnd, coir.OpJoin, coir.OpCancel:
 		return op.Kind.String()
 	case coir.OpWait:

@@ -86,11 +86,14 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	}
 	set := settle(opts)
 	w := newWorld(r.mode, set.limit)
-	defer w.close()
 	var f *Failure
-	w.inside(func(ctx context.Context) {
+	left := w.inside(func(ctx context.Context) {
 		w.script, w.scripted = r.script, true
-		f = w.schedule(ctx, &Sim{w: w, faults: planFaults(set.faults)}, fn)
+		g := w.schedule(ctx, &Sim{w: w, faults: planFaults(set.faults)}, fn)
+		if w.left() {
+			return
+		}
+		f = g
 		if h := w.hash; f != nil {
 			h = f.hash
 			if uint32(h^h>>32) != r.hash && f.Kind != Diverged {
@@ -103,5 +106,8 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		}
 		w.tellStrays(f)
 	})
+	if left != nil {
+		return left, nil
+	}
 	return f, nil
 }

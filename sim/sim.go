@@ -1,9 +1,9 @@
 // Package sim runs a concurrent program under schedules that it chooses, on a clock that it moves, until one of them fails; then it
 // says what happened and how to see it again.
 //
-// The program is ordinary code against package coir. Everything that fibers do to each other goes through coir's operations, and
-// before each of them sim may let another fiber go first. What it decides, in which order, is the schedule: a sequence of
-// numbers that can be written down, run again and made smaller.
+// The program is ordinary code against package coir. Everything that fibers do to each other goes through coir's
+// operations, and before and after each of them sim may let another fiber go first. What it decides, in which order, is
+// the schedule: a sequence of numbers that can be written down, run again and made smaller.
 //
 //	func TestTransfer(t *testing.T) {
 //		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -14,8 +14,10 @@
 //		})
 //	}
 //
-// What it does not see: data that fibers share without a channel is read and written between the operations, so two fibers never
-// touch it at the same moment; the race detector finds those. Goroutines, native channels and mutexes are not controlled.
+// What it does not see: code between two operations is one step. Data that fibers share without a channel is read and
+// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [Point] divides
+// the step. Goroutines, native channels and mutexes are not controlled; a fiber that waits for one ends the schedule as
+// [Blocked].
 package sim
 
 import (
@@ -95,9 +97,10 @@ func settle(opts []Option) settings {
 // Sim is the simulation, as the program in it sees it.
 type Sim struct {
 	w      *world
-	errs   [8]string // of Errorf, the first ones
-	nerrs  int       // all of them
-	sights *sight    // what Sometimes is asked about
+	ctx    context.Context // of the schedule
+	errs   [8]string       // of Errorf, the first ones
+	nerrs  int             // all of them
+	sights *sight          // what Sometimes is asked about
 	faults faultPlan
 }
 
@@ -159,44 +162,70 @@ func (s *Sim) Now() time.Duration { return s.w.clock.Now() - s.w.began }
 type Result struct {
 	Schedules int           // that were run
 	Steps     int           // operations in all of them
-	Complete  bool          // the strategy had nothing left to explore
+	Complete  bool          // the strategy had nothing left to explore: all that Covered says has been run
+	Covered   string        // what that was, if Complete
 	Failure   *Failure      // of the first that failed, made small; nil if none did
 	Never     []string      // what Sometimes has never seen
 	Elapsed   time.Duration // real time
+}
 
-	strategy string // with its bound, if it has one
+// coveredBy is what a strategy has gone through that has nothing left.
+func coveredBy(s Strategy) string {
+	const step = "; code between two operations is one step"
+	switch x := s.(type) {
+	case *exhaustive:
+		switch x.bound {
+		case 0:
+			return "all orders of coir operations without preemption" + step
+		case 1:
+			return "all orders of coir operations with at most 1 preemption" + step
+		}
+		if x.bound < 0 {
+			return "all orders of coir operations" + step
+		}
+		return "all orders of coir operations with at most " + strconv.Itoa(x.bound) + " preemptions" + step
+	case *dpor:
+		return "all orders of coir operations that conflict; code after an operation is one step with it"
+	}
+	return "all that strategy " + s.Name() + " has"
 }
 
 // Explore runs fn under one schedule after the other until one fails.
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
-	defer w.close()
 	w.strategy = set.strategy(set.seed)
 	_, w.whole = w.strategy.(*dpor)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
-	res := Result{strategy: w.strategy.Name()}
-	if x, ok := w.strategy.(*exhaustive); ok {
-		res.strategy = fmt.Sprintf("exhaustive(%d)", x.bound)
-	}
+	var res Result
 	began := time.Now()
-	w.inside(func(ctx context.Context) {
+	left := w.inside(func(ctx context.Context) {
 		told := began
 		for res.Schedules < set.schedules {
 			if !w.strategy.Begin(res.Schedules) {
-				res.Complete = true
+				res.Complete, res.Covered = true, coveredBy(w.strategy)
 				break
 			}
 			f := w.schedule(ctx, s, fn)
 			if f == nil && res.Schedules%guardEvery == guardEvery-1 {
 				f = w.again(ctx, s, fn)
 			}
+			if w.left() {
+				return // nobody is there to see more
+			}
 			res.Schedules++
 			res.Steps += w.nsteps
+			w.ran.Store(int64(res.Schedules))
+			w.did.Store(int64(res.Steps))
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if w.confirm(ctx, s, fn, f); !f.unsure {
-					f = w.shrink(ctx, s, fn, f)
+				if f.Kind != Blocked { // which takes its time, each time
+					if w.confirm(ctx, s, fn, f); !f.unsure {
+						f = w.shrink(ctx, s, fn, f)
+					}
+				}
+				if w.left() {
+					return
 				}
 				res.Failure = f
 				w.tellStrays(res.Failure)
@@ -209,6 +238,11 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			}
 		}
 	})
+	if left != nil {
+		left.Schedule, left.Strategy, left.Seed = int(w.ran.Load())+1, w.strategy.Name(), set.seed
+		steps := int(w.did.Load()) + left.Steps
+		return Result{Schedules: left.Schedule, Steps: steps, Failure: left, Elapsed: time.Since(began)}
+	}
 	res.Elapsed = time.Since(began)
 	for x := s.sights; x != nil; x = x.next {
 		if !x.seen {
@@ -244,7 +278,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
 	if f != nil {
-		f.unsure = f.Kind != Uncontrolled // it did not fail before
+		f.unsure = f.Kind != Uncontrolled && f.Kind != Blocked // it did not fail before
 	}
 	return f
 }
@@ -282,17 +316,6 @@ func (f *Failure) fork(g *Failure) string {
 	return fmt.Sprintf("after step %d", min(f.Steps, g.Steps))
 }
 
-// inside calls fn in a fiber of the world.
-func (w *world) inside(fn func(ctx context.Context)) {
-	err := w.rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-		fn(ctx)
-		return nil
-	})
-	if err != nil {
-		panic("sim: " + err.Error())
-	}
-}
-
 func (w *world) close() { _ = w.rt.Close(context.Background()) }
 
 // schedule runs fn once. The calling fiber is the first of the schedule.
@@ -305,6 +328,9 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	w.began = w.clock.Now()
 	ctx, w.cancel = coir.WithCancel(ctx)
 	defer w.cancel(nil)
+	cancel := w.cancel
+	w.abort.Store(&cancel)
+	s.ctx = ctx
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
 	for w.advance() { // timers that nobody waits for any more

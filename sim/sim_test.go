@@ -79,7 +79,7 @@ func (v *visited) Begin(schedule int) bool {
 }
 
 //go:norace
-func (v *visited) Choose(p *Point) int {
+func (v *visited) Choose(p *Fork) int {
 	d := v.Strategy.Choose(p)
 	v.hash ^= rng(p.N<<16 | d)
 	v.hash = rng(v.hash.next())
@@ -88,10 +88,12 @@ func (v *visited) Choose(p *Point) int {
 
 // TestExhaustiveCounts compares the number of schedules with what arithmetic gives.
 //
-// A fiber moves from one stop to the next. It stops before each operation, and where it has been made ready: as a new fiber, and after
-// a wait. So one that does y operations which do not wait has y+2 moves: it starts, does them, ends. The program
-// itself has a move for each Go and one for the join, after which it waits for all others, and nobody else is there when it goes on.
-// A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go that made it.
+// A fiber moves from one stop to the next. It stops before each operation, after each that did not wait, and where it
+// has been made ready: as a new fiber, and after a wait. A Yield does nothing, so there is no stop after it. So a fiber
+// that yields y times has y+2 moves: it starts, yields, ends. The program itself has two moves for each Go, which are
+// the Go and what follows it, and one for the join, after which it waits for all others, and nobody else is there when
+// it goes on. A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go
+// that made it.
 //
 // The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided by
 // the product, over all moves, of how many come after it in the tree, itself included.
@@ -113,15 +115,17 @@ func TestExhaustiveCounts(t *testing.T) {
 			_ = coir.Yield(ctx)
 		})
 	}
-	// One sends and one receives, on a channel with one place. Moves: 0 1 2 are the Gos and the join, 3 4 5 the sender's: start,
-	// send, end; from 6 the receiver's: start, receive, end. If the receive comes first it waits, and its fiber has one move
-	// more after the send.
-	passed := orders(9, join(chain(0, 2), chain(3, 5), chain(6, 8), [][2]int{{0, 3}, {1, 6}, {4, 7}})...) +
-		orders(10, join(chain(0, 2), chain(3, 5), chain(6, 9), [][2]int{{0, 3}, {1, 6}, {7, 4}, {4, 8}})...)
+	// One sends and one receives, on a channel with one place. Moves: 0 to 4 are the Gos, what follows them, and the
+	// join; 5 6 7 8 the sender's: start, send, what follows, end; 9 10 11 12 the receiver's: start, receive, what
+	// follows, end. If the receive comes first it waits, and what follows it comes after the send.
+	both := join(chain(0, 4), chain(5, 8), chain(9, 12), [][2]int{{0, 5}, {2, 9}})
+	passed := orders(13, join(both, [][2]int{{6, 10}})...) + orders(13, join(both, [][2]int{{10, 6}, {6, 11}})...)
 
-	// Two leave a pipe, the program after the Go and a fiber. Moves: 0 1 the program's, leave and join; 2 3 4 the fiber's, start, leave,
-	// end. Who leaves last has one move more, 5, right after that, to close the channel.
-	left := orders(6, join([][2]int{{0, 5}, {5, 1}, {3, 0}}, chain(2, 4))...) + orders(6, join([][2]int{{3, 5}, {5, 4}, {0, 3}, {0, 1}}, chain(2, 4))...)
+	// Two leave a pipe, the program after the Go and a fiber. Who is not the last has, beside what follows the Go and
+	// the join, or beside its start and its end, two moves: it leaves, and what follows. The last one has two more
+	// between them: it closes the channel, and what follows that. First the program is the last one, with moves 0 to 5,
+	// and the fiber has 6 to 9; then the fiber is, with 4 to 9, and the program has 0 to 3.
+	left := orders(10, join(chain(0, 5), chain(6, 9), [][2]int{{7, 1}})...) + orders(10, join(chain(0, 3), chain(4, 9), [][2]int{{1, 5}})...)
 
 	for _, c := range []struct {
 		name     string
@@ -130,19 +134,20 @@ func TestExhaustiveCounts(t *testing.T) {
 		opts     []Option
 		want     int
 	}{
-		// 7 moves: 3 of the program, 2 of each fiber. 7! / (7 * 4 * 2! * 2!).
-		{"two fibers", idle(2, 0), unbound, nil, 45},
-		// 9 moves. 9! / (9 * 5 * 3! * 3!).
-		{"two fibers that yield", idle(2, 1), unbound, nil, 224},
-		// 11 moves. 11! / (11 * 6 * 4! * 4!).
-		{"two fibers that yield twice", idle(2, 2), unbound, nil, 1_050},
-		// 13 moves. 13! / (13 * 7 * 5! * 5!).
-		{"two fibers that yield thrice", idle(2, 3), unbound, nil, 4_752},
-		// 10 moves: 4 of the program, 2 of each fiber. 10! / (10 * 7 * 4 * 2! * 2! * 2!).
-		{"three fibers", idle(3, 0), unbound, nil, 1_620},
-		// 13 moves. 13! / (13 * 9 * 5 * 3! * 3! * 3!).
-		{"three fibers that yield", idle(3, 1), unbound, nil, 49_280},
-		// 7 moves: 2 of the program, 3 of the first fiber, whose second makes the second one, with 2. 7! / (7 * 5 * 4 * 2!).
+		// 9 moves: 5 of the program, 2 of each fiber. 9! / (9 * 6 * 5 * 2 * 2! * 2!).
+		{"two fibers", idle(2, 0), unbound, nil, 168},
+		// 11 moves. 11! / (11 * 7 * 6 * 2 * 3! * 3!).
+		{"two fibers that yield", idle(2, 1), unbound, nil, 1_200},
+		// 13 moves. 13! / (13 * 8 * 7 * 2 * 4! * 4!).
+		{"two fibers that yield twice", idle(2, 2), unbound, nil, 7_425},
+		// 15 moves. 15! / (15 * 9 * 8 * 2 * 5! * 5!).
+		{"two fibers that yield thrice", idle(2, 3), unbound, nil, 42_042},
+		// 13 moves: 7 of the program, 2 of each fiber. 13! / (13 * 10 * 9 * 6 * 5 * 2 * 2! * 2! * 2!).
+		{"three fibers", idle(3, 0), unbound, nil, 11_088},
+		// What follows an operation is one with it: 7 moves, 3 of the program, 2 of each fiber. 7! / (7 * 4 * 2! * 2!).
+		{"two fibers, operations alone", idle(2, 0), func(uint64) Strategy { return coarse{Exhaustive(-1)} }, nil, 45},
+		// 9 moves: 3 of the program, 4 of the first fiber, whose second makes the second one, with 2. 9! / (9 * 2 * 6 *
+		// 5 * 2 * 2!).
 		{"a fiber that starts a fiber", func(ctx context.Context, _ *Sim) {
 			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 				n.Go("first", func(context.Context) error {
@@ -150,7 +155,7 @@ func TestExhaustiveCounts(t *testing.T) {
 					return nil
 				})
 			})
-		}, unbound, nil, 18},
+		}, unbound, nil, 168},
 		{"a send and a receive", func(ctx context.Context, _ *Sim) {
 			c := coir.NewChan[int](1)
 			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
@@ -194,19 +199,20 @@ func TestExhaustiveCounts(t *testing.T) {
 				w.Close()
 			})
 		}, unbound, nil, left},
-		// Until both sleep that is two fibers, which do nothing: 45. Then time moves, to one after the other.
-		{"two that sleep", sleepers(2 * time.Second), unbound, nil, 45},
-		// As before, but both wake, and each has to be taken up and to end: 4! / (2! * 2!) for each of the 45.
-		{"two that sleep to the same time", sleepers(time.Second), unbound, nil, 45 * 6},
-		// After its Go the program has 2 moves, beside the 2 of the fiber until it sleeps: 4! / (2! * 2!).
-		{"one that sleeps beside one that does not", sleepBeside, unbound, nil, 6},
-		// And here also beside the clock's, and the fiber's 2 after it: 7! / (2! * 5!).
-		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 21},
+		// Until both sleep that is two fibers, which do nothing: 168. Then time moves, to one after the other.
+		{"two that sleep", sleepers(2 * time.Second), unbound, nil, 168},
+		// As before, but both wake, and each has to be taken up and to end: 4! / (2! * 2!) for each of the 168.
+		{"two that sleep to the same time", sleepers(time.Second), unbound, nil, 168 * 6},
+		// After its Go the program has 3 moves, beside the 2 of the fiber until it sleeps: 5! / (3! * 2!).
+		{"one that sleeps beside one that does not", sleepBeside, unbound, nil, 10},
+		// And here also beside the clock's, and the fiber's 2 after it: 8! / (3! * 5!).
+		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 56},
 		// The program goes on until it waits; then each fiber, once begun, until it ends. 3!.
 		{"three fibers and no preemption", idle(3, 1), func(uint64) Strategy { return Exhaustive(0) }, nil, 6},
-		// None: 2. Before the second Go, by the first fiber: 1. Before the join, by either, after which the join or the other fiber
-		// comes: 2 * 2. Of the one that goes first, before its end: 2.
-		{"two fibers and at most one preemption", idle(2, 0), func(uint64) Strategy { return Exhaustive(1) }, nil, 9},
+		// None: 2. After the first Go or before the second, by the first fiber: 2. After the second Go or before the
+		// join, by either fiber, after which the join or the other fiber comes: 2 * 2 * 2. Of the one that goes first,
+		// before its end: 2.
+		{"two fibers and at most one preemption", idle(2, 0), func(uint64) Strategy { return Exhaustive(1) }, nil, 14},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.want > 5_000 {
@@ -236,8 +242,8 @@ func join(lists ...[][2]int) (all [][2]int) {
 
 // TestOrdersAgreesWithTheFormula checks the counting of orders by a tree: that of two fibers in TestExhaustiveCounts.
 func TestOrdersAgreesWithTheFormula(t *testing.T) {
-	if n := orders(7, join(chain(0, 2), chain(3, 4), chain(5, 6), [][2]int{{0, 3}, {1, 5}})...); n != 45 {
-		t.Errorf("%d orders of two fibers, and the formula gives 45", n)
+	if n := orders(9, join(chain(0, 4), chain(5, 6), chain(7, 8), [][2]int{{0, 5}, {2, 7}})...); n != 168 {
+		t.Errorf("%d orders of two fibers, and the formula gives 168", n)
 	}
 }
 

@@ -9,28 +9,33 @@ type Strategy interface {
 	// Begin is called before each schedule, with its number from 0. It reports false if there is nothing left to explore.
 	Begin(schedule int) bool
 	// Choose returns a number below p.N. 0 changes least.
-	Choose(p *Point) int
+	Choose(p *Fork) int
 	// Name is what -sim.strategy calls it.
 	Name() string
 }
 
-// Point is a place where a schedule can go more than one way.
-type Point struct {
+// Fork is a place where a schedule can go more than one way.
+type Fork struct {
 	N    int  // ways
 	GoOn bool // way 0 is that the fiber which runs goes on
-	w    *world
+
+	// After is true after an operation that did not wait: the fiber which runs has done it, and to go on is to do what
+	// follows. It implies GoOn.
+	After bool
+
+	w *world
 }
 
 // Step is how many operations the schedule has done.
 //
 //go:norace
-func (p *Point) Step() int { return p.w.nsteps }
+func (p *Fork) Step() int { return p.w.nsteps }
 
 // Fiber is the number of the fiber that way i lets run, in the order of their making; negative if way i is something else: the clock moves, or
 // a case of a select, a fault or a random number is chosen.
 //
 //go:norace
-func (p *Point) Fiber(i int) int {
+func (p *Fork) Fiber(i int) int {
 	if p.w.ways[0] == value {
 		return value
 	}
@@ -72,8 +77,8 @@ func (*roundRobin) Name() string            { return "roundrobin" }
 func (*roundRobin) Begin(schedule int) bool { return schedule == 0 }
 
 //go:norace
-func (*roundRobin) Choose(p *Point) int {
-	if p.GoOn {
+func (*roundRobin) Choose(p *Fork) int {
+	if p.GoOn && !p.After {
 		return 1
 	}
 	return 0
@@ -95,7 +100,7 @@ func (s *random) Begin(schedule int) bool {
 }
 
 //go:norace
-func (s *random) Choose(p *Point) int { return s.rng.below(p.N) }
+func (s *random) Choose(p *Fork) int { return s.rng.below(p.N) }
 
 // PCT gives fibers priorities at random and always lets the highest go on, but for depth-1 places, chosen at random, where the one that
 // runs falls below all others. It finds what needs few switches at the right places, and starvation.
@@ -129,7 +134,7 @@ func (s *pct) Begin(schedule int) bool {
 }
 
 //go:norace
-func (s *pct) Choose(p *Point) int {
+func (s *pct) Choose(p *Fork) int {
 	if p.Fiber(0) == value {
 		return s.rng.below(p.N)
 	}
@@ -153,8 +158,9 @@ func (s *pct) Choose(p *Point) int {
 	return best
 }
 
-// Exhaustive goes through all schedules with at most bound preemptions: switches away from a fiber that could go on. A negative bound
-// is none.
+// Exhaustive goes through all orders of coir operations, and of the code between them, with at most bound preemptions:
+// switches away from a fiber that could go on. A negative bound is none. Code between two operations is one step,
+// unless there is a [Point] in it.
 func Exhaustive(bound int) Strategy { return &exhaustive{bound: bound} }
 
 type exhaustive struct {
@@ -188,7 +194,7 @@ func (s *exhaustive) Begin(schedule int) bool {
 }
 
 //go:norace
-func (s *exhaustive) Choose(p *Point) int {
+func (s *exhaustive) Choose(p *Fork) int {
 	if s.at == s.n {
 		of := p.N
 		if p.GoOn && s.bound >= 0 && s.used >= s.bound {
@@ -238,4 +244,4 @@ func (s *portfolio) Begin(schedule int) bool {
 }
 
 //go:norace
-func (s *portfolio) Choose(p *Point) int { return s.all[s.cur].Choose(p) }
+func (s *portfolio) Choose(p *Fork) int { return s.all[s.cur].Choose(p) }

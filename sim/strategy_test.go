@@ -31,7 +31,7 @@ func (o *observed) look() {
 }
 
 //go:norace
-func (o *observed) Choose(p *Point) int {
+func (o *observed) Choose(p *Fork) int {
 	o.w = p.w
 	d := o.Strategy.Choose(p)
 	if p.Fiber(0) == value {
@@ -109,9 +109,9 @@ func uneven(long int) program {
 }
 
 func TestUniformGivesEveryScheduleTheSameChance(t *testing.T) {
-	fn, each := uneven(4), 30
+	fn, each := uneven(2), 30
 	if slowBuild() {
-		fn, each = uneven(2), 8
+		fn, each = uneven(1), 8
 	}
 	chi2, sigma := spread(t, Uniform(1), fn, 100, each)
 	t.Logf("uniform: chi-square %.0f, %.1f standard deviations above its mean", chi2, sigma)

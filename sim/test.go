@@ -54,7 +54,7 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	}
 	all := ""
 	if res.Complete {
-		all = ": all there are with " + res.strategy
+		all = ", " + res.Covered
 	}
 	t.Logf("%s%s; %d steps, %.0f schedules a second", counted(res.Schedules, "schedule"), all, res.Steps, float64(res.Schedules)/res.Elapsed.Seconds())
 }

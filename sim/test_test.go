@@ -66,13 +66,19 @@ func expect(t *testing.T, text string, failed, fails bool, parts ...string) {
 func TestTestSaysWhenThatWasAll(t *testing.T) {
 	all := With(func(uint64) Strategy { return Exhaustive(-1) })
 	text, failed := told(t, nil, idle(2, 0), all)
-	expect(t, text, failed, false, " schedules: all there are with exhaustive(-1); ")
+	expect(t, text, failed, false, " schedules, all orders of coir operations; code between two operations is one step; ")
 	text, failed = told(t, nil, idle(2, 0), all, Schedules(1))
 	if expect(t, text, failed, false, "1 schedule; "); strings.Contains(text, "all") {
 		t.Error(text)
 	}
 	text, failed = told(t, map[*string]string{flagStrategy: "roundrobin"}, idle(2, 0))
-	expect(t, text, failed, false, "1 schedule: all there are with roundrobin; ")
+	expect(t, text, failed, false, "1 schedule, all that strategy roundrobin has; ")
+	for bound, want := range map[int]string{0: "without preemption", 1: "with at most 1 preemption", 2: "with at most 2 preemptions"} {
+		text, failed = told(t, nil, idle(2, 0), With(func(uint64) Strategy { return Exhaustive(bound) }))
+		expect(t, text, failed, false, " schedules, all orders of coir operations "+want+"; code between two operations is one step; ")
+	}
+	text, failed = told(t, map[*string]string{flagStrategy: "dpor"}, idle(2, 0))
+	expect(t, text, failed, false, "1 schedule, all orders of coir operations that conflict; code after an operation is one step with it; ")
 }
 
 func TestTestNamesTheStrategiesThereAre(t *testing.T) {
@@ -87,7 +93,7 @@ func TestTestSaysHowToSeeItAgainFromAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s1.",
+	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s2.",
 		"chart: "+filepath.Join(dir, "TestListener.html"))
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A token is a schedule in letters: "s1." and, in base64, the clock's mode, the trace's hash, and of the decisions those that are not
-// 0, each with the number of zeros before it.
+// A token is a schedule in letters: "s2." and, in base64, the clock's mode, the trace's hash, and of the decisions
+// those that are not 0, each with the number of zeros before it.
 
-const tokenVersion = "s1."
+const tokenVersion = "s2."
 
 // mostZeros is how many zeros one number stands for, so that a damaged token does not take all memory.
 const mostZeros = 1 << 20

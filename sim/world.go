@@ -16,9 +16,11 @@ import (
 // A world runs one schedule after the other, on one worker and a clock of its own. It is the Policy of that worker's runtime: it is
 // told of every operation before it happens, and decides who goes on.
 //
-// A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always the way
-// that changes least: the fiber that runs goes on, or if it cannot, the next one in the order of their making. Where there is only
-// one way there is no decision. So a schedule without switches is a sequence of zeros, and a token need only keep the others.
+// A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always
+// the way that changes least: the fiber that runs goes on, or if it cannot, the next one in the order of their making.
+// Where there is only one way there is no decision. There is one before each operation, and one after it if it has not
+// waited: who has waited goes on only when chosen. So a schedule without switches is a sequence of zeros, and a token
+// need only keep the others.
 //
 // Everything here is called by the fibers of the world, one at a time. In race builds that order is hidden from the detector, as
 // the scheduler's is, so that it sees the races of the program under test; hence //go:norace on whatever runs inside a schedule, and
@@ -48,10 +50,14 @@ type world struct {
 	woken   inbox // by the clock, or from outside, and not among them yet
 	settled bool  // whoever ran last has come to its rest: if it has been woken it is among those that can run
 	ways    []int32
-	point   Point // that the strategy is asked about
+	point   Fork // that the strategy is asked about
 
 	decisions []decision
 	ndec      int
+	log       []happening // all that has happened, in order, if whole
+	nlog      int
+	chose     int32   // the decision that led to what happens next; -1: there was none
+	watchable bool    // a selector has been given a case
 	trace     []event // the last of the operations; see record
 	whole     bool    // keep all of them
 	nsteps    int
@@ -62,6 +68,15 @@ type world struct {
 	stopping  atomic.Bool
 	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until somebody inside sees it
 	strays    strayList               // what they have done in all schedules
+
+	// For those who look from outside whether the schedule goes on; see watch.
+	beat   atomic.Int64                            // steps of all schedules
+	nexts  atomic.Int64                            // switches
+	abort  atomic.Pointer[context.CancelCauseFunc] // cancel, of the schedule that runs
+	given  atomic.Pointer[Failure]                 // why the world has been left behind
+	giveUp chan struct{}
+	ran    atomic.Int64 // schedules
+	did    atomic.Int64 // steps in them
 }
 
 // decision is one number of a schedule, and how many there were to choose from.
@@ -69,6 +84,7 @@ type decision struct {
 	chosen, of int32
 	step       int32 // how many operations came before
 	drawn      int32 // if it was made for Intn, one more than the fiber that asked; else 0
+	after      bool  // it was made after an operation
 }
 
 // fiber is what a world knows of a fiber.
@@ -79,9 +95,12 @@ type fiber struct {
 	cases   span // of op, if it is a select
 	pending bool // op has been announced, and has not been let go on
 	waiting bool // it did op, and has not come back
+	paused  bool // it did op without waiting, and what follows has not been let go on
 	ended   bool
 	since   time.Duration
-	step    int // of op
+	step    int   // of op
+	moves   int32 // how often it was let go on
+	woken   int32 // what in the log has made it ready, if it waited or is new
 }
 
 // event is an operation in the trace.
@@ -91,6 +110,17 @@ type event struct {
 	op     coir.Op
 	cases  span
 	at     time.Duration
+}
+
+// happening is a part of a schedule that one fiber did without a stop, or that the clock moved. [DPOR] needs to know
+// who made what possible.
+type happening struct {
+	fiber    int32 // tick: the clock
+	step     int32 // of the operation in the trace; -1: what follows a wait, or the beginning of a fiber
+	decision int32 // by which it came to be; -1: it was the only way
+	wake     int32 // what has ended that wait, or begun the fiber; -1: nothing in the log
+	idle     bool  // time moved because nobody could go on
+	watched  bool  // a selector had been given a case before
 }
 
 // choice is a case of a select.
@@ -106,7 +136,7 @@ type span struct {
 }
 
 func newWorld(mode ClockMode, limit int) *world {
-	w := &world{clock: coir.NewClock(), mode: mode, limit: limit}
+	w := &world{clock: coir.NewClock(), mode: mode, limit: limit, giveUp: make(chan struct{}, 1)}
 	w.fibers = make([]fiber, 64)
 	w.ready = make([]int32, 64)
 	w.ways = make([]int32, 66)
@@ -116,7 +146,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.cases = make([]choice, 64)
 	w.ids.init()
 	w.objects.init()
-	w.rt = coir.NewRuntime(coir.WithPolicy(w), coir.WithClock(w.clock), coir.OnStall(time.Second, stalled))
+	w.rt = coir.NewRuntime(coir.WithPolicy(w), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
 	return w
 }
 
@@ -132,6 +162,7 @@ func (w *world) reset() {
 	w.nfibers, w.nready, w.current, w.next = 0, 0, -1, -1
 	w.settled = false
 	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
+	w.nlog, w.chose, w.watchable = 0, -1, false
 	w.fail = nil
 	w.stray.Store(nil)
 }
@@ -169,8 +200,8 @@ func (w *world) Ready(f *coir.Fiber) {
 	}
 	w.ready[at] = i
 	w.nready++
-	if w.fibers[i].waiting {
-		w.fibers[i].waiting = false
+	if x := &w.fibers[i]; !x.pending && !x.paused {
+		x.waiting, x.woken = false, int32(w.nlog-1)
 	}
 }
 
@@ -223,8 +254,27 @@ func (w *world) collect() {
 //go:norace
 func (w *world) advance() bool {
 	moved := w.clock.AdvanceToNext()
+	if moved && w.running {
+		w.happens(happening{fiber: tick, step: -1, wake: -1, idle: w.mode == Idle})
+	}
 	w.collect()
 	return moved
+}
+
+// happens adds to the log.
+//
+//go:norace
+func (w *world) happens(h happening) {
+	h.decision, w.chose = w.chose, -1
+	h.watched = w.watchable
+	if !w.whole {
+		return
+	}
+	if w.nlog == len(w.log) {
+		w.log = doubled(w.log)
+	}
+	w.log[w.nlog] = h
+	w.nlog++
 }
 
 //go:norace
@@ -245,6 +295,7 @@ func (w *world) unready(i int32) {
 //
 //go:norace
 func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
+	w.beat.Add(1)
 	if !w.running || w.stopping.Load() {
 		return true
 	}
@@ -263,6 +314,32 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 		w.went(i)
 		return true
 	}
+	if !w.goesOn(i, false) {
+		return false
+	}
+	w.went(i)
+	return true
+}
+
+// Stepped implements coir.Policy.
+//
+//go:norace
+func (w *world) Stepped(f *coir.Fiber) bool {
+	// Spec: SM-01
+	if !w.running || w.fail != nil || w.stopping.Load() {
+		return true
+	}
+	i := w.fiberOf(f)
+	w.current = i
+	w.fibers[i].paused = !w.goesOn(i, true)
+	return !w.fibers[i].paused
+}
+
+// goesOn decides whether fiber i, which runs and is about to do what it has announced or, if it has done that, what
+// follows, does so now. If not, next is who does instead.
+//
+//go:norace
+func (w *world) goesOn(i int32, after bool) bool {
 	w.collect()
 	for {
 		// The fiber itself, those behind it in the order of their making, those before it, the clock.
@@ -285,9 +362,9 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 			w.ways[n] = tick
 			n++
 		}
-		switch to := w.ways[w.decide(n, true)]; to {
+		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
-			w.went(i)
+			w.fibers[i].moves++
 			return true
 		case tick:
 			w.advance()
@@ -305,8 +382,11 @@ const tick = -2
 //
 //go:norace
 func (w *world) Next() *coir.Fiber {
-	if w.current >= 0 && !w.settled && !w.fibers[w.current].pending && !w.fibers[w.current].ended {
-		w.fibers[w.current].waiting = true
+	w.nexts.Add(1)
+	if w.current >= 0 && !w.settled {
+		if x := &w.fibers[w.current]; !x.pending && !x.paused && !x.ended {
+			x.waiting = true
+		}
 	}
 	w.collect()
 	for {
@@ -348,7 +428,7 @@ func (w *world) Next() *coir.Fiber {
 		}
 		d := 0
 		if w.running && w.fail == nil {
-			d = w.decide(n, false)
+			d = w.decide(n, false, false)
 		}
 		if to := w.ways[d]; to != tick {
 			return w.run(to)
@@ -379,8 +459,14 @@ func (w *world) run(i int32) *coir.Fiber {
 	w.unready(i)
 	w.current, w.settled = i, false
 	x := &w.fibers[i]
+	x.moves++
 	if x.pending {
 		w.went(i)
+	} else if x.paused {
+		x.paused = false
+		w.note(coir.Op{Kind: opGoOn})
+	} else {
+		w.happens(happening{fiber: i, step: -1, wake: x.woken})
 	}
 	return x.f
 }
@@ -392,9 +478,15 @@ func (w *world) went(i int32) {
 	x := &w.fibers[i]
 	x.pending = false
 	x.since, x.step = w.clock.Now(), w.nsteps
-	if x.op.Kind == coir.OpEnd {
+	switch x.op.Kind {
+	case coir.OpStart: // is in the log, as what it is to be taken up
+	case coir.OpEnd:
 		x.ended = true
+		fallthrough
+	default:
+		w.happens(happening{fiber: i, step: int32(w.nsteps), wake: -1})
 	}
+	w.watchable = w.watchable || x.op.Kind == coir.OpRegister
 	w.record(event{i, x.object, x.op, x.cases, x.since})
 	w.mix(uint64(i)<<40 | uint64(uint32(x.object+1))<<8 | uint64(x.op.Kind))
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
@@ -483,12 +575,12 @@ func kindOfObject(k coir.OpKind) uint8 {
 // decide makes one decision.
 //
 //go:norace
-func (w *world) decide(n int, goOn bool) int {
+func (w *world) decide(n int, goOn, after bool) int {
 	if n == 1 {
 		return 0
 	}
 	if w.nsteps >= w.limit { // long enough: now let everybody come to an end who can. That is so in all schedules, so it is no decision
-		if goOn {
+		if goOn && !after {
 			return 1
 		}
 		return 0
@@ -504,7 +596,7 @@ func (w *world) decide(n int, goOn bool) int {
 			d = 0
 		}
 	} else {
-		w.point = Point{w: w, N: n, GoOn: goOn}
+		w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
 		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
 			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
 		}
@@ -512,7 +604,10 @@ func (w *world) decide(n int, goOn bool) int {
 	if w.ndec == len(w.decisions) {
 		w.decisions = doubled(w.decisions)
 	}
-	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps)}
+	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
+	if w.ways[0] != value && !(after && d == 0) {
+		w.chose = int32(w.ndec)
+	}
 	w.ndec++
 	return d
 }
@@ -525,7 +620,7 @@ func (w *world) Choose(_ *coir.Fiber, n int) int {
 		return 0
 	}
 	w.ways[0] = value
-	return w.decide(n, false)
+	return w.decide(n, false, false)
 }
 
 // value in the place of the first way means that a value is chosen, not a fiber.
@@ -594,10 +689,6 @@ func (w *world) unwind(i int32) bool {
 	}
 	w.went(i)
 	return true
-}
-
-func stalled(s coir.Stall) {
-	fmt.Printf("sim: no choice point for %v: fiber %s blocks outside of coir, or computes\n%s\n", s.For, shown(s.Fiber.Name()), s.Stack)
 }
 
 // Stray implements coir.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.

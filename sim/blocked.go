@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// A fiber that waits for something that is not coir's stops the world: one runs at a time, and whoever could end the
+// wait does not. Nothing inside can notice, so somebody outside does, by real time: the scheduler tells when there has
+// been no switch for a while, and from then on the stack of the fiber's goroutine is looked at. If it is seen a few
+// times in the same native wait, and no step was made, the schedule has failed. The context of the schedule is
+// cancelled then, which ends what waits for that. What goes on waiting cannot be ended by anybody: it is left behind,
+// with its world. If it comes free later the schedule is brought to its end, and the world is closed.
+
+// Blocked is the kind of failure of a program in which a fiber waits outside of coir: for a native channel, a mutex,
+// the Done channel of a context, or in a function of [iter.Pull].
+const Blocked Kind = "blocked"
+
+const (
+	stallAfter  = 300 * time.Millisecond // without a switch, before anybody looks
+	lookEvery   = 40 * time.Millisecond
+	looks       = 3 // that see the same
+	freeWithin  = 100 * time.Millisecond
+	computesFor = time.Second // before that is told
+	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
+	adviceWaits = "Fibers run one at a time here, so nobody can end that wait. "
+	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
+		"to wait for the end of a context, in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"
+	adviceMutex = adviceWaits + "Another fiber holds it across an operation of coir: " +
+		"unlock before the operation, or use a coir.Chan of capacity 1 as the lock"
+	adviceGroup  = adviceWaits + "Start fibers in a nursery, whose Run waits for them, or use a coir.Chan"
+	advicePulled = "The function of iter.Pull runs in a goroutine of its own, which is no fiber. " +
+		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
+)
+
+// watch is told that there has been no switch for a while, and looks until there is one, in a goroutine of the
+// scheduler's.
+func (w *world) watch(s coir.Stall) {
+	nexts, beat := w.nexts.Load(), w.beat.Load()
+	id := goroutineOf(s.Stack)
+	last, same, told := "", 0, false
+	for since := time.Now().Add(-s.For); w.nexts.Load() == nexts && id != ""; time.Sleep(lookEvery) {
+		stack := stackOf(id)
+		if now := w.beat.Load(); now != beat || stack != last {
+			last, same, beat = stack, 0, now
+		}
+		if same++; same >= looks {
+			if what, advice := nativeWait(stack); what != "" {
+				w.blocked(s.Fiber, what, advice, stack)
+				return
+			}
+		}
+		if !told && time.Since(since) > computesFor {
+			told = true
+			fmt.Printf("sim: no choice point for %v: fiber %s computes, or waits for the system\n%s\n",
+				time.Since(since).Round(time.Millisecond), s.Fiber.Name(), stack)
+		}
+	}
+}
+
+// blocked ends the schedule, whose running fiber is in a native wait.
+//
+// Spec: SM-06
+func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
+	text := "fiber " + f.Name() + " " + what
+	if at := ownPlace(stack); at != "" {
+		text += ", at " + at
+	}
+	first := w.stray.Load()
+	beat := w.beat.Load()
+	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != Blocked) {
+		// Also if there is a stray already, as of a function that is pulled from: this says more.
+		w.stray.Store(&Failure{Kind: Blocked, Text: text + ". " + advice})
+		w.stopping.Store(true)
+		(*abort)(errStopped)
+		w.stopping.Store(false)
+		for until := time.Now().Add(freeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			if w.beat.Load() != beat {
+				return // it brings the schedule to its end
+			}
+		}
+	}
+	w.given.CompareAndSwap(nil, w.abandoned(text+blockedLeft+". "+advice))
+	select {
+	case w.giveUp <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// abandoned is the failure of a schedule that goes on waiting. Nobody changes the world, unless the wait ends at this
+// moment: then it is told without a trace.
+//
+//go:norace
+func (w *world) abandoned(text string) (f *Failure) {
+	defer func() {
+		if recover() != nil {
+			f = &Failure{Kind: Blocked, Text: text}
+		}
+	}()
+	f = &Failure{Kind: Blocked, Text: text}
+	f.freeze(w)
+	f.Token = encode(w.mode, f.script, f.hash)
+	return f
+}
+
+// inside calls fn in a fiber of the world, and then closes the world. If a schedule goes on waiting outside of coir it
+// returns that failure, and fn and the world are left behind.
+func (w *world) inside(fn func(ctx context.Context)) *Failure {
+	done := make(chan struct{})
+	var broken any
+	returned := false
+	go func() {
+		defer close(done)
+		defer w.close()
+		defer func() { broken = recover() }()
+		err := w.rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+			fn(ctx)
+			return nil
+		})
+		if err != nil {
+			panic("sim: " + err.Error())
+		}
+		returned = true
+	}()
+	select {
+	case <-done:
+	case <-w.giveUp:
+		return w.given.Load()
+	}
+	switch {
+	case broken != nil:
+		panic(broken)
+	case !returned: // fn has ended its goroutine, which was to be ours
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// left reports whether the world has been left behind.
+func (w *world) left() bool { return w.given.Load() != nil }
+
+// nativeWait is what the goroutine of a stack waits for, if only another goroutine can end that, and what to write
+// instead.
+func nativeWait(stack string) (what, advice string) {
+	_, state, _ := strings.Cut(stack, "[")
+	state = state[:max(strings.IndexAny(state, ",]"), 0)]
+	state, _, _ = strings.Cut(state, " (") // nil chan, no cases, durable
+	for _, line := range strings.Split(stack, "\n") {
+		if strings.HasPrefix(line, library+"/sim.") && strings.Contains(line, "drawn") {
+			return "", "" // waits for the one who draws
+		}
+	}
+	switch {
+	case state == "coroutine":
+		return "waits outside of coir, for a function of iter.Pull", advicePulled
+	case state == "chan receive":
+		return "waits outside of coir, to receive from a native channel", adviceChan
+	case state == "chan send":
+		return "waits outside of coir, to send to a native channel", adviceChan
+	case state == "select":
+		return "waits outside of coir, in a native select", adviceChan
+	case state == "sync.Mutex.Lock" || strings.HasPrefix(state, "sync.RWMutex"):
+		return "waits outside of coir, for a native mutex", adviceMutex
+	case state == "sync.WaitGroup.Wait" || state == "sync.Cond.Wait" || state == "semacquire":
+		what = strings.TrimSuffix(strings.Replace(state, "semacquire", "sync.WaitGroup", 1), ".Wait")
+		return "waits outside of coir, for a " + what, adviceGroup
+	}
+	return "", ""
+}
+
+// goroutineOf is the number of the goroutine of a stack.
+func goroutineOf(stack string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
+	if _, err := strconv.Atoi(id); err != nil {
+		return ""
+	}
+	return id
+}
+
+// stackOf is the stack of one goroutine.
+func stackOf(id string) string {
+	buf := make([]byte, 1<<16)
+	for {
+		n := runtime.Stack(buf, true)
+		if n < len(buf) || len(buf) >= 1<<26 {
+			buf = buf[:n]
+			break
+		}
+		buf = make([]byte, 4*len(buf))
+	}
+	head := []byte("goroutine " + id + " ")
+	for one := range bytes.SplitSeq(buf, []byte("\n\n")) {
+		if bytes.HasPrefix(one, head) {
+			return string(one)
+		}
+	}
+	return ""
+}
+
+// ownPlace is the place of the innermost function of a stack that is neither the library's nor of the standard library;
+// empty if there is none.
+func ownPlace(stack string) string {
+	function := ""
+	for line := range strings.Lines(stack) {
+		text := strings.TrimSpace(line)
+		if line[0] != '\t' {
+			function = text
+			continue
+		}
+		at, _, _ := strings.Cut(text, " ") // file:line +0x1d
+		file, number := cutLast(at, ":")
+		n, _ := strconv.Atoi(number)
+		if !strings.HasPrefix(function, "created by ") && !ours(function, file) && !standard(function, file) {
+			return place(file, n)
+		}
+	}
+	return ""
+}
+
+// goSources is the directory of the standard library's sources, with a slash; empty if they were built without it.
+var goSources = func() string {
+	file, _ := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer()).FileLine(0)
+	dir, _, _ := strings.Cut(file, "runtime/")
+	return dir
+}()
+
+// standard reports whether a function is of the standard library.
+func standard(function, file string) bool {
+	if goSources != "" {
+		return strings.HasPrefix(file, goSources)
+	}
+	for _, prefix := range []string{"sync.", "internal/", "context.", "time.", "io.", "net", "os."} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// line is the place of the caller, and so many lines below it, as a report tells it.
+func line(below int) string {
+	_, file, n, _ := runtime.Caller(1)
+	return place(file, n+below)
+}
+
+// beside runs fn as a fiber, beside another one that does something.
+func beside(ctx context.Context, fn func(ctx context.Context)) {
+	c := coir.NewChan[int](0, coir.Name("c"))
+	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		n.Go("stuck", func(ctx context.Context) error { fn(ctx); return nil })
+		n.Go("other", func(ctx context.Context) error { return c.SendTimeout(ctx, 1, time.Second) })
+		_, err := c.Recv(ctx)
+		return err
+	})
+}
+
+// A fiber that waits outside of coir ends the schedule, soon, and the report says where it waits and what to write
+// instead. Where the wait can be ended nothing is left behind; where it cannot, it is when the wait ends, long after.
+//
+// Spec: SM-06
+func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func() (fn program, at string, free func()) // free ends the wait; nil: it has been ended
+		want []string
+	}{
+		{"iter.Pull over a channel", func() (program, string, func()) {
+			at := line(11)
+			return func(ctx context.Context, _ *Sim) {
+				c := coir.NewChan[int](0, coir.Name("c"))
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("producer", func(ctx context.Context) error {
+						defer c.Close()
+						return c.Send(ctx, 1)
+					})
+					n.Go("stuck", func(ctx context.Context) error {
+						next, stop := iter.Pull(c.All(ctx))
+						defer stop()
+						for _, ok := next(); ok; _, ok = next() {
+						}
+						return nil
+					})
+					return nil
+				})
+			}, at, nil
+		}, []string{"for a function of iter.Pull", "Range over the sequence, or receive with Recv"}},
+		{"receive from a native channel", func() (program, string, func()) {
+			c := make(chan int)
+			at := line(2)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(context.Context) { <-c })
+			}, at, func() { close(c) }
+		}, []string{"to receive from a native channel", "Use a coir.Chan in place of a native channel", "is left behind"}},
+		{"send to a native channel", func() (program, string, func()) {
+			c := make(chan int)
+			at := line(2)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(context.Context) { c <- 1 })
+			}, at, func() { <-c }
+		}, []string{"to send to a native channel", "Use a coir.Chan in place of a native channel", "is left behind"}},
+		{"native select", func() (program, string, func()) {
+			c, d := make(chan int), make(chan int)
+			at := line(3)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(context.Context) {
+					select {
+					case <-c:
+					case <-d:
+					}
+				})
+			}, at, func() { close(c) }
+		}, []string{"in a native select", "Use a coir.Chan in place of a native channel", "is left behind"}},
+		{"receive from Done", func() (program, string, func()) {
+			at := line(2)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(ctx context.Context) { <-ctx.Done() })
+			}, at, nil
+		}, []string{"to receive from a native channel", "in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"}},
+		{"the same in the first fiber", func() (program, string, func()) {
+			at := line(1)
+			return func(ctx context.Context, _ *Sim) { <-ctx.Done() }, at, nil
+		}, []string{"fiber main waits outside of coir", "in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"}},
+		{"mutex held across an operation", func() (program, string, func()) {
+			var mu sync.Mutex
+			freed := make(chan struct{})
+			at := line(5)
+			return func(ctx context.Context, _ *Sim) {
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					for i := range 2 {
+						n.Go("stuck", func(ctx context.Context) error {
+							mu.Lock()
+							select {
+							case <-freed: // whoever held it has not unlocked, and somebody else has
+								return nil
+							default:
+							}
+							_ = coir.Sleep(ctx, time.Second)
+							select {
+							case <-freed:
+							default:
+								mu.Unlock()
+							}
+							return nil
+						}, coir.Index(i))
+					}
+					return nil
+				})
+			}, at, func() { close(freed); mu.Unlock() }
+		}, []string{"for a native mutex", "holds it across an operation of coir: unlock before the operation", "is left behind"}},
+		{"group that is waited for", func() (program, string, func()) {
+			var wg sync.WaitGroup
+			wg.Add(1)
+			at := line(2)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(context.Context) { wg.Wait() })
+			}, at, wg.Done
+		}, []string{"for a sync.WaitGroup", "Start fibers in a nursery", "is left behind"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			fn, at, free := c.make()
+			began := time.Now()
+			res := Explore(fn)
+			took := time.Since(began)
+			if free != nil {
+				free()
+			}
+			if res.Failure == nil || res.Failure.Kind != Blocked {
+				t.Fatalf("after %d schedules: %v", res.Schedules, res.Failure)
+			}
+			text := res.Failure.Error()
+			for _, part := range append(c.want, "waits outside of coir, ", ", at "+at) {
+				if !strings.Contains(text, part) {
+					t.Errorf("it does not say %q:\n%s", part, text)
+				}
+			}
+			if free == nil && strings.Contains(text, "left behind") {
+				t.Error(text)
+			}
+			t.Logf("after %v: %s", took, text)
+			if took > 10*time.Second { // half a second, on a machine that has time
+				t.Errorf("it took %v", took)
+			}
+			for until := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+				if time.Now().After(until) {
+					buf := make([]byte, 1<<20)
+					t.Fatalf("%d goroutines, and %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+				}
+			}
+		})
+	}
+}
+
+// Whoever computes for long, or waits in a way that ends, is not ended.
+func TestALongComputationIsNoWait(t *testing.T) {
+	res := Explore(func(ctx context.Context, _ *Sim) {
+		beside(ctx, func(ctx context.Context) {
+			for until := time.Now().Add(2 * stallAfter); time.Now().Before(until); {
+				_ = fmt.Sprint(until)
+			}
+		})
+	}, Schedules(1))
+	if res.Failure != nil {
+		t.Error(res.Failure)
+	}
+}
