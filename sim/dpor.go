@@ -32,7 +32,8 @@ import (
 // of a Selector's cases, a [Point], [Sim.Advance], and in [Racing] time the clock, conflict with everything.
 //
 // What fibers do to each other by memory that they share is not seen, and two schedules that differ only in that count
-// as one; so are a look at Len or Stats, and one endpoint of a pipe that is closed by one fiber while another uses it.
+// as one; so are a look at Len or Stats, a cancel of a context of package context, and one endpoint of a pipe that is
+// closed by one fiber while another uses it.
 // [Exhaustive] has no such limits, and a [Point] before it tells.
 //
 // It runs alone, not in a [Portfolio].
