@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,20 +66,22 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 	for _, at := range []string{"started", "parked", "ready", "ended", "stalled"} {
 		for _, workers := range []int{1, 2} {
 			o := &clumsy{at: at, told: map[string]int{}}
-			stalled := make(chan struct{})
+			var stalled atomic.Pointer[chan struct{}]
 			rt := on(t, coir.Workers(workers), coir.WithObserver(o), coir.OnStall(20*time.Millisecond, func(s coir.Stall) {
 				if s.Fiber.Name() == "blocks" {
-					close(stalled)
+					close(*stalled.Load())
 				}
 				panic("handler bug: " + s.Fiber.Name())
 			}))
 			run := func() {
+				seen := make(chan struct{})
+				stalled.Store(&seen)
 				within(t, time.Minute, at+": the program ends", goes(func() {
 					if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 						c := coir.NewChan[int](0)
 						n.Go("sends", func(ctx context.Context) error { return c.Send(ctx, 1) })
 						n.Go("receives", func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
-						n.Go("blocks", func(context.Context) error { <-stalled; return nil })
+						n.Go("blocks", func(context.Context) error { <-seen; return nil })
 						return coir.Sleep(ctx, time.Millisecond)
 					}); err != nil {
 						t.Errorf("%s: %v", at, err)
@@ -95,7 +98,6 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 				return o.told[at]
 			}
 			first := told() // more than one if several workers were inside
-			stalled = make(chan struct{})
 			run()
 			if again := told(); again != first {
 				t.Errorf("%s: the observer has panicked, and was called %d times more", at, again-first)
