@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
@@ -26,19 +29,23 @@ import (
 // operations come first, TrySend does not see it, and on a channel of capacity 0 one side at least has to wait in an operation:
 // two selectors never meet there.
 //
+// A selector that is no longer used need not be closed: what it is registered with does not keep it, nor what its cases
+// send or where they receive to. The garbage collector takes it, and its registrations go with it.
+//
 // # How it works
 //
-// A channel knows the registrations that want to hear of each of its sides, and under its lock puts them on the ready lists of
-// their selectors when that side may have become ready; one that is on the list already costs a look. Wait takes the first
-// off the list and then tries it: whatever happens to the channel after that puts it back. Lock order: book, channel,
-// selector.
+// A channel knows the registrations that want to hear of each of its sides, and under its lock puts them on the ready
+// lists of their selectors when that side may have become ready; one that is on the list already costs a look. Wait
+// takes the first off the list and then tries it: whatever happens to the channel after that puts it back. Lock order:
+// book, channel, board.
+//
+// A selector is in two parts, so that it can be collected. What channels, timers and fibers point to is a hook, with
+// the board that has the ready list; neither leads to the selector, its cases, or anything of the program's. When the
+// selector is collected its board is marked as abandoned: channels drop the hooks of such a board when they come across
+// them, and the others are taken out.
 type Selector struct {
-	mu     xatomic.Mutex
-	first  *registration // ready, in the order in which they became so
-	last   *registration
-	waiter *park.Parker // of whoever is in Wait, while it is parked
-	ticket park.Ticket
-	busy   xatomic.Bool // somebody is in Wait
+	b    *board
+	busy xatomic.Bool // somebody is in Wait
 
 	// What events do not need.
 	book   xatomic.Mutex
@@ -49,37 +56,108 @@ type Selector struct {
 	newest *registration
 	id     uint64 // for a policy; 0 before it is told of the selector
 	told   []Op   // what it is told
+
+	// Registrations by the slot of their hook. The slice is replaced, under the book's lock, when there are more; Wait
+	// reads it without. What it reads there was written before the hook came on the ready list.
+	slots atomic.Pointer[[]*registration]
+	free  []int // slots that are not used, the first nfree of them
+	nfree int
 }
 
 // NewSelector makes a selector without cases.
-func NewSelector() *Selector { return &Selector{regs: make(map[int]*registration)} }
+func NewSelector() *Selector {
+	s := &Selector{b: new(board), regs: make(map[int]*registration)}
+	s.slots.Store(new([]*registration))
+	// Spec: SE-25
+	if !xatomic.Instrumented { // an exploration knows no garbage collector
+		runtime.AddCleanup(s, (*board).abandon, s.b)
+	}
+	return s
+}
+
+// board is what is known of a selector where its cases happen.
+type board struct {
+	mu     xatomic.Mutex
+	first  *hook // ready, in the order in which they became so
+	last   *hook
+	waiter *park.Parker // of whoever is in Wait, while it is parked
+	ticket park.Ticket
+	gone   bool  // the selector has been collected
+	once   *hook // those that do not wait for a channel, through after
+}
 
 // registration is a case of a selector.
 type registration struct {
 	s    *Selector
+	hook *hook
+	pin  *pin // of an event
 	id   int
 	cs   Case
-	gone bool // a channel's: it has been removed or used up. Under the channel's lock
 
 	// In the book, by number, under its lock.
 	older, newer *registration
+}
+
+// hook is the part of a registration that is known where its case happens. It must not lead to the selector, nor to
+// anything of the program's that might.
+type hook struct {
+	b    *board
+	slot int
+	gone bool // a channel's: it has been removed or used up. Under the channel's lock
 
 	// In the channel's list, under its lock.
-	prev, next *registration
+	prev, next *hook
 
-	// In the selector's ready list, under its lock.
-	behind, ahead *registration
+	// In the board's ready list, under its lock.
+	behind, ahead *hook
 	queued        bool
 
 	// Of a case that is not a channel.
-	parker park.Parker
-	node   wait.Node
-	timer  clock.Timer
-	clock  clock.Clock
+	timer         clock.Timer
+	clock         clock.Clock
+	pin           weak.Pointer[pin]
+	before, after *hook // in the board's list, under its lock
 }
 
-// watchers are the registrations of a channel, by side.
-type watchers [2]*registration
+// pin is what an event that happens once knows of a registration. While it is in the event's queue it leads to the
+// event, and so to things of the program's: so a hook must not keep it.
+type pin struct {
+	parker park.Parker
+	node   wait.Node
+	event  event
+	hook   *hook
+}
+
+// watchers are the hooks in a channel, by side.
+type watchers struct {
+	first  [2]*hook
+	n      [2]int
+	enough [2]int // at so many look for those of selectors that are gone
+}
+
+// abandon is called when the selector has been collected.
+//
+//go:norace
+func (b *board) abandon() {
+	race.Disable()
+	b.mu.Lock()
+	b.gone, b.first, b.last = true, nil, nil
+	h := b.once
+	b.once = nil
+	b.mu.Unlock()
+	for h != nil {
+		if h.clock != nil {
+			h.clock.Stop(&h.timer)
+		}
+		if p := h.pin.Value(); p != nil {
+			p.event.unsubscribe(&p.node)
+		}
+		next := h.after
+		h.before, h.after = nil, nil
+		h = next
+	}
+	race.Enable()
+}
 
 // becameReady tells the selectors that one side of the channel may have become ready. It returns a waiter to be roused
 // without the lock.
@@ -97,86 +175,161 @@ func (c *core) becameReady(side int) *park.Parker {
 //go:noinline
 //go:norace
 func (w *watchers) tell(side int) (asleep *park.Parker) {
-	for reg := w[side]; reg != nil; reg = reg.next {
-		if p := reg.s.push(reg); p != nil {
+	for h := w.first[side]; h != nil; {
+		next := h.next
+		p, gone := h.b.push(h)
+		if gone {
+			w.remove(side, h)
+		} else if p != nil {
 			if asleep != nil {
 				asleep.Rouse(here()) // one selector a channel is usual
 			}
 			asleep = p
 		}
+		h = next
 	}
 	return asleep
 }
 
-// push puts a registration on the ready list. It returns whom to rouse.
+// add puts a hook into the list. Now and then it drops those whose selector is gone: as often as their number could
+// have doubled, so that a channel to which nothing happens does not collect them.
 //
 //go:norace
-func (s *Selector) push(reg *registration) (asleep *park.Parker) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if reg.queued {
-		return nil
+func (w *watchers) add(side int, h *hook) {
+	if w.n[side] >= w.enough[side] {
+		for old := w.first[side]; old != nil; {
+			next := old.next
+			if old.b.abandoned() {
+				w.remove(side, old)
+			}
+			old = next
+		}
+		w.enough[side] = max(2*w.n[side], 16)
 	}
-	reg.queued = true
-	if s.last == nil {
-		s.first = reg
+	if h.next = w.first[side]; h.next != nil {
+		h.next.prev = h
+	}
+	w.first[side] = h
+	w.n[side]++
+}
+
+// remove takes a hook out of the list for good.
+//
+//go:norace
+func (w *watchers) remove(side int, h *hook) {
+	if h.gone {
+		return
+	}
+	h.gone = true
+	if h.prev == nil {
+		w.first[side] = h.next
 	} else {
-		s.last.behind, reg.ahead = reg, s.last
+		h.prev.next = h.next
 	}
-	s.last = reg
-	return s.wakeWaiter()
+	if h.next != nil {
+		h.next.prev = h.prev
+	}
+	h.prev, h.next = nil, nil
+	w.n[side]--
+}
+
+// push puts a hook on the ready list. It returns whom to rouse, or that the selector is gone.
+//
+//go:norace
+func (b *board) push(h *hook) (asleep *park.Parker, gone bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.queued || b.gone {
+		return nil, b.gone
+	}
+	h.queued = true
+	if b.last == nil {
+		b.first = h
+	} else {
+		b.last.behind, h.ahead = h, b.last
+	}
+	b.last = h
+	return b.wakeWaiter(), false
+}
+
+//go:norace
+func (b *board) abandoned() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.gone
 }
 
 // wakeWaiter ends the wait of whoever is parked in Wait, and returns whom to rouse. The caller has the lock.
 //
 //go:norace
-func (s *Selector) wakeWaiter() *park.Parker {
-	if p := s.waiter; p != nil {
-		s.waiter = nil
-		if p.Claim(s.ticket, park.Data) == park.Asleep {
+func (b *board) wakeWaiter() *park.Parker {
+	if p := b.waiter; p != nil {
+		b.waiter = nil
+		if p.Claim(b.ticket, park.Data) == park.Asleep {
 			return p
 		}
 	}
 	return nil
 }
 
-// shift takes the first registration off the ready list.
+// shift takes the first hook off the ready list.
 //
 //go:norace
-func (s *Selector) shift() *registration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	reg := s.first
-	if reg != nil {
-		s.unqueue(reg)
+func (b *board) shift() *hook {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.first
+	if h != nil {
+		b.unqueue(h)
 	}
-	return reg
+	return h
 }
 
-// drop takes a registration that is gone off the ready list, so that it keeps nothing until the next Wait.
+// note puts a hook that does not wait for a channel into the list of those.
 //
 //go:norace
-func (s *Selector) drop(reg *registration) {
-	s.mu.Lock()
-	if reg.queued {
-		s.unqueue(reg)
+func (b *board) note(h *hook) {
+	b.mu.Lock()
+	if h.after = b.once; h.after != nil {
+		h.after.before = h
 	}
-	s.mu.Unlock()
+	b.once = h
+	b.mu.Unlock()
+}
+
+// drop takes a hook that is gone off the lists, so that it keeps nothing until the next Wait.
+//
+//go:norace
+func (b *board) drop(h *hook) {
+	b.mu.Lock()
+	if h.queued {
+		b.unqueue(h)
+	}
+	if h.before != nil {
+		h.before.after = h.after
+	} else if b.once == h {
+		b.once = h.after
+	}
+	if h.after != nil {
+		h.after.before = h.before
+	}
+	h.before, h.after = nil, nil
+	b.mu.Unlock()
 }
 
 //go:norace
-func (s *Selector) unqueue(reg *registration) {
-	if reg.ahead == nil {
-		s.first = reg.behind
+func (b *board) unqueue(h *hook) {
+	if h.ahead == nil {
+		b.first = h.behind
 	} else {
-		reg.ahead.behind = reg.behind
+		h.ahead.behind = h.behind
 	}
-	if reg.behind == nil {
-		s.last = reg.ahead
+	if h.behind == nil {
+		b.last = h.ahead
 	} else {
-		reg.behind.ahead = reg.ahead
+		h.behind.ahead = h.ahead
 	}
-	reg.ahead, reg.behind, reg.queued = nil, nil, false
+	h.ahead, h.behind, h.queued = nil, nil, false
 }
 
 // Add registers a case and returns its number: 0 for the first, and never the same twice. A time counts from now. What a case
@@ -185,8 +338,9 @@ func (s *Selector) unqueue(reg *registration) {
 //go:norace
 func (s *Selector) Add(cs Case) int {
 	by := s.announce(cs.core)
-	reg := &registration{s: s, cs: cs}
+	reg := &registration{s: s, hook: &hook{b: s.b}, cs: cs}
 	s.book.Lock()
+	s.place(reg)
 	reg.id = s.next
 	s.next++
 	s.regs[reg.id] = reg
@@ -203,9 +357,9 @@ func (s *Selector) Add(cs Case) int {
 	race.Disable()
 	asleep := reg.arm()
 	if asleep == nil && cs.joins() {
-		s.mu.Lock()
-		asleep = s.wakeWaiter() // it kept its place under Nursery.Limit, and waits for a fiber now: let it begin anew
-		s.mu.Unlock()
+		s.b.mu.Lock()
+		asleep = s.b.wakeWaiter() // it kept its place under Nursery.Limit, and waits for a fiber now: let it begin anew
+		s.b.mu.Unlock()
 	}
 	race.Enable()
 	s.book.Unlock() // not before: Close must not find it half made
@@ -218,6 +372,40 @@ func (s *Selector) Add(cs Case) int {
 		by.stepped()
 	}
 	return reg.id
+}
+
+// place gives a registration a slot. The caller has the book.
+//
+//go:norace
+func (s *Selector) place(reg *registration) {
+	slots := *s.slots.Load()
+	if s.nfree == 0 {
+		n := max(2*len(slots), 8)
+		more, free := make([]*registration, n), make([]int, n)
+		for i, old := range slots { // not by copy, which the race detector would see
+			more[i] = old
+		}
+		for i := len(slots); i < n; i++ {
+			free[s.nfree] = i
+			s.nfree++
+		}
+		slots, s.free = more, free
+		s.slots.Store(&more)
+	}
+	s.nfree--
+	reg.hook.slot = s.free[s.nfree]
+	slots[reg.hook.slot] = reg
+}
+
+// find returns the registration that a hook belongs to, or nil if it has been struck: then its slot is empty, or
+// another's.
+//
+//go:norace
+func (s *Selector) find(h *hook) *registration {
+	if reg := (*s.slots.Load())[h.slot]; reg != nil && reg.hook == h {
+		return reg
+	}
+	return nil
 }
 
 // strike takes the registration out of the book. It reports false if it was not there.
@@ -239,10 +427,18 @@ func (s *Selector) strike(reg *registration) bool {
 			reg.newer.older = reg.older
 		}
 		reg.older, reg.newer = nil, nil
+		(*s.slots.Load())[reg.hook.slot] = nil
+		s.free[s.nfree] = reg.hook.slot
+		s.nfree++
 	}
 	s.book.Unlock()
 	if ok && reg.cs.joins() {
 		s.fibers.Add(-1)
+	}
+	if ok && reg.cs.core == nil {
+		race.Disable()
+		s.b.drop(reg.hook)
+		race.Enable()
 	}
 	return ok
 }
@@ -271,52 +467,57 @@ func (s *Selector) String() string {
 //
 //go:norace
 func (reg *registration) arm() (asleep *park.Parker) {
+	h := reg.hook
 	switch cs := &reg.cs; cs.what {
 	case caseSend, caseRecv:
-		side := cs.side()
 		c := cs.core
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.watch == nil {
 			c.watch = new(watchers)
 		}
-		if reg.next = c.watch[side]; reg.next != nil {
-			reg.next.prev = reg
-		}
-		c.watch[side] = reg
+		c.watch.add(cs.side(), h)
 		if cs.ready() {
-			return reg.s.push(reg)
+			asleep, _ = h.b.push(h)
 		}
 	case caseEvent:
-		reg.parker.Init(reg)
-		t := reg.parker.Arm()
-		reg.parker.Commit() // nobody sleeps; whoever wakes the parker calls Ready
-		if !cs.event.subscribe(&reg.node, &reg.parker, t) {
-			return reg.s.push(reg)
+		p := &pin{event: cs.event, hook: h}
+		reg.pin, h.pin = p, weak.Make(p)
+		h.b.note(h)
+		p.parker.Init(p)
+		t := p.parker.Arm()
+		p.parker.Commit() // nobody sleeps; whoever wakes the parker calls Ready
+		if !cs.event.subscribe(&p.node, &p.parker, t) {
+			asleep, _ = h.b.push(h)
 		}
 	case caseAfter:
-		reg.clock = clockHere()
-		reg.clock.Arm(&reg.timer, after(reg.clock, max(cs.after, 0)), reg, 0)
+		h.clock = clockHere()
+		h.b.note(h)
+		h.clock.Arm(&h.timer, after(h.clock, max(cs.after, 0)), h, 0)
 	}
-	return nil
+	return asleep
 }
 
 // Ready implements park.Owner: the event has happened.
 //
 //go:norace
-func (reg *registration) Ready(near park.Place) {
-	reg.s.push(reg).Rouse(near)
-}
+func (p *pin) Ready(near park.Place) { p.hook.happened(near) }
 
 // Late implements park.Owner.
-func (reg *registration) Late() {}
+func (p *pin) Late() {}
+
+//go:norace
+func (h *hook) happened(near park.Place) {
+	asleep, _ := h.b.push(h)
+	asleep.Rouse(near)
+}
 
 // Expire implements clock.Target: the time has come.
 //
 //go:norace
-func (reg *registration) Expire(uint64) {
+func (h *hook) Expire(uint64) {
 	race.Disable()
-	reg.Ready(nil)
+	h.happened(nil)
 	race.Enable()
 }
 
@@ -338,8 +539,8 @@ func (s *Selector) Remove(id int) bool {
 	return removed
 }
 
-// Close removes every case. A channel keeps the selectors that are registered with it, so a selector that is no longer needed
-// should be closed if its channels live on. It may be used again.
+// Close removes every case, at once: a selector that is only dropped costs its channels a little until it is collected.
+// It may be used again.
 func (s *Selector) Close() {
 	by := s.announce(nil)
 	s.book.Lock()
@@ -362,8 +563,8 @@ func (reg *registration) remove() bool {
 	if c := cs.core; c != nil {
 		race.Disable()
 		c.mu.Lock()
-		late := reg.gone
-		reg.retire(c)
+		late := reg.hook.gone
+		c.watch.remove(cs.side(), reg.hook)
 		race.Meet(unsafe.Pointer(reg)) // what has happened is before the return
 		c.mu.Unlock()
 		race.Enable()
@@ -376,33 +577,14 @@ func (reg *registration) remove() bool {
 	}
 	race.Disable()
 	defer race.Enable()
-	switch cs.what {
+	switch h := reg.hook; cs.what {
 	case caseEvent:
-		cs.event.unsubscribe(&reg.node)
+		cs.event.unsubscribe(&reg.pin.node)
 	case caseAfter:
-		reg.clock.Stop(&reg.timer)
+		h.clock.Stop(&h.timer)
 	}
-	reg.s.drop(reg)
+	reg.s.b.drop(reg.hook) // it may have happened meanwhile
 	return true
-}
-
-// retire takes the registration out of its channel's list for good.
-//
-//go:norace
-func (reg *registration) retire(c *core) {
-	if reg.gone {
-		return
-	}
-	reg.gone = true
-	if reg.prev == nil {
-		c.watch[reg.cs.side()] = reg.next
-	} else {
-		reg.prev.next = reg.next
-	}
-	if reg.next != nil {
-		reg.next.prev = reg.prev
-	}
-	reg.prev, reg.next = nil, nil
 }
 
 // Wait waits until one of the cases has happened and returns its number. It comes with an error that is [ErrClosed] if the
@@ -423,14 +605,19 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	defer s.busy.Store(false)
 	for {
 		race.Disable()
-		reg := s.shift()
-		if reg == nil {
+		h := s.b.shift()
+		if h == nil {
 			r := s.park(&by)
 			race.Enable()
 			if r == park.Cancelled {
 				return -1, by.cancelled().op
 			}
 			continue
+		}
+		reg := s.find(h)
+		if reg == nil {
+			race.Enable()
+			continue // it has been removed
 		}
 		done, used, err := reg.try(&by)
 		race.Enable()
@@ -456,23 +643,24 @@ func (s *Selector) park(by *caller) park.Reason {
 	w := by.waiter()
 	defer w.done()
 	t := by.arm(&w)
-	s.mu.Lock()
-	if s.first != nil {
-		s.mu.Unlock()
+	b := s.b
+	b.mu.Lock()
+	if b.first != nil {
+		b.mu.Unlock()
 		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
-	s.waiter, s.ticket = w.p, t
-	s.mu.Unlock()
+	b.waiter, b.ticket = w.p, t
+	b.mu.Unlock()
 	fibers := s.fibers.Load() > 0
 	if fibers {
 		by.f.leavePlace()
 	}
 	r := by.await(&w, t, never)
 	if r != park.Data {
-		s.mu.Lock()
-		s.waiter = nil
-		s.mu.Unlock()
+		b.mu.Lock()
+		b.waiter = nil
+		b.mu.Unlock()
 	}
 	if fibers {
 		by.f.takePlace(r == park.Data)
@@ -493,7 +681,7 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 	var rest func()
 	c := cs.core
 	c.mu.Lock()
-	if reg.gone {
+	if reg.hook.gone {
 		c.mu.Unlock()
 		return false, false, nil
 	}
@@ -507,9 +695,9 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if used {
-		reg.retire(c)
+		c.watch.remove(cs.side(), reg.hook)
 	} else if r != park.None && cs.ready() {
-		reg.s.push(reg) // behind the others. We are the waiter, and awake
+		reg.hook.b.push(reg.hook) // behind the others. We are the waiter, and awake
 	}
 	c.mu.Unlock()
 	asleep.Rouse(by.near())

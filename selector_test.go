@@ -925,3 +925,143 @@ func TestSelectorWaitAllocatesNothing(t *testing.T) {
 		})
 	})
 }
+
+// A selector that is dropped is collected with all that its cases hold, whatever they wait for and however long that
+// lives, even if a case leads back to the selector. What it was registered with is rid of it.
+//
+// Spec: SE-25
+func TestDroppedSelectorIsCollected(t *testing.T) {
+	type machine struct { // what a program makes of a selector: all of it leads to all
+		sel *coir.Selector
+		in  int
+		_   [1 << 12]byte
+	}
+	rt := on(t, coir.Workers(2))
+	clock := coir.NewClock()
+	timed := on(t, coir.Workers(1), coir.WithClock(clock))
+	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		empty, full := coir.NewChan[int](0), coir.NewChan[*machine](1)
+		_ = full.TrySend(nil)
+		w, r := coir.Pipe[int](1)
+		gate := coir.NewChan[int](0)
+		f := n.Go("lives on", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil })
+		adds := make(chan *machine) // to those that get a time of another clock
+		added := make(chan struct{})
+		timer := goes(func() {
+			_ = timed.Run(context.Background(), func(context.Context, *coir.Nursery) error {
+				for m := range adds {
+					m.sel.Add(coir.After(time.Hour))
+					added <- struct{}{}
+				}
+				return nil
+			})
+		})
+		cases := map[string]func(m *machine){
+			"nothing":         func(*machine) {},
+			"a receive":       func(m *machine) { m.sel.Add(empty.RecvCase(&m.in)) },
+			"a send":          func(m *machine) { m.sel.Add(full.SendCase(m)) },
+			"a ready receive": func(m *machine) { m.sel.Add(full.RecvCase(nil)) },
+			"a fiber":         func(m *machine) { m.sel.Add(f.Done(nil)) },
+			"a side": func(m *machine) {
+				m.sel.Add(w.Gone())
+				m.sel.Add(r.Gone())
+			},
+			"a time":                  func(m *machine) { m.sel.Add(coir.After(time.Hour)) },
+			"a time of another clock": func(m *machine) { adds <- m; <-added },
+			"a channel of its own": func(m *machine) {
+				own := coir.NewChan[*machine](4, coir.OnUndelivered(func(*machine) { m.in++ }))
+				_ = own.TrySend(m)
+				m.sel.Add(own.SendCase(m))
+				m.sel.Add(own.RecvCase(nil))
+			},
+			"a pipe of its own": func(m *machine) {
+				w, r := coir.Pipe[*machine](4, coir.OnUndelivered(func(*machine) { m.in++ }))
+				_ = w.TrySend(m)
+				m.sel.Add(w.Gone())
+				m.sel.Add(r.Gone())
+			},
+			"what has happened": func(m *machine) {
+				id := m.sel.Add(coir.After(0))
+				if got, err := m.sel.Wait(ctx); got != id || err != nil {
+					t.Errorf("%d, %v", got, err)
+				}
+				m.sel.Remove(m.sel.Add(f.Done(nil)))
+			},
+		}
+		refs := map[string]weak.Pointer[machine]{}
+		all := &machine{sel: coir.NewSelector()}
+		refs["everything"] = weak.Make(all)
+		for what, add := range cases {
+			m := &machine{sel: coir.NewSelector()}
+			refs[what] = weak.Make(m)
+			add(m)
+			if what != "what has happened" { // with others ready it need not be that
+				add(all)
+			}
+		}
+		all = nil
+		coir.Blocking(ctx, func() {
+			for what, p := range refs {
+				eventually(t, "a selector registered for "+what+" is collected", func() bool {
+					runtime.GC()
+					return p.Value() == nil
+				})
+			}
+			eventually(t, "the clock is rid of the times", func() bool { runtime.GC(); return clock.Len() == 0 })
+		})
+		// All that it was registered with works on, also for another selector.
+		next := coir.NewSelector()
+		var v int
+		id := next.Add(empty.RecvCase(&v))
+		done := next.Add(f.Done(nil))
+		n.Go("sends", func(ctx context.Context) error { return empty.Send(ctx, 7) })
+		if got, err := next.Wait(ctx); got != id || v != 7 || err != nil {
+			t.Errorf("%d, %d, %v", got, v, err)
+		}
+		gate.Close()
+		if got, err := next.Wait(ctx); got != done || err != nil {
+			t.Errorf("%d, %v", got, err)
+		}
+		next.Close()
+		if _, err := full.TryRecv(); err != nil {
+			t.Error(err)
+		}
+		w.Close()
+		r.Close()
+		close(adds)
+		coir.Blocking(ctx, func() { <-timer })
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Selectors that are dropped one after the other do not pile up in a channel to which nothing happens.
+//
+// Spec: SE-25
+func TestDroppedSelectorsDoNotPileUp(t *testing.T) {
+	const batches, batch = 20, 1_000
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	idle := coir.NewChan[int](0)
+	add := func() { coir.NewSelector().Add(idle.RecvCase(nil)) }
+	add()
+	before := heap()
+	for range batches {
+		for range batch {
+			add()
+		}
+		runtime.GC()
+	}
+	eventually(t, "a tenth of what the selectors took is left", func() bool {
+		for range batch {
+			add()
+		}
+		return heap() < before+batches*batch*400/10
+	})
+	runtime.KeepAlive(idle)
+}
