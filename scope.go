@@ -386,11 +386,18 @@ type timedScope struct {
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // Expire implements clock.Target.
+//
+//go:norace
 func (c *timedScope) Expire(uint64) {
 	sc := (*scope)(&c.scopeContext)
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
+	if cs := sc.rt.contexts; cs != nil { // what is derived from it is done too, and perhaps no other fiber can do a step
+		race.Disable()
+		cs.look(sc.rt.policy)
+		race.Enable()
+	}
 }
 
 // WithCancel returns a scope inside ctx that can be cancelled for a cause. Waits under it cost a fiber nothing extra, and

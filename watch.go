@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -45,6 +46,7 @@ type contextList struct {
 
 //go:norace
 func (l *contextList) add(w *watched) {
+	race.Release(unsafe.Pointer(w)) // as package context does, whose cancel looks at what hangs on a context
 	race.Disable()
 	w.depth = runtime.Callers(3, w.stack[:])
 	l.mu.Lock()
@@ -115,6 +117,7 @@ func (l *contextList) look(p Policy) {
 			return
 		}
 		race.Enable()
+		race.Acquire(unsafe.Pointer(w))
 		e := endingOf(w.ctx)
 		if e.err == context.DeadlineExceeded && !w.expiredInside() {
 			p.Stray(Op{Kind: OpDeadline, Stack: w.stack[:w.depth]})
@@ -169,6 +172,7 @@ func Outside(rt *Runtime, patience time.Duration) (stack []uintptr, deadline boo
 func (w *watched) timed() bool {
 	race.Enable()
 	defer race.Disable()
+	race.Acquire(unsafe.Pointer(w))
 	at, ok := w.ctx.Deadline()
 	if sc := scopeBehind(w.ctx); ok && sc != nil {
 		ours, timed := (*scopeContext)(sc).Deadline()
