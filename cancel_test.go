@@ -79,7 +79,7 @@ func TestCancelWakesEachOnce(t *testing.T) {
 						err = never.Wait(c)
 						cancel()
 					}
-					if !errors.Is(err, errStop) || !errors.Is(err, context.Canceled) {
+					if !isCancelIn(ctx, err, errStop) {
 						t.Errorf("wait %d ended with %v", i%3, err)
 					}
 					returned[i%3].Add(1)
@@ -173,10 +173,10 @@ func raceForWaits(t *testing.T, waits int, unit time.Duration) (_, _, _ int64) {
 						if !ended.Load() {
 							t.Error("Wait returned nil before the child had ended")
 						}
-					case errors.Is(err, errStop) && errors.Is(err, context.Canceled) && !errors.Is(err, coir.ErrTimeout):
+					case isCancelFor(err, errStop):
 						cancelled.Add(1)
-						if !errors.Is(c.Err(), context.Canceled) {
-							t.Errorf("Wait was cancelled, its context says %v", c.Err())
+						if !isCancelIn(c, err, errStop) {
+							t.Errorf("Wait was cancelled, its context says %v, for %v", c.Err(), context.Cause(c))
 						}
 					case errors.Is(err, coir.ErrTimeout) && !errors.Is(err, context.Canceled):
 						timedOut.Add(1)
@@ -320,7 +320,7 @@ func leaveAtTheEnd(n *coir.Nursery, first, second *atomic.Int64) {
 		defer second.Add(1)
 		c, stop := coir.WithCancel(ctx)
 		cancel.Store(&stop)
-		if err := child.Wait(c); err != nil && !errors.Is(err, errStop) {
+		if err := child.Wait(c); err != nil && !isCancelIn(c, err, errStop) {
 			return err
 		}
 		return nil
@@ -369,7 +369,7 @@ func TestCancelAtAnyMoment(t *testing.T) {
 			n.Cancel(errStop)
 			return nil
 		})
-		if !errors.Is(err, errStop) {
+		if !isCancelFor(err, errStop) {
 			t.Fatalf("round %d: Run returned %v", round, err)
 		}
 		if live.Load() != 0 {

@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math"
+	"net"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -37,13 +38,13 @@ func TestTimeout(t *testing.T) {
 		begun := a.s.now()
 		a.err = op(ctx)
 		if took := a.s.now() - begun; took < d {
-			a.err = fmt.Errorf("%w after %v", a.err, took)
+			a.err = fmt.Errorf("%s after %v", a.err, took) // and no longer what is wanted
 		}
 	}
 	wants := func(s *stage, a *player, counts func() coir.SideStats) {
 		s.t.Helper()
-		//nolint:errorlint // the very value is promised
-		if err := a.ended(); err != coir.ErrTimeout || !errors.Is(err, context.DeadlineExceeded) {
+		err := a.ended()
+		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			s.t.Fatalf("returned %v, want ErrTimeout after %v", err, d)
 		}
 		if a.waiting != 0 {
@@ -127,15 +128,15 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 	})
 }
 
-// A cancel ends a wait with context.Canceled and the cause. Nothing is left of the wait when the operation returns, those
-// behind it keep their order, and the value is still the sender's.
+// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing is left of the wait when the
+// operation returns, those behind it keep their order, and the value is still the sender's.
 //
 // Spec: CH-04, CH-19, CH-24, CH-26, CH-28, CH-56
 func TestCancelEndsAWait(t *testing.T) {
 	wants := func(s *stage, a *player, waiting int) {
 		s.t.Helper()
-		if err := a.ended(); !errors.Is(err, context.Canceled) || !errors.Is(err, errWhy) {
-			s.t.Fatalf("returned %v, want context.Canceled and the cause", err)
+		if err := a.ended(); !isCancelFor(err, errWhy) {
+			s.t.Fatalf("returned %v, want context.Canceled that shows the cause", err)
 		}
 		if a.waiting != waiting {
 			s.t.Fatalf("%d wait when the operation returns, want %d", a.waiting, waiting)
@@ -200,7 +201,7 @@ func TestContextThatIsOver(t *testing.T) {
 		full := s.start(s.sender, func(ctx context.Context, a *player) {
 			a.cancel(errWhy)
 			_, many := s.c.SendMany(ctx, []int{100, 101})
-			a.err = all(errWhy, s.c.Send(ctx, 100), s.c.SendTimeout(ctx, 100, time.Hour), s.c.SendTimeout(ctx, 100, 0), many)
+			a.err = all(cancelFor{errWhy}, s.c.Send(ctx, 100), s.c.SendTimeout(ctx, 100, time.Hour), s.c.SendTimeout(ctx, 100, 0), many)
 		})
 		s.allEnded([]*player{full}, nil)
 		holds := s.start(s.receiver, func(ctx context.Context, a *player) {
@@ -209,7 +210,7 @@ func TestContextThatIsOver(t *testing.T) {
 			_, timed := s.c.RecvTimeout(ctx, time.Hour)
 			_, now := s.c.RecvTimeout(ctx, 0)
 			_, many := s.c.RecvMany(ctx, make([]int, 3))
-			a.err = all(errWhy, plain, timed, now, many)
+			a.err = all(cancelFor{errWhy}, plain, timed, now, many)
 			for v := range s.c.All(ctx) {
 				a.err = fmt.Errorf("All gave %d", v)
 			}
@@ -228,7 +229,7 @@ func TestContextThatIsOver(t *testing.T) {
 // all returns an error unless every error is what is wanted.
 func all(want error, errs ...error) error {
 	for i, err := range errs {
-		if !errors.Is(err, want) {
+		if !isWanted(err, want) {
 			return fmt.Errorf("operation %d returned %v, want %w", i, err, want)
 		}
 	}
@@ -286,7 +287,7 @@ func TestSenderLeavesAClosedChannel(t *testing.T) {
 		for _, a := range line {
 			a.cancel(errWhy)
 		}
-		s.allEnded(line, errWhy)
+		s.allEnded(line, cancelFor{errWhy})
 		s.drain(held, coir.ErrClosed)
 	})
 }
@@ -666,36 +667,162 @@ func TestAllEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The error of a closed channel says which channel and why.
+// The error of a closed channel says which operation on which channel it was, and why.
 //
 // Spec: CH-37
 func TestErrorsNameTheChannel(t *testing.T) {
 	cause := errors.New("disk is full")
 	closeThenAbort := func(c *coir.Chan[int]) bool { return c.Close() && !c.Abort(cause) }
+	abort := func(cause error) func(*coir.Chan[int]) bool {
+		return func(c *coir.Chan[int]) bool { return c.Abort(cause) }
+	}
 	for _, x := range []struct {
 		name string
 		end  func(*coir.Chan[int]) bool
-		text string
+		text string // after the operation, if the channel has a name
 	}{
-		{"orders", (*coir.Chan[int]).Close, "coir: channel orders is closed"},
-		{"orders", func(c *coir.Chan[int]) bool { return c.Abort(cause) }, "coir: channel orders was aborted: disk is full"},
-		{"orders", func(c *coir.Chan[int]) bool { return c.Abort(nil) }, "coir: channel orders is closed"},
-		{"orders", closeThenAbort, "coir: channel orders was aborted: disk is full"},
-		{"", (*coir.Chan[int]).Close, "coir: closed"},
-		{"", func(c *coir.Chan[int]) bool { return c.Abort(nil) }, "coir: closed"},
-		{"", func(c *coir.Chan[int]) bool { return c.Abort(cause) }, "coir: channel was aborted: disk is full"},
+		{"orders", (*coir.Chan[int]).Close, "channel is closed"},
+		{"orders", abort(cause), "channel was aborted: disk is full"},
+		{"orders", abort(nil), "channel was aborted"},
+		{"orders", closeThenAbort, "channel was aborted: disk is full"},
+		{"", (*coir.Chan[int]).Close, "channel is closed"},
+		{"", abort(nil), "channel was aborted"},
+		{"", abort(cause), "channel was aborted: disk is full"},
+		{"", closeThenAbort, "channel was aborted: disk is full"},
 	} {
 		c := coir.NewChan[int](0, coir.Name(x.name))
 		if c.Name() != x.name || !x.end(c) {
 			t.Fatalf("channel %q", c.Name())
 		}
-		_, err := c.Recv(t.Context())
-		_, tried := c.TryRecv()
-		for _, err := range []error{err, tried, c.Send(t.Context(), 1), c.TrySend(1), c.SendTimeout(t.Context(), 1, time.Hour)} {
-			if err == nil || !errors.Is(err, coir.ErrClosed) || err.Error() != x.text {
-				t.Errorf("the error is %q, want %q", err, x.text)
+		for _, op := range operationsOn(t.Context(), c) {
+			want := "coir: " + x.text
+			if x.name != "" {
+				want = "coir: " + op.verb + ": " + x.text
+			}
+			err := op.err
+			if err == nil || !errors.Is(err, coir.ErrClosed) || err.Error() != want {
+				t.Errorf("the error is %q, want %q", err, want)
+			}
+			if errors.Is(err, cause) != strings.Contains(x.text, cause.Error()) {
+				t.Errorf("%q, and it is the cause of Abort: %v", err, errors.Is(err, cause))
+			}
+			for _, other := range []error{coir.ErrTimeout, coir.ErrWouldBlock, context.Canceled, context.DeadlineExceeded} {
+				if errors.Is(err, other) {
+					t.Errorf("%q is %q too", err, other)
+				}
 			}
 		}
+	}
+}
+
+// failing is an operation that has failed.
+type failing struct {
+	verb string
+	err  error
+}
+
+// operationsOn returns what the operations on a channel return that cannot go on.
+func operationsOn(ctx context.Context, c *coir.Chan[int]) []failing {
+	_, recv := c.Recv(ctx)
+	_, timed := c.RecvTimeout(ctx, 1)
+	_, tried := c.TryRecv()
+	_, recvMany := c.RecvMany(ctx, make([]int, 2))
+	_, sendMany := c.SendMany(ctx, []int{1, 2})
+	_, selected := coir.Select(ctx, c.RecvCase(nil))
+	_, selectedSend := coir.Select(ctx, c.SendCase(1))
+	send, receive := "send on "+c.Name(), "receive from "+c.Name()
+	return []failing{
+		{receive, recv}, {receive, timed}, {receive, tried}, {receive, recvMany}, {receive, selected}, {send, selectedSend},
+		{send, c.Send(ctx, 1)}, {send, c.SendTimeout(ctx, 1, 1)}, {send, c.TrySend(1)}, {send, sendMany},
+	}
+}
+
+// A timeout is a net.Error, as those of package net and of package context are.
+//
+// Spec: CH-23
+func TestTimeoutIsANetError(t *testing.T) {
+	late, stop := coir.WithTimeout(t.Context(), 0)
+	defer stop()
+	for _, name := range []string{"", "orders"} {
+		c := coir.NewChan[int](0, coir.Name(name))
+		_, limit := c.RecvTimeout(t.Context(), 1)
+		for _, err := range []error{limit, c.Send(late, 1), coir.Sleep(late, time.Hour)} {
+			if ne := net.Error(nil); !errors.As(err, &ne) || !ne.Timeout() {
+				t.Errorf("%q is no net.Error of a timeout", err)
+			}
+		}
+	}
+}
+
+// A channel that was aborted because something else was closed, ran out of time or was cancelled has not run out of
+// time, and the operation was not cancelled: the cause is shown and does not match.
+//
+// Spec: CH-37
+func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
+	other := coir.NewChan[int](0, coir.Name("other"))
+	_, timeout := other.RecvTimeout(t.Context(), 1)
+	_, wouldBlock := other.TryRecv()
+	other.Close()
+	_, closed := other.TryRecv()
+	for _, cause := range []error{
+		timeout, wouldBlock, closed, context.Canceled, context.DeadlineExceeded, coir.ErrTimeout,
+		fmt.Errorf("upstream: %w", timeout),
+	} {
+		c := coir.NewChan[int](0)
+		c.Abort(cause)
+		for _, op := range operationsOn(t.Context(), c) {
+			if !errors.Is(op.err, coir.ErrClosed) || op.err.Error() != "coir: channel was aborted: "+cause.Error() {
+				t.Errorf("%q for %q", op.err, cause)
+			}
+			for _, is := range []error{coir.ErrTimeout, coir.ErrWouldBlock, context.Canceled, context.DeadlineExceeded} {
+				if errors.Is(op.err, is) {
+					t.Errorf("%q is %q", op.err, is)
+				}
+			}
+		}
+	}
+}
+
+// Also the errors of a channel that goes on say which operation it was, if the channel has a name. Without one they are
+// the very values.
+//
+// Spec: CH-23, CH-24
+func TestErrorsNameTheOperation(t *testing.T) {
+	over, cancel := coir.WithCancel(t.Context())
+	cancel(errWhy)
+	late, stop := coir.WithTimeout(t.Context(), 0)
+	defer stop()
+	for _, name := range []string{"", "orders"} {
+		send, receive := "coir: ", "coir: "
+		if name != "" {
+			send, receive = "coir: send on orders: ", "coir: receive from orders: "
+		}
+		c := coir.NewChan[int](0, coir.Name(name))
+		check := func(verb, text string, want error, errs ...error) {
+			t.Helper()
+			for _, err := range errs {
+				if err == nil || !isWanted(err, want) || err.Error() != verb+text {
+					t.Errorf("the error is %q, want %q", err, verb+text)
+				}
+				_, isCancel := want.(cancelFor)
+				if name == "" && !isCancel && err != want { //nolint:errorlint // the very value is promised
+					t.Errorf("%q is not the very value", err)
+				}
+			}
+		}
+		_, err := c.TryRecv()
+		check(receive, "would block", coir.ErrWouldBlock, err)
+		check(send, "would block", coir.ErrWouldBlock, c.TrySend(1))
+		_, err = c.RecvTimeout(t.Context(), 1)
+		_, now := c.RecvTimeout(t.Context(), 0)
+		_, scope := c.Recv(late)
+		check(receive, "timed out", coir.ErrTimeout, err, now, scope)
+		check(send, "timed out", coir.ErrTimeout,
+			c.SendTimeout(t.Context(), 1, 1), c.SendTimeout(t.Context(), 1, 0), c.Send(late, 1))
+		_, err = c.Recv(over)
+		_, timed := c.RecvTimeout(over, 1)
+		check(receive, "cancelled: because", cancelFor{errWhy}, err, timed)
+		check(send, "cancelled: because", cancelFor{errWhy}, c.Send(over, 1), c.SendTimeout(over, 1, 1))
 	}
 }
 

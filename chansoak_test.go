@@ -603,7 +603,7 @@ func giveUp(t *testing.T, rt *coir.Runtime, in *coir.Chan[int], out *coir.Chan[*
 		}
 		late.Add(1)
 		second := waitInVain(ctx, in, out, i%3, 0)
-		if !errors.Is(first, coir.ErrTimeout) || !errors.Is(second, errStop) {
+		if !errors.Is(first, coir.ErrTimeout) || !isCancelIn(ctx, second, errStop) {
 			return fmt.Errorf("waiter %d got %v, and then %v", i, first, second)
 		}
 		return nil

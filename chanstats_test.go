@@ -58,7 +58,7 @@ func TestCountersAreExact(t *testing.T) {
 			r = s.start(as, func(ctx context.Context, a *player) { a.err = recv(ctx) })
 			s.until("it waits", func() bool { return c.Stats().Recv.Waiting == 1 })
 			r.cancel(errWhy)
-			s.allEnded([]*player{r}, errWhy)
+			s.allEnded([]*player{r}, cancelFor{errWhy})
 			counts("a receiver is cancelled", func() { want.Recv.Cancelled++ })
 
 			does(send, nil)
@@ -76,7 +76,7 @@ func TestCountersAreExact(t *testing.T) {
 			s.until("it waits", func() bool { return c.Stats().Send.Waiting == 2 })
 			counts("two senders wait", func() { want.Send.Waiting = 2 })
 			second.cancel(errWhy)
-			s.allEnded([]*player{second}, errWhy)
+			s.allEnded([]*player{second}, cancelFor{errWhy})
 			counts("a sender is cancelled", func() { want.Send.Waiting = 1; want.Send.Cancelled++ })
 			does(recv, nil)
 			s.allEnded([]*player{first}, nil)
@@ -86,7 +86,7 @@ func TestCountersAreExact(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(ctx)
 				cancel(errWhy)
 				return errors.Join(send(ctx), recv(ctx))
-			}, errWhy)
+			}, cancelFor{errWhy})
 			counts("a context that is over", func() { want.Send.Cancelled++; want.Recv.Cancelled++ })
 
 			does(tryRecv, nil)

@@ -330,11 +330,11 @@ func (a *player) ended() error {
 	return a.err
 }
 
-// allEnded waits for all, and wants each to end with that error; nil is none.
+// allEnded waits for all, and wants each to end with that error; nil is none, a cancelFor is a cancel for that cause.
 func (s *stage) allEnded(players []*player, want error) {
 	s.t.Helper()
 	for i, a := range players {
-		if err := a.ended(); !errors.Is(err, want) {
+		if err := a.ended(); !isWanted(err, want) {
 			s.t.Fatalf("the operation that came as number %d of %d returned %v, want %v", i+1, len(players), err, want)
 		}
 	}

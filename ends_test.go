@@ -413,7 +413,7 @@ func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 			return nil
 		})
 		for _, e := range []error{parked, running} {
-			if !errors.Is(e, context.Canceled) || !errors.Is(e, errA) {
+			if !isCancelFor(e, errA) {
 				t.Errorf("a sibling saw %v, want a cancel for %v", e, errA)
 			}
 		}
@@ -503,10 +503,105 @@ func TestPanicBesideErrors(t *testing.T) {
 				return errC
 			})
 		})
-		if !errors.Is(pe, errB) {
+		if !errors.Is(pe, errB) || pe.Value != error(errB) {
 			t.Fatal(pe)
 		}
+		also, ok := pe.Also.(interface{ Unwrap() []error })
+		if !ok || len(also.Unwrap()) != 10 { // the other four panics, the five errors, and the function's own
+			t.Fatalf("also failed: %v", pe.Also)
+		}
+		for _, e := range []error{errA, errC} {
+			if !errors.Is(pe, e) || !errors.Is(pe.Also, e) || !strings.Contains(pe.Error(), "also failed:") {
+				t.Fatalf("%v is not found in %v", e, pe)
+			}
+		}
 	}
+}
+
+// What a panic in the function of Run comes out as does not depend on who has called Run.
+//
+// Spec: FB-24, NU-13
+func TestPanicInTheBodyIsTheSameForAll(t *testing.T) {
+	var none *coir.PanicError
+	for _, value := range []any{"boom", errB, none} {
+		body := func(ctx context.Context, n *coir.Nursery) error {
+			f := n.Go("fails", func(context.Context) error { return errA })
+			_ = f.Wait(coir.Shield(ctx))
+			callsWhatExplodes(value)
+			return nil
+		}
+		check := func(run func(context.Context, func(context.Context, *coir.Nursery) error) error, ctx context.Context, fiber string) {
+			t.Helper()
+			pe := panicOf(t, func() error { return run(ctx, body) })
+			if pe == nil || pe.Value != value || pe.Fiber != fiber || !strings.Contains(string(pe.Stack), "explodesDeepInside") {
+				t.Fatalf("%v comes out as %v", value, pe)
+			}
+			if !errors.Is(pe, errA) || pe.Also != errA { //nolint:errorlint // the very value is promised
+				t.Errorf("the child's error is not in it: %v", pe.Also)
+			}
+		}
+		rt := one(t)
+		check(rt.Run, context.Background(), "main")
+		check(coir.Run, context.Background(), "main")
+		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+			return n.Go("caller", func(ctx context.Context) error {
+				check(coir.Run, ctx, "caller")
+				check(rt.Run, ctx, "main") // on another runtime
+				return nil
+			}).Wait(ctx)
+		}, nil)
+	}
+}
+
+// A Goexit of the function hides neither the errors of the children nor a panic. Run does not return, so they come out
+// of the nursery that the fiber is in.
+//
+// Spec: FB-25, NU-12, NU-13
+func TestGoexitHidesNothing(t *testing.T) {
+	exits := func(child func() error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				_ = n.Go("child", func(context.Context) error { return child() }).Wait(coir.Shield(ctx))
+				n.Go("echo", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+				runtime.Goexit()
+				return nil
+			})
+		}
+	}
+	t.Run("an error", func(t *testing.T) {
+		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+			err := n.Go("exits", exits(func() error { return errA })).Wait(coir.Shield(ctx))
+			if !errors.Is(err, coir.ErrGoexit) || !errors.Is(err, errA) || errors.Is(err, context.Canceled) {
+				t.Errorf("Wait: %v", err)
+			}
+			return nil
+		}, errA)
+	})
+	t.Run("a panic", func(t *testing.T) {
+		rt := one(t)
+		pe := panicOf(t, func() error {
+			return rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+				n.Go("exits", exits(func() error { panic(errB) }))
+				return nil
+			})
+		})
+		if pe.Fiber != "child" || pe.Value != error(errB) {
+			t.Error(pe)
+		}
+	})
+	t.Run("a panic, in a goroutine", func(t *testing.T) {
+		rt := one(t)
+		pe := panicOf(t, func() error {
+			return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				_ = n.Go("child", func(context.Context) error { panic(errB) }).Wait(coir.Shield(ctx))
+				runtime.Goexit()
+				return nil
+			})
+		})
+		if pe.Fiber != "child" || pe.Value != error(errB) {
+			t.Error(pe)
+		}
+	})
 }
 
 // A coroutine that serves on after a Goexit is a level deeper each time, so it is not used for ever.

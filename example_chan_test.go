@@ -61,7 +61,7 @@ func ExampleName() {
 	orders := coir.NewChan[int](8, coir.Name("orders"))
 	orders.Close()
 	fmt.Println(orders.Send(context.Background(), 1))
-	// Output: coir: channel orders is closed
+	// Output: coir: send on orders: channel is closed
 }
 
 // A channel that drops the oldest keeps the last few values, and never makes a sender wait.
@@ -147,7 +147,7 @@ func ExampleChan_Send() {
 	fmt.Println(c.Send(ctx, 2)) // an error, not a panic
 	// Output:
 	// <nil>
-	// coir: closed
+	// coir: channel is closed
 }
 
 // What a closed channel holds can still be received.
@@ -160,7 +160,7 @@ func ExampleChan_Recv() {
 	fmt.Println(c.Recv(ctx))
 	// Output:
 	// 1 <nil>
-	// 0 coir: closed
+	// 0 coir: channel is closed
 }
 
 func ExampleChan_TrySend() {
@@ -169,7 +169,7 @@ func ExampleChan_TrySend() {
 	fmt.Println(c.TrySend(2)) // full
 	// Output:
 	// <nil>
-	// coir: the operation would have to wait
+	// coir: would block
 }
 
 func ExampleChan_TryRecv() {
@@ -372,7 +372,7 @@ func ExampleWriter() {
 	_, _ = w.SendMany(ctx, []int{4})
 	fmt.Println(w.TrySend(5), w.Stats().Len)
 	r.Close()
-	// Output: coir: the operation would have to wait 4
+	// Output: coir: would block 4
 }
 
 func ExampleWriter_Clone() {

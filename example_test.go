@@ -92,18 +92,33 @@ func ExampleNursery_Limit() {
 	// Output: all done
 }
 
+// The error of a cancel shows its cause, and is context.Canceled whatever the cause was. context.Cause returns the
+// cause.
 func ExampleNursery_Cancel() {
-	enough := errors.New("enough")
-	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+	full := errors.New("the disk is full")
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("background", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
-		n.Cancel(enough)
+		n.Cancel(full)
+		fmt.Println(context.Cause(ctx) == full)
 		return nil
 	})
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, enough))
+	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, full))
 	// Output:
-	// coir: cancelled: enough
-	// true true
+	// true
+	// coir: cancelled: the disk is full
+	// true false
+}
+
+// A nursery that is stopped on purpose has not failed.
+func ExampleNursery_Cancel_onPurpose() {
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("background", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+		n.Cancel(nil) // the work is done
+		return nil
+	})
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // Wait returns what the fiber's function returned.
@@ -180,7 +195,7 @@ func ExampleWithTimeout() {
 		return nil
 	})
 	// Output:
-	// coir: the deadline has passed
+	// coir: timed out
 	// true true
 }
 
@@ -255,12 +270,12 @@ func ExampleRuntime_Close() {
 	}()
 	<-begun
 	go func() { _ = rt.Close(context.Background()) }()
-	err := <-ended
+	fmt.Println(<-ended)
+	err := rt.Run(context.Background(), nil)
 	fmt.Println(errors.Is(err, coir.ErrClosed))
-	fmt.Println(rt.Run(context.Background(), nil))
 	// Output:
+	// coir: cancelled: coir: the runtime is being closed
 	// true
-	// coir: closed
 }
 
 // A fiber that computes for long, or blocks without Blocking, is told of.

@@ -333,7 +333,7 @@ func TestCancelWithALine(t *testing.T) {
 		n.Cancel(errA)
 		return nil
 	})
-	if !errors.Is(err, errA) || ran.Load() != 100 {
+	if !isCancelFor(err, errA) || ran.Load() != 100 {
 		t.Fatalf("%v, %d ran", err, ran.Load())
 	}
 }
@@ -366,7 +366,7 @@ func TestCancel(t *testing.T) {
 		rt := on(t, coir.Workers(workers))
 		var woken atomic.Int64
 		sees := func(err error) error { //nolint:unparam // so that a fiber can return it
-			if errors.Is(err, context.Canceled) && errors.Is(err, errA) && !errors.Is(err, errB) {
+			if isCancelFor(err, errA) && !strings.Contains(err.Error(), errB.Error()) {
 				woken.Add(1)
 			} else {
 				t.Errorf("a wait ended with %v", err)
@@ -414,6 +414,72 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return nothing
+// but that cancel.
+//
+// Spec: NU-06, NU-12
+func TestCancelOnPurpose(t *testing.T) {
+	sleeps := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
+	echoes := []func(ctx context.Context) error{
+		sleeps,
+		func(ctx context.Context) error { return fmt.Errorf("asleep: %w", sleeps(ctx)) },
+		func(ctx context.Context) error { return errors.Join(sleeps(ctx), ctx.Err()) },
+		func(ctx context.Context) error {
+			_, err := coir.NewChan[int](0, coir.Name("jobs")).Recv(ctx)
+			return err
+		},
+		func(ctx context.Context) error {
+			inner := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error { n.Go("sleeps", sleeps); return nil })
+			if inner != context.Canceled { //nolint:errorlint // the very value is promised
+				t.Errorf("a nursery inside returns %v", inner)
+			}
+			return inner
+		},
+		func(ctx context.Context) error {
+			std, stop := context.WithCancel(ctx)
+			defer stop()
+			return sleeps(std)
+		},
+	}
+	for _, x := range []struct {
+		name   string
+		cancel []error
+		also   error // of a child that has failed for itself
+		want   error
+	}{
+		{"on purpose", []error{nil}, nil, nil},
+		{"on purpose, and later for a cause", []error{nil, errA}, nil, nil},
+		{"beside an error", []error{nil}, errB, errB},
+		{"for a cause, and later on purpose", []error{errA, nil}, nil, cancelFor{errA}},
+		{"for context.Canceled", []error{context.Canceled}, nil, context.Canceled},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			err := one(t).Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+				if x.cancel[0] != nil {
+					n.Go("echo", sleeps)
+				} else {
+					for i, f := range echoes {
+						n.Go("echo", f, coir.Index(i))
+					}
+				}
+				_ = coir.Yield(ctx)
+				for _, cause := range x.cancel {
+					n.Cancel(cause)
+				}
+				//nolint:errorlint // the very value is promised
+				if x.cancel[0] == nil && (ctx.Err() != context.Canceled || context.Cause(ctx) != context.Canceled) {
+					t.Errorf("%v, for %v", ctx.Err(), context.Cause(ctx))
+				}
+				n.Go("late", func(context.Context) error { return x.also })
+				return sleeps(ctx)
+			})
+			if !isWanted(err, x.want) || x.also != nil && err != x.also { //nolint:errorlint // the very value is promised
+				t.Errorf("Run returned %v, want %v", err, x.want)
+			}
+		})
+	}
+}
+
 // A nursery is cancelled by a goroutine, too.
 //
 // Spec: NU-06
@@ -428,7 +494,7 @@ func TestCancelFromOutside(t *testing.T) {
 		})
 	}()
 	(<-opened).Cancel(errA)
-	if err := <-result; !errors.Is(err, errA) || !errors.Is(err, context.Canceled) {
+	if err := <-result; !isCancelFor(err, errA) {
 		t.Fatal(err)
 	}
 }
@@ -458,7 +524,7 @@ func TestDeepNesting(t *testing.T) {
 			})
 		}
 		err := rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error { return dive(ctx, 1) })
-		if !errors.Is(err, errA) || ended.Load() != levels {
+		if !isCancelFor(err, errA) || ended.Load() != levels {
 			t.Errorf("%d levels ended: %v", ended.Load(), err)
 		}
 	}
@@ -532,7 +598,7 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 			return nil
 		})
 		err = second.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Sleep(ctx, time.Hour) })
-		if !errors.Is(err, errA) {
+		if !isCancelIn(ctx, err, errA) {
 			t.Errorf("the cancel did not come over: %v", err)
 		}
 		if err := ticker.Wait(context.Background()); err != nil || ticks == 0 {

@@ -7,7 +7,6 @@ package coir_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -63,7 +62,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		n.Cancel(errStop)
 		return nil
 	})
-	if !errors.Is(err, errStop) {
+	if !isCancelFor(err, errStop) {
 		t.Fatal(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -217,8 +218,15 @@ func outcomeOf(err error) model.Outcome {
 		return model.Aborted
 	case errors.Is(err, coir.ErrClosed):
 		return model.Closed
-	case errors.Is(err, context.Canceled) && errors.Is(err, errCancel):
+	case isCancelFor(err, errCancel):
 		return model.Cancelled
 	}
 	return strange
+}
+
+// isCancelFor reports whether err says that an operation was cancelled for cause: it is context.Canceled and shows the
+// cause, but does not match it.
+func isCancelFor(err, cause error) bool {
+	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
+		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
 }

@@ -63,7 +63,7 @@ func (h *history) run(rt *coir.Runtime, steps []step) error {
 		return parted
 	}
 	h.threads.Wait()
-	if err != nil && !errors.Is(err, errCancel) && !errors.Is(err, errOut) {
+	if err != nil && !isCancelFor(err, errCancel) && !isCancelFor(err, errOut) {
 		return fmt.Errorf("the fibers have ended with %w", err)
 	}
 	return nil

@@ -16,19 +16,20 @@ func (c *cause) Error() string { return "cause" }
 func main() {
 	x := 0
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-		see := func(err error) error {
-			var c *cause
-			if !errors.As(err, &c) || c.code != 7 || x != 1 {
+		see := func(ctx context.Context, err error) error {
+			c, ok := context.Cause(ctx).(*cause)
+			if !errors.Is(err, context.Canceled) || !ok || c.code != 7 || x != 1 {
 				panic("the cancel was not seen")
 			}
 			return nil
 		}
-		sleeper := n.Go("sleeps", func(ctx context.Context) error { return see(coir.Sleep(ctx, time.Hour)) })
+		sleeper := n.Go("sleeps", func(ctx context.Context) error { return see(ctx, coir.Sleep(ctx, time.Hour)) })
 		n.Go("waits", func(ctx context.Context) error {
-			if err := sleeper.Wait(ctx); err != nil { // nil: the sleeper saw the cancel, and ended, first
-				return see(err)
+			err := sleeper.Wait(ctx)
+			if err == nil { // the sleeper saw the cancel, and ended, first
+				err = ctx.Err()
 			}
-			return see(&cause{7 * x})
+			return see(ctx, err)
 		})
 		n.Go("cancels", func(ctx context.Context) error {
 			coir.Sleep(ctx, 5*time.Millisecond)

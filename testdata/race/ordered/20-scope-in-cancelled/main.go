@@ -21,8 +21,9 @@ func main() {
 			ctx, stop := coir.WithTimeout(ctx, time.Hour)
 			defer stop()
 			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				var c *cause
-				if !errors.As(coir.Sleep(ctx, time.Hour), &c) || c.code != 7 || x != 1 {
+				err := coir.Sleep(ctx, time.Hour)
+				c, ok := context.Cause(ctx).(*cause)
+				if !errors.Is(err, context.Canceled) || !ok || c.code != 7 || x != 1 {
 					panic("the cancel was not seen")
 				}
 				return nil
