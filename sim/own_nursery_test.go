@@ -135,7 +135,7 @@ func TestOwnCancelWithALine(t *testing.T) {
 				n.Go("task", func(ctx context.Context) error {
 					ran.Add(1)
 					err := coir.Sleep(ctx, time.Hour)
-					if errors.Is(err, errGone) {
+					if isCancelIn(ctx, err, errGone) {
 						saw.Add(1)
 					}
 					return err
@@ -144,7 +144,7 @@ func TestOwnCancelWithALine(t *testing.T) {
 			n.Cancel(errGone)
 			return nil
 		})
-		if !errors.Is(err, errGone) || ran.Load() != 4 || saw.Load() != 4 || s.Now() != 0 {
+		if !isCancelFor(err, errGone) || ran.Load() != 4 || saw.Load() != 4 || s.Now() != 0 {
 			s.Errorf("%v, %d ran, %d saw it, at %v", err, ran.Load(), saw.Load(), s.Now())
 		}
 	})
@@ -188,16 +188,15 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 			return nil
 		})
 		for i, got := range causes[:4] {
-			if !errors.Is(got, context.Canceled) || errors.Is(got, errGone) == errors.Is(got, other) ||
-				errors.Is(got, errGone) != errors.Is(causes[0], errGone) {
+			if isCancelFor(got, errGone) == isCancelFor(got, other) || isCancelFor(got, errGone) != isCancelFor(causes[0], errGone) {
 				s.Errorf("wait %d ended with %v, the first with %v", i, got, causes[0])
 			}
 		}
 		if err != nil {
 			s.Errorf("run: %v", err)
 		}
-		s.Sometimes(errors.Is(causes[0], errGone), "one cause")
-		s.Sometimes(errors.Is(causes[0], other), "the other cause")
+		s.Sometimes(isCancelFor(causes[0], errGone), "one cause")
+		s.Sometimes(isCancelFor(causes[0], other), "the other cause")
 	})
 }
 
@@ -219,7 +218,7 @@ func TestOwnShieldHoldsACancelOff(t *testing.T) {
 			n.Go("cancels", func(context.Context) error { n.Cancel(errGone); return nil })
 			return nil
 		})
-		if v != 1 || inside != nil || !errors.Is(after, errGone) {
+		if v != 1 || inside != nil || !isCancelFor(after, errGone) {
 			s.Errorf("inside: %d, %v; after: %v", v, inside, after)
 		}
 	})

@@ -105,7 +105,7 @@ func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 						s.Errorf("received %d, sent: %v, taken %d, %v", got, sent, taken, err)
 					}
 				case -1:
-					ended := errors.Is(err, errGone) && errors.Is(err, context.Canceled) || errors.Is(err, coir.ErrTimeout)
+					ended := isCancelFor(err, errGone) || errors.Is(err, coir.ErrTimeout)
 					if got != 7 || !errors.Is(sent, want[1]) || taken != 0 || !ended {
 						s.Errorf("received %d, sent: %v, taken %d, %v", got, sent, taken, err)
 					}

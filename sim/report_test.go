@@ -520,31 +520,3 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 		}
 	}
 }
-
-// Package context cancels in goroutines of its own, which nobody controls: that is said, and by whom, and it is never a silent deadlock.
-//
-// Spec: SM-06
-func TestCancelOfPackageContextIsTold(t *testing.T) {
-	for range 20 {
-		res := Explore(func(ctx context.Context, _ *Sim) {
-			c := coir.NewChan[int](0)
-			_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				inner, cancel := context.WithCancel(ctx)
-				for i := range 20 {
-					n.Go("waiter", func(context.Context) error { _, _ = c.Recv(inner); return nil }, coir.Index(i))
-				}
-				for range 50 {
-					_ = coir.Yield(ctx)
-				}
-				cancel()
-				return nil
-			})
-		}, With(Random), Schedules(20))
-		if res.Failure == nil {
-			t.Fatal("it passes, though goroutines have ended waits")
-		}
-		if text := res.Failure.Error(); !strings.Contains(text, "of a context of package context") {
-			t.Fatalf("it does not say who has ended waits:\n%s", text)
-		}
-	}
-}

@@ -1,0 +1,307 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Contexts of package context in a simulation: what fibers do with them is controlled. Deadlines by real time, and
+// cancels by goroutines, are not, and the report says so.
+
+// underStandard are the ways in which a fiber depends on a context of package context. Each runs fn under a context
+// that ends with std.
+var underStandard = map[string]func(std context.Context, fn func(ctx context.Context) error) error{
+	"direct": func(std context.Context, fn func(ctx context.Context) error) error { return fn(std) },
+	"derived": func(std context.Context, fn func(ctx context.Context) error) error {
+		ctx, cancel := context.WithCancel(context.WithValue(std, key("k"), "v"))
+		defer cancel()
+		return fn(ctx)
+	},
+	"scope": func(std context.Context, fn func(ctx context.Context) error) error {
+		ctx, cancel := coir.WithCancel(std)
+		defer cancel(nil)
+		return fn(ctx)
+	},
+	"timed scope": func(std context.Context, fn func(ctx context.Context) error) error {
+		ctx, cancel := coir.WithTimeout(std, time.Hour)
+		defer cancel()
+		return fn(ctx)
+	},
+	"run": func(std context.Context, fn func(ctx context.Context) error) error {
+		return coir.Run(std, func(ctx context.Context, _ *coir.Nursery) error { return fn(ctx) })
+	},
+	"child": func(std context.Context, fn func(ctx context.Context) error) error {
+		return coir.Run(std, func(_ context.Context, n *coir.Nursery) error { n.Go("child", fn); return nil })
+	},
+	"derived from a scope in it": func(std context.Context, fn func(ctx context.Context) error) error {
+		scope, cancel := coir.WithCancel(std)
+		defer cancel(nil)
+		ctx, stop := context.WithCancel(scope)
+		defer stop()
+		return fn(ctx)
+	},
+}
+
+type key string
+
+// firstWay lets each fiber run until it waits, the oldest first.
+func firstWay(uint64) Strategy { return Exhaustive(0) }
+
+// A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can
+// be replayed.
+//
+// Spec: SM-06
+func TestCancelOfPackageContextIsControlled(t *testing.T) {
+	for _, above := range []bool{false, true} {
+		for name, under := range underStandard {
+			t.Run(fmt.Sprintf("%s, above %v", name, above), func(t *testing.T) {
+				own(t, func(ctx context.Context, s *Sim) {
+					c := coir.NewChan[int](0, coir.Name("c"))
+					base := ctx
+					if above {
+						base = context.Background()
+					}
+					std, cancel := context.WithCancelCause(base)
+					var sent, received error
+					var v int
+					err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+						n.Go("recv", func(context.Context) error {
+							received = under(std, func(ctx context.Context) (err error) { v, err = c.Recv(ctx); return err })
+							return nil
+						})
+						n.Go("send", func(context.Context) error {
+							sent = under(std, func(ctx context.Context) error { return c.Send(ctx, 7) })
+							return nil
+						})
+						n.Go("cancel", func(context.Context) error { cancel(errGone); return nil })
+						return nil
+					})
+					switch {
+					case sent == nil && received == nil && v == 7:
+					case isCancelIn(std, sent, errGone) && isCancelIn(std, received, errGone) && v == 0:
+					default:
+						s.Errorf("send: %v; receive: %d, %v", sent, v, received)
+					}
+					if err != nil || s.Now() != 0 {
+						s.Errorf("run: %v, at %v", err, s.Now())
+					}
+					s.Sometimes(sent == nil, "the value was first")
+					s.Sometimes(sent != nil, "the cancel was first")
+				})
+			})
+		}
+	}
+}
+
+// It takes effect before the next operation of the fiber that called cancel: that operation meets no receiver any more,
+// in whatever order the fibers run.
+//
+// Spec: SM-06
+func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
+	for name, under := range underStandard {
+		t.Run(name, func(t *testing.T) {
+			own(t, func(ctx context.Context, s *Sim) {
+				c := coir.NewChan[int](0, coir.Name("c"))
+				std, cancel := context.WithCancelCause(context.Background())
+				var received error
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("recv", func(context.Context) error {
+						received = under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
+						return nil
+					})
+					n.Go("cancel", func(context.Context) error {
+						cancel(errGone)
+						if err := c.TrySend(1); !errors.Is(err, coir.ErrWouldBlock) {
+							s.Errorf("after the cancel: %v", err)
+						}
+						return nil
+					})
+					return nil
+				})
+				if !isCancelFor(received, errGone) {
+					s.Errorf("received: %v", received)
+				}
+			})
+		})
+	}
+}
+
+// The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for
+// a scope in a context that has a later deadline by real time.
+//
+// Spec: SM-06, SM-07
+func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the clock moves where synchronisation is hidden, and package context's with it: the detector reports its memory")
+	}
+	own(t, func(ctx context.Context, s *Sim) {
+		late, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		scope, cancelScope := coir.WithTimeout(late, 10*time.Second)
+		defer cancelScope()
+		std, cancelStd := context.WithCancel(context.WithValue(scope, key("k"), "v"))
+		defer cancelStd()
+		c := coir.NewChan[int](0, coir.Name("c"))
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i, ctx := range []context.Context{std, scope} {
+				n.Go("waits", func(context.Context) error {
+					if _, err := c.Recv(ctx); !errors.Is(err, coir.ErrTimeout) || errors.Is(err, context.Canceled) {
+						s.Errorf("context %d: %v", i, err)
+					}
+					return nil
+				}, coir.Index(i))
+			}
+			return nil
+		})
+		if err != nil {
+			s.Errorf("run: %v", err)
+		}
+		if s.Now() != 10*time.Second {
+			s.Errorf("at %v", s.Now())
+		}
+	})
+}
+
+// deadlinePlace is what the report of a deadline by real time says of the place: a line of this file, and what to use.
+func deadlinePlace(t *testing.T, f *Failure) {
+	t.Helper()
+	says(t, f, "sim/outside_test.go:", "use coir.WithTimeout")
+	saysNot(t, f, "asm_", "runtime/", "coir/scope.go", "coir/nursery.go", "coir/chan.go", "context/context.go")
+}
+
+// A deadline of package context that passes while fibers run is told, with the place of the call that depends on it.
+//
+// Spec: SM-06
+func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
+	for name, under := range underStandard {
+		t.Run(name, func(t *testing.T) {
+			var f *Failure
+			inTime := false // the wait began before the deadline: a busy machine may need a longer one
+			for d := 10 * time.Millisecond; !inTime; d *= 4 {
+				f = Explore(func(ctx context.Context, _ *Sim) {
+					std, cancel := context.WithTimeout(context.Background(), d)
+					defer cancel()
+					waits := make(chan context.Context, 1)
+					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+						n.Go("busy", func(ctx context.Context) error {
+							inTime = std.Err() == nil
+							<-std.Done() // by real time, which passes for all fibers at once
+							if name == "derived" {
+								<-(<-waits).Done() // a moment later
+							}
+							return coir.Yield(ctx)
+						})
+						return under(std, func(ctx context.Context) error { waits <- ctx; return coir.Sleep(ctx, 48*time.Hour) }) // first
+					})
+				}, With(firstWay), Schedules(1)).Failure
+			}
+			if f == nil || f.Kind != Uncontrolled {
+				t.Fatalf("want %s, got: %v", Uncontrolled, f)
+			}
+			says(t, f, "a deadline of package context has passed, in real time, at ")
+			deadlinePlace(t, f)
+		})
+	}
+}
+
+// If nothing else could happen before the deadline, the schedule ends at once and says so. It does not wait for it.
+//
+// Spec: SM-06
+func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
+	for name, under := range underStandard {
+		if name == "timed scope" {
+			continue // its own deadline is left
+		}
+		t.Run(name, func(t *testing.T) {
+			f := found(t, Uncontrolled, func(ctx context.Context, _ *Sim) {
+				std, cancel := context.WithTimeout(context.Background(), time.Hour)
+				defer cancel()
+				c := coir.NewChan[int](0, coir.Name("c"))
+				_ = under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
+			}, With(firstWay), Schedules(1))
+			says(t, f, "before a deadline of package context passes, in real time, at ")
+			deadlinePlace(t, f)
+		})
+	}
+}
+
+// A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the
+// report says what has happened, and where the context was used. It is never silent.
+//
+// Spec: SM-06
+func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
+	for name, under := range underStandard {
+		if name == "timed scope" {
+			continue // its time would pass at once
+		}
+		t.Run(name, func(t *testing.T) {
+			told := false
+			for end := time.Now().Add(20 * time.Second); !told; {
+				if time.Now().After(end) {
+					t.Fatal("it is never told")
+				}
+				f := Explore(func(ctx context.Context, _ *Sim) {
+					std, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					main := coir.Self(ctx)
+					c := coir.NewChan[int](0, coir.Name("c"))
+					done := make(chan struct{})
+					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+						waits := n.Go("waits", func(context.Context) error {
+							return under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
+						})
+						go func() {
+							defer close(done)
+							for main.State() != coir.Waiting || waits.State() != coir.Waiting {
+								runtime.Gosched()
+							}
+							if name == "child" { // its own child begins after it waits
+								time.Sleep(time.Millisecond)
+							}
+							cancel()
+						}()
+						return nil
+					})
+					<-done
+				}, With(firstWay), Schedules(1)).Failure
+				if f == nil {
+					t.Fatal("it passes, though a goroutine has ended a wait")
+				}
+				switch f.Kind {
+				case Uncontrolled:
+					told = true
+					says(t, f, "a goroutine that is no fiber of the simulation has cancelled the context used at sim/outside_test.go:")
+					saysNot(t, f, "asm_", "context/context.go")
+				case Deadlock: // it came too late: the machine is busy
+				default:
+					t.Fatal(f)
+				}
+			}
+		})
+	}
+}
+
+// A goroutine that cancels a scope of the simulation is told as one that does anything else.
+//
+// Spec: SM-06
+func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
+	f := found(t, Uncontrolled, func(ctx context.Context, _ *Sim) {
+		scope, cancel := coir.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); cancel(errGone) }()
+		<-done
+		_ = coir.Yield(scope)
+	}, With(firstWay), Schedules(1))
+	says(t, f, "a goroutine that is no fiber of the simulation does cancel", "sim/outside_test.go:")
+	if strings.Contains(f.Error(), "deadline") {
+		t.Error(f)
+	}
+}
