@@ -103,8 +103,8 @@ func TestNoLeakAfterRun(t *testing.T) {
 				cancel(errBroken)
 				return nil
 			})
-			if err == nil {
-				t.Error("Run returned nil though every child was cancelled")
+			if !isCancelFor(err, errBroken) || context.Cause(ctx) != errBroken {
+				t.Errorf("Run returned %v, want a cancel that shows its cause", err)
 			}
 		}},
 		{"timeout", func(t *testing.T) {

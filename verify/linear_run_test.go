@@ -505,7 +505,7 @@ func (h *history) note(o *operation, err error) {
 		o.result = gotWouldBlock
 	case errors.Is(err, context.DeadlineExceeded):
 		o.result = gotTimeout
-	case errors.Is(err, context.Canceled) && errors.Is(err, errTold):
+	case isCancelFor(err, errTold):
 		o.result = gotCancel
 	default:
 		o.wrong = fmt.Sprintf("an error of no kind: %v", err)

@@ -96,8 +96,8 @@ func park(n int) (stop func()) {
 	<-ready
 	return func() {
 		cancel(errStop)
-		if err := <-ended; !errors.Is(err, errStop) {
-			fmt.Fprintf(os.Stderr, "idle: the fibers ended with %v, not with the cause they were cancelled with\n", err)
+		if err := <-ended; !errors.Is(err, context.Canceled) || context.Cause(ctx) != errStop {
+			fmt.Fprintf(os.Stderr, "idle: the fibers ended with %v, not with the cancel\n", err)
 			os.Exit(1)
 		}
 	}
