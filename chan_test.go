@@ -129,8 +129,8 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 	})
 }
 
-// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing is left of the wait when the operation returns, those
-// behind it keep their order, and the value is still the sender's.
+// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing is left of the wait when the
+// operation returns, those behind it keep their order, and the value is still the sender's.
 //
 // Spec: CH-04, CH-19, CH-24, CH-26, CH-28, CH-56
 func TestCancelEndsAWait(t *testing.T) {
@@ -755,8 +755,8 @@ func TestTimeoutIsANetError(t *testing.T) {
 	}
 }
 
-// A channel that was aborted because something else was closed, ran out of time or was cancelled has not run out of time, and the operation
-// was not cancelled: the cause is shown and does not match.
+// A channel that was aborted because something else was closed, ran out of time or was cancelled has not run out of
+// time, and the operation was not cancelled: the cause is shown and does not match.
 //
 // Spec: CH-37
 func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
@@ -766,7 +766,8 @@ func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 	other.Close()
 	_, closed := other.TryRecv()
 	for _, cause := range []error{
-		timeout, wouldBlock, closed, context.Canceled, context.DeadlineExceeded, coir.ErrTimeout, fmt.Errorf("upstream: %w", timeout),
+		timeout, wouldBlock, closed, context.Canceled, context.DeadlineExceeded, coir.ErrTimeout,
+		fmt.Errorf("upstream: %w", timeout),
 	} {
 		c := coir.NewChan[int](0)
 		c.Abort(cause)
@@ -783,8 +784,8 @@ func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 	}
 }
 
-// Also the errors of a channel that goes on say which operation it was, if the channel has a name. Without one they are the very
-// values.
+// Also the errors of a channel that goes on say which operation it was, if the channel has a name. Without one they are
+// the very values.
 //
 // Spec: CH-23, CH-24
 func TestErrorsNameTheOperation(t *testing.T) {
@@ -817,7 +818,8 @@ func TestErrorsNameTheOperation(t *testing.T) {
 		_, now := c.RecvTimeout(t.Context(), 0)
 		_, scope := c.Recv(late)
 		check(receive, "timed out", coir.ErrTimeout, err, now, scope)
-		check(send, "timed out", coir.ErrTimeout, c.SendTimeout(t.Context(), 1, 1), c.SendTimeout(t.Context(), 1, 0), c.Send(late, 1))
+		check(send, "timed out", coir.ErrTimeout,
+			c.SendTimeout(t.Context(), 1, 1), c.SendTimeout(t.Context(), 1, 0), c.Send(late, 1))
 		_, err = c.Recv(over)
 		_, timed := c.RecvTimeout(over, 1)
 		check(receive, "cancelled: because", cancelFor{errWhy}, err, timed)

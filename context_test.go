@@ -812,7 +812,8 @@ func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	return rt
 }
 
-// onOne runs fn on such a runtime, and looks for want in what Run returns; nil means no error, a cancelFor a cancel for that cause.
+// onOne runs fn on such a runtime, and looks for want in what Run returns; nil means no error, a cancelFor a cancel for
+// that cause.
 func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, want error) {
 	t.Helper()
 	if err := one(t).Run(context.Background(), fn); !isWanted(err, want) {

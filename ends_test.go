@@ -553,8 +553,8 @@ func TestPanicInTheBodyIsTheSameForAll(t *testing.T) {
 	}
 }
 
-// A Goexit of the function hides neither the errors of the children nor a panic. Run does not return, so they come out of the nursery
-// that the fiber is in.
+// A Goexit of the function hides neither the errors of the children nor a panic. Run does not return, so they come out
+// of the nursery that the fiber is in.
 //
 // Spec: FB-25, NU-12, NU-13
 func TestGoexitHidesNothing(t *testing.T) {

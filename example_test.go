@@ -92,7 +92,8 @@ func ExampleNursery_Limit() {
 	// Output: all done
 }
 
-// The error of a cancel shows its cause, and is context.Canceled whatever the cause was. context.Cause returns the cause.
+// The error of a cancel shows its cause, and is context.Canceled whatever the cause was. context.Cause returns the
+// cause.
 func ExampleNursery_Cancel() {
 	full := errors.New("the disk is full")
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {

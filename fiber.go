@@ -373,7 +373,8 @@ func (f *Fiber) finish(how end, err error) {
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
-	if alone := how == exited && err == ErrGoexit; err != nil && !f.main && !alone { // Goexit by itself ends only that fiber
+	onlyExit := how == exited && err == ErrGoexit // which ends no other fiber
+	if err != nil && !f.main && !onlyExit {
 		n.childFailed(how, err, near)
 	}
 	race.Release(unsafe.Pointer(f))

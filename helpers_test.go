@@ -10,13 +10,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// isCancelFor reports whether err says that an operation was cancelled for cause, and nothing else: it is context.Canceled, it
-// shows the cause, and it matches neither the cause nor any other way in which an operation can end.
+// isCancelFor reports whether err says that an operation was cancelled for cause, and nothing else: it is
+// context.Canceled, it shows the cause, and it matches neither the cause nor any other way in which an operation can
+// end.
 func isCancelFor(err, cause error) bool {
-	if !errors.Is(err, context.Canceled) || errors.Is(err, cause) || !strings.Contains(err.Error(), "cancelled: "+cause.Error()) {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cancelled: "+cause.Error()) {
 		return false
 	}
-	for _, other := range []error{coir.ErrClosed, coir.ErrTimeout, coir.ErrWouldBlock, context.DeadlineExceeded} {
+	for _, other := range []error{cause, coir.ErrClosed, coir.ErrTimeout, coir.ErrWouldBlock, context.DeadlineExceeded} {
 		if errors.Is(err, other) {
 			return false
 		}

@@ -415,7 +415,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return nothing but that cancel.
+// A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return nothing
+// but that cancel.
 //
 // Spec: NU-06, NU-12
 func TestCancelOnPurpose(t *testing.T) {
@@ -466,7 +467,8 @@ func TestCancelOnPurpose(t *testing.T) {
 				for _, cause := range x.cancel {
 					n.Cancel(cause)
 				}
-				if x.cancel[0] == nil && (ctx.Err() != context.Canceled || context.Cause(ctx) != context.Canceled) { //nolint:errorlint // the very value
+				//nolint:errorlint // the very value is promised
+				if x.cancel[0] == nil && (ctx.Err() != context.Canceled || context.Cause(ctx) != context.Canceled) {
 					t.Errorf("%v, for %v", ctx.Err(), context.Cause(ctx))
 				}
 				n.Go("late", func(context.Context) error { return x.also })

@@ -395,7 +395,7 @@ func (c *timedScope) Expire(uint64) {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if cs := sc.rt.contexts; cs != nil { // those derived from it are done too, and the next step may be one of who waits for them
+	if cs := sc.rt.contexts; cs != nil { // what is derived from it is done too, and perhaps no other fiber can do a step
 		race.Disable()
 		cs.look(sc.rt.policy)
 		race.Enable()

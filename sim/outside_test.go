@@ -13,11 +13,11 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Contexts of package context in a simulation: what fibers do with them is controlled. Deadlines by real time, and cancels by goroutines,
-// are not, and the report says so.
+// Contexts of package context in a simulation: what fibers do with them is controlled. Deadlines by real time, and
+// cancels by goroutines, are not, and the report says so.
 
-// underStandard are the ways in which a fiber depends on a context of package context. Each runs fn under a context that ends with
-// std.
+// underStandard are the ways in which a fiber depends on a context of package context. Each runs fn under a context
+// that ends with std.
 var underStandard = map[string]func(std context.Context, fn func(ctx context.Context) error) error{
 	"direct": func(std context.Context, fn func(ctx context.Context) error) error { return fn(std) },
 	"derived": func(std context.Context, fn func(ctx context.Context) error) error {
@@ -55,7 +55,8 @@ type key string
 // firstWay lets each fiber run until it waits, the oldest first.
 func firstWay(uint64) Strategy { return Exhaustive(0) }
 
-// A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can be replayed.
+// A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can
+// be replayed.
 //
 // Spec: SM-06
 func TestCancelOfPackageContextIsControlled(t *testing.T) {
@@ -100,8 +101,8 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	}
 }
 
-// It takes effect before the next operation of the fiber that called cancel: that operation meets no receiver any more, in whatever order
-// the fibers run.
+// It takes effect before the next operation of the fiber that called cancel: that operation meets no receiver any more,
+// in whatever order the fibers run.
 //
 // Spec: SM-06
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
@@ -133,8 +134,8 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	}
 }
 
-// The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for a scope in a context
-// that has a later deadline by real time.
+// The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for
+// a scope in a context that has a later deadline by real time.
 //
 // Spec: SM-06, SM-07
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
@@ -232,8 +233,8 @@ func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 	}
 }
 
-// A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the report says what has
-// happened, and where the context was used. It is never silent.
+// A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the
+// report says what has happened, and where the context was used. It is never silent.
 //
 // Spec: SM-06
 func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {

@@ -9,5 +9,6 @@ import (
 // isCancelFor reports whether err says that an operation was cancelled for
 // cause: it is context.Canceled, it shows the cause, and it does not match it.
 func isCancelFor(err, cause error) bool {
-	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) && strings.Contains(err.Error(), "cancelled: "+cause.Error())
+	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
+		strings.Contains(err.Error(), "cancelled: "+cause.Error())
 }

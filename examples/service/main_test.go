@@ -96,10 +96,12 @@ func TestService(t *testing.T) {
 
 // isCancelFor reports whether err is a cancel that shows the cause.
 func isCancelFor(err, cause error) bool {
-	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) && strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
+	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
+		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
 }
 
-// TestCancel: when the parent is cancelled all end at once, Run returns the cancel with its cause, and no client is left waiting.
+// TestCancel: when the parent is cancelled all end at once, Run returns the cancel with its cause, and no client is
+// left waiting.
 func TestCancel(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := faulty(s, nil)

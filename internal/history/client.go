@@ -224,8 +224,9 @@ func outcomeOf(err error) model.Outcome {
 	return strange
 }
 
-// isCancelFor reports whether err says that an operation was cancelled for cause: it is context.Canceled and shows the cause, but does
-// not match it.
+// isCancelFor reports whether err says that an operation was cancelled for cause: it is context.Canceled and shows the
+// cause, but does not match it.
 func isCancelFor(err, cause error) bool {
-	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) && strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
+	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
+		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
 }
