@@ -947,9 +947,13 @@ func (c *core) errors(side int) *sideErrors {
 	if errs == nil {
 		c.mu.Lock()
 		errs = new([2]sideErrors)
+		how := byClose
+		if c.state == aborted {
+			how = byAbort
+		}
 		for side := range errs {
 			e, op := &errs[side], c.verb(side)
-			e.closed = closedError{op, c.cause, c.state == aborted}
+			e.closed = closedError{op, c.cause, how}
 			e.wouldBlock.op, e.timeout.op = op, op
 		}
 		c.errs.Store(errs)

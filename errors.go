@@ -50,12 +50,24 @@ func opText(op, what string, cause error) string {
 type closedError struct {
 	op    string
 	cause error // given to Abort
-	abort bool
+	how   closing
 }
 
+// closing is how a thing was closed.
+type closing uint8
+
+const (
+	byClose   closing = iota // a channel
+	byAbort                  // a channel
+	ofRuntime                // a runtime
+)
+
 func (e *closedError) Error() string {
-	if e.abort {
+	switch e.how {
+	case byAbort:
 		return opText(e.op, "channel was aborted", e.cause)
+	case ofRuntime:
+		return opText(e.op, "the runtime is closed", nil)
 	}
 	return opText(e.op, "channel is closed", nil)
 }

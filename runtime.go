@@ -229,7 +229,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	r := &root{n: n}
 	if !rt.enter(r) {
 		n.end()
-		return ErrClosed
+		return &closedError{how: ofRuntime}
 	}
 	defer rt.leave(r)
 	n.prepare(f, nil)

@@ -387,15 +387,30 @@ type timedScope struct {
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Expire implements clock.Target.
+// Expire implements clock.Target. In a race build the scope is cancelled on a goroutine of its own, because the clock may
+// call from inside a hidden section, and package context, which is told, must be seen to synchronise.
 //
 //go:norace
 func (c *timedScope) Expire(uint64) {
+	if !race.Enabled {
+		c.expire()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		c.expire()
+		close(done)
+	}()
+	<-done
+}
+
+//go:norace
+func (c *timedScope) expire() {
 	sc := (*scope)(&c.scopeContext)
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if cs := sc.rt.contexts; cs != nil { // what is derived from it is done too, and perhaps no other fiber can do a step
+	if cs := sc.rt.contexts; cs != nil { // contexts derived from it are done too, and no step may follow that would look
 		race.Disable()
 		cs.look(sc.rt.policy)
 		race.Enable()

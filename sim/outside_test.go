@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/race"
 )
 
 // Contexts of package context in a simulation: what fibers do with them is controlled. Deadlines by real time, and
@@ -139,9 +138,6 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 //
 // Spec: SM-06, SM-07
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the clock moves where synchronisation is hidden, and package context's with it: the detector reports its memory")
-	}
 	own(t, func(ctx context.Context, s *Sim) {
 		late, cancel := context.WithTimeout(ctx, time.Hour)
 		defer cancel()

@@ -520,3 +520,42 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 		}
 	}
 }
+
+// A name with characters that end a line or that a terminal acts on is quoted, wherever a report has it: fibers,
+// channels, faults, waits, the table and the page.
+func TestReportQuotesControlCharacters(t *testing.T) {
+	evil := "up\n\x1b[31mred\x00\xff"
+	f := Run(1, func(ctx context.Context, s *Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			ch, other := coir.NewChan[int](0, coir.Name("ch "+evil)), coir.NewChan[int](0, coir.Name("other "+evil))
+			_ = s.Fault("fault " + evil)
+			n.Go("fiber "+evil, func(ctx context.Context) error { return ch.Send(ctx, 1) })
+			f := n.Go("fiber "+evil, func(ctx context.Context) error {
+				_, err := coir.Select(ctx, other.RecvCase(nil), coir.After(time.Hour), ch.SendCase(1))
+				_, _ = other.Recv(ctx)
+				return err
+			})
+			_ = f.Wait(ctx)
+			return nil
+		})
+	}, Faults("fault "+evil))
+	if f == nil {
+		t.Fatal("the deadlock was not found")
+	}
+	var page strings.Builder
+	if err := f.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range map[string]string{"report": f.Error(), "page": page.String()} {
+		for _, part := range []string{"\x1b", "\x00", "\xff", "up\n"} {
+			if strings.Contains(text, part) {
+				t.Errorf("the %s has %q:\n%q", where, part, text)
+			}
+		}
+	}
+	for _, part := range []string{`"fiber up\n\x1b[31mred\x00\xff"`, `"ch up\n`, `"other up\n`} {
+		if !strings.Contains(f.Error(), part) {
+			t.Errorf("the report does not have %s:\n%s", part, f.Error())
+		}
+	}
+}
