@@ -161,7 +161,7 @@ func (e *PanicError) Error() string {
 // Unwrap returns the value of the panic, if that is an error, and Also.
 func (e *PanicError) Unwrap() []error {
 	var errs []error
-	if err, ok := e.Value.(error); ok {
+	if err, ok := e.Value.(error); ok && err != error((*PanicError)(nil)) { // which has nothing to tell, and no chain
 		errs = append(errs, err)
 	}
 	if e.Also != nil {

@@ -444,6 +444,9 @@ func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		panic(n.failure())
 	}
+	if n.onlyEcho { // of the cancel, which is the doing of the Goexit: nothing has failed
+		n.errs = nil
+	}
 	// A panic that is recovered while a Goexit is under way does not stop the Goexit. So the fiber tells what has failed when it ends.
 	if err := n.failure(); err != nil {
 		n.owner.unreported = append(n.owner.unreported, err)

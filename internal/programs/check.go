@@ -132,9 +132,9 @@ func (k *call) text(err error, want ...string) {
 		}
 	}
 	if k.plain && k.verb != "" {
-		got = strings.Replace(got, k.verb+": ", "", 1)
 		for _, s := range want {
-			if got == strings.Replace(s, k.verb+": ", "", 1) || got == "context canceled" && strings.HasSuffix(s, ": cancelled") {
+			s = strings.Replace(s, k.verb+": ", "", 1)
+			if got == s || s == "coir: cancelled" && got == context.Canceled.Error() {
 				return
 			}
 		}
@@ -241,7 +241,7 @@ func (k *call) count(closed, timeout, canceled, blocks bool) {
 		return
 	}
 	w := k.r.w
-	if closed && k.shut != nil && k.shut() {
+	if k.shut != nil && k.shut() {
 		return // perhaps of the endpoint
 	}
 	w.mu.Lock()
@@ -399,7 +399,7 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 		w.failf("%s: Run returned %s, and there was a panic", n.name, short(err))
 	case len(n.returned) == 0 && len(musts) == 0 && n.exits == 0 && err != nil:
 		w.failf("%s: Run returned %s, and nothing in it has failed", n.name, short(err))
-	case len(n.returned) > 0 && out == nil && (n.purpose == 0 || !allCancels(n.returned)):
+	case failed(n.returned) && out == nil && (n.purpose == 0 || !allCancels(n.returned)):
 		w.failf("%s: Run returned nil, and these were returned in it: %v", n.name, n.returned)
 	case err != nil && n.onlyPurpose():
 		w.failf("%s: Run returned %s, and all that has happened is Cancel(nil)", n.name, short(err))
@@ -437,6 +437,16 @@ func (n *nursery) onlyEchoes() bool {
 		}
 	}
 	return true
+}
+
+// failed reports whether something was returned that fails a nursery: ErrGoexit by itself does not, even as an error.
+func failed(errs []error) bool {
+	for _, err := range errs {
+		if err != coir.ErrGoexit {
+			return true
+		}
+	}
+	return false
 }
 
 func allCancels(errs []error) bool {

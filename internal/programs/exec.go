@@ -625,10 +625,7 @@ func (r *run) wait(op *Op) {
 		}
 		return
 	}
-	if r.fibers(k, f, err) {
-		if k.must {
-			k.failf("began after its context had been cancelled, and returned the fiber's %v", err)
-		}
+	if !k.must && r.fibers(k, f, err) { // else it is the error of the context, even if the fiber's is the same
 		return
 	}
 	k.end(err)

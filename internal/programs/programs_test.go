@@ -217,7 +217,10 @@ func TestProgramsUnderSim(t *testing.T) {
 					return
 				}
 				p := program(t, uint64(i), true)
-				f := simulate(p, 4)
+				f, hung := watched(p, 4)
+				if hung != "" && failed.Add(1) == 1 {
+					t.Errorf("program %d %s\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d", p.Seed, hung, p, t.Name(), p.Seed)
+				}
 				if f == nil || failed.Add(1) != 1 {
 					continue
 				}
@@ -243,6 +246,20 @@ func TestProgramsUnderSim(t *testing.T) {
 	}
 	noGoroutinesAbove(t, before)
 	t.Logf("%d programs, %v each", n, time.Since(began)/time.Duration(n))
+}
+
+// watched is simulate with a watchdog. It returns what was wrong: a failure, or what there was when the time had come.
+func watched(p *programs.Program, schedules int) (*sim.Failure, string) {
+	done := make(chan *sim.Failure, 1)
+	go func() { done <- simulate(p, schedules) }()
+	limit := time.NewTimer(*flagPatience)
+	defer limit.Stop()
+	select {
+	case f := <-done:
+		return f, ""
+	case <-limit.C:
+		return nil, fmt.Sprintf("is not at its end after %v\n%s", *flagPatience, stacks())
+	}
 }
 
 // simulate runs a program under so many schedules with the clock that waits, and half as many with the one that races.
