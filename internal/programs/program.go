@@ -253,10 +253,10 @@ const (
 	caseKinds
 )
 
-// Long is a time that passes only in a simulation, and there before the program is ended. Far is a real time that is shorter and
-// passes in neither.
+// The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes only in a
+// simulation. Far is a real time, which passes in neither; it is shorter than the times of a simulation.
 const (
-	Long = time.Hour
+	Long = 100 * time.Hour
 	Far  = time.Hour / 2
 )
 
@@ -300,7 +300,7 @@ func Generate(seed uint64, sim bool) *Program {
 	}
 	p.Reaper.After = time.Duration(100+m.r.IntN(400)) * time.Microsecond
 	if sim {
-		p.Reaper.After = 10 * Long
+		p.Reaper.After = 100 * Long
 	}
 	p.Reaper.Cause = m.cause()
 	if p.Reaper.How == ByNursery && m.r.IntN(2) == 0 {
@@ -523,6 +523,9 @@ func (m *maker) scope() *Op { return m.makeScope(m.fresh(Scope)) }
 
 func (m *maker) makeScope(op *Op) *Op {
 	op.Kind = Scope
+	if n := len(m.slots); n > 0 && m.r.IntN(4) == 0 {
+		op.Ctx = m.slots[n-1] // chains of them
+	}
 	op.Scope = ScopeKind(m.r.IntN(int(scopeKinds)))
 	if m.p.Sim { // which does not control real time
 		switch op.Scope {
@@ -561,13 +564,17 @@ func (m *maker) cause() Cause {
 }
 
 func (m *maker) time() time.Duration {
-	return []time.Duration{0, 1, 5, 20, 50, 100}[m.r.IntN(6)] * time.Microsecond
+	unit := time.Microsecond
+	if m.p.Sim {
+		unit = time.Hour
+	}
+	return []time.Duration{0, 1, 5, 20, 50, 99}[m.r.IntN(6)] * unit
 }
 
 // limit draws a time limit.
 func (m *maker) limit() time.Duration {
 	if m.r.IntN(4) == 0 {
-		return Long + time.Duration(m.r.IntN(1000))*time.Second
+		return Long + time.Duration(m.r.IntN(1000))*time.Minute
 	}
 	return m.time()
 }

@@ -235,8 +235,9 @@ func TestProgramsUnderSim(t *testing.T) {
 				if last != nil {
 					f = last
 				}
-				t.Errorf("program %d failed\n%v\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d%s",
-					p.Seed, f, small, t.Name(), p.Seed, off(small))
+				text, _, _ := strings.Cut(f.Text, "\n")
+				t.Errorf("program %d failed: %s\n%v\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d%s",
+					p.Seed, text, f, small, t.Name(), p.Seed, off(small))
 			}
 		}()
 	}
