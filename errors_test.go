@@ -397,6 +397,18 @@ func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	})
 }
 
+// ErrGoexit that a function returns, because it has waited for a fiber that ended so, is an error like another.
+func TestErrGoexitReturned(t *testing.T) {
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		exits := n.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
+		n.Go("waits", exits.Wait)
+		return nil
+	})
+	if err != coir.ErrGoexit {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
 // What has failed on another runtime, in a nursery whose body has called Goexit, is told by the fiber that had opened it.
 func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
 	rt := coir.NewRuntime()

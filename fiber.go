@@ -357,7 +357,7 @@ func (f *Fiber) finish(how end, err error) {
 	if o := n.rt.observer; o != nil {
 		o.FiberEnded(f, err)
 	}
-	if err != nil && !f.main && err != ErrGoexit { // Goexit by itself ends only that fiber
+	if err != nil && !f.main && (how != exited || err != ErrGoexit) { // Goexit by itself ends only that fiber
 		n.childFailed(how, err, near)
 	}
 	race.Release(unsafe.Pointer(f))

@@ -399,7 +399,7 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 		w.failf("%s: Run returned %s, and there was a panic", n.name, short(err))
 	case len(n.returned) == 0 && len(musts) == 0 && n.exits == 0 && err != nil:
 		w.failf("%s: Run returned %s, and nothing in it has failed", n.name, short(err))
-	case failed(n.returned) && out == nil && (n.purpose == 0 || !allCancels(n.returned)):
+	case len(n.returned) > 0 && out == nil && (n.purpose == 0 || !allCancels(n.returned)):
 		w.failf("%s: Run returned nil, and these were returned in it: %v", n.name, n.returned)
 	case err != nil && n.onlyPurpose():
 		w.failf("%s: Run returned %s, and all that has happened is Cancel(nil)", n.name, short(err))
@@ -437,16 +437,6 @@ func (n *nursery) onlyEchoes() bool {
 		}
 	}
 	return true
-}
-
-// failed reports whether something was returned that fails a nursery: ErrGoexit by itself does not, even as an error.
-func failed(errs []error) bool {
-	for _, err := range errs {
-		if err != coir.ErrGoexit {
-			return true
-		}
-	}
-	return false
 }
 
 func allCancels(errs []error) bool {

@@ -60,6 +60,8 @@ var mutants = []mutant{
 		[]string{"	e := onPurpose\n", "	e := plainCancel\n"}},
 	{"a Goexit makes the nursery outside fail", "nursery.go",
 		[]string{"	if n.onlyEcho { // of the cancel, which is the doing of the Goexit: nothing has failed\n", "	if false {\n"}},
+	{"a function cannot return ErrGoexit", "fiber.go",
+		[]string{"(how != exited || err != ErrGoexit) {", "err != ErrGoexit {"}},
 	{"errors are lost beside a Goexit on another runtime", "runtime.go",
 		[]string{"			by.unreported = append(by.unreported, f.unreported...)\n", ""}},
 	{"WithTimeout does without a timer below an earlier real deadline", "scope.go",
