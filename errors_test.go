@@ -374,6 +374,74 @@ func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	}
 }
 
+// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has ended by
+// Goexit alone, which fails nobody.
+func TestGoexitOfABodyFailsNobody(t *testing.T) {
+	nested(t, func(t *testing.T, ctx context.Context) {
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			f := n.Go("exits", func(ctx context.Context) error {
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					n.Go("waits", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+					runtime.Goexit()
+					return nil
+				})
+			})
+			if err := f.Wait(ctx); err != coir.ErrGoexit {
+				t.Errorf("Wait returned %v", err)
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// ErrGoexit that a function returns, because it has waited for a fiber that ended so, is an error like another.
+func TestErrGoexitReturned(t *testing.T) {
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		exits := n.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
+		n.Go("waits", exits.Wait)
+		return nil
+	})
+	if err != coir.ErrGoexit {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+// What has failed on another runtime, in a nursery whose body has called Goexit, is told by the fiber that had opened it.
+func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
+	rt := coir.NewRuntime()
+	defer rt.Close(context.Background())
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("exits", func(ctx context.Context) error {
+			return rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("fails", func(context.Context) error { return errA })
+				runtime.Goexit()
+				return nil
+			})
+		})
+		return nil
+	})
+	if !errors.Is(err, errA) || !errors.Is(err, coir.ErrGoexit) {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+// A panic with a nil *PanicError can be looked into like another.
+func TestChainOfAPanicWithANilPanicError(t *testing.T) {
+	defer func() {
+		pe, ok := recover().(*coir.PanicError)
+		if !ok || pe == nil || !errors.Is(pe, errA) || errors.Is(pe, errB) {
+			t.Errorf("Run panicked with %v", pe)
+		}
+	}()
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("panics", func(context.Context) error { panic((*coir.PanicError)(nil)) })
+		return errA
+	})
+}
+
 // A panic in a deferred function while a Goexit is under way ends the fiber as a panic, and its goroutine serves on.
 //
 // Spec: FB-24, FB-25

@@ -359,6 +359,12 @@ type unreported []error
 
 func (u unreported) Error() string { return joined(u).Error() }
 
+// reportLater keeps err for the end of f, which is in a Goexit.
+func (f *Fiber) reportLater(err error) {
+	failed, _ := f.err.(unreported)
+	f.err = append(failed, err)
+}
+
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.
 //
 // Spec: FB-14

@@ -479,10 +479,9 @@ func (n *Nursery) abandoned(v any) {
 	if n.onlyEcho { // of the cancel above, or of another's, who knows its cause
 		n.errs = nil
 	}
-	// A panic that is recovered while a Goexit is under way does not stop the Goexit. So the fiber tells what has failed when it ends.
+	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
 	if err := n.failure(); err != nil {
-		failed, _ := n.owner.err.(unreported)
-		n.owner.err = append(failed, err)
+		n.owner.reportLater(err)
 	}
 }
 

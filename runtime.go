@@ -237,7 +237,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	rt.s.Go(&f.task, nil)
 	f.outwait(c)
 	race.Enable()
-	return f.outcome()
+	return f.outcome(c.f)
 }
 
 // outwait waits for a main fiber from outside, whatever happens to ctx: that cancels the fiber, and its end is waited
@@ -252,13 +252,17 @@ func (f *Fiber) outwait(c *caller) {
 	f.join(&main)
 }
 
-// outcome is what Run returns to the goroutine that called it: the fiber's error, its panic, or its Goexit.
+// outcome is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
+// failed besides a Goexit is for by to report: a goroutine cannot.
 //
 //go:norace
-func (f *Fiber) outcome() error {
+func (f *Fiber) outcome(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
 	switch f.how {
 	case exited:
+		if by != nil && f.err != ErrGoexit {
+			by.reportLater(f.err)
+		}
 		runtime.Goexit()
 	case panicked:
 		panic(f.err)

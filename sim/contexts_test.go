@@ -39,6 +39,29 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 			}).Wait(ctx)
 		})
 	},
+	"a context of package context in a scope, out of time": func(ctx context.Context, s *sim.Sim) {
+		scope, cancel := coir.WithTimeout(ctx, time.Second)
+		defer cancel()
+		std, stop := context.WithCancel(scope)
+		defer stop()
+		ch := coir.NewChan[int](0, coir.Name("ch"))
+		if _, err := ch.Recv(std); !errors.Is(err, coir.ErrTimeout) || s.Now() != time.Second {
+			s.Errorf("Recv returned %v at %v", err, s.Now())
+		}
+	},
+	"a nursery in such a context": func(ctx context.Context, s *sim.Sim) {
+		scope, cancel := coir.WithTimeout(ctx, time.Second)
+		defer cancel()
+		std, stop := context.WithTimeout(scope, time.Hour)
+		defer stop()
+		err := coir.Run(std, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("sleeps", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
+			return nil
+		})
+		if !errors.Is(err, coir.ErrTimeout) || s.Now() != time.Second {
+			s.Errorf("Run returned %v at %v", err, s.Now())
+		}
+	},
 	"an outer nursery": func(ctx context.Context, s *sim.Sim) {
 		bug := errors.New("bug")
 		err := coir.Run(ctx, func(outer context.Context, n *coir.Nursery) error {
@@ -156,4 +179,20 @@ func TestWaitsUnderOthersContextsEnd(t *testing.T) {
 
 var timed = map[string]bool{
 	"a scope, out of time": true, "package context, sleeping": true, "package context around Run": true,
+	"a nursery in such a context": true,
+}
+
+// Deadlines that no fiber waits under pass one after the other, and the simulation goes on.
+func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
+	for _, mode := range []sim.ClockMode{sim.Idle, sim.Racing} {
+		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+			for i := range 4 {
+				_, cancel := coir.WithTimeout(ctx, time.Duration(i+1)*time.Second)
+				defer cancel()
+			}
+			if err := coir.Sleep(ctx, time.Minute); err != nil || s.Now() < time.Minute {
+				s.Errorf("Sleep returned %v at %v", err, s.Now())
+			}
+		}, sim.Time(mode), sim.Schedules(20))
+	}
 }

@@ -395,7 +395,11 @@ func (w *world) Next() *coir.Fiber {
 			return w.run(to)
 		}
 		if w.nready == 0 {
-			if !w.advance() && w.running {
+			moved := w.advance()
+			for moved && w.nready == 0 && w.settled { // what has come was a deadline that no fiber waits under
+				moved = w.advance()
+			}
+			if !moved && w.running {
 				if w.fail == nil {
 					w.stuck()
 					w.collect()
@@ -405,7 +409,7 @@ func (w *world) Next() *coir.Fiber {
 					w.collect()
 				}
 			}
-			if w.nready == 0 || w.unsettled() {
+			if w.unsettled() || w.nready == 0 {
 				return nil
 			}
 		}

@@ -1,0 +1,661 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Env is where a program runs.
+type Env struct {
+	Now   func() time.Duration
+	Failf func(format string, args ...any) // is told what is wrong
+	Idle  bool                             // time passes only when nothing can go on
+	Run   func(context.Context, func(context.Context, *coir.Nursery) error) error
+	Other *coir.Runtime // another runtime, unless the program is for a simulation
+}
+
+// endsAreMended says that a handler that panics loses no value of a Pool, of a Pipe or of an aborted channel, and that Ordered.Go
+// returns when its queue is closed.
+const endsAreMended = false
+
+// run is a function of the program that runs: that of a fiber, of a nursery, or a goroutine.
+type run struct {
+	w        *world
+	name     string
+	id       int
+	own      *node
+	nur      *nursery // in which it is the function, or a child
+	reports  *nursery // of which the fiber that it runs in is a child
+	free     bool     // a goroutine, which need not end before its nursery
+	limited  bool     // the fiber that it runs in has a place under a limit
+	last     error
+	lastNode *node
+	lent     []int // values of the pool
+	writers  map[*channel]*writer
+	readers  map[*channel]*reader
+	seen     map[[2]int]int // the last value received, by sender and channel
+}
+
+// Exec runs a program in ctx and checks it.
+func Exec(ctx context.Context, p *Program, env Env) {
+	w := &world{p: p, env: env}
+	w.contexts = make([]*node, p.contexts)
+	w.nurseries = make([]*nursery, p.groups)
+	w.fibers = make([]*fiber, p.fibers)
+	for i := range p.Chans {
+		w.chans = append(w.chans, w.newChannel(i))
+	}
+	for i := range p.Queues {
+		d := &p.Queues[i]
+		w.queues = append(w.queues, &queue{d: d, name: fmt.Sprintf("queue%d", i), o: coir.NewOrdered[int](d.Cap, coir.Name(d.Name))})
+	}
+	for i := range p.Pools {
+		w.pools = append(w.pools, w.newPool(i))
+	}
+	base := &node{w: w, name: "the outermost context", ctx: ctx}
+	w.harness(base)
+	w.goroutines.Wait()
+	w.settle(base)
+}
+
+// harness runs the program, and ends it when its time has come.
+func (w *world) harness(base *node) {
+	r := &run{w: w, name: "harness", own: base}
+	g := &Group{N: -1, Ctx: -1}
+	_, _ = w.open(r, base, g, w.env.Run, func(r *run) error {
+		p := w.p
+		root := w.reaped(r.own)
+		f := w.spawn(r, &FiberDecl{N: -1, Ctx: -1}, "root", func(r *run) error {
+			_, _ = w.open(r, root, p.Root, coir.Run, func(r *run) error { return r.execute(p.Root.Body, p.Root.End) })
+			return nil
+		})
+		if p.Reaper.How != ByTimeout && p.Reaper.How != ByStdDeadline {
+			_, _ = coir.Select(r.own.ctx, f.f.Done(nil), coir.After(p.Reaper.After))
+			w.mu.Lock()
+			top := w.nurseries[0]
+			w.mu.Unlock()
+			if p.Reaper.How == ByNursery && top != nil {
+				top.cancel(w.cause(p.Reaper.Cause, nil))
+			} else {
+				w.cancel(root, w.cause(p.Reaper.Cause, nil))
+			}
+		}
+		return nil
+	})
+}
+
+// reaped makes the context of the program, which ends it.
+func (w *world) reaped(up *node) *node {
+	d := w.p.Reaper.After
+	n := &node{w: w, name: "the program's context", up: up, bounded: true, from: w.env.Now()}
+	switch w.p.Reaper.How {
+	case ByTimeout:
+		ctx, cancel := coir.WithTimeout(up.ctx, d)
+		n.ctx, n.timed, n.d, n.stop = ctx, true, d, func(error) { cancel() }
+		n.bare = true
+	case ByStdDeadline:
+		n.expires = w.newError()
+		ctx, cancel := context.WithTimeoutCause(up.ctx, d, n.expires)
+		n.ctx, n.timed, n.d, n.stop = ctx, true, d, func(error) { cancel() }
+		n.bare = true
+	case ByStdCancel:
+		n.ctx, n.stop = context.WithCancelCause(up.ctx)
+	default:
+		n.ctx, n.stop = coir.WithCancel(up.ctx)
+	}
+	w.mu.Lock()
+	w.made = append(w.made, n)
+	w.mu.Unlock()
+	return n
+}
+
+// cancel cancels a context that the program has made.
+func (w *world) cancel(n *node, cause error) {
+	if n.stop == nil {
+		return
+	}
+	if n.bare {
+		cause = nil
+	}
+	n.begin(cause)
+	n.stop(cause)
+	n.cancelled()
+}
+
+func (n *nursery) cancel(cause error) {
+	w := n.w
+	w.mu.Lock()
+	if cause == nil {
+		n.purpose++
+	} else {
+		n.reasons++
+	}
+	node := n.node
+	w.mu.Unlock()
+	node.begin(cause)
+	n.n.Cancel(cause)
+	node.cancelled()
+}
+
+func (w *world) cause(c Cause, last error) error {
+	switch c {
+	case CauseOwn:
+		return w.newError()
+	case CauseClosed:
+		return coir.ErrClosed
+	case CauseTimeout:
+		return coir.ErrTimeout
+	case CauseDeadline:
+		return context.DeadlineExceeded
+	case CauseCanceled:
+		return context.Canceled
+	case CauseWouldBlock:
+		return coir.ErrWouldBlock
+	case CauseLast:
+		return last
+	}
+	return nil
+}
+
+// open calls Run, or a function like it, and checks what comes out of it. It returns the error, or the value of the panic.
+func (w *world) open(by *run, up *node, g *Group, run func(context.Context, func(context.Context, *coir.Nursery) error) error,
+	body func(*run) error) (err error, v any) {
+	n := &nursery{w: w, g: g, name: fmt.Sprintf("n%d", g.N)}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v = recover()
+		musts := w.checkRun(n, nil, v, v == nil)
+		if v == nil { // Goexit, which goes on in the fiber that has called: that reports what has failed
+			w.mu.Lock()
+			if up := by.reports; up != nil && (len(musts) > 0 || !n.onlyEchoes()) {
+				up.musts = append(up.musts, musts...)
+				up.exits++
+				up.node.fails(coir.ErrGoexit)
+			}
+			w.mu.Unlock()
+		}
+	}()
+	err = run(up.ctx, func(ctx context.Context, cn *coir.Nursery) error {
+		if g.Limit > 0 {
+			cn.Limit(g.Limit)
+		}
+		node := &node{w: w, name: fmt.Sprintf("ctx%d of %s", g.Ctx, n.name), ctx: ctx, up: up, bounded: up.bounded, nur: n}
+		n.n, n.node = cn, node
+		w.mu.Lock()
+		if g.N >= 0 {
+			w.contexts[g.Ctx], w.nurseries[g.N] = node, n
+		}
+		w.made = append(w.made, node)
+		w.mu.Unlock()
+		r := &run_{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited}
+		normal := false
+		var err error
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			n.bodyEnded = true
+			if normal && err != nil {
+				n.fail(err, r)
+			} else if !normal {
+				node.fails(nil)
+			}
+		}()
+		err = body(r)
+		normal = true
+		return err
+	})
+	returned = true
+	w.checkRun(n, err, nil, false)
+	return err, nil
+}
+
+// run_ is run, where a parameter has that name.
+type run_ = run
+
+// fail notes that err was returned in the nursery. The lock is held.
+func (n *nursery) fail(err error, r *run) {
+	var from *node
+	if err == r.last {
+		from = r.lastNode
+	}
+	n.returned, n.froms = append(n.returned, err), append(n.froms, from)
+	n.node.fails(err)
+}
+
+// spawn starts a fiber in the nursery of r.
+func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) *fiber {
+	f := w.child(r, d, name)
+	w.mu.Lock()
+	r.nur.live++
+	w.mu.Unlock()
+	f.f = r.nur.n.Go(name, func(ctx context.Context) (err error) {
+		in := w.enter(f, d, ctx)
+		normal := false
+		defer func() { w.leave(f, in, normal, err, false) }()
+		err = body(in)
+		normal = true
+		return err
+	})
+	if d.N >= 0 {
+		w.mu.Lock()
+		w.fibers[d.N] = f
+		w.mu.Unlock()
+	}
+	return f
+}
+
+func (w *world) child(r *run, d *FiberDecl, name string) *fiber {
+	f := &fiber{name: name, nur: r.nur}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.nur.children = append(r.nur.children, f)
+	_ = d
+	return f
+}
+
+// enter notes that a fiber has begun.
+func (w *world) enter(f *fiber, d *FiberDecl, ctx context.Context) *run {
+	n := f.nur
+	node := &node{w: w, name: fmt.Sprintf("ctx%d of %s", d.Ctx, f.name), ctx: ctx, up: n.node, bounded: n.node.bounded}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.Ctx >= 0 {
+		w.contexts[d.Ctx] = node
+	}
+	w.made = append(w.made, node)
+	n.running++
+	if n.g.Limit > 0 && n.g.plain && n.running > n.g.Limit {
+		w.failf("%s: %d fibers run under a limit of %d", n.name, n.running, n.g.Limit)
+	}
+	if n.closed {
+		w.failf("%s begins although the Run of %s has returned", f.name, n.name)
+	}
+	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0}
+}
+
+// leave notes that a fiber has ended.
+func (w *world) leave(f *fiber, r *run, normal bool, err error, quiet bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f.ended, f.err = true, err
+	f.nur.live--
+	f.nur.running--
+	switch {
+	case !normal:
+		f.goexit = true // or a panic
+		f.nur.node.fails(coir.ErrGoexit)
+	case err != nil && !quiet:
+		f.nur.fail(err, r)
+	}
+}
+
+// execute does the operations, and ends as the program says.
+func (r *run) execute(ops []*Op, end End) error {
+	defer r.giveUp()
+	r.all(ops)
+	switch end.How {
+	case ReturnNew:
+		return r.w.newError()
+	case ReturnLast:
+		return r.last
+	case ReturnWrapped:
+		if r.last != nil {
+			return &wrapped{r.last}
+		}
+	case ReturnErr:
+		r.lastNode = r.own
+		r.last = r.own.ctx.Err()
+		return r.last
+	case ReturnCause:
+		return context.Cause(r.own.ctx)
+	case Panic:
+		r.panics(end.Panic)
+	case Goexit:
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// panics panics, and notes it before.
+func (r *run) panics(k PanicKind) {
+	m := must{panic: true}
+	var v any
+	switch k {
+	case PanicText:
+		v = fmt.Sprintf("panic of %s", r.name)
+	case PanicError:
+		v = r.w.newError()
+	case PanicNilPanicError:
+		v = (*coir.PanicError)(nil)
+	case PanicOwnPanicError:
+		pe := &coir.PanicError{Fiber: "nobody", Value: fmt.Sprintf("panic of %s, made by hand", r.name)}
+		m.value, m.fiber = pe.Value, pe.Fiber
+		r.expect(m)
+		panic(pe)
+	case PanicRuntime:
+		m.value = anyRuntimeError{}
+		r.expect(m)
+		var none []int
+		_ = none[r.id+100]
+	}
+	m.value = v
+	if r.nur != nil && r.own.nur == nil { // the function of a nursery runs in a fiber that may have another name
+		m.fiber = r.name
+	}
+	r.expect(m)
+	panic(v)
+}
+
+func (r *run) expect(m must) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.nur.musts = append(r.nur.musts, m)
+	r.nur.node.fails(nil)
+}
+
+// giveUp gives back what the function has, however it ends.
+func (r *run) giveUp() {
+	for len(r.lent) > 0 {
+		r.giveBack(&Op{Kind: GiveBack})
+	}
+	for i, c := range r.w.chans { // in order
+		if i%2 == 0 {
+			if x := r.writers[c]; x != nil {
+				r.closeWriter(&Op{Kind: CloseWriter}, c, x)
+			}
+			if x := r.readers[c]; x != nil {
+				r.closeReader(&Op{Kind: CloseReader}, c, x)
+			}
+		}
+	}
+}
+
+func (r *run) all(ops []*Op) {
+	for _, op := range ops {
+		if !r.w.p.Off[op.N] {
+			r.do(op)
+		}
+	}
+}
+
+// pick returns the context of an operation. One that may wait for ever needs a context that ends.
+func (r *run) pick(op *Op, limit time.Duration) *node {
+	if op.Ctx == Own {
+		return r.own
+	}
+	w := r.w
+	w.mu.Lock()
+	n := w.contexts[op.Ctx]
+	w.mu.Unlock()
+	if n == nil || !n.bounded && (limit < 0 || limit >= Long && !w.p.Sim) {
+		return r.own
+	}
+	return n
+}
+
+// guarded calls f, which may call a handler that panics.
+func guarded(f func()) (panicked bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			if err, ok := v.(error); !ok || !errors.Is(err, errHandler) {
+				panic(v)
+			}
+			panicked = true
+		}
+	}()
+	f()
+	return false
+}
+
+func (r *run) do(op *Op) {
+	w := r.w
+	switch op.Kind {
+	case Send, SendTimeout, TrySend:
+		r.send(op)
+	case SendMany:
+		r.sendMany(op)
+	case Recv, RecvTimeout, TryRecv:
+		r.recv(op)
+	case RecvMany:
+		r.recvMany(op)
+	case RecvAll:
+		r.recvAll(op)
+	case Close, Abort:
+		r.close(op, w.chans[op.Obj])
+	case CloseWriter:
+		c := w.chans[op.Obj]
+		r.closeWriter(op, c, r.writer(c))
+	case CloseReader:
+		c := w.chans[op.Obj]
+		r.closeReader(op, c, r.reader(c))
+	case Select, SelectPriority, TrySelect:
+		r.choose(op)
+	case Selector:
+		r.selector(op)
+	case Scope:
+		r.scope(op)
+	case Cancel:
+		w.mu.Lock()
+		n := w.contexts[op.Obj]
+		w.mu.Unlock()
+		if n != nil {
+			w.cancel(n, w.cause(op.Cause, r.last))
+		}
+	case CancelNursery:
+		w.mu.Lock()
+		n := w.nurseries[op.Obj]
+		w.mu.Unlock()
+		if n != nil {
+			n.cancel(w.cause(op.Cause, r.last))
+		}
+	case Go:
+		d := op.Fiber
+		w.spawn(r, d, fmt.Sprintf("f%d", d.N), func(r *run) error { return r.execute(d.Ops, d.End) })
+	case Run:
+		r.nested(op)
+	case Wait:
+		r.wait(op)
+	case QueueGo:
+		r.queueGo(op)
+	case QueueRecv:
+		r.queueRecv(op)
+	case QueueClose:
+		r.queueClose(op)
+	case Lend, TryLend:
+		r.lend(op)
+	case GiveBack, Discard:
+		if len(r.lent) > 0 {
+			r.giveBack(op)
+		}
+	case PoolClose:
+		r.poolClose(op)
+	case Sleep:
+		n := r.pick(op, op.D)
+		k := r.call(op, n)
+		k.loose = true
+		k.begin()
+		err := coir.Sleep(n.ctx, op.D)
+		if now := w.env.Now(); err == nil && now-k.from < op.D && w.p.Sim {
+			k.failf("slept for %v", now-k.from)
+		}
+		k.end(err)
+		if w.env.Idle && err == nil {
+			k.slept()
+		}
+	case Yield:
+		n := r.pick(op, 0)
+		k := r.call(op, n).begin()
+		k.end(coir.Yield(n.ctx))
+	case Blocking:
+		ran := false
+		coir.Blocking(r.pick(op, 0).ctx, func() {
+			ran = true
+			if !w.p.Sim {
+				time.Sleep(op.D)
+			}
+		})
+		if !ran {
+			w.failf("%s: Blocking did not call its function", r.name)
+		}
+	case Goroutine:
+		in := &run{w: w, name: r.name + "'s goroutine", id: 1000 + op.N, own: r.own, nur: r.nur, free: true}
+		w.goroutines.Add(1)
+		go func() {
+			defer w.goroutines.Done()
+			defer in.giveUp()
+			in.all(op.Ops)
+		}()
+	}
+}
+
+// slept checks that a sleep which was not cut short did not outlast its context.
+func (k *call) slept() {
+	if at, ok := k.node.endedBy(); ok && max(at, k.from) < k.from+k.op.D {
+		k.failf("slept for %v, and its context was over at %v", k.op.D, at)
+	}
+}
+
+func (r *run) scope(op *Op) {
+	w := r.w
+	up := r.pick(op, 0)
+	n := &node{w: w, name: fmt.Sprintf("ctx%d", op.Obj), up: up, bounded: up.bounded, from: w.env.Now(), d: op.D}
+	switch op.Scope {
+	case WithCancel:
+		n.ctx, n.stop = coir.WithCancel(up.ctx)
+	case WithTimeout:
+		ctx, cancel := coir.WithTimeout(up.ctx, op.D)
+		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
+		n.bare = true
+	case WithDeadline:
+		ctx, cancel := coir.WithDeadline(up.ctx, time.Now().Add(op.D))
+		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
+		n.bare = true
+	case Shield:
+		n.ctx, n.up, n.bounded = coir.Shield(up.ctx), nil, false
+	case StdCancel:
+		n.ctx, n.stop = context.WithCancelCause(up.ctx)
+	case StdValue:
+		n.ctx = context.WithValue(up.ctx, valueKey{}, n)
+	case StdTimeout:
+		n.expires = w.newError()
+		ctx, cancel := context.WithTimeoutCause(up.ctx, op.D, n.expires)
+		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
+		n.bare = true
+	case StdFar:
+		ctx, cancel := context.WithTimeout(up.ctx, Far)
+		n.ctx, n.stop = ctx, func(error) { cancel() }
+		n.bare = true
+		n.timed, n.d = !w.p.Sim, Far
+	}
+	if n.timed && (n.d < Long && op.Scope != StdFar || w.p.Sim) {
+		n.bounded = true
+	}
+	w.mu.Lock()
+	w.contexts[op.Obj] = n
+	w.made = append(w.made, n)
+	w.mu.Unlock()
+}
+
+type valueKey struct{}
+
+// nested opens a nursery inside.
+func (r *run) nested(op *Op) {
+	w := r.w
+	up := r.pick(op, 0)
+	if !up.bounded {
+		up = &node{w: w, name: up.name + " with a timeout", up: up, bounded: true, timed: true, d: 50 * time.Microsecond, from: w.env.Now()}
+		ctx, cancel := coir.WithTimeout(up.up.ctx, up.d)
+		up.ctx, up.stop, up.bare = ctx, func(error) { cancel() }, true
+		w.mu.Lock()
+		w.made = append(w.made, up)
+		w.mu.Unlock()
+	}
+	open := coir.Run
+	limited := r.limited
+	if op.Other && w.env.Other != nil {
+		open = w.env.Other.Run
+		r.limited = false
+	}
+	err, v := w.open(r, up, op.Group, open, func(r *run) error { return r.execute(op.Group.Body, op.Group.End) })
+	r.limited = limited
+	if v == nil {
+		if err != nil {
+			r.last, r.lastNode = err, nil
+		}
+		return
+	}
+	if op.N%2 == 0 { // recovered
+		return
+	}
+	w.mu.Lock()
+	for _, x := range tree(v.(*coir.PanicError)) {
+		if pe, ok := x.(*coir.PanicError); ok && pe != nil {
+			r.nur.musts = append(r.nur.musts, must{panic: true, value: pe.Value})
+		} else if _, ok := x.(*ownError); ok {
+			r.nur.musts = append(r.nur.musts, must{err: x})
+		}
+	}
+	r.nur.node.fails(nil)
+	w.mu.Unlock()
+	panic(v)
+}
+
+func (r *run) wait(op *Op) {
+	w := r.w
+	w.mu.Lock()
+	f := w.fibers[op.Obj]
+	w.mu.Unlock()
+	if f == nil || f.f == nil {
+		return
+	}
+	n := r.pick(op, -1)
+	k := r.call(op, n).begin()
+	err := f.f.Wait(n.ctx)
+	if f.f == coir.Self(r.own.ctx) && !r.free {
+		if err == nil {
+			k.failf("a fiber has waited for itself")
+		}
+		return
+	}
+	if !k.must && r.fibers(k, f, err) { // else it is the error of the context, even if the fiber's is the same
+		return
+	}
+	k.end(err)
+}
+
+// fibers reports whether err is what a fiber has ended with.
+func (r *run) fibers(k *call, f *fiber, err error) bool {
+	r.w.mu.Lock()
+	ended, was, odd := f.ended, f.err, f.goexit
+	r.w.mu.Unlock()
+	switch {
+	case err == nil:
+		if !ended || was != nil || odd {
+			k.failf("returned nil, and the fiber has ended: %v, with %v; by Goexit or panic: %v", ended, was, odd)
+		}
+		return false
+	case ended && err == was:
+	case ended && odd && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded):
+	case ended && odd:
+		found := false
+		for _, x := range tree(err) {
+			pe, ok := x.(*coir.PanicError)
+			found = found || x == coir.ErrGoexit || ok && pe != nil
+		}
+		if !found {
+			return false
+		}
+	default:
+		return false
+	}
+	r.last, r.lastNode = err, nil
+	return true
+}

@@ -1,0 +1,477 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// world is a program that runs, and the ledger of what it has done.
+type world struct {
+	p   *Program
+	env Env
+
+	goroutines sync.WaitGroup
+
+	mu        sync.Mutex // guards what follows, and is never held in an operation
+	contexts  []*node    // by number; nil if not made yet
+	made      []*node    // all of them
+	nurseries []*nursery // by number
+	fibers    []*fiber   // by number
+	chans     []*channel
+	queues    []*queue
+	pools     []*pool
+	values    []*sentValue
+	errs      int
+}
+
+// failf reports that something was wrong.
+func (w *world) failf(format string, args ...any) { w.env.Failf(format, args...) }
+
+// ownError is an error of the program's own. No two are the same.
+type ownError struct{ n int }
+
+func (e *ownError) Error() string { return fmt.Sprintf("error %d of the program", e.n) }
+
+func (w *world) newError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.errs++
+	return &ownError{w.errs}
+}
+
+// node is a context, and what is known of it.
+type node struct {
+	w       *world
+	name    string
+	ctx     context.Context
+	up      *node // whose cancel reaches it; nil if there is none
+	bounded bool  // the reaper or a deadline ends it
+	nur     *nursery
+	stop    func(error)
+	bare    bool // stop takes no cause
+
+	timed   bool
+	from, d time.Duration // of its deadline
+	expires error         // the cause that it then has; nil: none
+
+	// Under w.mu.
+	cancels  []error // the causes of all cancels that have begun
+	underway int     // cancels that have begun and not returned
+	open     bool    // there are cancels that nothing tells the end of
+	done     bool    // a cancel has returned
+	doneAt   time.Duration
+}
+
+// begin notes that the context is about to be cancelled.
+func (n *node) begin(cause error) {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.cancels = append(n.cancels, cause)
+	n.underway++
+}
+
+// cancelled notes that the cancel has returned.
+func (n *node) cancelled() {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.underway--
+	if !n.done {
+		n.done, n.doneAt = true, n.w.env.Now()
+	}
+}
+
+// fails notes that the context will be cancelled for err some time later. The lock is held.
+func (n *node) fails(err error) {
+	n.cancels = append(n.cancels, err)
+	n.open = true
+}
+
+// over reports whether an operation that begins now must find the context cancelled.
+func (n *node) over() bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for x := n; x != nil; x = x.up {
+		if x.done && (x == n || x.quiet()) {
+			return true
+		}
+	}
+	return false
+}
+
+// quiet reports whether no cancel of the context is under way on another thread, which would still be on its way down.
+func (n *node) quiet() bool {
+	if n.w.p.Sim {
+		return true
+	}
+	for x := n; x != nil; x = x.up {
+		if x.underway > 0 || x.open || x.timed && x.d < Long || x.nur != nil && x.nur.over() {
+			return false
+		}
+	}
+	return true
+}
+
+// mayBeCancelled reports whether any cancel has begun that reaches the context.
+func (n *node) mayBeCancelled() bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for x := n; x != nil; x = x.up {
+		if len(x.cancels) > 0 || x.nur != nil && x.nur.over() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHaveCause reports whether the context can have been cancelled for the cause.
+func (n *node) mayHaveCause(cause error) bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for x := n; x != nil; x = x.up {
+		for _, c := range x.cancels {
+			if c == cause || c == nil && cause == context.Canceled {
+				return true
+			}
+		}
+		if x.nur != nil && x.nur.mayCause(cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeExpired reports whether a deadline that reaches the context can have passed, and with that cause.
+func (n *node) mayBeExpired(cause error) bool {
+	now := n.w.env.Now()
+	if !n.w.p.Sim {
+		now += time.Millisecond // clocks differ
+	}
+	for x := n; x != nil; x = x.up {
+		if !x.timed || now-x.from < x.d {
+			continue
+		}
+		if cause == x.expires || cause == context.DeadlineExceeded && x.expires == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// endedBy returns the time at which the context was over for certain, in a simulation: an operation that waits then ends then.
+func (n *node) endedBy() (at time.Duration, ok bool) {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	at = 1 << 62
+	for x := n; x != nil; x = x.up {
+		if x.done {
+			at = min(at, x.doneAt)
+		}
+		if x.timed {
+			at = min(at, x.from+x.d)
+		}
+	}
+	return at, at < 1<<62
+}
+
+// nursery is a call of Run.
+type nursery struct {
+	w     *world
+	g     *Group
+	name  string
+	n     *coir.Nursery
+	node  *node
+	limit int
+
+	// Under w.mu.
+	live      int // children that have not ended
+	running   int // those that have begun
+	bodyEnded bool
+	closed    bool    // Run has returned
+	returned  []error // what its function and its children have returned, but nil
+	froms     []*node // the contexts that these errors are of, nil if not known
+	musts     []must  // what must come out of Run besides
+	children  []*fiber
+	purpose   int // calls of Cancel(nil) that have begun
+	reasons   int // of Cancel with a cause
+	exits     int // children that may have failed by a Goexit out of another nursery
+}
+
+// must is something that must come out of Run.
+type must struct {
+	err   error
+	value any // of a panic
+	panic bool
+	fiber string // that has panicked; empty: any
+}
+
+func (m must) String() string {
+	if m.panic {
+		return fmt.Sprintf("panic of %s with %T", m.fiber, m.value)
+	}
+	return fmt.Sprintf("error %q", m.err)
+}
+
+// over reports whether the nursery may have ended. The lock is held.
+func (n *nursery) over() bool { return n.bodyEnded && n.live == 0 }
+
+// mayCause reports whether the nursery may have been cancelled for a cause that was not noted. The lock is held.
+func (n *nursery) mayCause(cause error) bool {
+	if n.over() && cause == context.Canceled {
+		return true
+	}
+	for _, x := range tree(cause) {
+		if pe, ok := x.(*coir.PanicError); ok && pe != nil {
+			for _, m := range n.musts {
+				if m.panic {
+					return true
+				}
+			}
+		}
+		if x == coir.ErrGoexit && n.exits > 0 {
+			return true
+		}
+	}
+	return n.exits > 0
+}
+
+// fiber is a child of a nursery.
+type fiber struct {
+	name string
+	f    *coir.Fiber
+	nur  *nursery
+
+	// Under w.mu.
+	ended  bool
+	goexit bool
+	err    error
+	panics []must
+}
+
+// channel is a channel or a pipe.
+type channel struct {
+	d    *ChanDecl
+	name string
+	ch   *coir.Chan[int] // nil for a pipe
+	w0   *writer         // and for those the first endpoints
+	r0   *reader
+
+	// Under w.mu.
+	closes   []*ended
+	writers  []*writer
+	readers  []*reader
+	dropped  int
+	handled  int
+	fuzzy    bool // some operations are not seen one by one
+	failed   [2]failures
+	unknown  bool // a handler has panicked in the midst of several sends
+	closedAt time.Duration
+	closed   bool
+	abortAt  time.Duration
+	aborted  bool
+}
+
+// ended is a call of Close or Abort that has begun.
+type ended struct {
+	abort bool
+	cause error
+}
+
+// failures counts operations that have failed.
+type failures struct{ closed, timedOut, cancelled, wouldBlock uint64 }
+
+type writer struct {
+	w    *coir.Writer[int]
+	shut bool // it may be closed
+	gone bool // it is closed
+}
+
+type reader struct {
+	r    *coir.Reader[int]
+	shut bool
+	gone bool
+}
+
+// mayBeClosed reports whether an operation may find the channel closed. The lock is held.
+func (c *channel) mayBeClosed() bool {
+	if len(c.closes) > 0 {
+		return true
+	}
+	if !c.d.Pipe {
+		return false
+	}
+	w, r := 0, 0
+	for _, x := range c.writers {
+		if !x.shut {
+			w++
+		}
+	}
+	for _, x := range c.readers {
+		if !x.shut {
+			r++
+		}
+	}
+	return w == 0 || r == 0
+}
+
+// leaves notes when the last endpoint of a side has been closed. The lock is held.
+func (c *channel) leaves(now time.Duration) {
+	w, r := 0, 0
+	for _, x := range c.writers {
+		if !x.gone {
+			w++
+		}
+	}
+	for _, x := range c.readers {
+		if !x.gone {
+			r++
+		}
+	}
+	if w == 0 && !c.closed {
+		c.closed, c.closedAt = true, now
+	}
+	if r == 0 && !c.aborted {
+		c.aborted, c.abortAt = true, now
+		if !c.closed {
+			c.closed, c.closedAt = true, now
+		}
+	}
+}
+
+// sentValue is a value that was offered to a channel.
+type sentValue struct {
+	c        *channel
+	sender   int
+	state    valueState
+	loose    bool // it has no place in the order of its sender
+	received int
+	dropped  int
+}
+
+type valueState uint8
+
+const (
+	offered valueState = iota
+	sent
+	back    // its sender still has it
+	unknown // a handler has panicked, and nothing tells
+)
+
+func (w *world) offer(c *channel, sender int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.values = append(w.values, &sentValue{c: c, sender: sender})
+	return len(w.values)
+}
+
+func (w *world) settleValue(id int, s valueState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.values[id-1].state = s
+	if s == unknown {
+		w.values[id-1].c.unknown = true
+	}
+}
+
+// queue is an Ordered.
+type queue struct {
+	d    *QueueDecl
+	name string
+	o    *coir.Ordered[int]
+
+	// Under w.mu.
+	ending   bool
+	closed   bool
+	closedAt time.Duration
+	tasks    []*task
+	blind    int // results of tasks that panicked or called Goexit
+}
+
+// task is a task of a queue.
+type task struct {
+	producer int
+	accepted bool
+	refused  bool
+	ended    bool
+	ok       bool // it has returned
+	endedAt  time.Duration
+	out      int
+}
+
+// pool is a Pool.
+type pool struct {
+	d    *PoolDecl
+	name string
+	p    *coir.Pool[int]
+
+	// Under w.mu.
+	values  []poolValue
+	creates int
+	resets  int
+	handled int
+	ending  bool
+}
+
+type poolValue struct {
+	lent    bool
+	dropped int
+}
+
+// errHandler is what handlers panic with.
+var errHandler = errors.New("the handler panics")
+
+// tree returns err and all that it is made of, as far as Run puts errors together.
+func tree(err error) []error {
+	if err == nil {
+		return nil
+	}
+	all := []error{err}
+	switch x := err.(type) {
+	case *coir.PanicError:
+		if x == nil {
+			return all
+		}
+		if in, ok := x.Value.(error); ok {
+			all = append(all, tree(in)...)
+		}
+		return append(all, tree(x.Also)...)
+	case *wrapped:
+		return append(all, tree(x.err)...)
+	case interface{ Unwrap() []error }:
+		for _, in := range x.Unwrap() {
+			all = append(all, tree(in)...)
+		}
+	}
+	return all
+}
+
+// wrapped is how the program wraps an error.
+type wrapped struct{ err error }
+
+func (e *wrapped) Error() string { return "wrapped: " + e.err.Error() }
+func (e *wrapped) Unwrap() error { return e.err }
+
+// opText is the text that an error must have.
+func opText(verb, what string, cause error) string {
+	s := "coir: "
+	if verb != "" {
+		s += verb + ": "
+	}
+	s += what
+	if cause != nil {
+		text := cause.Error()
+		for _, x := range tree(cause) {
+			if _, ok := x.(*coir.PanicError); ok {
+				text, _, _ = strings.Cut(text, "\n")
+				break
+			}
+		}
+		s += ": " + text
+	}
+	return s
+}

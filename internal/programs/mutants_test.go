@@ -1,0 +1,160 @@
+//go:build coirmutants
+
+package programs_test
+
+// The programs are of use only if they find what is wrong. Each mutant here is a change of the real code, laid over it by the go
+// command, that they must find among those that CI runs. Most put a defect back that the library has had.
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+type mutant struct {
+	name  string
+	file  string
+	edits []string // pairs: what is there, what is put in its place
+}
+
+var mutants = []mutant{
+	{"a scope does not wake the guests that wait under it", "scope.go",
+		[]string{"	if guests {\n		sc.cancelGuests(near)\n	}\n", "	_ = guests\n"}},
+	{"a scope wakes one guest", "scope.go",
+		[]string{"		_, asleep := n.Claim(park.Cancelled)\n		sc.mu.Unlock()\n		asleep.Rouse(near)\n",
+			"		_, asleep := n.Claim(park.Cancelled)\n		sc.mu.Unlock()\n		asleep.Rouse(near)\n		return\n"}},
+	{"a guest that leaves stays in the list", "wait.go",
+		[]string{"		c.sc.removeGuest(node)\n", ""}},
+	{"a scope does not pass its cancel on", "scope.go",
+		[]string{"	if inner { // and none can have come since\n", "	if inner && e.err != context.Canceled {\n"}},
+	{"an operation does not look at the standard context above its scope", "scope.go",
+		[]string{"	return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()\n", "	return sc.state.Load() == scopeCancelled\n"}},
+	{"a cancel of package context takes effect at no step of a simulation", "seam.go",
+		[]string{"	rt.contexts.look(rt.policy)\n", ""}},
+	{"a timeout of a simulation does not end contexts of package context", "scope.go",
+		[]string{"		cs.look(sc.rt.policy)\n", ""}},
+	{"a simulation stops at deadlines that nothing waits under", "sim/world.go",
+		[]string{"moved && w.nready == 0 && w.settled {", "false {"}},
+	{"the error of a cancel wraps its cause", "errors.go",
+		[]string{"func (e *canceledError) Is(target error) bool {", "func (e *canceledError) Unwrap() error { return e.cause }\n\nfunc (e *canceledError) Is(target error) bool {"}},
+	{"the error of an aborted channel is what its cause is", "errors.go",
+		[]string{"		if errors.Is(e.cause, how) {\n			return nil\n", "		if errors.Is(e.cause, how) {\n			break\n"}},
+	{"the error of a cancel does not name the channel", "errors.go",
+		[]string{"	return &canceledError{op, e.cause}\n", "	return e.op\n"}},
+	{"a child's panic is lost beside the function's Goexit", "nursery.go",
+		[]string{"	if err := n.failure(); err != nil {\n", "	if err := n.failure(); false {\n"}},
+	{"errors are lost beside a panic", "nursery.go",
+		[]string{"slices.Concat(n.panics[1:], errs)", "n.panics[1:]"}},
+	{"the other panics are lost", "nursery.go",
+		[]string{"slices.Concat(n.panics[1:], errs)", "errs"}},
+	{"a panic with a nil *PanicError is none", "errors.go",
+		[]string{"if pe, ok := v.(*PanicError); ok && pe != nil {", "if pe, ok := v.(*PanicError); ok {"}},
+	{"the chain of a panic with a nil *PanicError panics", "errors.go",
+		[]string{"ok && err != error((*PanicError)(nil)) {", "ok {"}},
+	{"Cancel(nil) is an error", "nursery.go",
+		[]string{"	e := onPurpose\n", "	e := plainCancel\n"}},
+	{"a Goexit makes the nursery outside fail", "nursery.go",
+		[]string{"	if n.onlyEcho { // of the cancel, which is the doing of the Goexit: nothing has failed\n", "	if false {\n"}},
+	{"a function cannot return ErrGoexit", "fiber.go",
+		[]string{"(how != exited || err != ErrGoexit) {", "err != ErrGoexit {"}},
+	{"errors are lost beside a Goexit on another runtime", "runtime.go",
+		[]string{"			by.unreported = append(by.unreported, f.unreported...)\n", ""}},
+	{"WithTimeout does without a timer below an earlier real deadline", "scope.go",
+		[]string{"	if d <= 0 {\n", "	if ts.deadline.Before(at) {\n		return ts, sc.end\n	}\n	if d <= 0 {\n"}},
+	{"the cause of WithTimeoutCause is lost", "scope.go",
+		[]string{"	if cause == nil || cause == context.DeadlineExceeded {\n", "	if cause != plainCancel.err {\n"}},
+	{"a timeout is counted as a cancel", "chan.go",
+		[]string{"		c.failed[side].timedOut++\n", "		c.failed[side].cancelled++\n"}},
+	{"Shield does not shield", "scope.go",
+		[]string{"	sc.init(context.WithoutCancel(ctx), c.runtime(), nil, c.f)\n", "	sc.init(context.WithoutCancel(ctx), c.runtime(), c.sc, c.f)\n"}},
+	{"a send that gives up leaves its value behind", "chan.go",
+		[]string{"	c.queue(side).Remove(&cell.Node)\n", ""}},
+	{"a select that has sent keeps its value", "select.go",
+		[]string{"			mine = c.unregister(n) && decided\n", "			mine = false\n"}},
+	{"a result of Ordered that was given up is lost", "ordered.go",
+		[]string{"		return v, false, err // t stays at the exit\n", "		t = nil\n		return v, false, err\n"}},
+}
+
+// pending are for code that is not there yet. What they need of the programs is behind endsAreMended.
+//
+//	Ordered.Go waits for ever on a closed queue
+//	a handler that panics loses the remaining values: Pool.Close, the last Reader.Close, Abort
+
+func TestMutantsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the library once for each mutant")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(root, m.file)
+			overlay := filepath.Join(dir, "overlay.json")
+			text, err := json.Marshal(map[string]any{"Replace": map[string]string{file: m.write(t, file, dir)}})
+			if err == nil {
+				err = os.WriteFile(overlay, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=5m", "-overlay="+overlay, "-run=^TestPrograms", "-failfast",
+				"./internal/programs", "-programs.patience=5s")
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			found := regexp.MustCompile(`(?s)FAIL: TestPrograms(\w+).*?program (\d+) (.*?)\n`).FindSubmatch(out)
+			switch {
+			case err == nil:
+				t.Errorf("not found")
+			case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("no tests to run")):
+				t.Errorf("%s", out)
+			case found != nil:
+				t.Logf("found %s in program %s: %s", found[1], found[2], found[3])
+			default:
+				line := firstLine(out, "fatal error:", "panic:")
+				if line == "" || strings.Contains(line, "timed out") {
+					t.Fatalf("ended in another way:\n%s", out)
+				}
+				t.Logf("found: %s", line)
+			}
+		})
+	}
+}
+
+// write writes the file as the mutant has it.
+func (m *mutant) write(t *testing.T, file, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(m.edits); i += 2 {
+		if n := bytes.Count(text, []byte(m.edits[i])); n != 1 {
+			t.Fatalf("%s has %d times:\n%s", m.file, n, m.edits[i])
+		}
+		text = bytes.Replace(text, []byte(m.edits[i]), []byte(m.edits[i+1]), 1)
+	}
+	to := filepath.Join(dir, filepath.Base(file))
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func firstLine(out []byte, with ...string) string {
+	for line := range strings.Lines(string(out)) {
+		for _, w := range with {
+			if strings.HasPrefix(line, w) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
+}

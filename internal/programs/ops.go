@@ -1,0 +1,1046 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+func (w *world) newChannel(i int) *channel {
+	d := &w.p.Chans[i]
+	c := &channel{d: d, name: fmt.Sprintf("ch%d", i)}
+	opts := []coir.ChanOption{coir.Name(d.Name)}
+	if d.Over != coir.Wait {
+		opts = append(opts, coir.Overflow(d.Over))
+	}
+	if d.Handler != NoHandler {
+		opts = append(opts, coir.OnUndelivered(func(id int) { w.undelivered(c, id) }))
+	}
+	if !d.Pipe {
+		c.ch = coir.NewChan[int](d.Cap, opts...)
+		return c
+	}
+	cw, cr := coir.Pipe[int](d.Cap, opts...)
+	c.w0, c.r0 = &writer{w: cw}, &reader{r: cr}
+	c.writers, c.readers = []*writer{c.w0}, []*reader{c.r0}
+	return c
+}
+
+// undelivered is the handler of OnUndelivered.
+func (w *world) undelivered(c *channel, id int) {
+	w.mu.Lock()
+	c.dropped++
+	c.handled++
+	panics := c.d.Handler == Panics && c.handled%2 == 1
+	if panics && c.d.Pipe && !endsAreMended {
+		panics = false
+	}
+	bad := ""
+	if id < 1 || id > len(w.values) {
+		bad = "was never sent"
+	} else {
+		v := w.values[id-1]
+		v.dropped++
+		switch {
+		case v.c != c:
+			bad = "was sent on " + v.c.name
+		case v.dropped > 1:
+			bad = "was handed over before"
+		case v.received > 0:
+			bad = "was received"
+		case v.state == back:
+			bad = "is its sender's, whose send has failed"
+		}
+	}
+	w.mu.Unlock()
+	if bad != "" {
+		w.failf("%s: value %d was handed to OnUndelivered and %s", c.name, id, bad)
+	}
+	if panics {
+		panic(errHandler)
+	}
+}
+
+// writer returns the writer of a pipe that the function has.
+func (r *run) writer(c *channel) *writer {
+	if x := r.writers[c]; x != nil {
+		return x
+	}
+	w := r.w
+	x := &writer{w: c.w0.w.Clone()}
+	w.mu.Lock()
+	x.shut = c.w0.shut
+	x.gone = c.w0.gone
+	c.writers = append(c.writers, x)
+	w.mu.Unlock()
+	if r.writers == nil {
+		r.writers = make(map[*channel]*writer)
+	}
+	r.writers[c] = x
+	return x
+}
+
+func (r *run) reader(c *channel) *reader {
+	if x := r.readers[c]; x != nil {
+		return x
+	}
+	w := r.w
+	x := &reader{r: c.r0.r.Clone()}
+	w.mu.Lock()
+	x.shut = c.r0.shut
+	x.gone = c.r0.gone
+	c.readers = append(c.readers, x)
+	w.mu.Unlock()
+	if r.readers == nil {
+		r.readers = make(map[*channel]*reader)
+	}
+	r.readers[c] = x
+	return x
+}
+
+// sender is the sending side of a channel or pipe.
+type sender interface {
+	Send(ctx context.Context, v int) error
+	SendTimeout(ctx context.Context, v int, d time.Duration) error
+	TrySend(v int) error
+	SendMany(ctx context.Context, values []int) (int, error)
+	SendCase(v int) coir.Case
+}
+
+type receiver interface {
+	Recv(ctx context.Context) (int, error)
+	RecvTimeout(ctx context.Context, d time.Duration) (int, error)
+	TryRecv() (int, error)
+	RecvMany(ctx context.Context, into []int) (int, error)
+	RecvCase(dst *int) coir.Case
+}
+
+func (r *run) sending(c *channel) (sender, func() bool) {
+	if !c.d.Pipe {
+		return c.ch, nil
+	}
+	x := r.writer(c)
+	return x.w, func() bool {
+		r.w.mu.Lock()
+		defer r.w.mu.Unlock()
+		return x.shut
+	}
+}
+
+func (r *run) receiving(c *channel) (receiver, func() bool) {
+	if !c.d.Pipe {
+		return c.ch, nil
+	}
+	x := r.reader(c)
+	return x.r, func() bool {
+		r.w.mu.Lock()
+		defer r.w.mu.Unlock()
+		return x.shut
+	}
+}
+
+func (r *run) send(op *Op) {
+	c := r.w.chans[op.Obj]
+	to, shut := r.sending(c)
+	var n *node
+	var k *call
+	limit := time.Duration(-1)
+	switch op.Kind {
+	case SendTimeout:
+		limit = op.D
+		n = r.pick(op, op.D)
+	case Send:
+		n = r.pick(op, -1)
+	}
+	k = r.call(op, n).on(c, sending)
+	k.limit, k.shut, k.try = limit, shut, op.Kind == TrySend
+	id := r.w.offer(c, r.id)
+	k.begin()
+	var err error
+	panicked := guarded(func() {
+		switch op.Kind {
+		case Send:
+			err = to.Send(n.ctx, id)
+		case SendTimeout:
+			err = to.SendTimeout(n.ctx, id, op.D)
+		default:
+			err = to.TrySend(id)
+		}
+	})
+	r.settleSend(id, err)
+	if !panicked {
+		k.end(err)
+	}
+}
+
+func (r *run) settleSend(id int, err error) {
+	if err == nil {
+		r.w.settleValue(id, sent)
+	} else {
+		r.w.settleValue(id, back)
+	}
+}
+
+func (r *run) sendMany(op *Op) {
+	w := r.w
+	c := w.chans[op.Obj]
+	to, shut := r.sending(c)
+	n := r.pick(op, -1)
+	k := r.call(op, n).on(c, sending)
+	k.shut = shut
+	ids := make([]int, op.Count)
+	for i := range ids {
+		ids[i] = w.offer(c, r.id)
+	}
+	k.begin()
+	var done int
+	var err error
+	if guarded(func() { done, err = to.SendMany(n.ctx, ids) }) {
+		for _, id := range ids {
+			w.settleValue(id, unknown)
+		}
+		return
+	}
+	for i, id := range ids {
+		if i < done {
+			w.settleValue(id, sent)
+		} else {
+			w.settleValue(id, back)
+		}
+	}
+	if (err == nil) != (done == len(ids)) {
+		k.failf("sent %d of %d, with %v", done, len(ids), err)
+	}
+	if len(ids) == 0 || done > 0 {
+		k.must = false // it has not looked at the context, or not only
+	}
+	k.end(err)
+}
+
+func (r *run) recv(op *Op) {
+	c := r.w.chans[op.Obj]
+	from, shut := r.receiving(c)
+	var n *node
+	limit := time.Duration(-1)
+	switch op.Kind {
+	case RecvTimeout:
+		limit = op.D
+		n = r.pick(op, op.D)
+	case Recv:
+		n = r.pick(op, -1)
+	}
+	k := r.call(op, n).on(c, receiving)
+	k.limit, k.shut, k.try = limit, shut, op.Kind == TryRecv
+	k.begin()
+	var id int
+	var err error
+	switch op.Kind {
+	case Recv:
+		id, err = from.Recv(n.ctx)
+	case RecvTimeout:
+		id, err = from.RecvTimeout(n.ctx, op.D)
+	default:
+		id, err = from.TryRecv()
+	}
+	if err == nil {
+		r.got(k, c, id)
+	} else if id != 0 {
+		k.failf("returned %d, and %v", id, err)
+	}
+	k.end(err)
+}
+
+func (r *run) recvMany(op *Op) {
+	c := r.w.chans[op.Obj]
+	from, shut := r.receiving(c)
+	n := r.pick(op, -1)
+	k := r.call(op, n).on(c, receiving)
+	k.shut = shut
+	k.begin()
+	into := make([]int, op.Count)
+	got, err := from.RecvMany(n.ctx, into)
+	for _, id := range into[:got] {
+		r.got(k, c, id)
+	}
+	if (err == nil) != (got > 0) && len(into) > 0 {
+		k.failf("received %d, with %v", got, err)
+	}
+	if len(into) == 0 {
+		k.must = false
+	}
+	k.end(err)
+}
+
+func (r *run) recvAll(op *Op) {
+	w := r.w
+	c := w.chans[op.Obj]
+	n := r.pick(op, -1)
+	var all func(func(int) bool)
+	if c.d.Pipe {
+		all = r.reader(c).r.All(n.ctx)
+	} else {
+		all = c.ch.All(n.ctx)
+	}
+	w.mu.Lock()
+	c.fuzzy = true
+	w.mu.Unlock()
+	k := r.call(op, n).on(c, receiving).begin()
+	i := 0
+	for id := range all {
+		if k.must && i == 0 {
+			k.failf("began after its context had been cancelled, and received %d", id)
+		}
+		r.got(k, c, id)
+		if i++; i > op.Count {
+			break
+		}
+	}
+	k.must = false
+	k.end(nil)
+}
+
+func (r *run) close(op *Op, c *channel) {
+	w := r.w
+	cause := w.cause(op.Cause, r.last)
+	e := &ended{abort: op.Kind == Abort, cause: cause}
+	w.mu.Lock()
+	first := len(c.closes) == 0
+	c.closes = append(c.closes, e)
+	w.mu.Unlock()
+	var did bool
+	panicked := guarded(func() {
+		if e.abort {
+			did = c.ch.Abort(cause)
+		} else {
+			did = c.ch.Close()
+		}
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.env.Now()
+	if first && len(c.closes) == 1 && !did && !panicked {
+		w.failf("%s: %s of %s reports that it was closed before", r.name, op.Kind, c.name)
+	}
+	if !c.closed {
+		c.closed, c.closedAt = true, now
+	}
+	if e.abort && !c.aborted {
+		c.aborted, c.abortAt = true, now
+	}
+}
+
+func (r *run) closeWriter(op *Op, c *channel, x *writer) {
+	w := r.w
+	w.mu.Lock()
+	x.shut = true
+	w.mu.Unlock()
+	x.w.Close()
+	w.mu.Lock()
+	x.gone = true
+	c.leaves(w.env.Now())
+	w.mu.Unlock()
+	_ = op
+}
+
+func (r *run) closeReader(op *Op, c *channel, x *reader) {
+	w := r.w
+	w.mu.Lock()
+	x.shut = true
+	w.mu.Unlock()
+	guarded(func() { x.r.Close() })
+	w.mu.Lock()
+	x.gone = true
+	c.leaves(w.env.Now())
+	w.mu.Unlock()
+	_ = op
+}
+
+// cases are the cases of a select, as they are given to coir.
+type cases struct {
+	r       *run
+	op      *Op
+	list    []coir.Case
+	ids     []int // of values to send
+	into    []int
+	ends    []error
+	fibers  []*fiber
+	shuts   []func() bool
+	soonest time.Duration
+}
+
+func (r *run) cases(op *Op) *cases {
+	w := r.w
+	n := len(op.Cases)
+	cs := &cases{r: r, op: op, list: make([]coir.Case, n), ids: make([]int, n), into: make([]int, n), ends: make([]error, n),
+		fibers: make([]*fiber, n), shuts: make([]func() bool, n), soonest: -1}
+	for i, d := range op.Cases {
+		switch d.Kind {
+		case CaseSend:
+			c := w.chans[d.Obj]
+			var to sender
+			to, cs.shuts[i] = r.sending(c)
+			cs.ids[i] = w.offer(c, r.id)
+			cs.list[i] = to.SendCase(cs.ids[i])
+		case CaseRecv:
+			var from receiver
+			from, cs.shuts[i] = r.receiving(w.chans[d.Obj])
+			cs.list[i] = from.RecvCase(&cs.into[i])
+		case CaseAfter:
+			cs.list[i] = coir.After(d.D)
+			if cs.soonest < 0 || d.D < cs.soonest {
+				cs.soonest = d.D
+			}
+		case CaseDone:
+			w.mu.Lock()
+			f := w.fibers[d.Obj]
+			w.mu.Unlock()
+			if f != nil && f.f != nil {
+				cs.fibers[i] = f
+				cs.list[i] = f.f.Done(&cs.ends[i])
+			}
+		case CaseGone:
+			cs.list[i] = r.writer(w.chans[d.Obj]).w.Gone()
+		}
+		if c := d.Kind; c == CaseSend || c == CaseRecv {
+			w.mu.Lock()
+			w.chans[d.Obj].fuzzy = true
+			w.mu.Unlock()
+		}
+	}
+	return cs
+}
+
+// happened checks a case that has happened, and what became of the others unless they are still to come.
+func (cs *cases) happened(k *call, i int, err error) {
+	r, w := cs.r, cs.r.w
+	d := cs.op.Cases[i]
+	switch d.Kind {
+	case CaseSend, CaseRecv:
+		c := w.chans[d.Obj]
+		side := receiving
+		if d.Kind == CaseSend {
+			side = sending
+			r.settleSend(cs.ids[i], err)
+		} else if err == nil {
+			r.got(k, c, cs.into[i])
+		}
+		on := *k
+		on.on(c, side)
+		on.ends, on.must, on.limit = false, false, -1
+		on.shut = cs.shuts[i]
+		on.node = nil
+		if err != nil && !errors.Is(err, coir.ErrClosed) && !errors.Is(err, coir.ErrWouldBlock) {
+			k.failf("case %d came with %v", i, err)
+		}
+		on.end(err)
+	case CaseDone:
+		if f := cs.fibers[i]; f == nil {
+			k.failf("case %d, which is none, has happened", i)
+		} else if !r.fibers(k, f, cs.ends[i]) && cs.ends[i] != nil {
+			k.failf("case %d stored %v, which is not what the fiber has ended with", i, cs.ends[i])
+		}
+	case CaseGone:
+		w.mu.Lock()
+		left := 0
+		for _, x := range w.chans[d.Obj].readers {
+			if !x.shut {
+				left++
+			}
+		}
+		w.mu.Unlock()
+		if left > 0 {
+			k.failf("case %d says that there is no reader, and %d have not been closed", i, left)
+		}
+	case CaseNever:
+		k.failf("case %d, which never happens, has", i)
+	}
+	if d.Kind != CaseSend && d.Kind != CaseRecv && err != nil {
+		k.failf("case %d came with %v", i, err)
+	}
+}
+
+func (r *run) choose(op *Op) {
+	n := r.pick(op, -1)
+	cs := r.cases(op)
+	k := r.call(op, n)
+	if op.Kind == TrySelect {
+		k.node, k.try = nil, true
+	}
+	k.limit = -1
+	k.begin()
+	var i int
+	var err error
+	panicked := guarded(func() {
+		switch op.Kind {
+		case Select:
+			i, err = coir.Select(n.ctx, cs.list...)
+		case SelectPriority:
+			i, err = coir.SelectPriority(n.ctx, cs.list...)
+		default:
+			i, err = coir.TrySelect(cs.list...)
+		}
+	})
+	if panicked { // by the handler of a case that has sent
+		for _, id := range cs.ids {
+			if id != 0 {
+				r.w.settleValue(id, unknown)
+			}
+		}
+		return
+	}
+	for j, id := range cs.ids {
+		if id != 0 && j != i {
+			r.w.settleValue(id, back)
+		}
+	}
+	if i < 0 {
+		if err == nil {
+			k.failf("no case has happened, and there is no error")
+		}
+		if op.Kind != TrySelect {
+			k.timelySelect(cs, err)
+		}
+		k.end(err)
+		return
+	}
+	if k.must {
+		k.failf("began after its context had been cancelled, and case %d has happened", i)
+	}
+	if op.Kind != TrySelect {
+		k.timelySelect(cs, err)
+	}
+	cs.happened(k, i, err)
+}
+
+// timelySelect is timely for a select, which its earliest time ends too.
+func (k *call) timelySelect(cs *cases, err error) {
+	on := *k
+	on.limit = cs.soonest
+	on.timely(err)
+}
+
+func (r *run) selector(op *Op) {
+	w := r.w
+	n := r.pick(op, -1)
+	cs := r.cases(op)
+	w.mu.Lock()
+	for _, id := range cs.ids {
+		if id != 0 {
+			w.values[id-1].loose = true
+		}
+	}
+	w.mu.Unlock()
+	s := coir.NewSelector()
+	for i, c := range cs.list {
+		if got := s.Add(c); got != i {
+			w.failf("%s: Selector.Add returned %d for case %d", r.name, got, i)
+		}
+	}
+	if op.N%3 == 0 {
+		i := op.N % len(cs.list)
+		s.Remove(i)
+	}
+	open := make([]bool, len(cs.list))
+	for i := range open {
+		open[i] = cs.ids[i] != 0
+	}
+	blind := false
+	for range op.Count {
+		k := r.call(op, n)
+		k.begin()
+		var i int
+		var err error
+		if guarded(func() { i, err = s.Wait(n.ctx) }) {
+			blind = true
+			break
+		}
+		if i < 0 {
+			k.end(err)
+			if err == nil {
+				k.failf("no case has happened, and there is no error")
+			}
+			break
+		}
+		if k.must {
+			k.failf("began after its context had been cancelled, and case %d has happened", i)
+		}
+		k.timely(err)
+		if op.N%3 == 0 && i == op.N%len(cs.list) {
+			k.failf("case %d has happened, which was removed", i)
+		}
+		if open[i] {
+			open[i] = false
+		} else if cs.ids[i] != 0 {
+			k.failf("case %d has sent a second time", i)
+		}
+		cs.happened(k, i, err)
+	}
+	s.Close()
+	for i, id := range cs.ids {
+		if id != 0 && open[i] {
+			if blind {
+				w.settleValue(id, unknown)
+			} else {
+				w.settleValue(id, back)
+			}
+		}
+	}
+}
+
+func (r *run) queueGo(op *Op) {
+	w := r.w
+	q := w.queues[op.Obj]
+	d := op.Fiber
+	n := r.pick(op, -1)
+	f := w.child(r, d, fmt.Sprintf("f%d", d.N))
+	t := &task{producer: r.id}
+	w.mu.Lock()
+	q.tasks = append(q.tasks, t)
+	id := len(q.tasks)
+	r.nur.live++
+	w.mu.Unlock()
+	k := r.call(op, n)
+	k.verb, k.plain, k.loose = verb(q.d.Name, sending), true, true
+	k.begin()
+	began := false
+	err := q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
+		in := w.enter(f, d, ctx)
+		began = true
+		normal := false
+		defer func() {
+			w.mu.Lock()
+			t.ended, t.ok, t.endedAt = true, normal, w.env.Now()
+			w.mu.Unlock()
+			w.leave(f, in, normal, err, true)
+		}()
+		err = in.execute(d.Ops, d.End)
+		normal = true
+		return id, err
+	})
+	w.mu.Lock()
+	t.accepted, t.refused = err == nil, err != nil
+	out := t.out
+	ended, endedAt := t.ended, t.endedAt
+	if err != nil && !ended {
+		r.nur.live-- // it has not begun
+	}
+	closed, ending, closedAt := q.closed, q.ending, q.closedAt
+	w.mu.Unlock()
+	if err == nil {
+		k.end(nil)
+		return
+	}
+	if began && !ended {
+		k.failf("returned %v, and its task has not ended", err)
+	}
+	if out > 0 {
+		k.failf("returned %v, and the result of its task has come out", err)
+	}
+	if errors.Is(err, coir.ErrClosed) {
+		if !ending {
+			k.failf("returned %v, and nothing has closed the queue", err)
+		}
+		r.last, r.lastNode = err, nil
+	} else {
+		k.end(err)
+	}
+	if now := w.env.Now(); endsAreMended && w.env.Idle && closed && now > max(k.from, closedAt, endedAt) && !r.limited {
+		k.failf("ended at %v, and the queue was closed at %v and the task has ended at %v", now, closedAt, endedAt)
+	}
+}
+
+func (r *run) queueRecv(op *Op) {
+	w := r.w
+	q := w.queues[op.Obj]
+	n := r.pick(op, -1)
+	k := r.call(op, n)
+	k.verb, k.plain = verb(q.d.Name, receiving), true
+	k.begin()
+	id, err := q.o.Recv(n.ctx)
+	r.result(k, q, id, err)
+}
+
+// result checks what was received from a queue. It reports whether it was the result of a task.
+func (r *run) result(k *call, q *queue, id int, err error) bool {
+	w := r.w
+	if id == 0 {
+		for _, x := range tree(err) {
+			pe, ok := x.(*coir.PanicError)
+			if x == coir.ErrGoexit || ok && pe != nil {
+				w.mu.Lock()
+				q.blind++
+				w.mu.Unlock()
+				return true
+			}
+		}
+		if errors.Is(err, coir.ErrClosed) {
+			w.mu.Lock()
+			ok := q.ending
+			w.mu.Unlock()
+			if !ok {
+				k.failf("returned %v, and nothing has closed the queue", err)
+			}
+			k.timely(err)
+			r.last, r.lastNode = err, nil
+			return false
+		}
+		if err == nil {
+			k.failf("returned neither a result nor an error")
+			return false
+		}
+		k.end(err)
+		return false
+	}
+	w.mu.Lock()
+	var t *task
+	if id > 0 && id <= len(q.tasks) {
+		t = q.tasks[id-1]
+		t.out++
+	}
+	bad := ""
+	switch {
+	case t == nil:
+		bad = "of no task"
+	case t.out > 1:
+		bad = "a second time"
+	case t.refused:
+		bad = "of a task whose Go has failed"
+	case !t.ended:
+		bad = "of a task that has not ended"
+	}
+	if r.seen == nil {
+		r.seen = make(map[[2]int]int)
+	}
+	if t != nil {
+		key := [2]int{t.producer, -1}
+		if r.seen[key] > id {
+			bad = "after that of a later task"
+		}
+		r.seen[key] = id
+	}
+	w.mu.Unlock()
+	if bad != "" {
+		k.failf("gave result %d %s", id, bad)
+	}
+	if k.must {
+		k.failf("began after its context had been cancelled, and gave result %d", id)
+	}
+	return true
+}
+
+func (r *run) queueClose(op *Op) {
+	w := r.w
+	q := w.queues[op.Obj]
+	w.mu.Lock()
+	q.ending = true
+	w.mu.Unlock()
+	q.o.Close()
+	w.mu.Lock()
+	if !q.closed {
+		q.closed, q.closedAt = true, w.env.Now()
+	}
+	w.mu.Unlock()
+}
+
+func (w *world) newPool(i int) *pool {
+	d := &w.p.Pools[i]
+	p := &pool{d: d, name: fmt.Sprintf("pool%d", i)}
+	opts := []coir.ChanOption{coir.Name(d.Name)}
+	if d.Handler != NoHandler {
+		opts = append(opts, coir.OnUndelivered(func(id int) { w.thrown(p, id) }))
+	}
+	create := func(ctx context.Context) (int, error) {
+		if d.Waits {
+			if err := coir.Sleep(ctx, 5*time.Microsecond); err != nil {
+				return 0, err
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		p.creates++
+		if d.Fails && p.creates%3 == 0 {
+			return 0, errCreate
+		}
+		p.values = append(p.values, poolValue{})
+		if lent := len(p.values); lent > d.Size {
+			n := 0
+			for _, v := range p.values {
+				if v.dropped == 0 {
+					n++
+				}
+			}
+			if n > d.Size && d.Handler == Notes {
+				w.failf("%s has made %d values that were not thrown away, and its size is %d", p.name, n, d.Size)
+			}
+		}
+		return len(p.values), nil
+	}
+	var reset func(int) error
+	if d.Resets {
+		reset = func(int) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			p.resets++
+			if p.resets%3 == 0 {
+				return errCreate
+			}
+			return nil
+		}
+	}
+	p.p = coir.NewPool(d.Size, create, reset, opts...)
+	return p
+}
+
+var errCreate = errors.New("the pool's function fails")
+
+func (w *world) thrown(p *pool, id int) {
+	w.mu.Lock()
+	v := &p.values[id-1]
+	v.dropped++
+	n, lent := v.dropped, v.lent
+	p.handled++
+	panics := p.d.Handler == Panics && p.handled%2 == 1 && endsAreMended
+	w.mu.Unlock()
+	if n > 1 || lent {
+		w.failf("%s: value %d was thrown away %d times; it is lent: %v", p.name, id, n, lent)
+	}
+	if panics {
+		panic(errHandler)
+	}
+}
+
+func (r *run) lend(op *Op) {
+	w := r.w
+	p := w.pools[op.Obj]
+	n := r.pick(op, -1)
+	k := r.call(op, n)
+	k.verb, k.plain = verb(p.d.Name, receiving), true
+	k.loose = p.d.Waits
+	k.begin()
+	var id int
+	var err error
+	if op.Kind == TryLend {
+		k.try, k.must = true, false
+		id, err = p.p.TryRecv(n.ctx)
+	} else {
+		id, err = p.p.Recv(n.ctx)
+	}
+	switch {
+	case err == errCreate:
+		if k.must {
+			k.failf("began after its context had been cancelled, and made a value")
+		}
+	case errors.Is(err, coir.ErrClosed):
+		w.mu.Lock()
+		ok := p.ending
+		w.mu.Unlock()
+		if !ok {
+			k.failf("returned %v, and nothing has closed the pool", err)
+		}
+		if k.must {
+			k.failf("began after its context had been cancelled, and returned %v", err)
+		}
+		r.last, r.lastNode = err, nil
+	default:
+		k.end(err)
+	}
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	v := &p.values[id-1]
+	bad := v.lent || v.dropped > 0
+	v.lent = true
+	w.mu.Unlock()
+	if bad {
+		k.failf("lent value %d, which is lent or was thrown away", id)
+	}
+	r.lent = append(r.lent, id)
+}
+
+func (r *run) giveBack(op *Op) {
+	w := r.w
+	p := w.pools[op.Obj]
+	id := r.lent[len(r.lent)-1]
+	r.lent = r.lent[:len(r.lent)-1]
+	w.mu.Lock()
+	p.values[id-1].lent = false
+	w.mu.Unlock()
+	var err error
+	guarded(func() {
+		if op.Kind == Discard {
+			err = p.p.Discard(id)
+		} else {
+			err = p.p.Send(id)
+		}
+	})
+	if err != nil {
+		w.failf("%s: %s: value %d could not be given back: %v", r.name, p.name, id, err)
+	}
+}
+
+func (r *run) poolClose(op *Op) {
+	w := r.w
+	p := w.pools[op.Obj]
+	w.mu.Lock()
+	p.ending = true
+	w.mu.Unlock()
+	guarded(func() { p.p.Close() })
+}
+
+// settle checks what is left when everything has ended.
+func (w *world) settle(base *node) {
+	r := &run{w: w, name: "the end", own: base, free: true}
+	w.mu.Lock()
+	made := w.made
+	w.mu.Unlock()
+	for _, n := range made {
+		if n.done && n.ctx.Err() == nil {
+			w.failf("%s was cancelled and has no error", n.name)
+		}
+		w.cancel(n, nil)
+	}
+	for _, q := range w.queues {
+		r.settleQueue(q)
+	}
+	for _, c := range w.chans {
+		r.settleChannel(c)
+	}
+	for _, p := range w.pools {
+		w.mu.Lock()
+		p.ending = true
+		w.mu.Unlock()
+		guarded(func() { p.p.Close() })
+		w.mu.Lock()
+		for i, v := range p.values {
+			if p.d.Handler != NoHandler && v.dropped != 1 {
+				w.failf("%s: value %d was thrown away %d times, and the pool is closed", p.name, i+1, v.dropped)
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (r *run) settleQueue(q *queue) {
+	w := r.w
+	r.queueClose(&Op{Obj: 0})
+	k := r.call(&Op{Kind: QueueRecv}, r.own)
+	k.verb, k.plain, k.loose = verb(q.d.Name, receiving), true, true
+	r.seen = nil
+	for {
+		id, err := q.o.Recv(r.own.ctx)
+		if !r.result(k, q, id, err) {
+			break
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	accepted, out := 0, q.blind
+	for i, t := range q.tasks {
+		if t.accepted {
+			accepted++
+			if t.ok && t.out != 1 {
+				w.failf("%s: the result of task %d has come out %d times", q.name, i+1, t.out)
+			}
+		}
+		out += t.out
+	}
+	if accepted != out {
+		w.failf("%s took %d tasks, and %d results have come out", q.name, accepted, out)
+	}
+}
+
+func (r *run) settleChannel(c *channel) {
+	w := r.w
+	r.seen = nil
+	from := receiver(c.ch)
+	var stats func() coir.ChanStats
+	if c.d.Pipe {
+		from = nil
+		stats = c.r0.r.Stats
+		for _, x := range c.readers {
+			if !x.gone {
+				from = x.r
+			}
+		}
+	} else {
+		stats = c.ch.Stats
+	}
+	st := stats()
+	if n := uint64(st.Len) + st.Received + st.Dropped; st.Sent != n {
+		w.failf("%s: %d sent, %d received, %d dropped, %d left", c.name, st.Sent, st.Received, st.Dropped, st.Len)
+	}
+	if st.Send.Waiting > 0 || st.Recv.Waiting > 0 {
+		w.failf("%s: %d senders and %d receivers wait when all have ended", c.name, st.Send.Waiting, st.Recv.Waiting)
+	}
+	w.settleFailures(c, st)
+	k := r.call(&Op{Kind: TryRecv}, nil).on(c, receiving)
+	for from != nil {
+		id, err := from.TryRecv()
+		if err != nil {
+			break
+		}
+		r.got(k, c, id)
+	}
+	if !endsAreMended && c.ch != nil && c.aborted {
+		for guarded(func() { c.ch.Abort(nil) }) {
+		}
+	}
+	st = stats()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var n, received, dropped uint64
+	for i, v := range w.values {
+		if v.c != c {
+			continue
+		}
+		ends := v.received + v.dropped
+		switch v.state {
+		case offered:
+			w.failf("%s: value %d: nothing is known of its send", c.name, i+1)
+		case sent:
+			n++
+			if c.d.Handler != NoHandler && ends != 1 {
+				w.failf("%s: value %d was sent, received %d times and dropped %d times", c.name, i+1, v.received, v.dropped)
+			}
+		case back:
+			if ends != 0 {
+				w.failf("%s: value %d was not sent, received %d times and dropped %d times", c.name, i+1, v.received, v.dropped)
+			}
+		}
+		received += uint64(v.received)
+		dropped += uint64(v.dropped)
+	}
+	if st.Received != received {
+		w.failf("%s: %d values were received, and its counter says %d", c.name, received, st.Received)
+	}
+	if c.unknown {
+		return
+	}
+	if st.Sent != n {
+		w.failf("%s: %d values were sent, and its counter says %d", c.name, n, st.Sent)
+	}
+	if c.d.Handler != NoHandler && st.Dropped != dropped {
+		w.failf("%s: %d values were dropped, and its counter says %d", c.name, dropped, st.Dropped)
+	}
+	if st.Len != 0 || st.Sent != st.Received+st.Dropped {
+		w.failf("%s: %d sent, %d received, %d dropped, %d left", c.name, st.Sent, st.Received, st.Dropped, st.Len)
+	}
+}
+
+// settleFailures compares the counters of failed operations with those that were seen.
+func (w *world) settleFailures(c *channel, st coir.ChanStats) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for side, s := range []coir.SideStats{st.Send, st.Recv} {
+		got := failures{s.Closed, s.TimedOut, s.Cancelled, s.WouldBlock}
+		want := c.failed[side]
+		less := got.closed < want.closed || got.timedOut < want.timedOut || got.cancelled < want.cancelled || got.wouldBlock < want.wouldBlock
+		if less || !c.fuzzy && !c.d.Pipe && got != want {
+			w.failf("%s, side %d: operations have failed as %+v, and its counters say %+v", c.name, side, want, got)
+		}
+	}
+}

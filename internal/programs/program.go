@@ -1,0 +1,866 @@
+// Package programs makes up programs against the public API of coir, runs them, and checks what they have seen.
+//
+// A [Program] is a value: nurseries, fibers and their operations, drawn from a seed. [Exec] runs one and keeps a ledger
+// of what it has done: who cancelled what, which channel was closed, what became of each value. Every result of an
+// operation is held against the ledger, and so is what is left when the program has ended.
+//
+// A program always ends if the library is right. Waits for a peer that never comes are many, and the end of the
+// program's context ends them: a deadline, or a cancel.
+package programs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Program is a program that was made up.
+type Program struct {
+	Seed   uint64
+	Sim    bool // for a simulation: no goroutines, no deadlines of real time
+	Chans  []ChanDecl
+	Queues []QueueDecl
+	Pools  []PoolDecl
+	Root   *Group
+	Reaper Reaper
+	Off    map[int]bool // operations that are left out
+
+	contexts, fibers, groups, ops int
+}
+
+// ChanDecl is a channel, or a pipe.
+type ChanDecl struct {
+	Name    string
+	Cap     int
+	Over    coir.OverflowPolicy
+	Pipe    bool
+	Handler Handler
+}
+
+// Handler is what OnUndelivered does.
+type Handler uint8
+
+// The handlers.
+const (
+	NoHandler Handler = iota
+	Notes             // notes the value
+	Panics            // notes the value, and panics each second time
+)
+
+// QueueDecl is an Ordered.
+type QueueDecl struct {
+	Name string
+	Cap  int
+}
+
+// PoolDecl is a Pool.
+type PoolDecl struct {
+	Name    string
+	Size    int
+	Fails   bool // create fails each third time
+	Waits   bool // create waits
+	Resets  bool // there is a reset, which fails each third time
+	Handler Handler
+}
+
+// Reaper is what ends the program if it does not end by itself.
+type Reaper struct {
+	How   ReaperKind
+	After time.Duration
+	Cause Cause
+}
+
+// ReaperKind is how the program is ended.
+type ReaperKind uint8
+
+// The ways to end a program.
+const (
+	ByTimeout     ReaperKind = iota // coir.WithTimeout
+	ByCancel                        // coir.WithCancel
+	ByNursery                       // Nursery.Cancel
+	ByStdCancel                     // context.WithCancelCause
+	ByStdDeadline                   // context.WithTimeoutCause
+)
+
+// Group is a nursery: the call of Run that opens it.
+type Group struct {
+	N     int // number of the nursery
+	Ctx   int // number of its context
+	Limit int
+	Body  []*Op
+	End   End
+	plain bool // no child gives up a place, so that the limit is exact
+}
+
+// FiberDecl is a fiber, or a task of an Ordered.
+type FiberDecl struct {
+	N   int
+	Ctx int
+	Ops []*Op
+	End End
+}
+
+// End is how a function ends.
+type End struct {
+	How   EndKind
+	Panic PanicKind
+}
+
+// EndKind is a way in which a function ends.
+type EndKind uint8
+
+// The ways to end.
+const (
+	ReturnNil  EndKind = iota
+	ReturnNew          // an error of its own
+	ReturnLast         // what the last operation has returned
+	ReturnWrapped
+	ReturnErr   // ctx.Err()
+	ReturnCause // context.Cause(ctx)
+	Panic
+	Goexit
+)
+
+// PanicKind is what a function panics with.
+type PanicKind uint8
+
+// The values.
+const (
+	PanicText PanicKind = iota
+	PanicError
+	PanicNilPanicError // a nil *coir.PanicError
+	PanicOwnPanicError // a *coir.PanicError that the program has made
+	PanicRuntime
+	panicKinds
+)
+
+// Cause is what a cancel or an Abort is given.
+type Cause uint8
+
+// The causes.
+const (
+	CauseNil Cause = iota
+	CauseOwn       // an error of its own
+	CauseClosed
+	CauseTimeout
+	CauseDeadline
+	CauseCanceled
+	CauseWouldBlock
+	CauseLast // what the last operation has returned
+	causes
+)
+
+// Own is the context of the function itself.
+const Own = -1
+
+// Op is an operation.
+type Op struct {
+	N     int
+	Kind  Kind
+	Ctx   int           // number of its context, or Own
+	Obj   int           // number of the channel, queue, pool, fiber, nursery or context that it is about
+	D     time.Duration // of a sleep, a time limit
+	Count int
+	Cause Cause
+	Scope ScopeKind
+	Cases []Case
+	Fiber *FiberDecl
+	Group *Group
+	Ops   []*Op
+	Other bool // Run: on another runtime
+}
+
+// Kind is what an operation does.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	Send Kind = iota
+	SendTimeout
+	TrySend
+	SendMany
+	Recv
+	RecvTimeout
+	TryRecv
+	RecvMany
+	RecvAll
+	Close
+	Abort
+	CloseWriter
+	CloseReader
+	Select
+	SelectPriority
+	TrySelect
+	Selector
+	Scope
+	Cancel
+	CancelNursery
+	Go
+	Run
+	Wait
+	QueueGo
+	QueueRecv
+	QueueClose
+	Lend
+	TryLend
+	GiveBack
+	Discard
+	PoolClose
+	Sleep
+	Yield
+	Blocking
+	Goroutine
+	kinds
+)
+
+// ScopeKind is how a context is made.
+type ScopeKind uint8
+
+// The kinds of contexts.
+const (
+	WithCancel ScopeKind = iota
+	WithTimeout
+	WithDeadline
+	Shield
+	StdCancel
+	StdValue
+	StdTimeout // with a cause
+	StdFar     // a deadline of real time that never comes
+	scopeKinds
+)
+
+// Case is a case of a select.
+type Case struct {
+	Kind CaseKind
+	Obj  int
+	D    time.Duration
+}
+
+// CaseKind is what a case waits for.
+type CaseKind uint8
+
+// The kinds of cases.
+const (
+	CaseSend CaseKind = iota
+	CaseRecv
+	CaseAfter
+	CaseDone
+	CaseGone
+	CaseNever
+	caseKinds
+)
+
+// The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes only in a
+// simulation. Far is a real time, which passes in neither; it is shorter than the times of a simulation.
+const (
+	Long = 100 * time.Hour
+	Far  = time.Hour / 2
+)
+
+// weights is how often each operation is drawn, where it can be.
+var weights = [kinds]int{
+	Send: 12, SendTimeout: 5, TrySend: 3, SendMany: 3,
+	Recv: 12, RecvTimeout: 5, TryRecv: 3, RecvMany: 3, RecvAll: 2,
+	Close: 3, Abort: 2, CloseWriter: 3, CloseReader: 3,
+	Select: 6, SelectPriority: 2, TrySelect: 2, Selector: 3,
+	Scope: 10, Cancel: 7, CancelNursery: 2,
+	Go: 8, Run: 4, Wait: 4,
+	QueueGo: 4, QueueRecv: 4, QueueClose: 2,
+	Lend: 4, TryLend: 1, GiveBack: 3, Discard: 1, PoolClose: 1,
+	Sleep: 4, Yield: 2, Blocking: 1, Goroutine: 2,
+}
+
+// maker draws a program.
+type maker struct {
+	r     *rand.Rand
+	p     *Program
+	slots []int // contexts that were made by scopes
+}
+
+// Generate makes the program of a seed.
+func Generate(seed uint64, sim bool) *Program {
+	m := &maker{r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), p: &Program{Seed: seed, Sim: sim}}
+	p := m.p
+	for i := range 1 + m.r.IntN(4) {
+		p.Chans = append(p.Chans, m.channel(i))
+	}
+	if m.r.IntN(3) == 0 {
+		p.Queues = append(p.Queues, QueueDecl{m.name("queue0"), []int{0, 1, 2, coir.Unlimited}[m.r.IntN(4)]})
+	}
+	if m.r.IntN(3) == 0 {
+		p.Pools = append(p.Pools, PoolDecl{m.name("pool0"), 1 + m.r.IntN(3), m.r.IntN(3) == 0, m.r.IntN(3) == 0,
+			m.r.IntN(3) == 0, m.handler()})
+	}
+	p.Reaper.How = ReaperKind(m.r.IntN(4))
+	if !sim && m.r.IntN(5) == 0 {
+		p.Reaper.How = ByStdDeadline
+	}
+	p.Reaper.After = time.Duration(100+m.r.IntN(400)) * time.Microsecond
+	if sim {
+		p.Reaper.After = 100 * Long
+	}
+	p.Reaper.Cause = m.cause()
+	if p.Reaper.How == ByNursery && m.r.IntN(2) == 0 {
+		p.Reaper.Cause = CauseNil
+	}
+	p.Root = m.group(0)
+	return p
+}
+
+func (m *maker) name(s string) string {
+	if m.r.IntN(3) == 0 {
+		return ""
+	}
+	return s
+}
+
+func (m *maker) handler() Handler {
+	switch m.r.IntN(10) {
+	case 0:
+		return NoHandler
+	case 1:
+		return Panics
+	}
+	return Notes
+}
+
+func (m *maker) channel(i int) ChanDecl {
+	d := ChanDecl{Name: m.name(fmt.Sprintf("ch%d", i)), Handler: m.handler(), Pipe: m.r.IntN(4) == 0}
+	switch k := m.r.IntN(8); {
+	case k < 3:
+	case k < 6:
+		d.Cap = 1 + m.r.IntN(3)
+	case k < 7:
+		d.Cap = coir.Unlimited
+	default:
+		d.Cap = coir.Conflated
+	}
+	if d.Cap >= 0 && m.r.IntN(4) == 0 {
+		d.Over = coir.OverflowPolicy(m.r.IntN(4))
+	}
+	return d
+}
+
+func (m *maker) group(depth int) *Group {
+	g := &Group{N: m.p.groups, Ctx: m.p.contexts}
+	m.p.groups++
+	m.p.contexts++
+	if m.r.IntN(4) == 0 {
+		g.Limit = 1 + m.r.IntN(3)
+	}
+	if depth == 0 { // scopes that most fibers will find
+		for range m.r.IntN(3) {
+			g.Body = append(g.Body, m.scope())
+		}
+	}
+	for range 1 + m.r.IntN(3) {
+		g.Body = append(g.Body, m.fiber(Go, depth))
+	}
+	g.Body = append(g.Body, m.list(1+m.r.IntN(4), depth)...)
+	g.End = m.end()
+	g.plain = m.exact(g.Body)
+	return g
+}
+
+// exact reports whether no child that the operations start gives up a place under its nursery's limit.
+func (m *maker) exact(ops []*Op) bool {
+	for _, op := range ops {
+		switch op.Kind {
+		case QueueGo:
+			return false
+		case Go:
+			for _, x := range op.Fiber.Ops {
+				switch x.Kind {
+				case Run, Wait, QueueGo, QueueRecv, Select, SelectPriority, Selector:
+					return false
+				}
+			}
+			if !m.exact(op.Fiber.Ops) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (m *maker) list(n, depth int) []*Op {
+	var ops []*Op
+	for range n {
+		ops = append(ops, m.op(depth, false))
+	}
+	return ops
+}
+
+func (m *maker) op(depth int, goroutine bool) *Op {
+	k := m.kind(depth, goroutine)
+	op := m.fresh(k)
+	op.Ctx = m.context()
+	switch k {
+	case Send, SendTimeout, TrySend, SendMany, Recv, RecvTimeout, TryRecv, RecvMany, RecvAll, Abort, Close, CloseWriter, CloseReader:
+		op.Obj = m.r.IntN(len(m.p.Chans))
+		op.Count = m.r.IntN(5)
+		op.D = m.limit()
+		op.Cause = m.cause()
+		if pipe := m.p.Chans[op.Obj].Pipe; pipe && k == Close {
+			op.Kind = CloseWriter
+		} else if pipe && k == Abort {
+			op.Kind = CloseReader
+		} else if !pipe && k == CloseWriter {
+			op.Kind = Close
+		} else if !pipe && k == CloseReader {
+			op.Kind = Recv
+		}
+	case Select, SelectPriority, TrySelect, Selector:
+		for range 1 + m.r.IntN(4) {
+			op.Cases = append(op.Cases, m.selectCase())
+		}
+		op.Count = 1 + m.r.IntN(4)
+	case Scope:
+		return m.makeScope(op)
+	case Cancel:
+		if len(m.slots) == 0 {
+			return m.makeScope(op)
+		}
+		op.Obj = m.slots[m.r.IntN(len(m.slots))]
+		op.Cause = m.cause()
+	case CancelNursery:
+		op.Obj = m.r.IntN(m.p.groups)
+		op.Cause = m.cause()
+		if m.r.IntN(2) == 0 {
+			op.Cause = CauseNil
+		}
+	case Go:
+		return m.fiber(Go, depth)
+	case QueueGo:
+		return m.fiber(QueueGo, depth)
+	case Run:
+		op.Group = m.group(depth + 1)
+		op.Other = !m.p.Sim && m.r.IntN(5) == 0
+	case Wait:
+		op.Obj = m.r.IntN(m.p.fibers)
+	case Sleep:
+		op.D = m.time()
+	case Blocking:
+		op.D = time.Duration(m.r.IntN(20)) * time.Microsecond
+	case Goroutine:
+		for range 1 + m.r.IntN(4) {
+			op.Ops = append(op.Ops, m.op(2, true))
+		}
+	}
+	return op
+}
+
+func (m *maker) fresh(k Kind) *Op {
+	m.p.ops++
+	return &Op{N: m.p.ops, Kind: k, Ctx: Own}
+}
+
+func (m *maker) kind(depth int, goroutine bool) Kind {
+	for {
+		k := m.weighted()
+		ok := true
+		switch k {
+		case Go:
+			ok = !goroutine && m.p.fibers < 8
+		case Run:
+			ok = !goroutine && depth < 2 && m.p.fibers < 6
+		case Wait:
+			ok = m.p.fibers > 0
+		case QueueGo:
+			ok = !goroutine && len(m.p.Queues) > 0 && m.p.fibers < 12
+		case QueueRecv, QueueClose:
+			ok = len(m.p.Queues) > 0
+		case Lend, TryLend, GiveBack, Discard, PoolClose:
+			ok = len(m.p.Pools) > 0
+		case Goroutine:
+			ok = !goroutine && !m.p.Sim
+		case Blocking:
+			ok = !goroutine
+		}
+		if ok {
+			return k
+		}
+	}
+}
+
+var weightSum = func() (n int) {
+	for _, w := range weights {
+		n += w
+	}
+	return n
+}()
+
+func (m *maker) weighted() Kind {
+	x := m.r.IntN(weightSum)
+	for k, w := range weights {
+		if x -= w; x < 0 {
+			return Kind(k)
+		}
+	}
+	panic("unreachable")
+}
+
+func (m *maker) fiber(k Kind, depth int) *Op {
+	op := m.fresh(k)
+	op.Ctx = m.context()
+	f := &FiberDecl{N: m.p.fibers, Ctx: m.p.contexts}
+	m.p.fibers++
+	m.p.contexts++
+	op.Fiber = f
+	if k == QueueGo {
+		f.Ops = m.list(m.r.IntN(3), 2)
+	} else {
+		f.Ops = m.list(2+m.r.IntN(7), depth)
+	}
+	f.End = m.end()
+	return op
+}
+
+func (m *maker) scope() *Op { return m.makeScope(m.fresh(Scope)) }
+
+func (m *maker) makeScope(op *Op) *Op {
+	op.Kind = Scope
+	if n := len(m.slots); n > 0 && m.r.IntN(4) == 0 {
+		op.Ctx = m.slots[n-1] // chains of them
+	}
+	op.Scope = ScopeKind(m.r.IntN(int(scopeKinds)))
+	if m.p.Sim { // which does not control real time
+		switch op.Scope {
+		case StdTimeout:
+			op.Scope = StdCancel
+		case WithDeadline:
+			op.Scope = WithTimeout
+		}
+	}
+	op.D = m.limit()
+	op.Obj = m.p.contexts
+	m.p.contexts++
+	m.slots = append(m.slots, op.Obj)
+	return op
+}
+
+// context draws the context of an operation: mostly the function's own.
+func (m *maker) context() int {
+	if m.r.IntN(2) == 0 {
+		return Own
+	}
+	if len(m.slots) > 0 && m.r.IntN(4) != 0 {
+		return m.slots[m.r.IntN(len(m.slots))]
+	}
+	return m.r.IntN(m.p.contexts)
+}
+
+func (m *maker) cause() Cause {
+	switch m.r.IntN(3) {
+	case 0:
+		return CauseNil
+	case 1:
+		return CauseOwn
+	}
+	return Cause(m.r.IntN(int(causes)))
+}
+
+func (m *maker) time() time.Duration {
+	unit := time.Microsecond
+	if m.p.Sim {
+		unit = time.Hour
+	}
+	return []time.Duration{0, 1, 5, 20, 50, 99}[m.r.IntN(6)] * unit
+}
+
+// limit draws a time limit.
+func (m *maker) limit() time.Duration {
+	if m.r.IntN(4) == 0 {
+		return Long + time.Duration(m.r.IntN(1000))*time.Minute
+	}
+	return m.time()
+}
+
+func (m *maker) selectCase() Case {
+	c := Case{Kind: CaseKind(m.r.IntN(int(caseKinds))), D: m.limit()}
+	if m.r.IntN(2) == 0 {
+		c.Kind = CaseKind(m.r.IntN(2))
+	}
+	switch c.Kind {
+	case CaseDone:
+		if m.p.fibers == 0 {
+			return Case{Kind: CaseNever}
+		}
+		c.Obj = m.r.IntN(m.p.fibers)
+	case CaseAfter, CaseNever:
+	default:
+		c.Obj = m.r.IntN(len(m.p.Chans))
+		if c.Kind == CaseGone && !m.p.Chans[c.Obj].Pipe {
+			c.Kind = CaseRecv
+		}
+	}
+	return c
+}
+
+func (m *maker) end() End {
+	switch k := m.r.IntN(24); {
+	case k < 11:
+		return End{How: ReturnNil}
+	case k < 13:
+		return End{How: ReturnNew}
+	case k < 17:
+		return End{How: ReturnLast}
+	case k < 18:
+		return End{How: ReturnWrapped}
+	case k < 19:
+		return End{How: ReturnErr}
+	case k < 20:
+		return End{How: ReturnCause}
+	case k < 22:
+		return End{How: Panic, Panic: PanicKind(m.r.IntN(int(panicKinds)))}
+	}
+	return End{How: Goexit}
+}
+
+// String is the program as one could write it.
+func (p *Program) String() string {
+	var b printer
+	b.p = p
+	for i, c := range p.Chans {
+		made := "NewChan"
+		if c.Pipe {
+			made = "Pipe"
+		}
+		b.line(0, "ch%d := coir.%s(%s%s%s%s)", i, made, capText(c.Cap), optional(", Name(%q)", c.Name), overText(c.Over), c.Handler.text())
+	}
+	for i, q := range p.Queues {
+		b.line(0, "queue%d := coir.NewOrdered(%s%s)", i, capText(q.Cap), optional(", Name(%q)", q.Name))
+	}
+	for i, d := range p.Pools {
+		b.line(0, "pool%d := coir.NewPool(%d%s%s) // create waits: %v, fails at times: %v; reset fails at times: %v",
+			i, d.Size, optional(", Name(%q)", d.Name), d.Handler.text(), d.Waits, d.Fails, d.Resets)
+	}
+	b.line(0, "// after %v the program is ended by %s, for %s", p.Reaper.After, p.Reaper.How.text(), p.Reaper.Cause.text())
+	b.group(0, "context", p.Root)
+	return b.String()
+}
+
+type printer struct {
+	strings.Builder
+	p *Program
+}
+
+func (b *printer) line(depth int, format string, args ...any) {
+	b.WriteString(strings.Repeat("\t", depth))
+	fmt.Fprintf(b, format, args...)
+	b.WriteByte('\n')
+}
+
+func (b *printer) group(depth int, ctx string, g *Group) {
+	b.line(depth, "coir.Run(%s, func(ctx%d, n%d) error {", ctx, g.Ctx, g.N)
+	if g.Limit > 0 {
+		b.line(depth+1, "n%d.Limit(%d)", g.N, g.Limit)
+	}
+	b.ops(depth+1, fmt.Sprintf("ctx%d", g.Ctx), g.N, g.Body)
+	b.line(depth+1, "%s", g.End.text(g.Ctx))
+	b.line(depth, "})")
+}
+
+func (b *printer) ops(depth int, own string, n int, ops []*Op) {
+	for _, op := range ops {
+		if !b.p.Off[op.N] {
+			b.op(depth, own, n, op)
+		}
+	}
+}
+
+func (b *printer) op(depth int, own string, n int, op *Op) {
+	ctx := own
+	if op.Ctx != Own {
+		ctx = fmt.Sprintf("ctx%d", op.Ctx)
+	}
+	switch op.Kind {
+	case Run:
+		if op.Other {
+			b.line(depth, "// on another runtime:")
+		}
+		b.group(depth, ctx, op.Group)
+		return
+	case Go, QueueGo:
+		f := op.Fiber
+		if op.Kind == Go {
+			b.line(depth, "f%d := n%d.Go(\"f%d\", func(ctx%d) error {", f.N, n, f.N, f.Ctx)
+		} else {
+			b.line(depth, "queue%d.Go(%s, n%d, \"f%d\", func(ctx%d) (int, error) {", op.Obj, ctx, n, f.N, f.Ctx)
+		}
+		b.ops(depth+1, fmt.Sprintf("ctx%d", f.Ctx), n, f.Ops)
+		b.line(depth+1, "%s", f.End.text(f.Ctx))
+		b.line(depth, "}) // %d", op.N)
+		return
+	case Goroutine:
+		b.line(depth, "go func() {")
+		b.ops(depth+1, own, n, op.Ops)
+		b.line(depth, "}() // %d", op.N)
+		return
+	}
+	b.line(depth, "%s // %d", op.text(ctx), op.N)
+}
+
+// text is the operation as a line.
+func (op *Op) text(ctx string) string {
+	ch := fmt.Sprintf("ch%d", op.Obj)
+	switch op.Kind {
+	case Send, Recv:
+		return fmt.Sprintf("%s.%s(%s)", ch, op.Kind, ctx)
+	case SendTimeout, RecvTimeout:
+		return fmt.Sprintf("%s.%s(%s, %v)", ch, op.Kind, ctx, op.D)
+	case TrySend, TryRecv, Close:
+		return fmt.Sprintf("%s.%s()", ch, op.Kind)
+	case SendMany, RecvMany:
+		return fmt.Sprintf("%s.%s(%s, %d values)", ch, op.Kind, ctx, op.Count)
+	case RecvAll:
+		return fmt.Sprintf("for range %s.All(%s) { up to %d times }", ch, ctx, op.Count)
+	case Abort:
+		return fmt.Sprintf("%s.Abort(%s)", ch, op.Cause.text())
+	case CloseWriter:
+		return fmt.Sprintf("%s: my writer.Close()", ch)
+	case CloseReader:
+		return fmt.Sprintf("%s: my reader.Close()", ch)
+	case Select, SelectPriority, TrySelect:
+		return fmt.Sprintf("coir.%s(%s, %s)", op.Kind, ctx, casesText(op.Cases))
+	case Selector:
+		return fmt.Sprintf("selector of %s: Wait(%s) %d times", casesText(op.Cases), ctx, op.Count)
+	case Scope:
+		return fmt.Sprintf("ctx%d := %s", op.Obj, op.Scope.text(ctx, op.D))
+	case Cancel:
+		return fmt.Sprintf("cancel%d(%s)", op.Obj, op.Cause.text())
+	case CancelNursery:
+		return fmt.Sprintf("n%d.Cancel(%s)", op.Obj, op.Cause.text())
+	case Wait:
+		return fmt.Sprintf("f%d.Wait(%s)", op.Obj, ctx)
+	case QueueRecv:
+		return fmt.Sprintf("queue%d.Recv(%s)", op.Obj, ctx)
+	case QueueClose:
+		return fmt.Sprintf("queue%d.Close()", op.Obj)
+	case Lend:
+		return fmt.Sprintf("pool%d.Recv(%s)", op.Obj, ctx)
+	case TryLend:
+		return fmt.Sprintf("pool%d.TryRecv(%s)", op.Obj, ctx)
+	case GiveBack:
+		return fmt.Sprintf("pool%d.Send(one that I have)", op.Obj)
+	case Discard:
+		return fmt.Sprintf("pool%d.Discard(one that I have)", op.Obj)
+	case PoolClose:
+		return fmt.Sprintf("pool%d.Close()", op.Obj)
+	case Sleep:
+		return fmt.Sprintf("coir.Sleep(%s, %v)", ctx, op.D)
+	case Yield:
+		return fmt.Sprintf("coir.Yield(%s)", ctx)
+	case Blocking:
+		return fmt.Sprintf("coir.Blocking(%s, %v)", ctx, op.D)
+	}
+	return op.Kind.String()
+}
+
+var kindNames = [kinds]string{"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv", "RecvMany", "All", "Close",
+	"Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect", "Selector", "a scope", "cancel", "Nursery.Cancel",
+	"Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close", "Pool.Recv", "Pool.TryRecv", "Pool.Send", "Pool.Discard",
+	"Pool.Close", "Sleep", "Yield", "Blocking", "a goroutine"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+func (k ScopeKind) text(ctx string, d time.Duration) string {
+	switch k {
+	case WithCancel:
+		return fmt.Sprintf("coir.WithCancel(%s)", ctx)
+	case WithTimeout:
+		return fmt.Sprintf("coir.WithTimeout(%s, %v)", ctx, d)
+	case WithDeadline:
+		return fmt.Sprintf("coir.WithDeadline(%s, now+%v)", ctx, d)
+	case Shield:
+		return fmt.Sprintf("coir.Shield(%s)", ctx)
+	case StdCancel:
+		return fmt.Sprintf("context.WithCancelCause(%s)", ctx)
+	case StdValue:
+		return fmt.Sprintf("context.WithValue(%s)", ctx)
+	case StdTimeout:
+		return fmt.Sprintf("context.WithTimeoutCause(%s, %v, an error)", ctx, d)
+	}
+	return fmt.Sprintf("context.WithTimeout(%s, %v)", ctx, Far)
+}
+
+func (k ReaperKind) text() string {
+	return [...]string{"coir.WithTimeout", "coir.WithCancel", "Nursery.Cancel", "context.WithCancelCause", "context.WithTimeoutCause"}[k]
+}
+
+func (c Cause) text() string {
+	return [...]string{"nil", "an error", "ErrClosed", "ErrTimeout", "context.DeadlineExceeded", "context.Canceled", "ErrWouldBlock",
+		"the last error"}[c]
+}
+
+func (h Handler) text() string {
+	return [...]string{"", ", OnUndelivered(note)", ", OnUndelivered(note and panic)"}[h]
+}
+
+func (e End) text(ctx int) string {
+	switch e.How {
+	case ReturnNew:
+		return "return an error"
+	case ReturnLast:
+		return "return the last error"
+	case ReturnWrapped:
+		return "return the last error, wrapped"
+	case ReturnErr:
+		return fmt.Sprintf("return ctx%d.Err()", ctx)
+	case ReturnCause:
+		return fmt.Sprintf("return context.Cause(ctx%d)", ctx)
+	case Panic:
+		return "panic(" + [...]string{"a text", "an error", "a nil *coir.PanicError", "a *coir.PanicError", "index out of range"}[e.Panic] + ")"
+	case Goexit:
+		return "runtime.Goexit()"
+	}
+	return "return nil"
+}
+
+func casesText(cases []Case) string {
+	var parts []string
+	for _, c := range cases {
+		s := "never"
+		switch c.Kind {
+		case CaseSend:
+			s = fmt.Sprintf("ch%d.SendCase", c.Obj)
+		case CaseRecv:
+			s = fmt.Sprintf("ch%d.RecvCase", c.Obj)
+		case CaseAfter:
+			s = fmt.Sprintf("After(%v)", c.D)
+		case CaseDone:
+			s = fmt.Sprintf("f%d.Done", c.Obj)
+		case CaseGone:
+			s = fmt.Sprintf("ch%d: my writer.Gone", c.Obj)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func capText(n int) string {
+	switch n {
+	case coir.Unlimited:
+		return "Unlimited"
+	case coir.Conflated:
+		return "Conflated"
+	}
+	return fmt.Sprint(n)
+}
+
+func overText(p coir.OverflowPolicy) string {
+	if p == coir.Wait {
+		return ""
+	}
+	return fmt.Sprintf(", Overflow(%v)", p)
+}
+
+func optional(format, s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf(format, s)
+}
