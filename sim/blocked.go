@@ -47,12 +47,17 @@ func (w *world) watch(s coir.Stall) {
 	nexts, beat := w.nexts.Load(), w.beat.Load()
 	id := goroutineOf(s.Stack)
 	last, same, told := "", 0, false
-	for since := time.Now().Add(-s.For); w.nexts.Load() == nexts && id != ""; time.Sleep(lookEvery) {
-		stack := stackOf(id)
-		if now := w.beat.Load(); now != beat || stack != last {
-			last, same, beat = stack, 0, now
+	since := time.Now().Add(-s.For)
+	for ; w.nexts.Load() == nexts && id != ""; time.Sleep(lookEvery) {
+		if now := w.beat.Load(); now != beat { // it makes steps, so there is nothing to look at
+			last, same, told, beat, since = "", 0, false, now, time.Now()
+			continue
 		}
-		if same++; same >= looks {
+		stack := stackOf(id)
+		if stack != last {
+			last, same = stack, 0
+		}
+		if same++; same >= looks && w.beat.Load() == beat && w.nexts.Load() == nexts {
 			if what, advice := nativeWait(stack); what != "" {
 				w.blocked(s.Fiber, what, advice, stack)
 				return
