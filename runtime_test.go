@@ -41,7 +41,7 @@ func (o *clumsy) FiberEnded(*coir.Fiber, error) { o.note("ended") }
 func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
 
 // The panic of an observer, wherever it is called, and of a function that is told of stalls, goes to standard error with
-// its stack. What was observed goes on, and the observer is not called again.
+// its stack. What was observed goes on, and the observer is not called again, but for calls that are under way.
 //
 // It runs in a process of its own, whose standard error it reads.
 func TestPanicOfAnObserverIsReported(t *testing.T) {
@@ -86,8 +86,8 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 				eventually(t, fmt.Sprintf("%s: %q is written", at, part), func() bool { return out.has(part) })
 			}
 			o.mu.Lock()
-			if o.told[at] != 1 {
-				t.Errorf("%s: the observer was called %d times, and has panicked the first time", at, o.told[at])
+			if n := o.told[at]; n > workers+2 { // each worker, the clock and the caller of Run may be in a call
+				t.Errorf("%s: the observer was called %d times, and has panicked the first time", at, n)
 			}
 			o.mu.Unlock()
 			out.clear()
