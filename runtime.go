@@ -93,7 +93,8 @@ type Stall struct {
 // fiber for its name, number, state or site is fine. A nil observer costs nothing.
 //
 // An observer that panics must not bring down what it observes: the panic is written to standard error with its stack,
-// and from then on the observer is not called any more. It must not call runtime.Goexit, which cannot be stopped.
+// and the observer is not called any more, but for calls that are under way. It must not call runtime.Goexit, which
+// cannot be stopped.
 type Observer interface {
 	FiberStarted(f *Fiber)          // was given to a nursery
 	FiberParked(f *Fiber)           // is about to wait
