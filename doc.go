@@ -127,10 +127,10 @@
 // Package sim runs a program under schedules that it chooses, on virtual time, until one fails, and replays that one from a token: see
 // docs/guide/testing.md. A runtime made [WithClock] waits by a clock that the test moves.
 //
-// In a bubble of testing/synctest everything works as outside, by the time of the bubble: [Run] has a default runtime for each
-// bubble, which is gone when the bubble ends. A [Runtime] belongs to the bubble that it was made in, and must be used and
-// closed there. A fiber or goroutine that waits in a bubble must be woken from inside that bubble, as with Go's own channels. An
-// operation that breaks such a rule panics and says what to write instead.
+// In a bubble of testing/synctest everything works as outside, by the time of the bubble: [Run] has a default runtime
+// for each bubble, which is gone when the bubble ends. A [Runtime] belongs to the bubble that it was made in, and must
+// be used and closed there. A fiber or goroutine that waits in a bubble must be woken from inside that bubble, as with
+// Go's own channels. An operation that breaks such a rule panics and says what to write instead.
 //
 // # Ordering
 //

@@ -197,8 +197,8 @@ func (x *taskObserver) Readied(t *sched.Task) {
 
 func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(t.Owner().(*thunk)) }
 
-// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first needed
-// and never closed: it lets go of everything when it is not used.
+// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first
+// needed and never closed: it lets go of everything when it is not used.
 var outside = sync.OnceValue(func() *Runtime { return NewRuntime() })
 
 func init() {
@@ -215,8 +215,9 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 		return Run(ctx, fn)
 	}
 	if rt.abroad() {
-		panic("coir: Runtime.Run was called " + bubble.Here().String() + " on a runtime that was made " + rt.s.Home().String() +
-			": make the runtime where it is used, or call coir.Run, which has a runtime for each bubble")
+		panic("coir: Runtime.Run was called " + bubble.Here().String() + " on a runtime that was made " +
+			rt.s.Home().String() + ": make the runtime where it is used, or call coir.Run, " +
+			"which has a runtime for each bubble")
 	}
 	return rt.run(&c, fn)
 }
@@ -315,8 +316,8 @@ func (rt *Runtime) Close(ctx context.Context) error {
 		panic("coir: Runtime.Close called by one of its own fibers, " + c.f.Name())
 	}
 	if rt.abroad() {
-		panic("coir: Runtime.Close was called " + bubble.Here().String() + " on a runtime that was made " + rt.s.Home().String() +
-			": close a runtime where it was made")
+		panic("coir: Runtime.Close was called " + bubble.Here().String() + " on a runtime that was made " +
+			rt.s.Home().String() + ": close a runtime where it was made")
 	}
 	roots, empty := rt.close()
 	for _, n := range roots {

@@ -12,26 +12,28 @@ import (
 
 // What coir does in a bubble of testing/synctest.
 //
-// A bubble must be left as it was entered: goroutines, channels and timers that were made in it cannot be used outside, and
-// those of the world outside do not run by its time. So a runtime belongs to the place where it was made, and so do the
-// nurseries and scopes on it:
+// A bubble must be left as it was entered: goroutines, channels and timers that were made in it cannot be used outside,
+// and those of the world outside do not run by its time. So a runtime belongs to the place where it was made, and so do
+// the nurseries and scopes on it:
 //
 //   - Run, and time limits of goroutines, use the default runtime of the bubble that they are called in.
 //   - A runtime is used from where it was made. Runtime.Run, Runtime.Close and Nursery.Go from elsewhere panic.
-//   - Channels, and whatever else is waited for, are nothing but memory, and belong nowhere. But a fiber or goroutine that
-//     waits in a bubble must be woken from inside it: its waker panics otherwise. One that waits outside may be woken
-//     from anywhere.
+//   - Channels, and whatever else is waited for, are nothing but memory, and belong nowhere. But a fiber or goroutine
+//     that waits in a bubble must be woken from inside it: its waker panics otherwise. One that waits outside may be
+//     woken from anywhere.
 //   - A context that coir has made outside cannot be asked for its Done channel in a bubble first, because the channel
-//     would belong to the bubble; nor be cancelled from outside if it was made in a bubble and its channel was asked for.
+//     would belong to the bubble; nor be cancelled from outside if it was made in a bubble and its channel was asked
+//     for.
 //
-// Whoever breaks a rule gets a panic, with a sentence, instead of the fatal error that the Go runtime has for it.
+// To break a rule is a panic, with a sentence, instead of the fatal error that the Go runtime has for it.
 //
 // Roads not taken: channels that belong to a bubble, as Go's do. Then a goroutine that waits on a channel from outside
-// would not be durably blocked, and time in the bubble would stand still: a channel in a package variable would hang the
-// test. And every operation would have to look.
+// would not be durably blocked, and time in the bubble would stand still: a channel in a package variable would hang
+// the test. And every operation would have to look.
 
 // bubbles lists the default runtimes of bubbles. A bubble does not tell when it ends, so the list holds them weakly: a
-// runtime that is in use is referred to by what runs on it, or by what is armed on its clock; any other may be made anew.
+// runtime that is in use is referred to by what runs on it, or by what is armed on its clock; any other may be made
+// anew.
 var bubbles struct {
 	mu   sync.Mutex
 	list *bubbleEntry
@@ -51,7 +53,7 @@ func defaultRuntime() *Runtime {
 	return outside()
 }
 
-// bubbleRuntime is the default runtime of the bubble that the caller is in. To share it orders nobody.
+// bubbleRuntime is the default runtime of the bubble that the caller is in. To share it orders nothing.
 //
 //go:norace
 func bubbleRuntime(home bubble.ID) *Runtime {
@@ -87,8 +89,9 @@ func findBubble(home bubble.ID) (found *Runtime) {
 	return found
 }
 
-// makeAlone makes a runtime. In a race build it does so in a goroutine, which is ordered after nothing because it is started
-// in a hidden section: those who use the runtime are ordered after its making, and not after the one who came first.
+// makeAlone makes a runtime. In a race build it does so in a goroutine, which is ordered after nothing because it is
+// started in a hidden section: those who use the runtime are ordered after its making, and not after the one who came
+// first.
 //
 //go:norace
 func makeAlone() *Runtime {
@@ -109,8 +112,8 @@ func makeAlone() *Runtime {
 //go:norace
 func (rt *Runtime) abroad() bool { return bubble.Abroad(rt.s.Home()) }
 
-// bindDone makes the Done channel of a scope, where the scope belongs. Package context would make it when and where it is
-// first asked for.
+// bindDone makes the Done channel of a scope, where the scope belongs. Package context would make it when and where it
+// is first asked for.
 //
 //go:norace
 func (sc *scope) bindDone(std context.Context) {
@@ -136,7 +139,7 @@ func (sc *scope) checkDone() {
 //go:norace
 func (sc *scope) checkCancel() {
 	if home := sc.rt.s.Home(); home != 0 && sc.rt.abroad() {
-		panic("coir: a context that was made " + home.String() + " was cancelled by code that runs " + bubble.Here().String() +
-			", which Go does not allow: cancel it inside the bubble, with defer cancel()")
+		panic("coir: a context that was made " + home.String() + " was cancelled by code that runs " +
+			bubble.Here().String() + ", which Go does not allow: cancel it inside the bubble, with defer cancel()")
 	}
 }

@@ -1,7 +1,7 @@
 package coir_test
 
-// Programs in bubbles of testing/synctest, and outside, and both. Time in a bubble is known to the nanosecond, a bubble that
-// leaves a goroutine behind panics, and what cannot work is a sentence.
+// Programs in bubbles of testing/synctest, and outside, and both. Time in a bubble is known to the nanosecond, a bubble
+// that leaves a goroutine behind panics, and what cannot work is a sentence.
 
 import (
 	"context"
@@ -534,7 +534,9 @@ func TestPackageChannel(t *testing.T) {
 		_, err := shared.Recv(p.ctx)
 		p.want(err, nil)
 		p.run(func(ctx context.Context, n *coir.Nursery) error {
-			n.Go("sends", func(ctx context.Context) error { return errors.Join(coir.Sleep(ctx, moment), shared.Send(ctx, 2)) })
+			n.Go("sends", func(ctx context.Context) error {
+				return errors.Join(coir.Sleep(ctx, moment), shared.Send(ctx, 2))
+			})
 			_, err := shared.Recv(ctx)
 			return err
 		})
@@ -569,12 +571,12 @@ func TestWakeOutsideFromABubble(t *testing.T) {
 	})
 }
 
-// awaitReceiver waits until there is somebody who receives.
+// awaitReceiver waits until a receiver waits.
 func awaitReceiver(t *testing.T, ch *coir.Chan[int]) {
 	t.Helper()
 	for end := time.Now().Add(patience); ch.Stats().Recv.Waiting == 0; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("nobody receives")
+			t.Fatal("there is no receiver")
 		}
 	}
 }
@@ -591,7 +593,8 @@ func TestBubbleInAFiber(t *testing.T) {
 	})
 }
 
-// TestOuterContextInABubble: a context of coir from outside is good for its values and, if its channel is there, for its cancel.
+// TestOuterContextInABubble: a context of coir from outside is good for its values and, if its channel is there, for
+// its cancel.
 func TestOuterContextInABubble(t *testing.T) {
 	outer, cancel := coir.WithCancel(t.Context())
 	defer cancel(nil)
@@ -638,8 +641,9 @@ func TestRuntimeElsewhere(t *testing.T) {
 	var in *coir.Runtime
 	elsewhere := func(rt *coir.Runtime) {
 		t.Helper()
-		panicsWith(t, "make the runtime where it is used, or call coir.Run", func() { _ = rt.Run(context.Background(), idle) })
-		panicsWith(t, "close a runtime where it was made", func() { _ = rt.Close(context.Background()) })
+		ctx := context.Background()
+		panicsWith(t, "make the runtime where it is used, or call coir.Run", func() { _ = rt.Run(ctx, idle) })
+		panicsWith(t, "close a runtime where it was made", func() { _ = rt.Close(ctx) })
 	}
 	inBubble(t, func(p place) {
 		in = coir.NewRuntime()
@@ -681,27 +685,27 @@ func TestGoElsewhere(t *testing.T) {
 	})
 }
 
-// fatalPrograms wake somebody in a bubble from outside. Whom they wake sleeps for good, so they end the process, with a
+// fatalPrograms wake a waiter in a bubble from outside. The waiter sleeps for good, so they end the process, with a
 // sentence of coir and not of the Go runtime.
 var fatalPrograms = map[string]struct {
 	sentence string
 	run      func(t *testing.T)
 }{
-	"goroutine": {"coir: a goroutine that waits in synctest bubble 1 was woken by one that runs outside of all synctest bubbles", func(t *testing.T) {
+	"goroutine": {"waits in synctest bubble 1 was woken by one that runs outside of all", func(t *testing.T) {
 		ch := coir.NewChan[int](0)
 		wakeFromOutside(t, ch, func(p place) { ch.All(context.Background())(forever) })
 	}},
-	"goroutine with a context": {"coir: a goroutine that waits in synctest bubble 1 was woken by one", func(t *testing.T) {
+	"goroutine with a context": {"coir: a goroutine that waits in synctest bubble 1 was woken", func(t *testing.T) {
 		ch := coir.NewChan[int](0)
 		wakeFromOutside(t, ch, func(p place) { ch.All(p.ctx)(forever) })
 	}},
-	"fiber": {"coir: a fiber that runs in synctest bubble 1 was started or woken by code that runs outside of all", func(t *testing.T) {
+	"fiber": {"coir: a fiber that runs in synctest bubble 1 was started or woken", func(t *testing.T) {
 		ch := coir.NewChan[int](0)
 		wakeFromOutside(t, ch, func(p place) {
 			p.run(func(ctx context.Context, _ *coir.Nursery) error { ch.All(ctx)(forever); return nil })
 		})
 	}},
-	"cancel": {"coir: a context that was made in synctest bubble 1 was cancelled by code that runs outside", func(t *testing.T) {
+	"cancel": {"coir: a context that was made in synctest bubble 1 was cancelled by", func(t *testing.T) {
 		outside := make(chan int)
 		cancels := make(chan context.CancelCauseFunc, 1)
 		go func() { (<-cancels)(nil) }()
@@ -764,8 +768,9 @@ func TestWakeIntoABubble(t *testing.T) {
 			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWakeIntoABubble$", "-test.count=1")
 			cmd.Env = append(os.Environ(), variable+"="+name)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), fatalPrograms[name].sentence) || strings.Contains(string(out), "fatal error") {
-				t.Errorf("%v, want %q:\n%s", err, fatalPrograms[name].sentence, out)
+			want := fatalPrograms[name].sentence
+			if s := string(out); err == nil || !strings.Contains(s, want) || strings.Contains(s, "fatal error") {
+				t.Errorf("%v, want %q:\n%s", err, want, out)
 			}
 		})
 	}

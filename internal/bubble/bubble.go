@@ -1,8 +1,8 @@
 // Package bubble tells in which bubble of testing/synctest the calling goroutine is.
 //
 // A goroutine belongs to the bubble that it was started in. So do the channels and timers that it makes, and sync.Cond
-// wakes nobody across the border. Whoever touches such a thing from the wrong side does not get a panic but a fatal error,
-// which ends the process. So what coir keeps between two calls (a runtime with its workers, a clock with its Go timer) and
+// does not wake across the border. To touch such a thing from the wrong side is not a panic but a fatal error, which
+// ends the process. So what coir keeps between two calls (a runtime with its workers, a clock with its Go timer) and
 // what it blocks goroutines with (a guest) must know where it belongs.
 //
 // The standard library has no function for the question; the one that it uses itself is closed to others by the linker.
@@ -10,8 +10,8 @@
 //
 //   - time.Now has no monotonic reading in a bubble. That costs one look at the clock, some 50 ns, and says that there
 //     is a bubble, not which.
-//   - The first line of a stack dump names the bubble by its number, which is never used twice. That costs microseconds,
-//     and is asked only in a bubble.
+//   - The first line of a stack dump names the bubble by its number, which is never used twice. That costs
+//     microseconds, and is asked only in a bubble.
 //
 // 50 ns are a tenth of a rendezvous between two goroutines. So the question is asked only in a test binary: bubbles are
 // made by synctest.Test, which needs a *testing.T.
@@ -32,8 +32,8 @@ type ID uint64
 // Possible says whether this process may have bubbles. It is set before main and never changes.
 var Possible = isTest(os.Args, debug.ReadBuildInfo)
 
-// isTest reports whether this is a test binary. The path of the main package tells, as go test gives it; a binary without
-// build information is taken for one.
+// isTest reports whether this is a test binary. The path of the main package tells, as go test gives it; a binary
+// without build information is taken for one.
 func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	for _, a := range args {
 		if strings.HasPrefix(a, "-test.") {
@@ -68,8 +68,8 @@ func here() ID {
 //go:norace
 func Abroad(home ID) bool { return Possible && here() != home }
 
-// read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the clock of the machine is so
-// wrong that time.Now has no monotonic reading anywhere.
+// read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the clock of the machine is
+// so wrong that time.Now has no monotonic reading anywhere.
 //
 //go:norace
 func read() ID {

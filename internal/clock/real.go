@@ -26,8 +26,8 @@ import (
 // earlier than what it is set to: stopping the earliest timer leaves it set, and costs one pass that finds nothing.
 //
 // A clock that is made in a bubble of testing/synctest runs on the time of that bubble, because its Go timer does. It
-// cannot be moved from elsewhere: outside another time counts, and the runtime would end the process. It knows no gap: in a bubble
-// work takes no time, and tests count on deadlines to the nanosecond.
+// cannot be moved from elsewhere: outside another time counts, and the runtime would end the process. It knows no gap:
+// in a bubble work takes no time, and tests count on deadlines to the nanosecond.
 //
 // # The gap
 //

@@ -11,9 +11,9 @@ import (
 // Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
 // from an earlier wait finds it stale.
 //
-// A guest keeps no channel between waits: in a bubble of testing/synctest a channel belongs to the bubble that it was made in,
-// and the next to use the guest may be outside. A goroutine that waits in a bubble cannot be woken from elsewhere, by a channel
-// or otherwise, so the guest notes where it waits, and its waker looks.
+// A guest keeps no channel between waits: in a bubble of testing/synctest a channel belongs to the bubble that it was
+// made in, and the next to use the guest may be outside. A goroutine that waits in a bubble cannot be woken from
+// elsewhere, by a channel or otherwise, so the guest notes where it waits, and its waker looks.
 type Guest struct {
 	Parker
 	mu    xatomic.Mutex
@@ -37,8 +37,8 @@ func (g *Guest) Init() {
 func (g *Guest) Ready(Place) {
 	if g.home != 0 && bubble.Abroad(g.home) {
 		race.Enable() // as the waker's operation would have: the panic may be recovered
-		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " + bubble.Here().String() +
-			", which Go does not allow: make the channel, and what uses it, inside the bubble")
+		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " +
+			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
 	}
 	if g.sema != nil {
 		g.sema <- struct{}{}

@@ -94,9 +94,10 @@ func (s *Scheduler) sendOut() bool {
 		if stuck {
 			race.Enable()
 			panic("coir: code that runs " + bubble.Here().String() + " has woken a fiber that runs " + s.home.String() +
-				", where all workers are blocked: the fiber will run when one comes back; make the channel, and what uses it, inside the bubble")
+				", where all workers are blocked: the fiber will run when one comes back; " +
+				"make the channel, and what uses it, inside the bubble")
 		}
-		return true // whoever is active looks for work before it rests
+		return true // those that are active look for work before they rest
 	case len(*s.workers.Load()) < s.max:
 		s.active.Add(1)
 		s.start()
@@ -166,7 +167,7 @@ func (w *Worker) rest() bool {
 	start := time.Now()
 	w.sema.Wait()
 	s.stats.slept.Add(int64(time.Since(start)))
-	s.watch() // whoever has woken it could not, if that was in a bubble
+	s.watch() // its waker could not, if that was in a bubble
 	if w.leaving {
 		w.leave()
 		return false

@@ -43,10 +43,10 @@ type Observer interface {
 // Scheduler runs tasks on workers. Workers are started when there is something to run, and leave when there is nothing
 // left that could run: a scheduler at rest holds no goroutine.
 //
-// A scheduler that is made in a bubble of testing/synctest belongs to it, as its workers and timers do. Its tasks can be
-// made runnable from inside only, and its workers leave as soon as nobody uses it: a bubble cannot end before them, and
-// once its main function has returned no time passes in it that could tell them to. A scheduler of the world outside
-// can be given work from a bubble, but must not start a worker or set a timer there.
+// A scheduler that is made in a bubble of testing/synctest belongs to it, as its workers and timers do. Its tasks can
+// be made runnable from inside only, and its workers leave as soon as it is not used: a bubble cannot end before them,
+// and once its main function has returned no time passes in it that could tell them to. A scheduler of the world
+// outside can be given work from a bubble, but must not start a worker or set a timer there.
 type Scheduler struct {
 	home     bubble.ID
 	target   atomic.Int32 // how many workers run tasks at once. Changed by follow, under mu
@@ -145,8 +145,8 @@ func (s *Scheduler) replaceWorkers(out, in *Worker) int {
 // tasks live inside a user's tree, so to count the users is enough.
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
-// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go; in a bubble it is let go at
-// once.
+// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go; in a bubble it is let go
+// at once.
 //
 // Spec: SH-01, SH-12
 //
@@ -184,8 +184,8 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 func (s *Scheduler) inject(t *Task) {
 	if s.home != 0 && bubble.Abroad(s.home) {
 		race.Enable() // as the waker's operation would have: the panic may be recovered
-		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " + bubble.Here().String() +
-			", which Go does not allow: make the channel, and what uses it, inside the bubble")
+		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " +
+			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
 	}
 	if s.policy != nil {
 		s.policy.Inject(t)
