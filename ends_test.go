@@ -503,7 +503,7 @@ func TestPanicBesideErrors(t *testing.T) {
 				return errC
 			})
 		})
-		if !errors.Is(pe, errB) || pe.Value != error(errB) {
+		if !errors.Is(pe, errB) || pe.Value != errB {
 			t.Fatal(pe)
 		}
 		also, ok := pe.Also.(interface{ Unwrap() []error })
@@ -585,7 +585,7 @@ func TestGoexitHidesNothing(t *testing.T) {
 				return nil
 			})
 		})
-		if pe.Fiber != "child" || pe.Value != error(errB) {
+		if pe.Fiber != "child" || pe.Value != errB {
 			t.Error(pe)
 		}
 	})
@@ -598,7 +598,7 @@ func TestGoexitHidesNothing(t *testing.T) {
 				return nil
 			})
 		})
-		if pe.Fiber != "child" || pe.Value != error(errB) {
+		if pe.Fiber != "child" || pe.Value != errB {
 			t.Error(pe)
 		}
 	})

@@ -412,7 +412,7 @@ func TestErrGoexitReturned(t *testing.T) {
 // What has failed on another runtime, in a nursery whose body has called Goexit, is told by the fiber that had opened it.
 func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
 	rt := coir.NewRuntime()
-	defer rt.Close(context.Background())
+	defer func() { _ = rt.Close(context.Background()) }()
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("exits", func(ctx context.Context) error {
 			return rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {

@@ -989,17 +989,18 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			},
 		}
 		refs := map[string]weak.Pointer[machine]{}
-		all := &machine{sel: coir.NewSelector()}
-		refs["everything"] = weak.Make(all)
-		for what, add := range cases {
-			m := &machine{sel: coir.NewSelector()}
-			refs[what] = weak.Make(m)
-			add(m)
-			if what != "what has happened" { // with others ready it need not be that
-				add(all)
+		func() { // what it holds is dropped when it returns
+			all := &machine{sel: coir.NewSelector()}
+			refs["everything"] = weak.Make(all)
+			for what, add := range cases {
+				m := &machine{sel: coir.NewSelector()}
+				refs[what] = weak.Make(m)
+				add(m)
+				if what != "what has happened" { // with others ready it need not be that
+					add(all)
+				}
 			}
-		}
-		all = nil
+		}()
 		coir.Blocking(ctx, func() {
 			for what, p := range refs {
 				eventually(t, "a selector registered for "+what+" is collected", func() bool {

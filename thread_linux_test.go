@@ -29,7 +29,7 @@ func TestLockedFiberKeepsItsThread(t *testing.T) {
 					t.Errorf("the fiber was on thread %d and is on %d", tid, now)
 				}
 			}
-			everyWait(ctx, n, lock, check)
+			everyWait(n, lock, check)
 		}
 		return nil
 	})

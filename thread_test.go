@@ -25,7 +25,7 @@ import (
 
 // everyWait does each thing that takes a fiber off its worker, in a child that check is called in before and after.
 // Of what it waits for, others on the same worker do their part.
-func everyWait(ctx context.Context, n *coir.Nursery, lock, check func()) {
+func everyWait(n *coir.Nursery, lock, check func()) {
 	ch, back := coir.NewChan[int](0), coir.NewChan[int](0)
 	n.Go("echo", func(ctx context.Context) error {
 		for v := range ch.All(ctx) {
@@ -87,7 +87,7 @@ func TestLockedFiberWaits(t *testing.T) {
 			rt := on(t, coir.Workers(workers))
 			err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 				for range 4 {
-					everyWait(ctx, n, runtime.LockOSThread, nothing)
+					everyWait(n, runtime.LockOSThread, nothing)
 				}
 				return nil
 			})
@@ -303,7 +303,7 @@ func TestFiberLabels(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		n.Go("exits", func(ctx context.Context) error {
+		_ = n.Go("exits", func(ctx context.Context) error {
 			defer runtime.Goexit()
 			return set(ctx)
 		}).Wait(ctx)

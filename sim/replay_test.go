@@ -25,7 +25,7 @@ func failing(fn program, opts ...Option) (found, small *Failure) {
 	defer w.close()
 	w.strategy = set.strategy(set.seed)
 	s := &Sim{w: w}
-	w.inside(func(ctx context.Context) {
+	_ = w.inside(func(ctx context.Context) {
 		for i := range set.schedules {
 			if !w.strategy.Begin(i) {
 				return
