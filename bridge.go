@@ -106,8 +106,8 @@ func isClosed(done <-chan struct{}) bool {
 func (sc *scope) poll() bool {
 	if sc.state.Load() == scopeLinked {
 		l := sc.link
-		if l.behind != nil {
-			l.behind.poll() // which closes l.done, if that depends on it
+		if l.behind != nil && l.behind.poll() {
+			l.behind.standard() // waits until l.done is closed, if that depends on it
 		}
 		if isClosed(l.done) {
 			l.sc.cancel(endingOf(l.ctx), nil)

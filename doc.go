@@ -31,7 +31,7 @@
 //
 // # Cancel and time
 //
-// A cancelled nursery ends every wait of its fibers. An operation that begins after its context was cancelled fails, whether or not
+// A cancelled nursery ends every wait under its context, and under contexts derived from that. An operation that begins after its context was cancelled fails, whether or not
 // it would have to wait, also if the context is one of package context and was cancelled just before. [WithTimeout],
 // [WithDeadline] and [WithCancel] make scopes inside a context, on the runtime's clock; under them a fiber waits at no extra
 // cost, where a context of package context costs a registration a wait. Any fiber or goroutine may wait under any of them.
@@ -70,7 +70,8 @@
 //
 // and what a send does when the channel is full is an option: wait, drop the oldest, drop the newest, or fail ([Overflow]).
 // Every value that is dropped is counted ([Chan.Stats]) and can be had ([OnUndelivered]). Each operation takes a context, has a
-// form with a time limit ([Chan.RecvTimeout]) and one that never waits ([Chan.TryRecv]); none allocates once it has been used.
+// form with a time limit ([Chan.RecvTimeout]) and one that never waits ([Chan.TryRecv]). Under coir's own contexts none
+// allocates once it has been used; a wait directly under a cancellable context of package context does.
 //
 // On every error the value is still the sender's, and nothing has been received. Exactly one of data, close, cancel and
 // timeout ends a wait. Whoever waits is served in the order of arrival.

@@ -147,8 +147,9 @@ func (n *Nursery) near() *sched.Worker {
 	return f.task.Worker()
 }
 
-// Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
-// is context.Canceled and shows the cause. context.Cause returns the cause.
+// Cancel cancels the nursery: every wait under its context, in its fibers and in nurseries inside it, ends with an error that
+// is context.Canceled and shows the cause. context.Cause returns the cause. To have Run return an error, return it from the
+// function or a fiber. Fibers that have not begun, and those started after the cancel, still run, and find it.
 //
 // A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
 // Run returns nil.
@@ -324,15 +325,32 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 //go:norace
 func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 	if how == panicked {
-		race.Disable()
-		n.mu.Lock()
-		n.panics = append(n.panics, err)
-		n.mu.Unlock()
-		race.Enable()
+		n.addPanic(err, false)
 	} else {
 		n.note(err)
 	}
 	n.cancel(canceledFor(err), near)
+}
+
+// addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and append
+// do, and not the lock.
+//
+//go:norace
+func (n *Nursery) addPanic(err error, first bool) {
+	race.Disable()
+	n.mu.Lock()
+	all := make([]error, len(n.panics)+1)
+	own, rest := len(n.panics), 0
+	if first {
+		own, rest = 0, 1
+	}
+	all[own] = err
+	for i, e := range n.panics {
+		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
+	}
+	n.panics = all
+	n.mu.Unlock()
+	race.Enable()
 }
 
 // note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
@@ -464,12 +482,7 @@ func (n *Nursery) run() error {
 // panics, unless all that has happened is the Goexit, which goes on when it returns.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
-		pe := panicError(n.owner, v, debug.Stack())
-		race.Disable()
-		n.mu.Lock()
-		n.panics = slices.Insert(n.panics, 0, error(pe)) // the function's own comes first
-		n.mu.Unlock()
-		race.Enable()
+		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own comes first
 	}
 	n.cancelFor(plainCancel)
 	n.join()

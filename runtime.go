@@ -155,11 +155,14 @@ type guarded struct {
 }
 
 // tell calls the observer. The caller's synchronisation is visible, and the observer's is too.
+//
+//go:norace
 func (g *guarded) tell(call func(Observer)) {
 	race.Disable()
 	broken := g.broken.Load()
 	race.Enable()
-	if !broken && !guard("an Observer, which is not called any more,", func() { call(g.o) }) {
+	o := g.o // read here: nothing that the detector sees need order the caller after the making of the runtime
+	if !broken && !guard("an Observer, which is not called any more,", func() { call(o) }) {
 		race.Disable()
 		g.broken.Store(true)
 		race.Enable()

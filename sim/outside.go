@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -56,21 +58,41 @@ func (w *world) tellStrays(f *Failure) {
 	f.strays = w.strays.sorted()
 }
 
-// caller is the place of the innermost function on the stack that is not the library's.
+// caller is the place of the innermost function on the stack that is not the library's. A goroutine that was started in the
+// library, as by go c.Send(ctx, 1), has none: then it is the place of the go statement.
 func caller() string {
 	var pcs [32]uintptr
-	return userPlace(pcs[:runtime.Callers(2, pcs[:])])
+	if at := userPlace(pcs[:runtime.Callers(2, pcs[:])]); at != "" {
+		return at
+	}
+	return startedAt(debug.Stack())
 }
 
-// userPlace is the place of the innermost function on a stack that is not the library's.
+// userPlace is the place of the innermost function on a stack that is not the library's, or empty if there is none.
 func userPlace(stack []uintptr) string {
 	frames := runtime.CallersFrames(stack)
 	for {
 		f, more := frames.Next()
-		if !ours(f.Function, f.File) || !more {
+		if f.Function != "" && !ours(f.Function, f.File) {
 			return place(f.File, f.Line)
 		}
+		if !more {
+			return ""
+		}
 	}
+}
+
+// startedAt is the place of the go statement that started the goroutine of a stack, as runtime/debug writes it.
+func startedAt(stack []byte) string {
+	_, last, ok := bytes.Cut(stack, []byte("\ncreated by "))
+	if !ok {
+		return "a place that is not known"
+	}
+	_, at, _ := bytes.Cut(last, []byte("\n\t"))
+	text, _, _ := strings.Cut(string(at), " ")
+	file, line := cutLast(text, ":")
+	n, _ := strconv.Atoi(line)
+	return place(file, n)
 }
 
 const library = "github.com/coir-go/coir"

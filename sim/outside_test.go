@@ -301,3 +301,17 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// A goroutine whose only function is the library's is told by the place of its go statement, never by one of the Go runtime.
+//
+// Spec: SM-06
+func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
+	f := Run(1, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.Name("jobs"))
+		go c.Send(ctx, 1) //nolint:errcheck // it is stray, and its error is nobody's
+		_, _ = c.Recv(ctx)
+	})
+	if f == nil || !strings.Contains(f.Error(), "sim/outside_test.go:") || strings.Contains(f.Error(), "asm_") {
+		t.Errorf("the place is not told:\n%v", f)
+	}
+}
