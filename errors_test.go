@@ -374,8 +374,8 @@ func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	}
 }
 
-// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has ended by
-// Goexit alone, which fails nobody.
+// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has
+// ended by Goexit alone, which fails nobody.
 func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	nested(t, func(t *testing.T, ctx context.Context) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -409,10 +409,28 @@ func TestErrGoexitReturned(t *testing.T) {
 	}
 }
 
+// A *PanicError that a function returns is an error, also beside a Goexit.
+func TestPanicErrorReturnedBesideAGoexit(t *testing.T) {
+	pe := &coir.PanicError{Fiber: "long ago", Value: "once"}
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("exits", func(ctx context.Context) error {
+			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("returns it", func(context.Context) error { return pe })
+				runtime.Goexit()
+				return nil
+			})
+		})
+		return nil
+	})
+	if !errors.Is(err, pe) || !errors.Is(err, coir.ErrGoexit) {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
 // What has failed on another runtime, in a nursery whose body has called Goexit, is told by the fiber that had opened it.
 func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
 	rt := coir.NewRuntime()
-	defer rt.Close(context.Background())
+	defer func() { _ = rt.Close(context.Background()) }()
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("exits", func(ctx context.Context) error {
 			return rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {

@@ -40,8 +40,26 @@ type Fiber struct {
 	how        end
 	err        error
 
-	// What has failed in nurseries of the fiber that its Goexit ended before Run could return.
-	unreported []error
+	// What has failed in nurseries of the fiber that its Goexit ended before Run could return; nil if nothing has.
+	unreported *unreported
+}
+
+// unreported is what a fiber that ends by Goexit has to tell. An error may be a *PanicError and yet no panic: a function may return one.
+type unreported struct {
+	panics []error // each is a *PanicError
+	errs   []error
+}
+
+// report keeps what has failed, to be told when the fiber has ended.
+func (f *Fiber) report(panics, errs []error) {
+	if len(panics)+len(errs) == 0 {
+		return
+	}
+	if f.unreported == nil {
+		f.unreported = new(unreported)
+	}
+	f.unreported.panics = append(f.unreported.panics, panics...)
+	f.unreported.errs = append(f.unreported.errs, errs...)
 }
 
 // end is how a fiber has ended.
@@ -328,19 +346,15 @@ func (th *thunk) Panicked(value any, stack []byte) {
 // Exited implements sched.Thunk.
 func (th *thunk) Exited() {
 	f := (*Fiber)(th)
-	var panics, errs []error
-	for _, err := range f.unreported {
-		if pe, ok := err.(*PanicError); ok {
-			panics = append(panics, pe)
-		} else {
-			errs = append(errs, err)
-		}
+	u := f.unreported
+	switch {
+	case u == nil:
+		f.finish(exited, ErrGoexit)
+	case len(u.panics) > 0:
+		f.finish(panicked, u.panics[0].(*PanicError).with(slices.Concat(u.panics[1:], u.errs)))
+	default:
+		f.finish(exited, joined(append([]error{ErrGoexit}, u.errs...)))
 	}
-	if len(panics) > 0 {
-		f.finish(panicked, panics[0].(*PanicError).with(slices.Concat(panics[1:], errs)))
-		return
-	}
-	f.finish(exited, joined(append([]error{ErrGoexit}, errs...)))
 }
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.

@@ -432,12 +432,7 @@ func (n *Nursery) run() error {
 // panics, unless all that has happened is the Goexit, which goes on when it returns.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
-		pe := panicError(n.owner, v, debug.Stack())
-		race.Disable()
-		n.mu.Lock()
-		n.panics = slices.Insert(n.panics, 0, error(pe)) // the function's own comes first
-		n.mu.Unlock()
-		race.Enable()
+		n.notePanic(panicError(n.owner, v, debug.Stack()))
 	}
 	n.cancelFor(plainCancel)
 	n.join()
@@ -448,9 +443,18 @@ func (n *Nursery) abandoned(v any) {
 		n.errs = nil
 	}
 	// A panic that is recovered while a Goexit is under way does not stop the Goexit. So the fiber tells what has failed when it ends.
-	if err := n.failure(); err != nil {
-		n.owner.unreported = append(n.owner.unreported, err)
-	}
+	n.owner.report(n.panics, n.errs)
+}
+
+// notePanic keeps the panic of the function, which comes first. It is hidden from the race detector, as what a child notes is.
+//
+//go:norace
+func (n *Nursery) notePanic(pe *PanicError) {
+	race.Disable()
+	n.mu.Lock()
+	n.panics = append([]error{pe}, n.panics...)
+	n.mu.Unlock()
+	race.Enable()
 }
 
 // join waits until every child has ended, and closes the nursery.

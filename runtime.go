@@ -204,8 +204,8 @@ func (f *Fiber) outcome(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
 	switch f.how {
 	case exited:
-		if by != nil {
-			by.unreported = append(by.unreported, f.unreported...)
+		if u := f.unreported; by != nil && u != nil {
+			by.report(u.panics, u.errs)
 		}
 		runtime.Goexit()
 	case panicked:
