@@ -392,7 +392,15 @@ func (c *timedScope) Expire(uint64) {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if cs := sc.rt.contexts; cs != nil { // contexts of package context that end with the scope: there may be no step that would find them
+	sc.lookBelow()
+}
+
+// lookBelow finds the contexts of package context that have ended with the scope, under a policy: a deadline passes when no fiber may be
+// left to do a step that would find them.
+//
+//go:norace
+func (sc *scope) lookBelow() {
+	if cs := sc.rt.contexts; cs != nil {
 		race.Disable()
 		cs.look(sc.rt.policy)
 		race.Enable()
