@@ -8,7 +8,7 @@ TOOLCHAIN ?= go1.27.2
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios generate format vet lint build test race invariants switchers toolchain arm64 models interleave sim fuzz examples bench
+.PHONY: help all soak ratios generate format vet lint build test race invariants switchers toolchain arm64 models interleave programs sim fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,7 @@ vet: ## go vet in every module, and with each build tag in the root
 	$(GO) vet -tags coirinvariants ./...
 	$(GO) vet -tags coirtrampoline,purego ./...
 	$(GO) vet -tags coirinterleave ./...
+	$(GO) vet -tags coirmutants ./internal/programs
 	$(GO) vet -race ./...
 
 lint: ## golangci-lint, as pinned in tools/go.mod, in every module
@@ -67,6 +68,9 @@ interleave: ## the real code through the orders of its accesses, and mutants of 
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
+programs: ## random programs against the public API, and mutants of the library that they must find
+	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
+
 sim: ## the tests of the simulator
 	@if [ -d sim ]; then $(GO) test ./sim/...; else echo "sim: no sim package yet, nothing to run"; fi
 
@@ -83,6 +87,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./internal/programs
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	models/check.sh long

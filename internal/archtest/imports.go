@@ -22,7 +22,7 @@ var Layers = []Layer{
 	{"waiting", []string{"internal/wait"}},
 	{"machine", []string{"internal/sched", "internal/flavor", "internal/model"}},
 	{"face", []string{"."}},
-	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest", "internal/history"}},
+	{"users of the face", []string{"buf", "stream", "netio", "inspect", "sim", "internal/archtest", "internal/history", "internal/programs"}},
 	{"outside", []string{"cmd/...", "examples/...", "bench/...", "internal/archtest/specmap"}},
 }
 
