@@ -336,33 +336,39 @@ func (th *thunk) Panicked(value any, stack []byte) {
 // Exited implements sched.Thunk.
 func (th *thunk) Exited() {
 	f := (*Fiber)(th)
-	var panics, errs []error
-	if failed, ok := f.err.(unreported); ok {
-		for _, err := range failed {
-			if _, ok := err.(*PanicError); ok {
-				panics = append(panics, err)
-			} else {
-				errs = append(errs, err)
-			}
-		}
+	u, _ := f.err.(*unreported)
+	switch {
+	case u == nil:
+		f.finish(exited, ErrGoexit)
+	case len(u.panics) > 0:
+		f.finish(panicked, u.panics[0].(*PanicError).with(slices.Concat(u.panics[1:], u.errs)))
+	default:
+		f.finish(exited, u)
 	}
-	if len(panics) > 0 {
-		f.finish(panicked, panics[0].(*PanicError).with(slices.Concat(panics[1:], errs)))
-		return
-	}
-	f.finish(exited, joined(append([]error{ErrGoexit}, errs...)))
 }
 
-// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is reported when the
-// fiber ends.
-type unreported []error
+// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is the fiber's error
+// once it has ended. An error may be a *PanicError and yet no panic: a function may return one.
+type unreported struct {
+	panics []error // each is a *PanicError
+	errs   []error
+}
 
-func (u unreported) Error() string { return joined(u).Error() }
+func (u *unreported) Error() string   { return joined(u.Unwrap()).Error() }
+func (u *unreported) Unwrap() []error { return append([]error{ErrGoexit}, u.errs...) }
 
-// reportLater keeps err for the end of f, which is in a Goexit.
-func (f *Fiber) reportLater(err error) {
-	failed, _ := f.err.(unreported)
-	f.err = append(failed, err)
+// reportLater keeps what has failed for the end of f, which is in a Goexit.
+func (f *Fiber) reportLater(panics, errs []error) {
+	if len(panics)+len(errs) == 0 {
+		return
+	}
+	u, ok := f.err.(*unreported)
+	if !ok {
+		u = new(unreported)
+		f.err = u
+	}
+	u.panics = append(u.panics, panics...)
+	u.errs = append(u.errs, errs...)
 }
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.

@@ -493,9 +493,7 @@ func (n *Nursery) abandoned(v any) {
 		n.errs = nil
 	}
 	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
-	if err := n.failure(); err != nil {
-		n.owner.reportLater(err)
-	}
+	n.owner.reportLater(n.panics, n.errs)
 }
 
 // join waits until every child has ended, and closes the nursery.

@@ -265,8 +265,8 @@ func (f *Fiber) outcome(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
 	switch f.how {
 	case exited:
-		if by != nil && f.err != ErrGoexit {
-			by.reportLater(f.err)
+		if u, ok := f.err.(*unreported); ok && by != nil {
+			by.reportLater(u.panics, u.errs)
 		}
 		runtime.Goexit()
 	case panicked:

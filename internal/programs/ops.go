@@ -332,7 +332,7 @@ func (r *run) close(op *Op, c *channel) {
 	}
 }
 
-func (r *run) closeWriter(op *Op, c *channel, x *writer) {
+func (r *run) closeWriter(c *channel, x *writer) {
 	w := r.w
 	w.mu.Lock()
 	x.shut = true
@@ -342,10 +342,9 @@ func (r *run) closeWriter(op *Op, c *channel, x *writer) {
 	x.gone = true
 	c.leaves(w.env.Now())
 	w.mu.Unlock()
-	_ = op
 }
 
-func (r *run) closeReader(op *Op, c *channel, x *reader) {
+func (r *run) closeReader(c *channel, x *reader) {
 	w := r.w
 	w.mu.Lock()
 	x.shut = true
@@ -355,7 +354,6 @@ func (r *run) closeReader(op *Op, c *channel, x *reader) {
 	x.gone = true
 	c.leaves(w.env.Now())
 	w.mu.Unlock()
-	_ = op
 }
 
 // cases are the cases of a select, as they are given to coir.
@@ -374,8 +372,8 @@ type cases struct {
 func (r *run) cases(op *Op) *cases {
 	w := r.w
 	n := len(op.Cases)
-	cs := &cases{r: r, op: op, list: make([]coir.Case, n), ids: make([]int, n), into: make([]int, n), ends: make([]error, n),
-		fibers: make([]*fiber, n), shuts: make([]func() bool, n), soonest: -1}
+	cs := &cases{r: r, op: op, list: make([]coir.Case, n), ids: make([]int, n), into: make([]int, n),
+		ends: make([]error, n), fibers: make([]*fiber, n), shuts: make([]func() bool, n), soonest: -1}
 	for i, d := range op.Cases {
 		switch d.Kind {
 		case CaseSend:
@@ -509,7 +507,7 @@ func (r *run) choose(op *Op) {
 	if k.must {
 		k.failf("began after its context had been cancelled, and case %d has happened", i)
 	}
-	if op.Kind != TrySelect {
+	if op.Kind != TrySelect && !r.limited { // else it may have waited for a place
 		k.timelySelect(cs, err)
 	}
 	cs.happened(k, i, err)
@@ -567,7 +565,9 @@ func (r *run) selector(op *Op) {
 		if k.must {
 			k.failf("began after its context had been cancelled, and case %d has happened", i)
 		}
-		k.timely(err)
+		if !r.limited {
+			k.timely(err)
+		}
 		if op.N%3 == 0 && i == op.N%len(cs.list) {
 			k.failf("case %d has happened, which was removed", i)
 		}
@@ -595,7 +595,7 @@ func (r *run) queueGo(op *Op) {
 	q := w.queues[op.Obj]
 	d := op.Fiber
 	n := r.pick(op, -1)
-	f := w.child(r, d, fmt.Sprintf("f%d", d.N))
+	f := &fiber{name: fmt.Sprintf("f%d", d.N), nur: r.nur}
 	t := &task{producer: r.id}
 	w.mu.Lock()
 	q.tasks = append(q.tasks, t)
@@ -607,7 +607,7 @@ func (r *run) queueGo(op *Op) {
 	k.begin()
 	began := false
 	err := q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
-		in := w.enter(f, d, ctx)
+		in := w.enter(ctx, f, d)
 		began = true
 		normal := false
 		defer func() {
@@ -658,6 +658,7 @@ func (r *run) queueRecv(op *Op) {
 	n := r.pick(op, -1)
 	k := r.call(op, n)
 	k.verb, k.plain = verb(q.d.Name, receiving), true
+	k.loose = r.limited // it may have waited for a place between two of its steps
 	k.begin()
 	id, err := q.o.Recv(n.ctx)
 	r.result(k, q, id, err)
@@ -1038,7 +1039,8 @@ func (w *world) settleFailures(c *channel, st coir.ChanStats) {
 	for side, s := range []coir.SideStats{st.Send, st.Recv} {
 		got := failures{s.Closed, s.TimedOut, s.Cancelled, s.WouldBlock}
 		want := c.failed[side]
-		less := got.closed < want.closed || got.timedOut < want.timedOut || got.cancelled < want.cancelled || got.wouldBlock < want.wouldBlock
+		less := got.closed < want.closed || got.timedOut < want.timedOut || got.cancelled < want.cancelled ||
+			got.wouldBlock < want.wouldBlock
 		if less || !c.fuzzy && !c.d.Pipe && got != want {
 			w.failf("%s, side %d: operations have failed as %+v, and its counters say %+v", c.name, side, want, got)
 		}

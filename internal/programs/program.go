@@ -253,8 +253,8 @@ const (
 	caseKinds
 )
 
-// The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes only in a
-// simulation. Far is a real time, which passes in neither; it is shorter than the times of a simulation.
+// The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes
+// only in a simulation. Far is a real time, which passes in neither; it is shorter than the times of a simulation.
 const (
 	Long = 100 * time.Hour
 	Far  = time.Hour / 2
@@ -399,7 +399,8 @@ func (m *maker) op(depth int, goroutine bool) *Op {
 	op := m.fresh(k)
 	op.Ctx = m.context()
 	switch k {
-	case Send, SendTimeout, TrySend, SendMany, Recv, RecvTimeout, TryRecv, RecvMany, RecvAll, Abort, Close, CloseWriter, CloseReader:
+	case Send, SendTimeout, TrySend, SendMany, Recv, RecvTimeout, TryRecv, RecvMany, RecvAll,
+		Abort, Close, CloseWriter, CloseReader:
 		op.Obj = m.r.IntN(len(m.p.Chans))
 		op.Count = m.r.IntN(5)
 		op.D = m.limit()
@@ -629,7 +630,8 @@ func (p *Program) String() string {
 		if c.Pipe {
 			made = "Pipe"
 		}
-		b.line(0, "ch%d := coir.%s(%s%s%s%s)", i, made, capText(c.Cap), optional(", Name(%q)", c.Name), overText(c.Over), c.Handler.text())
+		b.line(0, "ch%d := coir.%s(%s%s%s%s)", i, made, capText(c.Cap), optional(", Name(%q)", c.Name), overText(c.Over),
+			c.Handler.text())
 	}
 	for i, q := range p.Queues {
 		b.line(0, "queue%d := coir.NewOrdered(%s%s)", i, capText(q.Cap), optional(", Name(%q)", q.Name))
@@ -760,10 +762,10 @@ func (op *Op) text(ctx string) string {
 	return op.Kind.String()
 }
 
-var kindNames = [kinds]string{"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv", "RecvMany", "All", "Close",
-	"Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect", "Selector", "a scope", "cancel", "Nursery.Cancel",
-	"Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close", "Pool.Recv", "Pool.TryRecv", "Pool.Send", "Pool.Discard",
-	"Pool.Close", "Sleep", "Yield", "Blocking", "a goroutine"}
+var kindNames = [kinds]string{"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv",
+	"RecvMany", "All", "Close", "Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect",
+	"Selector", "a scope", "cancel", "Nursery.Cancel", "Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close", "Pool.Recv",
+	"Pool.TryRecv", "Pool.Send", "Pool.Discard", "Pool.Close", "Sleep", "Yield", "Blocking", "a goroutine"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -788,12 +790,13 @@ func (k ScopeKind) text(ctx string, d time.Duration) string {
 }
 
 func (k ReaperKind) text() string {
-	return [...]string{"coir.WithTimeout", "coir.WithCancel", "Nursery.Cancel", "context.WithCancelCause", "context.WithTimeoutCause"}[k]
+	return [...]string{"coir.WithTimeout", "coir.WithCancel", "Nursery.Cancel", "context.WithCancelCause",
+		"context.WithTimeoutCause"}[k]
 }
 
 func (c Cause) text() string {
-	return [...]string{"nil", "an error", "ErrClosed", "ErrTimeout", "context.DeadlineExceeded", "context.Canceled", "ErrWouldBlock",
-		"the last error"}[c]
+	return [...]string{"nil", "an error", "ErrClosed", "ErrTimeout", "context.DeadlineExceeded", "context.Canceled",
+		"ErrWouldBlock", "the last error"}[c]
 }
 
 func (h Handler) text() string {
@@ -813,7 +816,8 @@ func (e End) text(ctx int) string {
 	case ReturnCause:
 		return fmt.Sprintf("return context.Cause(ctx%d)", ctx)
 	case Panic:
-		return "panic(" + [...]string{"a text", "an error", "a nil *coir.PanicError", "a *coir.PanicError", "index out of range"}[e.Panic] + ")"
+		return "panic(" + [...]string{"a text", "an error", "a nil *coir.PanicError", "a *coir.PanicError",
+			"index out of range"}[e.Panic] + ")"
 	case Goexit:
 		return "runtime.Goexit()"
 	}
