@@ -156,7 +156,8 @@ func (sc *scope) doneChan() <-chan struct{} { return sc.standard().Done() }
 
 func (sc *scope) afterFunc(f func()) func() bool { return context.AfterFunc(sc.standard(), f) }
 
-// Spec: FB-22, FB-23
+// Spec: FB-22 (a derived context still parks the fiber)
+// Spec: FB-23 (a fiber's context ends with its nursery)
 func (sc *scope) standard() *standard {
 	std := sc.std.Load()
 	if std == nil {

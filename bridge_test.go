@@ -130,7 +130,7 @@ var belowStandard = map[string]func(fn func(ctx context.Context)){
 
 // An operation that begins after cancel() has returned fails, wherever it stands below the context, though it need not wait.
 //
-// Spec: FB-16
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
 	operations := map[string]func(ctx context.Context) error{
 		"Send":        func(ctx context.Context) error { return NewChan[int](1).Send(ctx, 1) },
@@ -241,7 +241,7 @@ func TestCauseOfAStandardContext(t *testing.T) {
 
 // WithTimeout goes by the runtime's clock, whatever deadline a context above has.
 //
-// Spec: TM-15
+// Spec: TM-15 (time comes in through Clock alone)
 func TestTimeoutKeepsTheClockBelowARealDeadline(t *testing.T) {
 	clk := NewClock()
 	rt := NewRuntime(WithClock(clk))
@@ -273,7 +273,8 @@ func TestTimeoutKeepsTheClockBelowARealDeadline(t *testing.T) {
 // Fibers and goroutines wait under a scope that another fiber made. Its cancel, or its deadline, ends every wait, no goroutine is
 // started for that, and those that leave earlier leave nothing behind.
 //
-// Spec: FB-16, FB-23
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
+// Spec: FB-23 (a fiber's context ends with its nursery)
 func TestGuestsOfAScopeAreWoken(t *testing.T) {
 	const each = 200
 	for _, timeout := range []bool{false, true} {

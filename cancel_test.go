@@ -42,7 +42,13 @@ func (w *hooked) FiberStalled(s coir.Stall) {
 
 var errStop = errors.New("stop")
 
-// Spec: NU-06, NU-08, NU-22, PK-10, PK-15, PK-34, FB-16
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: NU-22 (a cancel costs one claim a child)
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+// Spec: PK-34 (cancellation is a wake like any other)
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestCancelWakesEachOnce(t *testing.T) {
 	fibers := sized(20_000, 100_000, 100_000)
 	woken := make([]atomic.Int32, fibers) // how often the fiber was readied
@@ -126,7 +132,17 @@ func TestCancelWakesEachOnce(t *testing.T) {
 // Each wait is for a child that may end at any moment, under a deadline that may pass and a scope that may be cancelled at
 // the same moment.
 //
-// Spec: PK-10, PK-12, PK-14, PK-18, PK-29, PK-46, TM-10, TM-11, TM-12, NU-20, SC-08
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-18 (commit and wake never enqueue twice)
+// Spec: PK-29 (no spurious returns)
+// Spec: PK-46 (checked builds panic at an illegal transition)
+// Spec: TM-10 (a timeout is an ordinary claim)
+// Spec: TM-11 (a late timer changes nothing)
+// Spec: TM-12 (an ended wait stops its timer)
+// Spec: NU-20 (a join cut short leaves the fiber running)
+// Spec: SC-08 (a fiber is enqueued once for each wake)
 func TestOneOutcomeOfEachWait(t *testing.T) {
 	waits := sized(50_000, 200_000, 10_000_000)
 	for unit := time.Microsecond; ; unit *= 4 {
@@ -218,7 +234,13 @@ func pause(ctx context.Context, sleep bool, d time.Duration, yields int) {
 // Many wait for one fiber, each with a deadline near its end: those that leave the line and the one that empties it meet.
 // Goroutines wait beside fibers.
 //
-// Spec: PK-10, PK-25, PK-36, PK-38, NU-19, FB-14, FB-20
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-25 (unpublishing is idempotent)
+// Spec: PK-36 (a waker touches only what it has claimed)
+// Spec: PK-38 (guests use the same word)
+// Spec: NU-19 (every joiner gets the same error)
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
+// Spec: FB-20 (an operation blocks a goroutine as one)
 func TestManyWaitForOneAndLeave(t *testing.T) {
 	rounds := sized(300, 2_000, 100_000)
 	const joiners = 16
@@ -269,7 +291,10 @@ func TestManyWaitForOneAndLeave(t *testing.T) {
 // Two wait for a fiber, and the second is cancelled at the moment at which the fiber ends: it leaves the line while the
 // first is being woken.
 //
-// Spec: PK-10, PK-24, PK-25, FB-14
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-24 (a published waiter is found by a wake)
+// Spec: PK-25 (unpublishing is idempotent)
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
 func TestLeavingTheLineAtTheEnd(t *testing.T) {
 	rounds := sized(50, 300, 20_000)
 	const groups = 100
@@ -337,7 +362,12 @@ func leaveAtTheEnd(n *coir.Nursery, first, second *atomic.Int64) {
 
 // A nursery is cancelled while its fibers wait for each other, begin, sleep, and end.
 //
-// Spec: NU-01, NU-06, NU-07, NU-08, NU-09, NU-10
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-07 (a running child sees the cancel at its next operation)
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: NU-09 (cancel goes down the tree only)
+// Spec: NU-10 (the first cause of a cancel stays)
 func TestCancelAtAnyMoment(t *testing.T) {
 	rounds := sized(1_000, 10_000, 500_000)
 	rt := newRuntime(t)

@@ -12,7 +12,10 @@ import (
 // wait. If a cancel has won that claim, the sender takes the value out again before it unlocks, and keeps it: the value is stored
 // or refused as if the receiver had not been there.
 func TestValueOfALostClaimIsTakenBack(t *testing.T) {
-	// Spec: PK-11, PK-31, CH-26, CH-56
+	// Spec: PK-11 (a wake tells whether it won)
+	// Spec: PK-31 (a lost claim takes its value back)
+	// Spec: CH-26 (a failed send keeps its value)
+	// Spec: CH-56 (a cancelled wait takes no value and no place)
 	for _, capacity := range []int{0, 1, Unlimited, Conflated} {
 		c := NewChan[*int](capacity)
 		g := new(park.Guest)

@@ -97,10 +97,9 @@ var lastChan atomic.Uint64
 
 // NewChan makes a channel. The capacity is 0, the number of values that it may hold, [Unlimited] or [Conflated].
 //
-// Spec: CH-54
-//
 //go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
+	// Spec: CH-54 (channel ids order their locks)
 	set := settingsOf(opts)
 	c := new(Chan[T])
 	c.store, c.over = kindOf[T](capacity, set.over)
@@ -121,10 +120,13 @@ func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
 // Send gives v to the channel. It waits while there is neither a receiver nor room, unless the channel's [Overflow] says
 // otherwise. It returns an error that is [ErrClosed] if the channel is closed, and ctx's if ctx is over.
 //
-// Spec: CH-03, CH-29, CH-30, CH-31, CH-41
-//
 //go:norace
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
+	// Spec: CH-03 (a rendezvous send returns when the value is taken)
+	// Spec: CH-29 (a send is admitted if it sees the channel open)
+	// Spec: CH-30 (a send that is not admitted transfers nothing)
+	// Spec: CH-31 (an admitted send transfers or waits)
+	// Spec: CH-41 (a send on a closed channel is an error)
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.sendSlow(ctx, v, forever)
@@ -159,10 +161,10 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 
 // SendTimeout is Send that waits for d at most: then it returns [ErrTimeout].
 //
-// Spec: CH-23, CH-27
-//
 //go:norace
 func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
+	// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+	// Spec: CH-27 (a timed wait never polls)
 	d = max(d, 0)
 	f, sc := ownFiber(ctx)
 	if f == nil {
@@ -248,10 +250,11 @@ func (c *Chan[T]) endSend(f *Fiber, sc *scope, r park.Reason, timed bool) {
 // Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is closed and
 // has nothing left, and ctx's if ctx is over.
 //
-// Spec: CH-32, CH-33, CH-42
-//
 //go:norace
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
+	// Spec: CH-32 (how a receive is admitted)
+	// Spec: CH-33 (a receive on a drained closed channel fails at once)
+	// Spec: CH-42 (closed and count are one state)
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.recvSlow(ctx, forever)
@@ -286,10 +289,10 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 
 // RecvTimeout is Recv that waits for d at most: then it returns [ErrTimeout].
 //
-// Spec: CH-23, CH-27
-//
 //go:norace
 func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
+	// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+	// Spec: CH-27 (a timed wait never polls)
 	d = max(d, 0)
 	f, sc := ownFiber(ctx)
 	if f == nil {
@@ -360,7 +363,9 @@ func (c *Chan[T]) endRecv(f *Fiber, sc *scope, r park.Reason, timed bool) T {
 // put gives v away if that needs no wait: Data. It returns Closed, or None if v has to wait. If asleep is not nil the caller
 // rouses it once it has let go of the lock.
 //
-// Spec: CH-05, CH-09, CH-20
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-20 (a waiting operation beats a passing one)
 //
 //go:norace
 func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
@@ -401,7 +406,10 @@ func (c *Chan[T]) put(v T) (r park.Reason, asleep *park.Parker) {
 // take takes the oldest value if there is one: Data. It returns Closed, or None if one has to wait. A sender that waits for the
 // room that was made moves in at once.
 //
-// Spec: CH-05, CH-10, CH-19, CH-20
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-10 (room goes to the longest-waiting sender)
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-20 (a waiting operation beats a passing one)
 //
 //go:norace
 func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
@@ -443,7 +451,9 @@ func (c *Chan[T]) take() (v T, r park.Reason, asleep *park.Parker) {
 
 // publishSend has a sender wait. The caller has found that it must, and still has the lock. It returns whom to rouse.
 //
-// Spec: CH-29, CH-50, CH-57
+// Spec: CH-29 (a send is admitted if it sees the channel open)
+// Spec: CH-50 (waiters are reached under the lock alone)
+// Spec: CH-57 (a cancelled context never waits)
 //
 //go:norace
 func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) (asleep *park.Parker) {
@@ -456,7 +466,8 @@ func (c *Chan[T]) publishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 
 // publishRecv has a receiver wait.
 //
-// Spec: CH-32, CH-50
+// Spec: CH-32 (how a receive is admitted)
+// Spec: CH-50 (waiters are reached under the lock alone)
 //
 //go:norace
 func (c *Chan[T]) publishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) (asleep *park.Parker) {
@@ -491,7 +502,9 @@ func taken(n *wait.Node) {
 // leave ends a wait that was published: it takes the cell out if it is still in, counts, and returns what the cell holds if
 // it was given something.
 //
-// Spec: CH-28, CH-55, CH-56
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-55 (a value that was claimed is reported)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 //
 //go:norace
 func (c *Chan[T]) leave(cell *wait.Cell[T], side int, r park.Reason) (v T) {
@@ -533,7 +546,7 @@ func (c *core) queue(side int) *wait.Queue {
 
 // passed ends an operation that did not wait, of f or, if that is nil, of a goroutine. It lets go of the lock.
 //
-// Spec: CH-43
+// Spec: CH-43 (a fast operation leaves the scheduler alone)
 //
 //go:norace
 func (c *core) passed(f *Fiber, side int, r park.Reason, asleep *park.Parker) park.Reason {
@@ -582,7 +595,8 @@ func (c *core) reclassify(by *caller, side int, r park.Reason) {
 
 // overrun does with v what the policy says, because there is no room. It lets go of the lock.
 //
-// Spec: CH-17, CH-18
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
 //
 //go:norace
 func (c *Chan[T]) overrun(v T) park.Reason {
@@ -599,7 +613,7 @@ const refused = park.TimedOut + 1
 
 // displace makes room for v by the policy, or drops v, and returns what was lost.
 //
-// Spec: CH-58
+// Spec: CH-58 (a failing overflow is ErrWouldBlock)
 //
 //go:norace
 func (c *Chan[T]) displace(v T) (lost T, r park.Reason) {
@@ -708,10 +722,9 @@ func (c *core) failedBefore(side int, e *ending) error {
 
 // TrySend is Send that never waits: where it would have to it returns [ErrWouldBlock], and nothing has happened.
 //
-// Spec: CH-22
-//
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
+	// Spec: CH-22 (Try never waits and changes nothing)
 	by := c.announce(OpTrySend)
 	race.Disable()
 	c.mu.Lock()
@@ -730,10 +743,9 @@ func (c *Chan[T]) TrySend(v T) error {
 
 // TryRecv is Recv that never waits: where it would have to it returns [ErrWouldBlock].
 //
-// Spec: CH-22
-//
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
+	// Spec: CH-22 (Try never waits and changes nothing)
 	by := c.announce(OpTryRecv)
 	race.Disable()
 	c.mu.Lock()
@@ -785,10 +797,13 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 // It belongs to the sending side. Senders that wait already go on waiting for a receiver, so a receiver that leaves does not
 // call Close but [Chan.Abort], or the channel is a [Pipe], where writers learn that the last reader is gone.
 //
-// Spec: CH-34, CH-35, CH-36, CH-38, CH-39
-//
 //go:norace
 func (c *Chan[T]) Close() bool {
+	// Spec: CH-34 (close is one step)
+	// Spec: CH-35 (close is graceful)
+	// Spec: CH-36 (a drained closed channel ends its receivers)
+	// Spec: CH-38 (close and abort are idempotent)
+	// Spec: CH-39 (close claims waiters as any waker does)
 	by := c.announce(OpClose)
 	first := c.end(closed, nil)
 	if by != nil {
@@ -801,10 +816,11 @@ func (c *Chan[T]) Close() bool {
 // that the channel holds go to [OnUndelivered], all of them, even if the handler panics. It reports whether this call
 // has closed the channel. On one that was closed before it discards what has not been delivered.
 //
-// Spec: CH-37, CH-38, CH-39
-//
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
+	// Spec: CH-37 (abort is the hard close)
+	// Spec: CH-38 (close and abort are idempotent)
+	// Spec: CH-39 (close claims waiters as any waker does)
 	by := c.announce(OpAbort)
 	first := c.end(aborted, cause)
 	toEnd(c.discard)

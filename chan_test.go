@@ -32,7 +32,10 @@ var errWhy = errors.New("because")
 // A deadline ends a wait with ErrTimeout, not early; nothing is left of the wait when the operation returns, and the value
 // is still the sender's.
 //
-// Spec: CH-23, CH-26, CH-28, CH-56
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestTimeout(t *testing.T) {
 	const d = 2 * time.Millisecond
 	late := func(ctx context.Context, a *player, op func(context.Context) error) {
@@ -100,7 +103,7 @@ func TestTimeout(t *testing.T) {
 
 // With no time to wait an operation does what it can do at once. With all the time there is it waits.
 //
-// Spec: CH-23
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		for _, d := range []time.Duration{0, -1, math.MinInt64} {
@@ -132,7 +135,12 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 // A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing is left of the wait when the
 // operation returns, those behind it keep their order, and the value is still the sender's.
 //
-// Spec: CH-04, CH-19, CH-24, CH-26, CH-28, CH-56
+// Spec: CH-04 (rendezvous hands over directly)
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestCancelEndsAWait(t *testing.T) {
 	wants := func(s *stage, a *player, waiting int) {
 		s.t.Helper()
@@ -182,7 +190,7 @@ func TestCancelEndsAWait(t *testing.T) {
 
 // A cancel for no cause of its own is context.Canceled.
 //
-// Spec: CH-24
+// Spec: CH-24 (a cancelled wait tells the cause)
 func TestCancelWithoutACause(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		a := s.receiversInLine(1)[0]
@@ -194,7 +202,8 @@ func TestCancelWithoutACause(t *testing.T) {
 // An operation in a context that is over never waits, and does not begin: it has no effect even where it need not have
 // waited.
 //
-// Spec: CH-26, CH-57
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-57 (a cancelled context never waits)
 func TestContextThatIsOver(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		held := s.fill()
@@ -240,7 +249,14 @@ func all(want error, errs ...error) error {
 // Close is graceful. What the channel holds and who waits to send is still delivered; then, and not before, there is
 // ErrClosed. Whoever comes later is told at once.
 //
-// Spec: CH-30, CH-31, CH-32, CH-33, CH-34, CH-35, CH-38, CH-41
+// Spec: CH-30 (a send that is not admitted transfers nothing)
+// Spec: CH-31 (an admitted send transfers or waits)
+// Spec: CH-32 (how a receive is admitted)
+// Spec: CH-33 (a receive on a drained closed channel fails at once)
+// Spec: CH-34 (close is one step)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-38 (close and abort are idempotent)
+// Spec: CH-41 (a send on a closed channel is an error)
 func TestCloseDeliversWhatThereIs(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		want := s.fill()
@@ -279,7 +295,10 @@ func TestCloseDeliversWhatThereIs(t *testing.T) {
 
 // A sender that waits when the channel is closed can still leave; the channel has then nothing left.
 //
-// Spec: CH-33, CH-35, CH-36, CH-56
+// Spec: CH-33 (a receive on a drained closed channel fails at once)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-36 (a drained closed channel ends its receivers)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestSenderLeavesAClosedChannel(t *testing.T) {
 	claim(t, sendersWait, func(s *stage) {
 		held := s.fill()
@@ -298,7 +317,10 @@ const crowd = 70
 
 // Close and Abort tell every receiver that waits, however many.
 //
-// Spec: CH-36, CH-37, CH-38, CH-39
+// Spec: CH-36 (a drained closed channel ends its receivers)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-38 (close and abort are idempotent)
+// Spec: CH-39 (close claims waiters as any waker does)
 func TestEndWakesReceivers(t *testing.T) {
 	for _, hard := range []bool{false, true} {
 		t.Run(map[bool]string{false: "close", true: "abort"}[hard], func(t *testing.T) {
@@ -327,7 +349,11 @@ func TestEndWakesReceivers(t *testing.T) {
 // Abort ends everything at once: those who wait to send get ErrClosed with the cause and keep their values; what the channel
 // holds goes to OnUndelivered, once; nothing can be received.
 //
-// Spec: CH-26, CH-37, CH-38, CH-39, CH-40
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-38 (close and abort are idempotent)
+// Spec: CH-39 (close claims waiters as any waker does)
+// Spec: CH-40 (no value is lost silently)
 func TestAbortDiscardsWhatThereIs(t *testing.T) {
 	for _, closedBefore := range []bool{false, true} {
 		t.Run(map[bool]string{false: "open", true: "closed"}[closedBefore], func(t *testing.T) {
@@ -367,7 +393,8 @@ func TestAbortDiscardsWhatThereIs(t *testing.T) {
 
 // Of many who close at once one is told that it did.
 //
-// Spec: CH-34, CH-38
+// Spec: CH-34 (close is one step)
+// Spec: CH-38 (close and abort are idempotent)
 func TestOneOfManyCloses(t *testing.T) {
 	rounds := sized(5, 20, 2_000)
 	claim(t, everyRow, func(s *stage) {
@@ -393,7 +420,13 @@ func TestOneOfManyCloses(t *testing.T) {
 // Closed and count are one state: whoever is told that the channel is closed has had everything that was accepted. The
 // sender closes it itself right after its last value, or somebody else closes or aborts it while it sends.
 //
-// Spec: CH-29, CH-30, CH-31, CH-34, CH-35, CH-40, CH-42
+// Spec: CH-29 (a send is admitted if it sees the channel open)
+// Spec: CH-30 (a send that is not admitted transfers nothing)
+// Spec: CH-31 (an admitted send transfers or waits)
+// Spec: CH-34 (close is one step)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-40 (no value is lost silently)
+// Spec: CH-42 (closed and count are one state)
 func TestNothingIsLeftBehindAClose(t *testing.T) {
 	rounds := sized(30, 150, 20_000)
 	closes := map[string]func(c *coir.Chan[int]){
@@ -494,7 +527,10 @@ func (s *stage) closeRounds(rounds int, end func(*coir.Chan[int])) {
 // Data, a close, a cancel and a deadline race for one wait. One wins, and what both sides are told agrees: a send that
 // succeeded is a value that was received or handed over, and a send that failed is not.
 //
-// Spec: CH-25, CH-26, CH-40, CH-56
+// Spec: CH-25 (one of data, close, cancel and timeout wins)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-40 (no value is lost silently)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestOneEndOfEachWait(t *testing.T) {
 	rounds := sized(10, 60, 5_000)
 	claim(t, everyRow, func(s *stage) {
@@ -587,7 +623,8 @@ func (s *stage) settled(sender, receiver *player, held []int) {
 // What the claim decided stands: an operation that has been given its value, or has given it, reports that, even if a
 // cancel or an end of the channel comes before it runs again.
 //
-// Spec: CH-25, CH-55
+// Spec: CH-25 (one of data, close, cancel and timeout wins)
+// Spec: CH-55 (a value that was claimed is reported)
 func TestDataComesBeforeALaterCancel(t *testing.T) {
 	after := []func(s *stage, a *player){
 		func(_ *stage, a *player) { a.cancel(errWhy) },
@@ -619,7 +656,9 @@ func TestDataComesBeforeALaterCancel(t *testing.T) {
 
 // All gives what is received until the channel is closed and empty, and no more than it is asked for.
 //
-// Spec: CH-21, CH-33, CH-35
+// Spec: CH-21 (one sender's values stay in order)
+// Spec: CH-33 (a receive on a drained closed channel fails at once)
+// Spec: CH-35 (close is graceful)
 func TestAll(t *testing.T) {
 	claim(t, nothingDrops, func(s *stage) {
 		const n = 30
@@ -654,7 +693,7 @@ func TestAll(t *testing.T) {
 
 // All ends when its context is over, also while it waits.
 //
-// Spec: CH-24
+// Spec: CH-24 (a cancelled wait tells the cause)
 func TestAllEndsWithItsContext(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		a := s.start(s.receiver, func(ctx context.Context, a *player) {
@@ -670,7 +709,7 @@ func TestAllEndsWithItsContext(t *testing.T) {
 
 // The error of a closed channel says which operation on which channel it was, and why.
 //
-// Spec: CH-37
+// Spec: CH-37 (abort is the hard close)
 func TestErrorsNameTheChannel(t *testing.T) {
 	cause := errors.New("disk is full")
 	closeThenAbort := func(c *coir.Chan[int]) bool { return c.Close() && !c.Abort(cause) }
@@ -740,7 +779,7 @@ func operationsOn(ctx context.Context, c *coir.Chan[int]) []failing {
 
 // A timeout is a net.Error, as those of package net and of package context are.
 //
-// Spec: CH-23
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestTimeoutIsANetError(t *testing.T) {
 	late, stop := coir.WithTimeout(t.Context(), 0)
 	defer stop()
@@ -758,7 +797,7 @@ func TestTimeoutIsANetError(t *testing.T) {
 // A channel that was aborted because something else was closed, ran out of time or was cancelled has not run out of
 // time, and the operation was not cancelled: the cause is shown and does not match.
 //
-// Spec: CH-37
+// Spec: CH-37 (abort is the hard close)
 func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 	other := coir.NewChan[int](0, coir.Name("other"))
 	_, timeout := other.RecvTimeout(t.Context(), 1)
@@ -787,7 +826,8 @@ func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 // Also the errors of a channel that goes on say which operation it was, if the channel has a name. Without one they are
 // the very values.
 //
-// Spec: CH-23, CH-24
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+// Spec: CH-24 (a cancelled wait tells the cause)
 func TestErrorsNameTheOperation(t *testing.T) {
 	over, cancel := coir.WithCancel(t.Context())
 	cancel(errWhy)
@@ -830,7 +870,8 @@ func TestErrorsNameTheOperation(t *testing.T) {
 // A channel, and whoever has used it, keeps nothing of a value that has left: received, dropped, or still its sender's
 // because the send failed.
 //
-// Spec: CH-26, CH-56
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 	type thing struct{ _ [64]byte }
 	claimInTime(t, everyRow, func(s *stage) {
@@ -883,7 +924,7 @@ func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 
 // Channels are locked in one order, whichever way round a select names them: crossing selects do not lock each other out.
 //
-// Spec: CH-54
+// Spec: CH-54 (channel ids order their locks)
 func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
 	rounds := sized(200, 1_000, 100_000)
 	for _, as := range sorts {
@@ -912,7 +953,7 @@ func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
 
 // A channel knows those who wait, and their parkers; queues and workers it does not know.
 //
-// Spec: CH-44
+// Spec: CH-44 (channels do not touch queues or workers)
 func TestChannelsDoNotKnowTheScheduler(t *testing.T) {
 	files, err := filepath.Glob("internal/flavor/*.go")
 	if err != nil || len(files) == 0 {
@@ -933,7 +974,7 @@ func TestChannelsDoNotKnowTheScheduler(t *testing.T) {
 
 // An operation that need not wait leaves the scheduler alone.
 //
-// Spec: CH-43
+// Spec: CH-43 (a fast operation leaves the scheduler alone)
 func TestOperationsThatNeedNotWaitDoNotSwitch(t *testing.T) {
 	rt := one(t)
 	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
@@ -963,7 +1004,7 @@ func TestOperationsThatNeedNotWaitDoNotSwitch(t *testing.T) {
 
 // A fiber that never has to wait lets others run all the same.
 //
-// Spec: SC-20
+// Spec: SC-20 (a fiber yields after 128 operations)
 func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 	contexts := map[string]func(context.Context) context.Context{
 		"own":     func(ctx context.Context) context.Context { return ctx },
@@ -1012,7 +1053,7 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 
 // Waiting for a deadline is a park with a timer: no switch happens until it has passed.
 //
-// Spec: CH-27
+// Spec: CH-27 (a timed wait never polls)
 func TestTimedWaitDoesNotPoll(t *testing.T) {
 	rt := one(t)
 	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
@@ -1034,7 +1075,8 @@ func TestTimedWaitDoesNotPoll(t *testing.T) {
 // A producer that a full channel holds back does not hold its worker: the only one there is goes on with others, among them
 // the consumer that makes room.
 //
-// Spec: CH-53, FB-19
+// Spec: CH-53 (a held-back producer holds no worker)
+// Spec: FB-19 (an operation parks the fiber, not the worker)
 func TestProducerThatIsHeldBackHoldsNoWorker(t *testing.T) {
 	for _, k := range kinds[:3] {
 		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -1070,7 +1112,7 @@ func TestProducerThatIsHeldBackHoldsNoWorker(t *testing.T) {
 // In the steady state nothing is allocated: neither by operations that wait nor by those that need not, with a time limit or
 // without, also by one fiber on channels of several types.
 //
-// Spec: CH-49
+// Spec: CH-49 (a blocking operation allocates nothing)
 func TestOperationsAllocateNothing(t *testing.T) {
 	if raceEnabled || invariant.Enabled {
 		t.Skip("the checks of this build allocate")
@@ -1285,7 +1327,7 @@ func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 // A wait on a channel of large values holds a place for one, and only as long as it lasts: neither a fiber that goes on
 // nor the goroutine that has run one, nor a goroutine that waited, keeps it.
 //
-// Spec: CH-26
+// Spec: CH-26 (a failed send keeps its value)
 func TestLargePlacesAreNotKept(t *testing.T) {
 	type large [1 << 16]byte
 	const waits = 200

@@ -22,9 +22,28 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: CH-05, CH-18, CH-24, CH-25, CH-26, CH-28, CH-35, CH-36, CH-37, CH-38, CH-40, CH-42, CH-55, CH-56
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: CH-25 (one of data, close, cancel and timeout wins)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-36 (a drained closed channel ends its receivers)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-38 (close and abort are idempotent)
+// Spec: CH-40 (no value is lost silently)
+// Spec: CH-42 (closed and count are one state)
+// Spec: CH-55 (a value that was claimed is reported)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
 //
-// Spec: SE-01, SE-02, SE-03, SE-05, SE-19, SE-21, SC-50
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-19 (a late completion stays with its sender)
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SC-50 (one set of queues serves all patterns)
 func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
 	for _, kind := range []struct {
 		name     string
@@ -531,7 +550,14 @@ func (a *actor) watch() {
 // Waits on channels where nothing ever happens, given up by a time limit and by a cancel: no waiter is left in a queue, and
 // nothing in memory.
 //
-// Spec: CH-23, CH-24, CH-28, CH-56, SE-05, SE-10, SE-11, TM-12
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-11 (a cancel ends a select)
+// Spec: TM-12 (an ended wait stops its timer)
 func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	const fibers, goroutines = 1_000, 100
 	const perRound = 2 * (fibers + goroutines)
@@ -659,7 +685,7 @@ func waitInVain(ctx context.Context, in *coir.Chan[int], out *coir.Chan[*int], w
 
 // What a case of a select sends may point to a variable of its sender, which then has to outlive the call.
 //
-// Spec: SE-14
+// Spec: SE-14 (a message goes directly, under the locks)
 func TestWhatASelectSendsStays(t *testing.T) {
 	const n = 100
 	c := coir.NewChan[*int](n)
@@ -681,7 +707,8 @@ func selectSend(ctx context.Context, c *coir.Chan[*int], v int) error {
 	return err
 }
 
-// Spec: CH-15, CH-16
+// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-16 (an unlimited channel gives memory back)
 func TestUnlimitedGivesABurstBack(t *testing.T) {
 	n := sized(1_000_000, 10_000_000, 10_000_000)
 	c := coir.NewChan[int](coir.Unlimited)

@@ -19,7 +19,14 @@ import (
 // intSize is the size of an int in bytes.
 const intSize = strconv.IntSize / 8
 
-// Spec: CH-18, CH-22, CH-23, CH-24, OB-02, OB-03, OB-04, OB-05
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-22 (Try never waits and changes nothing)
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: OB-02 (successful operations are counted)
+// Spec: OB-03 (failures are counted by kind)
+// Spec: OB-04 (totals count successes alone)
+// Spec: OB-05 (a channel tells its marks and waiters)
 func TestCountersAreExact(t *testing.T) {
 	for _, as := range sorts {
 		t.Run(as.String(), func(t *testing.T) {
@@ -113,7 +120,8 @@ func TestCountersAreExact(t *testing.T) {
 // An operation that returns ErrTimeout is counted as timed out, be the deadline its own, that of a scope of coir's or of a
 // context; and whether it was waiting or came too late.
 //
-// Spec: OB-03, CH-23
+// Spec: OB-03 (failures are counted by kind)
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 	deadlines := map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
 		"scope":   coir.WithTimeout,
@@ -142,7 +150,7 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 // A Timed channel tells when its first and its last operation were and for how long the oldest waiter has waited. Others
 // do not look at the clock.
 //
-// Spec: OB-05
+// Spec: OB-05 (a channel tells its marks and waiters)
 func TestTimed(t *testing.T) {
 	claimInTime(t, func(r row) bool { return r.over == coir.Wait }, func(s *stage) {
 		c, untimed := s.channel(coir.Timed()), s.c
@@ -196,7 +204,9 @@ func TestTimed(t *testing.T) {
 
 // Stats are all of one moment: whenever they are read, what was sent is received, dropped or held.
 //
-// Spec: OB-06, OB-14, CH-42
+// Spec: OB-06 (counters can be read or pushed)
+// Spec: OB-14 (a snapshot is consistent for each object)
+// Spec: CH-42 (closed and count are one state)
 func TestStatsAreOfOneMoment(t *testing.T) {
 	n := sized(100, 1_000, 50_000)
 	claim(t, everyRow, func(s *stage) {

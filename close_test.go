@@ -21,7 +21,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: SH-03, SH-04, SH-05, SH-06, SH-08, SH-09, SH-12, SH-15
+// Spec: SH-03 (close first refuses new work)
+// Spec: SH-04 (close then cancels)
+// Spec: SH-05 (close then drains)
+// Spec: SH-06 (close then joins the workers)
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-09 (coroutines exit one after the other)
+// Spec: SH-12 (the last fiber wakes who waits for empty)
+// Spec: SH-15 (every handle tells its end after close)
 func TestCloseLeavesNoGoroutine(t *testing.T) {
 	fibers, rounds := sized(2_000, 10_000, 10_000), 20
 	if soaking() {
@@ -108,7 +115,9 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 	}
 }
 
-// Spec: SH-03, SH-10, SH-11
+// Spec: SH-03 (close first refuses new work)
+// Spec: SH-10 (a close cut short goes on)
+// Spec: SH-11 (close is idempotent)
 func TestCloseWhoseContextIsOver(t *testing.T) {
 	base := goroutineCount()
 	rt := coir.NewRuntime(coir.Workers(1))
@@ -145,7 +154,8 @@ func TestCloseWhoseContextIsOver(t *testing.T) {
 	noGoroutinesAbove(t, base)
 }
 
-// Spec: SH-03, SH-11
+// Spec: SH-03 (close first refuses new work)
+// Spec: SH-11 (close is idempotent)
 func TestCloseTwice(t *testing.T) {
 	base := goroutineCount()
 	for _, used := range []bool{false, true} {
@@ -173,7 +183,9 @@ func TestCloseTwice(t *testing.T) {
 
 // Close by many at once, while others call Run: every Close returns, every Run runs or is refused.
 //
-// Spec: SH-07, SH-08, SH-11
+// Spec: SH-07 (a worker about to sleep is woken for close)
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-11 (close is idempotent)
 func TestCloseByMany(t *testing.T) {
 	base := goroutineCount()
 	var ran, refused, cancelled atomic.Int64
@@ -236,7 +248,7 @@ func TestCloseFromInsidePanics(t *testing.T) {
 	}
 }
 
-// Spec: SH-14
+// Spec: SH-14 (an unused default runtime keeps no goroutine)
 func TestDefaultRuntimeRests(t *testing.T) {
 	noGoroutinesAbove(t, 0) // of ours: see there
 	base := goroutineCount()
@@ -257,7 +269,8 @@ func TestDefaultRuntimeRests(t *testing.T) {
 // A runtime that lets go because nobody uses it may be used again, or closed, at that very moment. The moment is some 40 ms
 // after the last use; many runtimes are used again at about that time.
 //
-// Spec: SH-11, SH-14
+// Spec: SH-11 (close is idempotent)
+// Spec: SH-14 (an unused default runtime keeps no goroutine)
 func TestUsedAgainWhileItRests(t *testing.T) {
 	base := goroutineCount()
 	var all sync.WaitGroup

@@ -439,7 +439,12 @@ func (s *stage) giveWay(ctx context.Context) {
 // Every value is received once or handed over once, whatever the number of those who send and receive, and values of one
 // sender keep their order.
 //
-// Spec: CH-01, CH-02, CH-05, CH-18, CH-21, CH-40
+// Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-02 (kinds differ in what they store)
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-21 (one sender's values stay in order)
+// Spec: CH-40 (no value is lost silently)
 func TestEachValueArrivesOnceAndInOrder(t *testing.T) {
 	for _, many := range []int{1, 3} {
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
@@ -505,7 +510,9 @@ func (s *stage) passMany(many, n int) {
 // What has been sent is never ahead of what has been taken by more than the channel holds. On a rendezvous that is: a send
 // returns only after the take.
 //
-// Spec: CH-03, CH-04, CH-06
+// Spec: CH-03 (a rendezvous send returns when the value is taken)
+// Spec: CH-04 (rendezvous hands over directly)
+// Spec: CH-06 (a bounded channel holds its capacity)
 func TestSendsAreAheadByTheCapacityAtMost(t *testing.T) {
 	n := sized(100, 500, 50_000)
 	claim(t, sendersWait, func(s *stage) {
@@ -543,7 +550,8 @@ func TestSendsAreAheadByTheCapacityAtMost(t *testing.T) {
 
 // A sender that waits on a rendezvous has put its value nowhere: it goes from hand to hand, or stays.
 //
-// Spec: CH-03, CH-04
+// Spec: CH-03 (a rendezvous send returns when the value is taken)
+// Spec: CH-04 (rendezvous hands over directly)
 func TestRendezvousHasNoPlace(t *testing.T) {
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
 		a := s.sendersInLine(1, 5)[0]
@@ -562,7 +570,12 @@ func TestRendezvousHasNoPlace(t *testing.T) {
 // A send that finds room keeps the value and returns; a receive that finds a value takes the oldest and returns. Neither
 // looks at anyone.
 //
-// Spec: CH-06, CH-07, CH-08, CH-11, CH-13, CH-15
+// Spec: CH-06 (a bounded channel holds its capacity)
+// Spec: CH-07 (a send with room does not wait)
+// Spec: CH-08 (a receive takes the oldest)
+// Spec: CH-11 (nobody waits for what is there)
+// Spec: CH-13 (a conflated receive empties the channel)
+// Spec: CH-15 (an unlimited send never waits)
 func TestOperationsThatNeedNotWait(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		held := s.fill()
@@ -587,7 +600,10 @@ func TestOperationsThatNeedNotWait(t *testing.T) {
 
 // Senders that wait are served in the order in which they came, and each by the receive that makes room.
 //
-// Spec: CH-05, CH-10, CH-11, CH-19
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-10 (room goes to the longest-waiting sender)
+// Spec: CH-11 (nobody waits for what is there)
+// Spec: CH-19 (waiters are served in order)
 func TestSendersAreServedInOrder(t *testing.T) {
 	claim(t, sendersWait, func(s *stage) {
 		held := s.fill()
@@ -609,7 +625,9 @@ func TestSendersAreServedInOrder(t *testing.T) {
 
 // Receivers that wait are served in the order in which they came, straight from hand to hand: nothing passes the buffer.
 //
-// Spec: CH-09, CH-11, CH-19
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-11 (nobody waits for what is there)
+// Spec: CH-19 (waiters are served in order)
 func TestReceiversAreServedInOrder(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		line := s.receiversInLine(6)
@@ -631,7 +649,9 @@ func TestReceiversAreServedInOrder(t *testing.T) {
 // The room that a receive makes belongs to the sender that waits, at once: nobody who comes by gets it, even if the sender
 // has not run yet. The same with a value and a receiver that waits.
 //
-// Spec: CH-09, CH-10, CH-20
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-10 (room goes to the longest-waiting sender)
+// Spec: CH-20 (a waiting operation beats a passing one)
 func TestWaitingBeatsPassing(t *testing.T) {
 	t.Run("senders", func(t *testing.T) {
 		claim(t, sendersWait, func(s *stage) {
@@ -674,7 +694,8 @@ func TestWaitingBeatsPassing(t *testing.T) {
 
 // TrySend and TryRecv never wait, and where they would have to they change nothing but a counter.
 //
-// Spec: CH-22, CH-26
+// Spec: CH-22 (Try never waits and changes nothing)
+// Spec: CH-26 (a failed send keeps its value)
 func TestTryChangesNothing(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		before := s.c.Stats()
@@ -704,7 +725,8 @@ func TestTryChangesNothing(t *testing.T) {
 // is seen by the sender that could go on because of it, and what was written before a close is seen after ErrClosed. A race
 // build finds where that is not so.
 //
-// Spec: FB-29, CH-02
+// Spec: FB-29 (the race detector sees fibers as goroutines)
+// Spec: CH-02 (kinds differ in what they store)
 func TestChannelsOrderMemory(t *testing.T) {
 	n := sized(100, 500, 20_000)
 	claim(t, nothingDrops, func(s *stage) {
@@ -745,7 +767,8 @@ func TestChannelsOrderMemory(t *testing.T) {
 
 // A channel that holds n makes a semaphore: with n of 1, or a rendezvous both ways, what it guards needs no other lock.
 //
-// Spec: FB-29, CH-06
+// Spec: FB-29 (the race detector sees fibers as goroutines)
+// Spec: CH-06 (a bounded channel holds its capacity)
 func TestChannelAsAMutex(t *testing.T) {
 	n := sized(50, 200, 10_000)
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 1 }, func(s *stage) {

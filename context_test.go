@@ -24,7 +24,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: FB-20, FB-21
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: FB-21 (the caller's identity is checked)
 func TestFiberContextInAGoroutineWhileTheFiberRuns(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		var spins atomic.Int64
@@ -66,7 +67,9 @@ func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
 	}
 }
 
-// Spec: FB-20, FB-21, FB-23
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: FB-21 (the caller's identity is checked)
+// Spec: FB-23 (a fiber's context ends with its nursery)
 func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		gate, open := coir.WithCancel(ctx)
@@ -105,7 +108,9 @@ func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 	}, cancelFor{errA})
 }
 
-// Spec: FB-18, FB-20, FB-21
+// Spec: FB-18 (a fiber's error stays readable)
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: FB-21 (the caller's identity is checked)
 func TestFiberContextAfterTheFiberHasEnded(t *testing.T) {
 	var kept context.Context
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -136,7 +141,8 @@ func TestFiberContextAfterTheFiberHasEnded(t *testing.T) {
 
 // A goroutine that waits under a fiber's context is cancelled with the fiber's nursery, for the same cause.
 //
-// Spec: FB-23, NU-06
+// Spec: FB-23 (a fiber's context ends with its nursery)
+// Spec: NU-06 (cancel wakes every parked child)
 func TestGoroutineIsCancelledWithTheFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		asleep, result := make(chan struct{}), make(chan error, 1)
@@ -155,7 +161,8 @@ func TestGoroutineIsCancelledWithTheFiber(t *testing.T) {
 	}, cancelFor{errA})
 }
 
-// Spec: FB-19, FB-21
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: FB-21 (the caller's identity is checked)
 func TestFiberContextInAnotherFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := make(chan context.Context, 1)
@@ -190,7 +197,9 @@ func TestFiberContextInAnotherFiber(t *testing.T) {
 // A fiber that waits by the context of a fiber of another nursery is woken when that nursery is cancelled, and when its
 // own is not.
 //
-// Spec: FB-21, FB-23, NU-09
+// Spec: FB-21 (the caller's identity is checked)
+// Spec: FB-23 (a fiber's context ends with its nursery)
+// Spec: NU-09 (cancel goes down the tree only)
 func TestForeignFiberContextCancels(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := make(chan context.Context, 1)
@@ -219,7 +228,8 @@ func TestForeignFiberContextCancels(t *testing.T) {
 	}, nil)
 }
 
-// Spec: FB-19, FB-21
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: FB-21 (the caller's identity is checked)
 func TestBackgroundInAFiberParksTheFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		bg := context.Background()
@@ -275,7 +285,9 @@ var derivations = map[string]func(context.Context) (context.Context, context.Can
 	},
 }
 
-// Spec: FB-19, FB-22, FB-23
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: FB-22 (a derived context still parks the fiber)
+// Spec: FB-23 (a fiber's context ends with its nursery)
 func TestDerivedContextParksTheFiber(t *testing.T) {
 	for name, derive := range derivations {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +321,8 @@ func TestDerivedContextParksTheFiber(t *testing.T) {
 
 // A derived context that is cancelled by its own cancel ends the wait, and the nursery goes on.
 //
-// Spec: FB-22, NU-20
+// Spec: FB-22 (a derived context still parks the fiber)
+// Spec: NU-20 (a join cut short leaves the fiber running)
 func TestDerivedContextIsCancelled(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		never := n.Go("never", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
@@ -338,7 +351,7 @@ func startedByContext() int {
 	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by context.")
 }
 
-// Spec: FB-22
+// Spec: FB-22 (a derived context still parks the fiber)
 func TestDerivedContextStartsNoGoroutine(t *testing.T) {
 	for name, derive := range derivations {
 		t.Run(name, func(t *testing.T) {
@@ -375,7 +388,7 @@ func contextsOf(ctx context.Context, n *coir.Nursery) map[string]context.Context
 
 // What package context promises of any Context.
 //
-// Spec: FB-23
+// Spec: FB-23 (a fiber's context ends with its nursery)
 func TestContextContract(t *testing.T) {
 	at := time.Now().Add(time.Hour)
 	parent, cancel := context.WithDeadline(context.WithValue(context.Background(), key("k"), "v"), at)
@@ -423,7 +436,7 @@ func TestContextContract(t *testing.T) {
 	}
 }
 
-// Spec: NU-10
+// Spec: NU-10 (the first cause of a cancel stays)
 func TestWithCancel(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		sc, cancel := coir.WithCancel(ctx)
@@ -444,7 +457,8 @@ func TestWithCancel(t *testing.T) {
 	}, nil)
 }
 
-// Spec: TM-03, TM-10
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-10 (a timeout is an ordinary claim)
 func TestWithTimeout(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		start := time.Now()
@@ -480,7 +494,7 @@ func TestWithTimeout(t *testing.T) {
 
 // A time so long that it cannot be told is not over at once; one that has passed is.
 //
-// Spec: TM-03
+// Spec: TM-03 (no timer fires early)
 func TestWithTimeoutOfAnyLength(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
@@ -503,7 +517,7 @@ func TestWithTimeoutOfAnyLength(t *testing.T) {
 
 // Of two deadlines the earlier counts, whichever is inside.
 //
-// Spec: TM-01
+// Spec: TM-01 (deadlines are monotonic times)
 func TestNestedDeadlines(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		early, late := time.Now().Add(2*time.Millisecond), time.Now().Add(time.Hour)
@@ -536,7 +550,7 @@ func TestNestedDeadlines(t *testing.T) {
 
 // A cancel goes down through scopes and nurseries of every kind, and not up.
 //
-// Spec: NU-09
+// Spec: NU-09 (cancel goes down the tree only)
 func TestNestedScopes(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		outer, cancel := coir.WithCancel(ctx)
@@ -558,7 +572,7 @@ func TestNestedScopes(t *testing.T) {
 	}, nil)
 }
 
-// Spec: NU-21
+// Spec: NU-21 (a shield delays a cancel)
 func TestShield(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("careful", func(ctx context.Context) error {
@@ -591,7 +605,7 @@ func TestShield(t *testing.T) {
 
 // AfterFunc's promises: f runs once, in its own time, if the context ends; stop tells whether it kept it from running.
 //
-// Spec: FB-22
+// Spec: FB-22 (a derived context still parks the fiber)
 func TestAfterFunc(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := contextsOf(ctx, n)
@@ -649,7 +663,8 @@ func TestAfterFunc(t *testing.T) {
 
 // In a scope that is over, every operation says so before it does anything, whoever calls.
 //
-// Spec: NU-07, PK-26
+// Spec: NU-07 (a running child sees the cancel at its next operation)
+// Spec: PK-26 (a condition that holds needs no park)
 func TestOperationsInACancelledScope(t *testing.T) {
 	operations := map[string]func(ctx context.Context, ended *coir.Fiber) error{
 		"Yield":       func(ctx context.Context, _ *coir.Fiber) error { return coir.Yield(ctx) },
@@ -725,7 +740,8 @@ func TestOperationsInACancelledScope(t *testing.T) {
 
 // A standard context that ends while a fiber waits under Run, WithCancel or directly.
 //
-// Spec: FB-23, NU-06
+// Spec: FB-23 (a fiber's context ends with its nursery)
+// Spec: NU-06 (cancel wakes every parked child)
 func TestStandardContextOutside(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -766,7 +782,8 @@ func TestStandardContextOutside(t *testing.T) {
 
 // A goroutine's own scopes: without a fiber anywhere.
 //
-// Spec: FB-20, TM-09
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: TM-09 (timers fire while workers sleep)
 func TestScopesInAGoroutine(t *testing.T) {
 	left := goroutines(t)
 	ctx, cancel := coir.WithTimeout(context.Background(), time.Millisecond)

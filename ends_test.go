@@ -40,7 +40,8 @@ func explodesDeepInside(v any) { panic(v) }
 //go:noinline
 func callsWhatExplodes(v any) { explodesDeepInside(v) }
 
-// Spec: FB-24, NU-13
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicComesOutOfRun(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -75,7 +76,8 @@ func TestPanicComesOutOfRun(t *testing.T) {
 	}
 }
 
-// Spec: FB-24, NU-01
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: NU-01 (a nursery completes after every child)
 func TestPanicInTheBodyOfRun(t *testing.T) {
 	rt := one(t)
 	var ended atomic.Int64
@@ -105,7 +107,8 @@ func TestPanicInTheBodyOfRun(t *testing.T) {
 
 // Through nurseries inside nurseries the first stack stays: it is the one that says where.
 //
-// Spec: FB-24, NU-13
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestNestedPanicKeepsTheInnermostStack(t *testing.T) {
 	rt := one(t)
 	pe := panicOf(t, func() error {
@@ -134,7 +137,8 @@ func TestNestedPanicKeepsTheInnermostStack(t *testing.T) {
 
 // A fiber that recovers what came out of a Run inside it has dealt with it: given back as an error it is an error.
 //
-// Spec: NU-12, NU-13
+// Spec: NU-12 (Run returns every child's error)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestRecoveredPanicIsAnError(t *testing.T) {
 	contained := func(ctx context.Context) (err error) {
 		defer func() {
@@ -167,7 +171,7 @@ func TestRecoveredPanicIsAnError(t *testing.T) {
 
 // Wait tells of a panic as an error, before it comes out of Run.
 //
-// Spec: NU-19
+// Spec: NU-19 (every joiner gets the same error)
 func TestWaitForAFiberThatPanics(t *testing.T) {
 	rt := one(t)
 	pe := panicOf(t, func() error {
@@ -185,7 +189,8 @@ func TestWaitForAFiberThatPanics(t *testing.T) {
 	}
 }
 
-// Spec: FB-24, SC-41
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: SC-41 (after Blocking the bound holds again)
 func TestPanicAndGoexitInBlocking(t *testing.T) {
 	rt := one(t)
 	pe := panicOf(t, func() error {
@@ -209,7 +214,8 @@ func TestPanicAndGoexitInBlocking(t *testing.T) {
 	}
 }
 
-// Spec: FB-25, NU-11
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-11 (a child's error cancels its siblings)
 func TestGoexitEndsThatFiberAlone(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -248,7 +254,8 @@ func TestGoexitEndsThatFiberAlone(t *testing.T) {
 
 // An error is what a function returns. To return the one that Wait gave for a fiber that exited is not to exit.
 //
-// Spec: FB-25, NU-12
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-12 (Run returns every child's error)
 func TestReturnedErrGoexitIsAnError(t *testing.T) {
 	rt := one(t)
 	exits := func(context.Context) error { runtime.Goexit(); return nil }
@@ -278,7 +285,8 @@ func TestReturnedErrGoexitIsAnError(t *testing.T) {
 // Goexit in the function of Run ends the goroutine that called Run, as if it had been called there, but not before the
 // children have ended.
 //
-// Spec: FB-25, NU-01
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-01 (a nursery completes after every child)
 func TestGoexitInTheBodyOfRun(t *testing.T) {
 	rt := one(t)
 	ended, deferred, returned := false, false, false
@@ -305,7 +313,9 @@ func TestGoexitInTheBodyOfRun(t *testing.T) {
 
 // Goexit in a Run inside a fiber ends that fiber, with the nurseries that it has open.
 //
-// Spec: FB-25, NU-01, NU-03
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-03 (a child lives within its parent)
 func TestGoexitInANestedRun(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		ended := false
@@ -329,7 +339,10 @@ func TestGoexitInANestedRun(t *testing.T) {
 
 // Coroutines that went through Goexit serve on, many in a row, and are let go with the others.
 //
-// Spec: FB-25, FB-26, SH-08, SH-09
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: FB-26 (a coroutine after Goexit is tainted)
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-09 (coroutines exit one after the other)
 func TestManyGoexits(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -373,7 +386,7 @@ func (f *failer) FailNow() {
 
 // A test that fails in a fiber: that fiber ends where it is, and the test function goes on to its end.
 //
-// Spec: FB-25
+// Spec: FB-25 (Goexit ends one fiber alone)
 func TestFailNowInAFiber(t *testing.T) {
 	var fake failer
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -390,7 +403,9 @@ func TestFailNowInAFiber(t *testing.T) {
 	}
 }
 
-// Spec: NU-06, NU-11, NU-12
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-11 (a child's error cancels its siblings)
+// Spec: NU-12 (Run returns every child's error)
 func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		var parked, running error
@@ -434,7 +449,7 @@ func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 
 // An error that stands alone is returned as it is.
 //
-// Spec: NU-12
+// Spec: NU-12 (Run returns every child's error)
 func TestOneErrorIsReturnedAsItIs(t *testing.T) {
 	rt := one(t)
 	for name, body := range map[string]func(context.Context, *coir.Nursery) error{
@@ -463,7 +478,7 @@ func TestOneErrorIsReturnedAsItIs(t *testing.T) {
 
 // A thousand fail at once: none is missing.
 //
-// Spec: NU-12
+// Spec: NU-12 (Run returns every child's error)
 func TestEveryErrorIsFound(t *testing.T) {
 	const n = 1000
 	errs := make([]error, n)
@@ -486,7 +501,7 @@ func TestEveryErrorIsFound(t *testing.T) {
 
 // Of several panics one comes out; errors that came with it do not hide it.
 //
-// Spec: NU-13
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicBesideErrors(t *testing.T) {
 	rt := on(t, coir.Workers(2))
 	for range 20 {
@@ -520,7 +535,8 @@ func TestPanicBesideErrors(t *testing.T) {
 
 // What a panic in the function of Run comes out as does not depend on who has called Run.
 //
-// Spec: FB-24, NU-13
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicInTheBodyIsTheSameForAll(t *testing.T) {
 	var none *coir.PanicError
 	for _, value := range []any{"boom", errB, none} {
@@ -556,7 +572,9 @@ func TestPanicInTheBodyIsTheSameForAll(t *testing.T) {
 // A Goexit of the function hides neither the errors of the children nor a panic. Run does not return, so they come out
 // of the nursery that the fiber is in.
 //
-// Spec: FB-25, NU-12, NU-13
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-12 (Run returns every child's error)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestGoexitHidesNothing(t *testing.T) {
 	exits := func(child func() error) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -606,7 +624,8 @@ func TestGoexitHidesNothing(t *testing.T) {
 
 // A coroutine that serves on after a Goexit is a level deeper each time, so it is not used for ever.
 //
-// Spec: FB-25, FB-26
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: FB-26 (a coroutine after Goexit is tainted)
 func TestManyGoexitsKeepStacksSmall(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {

@@ -230,7 +230,9 @@ func nested(t *testing.T, fn func(t *testing.T, ctx context.Context)) {
 
 // What fails beside a panic is not lost, and the value of a panic is the same whoever has called Run.
 //
-// Spec: NU-12, NU-13, FB-24
+// Spec: NU-12 (Run returns every child's error)
+// Spec: NU-13 (a child's panic is raised from Run)
+// Spec: FB-24 (a panic is recovered in its fiber)
 func TestNothingIsLostBesideAPanic(t *testing.T) {
 	type body = func(ctx context.Context, n *coir.Nursery) error
 	sleep := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
@@ -317,7 +319,8 @@ func TestNothingIsLostBesideAPanic(t *testing.T) {
 // A child's panic comes out of Run though the body calls Goexit; an error of a nursery whose body calls Goexit comes out of the one
 // around it.
 //
-// Spec: FB-25, NU-13
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: NU-13 (a child's panic is raised from Run)
 func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	left := func(fn func()) (exited bool) { // a goroutine of its own, which Goexit may end
 		done := make(chan struct{})
@@ -462,7 +465,8 @@ func TestChainOfAPanicWithANilPanicError(t *testing.T) {
 
 // A panic in a deferred function while a Goexit is under way ends the fiber as a panic, and its goroutine serves on.
 //
-// Spec: FB-24, FB-25
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: FB-25 (Goexit ends one fiber alone)
 func TestPanicDuringGoexit(t *testing.T) {
 	for round := range 50 {
 		pe := recovered(t, func() {
@@ -496,7 +500,8 @@ func TestPanicDuringGoexit(t *testing.T) {
 
 // Cancel(nil) stops a nursery on purpose: what only says so is no failure, and anything else is.
 //
-// Spec: NU-11, NU-12
+// Spec: NU-11 (a child's error cancels its siblings)
+// Spec: NU-12 (Run returns every child's error)
 func TestStoppedOnPurpose(t *testing.T) {
 	sleep := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
 	run := func(t *testing.T, ctx context.Context, body func(ctx context.Context, n *coir.Nursery) error) error {

@@ -146,7 +146,11 @@ var errStopped = errors.New("stop")
 
 // Close and cancel against a send and a receive.
 //
-// Spec: CH-20, CH-28, CH-34, CH-36, NU-08
+// Spec: CH-20 (a waiting operation beats a passing one)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-34 (close is one step)
+// Spec: CH-36 (a drained closed channel ends its receivers)
+// Spec: NU-08 (cancel wakes each child once)
 func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		for _, last := range []string{"close", "abort"} {
@@ -175,7 +179,9 @@ func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 
 // A close against a send and two receives: everybody gets an answer.
 //
-// Spec: CH-34, CH-35, CH-36
+// Spec: CH-34 (close is one step)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-36 (a drained closed channel ends its receivers)
 func TestExploreCloseEndsWaits(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -196,7 +202,10 @@ func TestExploreCloseEndsWaits(t *testing.T) {
 
 // Two senders and two receivers.
 //
-// Spec: CH-05, CH-09, CH-10, CH-19
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-10 (room goes to the longest-waiting sender)
+// Spec: CH-19 (waiters are served in order)
 func TestExploreSendersAndReceivers(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -220,7 +229,8 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 
 // A fiber waits under a scope that its nursery's cancel does not reach: the cancel does not end that wait.
 //
-// Spec: PK-47, NU-21
+// Spec: PK-47 (a fiber is armed for one ticket at a time)
+// Spec: NU-21 (a shield delays a cancel)
 func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -256,7 +266,10 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 // A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until the main thread takes its
 // value.
 //
-// Spec: SE-04, SE-05, SE-11, SE-19
+// Spec: SE-04 (the winner is decided before a wake)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-11 (a cancel ends a select)
+// Spec: SE-19 (a late completion stays with its sender)
 func TestExploreSelectOnTwoChannels(t *testing.T) {
 	for _, how := range []selectPolicy{fairly, byOrder} {
 		for _, cancels := range []bool{false, true} {
@@ -302,7 +315,8 @@ func TestExploreSelectOnTwoChannels(t *testing.T) {
 // A select waits on two channels, and one of them becomes ready while it registers. The reduction believes that what a lock guards is used with
 // the lock held; a bound on preemptions does not, so this one is gone through in both ways.
 //
-// Spec: SE-04, SE-13
+// Spec: SE-04 (the winner is decided before a wake)
+// Spec: SE-13 (no channel lock is held while waiting)
 func TestExploreSelectMissesNothing(t *testing.T) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
 		interleave.Check(t, cfg, func() {
@@ -330,7 +344,9 @@ func TestExploreSelectMissesNothing(t *testing.T) {
 
 // Two selects meet on two channels, each sends on one and receives from the other: both sides agree on which.
 //
-// Spec: SE-10, SE-12, SE-20
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-20 (up to 8 cases lock without allocating)
 func TestExploreTwoSelectsMeet(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -359,7 +375,8 @@ func TestExploreTwoSelectsMeet(t *testing.T) {
 
 // A standing selector is told of a channel that becomes ready while it goes to sleep, and of the close.
 //
-// Spec: SE-21, SE-23
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SE-23 (a registration stays until used up)
 func TestExploreSelectorIsTold(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -422,7 +439,10 @@ func TestExploreRuntime(t *testing.T) {
 // Goroutines wait under a scope that is not their own while it is cancelled and a value comes: each wait ends, the value arrives once or stays
 // the sender's, and no node is left in the scope.
 //
-// Spec: CH-41, CH-42, CH-56, FB-16
+// Spec: CH-41 (a send on a closed channel is an error)
+// Spec: CH-42 (closed and count are one state)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestExploreGuestsOfAScope(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()

@@ -104,10 +104,9 @@ func (f *Fiber) ID() uint64 { return f.id }
 
 // Name returns the name that the fiber was given, with its index if it has one.
 //
-// Spec: FB-09
-//
 //go:norace
 func (f *Fiber) Name() string {
+	// Spec: FB-09 (a fiber has a name, a nursery and a state)
 	if f.index == 0 {
 		return f.name
 	}
@@ -145,10 +144,11 @@ func Self(ctx context.Context) *Fiber { return resolve(ctx).f }
 //
 // To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error.
 //
-// Spec: FB-17, NU-19, NU-20
-//
 //go:norace
 func (f *Fiber) Wait(ctx context.Context) error {
+	// Spec: FB-17 (a join is a wait like any other)
+	// Spec: NU-19 (every joiner gets the same error)
+	// Spec: NU-20 (a join cut short leaves the fiber running)
 	self, sc := ownFiber(ctx)
 	if self == nil || self == f {
 		return f.waitSlow(ctx)
@@ -284,7 +284,8 @@ func (f *Fiber) join(c *caller) park.Reason {
 
 // cancelWait wakes the fiber if it waits under sc.
 //
-// Spec: FB-16, PK-34
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
+// Spec: PK-34 (cancellation is a wake like any other)
 //
 //go:norace
 func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
@@ -327,7 +328,7 @@ func (th *thunk) RunThunk() {
 
 // Panicked implements sched.Thunk.
 //
-// Spec: FB-24
+// Spec: FB-24 (a panic is recovered in its fiber)
 func (th *thunk) Panicked(value any, stack []byte) {
 	f := (*Fiber)(th)
 	f.finish(panicked, panicError(f, value, stack))
@@ -373,7 +374,7 @@ func (f *Fiber) reportLater(panics, errs []error) {
 
 // finish is the end of the fiber: its nursery learns of it, then those who wait for it.
 //
-// Spec: FB-14
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
 //
 //go:norace
 func (f *Fiber) finish(how end, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: FB-09
+// Spec: FB-09 (a fiber has a name, a nursery and a state)
 func TestFiberNames(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		nothing := func(context.Context) error { return nil }
@@ -39,7 +39,7 @@ func TestFiberNames(t *testing.T) {
 
 // Numbers are unique over runtimes, and across the life of fibers.
 //
-// Spec: FB-08
+// Spec: FB-08 (fiber ids are unique and grow)
 func TestFiberIDs(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[uint64]bool{}
@@ -77,7 +77,7 @@ func TestFiberIDs(t *testing.T) {
 
 // Site is the line of the call of Go, in whatever it is wrapped.
 //
-// Spec: FB-09
+// Spec: FB-09 (a fiber has a name, a nursery and a state)
 func TestFiberSite(t *testing.T) {
 	here := func() int {
 		_, _, line, _ := runtime.Caller(1)
@@ -116,7 +116,8 @@ func spawnInlined(n *coir.Nursery) (*coir.Fiber, int) {
 
 // From birth to end a fiber is pending, active, waiting, active, ended.
 //
-// Spec: FB-09, FB-15
+// Spec: FB-09 (a fiber has a name, a nursery and a state)
+// Spec: FB-15 (a fiber ends itself)
 func TestFiberStates(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		gate, open := coir.WithCancel(ctx)
@@ -156,7 +157,8 @@ func TestFiberStates(t *testing.T) {
 
 // A fiber that waits for a place has not begun.
 //
-// Spec: FB-09, NU-14
+// Spec: FB-09 (a fiber has a name, a nursery and a state)
+// Spec: NU-14 (Limit bounds the children that run)
 func TestFiberInLineIsPending(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(1)
@@ -174,7 +176,7 @@ func TestFiberInLineIsPending(t *testing.T) {
 	}, nil)
 }
 
-// Spec: FB-21
+// Spec: FB-21 (the caller's identity is checked)
 func TestSelf(t *testing.T) {
 	if coir.Self(context.Background()) != nil {
 		t.Error("a goroutine is no fiber")
@@ -205,7 +207,10 @@ func TestSelf(t *testing.T) {
 
 // Everybody who waits is told the same, before and after the end, fibers and goroutines alike.
 //
-// Spec: FB-14, FB-17, FB-18, NU-19
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
+// Spec: FB-17 (a join is a wait like any other)
+// Spec: FB-18 (a fiber's error stays readable)
+// Spec: NU-19 (every joiner gets the same error)
 func TestManyWaitForOne(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -246,7 +251,8 @@ func TestManyWaitForOne(t *testing.T) {
 
 // A wait that is given up leaves the fiber as it was, and the next wait is not disturbed by it.
 //
-// Spec: NU-20, TM-12
+// Spec: NU-20 (a join cut short leaves the fiber running)
+// Spec: TM-12 (an ended wait stops its timer)
 func TestWaitIsGivenUp(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		gate, open := coir.WithCancel(ctx)
@@ -266,7 +272,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 	}, nil)
 }
 
-// Spec: FB-17
+// Spec: FB-17 (a join is a wait like any other)
 func TestFiberThatWaitsForItself(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		handle := make(chan *coir.Fiber, 1)
@@ -304,7 +310,7 @@ func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber
 
 // An observer may ask a fiber for its state wherever it is called: under a limit, in a cancel, at an end.
 //
-// Spec: OB-13
+// Spec: OB-13 (an absent Observer costs nothing)
 func TestObserverMayAsk(t *testing.T) {
 	w := &watcher{events: map[string]int{}}
 	rt := coir.NewRuntime(coir.Workers(1), coir.WithObserver(w)) // closed only if it does not hang

@@ -13,7 +13,7 @@ import (
 // TestCancelClosesNoChannel: cancelling a nursery ends the waits of its fibers, on any kind of channel, and the channel stays
 // open for everybody else: what it held is still there, and it takes and gives new values.
 func TestCancelClosesNoChannel(t *testing.T) {
-	// Spec: NU-16
+	// Spec: NU-16 (cancelling a nursery closes no channel)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			rt := on(t, coir.Workers(1))
@@ -73,7 +73,7 @@ func stillOpen(t *testing.T, rt *coir.Runtime, name string, c *coir.Chan[int]) {
 
 // TestCloseCancelsNoNursery: closing or aborting a channel ends the operations on it, and no fiber or nursery is cancelled.
 func TestCloseCancelsNoNursery(t *testing.T) {
-	// Spec: NU-16
+	// Spec: NU-16 (cancelling a nursery closes no channel)
 	for _, end := range []struct {
 		name string
 		do   func(*coir.Chan[int])
@@ -112,7 +112,7 @@ func TestCloseCancelsNoNursery(t *testing.T) {
 // TestChannelOutlivesItsNursery: a channel that a fiber made is used after its nursery, and its runtime, have ended: what was
 // sent in the nursery is received outside, and the channel serves fibers of another runtime and goroutines.
 func TestChannelOutlivesItsNursery(t *testing.T) {
-	// Spec: NU-17
+	// Spec: NU-17 (a channel outlives its nursery)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			var c *coir.Chan[int]

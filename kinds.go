@@ -19,7 +19,10 @@ const (
 // kindOf makes what a channel of that capacity keeps its values in. A conflated channel is a bounded one of capacity 1 that
 // drops its oldest.
 //
-// Spec: CH-01, CH-12, CH-13, CH-14
+// Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-13 (a conflated receive empties the channel)
+// Spec: CH-14 (conflated is bounded 1 that drops the oldest)
 func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], OverflowPolicy) {
 	switch {
 	case capacity == 0:
@@ -80,9 +83,8 @@ func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name
 // Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
 // it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none. A conflated one has its
 // own: NewChan panics if it is given DropNewest or Fail.
-//
-// Spec: CH-17
 func Overflow(p OverflowPolicy) ChanOption {
+	// Spec: CH-17 (the overflow policy decides a full send)
 	if p > Fail {
 		panic("coir: Overflow: no such policy")
 	}
@@ -94,9 +96,9 @@ func Overflow(p OverflowPolicy) ChanOption {
 // sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock. If it panics where
 // several values are handed over, such as in [Chan.Abort], it is still called with the others; then the first panic
 // goes on. T is the channel's: if it is not, NewChan panics.
-//
-// Spec: CH-18, CH-40
 func OnUndelivered[T any](f func(T)) ChanOption {
+	// Spec: CH-18 (dropped values are counted and handed over)
+	// Spec: CH-40 (no value is lost silently)
 	return func(s *chanSettings) { s.undelivered = f }
 }
 

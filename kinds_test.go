@@ -21,7 +21,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: CH-01, CH-06
+// Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-06 (a bounded channel holds its capacity)
 func TestCapacityOfEachKind(t *testing.T) {
 	caps := map[int]int{0: 0, 1: 1, 7: 7, coir.Unlimited: math.MaxInt, coir.Conflated: 1}
 	for _, k := range kinds {
@@ -42,7 +43,13 @@ func TestCapacityOfEachKind(t *testing.T) {
 
 // What a policy does when a channel is full is the same for every way of sending and every sort of caller. It never waits.
 //
-// Spec: CH-12, CH-14, CH-17, CH-18, CH-26, CH-40, CH-58
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-14 (conflated is bounded 1 that drops the oldest)
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-40 (no value is lost silently)
+// Spec: CH-58 (a failing overflow is ErrWouldBlock)
 func TestOverflow(t *testing.T) {
 	claim(t, func(r row) bool { return !r.waits() && r.capacity != coir.Unlimited }, func(s *stage) {
 		held := s.fill()
@@ -88,7 +95,8 @@ func TestOverflow(t *testing.T) {
 
 // A channel that drops hands a value to a receiver that waits, and drops nothing while there is room.
 //
-// Spec: CH-09, CH-17
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-17 (the overflow policy decides a full send)
 func TestOverflowIsForFullChannels(t *testing.T) {
 	claim(t, func(r row) bool { return !r.waits() }, func(s *stage) {
 		a := s.receiversInLine(1)[0]
@@ -106,7 +114,9 @@ func TestOverflowIsForFullChannels(t *testing.T) {
 // A conflated channel is a bounded one with one place that drops the oldest: after any history they have returned the same
 // and counted the same. What a receive takes is the newest, and then there is nothing.
 //
-// Spec: CH-12, CH-13, CH-14
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-13 (a conflated receive empties the channel)
+// Spec: CH-14 (conflated is bounded 1 that drops the oldest)
 func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -154,7 +164,8 @@ func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 
 // An unlimited channel takes whatever comes, and gives the memory back once it has been received.
 //
-// Spec: CH-15, CH-16
+// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-16 (an unlimited channel gives memory back)
 func TestUnlimitedGivesItsMemoryBack(t *testing.T) {
 	n := sized(500_000, 1_000_000, 5_000_000)
 	c := coir.NewChan[[4]uint64](coir.Unlimited)
@@ -194,7 +205,8 @@ func heap() int64 {
 
 // The function that values are handed to may use the channel: it is called without its lock.
 //
-// Spec: CH-18, CH-37
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-37 (abort is the hard close)
 func TestUndeliveredMayUseTheChannel(t *testing.T) {
 	for _, as := range sorts {
 		t.Run(as.String(), func(t *testing.T) {
@@ -223,7 +235,8 @@ func TestUndeliveredMayUseTheChannel(t *testing.T) {
 
 // A channel without OnUndelivered, or with a nil one, drops and counts all the same.
 //
-// Spec: CH-17, CH-18
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
 func TestDropsWithoutAHandler(t *testing.T) {
 	for _, opts := range [][]coir.ChanOption{nil, {coir.OnUndelivered[int](nil)}} {
 		c := coir.NewChan[int](coir.Conflated, opts...)
@@ -239,7 +252,7 @@ func TestDropsWithoutAHandler(t *testing.T) {
 	}
 }
 
-// Spec: CH-17
+// Spec: CH-17 (the overflow policy decides a full send)
 func TestPoliciesHaveNames(t *testing.T) {
 	var names []string
 	for _, p := range policies {
@@ -253,7 +266,7 @@ func TestPoliciesHaveNames(t *testing.T) {
 // A handler that panics, or exits, for some of the values is still called with all the others, in order. Then the first
 // panic comes out, with the stack of the handler.
 //
-// Spec: CH-40
+// Spec: CH-40 (no value is lost silently)
 func TestHandlerThatPanicsLosesNothing(t *testing.T) {
 	const values = 5
 	ends := []struct {
@@ -387,7 +400,9 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 
 // Values of every shape pass every way: from hand to hand with either side first, and through a buffer.
 //
-// Spec: CH-01, CH-04, CH-09
+// Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-04 (rendezvous hands over directly)
+// Spec: CH-09 (a send prefers a waiting receiver)
 func TestValuesOfManyShapes(t *testing.T) {
 	type record struct {
 		name string
@@ -469,7 +484,8 @@ func shape[T comparable](s *stage, values ...T) {
 
 // However fast values come, the last one that was sent to a conflated channel is received.
 //
-// Spec: CH-12, CH-35
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-35 (close is graceful)
 func TestConflatedDeliversTheLast(t *testing.T) {
 	n := sized(100, 1_000, 50_000)
 	claim(t, func(r row) bool { return r.capacity == coir.Conflated }, func(s *stage) {

@@ -72,7 +72,10 @@ func compute(d time.Duration, enough *atomic.Bool) {
 
 var computed atomic.Int64
 
-// Spec: SC-03, SC-33, SC-34, SC-40
+// Spec: SC-03 (a replaced worker does not count)
+// Spec: SC-33 (a stuck worker is replaced after 10 ms)
+// Spec: SC-34 (lack of progress triggers replacement)
+// Spec: SC-40 (Blocking frees the place at once)
 func TestFreshFiberStartsWhileAllAreHeld(t *testing.T) {
 	for _, how := range holds {
 		t.Run(how.name, func(t *testing.T) {
@@ -176,7 +179,11 @@ func startOne(n *coir.Nursery) time.Duration {
 	}
 }
 
-// Spec: SC-03, SC-33, SC-36, SC-37, SC-39
+// Spec: SC-03 (a replaced worker does not count)
+// Spec: SC-33 (a stuck worker is replaced after 10 ms)
+// Spec: SC-36 (the number of workers is capped)
+// Spec: SC-37 (a worker above the base number retires)
+// Spec: SC-39 (retirement loses no fiber)
 func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 	crowd := sized(200, 1_000, 1_000)
 	for _, declared := range []bool{false, true} {
@@ -247,7 +254,9 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 
 // While the only worker was in a declared call nothing ran, and nobody watched. It is watched again when the call returns.
 //
-// Spec: SC-32, SC-33, SC-41
+// Spec: SC-32 (the monitor is advisory)
+// Spec: SC-33 (a stuck worker is replaced after 10 ms)
+// Spec: SC-41 (after Blocking the bound holds again)
 func TestHeldAfterBlocking(t *testing.T) {
 	rt := newRuntime(t, coir.Workers(1))
 	release := make(chan struct{})
@@ -288,7 +297,9 @@ func fewWorkers(t *testing.T, rt *coir.Runtime) {
 // Fibers that are ready to run and sit in the queue of a worker that blocks are run by the others, even if those never
 // run out of work of their own.
 //
-// Spec: SC-29, SC-33, SC-40
+// Spec: SC-29 (a fiber is diverted from a stuck worker)
+// Spec: SC-33 (a stuck worker is replaced after 10 ms)
+// Spec: SC-40 (Blocking frees the place at once)
 func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 	for _, declared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("declared=%v", declared), func(t *testing.T) {
@@ -383,7 +394,10 @@ var pairs = []struct {
 	}},
 }
 
-// Spec: SC-11, SC-13, SC-21, SC-22
+// Spec: SC-11 (run-next is served three times in a row at most)
+// Spec: SC-13 (every 61st pick is global)
+// Spec: SC-21 (a yield goes to the tail)
+// Spec: SC-22 (a pair keeps no third waiting)
 func TestThirdIsNotStarved(t *testing.T) {
 	thirds := sized(100, 1_000, 10_000)
 	for _, pair := range pairs {
@@ -442,7 +456,7 @@ func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
 
 // A fiber that calls operations which never need to wait gives way every 128 of them.
 //
-// Spec: SC-20
+// Spec: SC-20 (a fiber yields after 128 operations)
 func TestBudget(t *testing.T) {
 	undisturbed(t, oneWorker, func(rt *coir.Runtime) error { return givesWay(t, rt) })
 }
@@ -482,7 +496,8 @@ func givesWay(t *testing.T, rt *coir.Runtime) error {
 	return err
 }
 
-// Spec: OB-10, OB-13
+// Spec: OB-10 (a stall is reported once)
+// Spec: OB-13 (an absent Observer costs nothing)
 func TestStallIsReportedOnce(t *testing.T) {
 	const threshold = 50 * time.Millisecond
 	var hook, observed stalls
@@ -578,7 +593,7 @@ func blocksTooLong(reported func() bool) {
 // What is declared is not a stall, however long it takes. If the machine kept the fiber from running for as long before or after
 // it, then a report is right, and proves nothing: once more.
 //
-// Spec: OB-10
+// Spec: OB-10 (a stall is reported once)
 func TestDeclaredBlockingIsNoStall(t *testing.T) {
 	const threshold = 200 * time.Millisecond
 	for range 50 {
@@ -614,7 +629,12 @@ func TestDeclaredBlockingIsNoStall(t *testing.T) {
 	t.Skip("a fiber that computes for 30 ms is always kept from running for long: this machine is too busy to tell")
 }
 
-// Spec: SC-02, SC-03, SC-36, SC-37, OB-11, OB-18
+// Spec: SC-02 (at most twice the base number run fibers)
+// Spec: SC-03 (a replaced worker does not count)
+// Spec: SC-36 (the number of workers is capped)
+// Spec: SC-37 (a worker above the base number retires)
+// Spec: OB-11 (decisions to add workers can be audited)
+// Spec: OB-18 (spawns, workers and steals are counted)
 func TestWorkersAreCapped(t *testing.T) {
 	const workers, most, fibers = 2, 8, 50
 	for _, declared := range []bool{true, false} {
@@ -686,7 +706,9 @@ func TestWorkersAreCapped(t *testing.T) {
 	}
 }
 
-// Spec: OB-07, OB-09, OB-18
+// Spec: OB-07 (a runtime counts waits and wakes)
+// Spec: OB-09 (counters are diagnostic)
+// Spec: OB-18 (spawns, workers and steals are counted)
 func TestStatsCount(t *testing.T) {
 	rt := newRuntime(t, coir.Workers(2))
 	if s := rt.Stats(); s != (coir.Stats{}) {

@@ -33,7 +33,10 @@ func (s *stage) recvMany(into []int) *player {
 
 // Many go through in order, in pieces of any size, also pieces that are larger than what the channel holds.
 //
-// Spec: CH-02, CH-05, CH-21, CH-40
+// Spec: CH-02 (kinds differ in what they store)
+// Spec: CH-05 (a taken value resumes one sender)
+// Spec: CH-21 (one sender's values stay in order)
+// Spec: CH-40 (no value is lost silently)
 func TestManyGoThroughInOrder(t *testing.T) {
 	n := sized(400, 2_000, 100_000)
 	for _, piece := range []int{1, 5, 700} {
@@ -71,7 +74,9 @@ func TestManyGoThroughInOrder(t *testing.T) {
 // RecvMany waits for one value and takes what else there is: what the channel holds, and what those have who wait to send,
 // who are more here than one batch of wakes. It does not wait for more, and leaves the rest of the slice alone.
 //
-// Spec: CH-08, CH-10, CH-19
+// Spec: CH-08 (a receive takes the oldest)
+// Spec: CH-10 (room goes to the longest-waiting sender)
+// Spec: CH-19 (waiters are served in order)
 func TestRecvManyTakesWhatThereIs(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		want := s.fill()
@@ -104,7 +109,8 @@ func TestRecvManyTakesWhatThereIs(t *testing.T) {
 
 // RecvMany takes no more than fits.
 //
-// Spec: CH-08, CH-10
+// Spec: CH-08 (a receive takes the oldest)
+// Spec: CH-10 (room goes to the longest-waiting sender)
 func TestRecvManyTakesWhatFits(t *testing.T) {
 	claim(t, func(r row) bool { return r.capacity == 7 || r.capacity == coir.Unlimited }, func(s *stage) {
 		held := s.fill()
@@ -122,7 +128,10 @@ func TestRecvManyTakesWhatFits(t *testing.T) {
 // SendMany serves those who wait to receive in their order, however many, before it fills the buffer, and then waits for its
 // turn.
 //
-// Spec: CH-07, CH-09, CH-19, CH-20
+// Spec: CH-07 (a send with room does not wait)
+// Spec: CH-09 (a send prefers a waiting receiver)
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-20 (a waiting operation beats a passing one)
 func TestSendManyServesThoseWhoWait(t *testing.T) {
 	claim(t, func(r row) bool { return r.capacity >= 0 && !r.drops() }, func(s *stage) {
 		line := s.receiversInLine(crowd)
@@ -143,7 +152,12 @@ func TestSendManyServesThoseWhoWait(t *testing.T) {
 
 // A SendMany that ends in the middle says how many were sent. Those are delivered; the others are still the sender's.
 //
-// Spec: CH-24, CH-26, CH-30, CH-35, CH-37, CH-40
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-30 (a send that is not admitted transfers nothing)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-40 (no value is lost silently)
 func TestSendManyThatEndsInTheMiddle(t *testing.T) {
 	ends := map[string]struct {
 		end func(s *stage, a *player)
@@ -187,7 +201,10 @@ func TestSendManyThatEndsInTheMiddle(t *testing.T) {
 
 // SendMany to a channel that drops sends all; to one that fails, as many as there is room for.
 //
-// Spec: CH-12, CH-15, CH-17, CH-18
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
 func TestSendManyOverflows(t *testing.T) {
 	claim(t, func(r row) bool { return !r.waits() }, func(s *stage) {
 		values := numbers(0, 20)
@@ -214,7 +231,10 @@ func TestSendManyOverflows(t *testing.T) {
 
 // At the end of a channel RecvMany gives what is left, and then the error. Nothing to send needs no channel.
 //
-// Spec: CH-33, CH-35, CH-41, CH-42
+// Spec: CH-33 (a receive on a drained closed channel fails at once)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-41 (a send on a closed channel is an error)
+// Spec: CH-42 (closed and count are one state)
 func TestManyAtTheEndOfAChannel(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		held := s.fill()

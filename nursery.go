@@ -53,11 +53,13 @@ type limiter struct {
 // Go may be called by anyone until the function of the nursery's Run has returned and the last child has ended; after
 // that it panics.
 //
-// Spec: NU-04, NU-05, FB-11, FB-12
-//
 //go:noinline
 //go:norace
 func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...FiberOption) *Fiber {
+	// Spec: NU-04 (a child is counted before it runs)
+	// Spec: NU-05 (a completed nursery takes no child)
+	// Spec: FB-11 (a fiber's function is published before the fiber)
+	// Spec: FB-12 (a fiber is counted before it is runnable)
 	f := &Fiber{nursery: n, fn: fn, name: name, budget: budget, pc: coro.CallerPC()}
 	for _, o := range opts {
 		f.index = o.index
@@ -193,10 +195,9 @@ func (n *Nursery) String() string {
 // child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit must be
 // called before the first Go.
 //
-// Spec: NU-14
-//
 //go:norace
 func (n *Nursery) Limit(places int) {
+	// Spec: NU-14 (Limit bounds the children that run)
 	if places < 1 {
 		panic("coir: Nursery.Limit needs at least one place")
 	}
@@ -259,7 +260,8 @@ func (n *Nursery) release(near *sched.Worker) {
 
 // leavePlace gives up the place that f has under its nursery's limit, if it has one. f may be nil.
 //
-// Spec: NU-15, SC-49
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: SC-49 (a waiting fiber leaves its worker)
 //
 //go:norace
 func (f *Fiber) leavePlace() {
@@ -320,7 +322,7 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 
 // childFailed notes the error of a child that has ended, and cancels its siblings.
 //
-// Spec: NU-11
+// Spec: NU-11 (a child's error cancels its siblings)
 //
 //go:norace
 func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
@@ -406,7 +408,8 @@ func (e *ending) echoedBy(err error) bool {
 // cancelWaits wakes every child that waits under the nursery's scope. It does so outside the lock, which children need
 // to end. Who comes later sees the scope cancelled.
 //
-// Spec: NU-08, NU-22
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: NU-22 (a cancel costs one claim a child)
 //
 //go:norace
 func (n *Nursery) cancelWaits(near *sched.Worker) {
@@ -442,7 +445,8 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // whose function and fibers all return nil, has not failed: Run returns nil. If fn or a child has panicked, Run panics with a
 // [*PanicError] once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked.
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
-	// Spec: NU-02, NU-03
+	// Spec: NU-02 (Run returns when its nursery is complete)
+	// Spec: NU-03 (a child lives within its parent)
 	c := resolve(ctx)
 	if c.f == nil {
 		return defaultRuntime().run(&c, fn)
@@ -498,7 +502,7 @@ func (n *Nursery) abandoned(v any) {
 
 // join waits until every child has ended, and closes the nursery.
 //
-// Spec: NU-01
+// Spec: NU-01 (a nursery completes after every child)
 //
 //go:norace
 func (n *Nursery) join() {
@@ -541,7 +545,8 @@ func (f *Fiber) regainPlace() {
 //
 //go:norace
 func (n *Nursery) result() error {
-	// Spec: NU-12, NU-13
+	// Spec: NU-12 (Run returns every child's error)
+	// Spec: NU-13 (a child's panic is raised from Run)
 	err := n.failure()
 	if len(n.panics) > 0 {
 		panic(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Spec: NU-05
+// Spec: NU-05 (a completed nursery takes no child)
 func TestGoAfterRunPanics(t *testing.T) {
 	rt := one(t)
 	left := goroutines(t)
@@ -45,7 +45,10 @@ func TestGoAfterRunPanics(t *testing.T) {
 
 // Anybody may start fibers while the nursery is open: the body, children, children of children, goroutines.
 //
-// Spec: NU-01, NU-02, NU-04, NU-18
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-02 (Run returns when its nursery is complete)
+// Spec: NU-04 (a child is counted before it runs)
+// Spec: NU-18 (a spawned fiber is never orphaned)
 func TestWhoStartsFibers(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -81,7 +84,7 @@ func TestWhoStartsFibers(t *testing.T) {
 
 // Never more than the limit run at once, and each begins.
 //
-// Spec: NU-14
+// Spec: NU-14 (Limit bounds the children that run)
 func TestLimitBounds(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		for _, places := range []int{1, 3, 16} {
@@ -115,7 +118,7 @@ func TestLimitBounds(t *testing.T) {
 
 // Those that wait for a place begin in the order of their Go.
 //
-// Spec: NU-14
+// Spec: NU-14 (Limit bounds the children that run)
 func TestLimitKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 4} {
 		undisturbed(t, one, func(rt *coir.Runtime) error { return beginInOrder(rt, places) })
@@ -155,7 +158,9 @@ func beginInOrder(rt *coir.Runtime, places int) error {
 // The test of the house: 16 places, 100 tasks that each start 100 children under the same limit and wait for them, one by
 // one or in a nursery of their own. A task that waits gives its place up, so it ends, every time.
 //
-// Spec: NU-14, NU-15, SC-49
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: SC-49 (a waiting fiber leaves its worker)
 func TestNestedWaitingEnds(t *testing.T) {
 	const places = 16
 	repetitions, tasks := 50, 100
@@ -221,7 +226,8 @@ func waitsInside(ctx context.Context, n *coir.Nursery, count int, children *atom
 
 // A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on.
 //
-// Spec: NU-14, NU-15
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
 func TestPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 	for name, waitFor := range map[string]func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error{
 		"Wait": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
@@ -279,7 +285,9 @@ func TestPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 // A wait that is cut short goes on at once, above the limit if need be: otherwise who holds the place could never be
 // stopped. Once it has ended, the limit holds again.
 //
-// Spec: NU-14, NU-15, NU-20
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: NU-20 (a join cut short leaves the fiber running)
 func TestLimitUnderCancelledWaits(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -318,7 +326,9 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 
 // Those that wait in line when the nursery is cancelled still begin, see it, and end.
 //
-// Spec: NU-01, NU-06, NU-14
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-14 (Limit bounds the children that run)
 func TestCancelWithALine(t *testing.T) {
 	rt := on(t, coir.Workers(2))
 	var ran atomic.Int64
@@ -339,7 +349,7 @@ func TestCancelWithALine(t *testing.T) {
 	}
 }
 
-// Spec: NU-14
+// Spec: NU-14 (Limit bounds the children that run)
 func TestLimitIsForBeforeTheFirstGo(t *testing.T) {
 	onOne(t, func(_ context.Context, n *coir.Nursery) error {
 		for _, wrong := range []func(){
@@ -361,7 +371,12 @@ func TestLimitIsForBeforeTheFirstGo(t *testing.T) {
 
 // Cancel ends every wait below, wherever it is, once, for the first cause, and none above.
 //
-// Spec: FB-16, NU-06, NU-07, NU-08, NU-09, NU-10
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-07 (a running child sees the cancel at its next operation)
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: NU-09 (cancel goes down the tree only)
+// Spec: NU-10 (the first cause of a cancel stays)
 func TestCancel(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -418,7 +433,8 @@ func TestCancel(t *testing.T) {
 // A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return nothing
 // but that cancel.
 //
-// Spec: NU-06, NU-12
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-12 (Run returns every child's error)
 func TestCancelOnPurpose(t *testing.T) {
 	sleeps := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
 	echoes := []func(ctx context.Context) error{
@@ -483,7 +499,7 @@ func TestCancelOnPurpose(t *testing.T) {
 
 // A nursery is cancelled by a goroutine, too.
 //
-// Spec: NU-06
+// Spec: NU-06 (cancel wakes every parked child)
 func TestCancelFromOutside(t *testing.T) {
 	rt := one(t)
 	opened := make(chan *coir.Nursery, 1)
@@ -500,7 +516,8 @@ func TestCancelFromOutside(t *testing.T) {
 	}
 }
 
-// Spec: NU-03, FB-32
+// Spec: NU-03 (a child lives within its parent)
+// Spec: FB-32 (memory alone bounds the number of fibers)
 func TestDeepNesting(t *testing.T) {
 	const levels = 1000
 	for _, workers := range []int{1, 2} {
@@ -531,7 +548,8 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// Spec: FB-32, NU-01
+// Spec: FB-32 (memory alone bounds the number of fibers)
+// Spec: NU-01 (a nursery completes after every child)
 func TestManyChildren(t *testing.T) {
 	children := 100_000
 	if testing.Short() || race.Enabled {
@@ -560,7 +578,9 @@ func TestManyChildren(t *testing.T) {
 // A fiber may run things on another runtime. It is parked meanwhile; its cancel reaches there; what happens there comes
 // back.
 //
-// Spec: FB-19, NU-02, NU-09
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: NU-02 (Run returns when its nursery is complete)
+// Spec: NU-09 (cancel goes down the tree only)
 func TestRunOnAnotherRuntime(t *testing.T) {
 	first, second := one(t), one(t)
 	err := first.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -614,7 +634,8 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 
 // What a fiber starts natively in Blocking runs while it blocks.
 //
-// Spec: SC-25, SC-40
+// Spec: SC-25 (work pushed at bedtime is found)
+// Spec: SC-40 (Blocking frees the place at once)
 func TestGoInsideBlocking(t *testing.T) {
 	rt := on(t, coir.Workers(1))
 	if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {

@@ -86,7 +86,8 @@ func (s *roomy[T]) Len() int { return s.Store.Len() + s.over.Len() }
 // takes a [Result]; it is called with each result that cannot be received any more, by the task itself if it is still
 // running then. A task that has panicked has none: its panic comes out of Run.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
-	// Spec: CH-51, CH-62
+	// Spec: CH-51 (fiber handles arrive in the order sent)
+	// Spec: CH-62 (an ordered queue loses no result)
 	if capacity < 0 && capacity != Unlimited {
 		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
 	}
@@ -115,7 +116,8 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
-	// Spec: CH-59, CH-62
+	// Spec: CH-59 (a task that cannot be queued is joined)
+	// Spec: CH-62 (an ordered queue loses no result)
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
 		return e.op
@@ -258,7 +260,7 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 //
 // It belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
-	// Spec: CH-62
+	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.announce(OpClose)
 	first := o.tasks.end(closed, nil)
 	for o.admitWaiting() { // no more come
@@ -302,7 +304,7 @@ func (o *Ordered[T]) admitWaiting() bool {
 // wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. It
 // reports whether this call has closed the queue. On one that was closed before it discards what has not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
-	// Spec: CH-62
+	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.announce(OpAbort)
 	first := o.tasks.end(aborted, cause)
 	o.over.end(closed, nil) // after that: who is woken by it asks for the cause

@@ -19,7 +19,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: CH-51
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedKeepsTheOrder(t *testing.T) {
 	for _, capacity := range []int{0, 1, 7, coir.Unlimited} {
 		crews(t, func(t *testing.T, c *crew) {
@@ -65,7 +65,7 @@ func TestOrderedKeepsTheOrder(t *testing.T) {
 
 // Tasks end in the opposite order: the first holds the others up at the exit, and only there.
 //
-// Spec: CH-51
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedHeadHoldsTheOthersUp(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const tasks = 20
@@ -115,7 +115,7 @@ func TestOrderedHeadHoldsTheOthersUp(t *testing.T) {
 
 // The queue holds as many tasks as it has room for. One more has begun and waits to be queued.
 //
-// Spec: CH-51
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedIsBounded(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const room = 3
@@ -148,7 +148,8 @@ func TestOrderedIsBounded(t *testing.T) {
 
 // A task that cannot be queued is waited for: when Go returns an error, what it began has ended.
 //
-// Spec: CH-51, CH-59
+// Spec: CH-51 (fiber handles arrive in the order sent)
+// Spec: CH-59 (a task that cannot be queued is joined)
 func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 	type variant struct {
 		name   string
@@ -215,7 +216,8 @@ func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 // Whoever queues tasks of its own nursery gives its place up while the queue is full: what makes room is the end of a task, which may
 // need that place.
 //
-// Spec: CH-51, NU-15
+// Spec: CH-51 (fiber handles arrive in the order sent)
+// Spec: NU-15 (a child that waits for children gives its place up)
 func TestOrderedGivesThePlaceUp(t *testing.T) {
 	rt := on(t, coir.Workers(2))
 	o := coir.NewOrdered[int](0)
@@ -254,7 +256,8 @@ func TestOrderedGivesThePlaceUp(t *testing.T) {
 
 // A Recv that is cancelled, before there is a task or while the task runs, takes nothing: the result is there for the next.
 //
-// Spec: CH-51, CH-24
+// Spec: CH-51 (fiber handles arrive in the order sent)
+// Spec: CH-24 (a cancelled wait tells the cause)
 func TestOrderedRecvIsCancelled(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		o := coir.NewOrdered[int](2)
@@ -301,7 +304,7 @@ func TestOrderedRecvIsCancelled(t *testing.T) {
 
 // Many receive: each result comes out once, and whoever receives sees what it gets in order.
 //
-// Spec: CH-51
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedHasManyReceivers(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		tasks := sized(200, 1_000, 50_000)
@@ -355,7 +358,9 @@ func TestOrderedHasManyReceivers(t *testing.T) {
 
 // A panic in a task is its result, and goes the way of every fiber's panic too. Goexit ends that task alone.
 //
-// Spec: CH-51, FB-24, FB-25
+// Spec: CH-51 (fiber handles arrive in the order sent)
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: FB-25 (Goexit ends one fiber alone)
 func TestOrderedTaskThatDoesNotReturn(t *testing.T) {
 	rt := on(t)
 	o := coir.NewOrdered[int](8)
@@ -394,7 +399,7 @@ func TestOrderedCapacity(t *testing.T) {
 // A queue that is closed takes in the tasks whose Go waits for room: each Go returns nil, though nobody receives, and
 // the results come out after those that were queued, in the order of the calls.
 //
-// Spec: CH-62
+// Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 	for _, capacity := range []int{0, 1, 3} {
 		const waiting = 40 // more than are woken at a time
@@ -449,7 +454,7 @@ func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 
 // A receiver that has enough ends the queue, by whichever of the two: whoever gives tasks is told, and everything ends.
 //
-// Spec: CH-62
+// Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedReceiverLeavesEarly(t *testing.T) {
 	for _, abort := range []bool{true, false} {
 		rt := on(t, coir.Workers(2))
@@ -494,7 +499,7 @@ func TestOrderedReceiverLeavesEarly(t *testing.T) {
 // Abort ends every wait at once, with its cause, though the tasks run on: a Recv that waits for a task, one that waits
 // for its turn, a Go that waits for room. When the tasks return, their results are handed over.
 //
-// Spec: CH-62
+// Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedAbort(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const tasks = 6
@@ -583,7 +588,8 @@ func TestOrderedAbort(t *testing.T) {
 
 // A result that cannot be queued because the context is over is handed over too, before Go returns.
 //
-// Spec: CH-59, CH-62
+// Spec: CH-59 (a task that cannot be queued is joined)
+// Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedHandsOverWhatIsNotQueued(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var lost []coir.Result[int]
@@ -607,7 +613,8 @@ func TestOrderedHandsOverWhatIsNotQueued(t *testing.T) {
 // Whoever gives, receives without patience, closes and aborts does so at any moment: each task that has begun comes out
 // once, or is handed over once.
 //
-// Spec: CH-62, CH-40
+// Spec: CH-62 (an ordered queue loses no result)
+// Spec: CH-40 (no value is lost silently)
 func TestOrderedLosesNothing(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for range sized(20, 100, 3_000) {
@@ -684,7 +691,8 @@ func TestOrderedLosesNothing(t *testing.T) {
 // A handler that panics when the queue is aborted is still called with the other results, first with the one that a
 // receiver has left at the exit.
 //
-// Spec: CH-62, CH-40
+// Spec: CH-62 (an ordered queue loses no result)
+// Spec: CH-40 (no value is lost silently)
 func TestOrderedHandlerThatPanics(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		const tasks = 4

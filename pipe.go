@@ -21,10 +21,9 @@ import (
 // An endpoint that has been closed returns ErrClosed to whoever still uses it. An operation that waits already, or a case that was
 // made before, is not affected.
 //
-// Spec: CH-46
-//
 //go:noinline
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
+	// Spec: CH-46 (the last Close of a side tells the other)
 	p := &pipe[T]{ch: NewChan[T](capacity, opts...)}
 	p.ends[sending].of, p.ends[receiving].of = &p.ch.core, &p.ch.core
 	p.ends[sending].open, p.ends[receiving].open = 1, 1
@@ -66,7 +65,8 @@ func (e *pipeEnd) close() bool {
 
 // announce wakes those who wait for the side to be gone.
 //
-// Spec: CH-47, CH-48
+// Spec: CH-47 (the end of a peer can be waited for)
+// Spec: CH-48 (each side's end is announced once)
 //
 //go:norace
 func (e *pipeEnd) announce() {

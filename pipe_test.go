@@ -17,7 +17,7 @@ import (
 
 // The channel is open for as long as there is a writer, and gives what it has after that.
 //
-// Spec: CH-46
+// Spec: CH-46 (the last Close of a side tells the other)
 func TestLastWriterClosesThePipe(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		w, r := coir.Pipe[int](8, coir.Name("orders"))
@@ -53,7 +53,9 @@ func TestLastWriterClosesThePipe(t *testing.T) {
 
 // A receiver that waits learns that the last writer has gone; a sender that waits was admitted, and is delivered.
 //
-// Spec: CH-46, CH-35, CH-36
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-36 (a drained closed channel ends its receivers)
 func TestLastWriterAndThoseWhoWait(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		w, r := coir.Pipe[int](0)
@@ -90,7 +92,9 @@ func TestLastWriterAndThoseWhoWait(t *testing.T) {
 // Without a reader there is nobody to send to: writers that wait and writers that come later learn it at once. Values that the
 // channel had taken over go to OnUndelivered, and those of writers that waited stay theirs.
 //
-// Spec: CH-46, CH-37, CH-40
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-40 (no value is lost silently)
 func TestLastReaderEndsThePipe(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var lost []int
@@ -132,7 +136,7 @@ func TestLastReaderEndsThePipe(t *testing.T) {
 	})
 }
 
-// Spec: CH-46
+// Spec: CH-46 (the last Close of a side tells the other)
 func TestEndpointAfterClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		w, r := coir.Pipe[int](4, coir.Name("orders"))
@@ -186,7 +190,9 @@ func TestEndpointAfterClose(t *testing.T) {
 
 // That the other side has gone can be waited for, by many, before and after.
 //
-// Spec: CH-46, CH-47, SE-18
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-47 (the end of a peer can be waited for)
+// Spec: SE-18 (a case can wait for anything)
 func TestPipeGone(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for side := range 2 {
@@ -238,7 +244,8 @@ func TestPipeGone(t *testing.T) {
 
 // Whoever has learned that the other side is gone finds the channel closed.
 //
-// Spec: CH-46, CH-47
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-47 (the end of a peer can be waited for)
 func TestGoneComesAfterTheEnd(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for range sized(200, 2_000, 100_000) {
@@ -278,7 +285,7 @@ func TestGoneComesAfterTheEnd(t *testing.T) {
 
 // Both sides close at the same time: each learns of the other, once.
 //
-// Spec: CH-48
+// Spec: CH-48 (each side's end is announced once)
 func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for range sized(100, 500, 20_000) {
@@ -307,7 +314,8 @@ func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 
 // Endpoints are cloned and closed by everybody at once. Each value is received, or undelivered, or was refused.
 //
-// Spec: CH-40, CH-46
+// Spec: CH-40 (no value is lost silently)
+// Spec: CH-46 (the last Close of a side tells the other)
 func TestPipeStress(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for _, capacity := range []int{0, 3, coir.Unlimited} {
@@ -365,7 +373,7 @@ func TestPipeStress(t *testing.T) {
 
 // Every kind of channel has every operation: none gives errors.ErrUnsupported.
 //
-// Spec: CH-45
+// Spec: CH-45 (a missing feature is ErrUnsupported)
 func TestEveryKindHasEveryOperation(t *testing.T) {
 	for _, capacity := range []int{0, 1, 5, coir.Unlimited, coir.Conflated} {
 		crews(t, func(t *testing.T, c *crew) {

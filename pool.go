@@ -15,9 +15,10 @@ import (
 // Pool lends out values that are dear to make, such as connections: at most so many at a time, each made when it is first
 // needed and then used again. It is a channel that makes what it hands out: Recv takes one, Send gives it back. It is a pool of resources,
 // not of workers: for at most so many fibers at once there is [Nursery.Limit].
-//
-// Spec: CH-60, CH-61
 type Pool[T any] struct {
+	// Spec: CH-60 (a pool lends idle values first, in order)
+	// Spec: CH-61 (a value given back is reset or thrown away)
+
 	permits *Chan[struct{}] // one for each value that may be lent
 	create  func(context.Context) (T, error)
 	reset   func(T) error

@@ -36,7 +36,8 @@ func (m *conns) lose(v int) {
 
 // Values are made when they are needed, up to the bound, and the one given back last is lent first.
 //
-// Spec: CH-60, CH-61
+// Spec: CH-60 (a pool lends idle values first, in order)
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestPoolLendsAndUsesAgain(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -82,7 +83,8 @@ func TestPoolLendsAndUsesAgain(t *testing.T) {
 
 // Those who wait are served in the order of arrival.
 //
-// Spec: CH-19, CH-60
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolServesInOrder(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		var m conns
@@ -123,7 +125,8 @@ func TestPoolServesInOrder(t *testing.T) {
 
 // Whoever waits and is cancelled takes no place with it.
 //
-// Spec: CH-56, CH-60
+// Spec: CH-56 (a cancelled wait takes no value and no place)
+// Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolRecvIsCancelled(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -155,7 +158,7 @@ func TestPoolRecvIsCancelled(t *testing.T) {
 
 // A value that cannot be made, because of an error, a panic or a Goexit, leaves its place to somebody else.
 //
-// Spec: CH-60
+// Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolCreateFails(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var fail atomic.Bool
@@ -221,7 +224,8 @@ func TestPoolCreateFails(t *testing.T) {
 
 // A value that cannot be readied is thrown away, and another is made in its place.
 //
-// Spec: CH-60, CH-61
+// Spec: CH-60 (a pool lends idle values first, in order)
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestPoolResetFails(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -257,7 +261,7 @@ func TestPoolResetFails(t *testing.T) {
 
 // A value that is given up, or whose reset panics, is thrown away, and its place is free.
 //
-// Spec: CH-61
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestPoolDiscards(t *testing.T) {
 	var m conns
 	p := coir.NewPool(1, m.create, func(v int) error {
@@ -300,7 +304,7 @@ func TestPoolDiscards(t *testing.T) {
 
 // Close ends those who wait, throws idle values away at once and lent ones when they come back.
 //
-// Spec: CH-38
+// Spec: CH-38 (close and abort are idempotent)
 func TestPoolClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -453,7 +457,8 @@ func refused[T any](t *testing.T, what string, known bool, value func(int) T) {
 // Everybody borrows at once; making and readying fail now and then, waits are cut short. There are never more values than places,
 // nobody shares one, and in the end every value has been thrown away.
 //
-// Spec: CH-60, CH-61
+// Spec: CH-60 (a pool lends idle values first, in order)
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestPoolStress(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const places, people = 3, 10

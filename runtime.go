@@ -50,9 +50,8 @@ type settings struct {
 
 // Workers sets how many fibers run at the same time. The default is GOMAXPROCS; a change of it, by the program or by
 // the Go runtime when the limits of a container change, is followed within some ten milliseconds of work.
-//
-// Spec: SC-01
 func Workers(n int) RuntimeOption {
+	// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 	if n < 1 {
 		panic("coir: Workers needs at least one")
 	}
@@ -60,9 +59,8 @@ func Workers(n int) RuntimeOption {
 }
 
 // MaxWorkers bounds how many workers there may be, with those that are held up in blocking calls. The default is 10,000.
-//
-// Spec: SC-36
 func MaxWorkers(n int) RuntimeOption {
+	// Spec: SC-36 (the number of workers is capped)
 	if n < 1 {
 		panic("coir: MaxWorkers needs at least one")
 	}
@@ -311,9 +309,11 @@ func (rt *Runtime) leave(r *root) {
 // cancelled, and nothing new is let in.
 //
 // Close must not be called by a fiber of the runtime: it would wait for itself.
-//
-// Spec: SH-03, SH-04, SH-05, SH-10
 func (rt *Runtime) Close(ctx context.Context) error {
+	// Spec: SH-03 (close first refuses new work)
+	// Spec: SH-04 (close then cancels)
+	// Spec: SH-05 (close then drains)
+	// Spec: SH-10 (a close cut short goes on)
 	c := resolve(ctx)
 	if c.f != nil && c.f.nursery.rt == rt {
 		panic("coir: Runtime.Close called by one of its own fibers, " + c.f.Name())

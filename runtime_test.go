@@ -134,7 +134,7 @@ func (r *report) clear() {
 // A runtime whose number of workers was not set follows GOMAXPROCS up and down while it runs, and after it has
 // rested. One whose number was set does not.
 //
-// Spec: SC-01
+// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	follows, fixed := on(t), on(t, coir.Workers(2))

@@ -183,7 +183,9 @@ func (sc *scope) detach() {
 // cancel marks the scope, wakes those who wait under it and cancels the scopes inside it. Only the first call does. It is
 // called with the caller's synchronisation visible.
 //
-// Spec: NU-06, NU-09, NU-10
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-09 (cancel goes down the tree only)
+// Spec: NU-10 (the first cause of a cancel stays)
 //
 //go:norace
 func (sc *scope) cancel(e *ending, near *sched.Worker) {
@@ -486,7 +488,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 // Shield returns a context with the values of ctx that is not cancelled when ctx is, for work that must be finished:
 // giving things back, telling a peer. Put a deadline on it with WithTimeout.
 func Shield(ctx context.Context) context.Context {
-	// Spec: NU-21
+	// Spec: NU-21 (a shield delays a cancel)
 	sc := new(scope)
 	c := resolve(ctx)
 	sc.init(context.WithoutCancel(ctx), c.runtime(), nil, c.f)

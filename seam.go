@@ -19,9 +19,9 @@ import (
 // Clock is a time that only moves when it is told to. A runtime made [WithClock] waits by it: sleeps, timeouts and
 // deadlines of its fibers end when the clock has been moved past them. Any number of goroutines and fibers may use it
 // at once, and any number of runtimes may wait by it: those who move it do so one after the other.
-//
-// Spec: TM-15
 type Clock struct {
+	// Spec: TM-15 (time comes in through Clock alone)
+
 	v     *clock.Virtual
 	turn  sync.Mutex     // of whoever moves it
 	mover atomic.Uintptr // the goroutine that does; 0 if none

@@ -18,7 +18,7 @@ import (
 
 // Fibers of a runtime with a clock of its own wait by that clock: however long they wait, it takes no time.
 //
-// Spec: TM-15
+// Spec: TM-15 (time comes in through Clock alone)
 func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	clock := coir.NewClock()
 	rt := on(t, coir.Workers(1), coir.WithClock(clock))
@@ -75,7 +75,7 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 // Goroutines and fibers of two runtimes move one clock at the same time: each wait by it ends, in time and once, and
 // the clock is moved by as much as all have moved it.
 //
-// Spec: TM-15
+// Spec: TM-15 (time comes in through Clock alone)
 func TestClockIsMovedByMany(t *testing.T) {
 	clock := coir.NewClock()
 	slow := &hooked{onReady: func(*coir.Fiber) { runtime.Gosched() }} // the clock is in others' hands for a while

@@ -28,9 +28,9 @@ import (
 
 // Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is switched
 // off.
-//
-// Spec: SE-18
 type Case struct {
+	// Spec: SE-18 (a case can wait for anything)
+
 	core  *core // a channel
 	port  port  // the same, with its type
 	event event // or something that happens once
@@ -97,9 +97,10 @@ func (c *Chan[T]) RecvCase(dst *T) Case {
 
 // After is a case that happens d after the select has begun, with a nil error: only the index tells that the time has come. Of several the
 // earliest counts.
-//
-// Spec: TM-14
-func After(d time.Duration) Case { return Case{what: caseAfter, after: d} }
+func After(d time.Duration) Case {
+	// Spec: TM-14 (After is a case)
+	return Case{what: caseAfter, after: d}
+}
 
 // Done is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in *err
 // unless err is nil.
@@ -112,24 +113,22 @@ func (f *Fiber) Done(err *error) Case {
 // case on a closed channel happens at once, with an error that is [ErrClosed]. An index of -1 comes with an error of ctx.
 //
 // No case but the one returned has any effect. The same channel may be in several cases; a select never meets itself.
-//
-// Spec: SE-01, SE-07
 func Select(ctx context.Context, cases ...Case) (int, error) {
+	// Spec: SE-01 (a select completes one case)
+	// Spec: SE-07 (select is fair)
 	return choose(ctx, cases, fairly)
 }
 
 // SelectPriority is Select that takes the first case, in the order given, of those that can happen. A case on a channel that has been
 // closed can always happen: put the zero Case in its place.
-//
-// Spec: SE-08
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
+	// Spec: SE-08 (SelectPriority takes the first ready case)
 	return choose(ctx, cases, byOrder)
 }
 
 // TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
-//
-// Spec: SE-09
 func TrySelect(cases ...Case) (int, error) {
+	// Spec: SE-09 (TrySelect never waits)
 	cs := hidden(cases)
 	var f *Fiber // if a policy chooses for it
 	if simulating.Load() > 0 {
@@ -349,7 +348,8 @@ func (s *scratch) fit(n int) {
 
 // lockAll locks the channels of the cases.
 //
-// Spec: SE-12, SE-20
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-20 (up to 8 cases lock without allocating)
 //
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
@@ -438,7 +438,11 @@ func (s *scratch) unlockAll() {
 // whichever case is ready when it is done was a choice at that moment. By order it is enough for the first case only: of a later
 // one it must be certain that none before it was ready, and of a select that waits that none was at all.
 //
-// Spec: SE-03, SE-06, SE-08, SE-14, SE-16
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-06 (a ready case needs no registration)
+// Spec: SE-08 (SelectPriority takes the first ready case)
+// Spec: SE-14 (a message goes directly, under the locks)
+// Spec: SE-16 (a select never matches itself)
 //
 //go:norace
 func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
@@ -489,7 +493,7 @@ func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 
 // pick takes one of the n cases that have been noted, out of the list.
 //
-// Spec: SE-07
+// Spec: SE-07 (select is fair)
 //
 //go:norace
 func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
@@ -575,7 +579,9 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 // register publishes the cases that are channels and lets go of them all. Then it registers those that are not. It notes what else
 // there is.
 //
-// Spec: SE-04, SE-10, SE-13
+// Spec: SE-04 (the winner is decided before a wake)
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-13 (no channel lock is held while waiting)
 //
 //go:norace
 func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
@@ -635,7 +641,9 @@ func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == pa
 
 // withdraw takes every registration back and returns the index of the case that has ended the wait, or -1.
 //
-// Spec: SE-05, SE-11, SE-19
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-11 (a cancel ends a select)
+// Spec: SE-19 (a late completion stays with its sender)
 //
 //go:norace
 func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {

@@ -28,7 +28,9 @@ import (
 
 // Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel changes.
 //
-// Spec: SE-01, SE-03, SE-06
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-06 (a ready case needs no registration)
 func TestSelectDoesOneReadyCase(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		c.did(func(ctx context.Context) {
@@ -79,7 +81,12 @@ func TestSelectDoesOneReadyCase(t *testing.T) {
 
 // The same where the select has to wait: the peer of one case comes.
 //
-// Spec: SE-01, SE-02, SE-03, SE-05, SE-13, SE-14
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-13 (no channel lock is held while waiting)
+// Spec: SE-14 (a message goes directly, under the locks)
 func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for won := range 8 {
@@ -147,7 +154,11 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 
 // A select that ends without any of its cases: the channels are as they were, and nothing has been counted.
 //
-// Spec: SE-03, SE-05, SE-09, SE-10, SE-11
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-09 (TrySelect never waits)
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-11 (a cancel ends a select)
 func TestSelectThatFailsLeavesNoTrace(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		chans := []*coir.Chan[int]{coir.NewChan[int](0), coir.NewChan[int](0), coir.NewChan[int](1), coir.NewChan[int](1)}
@@ -213,7 +224,7 @@ func TestSelectThatFailsLeavesNoTrace(t *testing.T) {
 
 // A nursery that is cancelled ends the selects of its fibers.
 //
-// Spec: SE-11
+// Spec: SE-11 (a cancel ends a select)
 func TestSelectEndsWithTheNursery(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		c := coir.NewChan[int](0)
@@ -236,7 +247,8 @@ func TestSelectEndsWithTheNursery(t *testing.T) {
 
 // A channel in many cases, on both sides, is locked once and registered for each; the select does not meet itself.
 //
-// Spec: SE-12, SE-16
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-16 (a select never matches itself)
 func TestSelectHasTheSameChannelManyTimes(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		ch := coir.NewChan[int](0)
@@ -287,7 +299,10 @@ func TestSelectHasTheSameChannelManyTimes(t *testing.T) {
 // An even number of selects, each of which sends and receives on every channel: they meet in pairs, of one that sends and
 // one that receives, and nobody is left.
 //
-// Spec: SE-01, SE-02, SE-15, SE-16
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-15 (two selects match with one case each)
+// Spec: SE-16 (a select never matches itself)
 func TestSelectsThatWaitForEachOtherMatch(t *testing.T) {
 	for _, chans := range []int{1, 3} {
 		crews(t, func(t *testing.T, c *crew) {
@@ -340,7 +355,11 @@ func TestSelectsThatWaitForEachOtherMatch(t *testing.T) {
 // Everybody selects over all channels: receives from each, and sends its next value to some, in any order, now and then with a
 // time limit or without waiting. Every value is received exactly once.
 //
-// Spec: SE-01, SE-02, SE-03, SE-12, SE-15
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-15 (two selects match with one case each)
 func TestSelectStress(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const people = 12
@@ -432,7 +451,8 @@ func TestSelectStress(t *testing.T) {
 
 // Selects that name the same channels in opposite order do not lock each other out.
 //
-// Spec: SE-12, CH-54
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: CH-54 (channel ids order their locks)
 func TestSelectsInOppositeOrder(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const size = 20 // long enough for both ways of sorting
@@ -473,7 +493,7 @@ func TestSelectsInOppositeOrder(t *testing.T) {
 // Each of the cases that are always ready is chosen as often as the others: 8 of 8, 2 of 8, and in two selects that take
 // turns.
 //
-// Spec: SE-07
+// Spec: SE-07 (select is fair)
 func TestSelectIsFair(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		rounds := 10_000
@@ -539,7 +559,7 @@ func TestSelectIsFair(t *testing.T) {
 
 // Many that select once each, all at once: they do not all choose the same.
 //
-// Spec: SE-07
+// Spec: SE-07 (select is fair)
 func TestFirstSelectsOfManyAreFair(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const people = 4_000
@@ -568,7 +588,7 @@ func TestFirstSelectsOfManyAreFair(t *testing.T) {
 	})
 }
 
-// Spec: SE-08
+// Spec: SE-08 (SelectPriority takes the first ready case)
 func TestSelectPriorityTakesTheFirst(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var got [5]int
@@ -619,7 +639,8 @@ func TestSelectPriorityTakesTheFirst(t *testing.T) {
 	})
 }
 
-// Spec: SE-06, SE-09
+// Spec: SE-06 (a ready case needs no registration)
+// Spec: SE-09 (TrySelect never waits)
 func TestTrySelect(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		a, b := coir.NewChan[int](0), coir.NewChan[int](1)
@@ -656,7 +677,9 @@ func TestTrySelect(t *testing.T) {
 	})
 }
 
-// Spec: SE-10, SE-18, TM-14
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-18 (a case can wait for anything)
+// Spec: TM-14 (After is a case)
 func TestSelectAfter(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		ch := coir.NewChan[int](0)
@@ -696,7 +719,10 @@ func TestSelectAfter(t *testing.T) {
 
 // Time against data: the sender learns that it sent if and only if the select received.
 //
-// Spec: SE-01, SE-02, SE-10, SE-19
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-19 (a late completion stays with its sender)
 func TestSelectTimeAgainstData(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		rounds := sized(200, 1_000, 100_000)
@@ -745,7 +771,9 @@ func TestSelectTimeAgainstData(t *testing.T) {
 
 // A cancel against data: the same.
 //
-// Spec: SE-02, SE-11, SE-19
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-11 (a cancel ends a select)
+// Spec: SE-19 (a late completion stays with its sender)
 func TestSelectCancelAgainstData(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		ch := coir.NewChan[int](0)
@@ -803,7 +831,9 @@ func TestSelectCancelAgainstData(t *testing.T) {
 // Close ends a receive that waits. A send that waits has been admitted: it stays, and may still be delivered, or lose to
 // another case; Abort ends it.
 //
-// Spec: SE-17, CH-35, CH-37
+// Spec: SE-17 (close wakes a receiving case, abort a sending one)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-37 (abort is the hard close)
 func TestSelectAndClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for _, abort := range []bool{false, true} {
@@ -902,7 +932,8 @@ func TestSelectAndClose(t *testing.T) {
 
 // The end of a fiber is a case: one that has ended, one that will, by return, error, panic or Goexit, and on another runtime.
 //
-// Spec: SE-18, FB-17
+// Spec: SE-18 (a case can wait for anything)
+// Spec: FB-17 (a join is a wait like any other)
 func TestSelectFiberEnd(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		other := coir.NewRuntime()
@@ -977,7 +1008,10 @@ func TestSelectFiberEnd(t *testing.T) {
 
 // Of everything that a select can wait for, each in turn is the one that happens.
 //
-// Spec: SE-03, SE-05, SE-18, CH-47
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-18 (a case can wait for anything)
+// Spec: CH-47 (the end of a peer can be waited for)
 func TestSelectOfEverySort(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for won := range 6 {
@@ -1024,7 +1058,7 @@ func TestSelectOfEverySort(t *testing.T) {
 	})
 }
 
-// Spec: SE-18
+// Spec: SE-18 (a case can wait for anything)
 func TestZeroCaseNeverHappens(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		c.did(func(ctx context.Context) {
@@ -1051,7 +1085,9 @@ func TestZeroCaseNeverHappens(t *testing.T) {
 // Lists that are longer than a wake can name: the index is right on both sides of that bound, whatever the case is and
 // whether it was ready or waited for.
 //
-// Spec: SE-01, SE-02, SE-05
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-05 (losing registrations are removed first)
 func TestSelectOfManyCases(t *testing.T) {
 	const size = 1_000
 	positions := []int{0, 1, park.MaxIndex - 1, park.MaxIndex, park.MaxIndex + 1, 700, size - 1}
@@ -1130,7 +1166,9 @@ func TestSelectOfManyCases(t *testing.T) {
 
 // The same with the ends of fibers, and with channels between them.
 //
-// Spec: SE-02, SE-05, SE-18
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-18 (a case can wait for anything)
 func TestSelectOfManyFiberEnds(t *testing.T) {
 	const size = 1_000
 	crews(t, func(t *testing.T, c *crew) {
@@ -1171,7 +1209,10 @@ func TestSelectOfManyFiberEnds(t *testing.T) {
 // Sends to channels that do not make a sender wait: the policy decides what happens when the case is the one, and nothing
 // happens when it is not.
 //
-// Spec: SE-03, CH-17, CH-18, CH-58
+// Spec: SE-03 (a losing case has no effect)
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-58 (a failing overflow is ErrWouldBlock)
 func TestSelectSendsByPolicy(t *testing.T) {
 	for _, p := range []struct {
 		name    string
@@ -1235,7 +1276,9 @@ func TestSelectSendsByPolicy(t *testing.T) {
 // A completion that comes when the select has its winner stays with its sender. The select's fiber is woken once, when that has
 // been decided, however many come.
 //
-// Spec: SE-04, SE-19, PK-13
+// Spec: SE-04 (the winner is decided before a wake)
+// Spec: SE-19 (a late completion stays with its sender)
+// Spec: PK-13 (a wake of PARKING does not enqueue)
 func TestSelectIsWokenOnce(t *testing.T) {
 	var woken atomic.Int64
 	var self atomic.Pointer[coir.Fiber]
@@ -1293,7 +1336,7 @@ func TestSelectIsWokenOnce(t *testing.T) {
 
 // A select that finds a case ready does not park, and registers with nobody.
 //
-// Spec: SE-06
+// Spec: SE-06 (a ready case needs no registration)
 func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 	var parked atomic.Int64
 	rt := on(t, coir.Workers(1), coir.WithObserver(&hooked{onParked: func(*coir.Fiber) { parked.Add(1) }}))
@@ -1326,7 +1369,7 @@ func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 
 // While a select waits nothing is locked: all its channels can be used.
 //
-// Spec: SE-13
+// Spec: SE-13 (no channel lock is held while waiting)
 func TestSelectHoldsNothingWhileItWaits(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		a, full, stop := coir.NewChan[int](0), coir.NewChan[int](2), coir.NewChan[int](0)
@@ -1355,7 +1398,8 @@ func TestSelectHoldsNothingWhileItWaits(t *testing.T) {
 // What is sent through a select may be a pointer, or hold one: what it points to lives on after the sender's function has
 // returned.
 //
-// Spec: SE-14, SE-20
+// Spec: SE-14 (a message goes directly, under the locks)
+// Spec: SE-20 (up to 8 cases lock without allocating)
 func TestSelectSendsWhatAValuePointsTo(t *testing.T) {
 	type boxed struct{ p *[4]int }
 	crews(t, func(t *testing.T, c *crew) {
@@ -1412,7 +1456,7 @@ func overwriteStack(depth int) int {
 
 // What a case that lost wanted to send is not kept by anybody, while whoever selected lives on and while it waits again.
 //
-// Spec: SE-05
+// Spec: SE-05 (losing registrations are removed first)
 func TestSelectKeepsNothingOfItsCases(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		type big struct{ _ [1 << 10]byte }
@@ -1458,7 +1502,9 @@ func TestSelectKeepsNothingOfItsCases(t *testing.T) {
 // A child under a limit of one place that selects on the end of another gives its place up, or the other would never begin. It
 // has the place again when it goes on.
 //
-// Spec: SE-18, NU-14, NU-15
+// Spec: SE-18 (a case can wait for anything)
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
 func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 	var running, most atomic.Int64
 	enter := func() {
@@ -1526,7 +1572,8 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 	}
 }
 
-// Spec: SE-20, CH-49
+// Spec: SE-20 (up to 8 cases lock without allocating)
+// Spec: CH-49 (a blocking operation allocates nothing)
 func TestSelectAllocatesNothing(t *testing.T) {
 	if raceEnabled || invariant.Enabled {
 		t.Skip("the checks allocate")

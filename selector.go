@@ -68,7 +68,7 @@ type Selector struct {
 func NewSelector() *Selector {
 	s := &Selector{b: new(board), regs: make(map[int]*registration)}
 	s.slots.Store(new([]*registration))
-	// Spec: SE-25
+	// Spec: SE-25 (a dropped selector is collected)
 	if !xatomic.Instrumented { // an exploration knows no garbage collector
 		runtime.AddCleanup(s, (*board).abandon, s.b)
 	}
@@ -162,7 +162,7 @@ func (b *board) abandon() {
 // becameReady tells the selectors that one side of the channel may have become ready. It returns a waiter to be roused
 // without the lock.
 //
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 //
 //go:norace
 func (c *core) becameReady(side int) *park.Parker {
@@ -524,10 +524,9 @@ func (h *hook) Expire(uint64) {
 // Remove takes a case out. Once it has returned the case does not happen any more. It reports whether the case was still
 // registered.
 //
-// Spec: SE-24
-//
 //go:norace
 func (s *Selector) Remove(id int) bool {
+	// Spec: SE-24 (a removed case does not happen)
 	by := s.announce(nil)
 	s.book.Lock()
 	reg := s.regs[id]
@@ -589,9 +588,10 @@ func (reg *registration) remove() bool {
 
 // Wait waits until one of the cases has happened and returns its number. It comes with an error that is [ErrClosed] if the
 // case's channel is closed, and is then used up. A number of -1 comes with an error of ctx.
-//
-// Spec: SE-21, SE-22, SE-23
 func (s *Selector) Wait(ctx context.Context) (int, error) {
+	// Spec: SE-21 (a Selector's events do not cost its size)
+	// Spec: SE-22 (a Selector tries again before it reports)
+	// Spec: SE-23 (a registration stays until used up)
 	by := resolve(ctx)
 	if by.f != nil && by.f.simulated {
 		by.f.stepSelector(s)

@@ -48,7 +48,8 @@ func (c *crew) quiet(sel *coir.Selector) {
 
 // A case is there for event after event, until its channel is closed and has nothing left.
 //
-// Spec: SE-21, SE-23
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SE-23 (a registration stays until used up)
 func TestSelectorKeepsItsCases(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -101,7 +102,9 @@ func TestSelectorKeepsItsCases(t *testing.T) {
 
 // A send, a time and an end happen once.
 //
-// Spec: SE-18, SE-23, TM-14
+// Spec: SE-18 (a case can wait for anything)
+// Spec: SE-23 (a registration stays until used up)
+// Spec: TM-14 (After is a case)
 func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -195,7 +198,8 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 
 // Cases come and go while another waits.
 //
-// Spec: SE-21, SE-24
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SE-24 (a removed case does not happen)
 func TestSelectorAddAndRemoveWhileAnotherWaits(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -235,7 +239,8 @@ func TestSelectorAddAndRemoveWhileAnotherWaits(t *testing.T) {
 // Once Remove has returned the case does not happen. If it reports that the case was there, a send has not happened either, and
 // if not, it has, and is reported.
 //
-// Spec: SE-01, SE-24
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-24 (a removed case does not happen)
 func TestNothingHappensAfterRemove(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		rounds := sized(500, 5_000, 200_000)
@@ -304,7 +309,8 @@ func TestNothingHappensAfterRemove(t *testing.T) {
 
 // Those that are always ready are served in turn.
 //
-// Spec: SE-07, SE-21
+// Spec: SE-07 (select is fair)
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorServesInTurn(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -335,7 +341,9 @@ func TestSelectorServesInTurn(t *testing.T) {
 
 // A channel with several selectors, and somebody who receives: each value goes to one of them.
 //
-// Spec: SE-01, SE-21, SE-22
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SE-22 (a Selector tries again before it reports)
 func TestSeveralSelectorsOnOneChannel(t *testing.T) {
 	for _, capacity := range []int{0, 1, 8} {
 		crews(t, func(t *testing.T, c *crew) {
@@ -387,7 +395,7 @@ func TestSeveralSelectorsOnOneChannel(t *testing.T) {
 	}
 }
 
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorWithManyCases(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const size = 10_000
@@ -424,7 +432,7 @@ func TestSelectorWithManyCases(t *testing.T) {
 
 // An event among a thousand times as many cases takes about as long: a scan would take a thousand times as long.
 //
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorEventCostsTheSame(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		cost := func(size int) time.Duration {
@@ -458,7 +466,7 @@ func TestSelectorEventCostsTheSame(t *testing.T) {
 	}, nil)
 }
 
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorHasOneWaiter(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for range 50 {
@@ -484,7 +492,8 @@ func TestSelectorHasOneWaiter(t *testing.T) {
 
 // A wait that is cancelled takes nothing: what comes is there for the next.
 //
-// Spec: SE-11, SE-21
+// Spec: SE-11 (a cancel ends a select)
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorWaitIsCancelled(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -535,7 +544,7 @@ func TestSelectorWaitIsCancelled(t *testing.T) {
 
 // Readiness that has gone is not reported: somebody else took the value, or the room.
 //
-// Spec: SE-22
+// Spec: SE-22 (a Selector tries again before it reports)
 func TestSelectorTriesAgain(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -571,7 +580,8 @@ func TestSelectorTriesAgain(t *testing.T) {
 // On a channel without a buffer a case of a selector meets those who wait in operations and in selects, and no passing one, nor
 // another selector.
 //
-// Spec: SE-15, SE-21
+// Spec: SE-15 (two selects match with one case each)
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorAndRendezvous(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel, other := coir.NewSelector(), coir.NewSelector()
@@ -644,7 +654,9 @@ func TestSelectorAndRendezvous(t *testing.T) {
 
 // Sends to channels that do not make a sender wait happen at once.
 //
-// Spec: CH-17, CH-58, SE-23
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-58 (a failing overflow is ErrWouldBlock)
+// Spec: SE-23 (a registration stays until used up)
 func TestSelectorSendsByPolicy(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for _, p := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest, coir.Fail} {
@@ -664,7 +676,7 @@ func TestSelectorSendsByPolicy(t *testing.T) {
 	})
 }
 
-// Spec: SE-24
+// Spec: SE-24 (a removed case does not happen)
 func TestSelectorClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -705,7 +717,7 @@ func TestSelectorClose(t *testing.T) {
 
 // Cases are added while others are removed, all of them at once by Close. Another selector's cases with the same channels stay.
 //
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorAddAgainstClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		chans := make([]*coir.Chan[int], 4)
@@ -757,7 +769,8 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 
 // A case that was removed keeps nothing alive, even if it was ready and nobody waits.
 //
-// Spec: SE-05, SE-24
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-24 (a removed case does not happen)
 func TestSelectorKeepsNothingAfterRemove(t *testing.T) {
 	type big struct{ _ [1 << 10]byte }
 	sel := coir.NewSelector()
@@ -785,7 +798,9 @@ func TestSelectorKeepsNothingAfterRemove(t *testing.T) {
 
 // Many channels, many who send, and cases that come and go at random while one waits: every value is received exactly once.
 //
-// Spec: SE-01, SE-21, SE-22
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: SE-22 (a Selector tries again before it reports)
 func TestSelectorStress(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		const people = 6
@@ -879,7 +894,8 @@ func TestSelectorStress(t *testing.T) {
 	})
 }
 
-// Spec: SE-21, CH-49
+// Spec: SE-21 (a Selector's events do not cost its size)
+// Spec: CH-49 (a blocking operation allocates nothing)
 func TestSelectorWaitAllocatesNothing(t *testing.T) {
 	if raceEnabled || invariant.Enabled {
 		t.Skip("the checks allocate")
@@ -929,7 +945,7 @@ func TestSelectorWaitAllocatesNothing(t *testing.T) {
 // A selector that is dropped is collected with all that its cases hold, whatever they wait for and however long that
 // lives, even if a case leads back to the selector. What it was registered with is rid of it.
 //
-// Spec: SE-25
+// Spec: SE-25 (a dropped selector is collected)
 func TestDroppedSelectorIsCollected(t *testing.T) {
 	type machine struct { // what a program makes of a selector: all of it leads to all
 		sel *coir.Selector
@@ -1039,7 +1055,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 
 // Selectors that are dropped one after the other do not pile up in a channel to which nothing happens.
 //
-// Spec: SE-25
+// Spec: SE-25 (a dropped selector is collected)
 func TestDroppedSelectorsDoNotPileUp(t *testing.T) {
 	const batches, batch = 20, 1_000
 	heap := func() uint64 {

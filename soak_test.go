@@ -17,7 +17,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: SC-23, SC-26, SC-32, TM-06, TM-08
+// Spec: SC-23 (an idle worker blocks and does not spin)
+// Spec: SC-26 (parked fibers cost no CPU)
+// Spec: SC-32 (the monitor is advisory)
+// Spec: TM-06 (arming and stopping takes constant time)
+// Spec: TM-08 (one Go timer stands for all)
 func TestIdleCostsNothing(t *testing.T) {
 	fibers, period, bound := 100_000, 10*time.Second, 10*time.Millisecond
 	if testing.Short() || raceEnabled {
@@ -79,7 +83,11 @@ func cpuTime(t *testing.T) time.Duration {
 // Fibers park and are resumed in the three ways there are so far: by each other, by time, and by a fiber that ends. Memory is
 // looked at with every fiber parked, a quarter of the way and at the end.
 //
-// Spec: FB-03, FB-32, PK-29, PK-41, SC-49
+// Spec: FB-03 (a coroutine is reused for the next thunk)
+// Spec: FB-32 (memory alone bounds the number of fibers)
+// Spec: PK-29 (no spurious returns)
+// Spec: PK-41 (an old reference to a waiter node is harmless)
+// Spec: SC-49 (a waiting fiber leaves its worker)
 func TestSoak(t *testing.T) {
 	cycles := sized(200_000, 2_000_000, 100_000_000)
 	const inPairs, sleepers, spawners = 500, 250, 250

@@ -20,7 +20,7 @@ import (
 
 // TestSwitchAndSpawnAllocations: a switch allocates nothing, and a spawn only the fiber.
 func TestSwitchAndSpawnAllocations(t *testing.T) {
-	// Spec: FB-31
+	// Spec: FB-31 (a switch allocates nothing, a spawn at most once)
 	if raceEnabled || invariant.Enabled {
 		t.Skip("the checks of this build allocate")
 	}
@@ -72,7 +72,7 @@ func fewest(f func()) float64 {
 
 // TestDeepStack: a fiber's stack grows as a goroutine's does, with nothing to set.
 func TestDeepStack(t *testing.T) {
-	// Spec: FB-33
+	// Spec: FB-33 (stack overflow is fatal, as Go's is)
 	const depth = 100_000
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		f := n.Go("deep", func(ctx context.Context) error {
@@ -112,7 +112,7 @@ const overflowVar = "COIR_TEST_OVERFLOW"
 // TestStackOverflowIsFatal: a fiber whose stack is at its limit ends the process with Go's own report, which names the
 // function. It is no panic: no recover, no Run and no exit code of ours stands in between.
 func TestStackOverflowIsFatal(t *testing.T) {
-	// Spec: FB-33
+	// Spec: FB-33 (stack overflow is fatal, as Go's is)
 	if os.Getenv(overflowVar) == "1" {
 		overflow()
 		return
@@ -167,7 +167,7 @@ func overflow() {
 // TestFiberOutlivesItsSpawner: a fiber that was spawned by a goroutine goes on with what it was given when the goroutine, and
 // its stack, are gone.
 func TestFiberOutlivesItsSpawner(t *testing.T) {
-	// Spec: FB-13
+	// Spec: FB-13 (a fiber outlives the spawning call)
 	const fibers = 100
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		gate := coir.NewChan[struct{}](0)

@@ -41,9 +41,9 @@ type Stats struct {
 }
 
 // Stats takes a snapshot.
-//
-// Spec: OB-07, OB-09
 func (rt *Runtime) Stats() Stats {
+	// Spec: OB-07 (a runtime counts waits and wakes)
+	// Spec: OB-09 (counters are diagnostic)
 	s := rt.s.Stats()
 	return Stats{
 		Workers: s.Workers, Active: s.Workers - s.Idle - s.Blocked - s.Held, Idle: s.Idle, Blocked: s.Blocked, Held: s.Held,

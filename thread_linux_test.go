@@ -14,7 +14,7 @@ import (
 
 // A locked fiber is on the same thread after each wait.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberKeepsItsThread(t *testing.T) {
 	rt := on(t, coir.Workers(2))
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -40,7 +40,7 @@ func TestLockedFiberKeepsItsThread(t *testing.T) {
 
 // The thread of a fiber that has ended locked is used by nobody else: it may be in a state that none of them may meet.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedEndKeepsTheThread(t *testing.T) {
 	if !apart(t, "the thread was not used again") {
 		return

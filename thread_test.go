@@ -79,7 +79,7 @@ func everyWait(n *coir.Nursery, lock, check func()) {
 
 // A fiber may lock its thread and wait, yield and end like any other.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberWaits(t *testing.T) {
 	nothing := func() {}
 	for _, workers := range []int{1, 2} {
@@ -100,7 +100,7 @@ func TestLockedFiberWaits(t *testing.T) {
 
 // Under sim too, where one fiber runs at a time.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberUnderSim(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var running atomic.Int32
@@ -133,7 +133,8 @@ func TestLockedFiberUnderSim(t *testing.T) {
 
 // A cancel ends the wait of a locked fiber; its panic and its Goexit are those of any other.
 //
-// Spec: FB-25, FB-30
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberEnds(t *testing.T) {
 	left := goroutines(t)
 	rt := on(t, coir.Workers(1))
@@ -188,7 +189,7 @@ func apart(t *testing.T, want string) bool {
 // A fiber that ends without unlocking its thread does not end the process, and the others go on. (In a process of its
 // own: the thread is kept for good.)
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedEnd(t *testing.T) {
 	if !apart(t, "survived all") {
 		return
@@ -272,7 +273,7 @@ func profileHere() string {
 
 // A fiber starts with the labels of whoever starts it, and what it sets is its own.
 //
-// Spec: FB-34
+// Spec: FB-34 (labels are inherited and not left behind)
 func TestFiberLabels(t *testing.T) {
 	const mine = `{"tenant":"mine"}`
 	labelled := func(ctx context.Context, value string, f func(ctx context.Context)) {
@@ -358,7 +359,7 @@ func TestFiberLabels(t *testing.T) {
 
 // What debug.SetPanicOnFault was told ends with the fiber.
 //
-// Spec: FB-34
+// Spec: FB-34 (labels are inherited and not left behind)
 func TestPanicOnFaultEndsWithTheFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		for range 3 {

@@ -23,7 +23,13 @@ type sleeper struct {
 	before, after time.Duration // since the beginning of the test
 }
 
-// Spec: TM-01, TM-02, TM-03, TM-04, TM-05, TM-09, TM-13
+// Spec: TM-01 (deadlines are monotonic times)
+// Spec: TM-02 (a sleeper is in no run queue)
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
+// Spec: TM-09 (timers fire while workers sleep)
+// Spec: TM-13 (expired sleepers are queued as others are)
 func TestSleepers(t *testing.T) {
 	count := sized(20_000, 100_000, 1_000_000)
 	lead := 500 * time.Millisecond
@@ -137,7 +143,9 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 // Deadlines of scopes: each wait under one ends at its deadline, not before, with ErrTimeout; a scope inside another ends
 // with the earlier of the two.
 //
-// Spec: TM-03, TM-04, TM-10
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-10 (a timeout is an ordinary claim)
 func TestScopeDeadlines(t *testing.T) {
 	count := sized(5_000, 20_000, 200_000)
 	rt := newRuntime(t)
@@ -177,7 +185,8 @@ func TestScopeDeadlines(t *testing.T) {
 
 // A goroutine sleeps by the same clock.
 //
-// Spec: FB-20, TM-03
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: TM-03 (no timer fires early)
 func TestGuestSleeps(t *testing.T) {
 	start := time.Now()
 	if err := coir.Sleep(t.Context(), 5*time.Millisecond); err != nil {
@@ -198,7 +207,7 @@ func TestGuestSleeps(t *testing.T) {
 // quiet, and the round shows nothing. A round in which the goroutines are in time and the fibers are not counts as a failure only if
 // it happens three times, because a preemption may hit the fibers alone.
 func TestTimersAreNotLate(t *testing.T) {
-	// Spec: TM-16
+	// Spec: TM-16 (how late a timer may be)
 	const (
 		median, worst           = 3 * time.Millisecond, 30 * time.Millisecond // of fibers; see TM-16
 		quietMedian, quietWorst = 2 * time.Millisecond, 15 * time.Millisecond // of goroutines

@@ -28,7 +28,9 @@ type caller struct {
 	own bool   // f may wait under sc without registering
 }
 
-// Spec: FB-19, FB-20, FB-21
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: FB-21 (the caller's identity is checked)
 //
 //go:norace
 func resolve(ctx context.Context) (c caller) {
@@ -101,7 +103,7 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 // arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
 // of the ticket.
 //
-// Spec: PK-47
+// Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
 //go:norace
 func (f *Fiber) arm(sc *scope) park.Ticket {
@@ -423,7 +425,7 @@ func (f *Fiber) went(asleep *park.Parker) {
 
 // spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
 //
-// Spec: SC-20
+// Spec: SC-20 (a fiber yields after 128 operations)
 //
 //go:norace
 func (f *Fiber) spend() {
@@ -489,10 +491,9 @@ func yieldSlow(ctx context.Context) error {
 
 // Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx is over.
 //
-// Spec: TM-02
-//
 //go:norace
 func Sleep(ctx context.Context, d time.Duration) error {
+	// Spec: TM-02 (a sleeper is in no run queue)
 	f, sc := ownFiber(ctx)
 	if f == nil || d <= 0 {
 		return sleepSlow(ctx, d)

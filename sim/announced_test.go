@@ -11,7 +11,7 @@ import (
 
 // Every operation by which fibers can tell each other something is announced, also where it need not wait: somebody else may go first.
 //
-// Spec: SM-01
+// Spec: SM-01 (a policy is told before each operation)
 func TestEveryOperationIsAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -73,7 +73,7 @@ func (w *world) watch(s coir.Stall) {
 
 // blocked ends the schedule, whose running fiber is in a native wait.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	text := "fiber " + f.Name() + " " + what
 	if at := ownPlace(stack); at != "" {

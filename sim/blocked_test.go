@@ -33,7 +33,7 @@ func beside(ctx context.Context, fn func(ctx context.Context)) {
 // A fiber that waits outside of coir ends the schedule, soon, and the report says where it waits and what to write
 // instead. Where the wait can be ended nothing is left behind; where it cannot, it is when the wait ends, long after.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -24,7 +24,8 @@ func zero(int) int { return 0 }
 //
 // The schedules that are kept in testdata were found by the fuzzer, when a failure of the program was one of the test.
 //
-// Spec: SM-02, SM-05
+// Spec: SM-02 (a schedule is its decisions)
+// Spec: SM-05 (a token replays its schedule)
 func FuzzSchedule(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -68,7 +69,8 @@ func TestKeptSchedulesFail(t *testing.T) {
 
 // Whatever the numbers come from, the same ones are the same schedule.
 //
-// Spec: SM-02, SM-05
+// Spec: SM-02 (a schedule is its decisions)
+// Spec: SM-05 (a token replays its schedule)
 func TestDrawnIsTheScheduleThatWasDrawn(t *testing.T) {
 	_, want := failing(lostUpdate(false))
 	next := 0
@@ -107,7 +109,7 @@ func TestDrawnIsLeftAsItWasFound(t *testing.T) {
 	}
 }
 
-// Spec: SM-02
+// Spec: SM-02 (a schedule is its decisions)
 func TestDrawnTakesNumbersAndFaultsToo(t *testing.T) {
 	var got int
 	fn := func(_ context.Context, s *Sim) {

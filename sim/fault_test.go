@@ -55,7 +55,8 @@ func lossy(ctx context.Context, s *Sim) {
 	}
 }
 
-// Spec: SM-05, SM-07
+// Spec: SM-05 (a token replays its schedule)
+// Spec: SM-07 (a failing schedule is made smaller)
 func TestFaultsAreReplayedAndShrunkToThoseThatAreNeeded(t *testing.T) {
 	f := found(t, Error, lossy, Faults("drop"), With(Random))
 	if f.Switches != 2 {

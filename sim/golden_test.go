@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata/traces.txt and the table
 
 const golden = "testdata/traces.txt"
 
-// Spec: SM-03
+// Spec: SM-03 (the same decisions give the same run)
 func TestTheSameEverywhere(t *testing.T) {
 	var b strings.Builder
 	h := fnv.New64a()

@@ -49,7 +49,7 @@ const strayPatience = 10 * time.Millisecond
 // tellStrays adds to a deadlock what goroutines outside have done. A fiber that waits for one of those is stuck as far as sim can see,
 // because time does not pass for it; what the goroutine does comes too late to be the failure itself.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func (w *world) tellStrays(f *Failure) {
 	if f == nil || f.Kind != Deadlock {
 		return

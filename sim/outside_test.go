@@ -57,7 +57,7 @@ func firstWay(uint64) Strategy { return Exhaustive(0) }
 // A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can
 // be replayed.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	for _, above := range []bool{false, true} {
 		for name, under := range underStandard {
@@ -103,7 +103,7 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 // It takes effect before the next operation of the fiber that called cancel: that operation meets no receiver any more,
 // in whatever order the fibers run.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,8 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 // The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for
 // a scope in a context that has a later deadline by real time.
 //
-// Spec: SM-06, SM-07
+// Spec: SM-06 (an outside goroutine is reported)
+// Spec: SM-07 (a failing schedule is made smaller)
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		late, cancel := context.WithTimeout(ctx, time.Hour)
@@ -175,7 +176,7 @@ func deadlinePlace(t *testing.T, f *Failure) {
 
 // A deadline of package context that passes while fibers run is told, with the place of the call that depends on it.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 
 // If nothing else could happen before the deadline, the schedule ends at once and says so. It does not wait for it.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		if name == "timed scope" {
@@ -232,7 +233,7 @@ func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 // A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the
 // report says what has happened, and where the context was used. It is never silent.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		if name == "timed scope" {
@@ -287,7 +288,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 
 // A goroutine that cancels a scope of the simulation is told as one that does anything else.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 	f := found(t, Uncontrolled, func(ctx context.Context, _ *Sim) {
 		scope, cancel := coir.WithCancel(ctx)
@@ -304,7 +305,7 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 
 // A goroutine whose only function is the library's is told by the place of its go statement, never by one of the Go runtime.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
 	f := Run(1, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0, coir.Name("jobs"))

@@ -16,7 +16,7 @@ import (
 
 // Those that wait for a place begin in the order of their Go, and never are there more than places.
 //
-// Spec: NU-14
+// Spec: NU-14 (Limit bounds the children that run)
 func TestOwnLimitKeepsTheOrder(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var begun [4]int32 // as which number; the place orders the fibers, but not their memory
@@ -43,7 +43,8 @@ func TestOwnLimitKeepsTheOrder(t *testing.T) {
 
 // A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on, however it waits.
 //
-// Spec: NU-14, NU-15
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
 func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 	type child = func(context.Context) error
 	for _, c := range []struct {
@@ -100,7 +101,9 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 
 // A wait that is cut short goes on at once, above the limit if need be: otherwise who holds the place could never be stopped.
 //
-// Spec: NU-14, NU-15, NU-20
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: NU-20 (a join cut short leaves the fiber running)
 func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		gate := coir.NewChan[int](0, coir.Name("gate"))
@@ -125,7 +128,9 @@ func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 
 // Those that wait in line when the nursery is cancelled still begin, see it, and end.
 //
-// Spec: NU-01, NU-06, NU-14
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-14 (Limit bounds the children that run)
 func TestOwnCancelWithALine(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var ran, saw atomic.Int32
@@ -152,7 +157,12 @@ func TestOwnCancelWithALine(t *testing.T) {
 
 // A cancel ends every wait below, wherever it is, once, for the first cause, and none above.
 //
-// Spec: FB-16, NU-06, NU-07, NU-08, NU-09, NU-10
+// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-07 (a running child sees the cancel at its next operation)
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: NU-09 (cancel goes down the tree only)
+// Spec: NU-10 (the first cause of a cancel stays)
 func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		other := errors.New("another cause")
@@ -202,7 +212,7 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 
 // Behind a shield a cancel is not seen, until the shield has ended.
 //
-// Spec: NU-08
+// Spec: NU-08 (cancel wakes each child once)
 func TestOwnShieldHoldsACancelOff(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0, coir.Name("c"))
@@ -226,7 +236,8 @@ func TestOwnShieldHoldsACancelOff(t *testing.T) {
 
 // A panic of a child comes out of Run when all others have ended, whom it cancels, and a Go after that is told what is wrong.
 //
-// Spec: NU-02, NU-11
+// Spec: NU-02 (Run returns when its nursery is complete)
+// Spec: NU-11 (a child's error cancels its siblings)
 func TestOwnPanicComesOutOfRun(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		never := coir.NewChan[int](0, coir.Name("never"))

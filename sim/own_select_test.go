@@ -29,7 +29,9 @@ func still(s *Sim, chans ...*coir.Chan[int]) {
 
 // Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel changes.
 //
-// Spec: SE-01, SE-03, SE-06
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-06 (a ready case needs no registration)
 func TestOwnSelectDoesOneReadyCase(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		ready := 1 + s.Intn(1<<4-1)
@@ -66,7 +68,12 @@ func TestOwnSelectDoesOneReadyCase(t *testing.T) {
 
 // A select that is cancelled or runs out of time against peers that may come: one of its cases happened, or none of them left a trace.
 //
-// Spec: SE-02, SE-03, SE-05, SE-10, SE-11, SE-19
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-10 (the earliest deadline ends a select)
+// Spec: SE-11 (a cancel ends a select)
+// Spec: SE-19 (a late completion stays with its sender)
 func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 	for _, by := range []string{"cancel", "deadline"} {
 		t.Run(by, func(t *testing.T) {
@@ -123,7 +130,8 @@ func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 
 // A channel in many cases, on both sides: the select does not meet itself, and meets the one who comes.
 //
-// Spec: SE-12, SE-16
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-16 (a select never matches itself)
 func TestOwnSelectHasTheSameChannelManyTimes(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0)
@@ -156,7 +164,11 @@ func TestOwnSelectHasTheSameChannelManyTimes(t *testing.T) {
 
 // An even number of selects, each of which sends and receives on every channel, in some order: they meet in pairs, and nobody is left.
 //
-// Spec: SE-01, SE-02, SE-12, SE-15, SE-16
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-15 (two selects match with one case each)
+// Spec: SE-16 (a select never matches itself)
 func TestOwnSelectsMatchInPairs(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		const people = 4
@@ -195,7 +207,7 @@ func TestOwnSelectsMatchInPairs(t *testing.T) {
 
 // SelectPriority takes the first that is ready; one that waits takes whatever comes.
 //
-// Spec: SE-08
+// Spec: SE-08 (SelectPriority takes the first ready case)
 func TestOwnSelectPriorityTakesTheFirst(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](1), coir.NewChan[int](1)
@@ -230,7 +242,8 @@ func TestOwnSelectPriorityTakesTheFirst(t *testing.T) {
 
 // TrySelect never waits, and has met somebody or changed nothing. It was no operation of the schedule at first, and left its choice to chance.
 //
-// Spec: SE-06, SE-09
+// Spec: SE-06 (a ready case needs no registration)
+// Spec: SE-09 (TrySelect never waits)
 func TestOwnTrySelect(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](0), coir.NewChan[int](1)
@@ -261,7 +274,9 @@ func TestOwnTrySelect(t *testing.T) {
 // Close ends a receive that waits in a select, and leaves a send that waits, which may still be delivered or lose to another case; Abort
 // ends both.
 //
-// Spec: SE-17, CH-35, CH-37
+// Spec: SE-17 (close wakes a receiving case, abort a sending one)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-37 (abort is the hard close)
 func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		t.Run(map[bool]string{false: "close", true: "abort"}[abort], func(t *testing.T) {
@@ -311,7 +326,11 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 
 // Of everything that a select can wait for, whichever happens first is the one that it reports, and it leaves the others.
 //
-// Spec: SE-03, SE-05, SE-18, CH-47, FB-17
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-18 (a case can wait for anything)
+// Spec: CH-47 (the end of a peer can be waited for)
+// Spec: FB-17 (a join is a wait like any other)
 func TestOwnSelectOfEverySort(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		recv, send := coir.NewChan[int](0, coir.Name("recv")), coir.NewChan[int](0, coir.Name("send"))
@@ -342,7 +361,9 @@ func TestOwnSelectOfEverySort(t *testing.T) {
 
 // A send of a select to a full channel does what the channel's policy says.
 //
-// Spec: SE-05, CH-17, CH-18
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnSelectSendsByPolicy(t *testing.T) {
 	for _, policy := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest} {
 		t.Run(policy.String(), func(t *testing.T) {

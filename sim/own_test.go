@@ -98,7 +98,9 @@ func (g *guard) Choose(p *Fork) int {
 	return d
 }
 
-// Spec: CH-03, CH-19, CH-20
+// Spec: CH-03 (a rendezvous send returns when the value is taken)
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-20 (a waiting operation beats a passing one)
 func TestOwnNothingIsLostOrTwice(t *testing.T) {
 	for _, capacity := range []int{0, 1, 2, coir.Unlimited} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -147,7 +149,8 @@ func inOrder(values []int, first, second int) bool {
 	return i < 0 || j < 0 || i < j
 }
 
-// Spec: CH-34, CH-35
+// Spec: CH-34 (close is one step)
+// Spec: CH-35 (close is graceful)
 func TestOwnCloseAgainstSendAndReceive(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -188,7 +191,8 @@ func nils(errs []error) (n int) {
 	return n
 }
 
-// Spec: CH-37, CH-40
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-40 (no value is lost silently)
 func TestOwnAbortAccountsForEveryValue(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var undelivered atomic.Int32
@@ -212,7 +216,8 @@ func TestOwnAbortAccountsForEveryValue(t *testing.T) {
 	})
 }
 
-// Spec: CH-17, CH-18
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 	for _, policy := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest, coir.Fail} {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -241,7 +246,8 @@ func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 	}
 }
 
-// Spec: NU-08, CH-28
+// Spec: NU-08 (cancel wakes each child once)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
 func TestOwnCancelAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0, coir.Name("c"))
@@ -267,7 +273,8 @@ func TestOwnCancelAgainstData(t *testing.T) {
 	})
 }
 
-// Spec: SE-01, SE-02
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-02 (all cases claim through one word)
 func TestOwnSelectOfTwoThatBecomeReady(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
@@ -304,7 +311,7 @@ func TestOwnSelectOfTwoThatBecomeReady(t *testing.T) {
 
 // Two selects that could meet on either of two channels meet on one, once.
 //
-// Spec: SE-07
+// Spec: SE-07 (select is fair)
 func TestOwnSelectsMeetOnce(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
@@ -331,7 +338,8 @@ func TestOwnSelectsMeetOnce(t *testing.T) {
 
 // A receiver that waits, one that selects, and a cancel of the selecting one's nursery: the one value goes to one of them, or stays.
 //
-// Spec: SE-02, NU-08
+// Spec: SE-02 (all cases claim through one word)
+// Spec: NU-08 (cancel wakes each child once)
 func TestOwnSelectAgainstCancelAndReceive(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
@@ -354,7 +362,7 @@ func TestOwnSelectAgainstCancelAndReceive(t *testing.T) {
 	})
 }
 
-// Spec: SE-21
+// Spec: SE-21 (a Selector's events do not cost its size)
 func TestOwnSelectorServesEveryChannel(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		cs := [2]*coir.Chan[int]{coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))}
@@ -395,7 +403,8 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 
 // A value is either handed over or its sender is told that it was not, whenever the time comes.
 //
-// Spec: CH-23, CH-27
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
+// Spec: CH-27 (a timed wait never polls)
 func TestOwnTimeoutAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0, coir.Name("c"))
@@ -418,7 +427,8 @@ func TestOwnTimeoutAgainstData(t *testing.T) {
 	}, Time(Racing))
 }
 
-// Spec: TM-02, SE-07
+// Spec: TM-02 (a sleeper is in no run queue)
+// Spec: SE-07 (select is fair)
 func TestOwnSelectAgainstTime(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](1, coir.Name("c"))
@@ -440,7 +450,8 @@ func TestOwnSelectAgainstTime(t *testing.T) {
 	}, Time(Racing))
 }
 
-// Spec: TM-02, NU-08
+// Spec: TM-02 (a sleeper is in no run queue)
+// Spec: NU-08 (cancel wakes each child once)
 func TestOwnScopeEndsAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](1, coir.Name("c"))
@@ -468,7 +479,9 @@ func TestOwnScopeEndsAgainstData(t *testing.T) {
 
 // Children of a nursery with one place start others there and wait for them.
 //
-// Spec: NU-14, NU-15, NU-19
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: NU-19 (every joiner gets the same error)
 func TestOwnLimitWithWaitsInside(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
@@ -508,7 +521,8 @@ func TestOwnLimitWithWaitsInside(t *testing.T) {
 	}
 }
 
-// Spec: NU-14, NU-19
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-19 (every joiner gets the same error)
 func TestOwnLimitWithNurseriesInside(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var ended atomic.Int32
@@ -531,7 +545,8 @@ func TestOwnLimitWithNurseriesInside(t *testing.T) {
 	})
 }
 
-// Spec: NU-11, NU-12
+// Spec: NU-11 (a child's error cancels its siblings)
+// Spec: NU-12 (Run returns every child's error)
 func TestOwnTheFirstToFailCancelsTheOthers(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		bad := [2]error{errors.New("first"), errors.New("second")}
@@ -552,7 +567,8 @@ func TestOwnTheFirstToFailCancelsTheOthers(t *testing.T) {
 	})
 }
 
-// Spec: FB-14, FB-17
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
+// Spec: FB-17 (a join is a wait like any other)
 func TestOwnAllWhoWaitForAFiberAreWoken(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var got [3]error
@@ -586,7 +602,8 @@ func TestOwnAllWhoWaitForAFiberAreWoken(t *testing.T) {
 	})
 }
 
-// Spec: CH-46, CH-47
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-47 (the end of a peer can be waited for)
 func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		w, r := coir.Pipe[int](1, coir.Name("pipe"))
@@ -620,7 +637,8 @@ func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 	})
 }
 
-// Spec: CH-46, CH-48
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: CH-48 (each side's end is announced once)
 func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var undelivered atomic.Int32
@@ -647,7 +665,8 @@ func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 	})
 }
 
-// Spec: CH-51, CH-59
+// Spec: CH-51 (fiber handles arrive in the order sent)
+// Spec: CH-59 (a task that cannot be queued is joined)
 func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
@@ -689,7 +708,8 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 
 // Who takes the results and who gives the tasks share one place.
 //
-// Spec: NU-15, CH-51
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOwnOrderedInsideALimit(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		o := coir.NewOrdered[int](1, coir.Name("ordered"))
@@ -722,7 +742,8 @@ func TestOwnOrderedInsideALimit(t *testing.T) {
 	})
 }
 
-// Spec: CH-60, CH-61
+// Spec: CH-60 (a pool lends idle values first, in order)
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var made, lent, most, thrown atomic.Int32
@@ -757,7 +778,8 @@ func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 	})
 }
 
-// Spec: CH-60, CH-61
+// Spec: CH-60 (a pool lends idle values first, in order)
+// Spec: CH-61 (a value given back is reset or thrown away)
 func TestOwnPoolClosesAgainstBorrowers(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var made, thrown atomic.Int32

@@ -42,7 +42,7 @@ func late(do func(ctx context.Context, n *coir.Nursery), see func(ctx context.Co
 	}
 }
 
-// Spec: SM-01
+// Spec: SM-01 (a policy is told before each operation)
 func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 	type does = func(ctx context.Context, n *coir.Nursery)
 	type sees = func(ctx context.Context) bool
@@ -257,7 +257,7 @@ func TestPointIsNothingOutside(t *testing.T) {
 	}
 }
 
-// Spec: SM-04
+// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestAdvanceIsAnOperation(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		var moved, missed atomic.Bool

@@ -69,7 +69,8 @@ func sameRun(t *testing.T, was, is *Failure, err error) {
 
 // TestEachFailureReplaysFromItsToken replays failures as they were found and made smaller, by several strategies and many seeds.
 //
-// Spec: SM-05, SM-07
+// Spec: SM-05 (a token replays its schedule)
+// Spec: SM-07 (a failing schedule is made smaller)
 func TestEachFailureReplaysFromItsToken(t *testing.T) {
 	strategies := []func(uint64) Strategy{
 		Random,
@@ -158,7 +159,7 @@ func TestAChangedTokenDoesNotReplay(t *testing.T) {
 	}
 }
 
-// Spec: SM-05
+// Spec: SM-05 (a token replays its schedule)
 func TestAChangedProgramDiverges(t *testing.T) {
 	was := func(extra func(ctx context.Context, c *coir.Chan[int])) program {
 		return func(ctx context.Context, s *Sim) {
@@ -210,7 +211,8 @@ func TestAChangedProgramDiverges(t *testing.T) {
 // A schedule of which only the end is kept is replayed, made smaller and told like others; what happened in its forgotten part still
 // counts, because the hash is of all.
 //
-// Spec: SM-05, SM-07
+// Spec: SM-05 (a token replays its schedule)
+// Spec: SM-07 (a failing schedule is made smaller)
 func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 	if pureGo {
 		large(t, "schedules of 66,000 steps")
@@ -281,7 +283,7 @@ func (d *digest) Choose(p *Fork) int {
 // TestTheSameSeedGivesTheSameTrace runs whole explorations again and again and compares every decision that was made in them, and the
 // report of the failure at their end, byte for byte.
 //
-// Spec: SM-03
+// Spec: SM-03 (the same decisions give the same run)
 func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, c := range []struct {
@@ -330,7 +332,7 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 // TestAFailureIsShrunkToTheFewestChoices starts from schedules by chance, full of switches. That two are enough, and for most of the
 // corpus one, is what exhaustive exploration finds too. Only the stop that is starved takes one for each round.
 //
-// Spec: SM-07
+// Spec: SM-07 (a failing schedule is made smaller)
 func TestAFailureIsShrunkToTheFewestChoices(t *testing.T) {
 	for _, b := range corpus {
 		if b.name == "select starves its stop case" {

@@ -231,7 +231,7 @@ const mostWaits = 20
 
 // waits writes who waits, for what, since when, and where it comes from.
 //
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 func (r *report) waits(b *strings.Builder) {
 	n, width := 0, 0
 	for i, c := range r.fibers {

@@ -65,7 +65,7 @@ func crossed(ctx context.Context, _ *Sim) {
 	})
 }
 
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
 	f := found(t, Deadlock, crossed)
 	says(t, f,
@@ -102,7 +102,7 @@ func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
 
 // A nursery's owner waits for a child, which waits to receive what only the owner has ever sent.
 //
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheCycleThroughANursery(t *testing.T) {
 	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
 		jobs := coir.NewChan[int](1, coir.Name("jobs"))
@@ -260,7 +260,7 @@ func TestReportKeepsTheMarkOfALongName(t *testing.T) {
 
 // Each has sent the other what it has, and now both wait to receive more, in selects.
 //
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
@@ -342,7 +342,7 @@ func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 
 // A fiber waits for a goroutine, which nobody controls, and which is late. That it is there is what the reader has to know.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 	fn := func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0, coir.Name("answers"))

@@ -10,7 +10,7 @@ import (
 // then all schedules with none, one, two, ... decisions that are not 0 are tried, for as long as there are fewer than that and it does not take
 // too long.
 //
-// Spec: SM-07
+// Spec: SM-07 (a failing schedule is made smaller)
 func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
 	if _, ok := w.strategy.(*drawn); ok {
 		return f // see Drawn
@@ -77,9 +77,8 @@ const (
 
 // Replay runs fn under the schedule of a token. It returns how it failed; nil means that it did not. If the program has changed so
 // that the schedule does not fit any more, the failure says Diverged.
-//
-// Spec: SM-05
 func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
+	// Spec: SM-05 (a token replays its schedule)
 	r, err := decode(token)
 	if err != nil {
 		return nil, err

@@ -264,7 +264,7 @@ const guardEvery = 16
 // again runs the last schedule a second time. A program that does not do the same again decides by something that sim does not
 // control: the order of a map, real time, a random number of its own.
 //
-// Spec: SM-03
+// Spec: SM-03 (the same decisions give the same run)
 func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
 	first := new(Failure)
 	first.freeze(w)

@@ -98,7 +98,9 @@ func (v *visited) Choose(p *Fork) int {
 // The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided by
 // the product, over all moves, of how many come after it in the tree, itself included.
 //
-// Spec: SM-01, SM-02, SM-04
+// Spec: SM-01 (a policy is told before each operation)
+// Spec: SM-02 (a schedule is its decisions)
+// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestExhaustiveCounts(t *testing.T) {
 	unbound := func(uint64) Strategy { return Exhaustive(-1) }
 	sleepers := func(second time.Duration) program {
@@ -249,7 +251,8 @@ func TestOrdersAgreesWithTheFormula(t *testing.T) {
 
 // TestAYearOfVirtualTimePassesInSeconds sleeps for a second, 31,536,000 times; without soaking, for a day of it.
 //
-// Spec: TM-15, SM-04
+// Spec: TM-15 (time comes in through Clock alone)
+// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 	seconds := sized(24*3600, 365*24*3600)
 	runtime.GC()
@@ -383,7 +386,7 @@ func TestAStepAllocatesNothing(t *testing.T) {
 
 // TestAGoroutineOutsideIsReported has goroutines use a channel of the simulation, also after the program's last operation.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func TestAGoroutineOutsideIsReported(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -437,7 +440,7 @@ func TestSometimesTellsWhatWasNeverSo(t *testing.T) {
 	}
 }
 
-// Spec: SM-02
+// Spec: SM-02 (a schedule is its decisions)
 func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
 	pick := func(_ context.Context, s *Sim) {
 		if a, b := s.Intn(7), s.Intn(11); a == 5 && b == 9 {
@@ -455,7 +458,7 @@ func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
 	}
 }
 
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportsNameTheFibers(t *testing.T) {
 	for _, c := range []struct {
 		bug   string
@@ -491,7 +494,7 @@ type valueKey struct{}
 
 // Operations are announced in whichever context a fiber does them: its own, or one that was derived from it elsewhere.
 //
-// Spec: SM-01
+// Spec: SM-01 (a policy is told before each operation)
 func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
 	kinds := func(derive func(context.Context) context.Context) (ks []coir.OpKind) {
 		explore(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {

@@ -97,7 +97,7 @@ func TestTestSaysHowToSeeItAgainFromAnywhere(t *testing.T) {
 		"chart: "+filepath.Join(dir, "TestListener.html"))
 }
 
-// Spec: SM-05
+// Spec: SM-05 (a token replays its schedule)
 func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
 	fn := func(wrong, more bool) program {
 		return func(ctx context.Context, s *Sim) {
@@ -123,7 +123,7 @@ func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
 
 // The failure is one of a single run, and the next goes another way: by its end, or by its operations.
 //
-// Spec: SM-03
+// Spec: SM-03 (the same decisions give the same run)
 func TestReportSaysThatTheProgramIsNotDeterministic(t *testing.T) {
 	runs := 0
 	once := func(ctx context.Context, s *Sim) {

@@ -10,7 +10,7 @@ import (
 
 // A schedule that has failed is brought to its end, whatever its fibers wait under.
 
-// Spec: SM-09
+// Spec: SM-09 (a failed schedule is brought to its end)
 func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 	send := func(under func(context.Context) context.Context) program {
 		return func(ctx context.Context, _ *Sim) {

@@ -291,7 +291,9 @@ func (w *world) unready(i int32) {
 
 // Step implements coir.Policy.
 //
-// Spec: SM-01, SM-02, SM-04
+// Spec: SM-01 (a policy is told before each operation)
+// Spec: SM-02 (a schedule is its decisions)
+// Spec: SM-04 (virtual time moves when nobody can go on)
 //
 //go:norace
 func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
@@ -325,7 +327,7 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 //
 //go:norace
 func (w *world) Stepped(f *coir.Fiber) bool {
-	// Spec: SM-01
+	// Spec: SM-01 (a policy is told before each operation)
 	if !w.running || w.fail != nil || w.stopping.Load() {
 		return true
 	}
@@ -649,7 +651,7 @@ var errStopped = errors.New("sim: the schedule has failed and is being ended")
 
 // stuck is called when no fiber can run and no time is waited for.
 //
-// Spec: SM-08
+// Spec: SM-08 (nobody able to go on is a deadlock)
 //
 //go:norace
 func (w *world) stuck() {
@@ -671,7 +673,7 @@ const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's cloc
 // interrupt ends every wait of a schedule that has failed, when nobody can run and no time is waited for: those that are left are under contexts
 // which stop does not cancel. Somebody is found, because whoever waits for others to end waits for somebody who does not.
 //
-// Spec: SM-09
+// Spec: SM-09 (a failed schedule is brought to its end)
 //
 //go:norace
 func (w *world) interrupt() {
@@ -697,7 +699,7 @@ func (w *world) unwind(i int32) bool {
 
 // Stray implements coir.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.
 //
-// Spec: SM-06
+// Spec: SM-06 (an outside goroutine is reported)
 func (w *world) Stray(op coir.Op) {
 	if w.stopping.Load() {
 		return // it is the cancel of stop, which no fiber may be there to do

@@ -18,8 +18,30 @@ import (
 // others of any kind. Several workers make more of the races between those who
 // have been woken.
 //
-// Spec: CH-01, CH-11, CH-12, CH-14, CH-17, CH-18, CH-19, CH-20, CH-22, CH-25, CH-26, CH-28, CH-35, CH-36, CH-37, CH-38, CH-40,
-// SE-01, SE-03, SE-05, SE-08, SE-15, SE-16, SE-19
+// Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-11 (nobody waits for what is there)
+// Spec: CH-12 (a conflated send never waits)
+// Spec: CH-14 (conflated is bounded 1 that drops the oldest)
+// Spec: CH-17 (the overflow policy decides a full send)
+// Spec: CH-18 (dropped values are counted and handed over)
+// Spec: CH-19 (waiters are served in order)
+// Spec: CH-20 (a waiting operation beats a passing one)
+// Spec: CH-22 (Try never waits and changes nothing)
+// Spec: CH-25 (one of data, close, cancel and timeout wins)
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-35 (close is graceful)
+// Spec: CH-36 (a drained closed channel ends its receivers)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-38 (close and abort are idempotent)
+// Spec: CH-40 (no value is lost silently)
+// Spec: SE-01 (a select completes one case)
+// Spec: SE-03 (a losing case has no effect)
+// Spec: SE-05 (losing registrations are removed first)
+// Spec: SE-08 (SelectPriority takes the first ready case)
+// Spec: SE-15 (two selects match with one case each)
+// Spec: SE-16 (a select never matches itself)
+// Spec: SE-19 (a late completion stays with its sender)
 func TestChanHistories(t *testing.T) {
 	step := rapid.SliceOfN(rapid.Byte(), played.StepBytes, played.StepBytes)
 	for _, workers := range []int{1, 2} {

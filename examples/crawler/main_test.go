@@ -31,7 +31,8 @@ func TestItSaysWhatItHasVisited(t *testing.T) {
 	}
 }
 
-// Spec: CH-46, NU-14
+// Spec: CH-46 (the last Close of a side tells the other)
+// Spec: NU-14 (Limit bounds the children that run)
 func TestEveryReachablePageIsFetchedOnce(t *testing.T) {
 	const pages = 300
 	for seed := range uint64(20) {
@@ -67,7 +68,7 @@ func TestEveryReachablePageIsFetchedOnce(t *testing.T) {
 
 // All places are used: each of the fetches ends only when all of them have begun.
 //
-// Spec: NU-14
+// Spec: NU-14 (Limit bounds the children that run)
 func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 	var begun atomic.Int32
 	all := coir.NewChan[int](0)
@@ -90,7 +91,7 @@ func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 
 // A page that takes too long is given up, and the others are not.
 //
-// Spec: CH-23
+// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestASlowPageTimesOut(t *testing.T) {
 	links := [][]int{{1, 2}, {3}, {4}, {}, {}} // page 3 can only be reached by way of the slow one
 	c := patient(func(ctx context.Context, page int) ([]int, error) {
@@ -116,7 +117,7 @@ func TestASlowPageTimesOut(t *testing.T) {
 
 // A site without end is left when the time is over, with what has been seen.
 //
-// Spec: NU-02
+// Spec: NU-02 (Run returns when its nursery is complete)
 func TestTheWholeCrawlHasADeadline(t *testing.T) {
 	c := patient(func(ctx context.Context, page int) ([]int, error) { return []int{page + 1, page + 2}, coir.Yield(ctx) })
 	c.overall = 10 * time.Millisecond

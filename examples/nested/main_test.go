@@ -8,7 +8,9 @@ import (
 	"testing"
 )
 
-// Spec: NU-14, NU-15, SC-49
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+// Spec: SC-49 (a waiting fiber leaves its worker)
 func TestItEnds(t *testing.T) {
 	repetitions := 20
 	if testing.Short() {

@@ -60,7 +60,9 @@ func TestAStageThatRecoversLosesNothing(t *testing.T) {
 
 // A stage that fails once more is given up: the pipeline ends with its error, and what was on its way is accounted for.
 //
-// Spec: CH-26, CH-37, CH-40
+// Spec: CH-26 (a failed send keeps its value)
+// Spec: CH-37 (abort is the hard close)
+// Spec: CH-40 (no value is lost silently)
 func TestAStageThatIsGivenUpEndsThePipeline(t *testing.T) {
 	for _, stage := range []string{"parse", "enrich", "sink"} {
 		for _, number := range []int{0, 50, 99} {
@@ -81,7 +83,8 @@ func TestAStageThatIsGivenUpEndsThePipeline(t *testing.T) {
 
 // A pipeline that is cancelled while every part of it is busy accounts for what was on its way.
 //
-// Spec: CH-24, CH-40
+// Spec: CH-24 (a cancelled wait tells the cause)
+// Spec: CH-40 (no value is lost silently)
 func TestCancelLosesNothing(t *testing.T) {
 	for _, at := range []int{0, 1, 17, 50, 98} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +109,7 @@ func TestCancelLosesNothing(t *testing.T) {
 
 // Lookups that end in the wrong order do not change the order of the records: each even one waits for the odd one behind it.
 //
-// Spec: CH-51
+// Spec: CH-51 (fiber handles arrive in the order sent)
 func TestTheOrderIsKept(t *testing.T) {
 	const records = 100
 	ends := make([]*coir.Chan[int], records)
@@ -144,7 +147,8 @@ func TestTheOrderIsKept(t *testing.T) {
 
 // No record is looked up under a setting older than the one in force when it was read, also while stages fail.
 //
-// Spec: CH-12, SE-08
+// Spec: CH-12 (a conflated send never waits)
+// Spec: SE-08 (SelectPriority takes the first ready case)
 func TestASettingIsInForceBeforeTheNextRecord(t *testing.T) {
 	const lines = 1000
 	p := plain(lines)

@@ -50,7 +50,7 @@ func isPrime(number int) bool {
 
 // The chain is stopped from its exit: each fiber learns that nobody receives any more, and returns nil. None is cancelled.
 //
-// Spec: CH-46
+// Spec: CH-46 (the last Close of a side tells the other)
 func TestEveryFiberEndsByItself(t *testing.T) {
 	const count = 100
 	var ends endings
@@ -74,7 +74,7 @@ func TestEveryFiberEndsByItself(t *testing.T) {
 
 // A chain that is cancelled ends too, and says why.
 //
-// Spec: NU-02
+// Spec: NU-02 (Run returns when its nursery is complete)
 func TestItCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,7 +11,8 @@ import (
 
 // TestImportOrder keeps what waits from knowing what schedules, and the core from knowing its users.
 //
-// Spec: SC-45, CH-44.
+// Spec: SC-45 (the scheduler does not know what is waited for)
+// Spec: CH-44 (channels do not touch queues or workers)
 func TestImportOrder(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {

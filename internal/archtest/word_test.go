@@ -13,7 +13,7 @@ import (
 // TestWordIsCommittedInThreePlaces: a wait becomes a sleeping one in one place for fibers, in one for goroutines and in one for
 // the registrations of a Selector. A fourth would be another protocol.
 func TestWordIsCommittedInThreePlaces(t *testing.T) {
-	// Spec: PK-40
+	// Spec: PK-40 (only internal/park changes a word)
 	want := []string{". registration.arm", "internal/park Guest.Park", "internal/sched Worker.settle"}
 	files, err := Files(root(t))
 	if err != nil {

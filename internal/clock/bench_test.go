@@ -20,7 +20,7 @@ const (
 // outstanding, of coir and of Go. The deadlines are random over an hour, so that each arming meets a slot, and a
 // neighbour in its list, that are not in the cache; "same" has the one delay that a service gives all its requests.
 //
-// Spec: TM-06.
+// Spec: TM-06 (arming and stopping takes constant time)
 func BenchmarkArmStop(b *testing.B) {
 	c := NewReal()
 	defer c.Close()

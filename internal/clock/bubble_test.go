@@ -33,7 +33,8 @@ func us(n int) int64 { return int64(n) * int64(time.Microsecond) }
 
 // A lone timer, of whatever distance, is fired at its deadline, and the clock wakes once for it.
 //
-// Spec: TM-03, TM-08.
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-08 (one Go timer stands for all)
 func TestLoneTimerIsPrecise(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		for i, d := range []time.Duration{time.Millisecond, time.Second + 1, time.Hour + 12345, 10 * 365 * 24 * time.Hour} {
@@ -103,7 +104,7 @@ func TestStoppedTimeoutsRarelyWake(t *testing.T) {
 
 // A day with 100,000 timers that are further away: no pass at all.
 //
-// Spec: TM-08.
+// Spec: TM-08 (one Go timer stands for all)
 func TestIdleDay(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, _ func(int) []event) {
 		timers := make([]Timer, 100_000)

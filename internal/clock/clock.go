@@ -7,12 +7,15 @@
 //
 // # What a clock promises
 //
-//   - Never early: Expire is called when Now() >= the deadline, not before. Spec: TM-03.
+//   - Never early: Expire is called when Now() >= the deadline, not before.
+//     Spec: TM-03 (no timer fires early)
 //   - Nothing lost, nothing twice: each arming ends in exactly one of a Stop that returns true and one Expire with the
-//     ticket of that arming. Spec: TM-04.
+//     ticket of that arming.
+//     Spec: TM-04 (no timer is lost)
 //   - Order: Expire calls follow the deadlines, ties in the order of arming, over the whole life of the clock. A
 //     deadline that had already passed when it was armed is treated as a deadline of about now: it fires at the next
-//     pass, and behind whatever has been taken for firing before it came. Spec: TM-05.
+//     pass, and behind whatever has been taken for firing before it came.
+//     Spec: TM-05 (timers fire in order)
 //
 // # The life of a Timer
 //
@@ -27,7 +30,7 @@
 // The road not taken is to hold the node until Expire has returned: it makes every owner wait for the clock, where the
 // parking word already has a ticket that makes lateness harmless.
 //
-// Spec: TM-11.
+// Spec: TM-11 (a late timer changes nothing)
 //
 // # Race builds
 //
@@ -43,10 +46,11 @@ package clock
 type Target interface{ Expire(ticket uint64) }
 
 // Clock is the door through which time comes in. Real and Virtual implement it.
-//
-// Spec: TM-15.
 type Clock interface {
-	// Now returns the nanoseconds since the clock was made. It never goes back. Spec: TM-01.
+	// Spec: TM-15 (time comes in through Clock alone)
+
+	// Now returns the nanoseconds since the clock was made. It never goes back.
+	// Spec: TM-01 (deadlines are monotonic times)
 	Now() int64
 
 	// Arm has target.Expire(ticket) called once Now() has reached when. The timer must not be armed; Arm panics if it
@@ -60,9 +64,9 @@ type Clock interface {
 
 // Timer is an intrusive node: its owner embeds it and reuses it. The zero value is ready. It must not be copied or freed
 // for other use while it is armed. All fields belong to the clock, under the clock's lock.
-//
-// Spec: TM-07.
 type Timer struct {
+	// Spec: TM-07 (a timed wait allocates no timer)
+
 	next, prev *Timer
 	when       int64
 	ticket     uint64

@@ -105,7 +105,10 @@ type event struct {
 	ticket uint64
 }
 
-// Spec: TM-03, TM-04, TM-05, TM-15.
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
+// Spec: TM-15 (time comes in through Clock alone)
 func TestModelVirtual(t *testing.T) {
 	eachSeed(t, scale(t, 300, 60), func(t *testing.T, rng *rand.Rand) {
 		v, m := NewVirtual(), &model{}
@@ -185,7 +188,8 @@ func TestModelVirtual(t *testing.T) {
 // The bare wheel, with splits cut into steps of a few moves, and arming and stopping between them, as happens between
 // two holds of the real clock's lock.
 //
-// Spec: TM-04, TM-05.
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
 func TestModelWheelInSteps(t *testing.T) {
 	eachSeed(t, scale(t, 300, 60), func(t *testing.T, rng *rand.Rand) {
 		var w wheel

@@ -12,7 +12,9 @@ import (
 //
 // The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheel, batch by batch, and calls
 // Expire for it. Between passes the clock has no goroutine and uses no CPU, however many timers are armed, since it wakes
-// for deadlines only and never to tidy the wheel. Spec: TM-08, TM-09.
+// for deadlines only and never to tidy the wheel.
+// Spec: TM-08 (one Go timer stands for all)
+// Spec: TM-09 (timers fire while workers sleep)
 //
 // Invariants:
 //

@@ -31,7 +31,9 @@ func (p *punctual) Expire(ticket uint64) {
 
 // 100,000 timers over a second: none early, none lost, in order, in few passes.
 //
-// Spec: TM-03, TM-04, TM-05.
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
 func TestDenseNeverEarly(t *testing.T) {
 	n, span := scale(t, 100_000, 20_000), time.Duration(scale(t, int(time.Second), int(time.Second)/5))
 	c := NewReal()
@@ -58,7 +60,7 @@ func TestDenseNeverEarly(t *testing.T) {
 
 // 100,000 timers an hour away cost nothing: in a second the only pass is that of the timer which ends the second.
 //
-// Spec: TM-08.
+// Spec: TM-08 (one Go timer stands for all)
 func TestIdleHasNoPasses(t *testing.T) {
 	c := NewReal()
 	defer c.Close()
@@ -125,7 +127,7 @@ func TestSpentTimerIsNoticed(t *testing.T) {
 // Each arming ends in exactly one of Stop==true and Expire, with arming, stopping and firing racing. A node is armed anew
 // as soon as Stop has returned, without waiting for the Expire that Stop came too late for.
 //
-// Spec: TM-04.
+// Spec: TM-04 (no timer is lost)
 func TestStopRacesFiring(t *testing.T) {
 	c := NewReal()
 	const owners = 8

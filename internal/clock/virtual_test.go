@@ -30,7 +30,9 @@ func (l *ledger) Expire(ticket uint64) {
 
 // A million timers over an hour, all armed at once.
 //
-// Spec: TM-03, TM-04, TM-05.
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
 func TestMillionInOrder(t *testing.T) {
 	n := scale(t, 1_000_000, 50_000)
 	v := NewVirtual()
@@ -48,7 +50,9 @@ func TestMillionInOrder(t *testing.T) {
 
 // Ten million arm and fire while time goes on: a timer that has fired is armed anew, by its Expire, until all are spent.
 //
-// Spec: TM-03, TM-04, TM-05.
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
 func TestTenMillionArmedAndFired(t *testing.T) {
 	total, live := scale(t, 10_000_000, 200_000), 100_000
 	v := NewVirtual()
@@ -99,7 +103,7 @@ func (r *rearmer) Expire(ticket uint64) {
 // Timers that start at different levels for one deadline keep the order of arming: the first is armed from afar, the last
 // from close by, when the slots between have been split.
 //
-// Spec: TM-05.
+// Spec: TM-05 (timers fire in order)
 func TestTiesAcrossLevels(t *testing.T) {
 	v := NewVirtual()
 	var got []uint64
@@ -127,7 +131,7 @@ func TestTiesAcrossLevels(t *testing.T) {
 
 // One timer for each power of two up to the end of int64, and the end itself.
 //
-// Spec: TM-01.
+// Spec: TM-01 (deadlines are monotonic times)
 func TestFarDeadlines(t *testing.T) {
 	v := NewVirtual()
 	var got []int64
@@ -172,7 +176,7 @@ func TestPastFiresAtNextAdvance(t *testing.T) {
 // A node is free before its Expire runs: a batch of two, where the first stops and arms the second. The late Expire comes
 // with the ticket of its own arming.
 //
-// Spec: TM-11.
+// Spec: TM-11 (a late timer changes nothing)
 func TestRearmBeforeOwnExpire(t *testing.T) {
 	v := NewVirtual()
 	var a, b Timer
@@ -223,7 +227,7 @@ type counter struct{ expired int }
 
 func (c *counter) Expire(uint64) { c.expired++ }
 
-// Spec: TM-07.
+// Spec: TM-07 (a timed wait allocates no timer)
 func TestNoAllocation(t *testing.T) {
 	v, r := NewVirtual(), NewReal()
 	defer r.Close()

@@ -2,7 +2,8 @@ package clock
 
 import "math/bits"
 
-// The wheel: timers ordered by deadline, O(1) to arm and to stop, whatever their number. Spec: TM-06.
+// The wheel: timers ordered by deadline, O(1) to arm and to stop, whatever their number.
+// Spec: TM-06 (arming and stopping takes constant time)
 //
 // Eleven levels of 64 slots cover the 63 bits of a nanosecond clock, six bits a level; the top one uses 8 of its slots. A
 // timer lies at the level of the highest bit in which its deadline differs from cur, the position of the wheel, in the

@@ -36,10 +36,9 @@ func (c *Coro) Init(body Runner) {
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.
 //
-// Spec: FB-29
-//
 //go:norace
 func Transfer(from, to *Coro) {
+	// Spec: FB-29 (the race detector sees fibers as goroutines)
 	race.Disable()
 	if from.token == nil {
 		from.token = make(chan struct{}, 1)

@@ -66,9 +66,9 @@ func (c *Coro) Init(body Runner) {
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.
-//
-// Spec: FB-02, FB-27
 func Transfer(from, to *Coro) {
+	// Spec: FB-02 (a coroutine is on one goroutine's stack at a time)
+	// Spec: FB-27 (a switch is one transfer of control)
 	from.Via(from.Enter(to)).swap()
 }
 
@@ -144,9 +144,9 @@ func (c *Coro) Leaving() bool {
 // A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to whoever its exit resumes. A
 // coroutine survives that (it goes on from a deferred call); the closer does not, so it is a goroutine that may be
 // lost, and another takes over where it was.
-//
-// Spec: SH-09, FB-26
 func Release(cs []*Coro) (kept []*Coro) {
+	// Spec: SH-09 (coroutines exit one after the other)
+	// Spec: FB-26 (a coroutine after Goexit is tainted)
 	for _, c := range cs {
 		c.owned, c.sitter = true, nil
 	}

@@ -7,7 +7,7 @@ import "testing"
 // The word that a lock is seen in is found in the releases of Go that we test with. Without it locks are seen too,
 // but each switch costs microseconds.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockWordIsFound(t *testing.T) {
 	if lockAt == 0 {
 		t.Error("not found: has the runtime's record of a goroutine changed?")

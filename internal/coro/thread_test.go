@@ -9,7 +9,7 @@ import (
 
 // The word that a lock is seen in follows the lock.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockWord(t *testing.T) {
 	seen := make(chan []bool)
 	go func() {
@@ -43,7 +43,7 @@ func TestLockWord(t *testing.T) {
 
 // A locked coroutine passes control on and gets it back like any other, on whatever side it is.
 //
-// Spec: FB-30
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedCoroutineTransfers(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var main Coro

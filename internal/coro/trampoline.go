@@ -34,9 +34,8 @@ func (c *Coro) Init(body Runner) {
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.
-//
-// Spec: FB-28
 func Transfer(from, to *Coro) {
+	// Spec: FB-28 (the second switcher passes the same tests)
 	if from.next != nil {
 		from.base.target = to
 		if from.Bound() {

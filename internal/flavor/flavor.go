@@ -9,9 +9,11 @@
 package flavor
 
 // Store keeps values in the order in which they came. Its channel's lock guards it.
-//
-// Spec: CH-01, CH-02, CH-21
 type Store[T any] interface {
+	// Spec: CH-01 (one channel type, four kinds)
+	// Spec: CH-02 (kinds differ in what they store)
+	// Spec: CH-21 (one sender's values stay in order)
+
 	// Put keeps v as the newest value and returns how many there are now. 0 means that it is full, and that v was not kept.
 	Put(v T) int
 	// Take removes the oldest value. It reports false if there is none.
@@ -24,9 +26,9 @@ type Store[T any] interface {
 }
 
 // Zero keeps nothing.
-//
-// Spec: CH-04
-type Zero[T any] struct{}
+type Zero[T any] struct {
+	// Spec: CH-04 (rendezvous hands over directly)
+}
 
 // Put implements Store: there is no room.
 func (Zero[T]) Put(T) int { return 0 }

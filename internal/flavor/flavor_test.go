@@ -33,7 +33,13 @@ func stores[T any]() []struct {
 
 // Random puts and takes, in stretches that fill and stretches that empty.
 //
-// Spec: CH-02, CH-04, CH-06, CH-07, CH-08, CH-15, CH-21
+// Spec: CH-02 (kinds differ in what they store)
+// Spec: CH-04 (rendezvous hands over directly)
+// Spec: CH-06 (a bounded channel holds its capacity)
+// Spec: CH-07 (a send with room does not wait)
+// Spec: CH-08 (a receive takes the oldest)
+// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-21 (one sender's values stay in order)
 func TestStoresAgainstASlice(t *testing.T) {
 	steps := 20_000
 	if testing.Short() {
@@ -82,7 +88,8 @@ func TestStoresAgainstASlice(t *testing.T) {
 
 // A ring is filled and emptied from each place that it can begin at.
 //
-// Spec: CH-06, CH-08
+// Spec: CH-06 (a bounded channel holds its capacity)
+// Spec: CH-08 (a receive takes the oldest)
 func TestRingGoesRound(t *testing.T) {
 	const n = 5
 	for start := range 2 * n {
@@ -201,7 +208,7 @@ func TestTakenValuesAreCollected(t *testing.T) {
 // After a burst a list keeps two segments at most: the one in use, and one that was emptied last. It is so as the burst is
 // taken, not only at its end.
 //
-// Spec: CH-16
+// Spec: CH-16 (an unlimited channel gives memory back)
 func TestListGivesItsMemoryBack(t *testing.T) {
 	l := new(List[int])
 	const burst, largestLen = 100_000, largest / int(unsafe.Sizeof(int(0)))

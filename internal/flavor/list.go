@@ -12,9 +12,10 @@ import (
 // copies nothing, and a segment that has been emptied is free at once, also in the middle of a burst. One emptied segment
 // is kept, for a channel that goes between empty and a few; the first is small, and segments double up to largest, so that a
 // channel that never holds much never takes much.
-//
-// Spec: CH-15, CH-16
 type List[T any] struct {
+	// Spec: CH-15 (an unlimited send never waits)
+	// Spec: CH-16 (an unlimited channel gives memory back)
+
 	first, last *segment[T]
 	spare       *segment[T]
 	head, tail  int // next to take in first, next to put in last

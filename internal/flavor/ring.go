@@ -10,9 +10,9 @@ import (
 //
 // Values are at buf[head], buf[head+1], ... around the end; a place outside of that holds the zero value, so that what has
 // been taken can be collected.
-//
-// Spec: CH-06
 type Ring[T any] struct {
+	// Spec: CH-06 (a bounded channel holds its capacity)
+
 	buf  []T
 	head int
 	n    int
@@ -23,10 +23,9 @@ func NewRing[T any](capacity int) *Ring[T] { return &Ring[T]{buf: make([]T, capa
 
 // Put implements Store.
 //
-// Spec: CH-07
-//
 //go:norace
 func (r *Ring[T]) Put(v T) int {
+	// Spec: CH-07 (a send with room does not wait)
 	if r.n == len(r.buf) {
 		return 0
 	}
@@ -43,10 +42,9 @@ func (r *Ring[T]) Put(v T) int {
 
 // Take implements Store.
 //
-// Spec: CH-08
-//
 //go:norace
 func (r *Ring[T]) Take() (v T, ok bool) {
+	// Spec: CH-08 (a receive takes the oldest)
 	if r.n == 0 {
 		return v, false
 	}

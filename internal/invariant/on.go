@@ -11,9 +11,8 @@ import (
 const Enabled = true
 
 // Check panics with the sentence if ok is false.
-//
-// Spec: PK-46
 func Check(ok bool, format string, args ...any) {
+	// Spec: PK-46 (checked builds panic at an illegal transition)
 	if !ok {
 		panic("coir: broken invariant: " + fmt.Sprintf(format, args...))
 	}

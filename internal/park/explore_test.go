@@ -103,7 +103,13 @@ func (s *sleeper) cancel() {
 
 // Two wakers and a cancel against one wait; the cancel always comes, so the wait always ends.
 //
-// Spec: PK-08, PK-10, PK-12, PK-14, PK-16, PK-34, PK-49
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-16 (PARKED is published after the switch)
+// Spec: PK-34 (cancellation is a wake like any other)
+// Spec: PK-49 (model and code share names, and mutants are found)
 func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newSleeper()
@@ -123,7 +129,9 @@ func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 
 // Wakers that are late for the first wait meet the second, which somebody else ends.
 //
-// Spec: PK-09, PK-11, PK-29
+// Spec: PK-09 (checking the ticket and changing the state is one step)
+// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-29 (no spurious returns)
 func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newSleeper()
@@ -145,7 +153,9 @@ func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
 
 // One waker a wait, so that none can lose: each wait ends by its own.
 //
-// Spec: PK-14, PK-15, PK-18
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+// Spec: PK-18 (commit and wake never enqueue twice)
 func TestExploreOneWakerAWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newSleeper()
@@ -167,7 +177,7 @@ func TestExploreOneWakerAWait(t *testing.T) {
 
 // A guest commits on its own stack and waits for a token; wakers of its first wait may come in its second.
 //
-// Spec: PK-38
+// Spec: PK-38 (guests use the same word)
 func TestExploreGuest(t *testing.T) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 2}} {
 		interleave.Check(t, cfg, guestWaits)

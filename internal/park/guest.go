@@ -60,10 +60,9 @@ func (g *Guest) Late() {}
 //
 // A goroutine blocks on its own stack, so it may commit itself: there is no switch to wait for.
 //
-// Spec: PK-38
-//
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {
+	// Spec: PK-38 (guests use the same word)
 	g.home = bubble.Here()
 	g.sema = nil
 	if cancel != nil {

@@ -24,7 +24,8 @@ func empty(t *testing.T, g *Guest) {
 	}
 }
 
-// Spec: PK-22, PK-38
+// Spec: PK-22 (a wait that has ended costs no switch)
+// Spec: PK-38 (guests use the same word)
 func TestGuestWokenBeforeItParks(t *testing.T) {
 	g := newGuest()
 	ticket := g.Arm()
@@ -37,7 +38,8 @@ func TestGuestWokenBeforeItParks(t *testing.T) {
 	empty(t, g)
 }
 
-// Spec: FB-20, PK-38
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: PK-38 (guests use the same word)
 func TestGuestBlocksUntilItIsWoken(t *testing.T) {
 	g := newGuest()
 	ticket := g.Arm()
@@ -60,7 +62,7 @@ func TestGuestBlocksUntilItIsWoken(t *testing.T) {
 	empty(t, g)
 }
 
-// Spec: PK-34
+// Spec: PK-34 (cancellation is a wake like any other)
 func TestGuestCancelled(t *testing.T) {
 	cancel := make(chan struct{})
 	close(cancel)
@@ -82,7 +84,9 @@ func TestGuestCancelled(t *testing.T) {
 
 // A guest that is cancelled while others wake it: one outcome, and the guest's reason is the winner's.
 //
-// Spec: PK-10, PK-34, PK-38
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-34 (cancellation is a wake like any other)
+// Spec: PK-38 (guests use the same word)
 func TestGuestOneWinner(t *testing.T) {
 	const wakers = 3
 	rounds := 5000
@@ -129,7 +133,9 @@ func TestGuestOneWinner(t *testing.T) {
 
 // A guest serves one goroutine after the other. Whoever still holds a ticket of an earlier one is stale.
 //
-// Spec: PK-06, PK-08, PK-41
+// Spec: PK-06 (tickets only grow)
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-41 (an old reference to a waiter node is harmless)
 func TestGuestIsUsedAgain(t *testing.T) {
 	const users = 1000
 	g := newGuest()

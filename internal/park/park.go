@@ -149,10 +149,11 @@ func (p *Parker) Owner() Owner { return p.owner }
 
 // Arm begins a wait. Only the owner calls it, while it runs.
 //
-// Spec: PK-04, PK-05, PK-06
-//
 //go:norace
 func (p *Parker) Arm() Ticket {
+	// Spec: PK-04 (only the running fiber arms its wait)
+	// Spec: PK-05 (each arm takes a fresh ticket)
+	// Spec: PK-06 (tickets only grow)
 	w := p.word.Load()
 	if invariant.Enabled {
 		s := stateOf(w)
@@ -167,7 +168,7 @@ func (p *Parker) Arm() Ticket {
 //
 //go:norace
 func next(t Ticket) Ticket {
-	// Spec: PK-50
+	// Spec: PK-50 (tickets wrap to 1)
 	if t == 1<<ticketBits-1 {
 		return 1
 	}
@@ -177,10 +178,10 @@ func next(t Ticket) Ticket {
 // Disarm takes an armed wait back, before any switch. False means that a waker was faster: the wait has ended, for
 // p.Reason().
 //
-// Spec: PK-27, PK-28
-//
 //go:norace
 func (p *Parker) Disarm() bool {
+	// Spec: PK-27 (a failed publication goes back to RUNNING)
+	// Spec: PK-28 (an aborted wait is unpublished first)
 	w := p.word.Load()
 	t := ticketOf(w)
 	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Running))
@@ -189,10 +190,12 @@ func (p *Parker) Disarm() bool {
 // Commit makes an armed wait a sleeping one. It is called once the parker's stack is quiet, by whoever runs in its place.
 // False means that a waker was faster: the caller must ready the parker. After true the caller must not touch it.
 //
-// Spec: PK-16, PK-17, PK-18, PK-20
-//
 //go:norace
 func (p *Parker) Commit() bool {
+	// Spec: PK-16 (PARKED is published after the switch)
+	// Spec: PK-17 (commit fails only if the wait was notified)
+	// Spec: PK-18 (commit and wake never enqueue twice)
+	// Spec: PK-20 (after commit only the winner touches the frame)
 	w := p.word.Load()
 	if stateOf(w) != Parking {
 		return false
@@ -211,10 +214,11 @@ func (p *Parker) Woken() bool {
 
 // Reason tells how the last wait ended. Only the owner calls it, once it is awake.
 //
-// Spec: PK-12
-//
 //go:norace
-func (p *Parker) Reason() Reason { return reasonOf(p.word.Load()) }
+func (p *Parker) Reason() Reason {
+	// Spec: PK-12 (the winner's argument carries reason and index)
+	return reasonOf(p.word.Load())
+}
 
 // State is a snapshot, for showing.
 //
@@ -237,10 +241,15 @@ func (o Outcome) String() string { return [...]string{"won", "won asleep", "lost
 // Wake ends the wait t for the given reason. Only the waker that Won may act as if it had: hand over a value, count a
 // timeout. If the parker was asleep it is readied, near the waker if near is not nil.
 //
-// Spec: PK-08, PK-09, PK-10, PK-11, PK-13, PK-15, PK-32
-//
 //go:norace
 func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
+	// Spec: PK-08 (a stale wake changes nothing)
+	// Spec: PK-09 (checking the ticket and changing the state is one step)
+	// Spec: PK-10 (exactly one ends a wait)
+	// Spec: PK-11 (a wake tells whether it won)
+	// Spec: PK-13 (a wake of PARKING does not enqueue)
+	// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+	// Spec: PK-32 (a second wake reports lost)
 	o := p.Claim(t, r)
 	if o == Asleep {
 		p.Rouse(near)
@@ -261,10 +270,12 @@ func (p *Parker) Rouse(near Place) {
 
 // Claim is the first half of Wake: it decides who has ended the wait t, and leaves a parker that sleeps asleep.
 //
-// Spec: PK-08, PK-09, PK-10, PK-11
-//
 //go:norace
 func (p *Parker) Claim(t Ticket, r Reason) Outcome {
+	// Spec: PK-08 (a stale wake changes nothing)
+	// Spec: PK-09 (checking the ticket and changing the state is one step)
+	// Spec: PK-10 (exactly one ends a wait)
+	// Spec: PK-11 (a wake tells whether it won)
 	for {
 		w := p.word.Load()
 		if ticketOf(w) != t {
@@ -299,10 +310,10 @@ func (p *Parker) Waiting() (Ticket, bool) {
 
 // Expire implements the timer's side of a wait: the ticket's time is up.
 //
-// Spec: TM-10, TM-11
-//
 //go:norace
 func (p *Parker) Expire(ticket uint64) {
+	// Spec: TM-10 (a timeout is an ordinary claim)
+	// Spec: TM-11 (a late timer changes nothing)
 	race.Disable()
 	p.Wake(Ticket(ticket), TimedOut, nil)
 	race.Enable()

@@ -33,7 +33,19 @@ func show(w uint64) string {
 
 // TestEveryTransition: states down, operations across. What is not in a row's list leaves the word alone.
 //
-// Spec: PK-02, PK-03, PK-04, PK-05, PK-08, PK-11, PK-12, PK-13, PK-15, PK-17, PK-32, PK-33, PK-45
+// Spec: PK-02 (the word is ticket, argument and state)
+// Spec: PK-03 (a wait is in one of five states)
+// Spec: PK-04 (only the running fiber arms its wait)
+// Spec: PK-05 (each arm takes a fresh ticket)
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-13 (a wake of PARKING does not enqueue)
+// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+// Spec: PK-17 (commit fails only if the wait was notified)
+// Spec: PK-32 (a second wake reports lost)
+// Spec: PK-33 (a wake of a running fiber has no later effect)
+// Spec: PK-45 (transitions are functions named after themselves)
 func TestEveryTransition(t *testing.T) {
 	const now = Ticket(7)
 	type result struct {
@@ -176,7 +188,7 @@ func TestEveryTransition(t *testing.T) {
 
 // mustPanic: in checked builds an illegal transition is stopped.
 //
-// Spec: PK-46
+// Spec: PK-46 (checked builds panic at an illegal transition)
 func mustPanic(t *testing.T, f func()) {
 	t.Helper()
 	if !invariant.Enabled {
@@ -192,7 +204,8 @@ func mustPanic(t *testing.T, f func()) {
 
 // The three parts do not touch each other, whatever is in them.
 //
-// Spec: PK-01, PK-02
+// Spec: PK-01 (one word decides a wait)
+// Spec: PK-02 (the word is ticket, argument and state)
 func TestWordKeepsItsPartsApart(t *testing.T) {
 	for _, ticket := range []Ticket{0, 1, 1<<16 - 1, 1 << 16, 1<<48 - 1} {
 		for _, r := range []Reason{None, Data, Cancelled, TimedOut, 1<<reasonBits - 1} {
@@ -208,7 +221,8 @@ func TestWordKeepsItsPartsApart(t *testing.T) {
 
 // A reason keeps its kind and its index apart, travels in the word, and touches neither ticket nor state.
 //
-// Spec: PK-02, PK-12
+// Spec: PK-02 (the word is ticket, argument and state)
+// Spec: PK-12 (the winner's argument carries reason and index)
 func TestReasonCarriesAnIndex(t *testing.T) {
 	for _, kind := range []Reason{None, Data, Closed, Cancelled, TimedOut} {
 		if kind.Kind() != kind || kind.Index() != 0 {
@@ -230,7 +244,11 @@ func TestReasonCarriesAnIndex(t *testing.T) {
 // TestClaimThenRouse: a claim decides and wakes nobody; until the winner rouses it the parker stays asleep, and nobody else can
 // end the wait. What meets a parker on its way to sleep leaves nothing to rouse: its committer finds it.
 //
-// Spec: PK-10, PK-13, PK-14, PK-15, SE-04
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-13 (a wake of PARKING does not enqueue)
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+// Spec: SE-04 (the winner is decided before a wake)
 func TestClaimThenRouse(t *testing.T) {
 	p, c := at(0, None, Running)
 	ticket := p.Arm()
@@ -270,7 +288,8 @@ func TestClaimThenRouse(t *testing.T) {
 
 // Each arm has a ticket that is one higher than any before, through every way that a wait can end.
 //
-// Spec: PK-05, PK-06
+// Spec: PK-05 (each arm takes a fresh ticket)
+// Spec: PK-06 (tickets only grow)
 func TestTicketsOnlyGrow(t *testing.T) {
 	p, _ := at(0, None, Running)
 	last := Ticket(0)
@@ -298,7 +317,9 @@ func TestTicketsOnlyGrow(t *testing.T) {
 // TestTicketsWrap: after the last ticket of 48 bits the next wait has ticket 1, and is woken like any other. Ticket 0 is left
 // out, because it stands for no wait. A waker that kept the last ticket is stale.
 //
-// Spec: PK-05, PK-08, PK-50
+// Spec: PK-05 (each arm takes a fresh ticket)
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-50 (tickets wrap to 1)
 func TestTicketsWrap(t *testing.T) {
 	const last = Ticket(1<<48 - 1)
 	for _, asleep := range []bool{false, true} {
@@ -326,7 +347,10 @@ func TestTicketsWrap(t *testing.T) {
 
 // A waker that kept an old ticket cannot end, nor even delay, a later wait.
 //
-// Spec: PK-08, PK-09, PK-19, PK-33
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-09 (checking the ticket and changing the state is one step)
+// Spec: PK-19 (a late owner consumes no wake of the next wait)
+// Spec: PK-33 (a wake of a running fiber has no later effect)
 func TestStaleWakeChangesNothing(t *testing.T) {
 	p, c := at(0, None, Running)
 	old := p.Arm()
@@ -358,7 +382,14 @@ func TestStaleWakeChangesNothing(t *testing.T) {
 // Wakers race with each other and with the commit. For each wait one of them wins, the reason is the winner's, and the
 // parker is readied once: by the winner if the commit came first, by the committer if not.
 //
-// Spec: PK-10, PK-11, PK-14, PK-15, PK-18, PK-29, PK-32, PK-37
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
+// Spec: PK-18 (commit and wake never enqueue twice)
+// Spec: PK-29 (no spurious returns)
+// Spec: PK-32 (a second wake reports lost)
+// Spec: PK-37 (a parker never makes itself runnable)
 func TestOneWinner(t *testing.T) {
 	const wakers = 4
 	rounds := 5000
@@ -402,7 +433,9 @@ func TestOneWinner(t *testing.T) {
 
 // The parker takes its wait back while others wake it: either it got it back and nobody won, or one won.
 //
-// Spec: PK-10, PK-27, PK-28
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-27 (a failed publication goes back to RUNNING)
+// Spec: PK-28 (an aborted wait is unpublished first)
 func TestDisarmAgainstWake(t *testing.T) {
 	p, c := at(0, None, Running)
 	for range 2000 {

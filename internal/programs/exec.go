@@ -22,10 +22,6 @@ type Env struct {
 // runner is Run, of some runtime.
 type runner = func(context.Context, func(context.Context, *coir.Nursery) error) error
 
-// endsAreMended says that a handler that panics loses no value of a Pool, of a Pipe or of an aborted channel, and that
-// Ordered.Go returns when its queue is closed.
-const endsAreMended = false
-
 // run is a function of the program that runs: that of a fiber, of a nursery, or a goroutine.
 type run struct {
 	w        *world

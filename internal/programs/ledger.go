@@ -396,6 +396,7 @@ type task struct {
 	producer int
 	accepted bool
 	refused  bool
+	begun    bool
 	ended    bool
 	ok       bool // it has returned
 	endedAt  time.Duration

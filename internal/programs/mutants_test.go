@@ -62,9 +62,9 @@ var mutants = []mutant{
 	{"a Goexit makes the nursery outside fail", "nursery.go",
 		[]string{"	if n.onlyEcho { // of the cancel", "	if false { // of the cancel"}},
 	{"a function cannot return ErrGoexit", "fiber.go",
-		[]string{"(how != exited || err != ErrGoexit) {", "err != ErrGoexit {"}},
+		[]string{"	onlyExit := how == exited && err == ErrGoexit", "	onlyExit := err == ErrGoexit"}},
 	{"errors are lost beside a Goexit on another runtime", "runtime.go",
-		[]string{"			by.report(u.panics, u.errs)\n", ""}},
+		[]string{"			by.reportLater(u.panics, u.errs)\n", "			_ = u\n"}},
 	{"WithTimeout does without a timer below an earlier real deadline", "scope.go",
 		[]string{"	if d <= 0 {\n", "	if ts.deadline.Before(at) {\n		return ts, sc.end\n	}\n	if d <= 0 {\n"}},
 	{"the cause of WithTimeoutCause is lost", "scope.go",
@@ -77,12 +77,11 @@ var mutants = []mutant{
 		[]string{"	c.queue(side).Remove(&cell.Node)\n", ""}},
 	{"a select that has sent keeps its value", "select.go",
 		[]string{"			mine = c.unregister(n) && decided\n", "			mine = false\n"}},
+	{"a handler that panics loses the other values of an aborted channel", "chan.go",
+		[]string{"	toEnd(c.discard)\n", "	for c.discard() {\n	}\n"}},
 	{"a result of Ordered that was given up is lost", "ordered.go",
 		[]string{"		return v, false, err // t stays at the exit\n", "		t = nil\n		return v, false, err\n"}},
 }
-
-// Mutants of what endsAreMended stands for are to come with it: Ordered.Go that waits for ever on a closed queue, and a
-// handler whose panic loses the remaining values of Pool.Close, of the last Reader.Close, of Abort.
 
 func TestMutantsAreFound(t *testing.T) {
 	if testing.Short() {

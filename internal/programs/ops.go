@@ -35,9 +35,6 @@ func (w *world) undelivered(c *channel, id int) {
 	c.dropped++
 	c.handled++
 	panics := c.d.Handler == Panics && c.handled%2 == 1
-	if panics && c.d.Pipe && !endsAreMended {
-		panics = false
-	}
 	bad := ""
 	if id < 1 || id > len(w.values) {
 		bad = "was never sent"
@@ -600,15 +597,16 @@ func (r *run) queueGo(op *Op) {
 	w.mu.Lock()
 	q.tasks = append(q.tasks, t)
 	id := len(q.tasks)
-	r.nur.live++
 	w.mu.Unlock()
 	k := r.call(op, n)
 	k.verb, k.plain, k.loose = verb(q.d.Name, sending), true, true
 	k.begin()
-	began := false
 	err := q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
+		w.mu.Lock()
+		r.nur.live++ // not before: if Go fails, the task may have begun or not
+		t.begun = true
+		w.mu.Unlock()
 		in := w.enter(ctx, f, d)
-		began = true
 		normal := false
 		defer func() {
 			w.mu.Lock()
@@ -623,17 +621,14 @@ func (r *run) queueGo(op *Op) {
 	w.mu.Lock()
 	t.accepted, t.refused = err == nil, err != nil
 	out := t.out
-	ended, endedAt := t.ended, t.endedAt
-	if err != nil && !ended {
-		r.nur.live-- // it has not begun
-	}
+	begun, ended, endedAt := t.begun, t.ended, t.endedAt
 	closed, ending, closedAt := q.closed, q.ending, q.closedAt
 	w.mu.Unlock()
 	if err == nil {
 		k.end(nil)
 		return
 	}
-	if began && !ended {
+	if begun && !ended && !errors.Is(err, coir.ErrClosed) {
 		k.failf("returned %v, and its task has not ended", err)
 	}
 	if out > 0 {
@@ -647,7 +642,7 @@ func (r *run) queueGo(op *Op) {
 	} else {
 		k.end(err)
 	}
-	if now := w.env.Now(); endsAreMended && w.env.Idle && closed && now > max(k.from, closedAt, endedAt) && !r.limited {
+	if now := w.env.Now(); w.env.Idle && closed && now > max(k.from, closedAt, endedAt) && !r.limited {
 		k.failf("ended at %v, and the queue was closed at %v and the task has ended at %v", now, closedAt, endedAt)
 	}
 }
@@ -803,7 +798,7 @@ func (w *world) thrown(p *pool, id int) {
 	v.dropped++
 	n, lent := v.dropped, v.lent
 	p.handled++
-	panics := p.d.Handler == Panics && p.handled%2 == 1 && endsAreMended
+	panics := p.d.Handler == Panics && p.handled%2 == 1
 	w.mu.Unlock()
 	if n > 1 || lent {
 		w.failf("%s: value %d was thrown away %d times; it is lent: %v", p.name, id, n, lent)
@@ -985,10 +980,6 @@ func (r *run) settleChannel(c *channel) {
 			break
 		}
 		r.got(k, c, id)
-	}
-	if !endsAreMended && c.ch != nil && c.aborted {
-		for guarded(func() { c.ch.Abort(nil) }) {
-		}
 	}
 	st = stats()
 	w.mu.Lock()

@@ -53,7 +53,10 @@ func (k *taken) check() {
 
 // The worker pushes and pops while two thieves take, over the end of the places and of the counters.
 //
-// Spec: SC-08, SC-10, SC-15, SC-17
+// Spec: SC-08 (a fiber is enqueued once for each wake)
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-15 (a thief takes half)
+// Spec: SC-17 (a moving fiber is in one queue)
 func TestExploreRing(t *testing.T) {
 	for name, start := range map[string]uint32{"places wrap": ringSize - 2, "counters wrap": math.MaxUint32 - 1} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +88,8 @@ func TestExploreRing(t *testing.T) {
 
 // A full ring: the worker's push fails, or finds the place that a thief has just left.
 //
-// Spec: SC-05, SC-15
+// Spec: SC-05 (a full local queue spills half, and loses nothing)
+// Spec: SC-15 (a thief takes half)
 func TestExploreFullRing(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		r := ringAt(math.MaxUint32 - ringSize/2)
@@ -117,7 +121,8 @@ func TestExploreFullRing(t *testing.T) {
 
 // A ring that overflows into the global queue while a thief takes from it.
 //
-// Spec: SC-05, SC-06
+// Spec: SC-05 (a full local queue spills half, and loses nothing)
+// Spec: SC-06 (the global queue has no bound)
 func TestExploreOverflow(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s, ws := still(1)
@@ -144,7 +149,8 @@ func TestExploreOverflow(t *testing.T) {
 
 // The run-next place: one that puts and takes, two that take.
 //
-// Spec: SC-10, SC-12
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-12 (a run-next slot can be stolen)
 func TestExploreNext(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		var place next
@@ -207,7 +213,9 @@ func either(short, long interleave.Config) interleave.Config {
 
 // Jobs come from outside while the worker finds nothing and goes to sleep: each is run, without the monitor.
 //
-// Spec: SC-23, SC-24, SC-44
+// Spec: SC-23 (an idle worker blocks and does not spin)
+// Spec: SC-24 (a worker sleeps only after a second look)
+// Spec: SC-44 (a sleeping worker is preferred to a new one)
 func TestExploreIdleSleep(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -240,7 +248,10 @@ func TestExploreIdleSleep(t *testing.T) {
 
 // A job that parks is woken by another thread, on its way to sleep or asleep, while the worker goes to rest or another is sent out.
 //
-// Spec: PK-14, PK-16, PK-44, SC-23
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-16 (PARKED is published after the switch)
+// Spec: PK-44 (counters never decide a wait)
+// Spec: SC-23 (an idle worker blocks and does not spin)
 func TestExploreParkOnAWorker(t *testing.T) {
 	for _, c := range []struct {
 		workers int
@@ -285,7 +296,9 @@ func TestExploreParkOnAWorker(t *testing.T) {
 // Everything is let go, with a worker that rests or is about to, while somebody begins to use the scheduler again: the job runs all
 // the same, and Close leaves nobody.
 //
-// Spec: SH-06, SH-08, SH-12
+// Spec: SH-06 (close then joins the workers)
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-12 (the last fiber wakes who waits for empty)
 func TestExploreShutdownAgainstWake(t *testing.T) {
 	for most := 1; most <= 2; most++ {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
@@ -324,7 +337,9 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 // for a job from outside: it is on the list of idle workers once, or runs, and the counts are right when all have
 // left.
 //
-// Spec: SC-38, SC-43, SC-48
+// Spec: SC-38 (a retiring worker hands its queue over)
+// Spec: SC-43 (a worker is running, idle, blocked or held)
+// Spec: SC-48 (a replaced worker waits for a place)
 func TestExploreBackAgainstWake(t *testing.T) {
 	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2}), func() {
 		e := explore(1, 2, 3)
@@ -348,7 +363,9 @@ func TestExploreBackAgainstWake(t *testing.T) {
 
 // A job starts two on its own worker, which yield; another worker steals from it, and everything is run once.
 //
-// Spec: SC-12, SC-18, SC-36
+// Spec: SC-12 (a run-next slot can be stolen)
+// Spec: SC-18 (one wake of a searcher at a time)
+// Spec: SC-36 (the number of workers is capped)
 func TestExploreStealing(t *testing.T) {
 	stolen := int64(0)
 	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 3}), func() {

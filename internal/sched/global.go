@@ -10,7 +10,7 @@ type list struct {
 	head, tail *Task
 }
 
-// Spec: SC-06
+// Spec: SC-06 (the global queue has no bound)
 //
 //go:norace
 func (l *list) push(ts ...*Task) {
@@ -58,7 +58,7 @@ func (l *list) take() *Task {
 
 // share takes one task and moves a fair part of the rest, by the number of workers, into r.
 //
-// Spec: SC-14
+// Spec: SC-14 (a global batch is a fair share)
 //
 //go:norace
 func (l *list) share(r *ring, workers int) *Task {

@@ -31,7 +31,7 @@ func drainRing(r *ring) (out []*Task) {
 	return out
 }
 
-// Spec: SC-06
+// Spec: SC-06 (the global queue has no bound)
 func TestGlobalIsFirstInFirstOut(t *testing.T) {
 	var l list
 	if l.pop() != nil {
@@ -56,7 +56,7 @@ func TestGlobalIsFirstInFirstOut(t *testing.T) {
 // A worker takes one task to run, and of what is left as many as one worker's part comes to, but no more than half a
 // ring.
 //
-// Spec: SC-14
+// Spec: SC-14 (a global batch is a fair share)
 func TestShareIsFair(t *testing.T) {
 	for _, c := range []struct{ queued, workers, moved int }{
 		{1, 1, 0}, {1, 4, 0}, {2, 1, 1}, {2, 2, 0}, {9, 4, 2}, {101, 2, 50}, {101, 1, 100}, {5000, 2, ringSize / 2},
@@ -84,7 +84,8 @@ func TestShareIsFair(t *testing.T) {
 	}
 }
 
-// Spec: SC-05, SC-06
+// Spec: SC-05 (a full local queue spills half, and loses nothing)
+// Spec: SC-06 (the global queue has no bound)
 func TestShareLeavesWhatDoesNotFit(t *testing.T) {
 	for _, room := range []int{0, 1, 5} {
 		var l list

@@ -69,7 +69,8 @@ func (s *Scheduler) wake() {
 
 // sendOut wakes an idle worker or starts one. The caller has counted it as a searcher.
 //
-// Spec: SC-36, SC-44
+// Spec: SC-36 (the number of workers is capped)
+// Spec: SC-44 (a sleeping worker is preferred to a new one)
 //
 //go:norace
 func (s *Scheduler) sendOut() bool {
@@ -131,7 +132,9 @@ func (s *Scheduler) start() {
 // rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the
 // worker has left.
 //
-// Spec: SC-23, SC-24, SC-25
+// Spec: SC-23 (an idle worker blocks and does not spin)
+// Spec: SC-24 (a worker sleeps only after a second look)
+// Spec: SC-25 (work pushed at bedtime is found)
 //
 //go:norace
 func (w *Worker) rest() bool {
@@ -200,7 +203,8 @@ func (w *Worker) announce() {
 
 // leave takes the worker out of the house. Its queues are empty: it found nothing, and nobody else puts anything there.
 //
-// Spec: SC-37, SC-39
+// Spec: SC-37 (a worker above the base number retires)
+// Spec: SC-39 (retirement loses no fiber)
 //
 //go:norace
 func (w *Worker) leave() {
@@ -229,7 +233,8 @@ func (w *Worker) leave() {
 // and has to rest. It does not announce the worker idle: rest does, and could not tell a worker that back has
 // announced from one that has been woken since. Guarded by TestExploreBackAgainstWake.
 //
-// Spec: SC-38, SC-48
+// Spec: SC-38 (a retiring worker hands its queue over)
+// Spec: SC-48 (a replaced worker waits for a place)
 //
 //go:norace
 func (w *Worker) back() bool {
@@ -264,10 +269,9 @@ func (w *Worker) drain() {
 // Block runs f, which may block natively, on behalf of the running task t, and lets another worker have this one's
 // place meanwhile.
 //
-// Spec: SC-40
-//
 //go:norace
 func (t *Task) Block(f func()) {
+	// Spec: SC-40 (Blocking frees the place at once)
 	w := t.frame.w
 	s := w.s
 	s.mu.Lock()
@@ -287,7 +291,8 @@ func (t *Task) Block(f func()) {
 
 // unblock takes the worker's place again; if too many run already the task stands in line for one.
 //
-// Spec: SC-02, SC-41
+// Spec: SC-02 (at most twice the base number run fibers)
+// Spec: SC-41 (after Blocking the bound holds again)
 //
 //go:norace
 func (t *Task) unblock() {

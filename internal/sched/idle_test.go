@@ -41,7 +41,7 @@ func sentOut(ws []*Worker) (n int) {
 // TestLastSearcherSendsTheNext: a searcher that finds work and leaves some sends another worker out before it runs
 // what it has found. If nothing is left, or if another searcher is out, it sends nobody.
 //
-// Spec: SC-19
+// Spec: SC-19 (the last searcher sends the next)
 func TestLastSearcherSendsTheNext(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -76,7 +76,8 @@ func TestLastSearcherSendsTheNext(t *testing.T) {
 // TestFreshWorkReachesIdleWorkers: a task that a worker queues for itself is offered to an idle worker once its queue is
 // worth a wake; a task from outside always is. No worker collects fresh work while another sleeps.
 //
-// Spec: SC-27, SC-44
+// Spec: SC-27 (fresh work reaches idle workers)
+// Spec: SC-44 (a sleeping worker is preferred to a new one)
 func TestFreshWorkReachesIdleWorkers(t *testing.T) {
 	s, ws := resting(t, 2)
 	ws[0].slice.Store(wakeWorth / 2)
@@ -105,7 +106,9 @@ func TestFreshWorkReachesIdleWorkers(t *testing.T) {
 // only when the one before has found work or given up, and never above the base number. Places that the monitor frees
 // are filled in the same way, and it frees them once a tick, which is never shorter than tickMin.
 //
-// Spec: SC-18, SC-35, SC-36
+// Spec: SC-18 (one wake of a searcher at a time)
+// Spec: SC-35 (workers come one at a time)
+// Spec: SC-36 (the number of workers is capped)
 func TestWorkersComeOneAtATime(t *testing.T) {
 	const workers = 4
 	s, ws := resting(t, workers)
@@ -140,7 +143,8 @@ func TestWorkersComeOneAtATime(t *testing.T) {
 // TestWorkerStates: at every moment a worker is running, idle, blocked or held, as many as are running are counted as
 // active, those on the idle list are idle, and there are at most twice the base number of running ones.
 //
-// Spec: SC-02, SC-43
+// Spec: SC-02 (at most twice the base number run fibers)
+// Spec: SC-43 (a worker is running, idle, blocked or held)
 func TestWorkerStates(t *testing.T) {
 	const workers, most = 2, 12
 	h := open(t, Config{Workers: workers, MaxWorkers: most})

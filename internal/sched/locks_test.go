@@ -58,7 +58,7 @@ func (p *prober) Readied(*Task) { p.probe(onReadied) }
 // TestNoLockIsHeldInForeignCode: a task's function, an observer and a stall handler are called with none of the scheduler's
 // locks held, so they may take locks of their own, and the order of locks is always theirs first.
 //
-// Spec: SC-46
+// Spec: SC-46 (locks have one order, and none is held in user code)
 func TestNoLockIsHeldInForeignCode(t *testing.T) {
 	p := new(prober)
 	stalled := make(chan struct{})

@@ -108,7 +108,9 @@ func (s *Scheduler) tick() {
 
 // look is one tick. It returns the stalls to tell of.
 //
-// Spec: SC-26, SC-32, SH-14
+// Spec: SC-26 (parked fibers cost no CPU)
+// Spec: SC-32 (the monitor is advisory)
+// Spec: SH-14 (an unused default runtime keeps no goroutine)
 //
 //go:norace
 func (s *Scheduler) look() (stalls []Stall) {
@@ -169,7 +171,7 @@ func (s *Scheduler) procs() int32 { return int32(min(runtime.GOMAXPROCS(0), s.ma
 // of its container. If it has grown, inspect wakes workers for what there is to do. If it has shrunk, workers lose
 // their places as if they were held in native code: each notices at its next switch.
 //
-// Spec: SC-01
+// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 //
 //go:norace
 func (s *Scheduler) follow() {
@@ -209,7 +211,9 @@ func (s *Scheduler) after(d time.Duration) {
 
 // inspect looks at every worker. It reports whether any runs something, and the stalls to tell of.
 //
-// Spec: SC-03, SC-33, SC-34
+// Spec: SC-03 (a replaced worker does not count)
+// Spec: SC-33 (a stuck worker is replaced after 10 ms)
+// Spec: SC-34 (lack of progress triggers replacement)
 //
 //go:norace
 func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, stalls []Stall) {

@@ -27,7 +27,7 @@ var plain = map[string]string{
 	"sched.stack":           "touches nothing that is shared",
 }
 
-// Spec: FB-29
+// Spec: FB-29 (the race detector sees fibers as goroutines)
 func TestFunctionsAreNorace(t *testing.T) {
 	used := map[string]bool{}
 	checked := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// Spec: FB-21
+// Spec: FB-21 (the caller's identity is checked)
 func TestRegistryFindsTheCaller(t *testing.T) {
 	if Current() != nil {
 		t.Fatal("a goroutine that is no frame's has a task")
@@ -72,7 +72,8 @@ func TestRegistryFindsTheCaller(t *testing.T) {
 	}
 }
 
-// Spec: FB-03, FB-10
+// Spec: FB-03 (a coroutine is reused for the next thunk)
+// Spec: FB-10 (a spawn never waits for a coroutine)
 func TestPoolGivesBackWhatWasPutIn(t *testing.T) {
 	var p pool
 	w := new(Worker)

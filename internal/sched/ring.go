@@ -61,7 +61,8 @@ func (r *ring) pop() *Task {
 
 // grab takes half of what is there, rounded up, and at most len(into). It returns how many. Anybody may call it.
 //
-// Spec: SC-10, SC-15
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-15 (a thief takes half)
 //
 //go:norace
 func (r *ring) grab(into []*Task) int {

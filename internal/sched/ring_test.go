@@ -31,7 +31,8 @@ func ringAt(n uint32) *ring {
 	return r
 }
 
-// Spec: SC-04, SC-15
+// Spec: SC-04 (local run queues have 256 places)
+// Spec: SC-15 (a thief takes half)
 func TestRingAgainstSlice(t *testing.T) {
 	for _, start := range []uint32{0, ringSize - 3, math.MaxUint32 - 100} {
 		t.Run(fmt.Sprint(start), func(t *testing.T) {
@@ -87,7 +88,10 @@ func TestRingAgainstSlice(t *testing.T) {
 
 // The worker pushes and pops, thieves grab: nothing is lost and nothing comes out twice.
 //
-// Spec: SC-08, SC-10, SC-15, SC-17
+// Spec: SC-08 (a fiber is enqueued once for each wake)
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-15 (a thief takes half)
+// Spec: SC-17 (a moving fiber is in one queue)
 func TestRingWithThieves(t *testing.T) {
 	const thieves = 3
 	total := 200_000
@@ -146,7 +150,8 @@ func TestRingWithThieves(t *testing.T) {
 
 // The run-next place, with one worker that puts and takes and thieves that take: each task comes out exactly once.
 //
-// Spec: SC-10, SC-12
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-12 (a run-next slot can be stolen)
 func TestNextWithThieves(t *testing.T) {
 	total := 100_000
 	if testing.Short() {

@@ -148,10 +148,10 @@ func (s *Scheduler) Enter() { s.users.Add(1) }
 // Leave ends one Enter. After the last one, the monitor sees to it that everything is let go; in a bubble it is let go
 // at once.
 //
-// Spec: SH-01, SH-12
-//
 //go:norace
 func (s *Scheduler) Leave() {
+	// Spec: SH-01 (roots of fiber trees are counted)
+	// Spec: SH-12 (the last fiber wakes who waits for empty)
 	switch {
 	case s.users.Add(-1) != 0:
 	case s.home == 0:
@@ -247,10 +247,11 @@ func (s *Scheduler) sendHome() {
 // because contexts outlive their runtime and goroutines may wait by them; it holds no goroutine. The caller makes sure
 // that users is 0 and stays 0.
 //
-// Spec: SH-06, SH-08, SH-11
-//
 //go:norace
 func (s *Scheduler) Close() {
+	// Spec: SH-06 (close then joins the workers)
+	// Spec: SH-08 (after close no goroutine is left)
+	// Spec: SH-11 (close is idempotent)
 	s.closing.Lock()
 	defer s.closing.Unlock()
 	s.monitor.stop()

@@ -118,7 +118,11 @@ func noneLeft(t *testing.T, before int) {
 	}
 }
 
-// Spec: FB-03, FB-14, SC-08, SH-01, SH-08
+// Spec: FB-03 (a coroutine is reused for the next thunk)
+// Spec: FB-14 (a thunk completes once, before its coroutine is free)
+// Spec: SC-08 (a fiber is enqueued once for each wake)
+// Spec: SH-01 (roots of fiber trees are counted)
+// Spec: SH-08 (after close no goroutine is left)
 func TestEveryTaskRunsOnce(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		h := open(t, Config{Workers: workers})
@@ -146,7 +150,10 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 
 // Parked tasks come back once a wake, with the waker's reason, wherever the waker is.
 //
-// Spec: PK-14, PK-29, SC-45, SH-05
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-29 (no spurious returns)
+// Spec: SC-45 (the scheduler does not know what is waited for)
+// Spec: SH-05 (close then drains)
 func TestParkAndWake(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		h := open(t, Config{Workers: workers})
@@ -180,7 +187,11 @@ func TestParkAndWake(t *testing.T) {
 
 // A task that panics or exits ends alone; its frame serves on, and is let go with the others.
 //
-// Spec: FB-24, FB-25, FB-26, SH-08, SH-09
+// Spec: FB-24 (a panic is recovered in its fiber)
+// Spec: FB-25 (Goexit ends one fiber alone)
+// Spec: FB-26 (a coroutine after Goexit is tainted)
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-09 (coroutines exit one after the other)
 func TestTasksThatEndBadly(t *testing.T) {
 	h := open(t, Config{Workers: 1})
 	var jobs []*job
@@ -206,7 +217,7 @@ func TestTasksThatEndBadly(t *testing.T) {
 // Yield is for the others: whoever was in the queue before runs before. If the monitor found the worker held up, on a busy
 // machine, it has given the queue away and the order is another: then once more.
 //
-// Spec: SC-21
+// Spec: SC-21 (a yield goes to the tail)
 func TestYieldGoesToTheEnd(t *testing.T) {
 	for range 20 {
 		h := open(t, Config{Workers: 1})
@@ -281,7 +292,7 @@ func (p *newestFirst) Len() int {
 	return p.n
 }
 
-// Spec: SC-47
+// Spec: SC-47 (a Policy makes every choice)
 func TestPolicyDecides(t *testing.T) {
 	h := open(t, Config{Workers: 1, Policy: new(newestFirst)})
 	var mu sync.Mutex
@@ -303,7 +314,9 @@ func TestPolicyDecides(t *testing.T) {
 
 // Nobody uses it: it lets go of everything. Then it is used again.
 //
-// Spec: SH-08, SH-14, SC-37
+// Spec: SH-08 (after close no goroutine is left)
+// Spec: SH-14 (an unused default runtime keeps no goroutine)
+// Spec: SC-37 (a worker above the base number retires)
 func TestShrink(t *testing.T) {
 	before := goroutineCount()
 	s := New(Config{Workers: 2, MaxWorkers: 2})

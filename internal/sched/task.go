@@ -43,10 +43,9 @@ func (t *Task) Init(s *Scheduler, th Thunk) {
 // spawner's labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called
 // by the spawner, with its synchronisation visible.
 //
-// Spec: FB-34
-//
 //go:norace
 func (t *Task) Spawn() {
+	// Spec: FB-34 (labels are inherited and not left behind)
 	if !coro.Fresh {
 		t.labels = coro.Labels()
 		return
@@ -64,10 +63,9 @@ func (t *Task) Spawn() {
 // wrote it itself, or was resumed after it was. Everybody else sees nil or a frame whose g is 0 or another goroutine's;
 // and a goroutine that came to have the g of a frame that is gone finds another task in it, or none.
 //
-// Spec: FB-21
-//
 //go:norace
 func (t *Task) Here() bool {
+	// Spec: FB-21 (the caller's identity is checked)
 	fr := t.frame
 	return fr != nil && fr.g == coro.G() && fr.task == t
 }
@@ -97,10 +95,10 @@ func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
 
 // Park suspends the task, which must be armed, until its wait has ended. A wait that has ended already costs no switch.
 //
-// Spec: PK-22, PK-39
-//
 //go:norace
 func (t *Task) Park() park.Reason {
+	// Spec: PK-22 (a wait that has ended costs no switch)
+	// Spec: PK-39 (waitables know only try, publish and unpublish)
 	if s := t.Leave(); s != nil {
 		if s.Odd {
 			s.Next()
@@ -137,10 +135,9 @@ func (t *Task) Arrive() { t.frame.settle() }
 
 // Yield lets the others go first, if there are any.
 //
-// Spec: SC-21
-//
 //go:norace
 func (t *Task) Yield() {
+	// Spec: SC-21 (a yield goes to the tail)
 	fr := t.frame
 	w := fr.w
 	next := w.pick()
@@ -183,7 +180,8 @@ func (t *Task) Late() { t.s.stats.late.Add(1) }
 
 // enqueue and dequeue check the invariant one-place in checked builds.
 //
-// Spec: PK-46, SC-08
+// Spec: PK-46 (checked builds panic at an illegal transition)
+// Spec: SC-08 (a fiber is enqueued once for each wake)
 //
 //go:norace
 func (t *Task) enqueue() {
@@ -323,7 +321,8 @@ func (fr *Frame) ended() {
 // good. Go would end the thread, which the task may have changed in ways that no other may meet (a namespace,
 // credentials); but a coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
 //
-// Spec: FB-03, FB-30
+// Spec: FB-03 (a coroutine is reused for the next thunk)
+// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 //
 //go:norace
 func (fr *Frame) rest() *coro.Coro {
@@ -361,7 +360,7 @@ func (fr *Frame) resumed() (leave bool) {
 // caught is deferred by serve. A panic in a thunk ends the thunk, and serve begins anew. A Goexit cannot be stopped, but
 // the deferred call may go on for as long as it likes: so it serves from in here until the frame is to leave.
 //
-// Spec: FB-25
+// Spec: FB-25 (Goexit ends one fiber alone)
 //
 //go:norace
 func (fr *Frame) caught() {
@@ -423,7 +422,9 @@ func (fr *Frame) settle() {
 	}
 }
 
-// Spec: FB-05, PK-14, PK-16
+// Spec: FB-05 (the resumed side does what needs a quiet stack)
+// Spec: PK-14 (a wake between arm and commit is not lost)
+// Spec: PK-16 (PARKED is published after the switch)
 //
 //go:norace
 func (w *Worker) settle() {

@@ -13,7 +13,7 @@ import (
 // TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks goes on at once, for the waker's reason.
 // Control passes to nobody, though another task is queued on its worker.
 //
-// Spec: PK-22
+// Spec: PK-22 (a wait that has ended costs no switch)
 func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
 	h := open(t, Config{Workers: 1})
 	h.start(nil, func(j *job) {
@@ -54,7 +54,9 @@ func (j *job) beat() uint64 { return j.task.Worker().beat }
 // outside, or by a worker that is not running, it goes to the global queue. It is a hint: another worker may take the
 // task from there.
 //
-// Spec: SC-12, SC-28, SC-29
+// Spec: SC-12 (a run-next slot can be stolen)
+// Spec: SC-28 (a woken fiber goes near its waker)
+// Spec: SC-29 (a fiber is diverted from a stuck worker)
 func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	woken := func(s *Scheduler) *Task {
 		j := &job{ended: func() {}}

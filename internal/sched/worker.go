@@ -73,10 +73,9 @@ var lastID atomic.Uint64
 // NewID numbers tasks over the whole process. Workers take numbers in batches, so that they do not meet at one counter;
 // w may be nil.
 //
-// Spec: FB-08
-//
 //go:norace
 func NewID(w *Worker) uint64 {
+	// Spec: FB-08 (fiber ids are unique and grow)
 	if w == nil {
 		return lastID.Add(1)
 	}
@@ -130,7 +129,7 @@ func (w *Worker) toRing(t *Task) {
 	w.overflow(t)
 }
 
-// Spec: SC-05
+// Spec: SC-05 (a full local queue spills half, and loses nothing)
 //
 //go:noinline
 //go:norace
@@ -161,7 +160,9 @@ func (w *Worker) offer() {
 
 // pick takes the next task to run from this worker's own queues.
 //
-// Spec: SC-07, SC-11, SC-13
+// Spec: SC-07 (the order in which a worker looks for work)
+// Spec: SC-11 (run-next is served three times in a row at most)
+// Spec: SC-13 (every 61st pick is global)
 //
 //go:norace
 func (w *Worker) pick() *Task {
@@ -244,7 +245,7 @@ func (w *Worker) moreFrames() {
 // putFrame puts aside a frame that is about to rest. It is not quiet yet, but only this worker takes from its own pool,
 // and not before control has left the frame.
 //
-// Spec: FB-04
+// Spec: FB-04 (only a quiet coroutine goes to the idle pool)
 //
 //go:norace
 func (w *Worker) putFrame(fr *Frame) {
@@ -295,7 +296,7 @@ func (w *Worker) run() {
 
 // find looks for a task everywhere, once.
 //
-// Spec: SC-19
+// Spec: SC-19 (the last searcher sends the next)
 //
 //go:norace
 func (w *Worker) find() *Task {
@@ -322,7 +323,9 @@ func (w *Worker) find() *Task {
 
 // steal takes half of another worker's ring, or what it would run next. It asks each worker once.
 //
-// Spec: SC-12, SC-15, SC-18
+// Spec: SC-12 (a run-next slot can be stolen)
+// Spec: SC-15 (a thief takes half)
+// Spec: SC-18 (one wake of a searcher at a time)
 //
 //go:norace
 func (w *Worker) steal() *Task {

@@ -29,7 +29,8 @@ func numbered(ts []*Task) func(*Task) int {
 
 // The newest runs next, the others in order. After three in a row from the run-next place the ring's head has its turn.
 //
-// Spec: SC-07, SC-11
+// Spec: SC-07 (the order in which a worker looks for work)
+// Spec: SC-11 (run-next is served three times in a row at most)
 func TestRunNextHasACap(t *testing.T) {
 	_, ws := still(1)
 	w := ws[0]
@@ -49,7 +50,7 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 }
 
-// Spec: SC-13
+// Spec: SC-13 (every 61st pick is global)
 func TestGlobalHasItsTurn(t *testing.T) {
 	s, ws := still(1)
 	w := ws[0]
@@ -72,7 +73,7 @@ func TestGlobalHasItsTurn(t *testing.T) {
 	}
 }
 
-// Spec: SC-05
+// Spec: SC-05 (a full local queue spills half, and loses nothing)
 func TestOverflowLosesNothing(t *testing.T) {
 	s, ws := still(1)
 	w := ws[0]
@@ -100,7 +101,9 @@ func TestOverflowLosesNothing(t *testing.T) {
 	}
 }
 
-// Spec: SC-10, SC-12, SC-15
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-12 (a run-next slot can be stolen)
+// Spec: SC-15 (a thief takes half)
 func TestThiefTakesHalfThenRunNext(t *testing.T) {
 	s, ws := still(2)
 	thief, victim := ws[0], ws[1]
@@ -134,7 +137,8 @@ func TestThiefTakesHalfThenRunNext(t *testing.T) {
 // A worker that has been told something gives up its own queues until the base has seen to it; then they go where others
 // find them.
 //
-// Spec: SC-38, SC-39
+// Spec: SC-38 (a retiring worker hands its queue over)
+// Spec: SC-39 (retirement loses no fiber)
 func TestDrainHandsEverythingOver(t *testing.T) {
 	s, ws := still(1)
 	w := ws[0]
@@ -157,7 +161,7 @@ func TestDrainHandsEverythingOver(t *testing.T) {
 
 // Numbers are taken in batches and are never given out twice.
 //
-// Spec: FB-08
+// Spec: FB-08 (fiber ids are unique and grow)
 func TestIDsAreUnique(t *testing.T) {
 	_, ws := still(2)
 	seen := map[uint64]bool{}
@@ -177,7 +181,8 @@ func TestIDsAreUnique(t *testing.T) {
 // When GOMAXPROCS shrinks, workers above it lose their places and hand over what they have queued, and idle ones
 // above it leave; when it grows there is room for more. A scheduler with a number of its own keeps it.
 //
-// Spec: SC-01, SC-38
+// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
+// Spec: SC-38 (a retiring worker hands its queue over)
 func TestFollow(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	s, ws := still(4)

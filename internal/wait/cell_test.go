@@ -68,7 +68,8 @@ func TestPeekIsAlwaysTheSame(t *testing.T) {
 	}
 }
 
-// Spec: PK-41, PK-42
+// Spec: PK-41 (an old reference to a waiter node is harmless)
+// Spec: PK-42 (a node is given back once, by what ended it)
 func TestCellComesBackClean(t *testing.T) {
 	var k Kit
 	s := newSleeper()
@@ -107,7 +108,8 @@ func TestKitKeepsAFew(t *testing.T) {
 // Random gets and puts of three types, with waits for one thing in between. No cell is out twice, or for another type, and the kit
 // counts what it keeps.
 //
-// Spec: CH-49, PK-42
+// Spec: CH-49 (a blocking operation allocates nothing)
+// Spec: PK-42 (a node is given back once, by what ended it)
 func TestKitAgainstASet(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))

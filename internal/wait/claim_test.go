@@ -30,7 +30,8 @@ var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
 // A wait that is claimed on its way to sleep needs no rousing; one that sleeps is the claimer's to rouse. The reason has the
 // kind and the index, and a node whose index does not fit is marked.
 //
-// Spec: PK-12, SE-02
+// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: SE-02 (all cases claim through one word)
 func TestClaimTellsWhichItWas(t *testing.T) {
 	for _, index := range indexes {
 		for _, asleep := range []bool{false, true} {
@@ -60,7 +61,11 @@ func TestClaimTellsWhichItWas(t *testing.T) {
 
 // A claim that comes too late, for the same wait or for an earlier one, changes nothing, and leaves no mark.
 //
-// Spec: PK-08, PK-31, PK-41, SE-02, SE-03
+// Spec: PK-08 (a stale wake changes nothing)
+// Spec: PK-31 (a lost claim takes its value back)
+// Spec: PK-41 (an old reference to a waiter node is harmless)
+// Spec: SE-02 (all cases claim through one word)
+// Spec: SE-03 (a losing case has no effect)
 func TestClaimThatLostLeavesNoMark(t *testing.T) {
 	for _, index := range indexes {
 		s := newSleeper()
@@ -89,7 +94,9 @@ func TestClaimThatLostLeavesNoMark(t *testing.T) {
 // TestManyNodesOneWinner: of all the nodes that one wait is registered with, whichever is claimed first is the one, and it alone
 // is marked.
 //
-// Spec: PK-10, PK-47, SE-02
+// Spec: PK-10 (exactly one ends a wait)
+// Spec: PK-47 (a fiber is armed for one ticket at a time)
+// Spec: SE-02 (all cases claim through one word)
 func TestManyNodesOneWinner(t *testing.T) {
 	const n = 5
 	for first := range n {

@@ -32,7 +32,7 @@ func TestKitKeepsNoLargeCell(t *testing.T) {
 // TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one thing, between waits for many, costs the kit no cell; the next
 // wait for many allocates nothing.
 //
-// Spec: CH-49
+// Spec: CH-49 (a blocking operation allocates nothing)
 func TestKitKeepsItsCellsThroughAWaitForOneThing(t *testing.T) {
 	const cases = 8
 	var k Kit

@@ -32,10 +32,10 @@ type Node struct {
 // Claim tries to end the wait that a node stands for which has been shifted out of its queue. Unless it lost, the waker
 // must not touch the node again; the parker that it returns, if it is not nil, has to be roused.
 //
-// Spec: PK-41, SE-02
-//
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
+	// Spec: PK-41 (an old reference to a waiter node is harmless)
+	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
 	n.Parker = nil // nobody claims it again, won or lost; and nodes live long, and would keep who waited last
 	long := n.Index == park.MaxIndex
@@ -62,10 +62,9 @@ type Queue struct {
 
 // Push puts the node last.
 //
-// Spec: PK-07
-//
 //go:norace
 func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
+	// Spec: PK-07 (a waiter node carries word and ticket)
 	n.Parker, n.Ticket = p, t
 	n.queue, n.prev, n.next = q, q.tail, nil
 	if q.tail == nil {
@@ -79,10 +78,9 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 
 // Remove takes the node out, if it is in the queue. A node that has been shifted is not: Remove does nothing.
 //
-// Spec: PK-25
-//
 //go:norace
 func (q *Queue) Remove(n *Node) {
+	// Spec: PK-25 (unpublishing is idempotent)
 	if n.queue == q {
 		q.unlink(n)
 		n.Parker = nil // nodes live long, and would keep who waited last

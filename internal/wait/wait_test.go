@@ -58,7 +58,8 @@ func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
 	return got
 }
 
-// Spec: PK-07, PK-24
+// Spec: PK-07 (a waiter node carries word and ticket)
+// Spec: PK-24 (a published waiter is found by a wake)
 func TestQueueKeepsTheOrderOfArrival(t *testing.T) {
 	var q Queue
 	if !q.Empty() {
@@ -76,7 +77,7 @@ func TestQueueKeepsTheOrderOfArrival(t *testing.T) {
 	}
 }
 
-// Spec: PK-25
+// Spec: PK-25 (unpublishing is idempotent)
 func TestRemoveFromAnywhere(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -114,7 +115,8 @@ func TestRemoveFromAnywhere(t *testing.T) {
 
 // Whoever gives up a wait removes its node without knowing whether a waker was faster.
 //
-// Spec: PK-25, PK-42
+// Spec: PK-25 (unpublishing is idempotent)
+// Spec: PK-42 (a node is given back once, by what ended it)
 func TestRemoveOfWhatIsNotThere(t *testing.T) {
 	var q, other Queue
 	w := newWaiters(3)
@@ -138,7 +140,8 @@ func TestRemoveOfWhatIsNotThere(t *testing.T) {
 
 // Random pushes, pops and removals over two queues, beside a slice for each.
 //
-// Spec: PK-24, PK-25
+// Spec: PK-24 (a published waiter is found by a wake)
+// Spec: PK-25 (unpublishing is idempotent)
 func TestQueueAgainstSlices(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
