@@ -110,8 +110,7 @@ func (sc *scope) poll() bool {
 			l.behind.standard() // waits until l.done is closed, if that depends on it
 		}
 		if isClosed(l.done) {
-			l.sc.cancel(endingOf(l.ctx), nil)
-			sc.cancel(l.sc.ending().inside(), nil) // at once: the first to cancel l.sc may still be on its way to us
+			l.sc.cancel(endingOf(l.ctx), nil) // and sc with it
 		}
 	}
 	return sc.state.Load() == scopeCancelled

@@ -390,3 +390,80 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A second cancel of a scope that is being cancelled returns when the scopes inside it are cancelled too, as package context's does.
+//
+// Spec: NU-10 (the first cause of a cancel stays)
+func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
+	for range 300 {
+		outer, cancel := WithCancel(context.Background())
+		var inner context.Context
+		for range 100 { // the first is the last to be reached
+			in, stop := WithCancel(outer)
+			defer stop(nil)
+			if inner == nil {
+				inner = in
+			}
+		}
+		var start, done sync.WaitGroup
+		start.Add(1)
+		for range 2 {
+			done.Go(func() {
+				start.Wait()
+				cancel(nil)
+				if err := Yield(inner); err == nil {
+					t.Error("cancel has returned, and an operation in a scope inside succeeds")
+				}
+			})
+		}
+		start.Done()
+		done.Wait()
+	}
+}
+
+// A scope that is closed by its owner while the scope around it is being cancelled leaves no waiter asleep.
+func TestAScopeClosedWhileItIsCancelledWakesItsGuests(t *testing.T) {
+	for range 500 {
+		outer, cancel := WithCancel(context.Background())
+		inner, stop := WithCancel(outer)
+		c := NewChan[int](0)
+		var done sync.WaitGroup
+		for range 3 {
+			done.Go(func() { _, _ = c.Recv(inner) })
+		}
+		for c.Stats().Recv.Waiting < 3 {
+			runtime.Gosched()
+		}
+		done.Go(func() { cancel(nil) })
+		done.Go(func() { stop(nil) })
+		done.Wait()
+	}
+}
+
+// A goroutine in a context that package context has derived from a fiber's goes by the clock of that fiber's runtime.
+//
+// Spec: TM-15 (time comes in through Clock alone)
+func TestTimeoutOfAGoroutineBelowAFiberKeepsTheClock(t *testing.T) {
+	clk := NewClock()
+	rt := NewRuntime(WithClock(clk))
+	defer func() { _ = rt.Close(context.Background()) }()
+	err := rt.Run(context.Background(), func(ctx context.Context, _ *Nursery) error {
+		std, stop := context.WithCancel(ctx)
+		defer stop()
+		made := make(chan context.Context)
+		go func() {
+			timed, cancel := WithTimeout(std, time.Hour)
+			context.AfterFunc(timed, cancel)
+			made <- timed
+		}()
+		timed := <-made
+		clk.Advance(2 * time.Hour)
+		if !errors.Is(timed.Err(), context.DeadlineExceeded) {
+			t.Errorf("after two hours its error is %v", timed.Err())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

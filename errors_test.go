@@ -550,3 +550,64 @@ func TestStoppedOnPurpose(t *testing.T) {
 		}
 	})
 }
+
+// many is an error with parts, as some packages have.
+type many struct {
+	text  string
+	parts []error
+}
+
+func (m many) Error() string   { return m.text }
+func (m many) Unwrap() []error { return m.parts }
+
+// An error without parts is a real one; what package net says for a cancel is none.
+//
+// Spec: NU-12 (Run returns every child's error)
+func TestWhatOnlySaysThatTheNurseryWasCancelled(t *testing.T) {
+	stopped := func(late error) error {
+		return coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			n.Go("child", func(ctx context.Context) error { _ = coir.Sleep(ctx, time.Hour); return late })
+			n.Cancel(nil)
+			return nil
+		})
+	}
+	full := many{text: "disk full"}
+	if err := stopped(full); err == nil || err.Error() != "disk full" {
+		t.Errorf("Run returned %v, want the error of the child", err)
+	}
+	if err := stopped(many{text: "two", parts: []error{context.Canceled, errA}}); !errors.Is(err, errA) {
+		t.Errorf("Run returned %v, want the error of the child", err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := (&net.Dialer{}).DialContext(cancelled, "tcp", "127.0.0.1:9")
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := stopped(err); err != nil {
+		t.Errorf("Run returned %v, which only says that it was stopped", err)
+	}
+}
+
+// A panic of a deferred function during a Goexit hides nothing of the nursery that the Goexit has ended.
+//
+// Spec: NU-13 (a child's panic is raised from Run)
+func TestPanicDuringGoexitHidesNothing(t *testing.T) {
+	pe := recovered(t, func() {
+		_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+			n.Go("outer", func(ctx context.Context) error {
+				defer func() { panic("late") }()
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					n.Go("fails", func(ctx context.Context) error { _ = coir.Sleep(ctx, time.Hour); return errA })
+					n.Go("panics", func(ctx context.Context) error { _ = coir.Sleep(ctx, time.Hour); panic("child") })
+					runtime.Goexit()
+					return nil
+				})
+			})
+			return nil
+		})
+	})
+	if pe == nil || pe.Value != "late" || !errors.Is(pe, errA) || !strings.Contains(pe.Error(), "panic in fiber panics: child") {
+		t.Errorf("something is lost in: %v", pe)
+	}
+}

@@ -331,7 +331,11 @@ func (th *thunk) RunThunk() {
 // Spec: FB-24 (a panic is recovered in its fiber)
 func (th *thunk) Panicked(value any, stack []byte) {
 	f := (*Fiber)(th)
-	f.finish(panicked, panicError(f, value, stack))
+	pe := panicError(f, value, stack)
+	if u, ok := f.err.(*unreported); ok { // in a deferred function, during a Goexit
+		pe = pe.with(slices.Concat(u.panics, u.errs))
+	}
+	f.finish(panicked, pe)
 }
 
 // Exited implements sched.Thunk.

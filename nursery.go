@@ -395,12 +395,10 @@ func (e *ending) echoedBy(err error) bool {
 		in := x.Unwrap()
 		return in != nil && e.echoedBy(in)
 	case interface{ Unwrap() []error }:
-		for _, in := range x.Unwrap() {
-			if !e.echoedBy(in) {
-				return false
-			}
-		}
-		return true
+		all := x.Unwrap()
+		return len(all) > 0 && !slices.ContainsFunc(all, func(in error) bool { return !e.echoedBy(in) })
+	case interface{ Is(error) bool }: // as package net has it
+		return x.Is(context.Canceled)
 	}
 	return err == context.Canceled || err == e.err
 }

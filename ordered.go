@@ -95,7 +95,7 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if set.over != Wait {
 		panic("coir: NewOrdered: a task is never dropped for want of room, so there is no Overflow")
 	}
-	o := &Ordered[T]{turn: NewChan[*task[T]](1), undelivered: handler[Result[T]](set)}
+	o := &Ordered[T]{turn: NewChan[*task[T]](1, Name(set.name)), undelivered: handler[Result[T]](set)}
 	o.over = NewChan[struct{}](0, Name("the abort of "+cmp.Or(set.name, "an ordered queue")))
 	own := []ChanOption{Name(set.name), OnUndelivered(o.drop)}
 	if set.timed {
@@ -111,8 +111,8 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 // Go starts fn as a fiber of n and queues it. It waits while the queue is full, and gives up the caller's place under
 // [Nursery.Limit] meanwhile. A queue that is closed when Go is called starts nothing. If the queue is closed while Go
 // waits for room the task is queued all the same, and Go returns nil; if it is aborted, Go returns an error that is
-// [ErrClosed] and does not wait for the task. If ctx is over first, Go waits until the task has ended, and returns
-// ctx's error. A result that is not queued goes to [OnUndelivered].
+// [ErrClosed] and does not wait for the task. If ctx ends while Go waits, Go waits until the task has ended, and returns
+// ctx's error; if it has ended before, nothing is started. A result that is not queued goes to [OnUndelivered].
 //
 // An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
@@ -120,7 +120,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	// Spec: CH-62 (an ordered queue loses no result)
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
-		return e.op
+		return e.on(o.tasks.verb(sending))
 	}
 	if o.tasks.Stats().Closed {
 		return o.tasks.resultErr(sending, park.Closed)
@@ -138,7 +138,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		err = away(by.f, func() error { return o.tasks.Send(ctx, t) })
 	}
 	if err != nil {
-		if !o.tasks.Stats().Closed {
+		if !errors.Is(err, ErrClosed) {
 			_, _ = Select(Shield(ctx), t.f.Done(nil), o.over.RecvCase(nil))
 		}
 		o.drop(t)
@@ -193,7 +193,7 @@ func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
-		return v, false, e.op
+		return v, false, e.on(o.tasks.verb(receiving))
 	}
 	t, err := o.turn.TryRecv() // it overtakes nobody: while somebody waits for it, it is never there
 	if err != nil {
@@ -216,9 +216,9 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 		}
 	}
 	var end error
-	switch i, err := Select(ctx, t.f.Done(&end), o.over.RecvCase(nil)); i {
+	switch i, _ := Select(ctx, t.f.Done(&end), o.over.RecvCase(nil)); i {
 	case -1:
-		return v, false, err // t stays at the exit
+		return v, false, by.cancelled().on(o.tasks.verb(receiving)) // t stays at the exit
 	case 1:
 		gone := t
 		t = nil

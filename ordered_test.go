@@ -742,3 +742,42 @@ func TestOrderedWrongHandler(t *testing.T) {
 	}()
 	coir.NewOrdered[int](1, coir.OnUndelivered(func(int) {}))
 }
+
+// Go whose context ends while it waits for room returns when its task has ended, also if the queue is closed meanwhile; the texts
+// name the queue.
+func TestOrderedGoWaitsForItsTaskThoughTheQueueIsClosed(t *testing.T) {
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		o := coir.NewOrdered[int](0, coir.Name("jobs"))
+		short, cancel := coir.WithCancel(ctx)
+		release := coir.NewChan[int](0)
+		ended := false
+		giver := n.Go("giver", func(context.Context) error {
+			err := o.Go(short, n, "task", func(ctx context.Context) (int, error) {
+				_, err := release.Recv(ctx)
+				ended = true
+				return 1, err
+			})
+			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "jobs") || !ended {
+				t.Errorf("Go returned %v, the task has ended: %v", err, ended)
+			}
+			return nil
+		})
+		for release.Stats().Recv.Waiting == 0 {
+			if err := coir.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		cancel(nil)
+		o.Close()
+		if err := release.Send(ctx, 1); err != nil {
+			return err
+		}
+		if _, err := o.Recv(short); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "receive from jobs") {
+			t.Errorf("Recv in a context that has ended: %v", err)
+		}
+		return giver.Wait(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

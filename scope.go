@@ -36,7 +36,8 @@ type scope struct {
 	parent *scope   // which passes its cancel on to this one
 	link   *link    // to the context of package context that this scope or one above it hangs on; nil if there is none
 
-	state xatomic.Uint32 // set under mu, with how
+	state   xatomic.Uint32 // set under mu, with how
+	unwoken bool           // it has been marked as cancelled, and those who wait under it have not been woken yet. Under mu
 
 	mu     xatomic.Mutex
 	how    *ending                   // how it was cancelled; nil before that
@@ -174,40 +175,67 @@ func (sc *scope) end() {
 func (sc *scope) detach() {
 	if sc.parent != nil {
 		sc.parent.drop(sc)
+		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which does not find it any more
+			race.Disable()
+			sc.wake(nil)
+			race.Enable()
+		}
 	}
 	if sc.link != nil && sc.link.sc == sc {
 		sc.link.detach()
 	}
 }
 
-// cancel marks the scope, wakes those who wait under it and cancels the scopes inside it. Only the first call does. It is
-// called with the caller's synchronisation visible.
-//
-// Spec: NU-06 (cancel wakes every parked child)
-// Spec: NU-09 (cancel goes down the tree only)
-// Spec: NU-10 (the first cause of a cancel stays)
+// cancel marks the scope and those inside it, then wakes those who wait under them. Only the first call does. It is called with
+// the caller's synchronisation visible.
 //
 //go:norace
 func (sc *scope) cancel(e *ending, near *sched.Worker) {
+	// Spec: NU-06 (cancel wakes every parked child)
+	// Spec: NU-09 (cancel goes down the tree only)
+	// Spec: NU-10 (the first cause of a cancel stays)
 	race.Disable()
+	sc.mark(e)
+	sc.wake(near)
+	race.Enable()
+}
+
+// mark marks the scope as cancelled, after those inside it: whoever finds a scope cancelled finds those inside it cancelled too,
+// and so does a second cancel, which waits for the lock here. From then on a fiber that arms sees it, and no guest is let in.
+//
+//go:norace
+func (sc *scope) mark(e *ending) {
 	sc.mu.Lock()
-	if sc.state.Load() == scopeCancelled {
-		sc.mu.Unlock()
+	if sc.state.Load() != scopeCancelled {
+		for in := sc.inner; in != nil; in = in.next {
+			in.mark(e.inside())
+		}
 		race.Enable()
+		race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
+		race.Disable()
+		sc.how, sc.unwoken = e, true
+		sc.state.Store(scopeCancelled)
+	}
+	sc.mu.Unlock()
+}
+
+// wake wakes those who wait under a scope that has been marked, and under those inside it. Only the first call does.
+//
+//go:norace
+func (sc *scope) wake(near *sched.Worker) {
+	sc.mu.Lock()
+	if !sc.unwoken {
+		sc.mu.Unlock()
 		return
 	}
-	race.Enable()
-	race.Release(unsafe.Pointer(sc)) // here, because a cancel that comes too late orders nobody
-	race.Disable()
-	sc.how = e
-	sc.state.Store(scopeCancelled) // from here a fiber that arms sees it, and no guest is let in
-	inner, guests, std := sc.inner != nil, !sc.guests.Empty(), sc.std.Load()
+	sc.unwoken = false
+	guests, std := !sc.guests.Empty(), sc.std.Load()
 	sc.mu.Unlock()
 	if std != nil { // first, because a waiter may ask for the cause as soon as it is awake
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(std))
-		std.finish(e) // a receive from Done is ordered after the cancel
+		std.finish(sc.how) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
@@ -219,9 +247,17 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	if guests {
 		sc.cancelGuests(near)
 	}
-	race.Enable()
-	if inner { // and none can have come since
-		sc.cancelInner(e.inside(), near)
+	for { // none can have come since; whoever takes one out of the list wakes it
+		sc.mu.Lock()
+		in := sc.inner
+		if in != nil {
+			sc.unlink(in)
+		}
+		sc.mu.Unlock()
+		if in == nil {
+			return
+		}
+		in.wake(near)
 	}
 }
 
@@ -231,26 +267,6 @@ func (e *ending) inside() *ending {
 		return plainCancel
 	}
 	return e
-}
-
-// cancelInner passes a cancel on to the scopes inside this one.
-//
-//go:norace
-func (sc *scope) cancelInner(e *ending, near *sched.Worker) {
-	for {
-		race.Disable()
-		sc.mu.Lock()
-		in := sc.inner
-		if in != nil {
-			sc.unlink(in)
-		}
-		sc.mu.Unlock()
-		race.Enable()
-		if in == nil {
-			return
-		}
-		in.cancel(e, near)
-	}
 }
 
 // addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled: then

@@ -26,6 +26,8 @@ type caller struct {
 	f   *Fiber // nil for a goroutine
 	sc  *scope // the coir scope whose cancel is ctx's cancel; nil if ctx is none of ours
 	own bool   // f may wait under sc without registering
+
+	derived *Runtime // of the scope that ctx was derived from, if sc is nil for that reason
 }
 
 // Spec: FB-19 (an operation parks the fiber, not the worker)
@@ -71,6 +73,7 @@ func (c *caller) resolveForeign() {
 		return
 	}
 	if c.ctx.Done() != c.sc.doneChan() { // which has polled what c.sc hangs on, so that ctx is as it should be
+		c.derived = c.sc.rt
 		c.sc = nil
 	}
 }
@@ -151,6 +154,9 @@ func (c *caller) runtime() *Runtime {
 	}
 	if x := c.sc; x != nil && !x.rt.abroad() {
 		return x.rt
+	}
+	if c.derived != nil && !c.derived.abroad() {
+		return c.derived
 	}
 	return defaultRuntime()
 }

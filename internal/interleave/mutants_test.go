@@ -137,8 +137,8 @@ var mutants = []mutant{
 	{"publish after flag: the cancel is looked for before the wait is armed", "wait.go",
 		[]string{"	return sc.state.Load() != scopeCancelled || !f.task.Disarm()\n", "	return true\n"}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"a cancel looks at the waits, then sets its flag", "scope.go",
-		[]string{"	sc.state.Store(scopeCancelled) // from here a fiber that arms sees it, and no guest is let in\n", "",
-			"	if inner { // and none can have come since\n", "	sc.state.Store(scopeCancelled)\n	if inner {\n"}, ". ExploreCloseAgainstSendRecvCancel"},
+		[]string{"	sc.mark(e)\n	sc.wake(near)\n", "	if sc.owner != nil {\n		sc.owner.cancelWait(sc, near)\n	}\n	if sc.n != nil {\n" +
+			"		sc.n.cancelWaits(near)\n	}\n	sc.mark(e)\n"}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"a scope lets a guest in after its cancel", "scope.go",
 		[]string{"	ok := sc.state.Load() != scopeCancelled\n	if ok {\n		sc.guests.Push(n, p, t)\n", "	ok := true\n	if ok {\n		sc.guests.Push(n, p, t)\n"},
 		". ExploreGuestsOfAScope"},

@@ -48,7 +48,7 @@ var mutants = []mutant{
 	{"the error of a cancel does not name the channel", "errors.go",
 		[]string{"	return &canceledError{op, e.cause}\n", "	return e.op\n"}},
 	{"a child's panic is lost beside the function's Goexit", "nursery.go",
-		[]string{"	n.owner.report(n.panics, n.errs)\n", "	n.owner.report(nil, n.errs)\n"}},
+		[]string{"	n.owner.reportLater(n.panics, n.errs)\n", "	n.owner.report(nil, n.errs)\n"}},
 	{"errors are lost beside a panic", "nursery.go",
 		[]string{"slices.Concat(n.panics[1:], errs)", "n.panics[1:]"}},
 	{"the other panics are lost", "nursery.go",
