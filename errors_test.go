@@ -374,8 +374,8 @@ func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	}
 }
 
-// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has ended by
-// Goexit alone, which fails nobody.
+// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has
+// ended by Goexit alone, which fails nobody.
 func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	nested(t, func(t *testing.T, ctx context.Context) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -405,6 +405,24 @@ func TestErrGoexitReturned(t *testing.T) {
 		return nil
 	})
 	if err != coir.ErrGoexit {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+// A *PanicError that a function returns is an error, also beside a Goexit.
+func TestPanicErrorReturnedBesideAGoexit(t *testing.T) {
+	pe := &coir.PanicError{Fiber: "long ago", Value: "once"}
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("exits", func(ctx context.Context) error {
+			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("returns it", func(context.Context) error { return pe })
+				runtime.Goexit()
+				return nil
+			})
+		})
+		return nil
+	})
+	if !errors.Is(err, pe) || !errors.Is(err, coir.ErrGoexit) {
 		t.Errorf("Run returned %v", err)
 	}
 }

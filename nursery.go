@@ -147,9 +147,8 @@ func (n *Nursery) near() *sched.Worker {
 	return f.task.Worker()
 }
 
-// Cancel cancels the nursery: every wait under its context, in its fibers and in nurseries inside it, ends with an error that
-// is context.Canceled and shows the cause. context.Cause returns the cause. To have Run return an error, return it from the
-// function or a fiber. Fibers that have not begun, and those started after the cancel, still run, and find it.
+// Cancel cancels the nursery: every wait of its fibers, and of the fibers in nurseries inside it, ends with an error that
+// is context.Canceled and shows the cause. context.Cause returns the cause.
 //
 // A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
 // Run returns nil.
@@ -325,32 +324,15 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 //go:norace
 func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 	if how == panicked {
-		n.addPanic(err, false)
+		race.Disable()
+		n.mu.Lock()
+		n.panics = append(n.panics, err)
+		n.mu.Unlock()
+		race.Enable()
 	} else {
 		n.note(err)
 	}
 	n.cancel(canceledFor(err), near)
-}
-
-// addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and append
-// do, and not the lock.
-//
-//go:norace
-func (n *Nursery) addPanic(err error, first bool) {
-	race.Disable()
-	n.mu.Lock()
-	all := make([]error, len(n.panics)+1)
-	own, rest := len(n.panics), 0
-	if first {
-		own, rest = 0, 1
-	}
-	all[own] = err
-	for i, e := range n.panics {
-		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
-	}
-	n.panics = all
-	n.mu.Unlock()
-	race.Enable()
 }
 
 // note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
@@ -482,7 +464,7 @@ func (n *Nursery) run() error {
 // panics, unless all that has happened is the Goexit, which goes on when it returns.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
-		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own comes first
+		n.notePanic(panicError(n.owner, v, debug.Stack()))
 	}
 	n.cancelFor(plainCancel)
 	n.join()
@@ -494,8 +476,23 @@ func (n *Nursery) abandoned(v any) {
 	}
 	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
 	if err := n.failure(); err != nil {
+		if len(n.panics) == 0 {
+			err = errors.Join(err) // what was returned is an error, even if it is a *PanicError
+		}
 		n.owner.reportLater(err)
 	}
+}
+
+// notePanic keeps the panic of the function, which comes first. It is hidden from the race detector, as what a child
+// notes is.
+//
+//go:norace
+func (n *Nursery) notePanic(pe *PanicError) {
+	race.Disable()
+	n.mu.Lock()
+	n.panics = append([]error{pe}, n.panics...)
+	n.mu.Unlock()
+	race.Enable()
 }
 
 // join waits until every child has ended, and closes the nursery.
