@@ -10,7 +10,7 @@ OTHERS    := linux/386 linux/arm linux/riscv64 linux/s390x js/wasm wasip1/wasm
 
 .DEFAULT_GOAL := help
 .PHONY: help all soak ratios generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave sim fuzz examples bench
+	arm64 models interleave programs sim fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,7 @@ vet: ## go vet in every module, and with each build tag in the root
 	$(GO) vet -tags coirinvariants ./...
 	$(GO) vet -tags coirtrampoline,purego ./...
 	$(GO) vet -tags coirinterleave ./...
+	$(GO) vet -tags coirmutants ./internal/programs
 	$(GO) vet -race ./...
 
 platforms: ## go vet in every module for 32 bits, for the other byte order, and for wasm
@@ -81,6 +82,9 @@ interleave: ## the real code through the orders of its accesses, and mutants of 
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
+programs: ## random programs against the public API, and mutants of the library that they must find
+	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
+
 sim: ## the tests of the simulator
 	$(GO) test ./sim/...
 
@@ -98,6 +102,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./internal/programs
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	models/check.sh long

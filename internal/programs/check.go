@@ -91,7 +91,8 @@ func (k *call) end(err error) {
 	}
 	k.r.last, k.r.lastNode = err, k.node
 	is := func(target error) bool { return errors.Is(err, target) }
-	closed, timeout, canceled, blocks := is(coir.ErrClosed), is(coir.ErrTimeout), is(context.Canceled), is(coir.ErrWouldBlock)
+	closed, timeout := is(coir.ErrClosed), is(coir.ErrTimeout)
+	canceled, blocks := is(context.Canceled), is(coir.ErrWouldBlock)
 	n := 0
 	for _, x := range []bool{closed, timeout, canceled, blocks} {
 		if x {
@@ -341,7 +342,8 @@ func (c *channel) number(w *world) int {
 	return -1
 }
 
-// checkRun checks what came out of a Run: an error, or a panic with v. It returns what must come out of where that goes.
+// checkRun checks what came out of a Run: an error, or a panic with v. After a Goexit it returns what the fiber has to
+// report.
 func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported []must) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -407,13 +409,14 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 	return nil
 }
 
-// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and nothing but that was returned. The lock is held.
+// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and nothing but that was returned. The lock is
+// held.
 func (n *nursery) onlyPurpose() bool {
 	return n.purpose > 0 && n.onlyEchoes()
 }
 
-// onlyEchoes reports whether all that was returned in the nursery says that the nursery was cancelled, for no cause. The lock is
-// held.
+// onlyEchoes reports whether all that was returned in the nursery says that the nursery was cancelled, for no cause.
+// The lock is held.
 func (n *nursery) onlyEchoes() bool {
 	if n.reasons > 0 || n.exits > 0 || len(n.musts) > 0 || n.node == nil {
 		return false
@@ -454,8 +457,8 @@ func allCancels(errs []error) bool {
 	return true
 }
 
-// realParts returns what must come out of a nursery, whose context has ended by ctxErr, if err was returned in it: all but what
-// may say no more than that the nursery was cancelled.
+// realParts returns what must come out of a nursery, whose context has ended by ctxErr, if err was returned in it: all
+// but what may say no more than that the nursery was cancelled.
 func realParts(err, ctxErr error) (all []must) {
 	for _, x := range tree(err) {
 		switch x := x.(type) {

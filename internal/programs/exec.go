@@ -15,13 +15,12 @@ type Env struct {
 	Now   func() time.Duration
 	Failf func(format string, args ...any) // is told what is wrong
 	Idle  bool                             // time passes only when nothing can go on
-	Run   func(context.Context, func(context.Context, *coir.Nursery) error) error
+	Run   runner
 	Other *coir.Runtime // another runtime, unless the program is for a simulation
 }
 
-// endsAreMended says that a handler that panics loses no value of a Pool, of a Pipe or of an aborted channel, and that Ordered.Go
-// returns when its queue is closed.
-const endsAreMended = false
+// runner is Run, of some runtime.
+type runner = func(context.Context, func(context.Context, *coir.Nursery) error) error
 
 // run is a function of the program that runs: that of a fiber, of a nursery, or a goroutine.
 type run struct {
@@ -33,6 +32,7 @@ type run struct {
 	reports  *nursery // of which the fiber that it runs in is a child
 	free     bool     // a goroutine, which need not end before its nursery
 	limited  bool     // the fiber that it runs in has a place under a limit
+	other    bool     // it runs on the other runtime
 	last     error
 	lastNode *node
 	lent     []int // values of the pool
@@ -52,7 +52,13 @@ func Exec(ctx context.Context, p *Program, env Env) {
 	}
 	for i := range p.Queues {
 		d := &p.Queues[i]
-		w.queues = append(w.queues, &queue{d: d, name: fmt.Sprintf("queue%d", i), o: coir.NewOrdered[int](d.Cap, coir.Name(d.Name))})
+		q := &queue{d: d, name: fmt.Sprintf("queue%d", i)}
+		opts := []coir.ChanOption{coir.Name(d.Name)}
+		if d.Handler != NoHandler {
+			opts = append(opts, coir.OnUndelivered(func(r coir.Result[int]) { w.unreceived(q, r.Value) }))
+		}
+		q.o = coir.NewOrdered[int](d.Cap, opts...)
+		w.queues = append(w.queues, q)
 	}
 	for i := range p.Pools {
 		w.pools = append(w.pools, w.newPool(i))
@@ -162,9 +168,15 @@ func (w *world) cause(c Cause, last error) error {
 	return nil
 }
 
-// open calls Run, or a function like it, and checks what comes out of it. It returns the error, or the value of the panic.
-func (w *world) open(by *run, up *node, g *Group, run func(context.Context, func(context.Context, *coir.Nursery) error) error,
-	body func(*run) error) (err error, v any) {
+// open calls Run, or a function like it, and checks what comes out of it. It returns the error, or the value of the
+// panic.
+func (w *world) open(by *run, up *node, g *Group, start runner, body func(*run) error) (v any, err error) {
+	return w.openOn(by, up, g, false, start, body)
+}
+
+// openOn is open, perhaps on the other runtime.
+func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
+	body func(*run) error) (v any, err error) {
 	n := &nursery{w: w, g: g, name: fmt.Sprintf("n%d", g.N)}
 	returned := false
 	defer func() {
@@ -183,19 +195,23 @@ func (w *world) open(by *run, up *node, g *Group, run func(context.Context, func
 			w.mu.Unlock()
 		}
 	}()
-	err = run(up.ctx, func(ctx context.Context, cn *coir.Nursery) error {
+	err = start(up.ctx, func(ctx context.Context, cn *coir.Nursery) error {
 		if g.Limit > 0 {
 			cn.Limit(g.Limit)
 		}
 		node := &node{w: w, name: fmt.Sprintf("ctx%d of %s", g.Ctx, n.name), ctx: ctx, up: up, bounded: up.bounded, nur: n}
-		n.n, n.node = cn, node
+		n.n, n.node, n.other = cn, node, by.other || crosses
 		w.mu.Lock()
 		if g.N >= 0 {
 			w.contexts[g.Ctx], w.nurseries[g.N] = node, n
 		}
 		w.made = append(w.made, node)
 		w.mu.Unlock()
-		r := &run_{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited}
+		r := &run{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited,
+			other: by.other}
+		if crosses { // another fiber, which is no child of any nursery: what it has to report comes out here
+			r.reports, r.other = n, true
+		}
 		normal := false
 		var err error
 		defer func() {
@@ -214,11 +230,8 @@ func (w *world) open(by *run, up *node, g *Group, run func(context.Context, func
 	})
 	returned = true
 	w.checkRun(n, err, nil, false)
-	return err, nil
+	return nil, err
 }
-
-// run_ is run, where a parameter has that name.
-type run_ = run
 
 // fail notes that err was returned in the nursery. The lock is held.
 func (n *nursery) fail(err error, r *run) {
@@ -232,12 +245,12 @@ func (n *nursery) fail(err error, r *run) {
 
 // spawn starts a fiber in the nursery of r.
 func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) *fiber {
-	f := w.child(r, d, name)
+	f := &fiber{name: name, nur: r.nur}
 	w.mu.Lock()
 	r.nur.live++
 	w.mu.Unlock()
 	f.f = r.nur.n.Go(name, func(ctx context.Context) (err error) {
-		in := w.enter(f, d, ctx)
+		in := w.enter(ctx, f, d)
 		normal := false
 		defer func() { w.leave(f, in, normal, err, false) }()
 		err = body(in)
@@ -252,17 +265,8 @@ func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) 
 	return f
 }
 
-func (w *world) child(r *run, d *FiberDecl, name string) *fiber {
-	f := &fiber{name: name, nur: r.nur}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.nur.children = append(r.nur.children, f)
-	_ = d
-	return f
-}
-
 // enter notes that a fiber has begun.
-func (w *world) enter(f *fiber, d *FiberDecl, ctx context.Context) *run {
+func (w *world) enter(ctx context.Context, f *fiber, d *FiberDecl) *run {
 	n := f.nur
 	node := &node{w: w, name: fmt.Sprintf("ctx%d of %s", d.Ctx, f.name), ctx: ctx, up: n.node, bounded: n.node.bounded}
 	w.mu.Lock()
@@ -278,7 +282,7 @@ func (w *world) enter(f *fiber, d *FiberDecl, ctx context.Context) *run {
 	if n.closed {
 		w.failf("%s begins although the Run of %s has returned", f.name, n.name)
 	}
-	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0}
+	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0, other: n.other}
 }
 
 // leave notes that a fiber has ended.
@@ -310,6 +314,8 @@ func (r *run) execute(ops []*Op, end End) error {
 		if r.last != nil {
 			return &wrapped{r.last}
 		}
+	case ReturnPanic:
+		return &coir.PanicError{Fiber: "nobody", Value: r.w.newError()}
 	case ReturnErr:
 		r.lastNode = r.own
 		r.last = r.own.ctx.Err()
@@ -319,6 +325,9 @@ func (r *run) execute(ops []*Op, end End) error {
 	case Panic:
 		r.panics(end.Panic)
 	case Goexit:
+		runtime.Goexit()
+	case GoexitPanic:
+		defer r.panics(PanicText)
 		runtime.Goexit()
 	}
 	return nil
@@ -369,10 +378,10 @@ func (r *run) giveUp() {
 	for i, c := range r.w.chans { // in order
 		if i%2 == 0 {
 			if x := r.writers[c]; x != nil {
-				r.closeWriter(&Op{Kind: CloseWriter}, c, x)
+				r.closeWriter(c, x)
 			}
 			if x := r.readers[c]; x != nil {
-				r.closeReader(&Op{Kind: CloseReader}, c, x)
+				r.closeReader(c, x)
 			}
 		}
 	}
@@ -432,10 +441,10 @@ func (r *run) do(op *Op) {
 		r.close(op, w.chans[op.Obj])
 	case CloseWriter:
 		c := w.chans[op.Obj]
-		r.closeWriter(op, c, r.writer(c))
+		r.closeWriter(c, r.writer(c))
 	case CloseReader:
 		c := w.chans[op.Obj]
-		r.closeReader(op, c, r.reader(c))
+		r.closeReader(c, r.reader(c))
 	case Select, SelectPriority, TrySelect:
 		r.choose(op)
 	case Selector:
@@ -467,7 +476,7 @@ func (r *run) do(op *Op) {
 		r.queueGo(op)
 	case QueueRecv:
 		r.queueRecv(op)
-	case QueueClose:
+	case QueueClose, QueueAbort:
 		r.queueClose(op)
 	case Lend, TryLend:
 		r.lend(op)
@@ -571,7 +580,8 @@ func (r *run) nested(op *Op) {
 	w := r.w
 	up := r.pick(op, 0)
 	if !up.bounded {
-		up = &node{w: w, name: up.name + " with a timeout", up: up, bounded: true, timed: true, d: 50 * time.Microsecond, from: w.env.Now()}
+		up = &node{w: w, name: up.name + " with a timeout", up: up, bounded: true, timed: true, d: 50 * time.Microsecond,
+			from: w.env.Now()}
 		ctx, cancel := coir.WithTimeout(up.up.ctx, up.d)
 		up.ctx, up.stop, up.bare = ctx, func(error) { cancel() }, true
 		w.mu.Lock()
@@ -580,11 +590,14 @@ func (r *run) nested(op *Op) {
 	}
 	open := coir.Run
 	limited := r.limited
-	if op.Other && w.env.Other != nil {
+	crosses := op.Other && w.env.Other != nil && !r.other
+	if crosses {
 		open = w.env.Other.Run
 		r.limited = false
 	}
-	err, v := w.open(r, up, op.Group, open, func(r *run) error { return r.execute(op.Group.Body, op.Group.End) })
+	v, err := w.openOn(r, up, op.Group, crosses, open, func(r *run) error {
+		return r.execute(op.Group.Body, op.Group.End)
+	})
 	r.limited = limited
 	if v == nil {
 		if err != nil {

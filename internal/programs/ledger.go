@@ -163,7 +163,8 @@ func (n *node) mayBeExpired(cause error) bool {
 	return false
 }
 
-// endedBy returns the time at which the context was over for certain, in a simulation: an operation that waits then ends then.
+// endedBy returns the time at which the context was over for certain, in a simulation: an operation that waits then
+// ends then.
 func (n *node) endedBy() (at time.Duration, ok bool) {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -179,6 +180,21 @@ func (n *node) endedBy() (at time.Duration, ok bool) {
 	return at, at < 1<<62
 }
 
+// certainlyLive reports whether, in a simulation, the context was not over at that time.
+func (n *node) certainlyLive(at time.Duration) bool {
+	if end, ok := n.endedBy(); !ok || end <= at {
+		return false
+	}
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for x := n; x != nil; x = x.up {
+		if x.open || x.nur != nil && x.nur.over() {
+			return false
+		}
+	}
+	return true
+}
+
 // nursery is a call of Run.
 type nursery struct {
 	w     *world
@@ -186,7 +202,7 @@ type nursery struct {
 	name  string
 	n     *coir.Nursery
 	node  *node
-	limit int
+	other bool // on the other runtime
 
 	// Under w.mu.
 	live      int // children that have not ended
@@ -196,10 +212,9 @@ type nursery struct {
 	returned  []error // what its function and its children have returned, but nil
 	froms     []*node // the contexts that these errors are of, nil if not known
 	musts     []must  // what must come out of Run besides
-	children  []*fiber
-	purpose   int // calls of Cancel(nil) that have begun
-	reasons   int // of Cancel with a cause
-	exits     int // children that may have failed by a Goexit out of another nursery
+	purpose   int     // calls of Cancel(nil) that have begun
+	reasons   int     // of Cancel with a cause
+	exits     int     // children that may have failed by a Goexit out of another nursery
 }
 
 // must is something that must come out of Run.
@@ -248,9 +263,8 @@ type fiber struct {
 
 	// Under w.mu.
 	ended  bool
-	goexit bool
+	goexit bool // or it has panicked
 	err    error
-	panics []must
 }
 
 // channel is a channel or a pipe.
@@ -385,7 +399,7 @@ type queue struct {
 	o    *coir.Ordered[int]
 
 	// Under w.mu.
-	ending   bool
+	closes   []*ended
 	closed   bool
 	closedAt time.Duration
 	tasks    []*task
@@ -399,8 +413,8 @@ type task struct {
 	refused  bool
 	ended    bool
 	ok       bool // it has returned
-	endedAt  time.Duration
 	out      int
+	dropped  int
 }
 
 // pool is a Pool.

@@ -35,9 +35,6 @@ func (w *world) undelivered(c *channel, id int) {
 	c.dropped++
 	c.handled++
 	panics := c.d.Handler == Panics && c.handled%2 == 1
-	if panics && c.d.Pipe && !endsAreMended {
-		panics = false
-	}
 	bad := ""
 	if id < 1 || id > len(w.values) {
 		bad = "was never sent"
@@ -332,7 +329,7 @@ func (r *run) close(op *Op, c *channel) {
 	}
 }
 
-func (r *run) closeWriter(op *Op, c *channel, x *writer) {
+func (r *run) closeWriter(c *channel, x *writer) {
 	w := r.w
 	w.mu.Lock()
 	x.shut = true
@@ -342,10 +339,9 @@ func (r *run) closeWriter(op *Op, c *channel, x *writer) {
 	x.gone = true
 	c.leaves(w.env.Now())
 	w.mu.Unlock()
-	_ = op
 }
 
-func (r *run) closeReader(op *Op, c *channel, x *reader) {
+func (r *run) closeReader(c *channel, x *reader) {
 	w := r.w
 	w.mu.Lock()
 	x.shut = true
@@ -355,7 +351,6 @@ func (r *run) closeReader(op *Op, c *channel, x *reader) {
 	x.gone = true
 	c.leaves(w.env.Now())
 	w.mu.Unlock()
-	_ = op
 }
 
 // cases are the cases of a select, as they are given to coir.
@@ -374,8 +369,8 @@ type cases struct {
 func (r *run) cases(op *Op) *cases {
 	w := r.w
 	n := len(op.Cases)
-	cs := &cases{r: r, op: op, list: make([]coir.Case, n), ids: make([]int, n), into: make([]int, n), ends: make([]error, n),
-		fibers: make([]*fiber, n), shuts: make([]func() bool, n), soonest: -1}
+	cs := &cases{r: r, op: op, list: make([]coir.Case, n), ids: make([]int, n), into: make([]int, n),
+		ends: make([]error, n), fibers: make([]*fiber, n), shuts: make([]func() bool, n), soonest: -1}
 	for i, d := range op.Cases {
 		switch d.Kind {
 		case CaseSend:
@@ -509,7 +504,7 @@ func (r *run) choose(op *Op) {
 	if k.must {
 		k.failf("began after its context had been cancelled, and case %d has happened", i)
 	}
-	if op.Kind != TrySelect {
+	if op.Kind != TrySelect && !r.limited { // else it may have waited for a place
 		k.timelySelect(cs, err)
 	}
 	cs.happened(k, i, err)
@@ -567,7 +562,9 @@ func (r *run) selector(op *Op) {
 		if k.must {
 			k.failf("began after its context had been cancelled, and case %d has happened", i)
 		}
-		k.timely(err)
+		if !r.limited {
+			k.timely(err)
+		}
 		if op.N%3 == 0 && i == op.N%len(cs.list) {
 			k.failf("case %d has happened, which was removed", i)
 		}
@@ -595,60 +592,94 @@ func (r *run) queueGo(op *Op) {
 	q := w.queues[op.Obj]
 	d := op.Fiber
 	n := r.pick(op, -1)
-	f := w.child(r, d, fmt.Sprintf("f%d", d.N))
+	f := &fiber{name: fmt.Sprintf("f%d", d.N), nur: r.nur}
 	t := &task{producer: r.id}
 	w.mu.Lock()
 	q.tasks = append(q.tasks, t)
 	id := len(q.tasks)
-	r.nur.live++
 	w.mu.Unlock()
 	k := r.call(op, n)
 	k.verb, k.plain, k.loose = verb(q.d.Name, sending), true, true
 	k.begin()
-	began := false
-	err := q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
-		in := w.enter(f, d, ctx)
-		began = true
-		normal := false
-		defer func() {
+	var err error
+	panicked := guarded(func() {
+		err = q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
 			w.mu.Lock()
-			t.ended, t.ok, t.endedAt = true, normal, w.env.Now()
+			r.nur.live++
 			w.mu.Unlock()
-			w.leave(f, in, normal, err, true)
-		}()
-		err = in.execute(d.Ops, d.End)
-		normal = true
-		return id, err
+			in := w.enter(ctx, f, d)
+			normal := false
+			defer func() {
+				w.mu.Lock()
+				t.ended, t.ok = true, normal
+				w.mu.Unlock()
+				w.leave(f, in, normal, err, true)
+			}()
+			err = in.execute(d.Ops, d.End)
+			normal = true
+			return id, err
+		})
 	})
 	w.mu.Lock()
-	t.accepted, t.refused = err == nil, err != nil
+	t.accepted, t.refused = err == nil && !panicked, err != nil || panicked
 	out := t.out
-	ended, endedAt := t.ended, t.endedAt
-	if err != nil && !ended {
-		r.nur.live-- // it has not begun
-	}
-	closed, ending, closedAt := q.closed, q.ending, q.closedAt
+	closes, closed, closedAt := q.closes, q.closed, q.closedAt
 	w.mu.Unlock()
-	if err == nil {
-		k.end(nil)
+	if panicked { // by the handler: the task was not queued
 		return
 	}
-	if began && !ended {
-		k.failf("returned %v, and its task has not ended", err)
-	}
-	if out > 0 {
+	if err != nil && out > 0 {
 		k.failf("returned %v, and the result of its task has come out", err)
 	}
 	if errors.Is(err, coir.ErrClosed) {
-		if !ending {
-			k.failf("returned %v, and nothing has closed the queue", err)
-		}
-		r.last, r.lastNode = err, nil
+		k.ended(err, closes)
 	} else {
 		k.end(err)
 	}
-	if now := w.env.Now(); endsAreMended && w.env.Idle && closed && now > max(k.from, closedAt, endedAt) && !r.limited {
-		k.failf("ended at %v, and the queue was closed at %v and the task has ended at %v", now, closedAt, endedAt)
+	// The end of the queue ends it, unless its context was over before: then it waits for its task.
+	byQueue := err == nil || errors.Is(err, coir.ErrClosed) || n.certainlyLive(closedAt)
+	if now := w.env.Now(); byQueue && w.env.Idle && closed && now > max(k.from, closedAt) && !r.limited {
+		k.failf("ended at %v with %v, and the queue was closed at %v", now, err, closedAt)
+	}
+}
+
+// ended checks an error that says that a queue is closed, by the calls that may have closed it.
+func (k *call) ended(err error, closes []*ended) {
+	k.r.last, k.r.lastNode = err, nil
+	if len(closes) == 0 {
+		k.failf("returned %v, and nothing has closed the queue", err)
+	}
+	if k.must {
+		k.failf("began after its context had been cancelled, and returned %v", err)
+	}
+	want := []string{opText(k.verb, "channel is closed", nil)}
+	for _, e := range closes {
+		if e.abort {
+			want = append(want, opText(k.verb, "channel was aborted", e.cause))
+		}
+	}
+	k.text(err, want...)
+}
+
+// unreceived is the handler of OnUndelivered of a queue.
+func (w *world) unreceived(q *queue, id int) {
+	w.mu.Lock()
+	bad := ""
+	if id < 1 || id > len(q.tasks) {
+		bad = "is of no task"
+	} else {
+		t := q.tasks[id-1]
+		t.dropped++
+		switch {
+		case t.dropped > 1:
+			bad = "was handed over before"
+		case t.out > 0:
+			bad = "has come out"
+		}
+	}
+	w.mu.Unlock()
+	if bad != "" {
+		w.failf("%s: result %d was handed to OnUndelivered and %s", q.name, id, bad)
 	}
 }
 
@@ -658,6 +689,7 @@ func (r *run) queueRecv(op *Op) {
 	n := r.pick(op, -1)
 	k := r.call(op, n)
 	k.verb, k.plain = verb(q.d.Name, receiving), true
+	k.loose = r.limited // it may have waited for a place between two of its steps
 	k.begin()
 	id, err := q.o.Recv(n.ctx)
 	r.result(k, q, id, err)
@@ -678,13 +710,10 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 		}
 		if errors.Is(err, coir.ErrClosed) {
 			w.mu.Lock()
-			ok := q.ending
+			closes := q.closes
 			w.mu.Unlock()
-			if !ok {
-				k.failf("returned %v, and nothing has closed the queue", err)
-			}
 			k.timely(err)
-			r.last, r.lastNode = err, nil
+			k.ended(err, closes)
 			return false
 		}
 		if err == nil {
@@ -734,10 +763,15 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 func (r *run) queueClose(op *Op) {
 	w := r.w
 	q := w.queues[op.Obj]
+	e := &ended{abort: op.Kind == QueueAbort, cause: w.cause(op.Cause, r.last)}
 	w.mu.Lock()
-	q.ending = true
+	q.closes = append(q.closes, e)
 	w.mu.Unlock()
-	q.o.Close()
+	if e.abort {
+		guarded(func() { q.o.Abort(e.cause) })
+	} else {
+		q.o.Close()
+	}
 	w.mu.Lock()
 	if !q.closed {
 		q.closed, q.closedAt = true, w.env.Now()
@@ -802,7 +836,7 @@ func (w *world) thrown(p *pool, id int) {
 	v.dropped++
 	n, lent := v.dropped, v.lent
 	p.handled++
-	panics := p.d.Handler == Panics && p.handled%2 == 1 && endsAreMended
+	panics := p.d.Handler == Panics && p.handled%2 == 1
 	w.mu.Unlock()
 	if n > 1 || lent {
 		w.failf("%s: value %d was thrown away %d times; it is lent: %v", p.name, id, n, lent)
@@ -926,7 +960,7 @@ func (w *world) settle(base *node) {
 
 func (r *run) settleQueue(q *queue) {
 	w := r.w
-	r.queueClose(&Op{Obj: 0})
+	r.queueClose(&Op{Kind: QueueClose})
 	k := r.call(&Op{Kind: QueueRecv}, r.own)
 	k.verb, k.plain, k.loose = verb(q.d.Name, receiving), true, true
 	r.seen = nil
@@ -938,17 +972,26 @@ func (r *run) settleQueue(q *queue) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	aborted := false
+	for _, e := range q.closes {
+		aborted = aborted || e.abort
+	}
 	accepted, out := 0, q.blind
 	for i, t := range q.tasks {
 		if t.accepted {
 			accepted++
-			if t.ok && t.out != 1 {
-				w.failf("%s: the result of task %d has come out %d times", q.name, i+1, t.out)
-			}
 		}
 		out += t.out
+		switch {
+		case !t.ok:
+		case t.accepted && !aborted && (t.out != 1 || t.dropped != 0),
+			t.accepted && q.d.Handler != NoHandler && t.out+t.dropped != 1,
+			t.refused && (t.out != 0 || q.d.Handler != NoHandler && t.dropped != 1):
+			w.failf("%s: task %d was queued: %v; its result has come out %d times and was dropped %d times", q.name, i+1,
+				t.accepted, t.out, t.dropped)
+		}
 	}
-	if accepted != out {
+	if accepted != out && !aborted {
 		w.failf("%s took %d tasks, and %d results have come out", q.name, accepted, out)
 	}
 }
@@ -984,10 +1027,6 @@ func (r *run) settleChannel(c *channel) {
 			break
 		}
 		r.got(k, c, id)
-	}
-	if !endsAreMended && c.ch != nil && c.aborted {
-		for guarded(func() { c.ch.Abort(nil) }) {
-		}
 	}
 	st = stats()
 	w.mu.Lock()
@@ -1038,7 +1077,8 @@ func (w *world) settleFailures(c *channel, st coir.ChanStats) {
 	for side, s := range []coir.SideStats{st.Send, st.Recv} {
 		got := failures{s.Closed, s.TimedOut, s.Cancelled, s.WouldBlock}
 		want := c.failed[side]
-		less := got.closed < want.closed || got.timedOut < want.timedOut || got.cancelled < want.cancelled || got.wouldBlock < want.wouldBlock
+		less := got.closed < want.closed || got.timedOut < want.timedOut || got.cancelled < want.cancelled ||
+			got.wouldBlock < want.wouldBlock
 		if less || !c.fuzzy && !c.d.Pipe && got != want {
 			w.failf("%s, side %d: operations have failed as %+v, and its counters say %+v", c.name, side, want, got)
 		}

@@ -58,8 +58,9 @@ func program(t testing.TB, seed uint64, sim bool) *programs.Program {
 	return p
 }
 
-// off returns the operations that are left out, as the flag has them.
-func off(p *programs.Program) string {
+// again says how to run a program again.
+func again(t *testing.T, p *programs.Program) string {
+	line := fmt.Sprintf("run it again: go test ./internal/programs -run '^%s$' -programs.seed=%d", t.Name(), p.Seed)
 	var parts []string
 	for n := range 1000 {
 		if p.Off[n] {
@@ -67,9 +68,9 @@ func off(p *programs.Program) string {
 		}
 	}
 	if parts == nil {
-		return ""
+		return line
 	}
-	return " -programs.off=" + strings.Join(parts, ",")
+	return line + " -programs.off=" + strings.Join(parts, ",")
 }
 
 // machine is the runtimes that programs run on.
@@ -81,8 +82,13 @@ type machine struct {
 // TestProgramsOnTheRealRuntime runs programs on the default runtime, one with a single worker and one with four.
 func TestProgramsOnTheRealRuntime(t *testing.T) {
 	before := runtime.NumGoroutine()
-	one, four, other := coir.NewRuntime(coir.Workers(1)), coir.NewRuntime(coir.Workers(4)), coir.NewRuntime(coir.Workers(2))
-	machines := []machine{{"the default runtime", coir.Run}, {"a runtime with one worker", one.Run}, {"a runtime with four workers", four.Run}}
+	one, four := coir.NewRuntime(coir.Workers(1)), coir.NewRuntime(coir.Workers(4))
+	other := coir.NewRuntime(coir.Workers(2))
+	machines := []machine{
+		{"the default runtime", coir.Run},
+		{"a runtime with one worker", one.Run},
+		{"a runtime with four workers", four.Run},
+	}
 	began := time.Now()
 	if *flagSeed != 0 {
 		p := program(t, *flagSeed, false)
@@ -150,7 +156,8 @@ func once(p *programs.Program, m machine, other *coir.Runtime) string {
 				failf("the program has ended its goroutine")
 			}
 		}()
-		programs.Exec(context.Background(), p, programs.Env{Now: func() time.Duration { return time.Since(began) }, Failf: failf, Run: m.run, Other: other})
+		now := func() time.Duration { return time.Since(began) }
+		programs.Exec(context.Background(), p, programs.Env{Now: now, Failf: failf, Run: m.run, Other: other})
 		ok = true
 	}()
 	limit := time.NewTimer(*flagPatience)
@@ -188,8 +195,7 @@ func report(t *testing.T, p *programs.Program, wrong string, m machine, other *c
 		}
 		return ""
 	})
-	t.Errorf("program %d failed %s\n\nmade smaller, it failed %s\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d%s",
-		p.Seed, wrong, last, small, t.Name(), p.Seed, off(small))
+	t.Errorf("program %d failed %s\n\nmade smaller, it failed %s\n%s\n%s", p.Seed, wrong, last, small, again(t, small))
 }
 
 // TestProgramsUnderSim runs each program under some schedules, with both clocks.
@@ -219,7 +225,7 @@ func TestProgramsUnderSim(t *testing.T) {
 				p := program(t, uint64(i), true)
 				f, hung := watched(p, 4)
 				if hung != "" && failed.Add(1) == 1 {
-					t.Errorf("program %d %s\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d", p.Seed, hung, p, t.Name(), p.Seed)
+					t.Errorf("program %d %s\n%s\n%s", p.Seed, hung, p, again(t, p))
 				}
 				if f == nil || failed.Add(1) != 1 {
 					continue
@@ -236,8 +242,7 @@ func TestProgramsUnderSim(t *testing.T) {
 					f = last
 				}
 				text, _, _ := strings.Cut(f.Text, "\n")
-				t.Errorf("program %d failed: %s\n%v\n%s\nrun it again: go test ./internal/programs -run '^%s$' -programs.seed=%d%s",
-					p.Seed, text, f, small, t.Name(), p.Seed, off(small))
+				t.Errorf("program %d failed: %s\n%v\n%s\n%s", p.Seed, text, f, small, again(t, small))
 			}
 		}()
 	}
