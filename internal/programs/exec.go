@@ -52,8 +52,13 @@ func Exec(ctx context.Context, p *Program, env Env) {
 	}
 	for i := range p.Queues {
 		d := &p.Queues[i]
-		o := coir.NewOrdered[int](d.Cap, coir.Name(d.Name))
-		w.queues = append(w.queues, &queue{d: d, name: fmt.Sprintf("queue%d", i), o: o})
+		q := &queue{d: d, name: fmt.Sprintf("queue%d", i)}
+		opts := []coir.ChanOption{coir.Name(d.Name)}
+		if d.Handler != NoHandler {
+			opts = append(opts, coir.OnUndelivered(func(r coir.Result[int]) { w.unreceived(q, r.Value) }))
+		}
+		q.o = coir.NewOrdered[int](d.Cap, opts...)
+		w.queues = append(w.queues, q)
 	}
 	for i := range p.Pools {
 		w.pools = append(w.pools, w.newPool(i))
@@ -309,6 +314,8 @@ func (r *run) execute(ops []*Op, end End) error {
 		if r.last != nil {
 			return &wrapped{r.last}
 		}
+	case ReturnPanic:
+		return &coir.PanicError{Fiber: "nobody", Value: r.w.newError()}
 	case ReturnErr:
 		r.lastNode = r.own
 		r.last = r.own.ctx.Err()
@@ -318,6 +325,9 @@ func (r *run) execute(ops []*Op, end End) error {
 	case Panic:
 		r.panics(end.Panic)
 	case Goexit:
+		runtime.Goexit()
+	case GoexitPanic:
+		defer r.panics(PanicText)
 		runtime.Goexit()
 	}
 	return nil
@@ -466,7 +476,7 @@ func (r *run) do(op *Op) {
 		r.queueGo(op)
 	case QueueRecv:
 		r.queueRecv(op)
-	case QueueClose:
+	case QueueClose, QueueAbort:
 		r.queueClose(op)
 	case Lend, TryLend:
 		r.lend(op)

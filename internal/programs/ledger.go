@@ -180,6 +180,21 @@ func (n *node) endedBy() (at time.Duration, ok bool) {
 	return at, at < 1<<62
 }
 
+// certainlyLive reports whether, in a simulation, the context was not over at that time.
+func (n *node) certainlyLive(at time.Duration) bool {
+	if end, ok := n.endedBy(); !ok || end <= at {
+		return false
+	}
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	for x := n; x != nil; x = x.up {
+		if x.open || x.nur != nil && x.nur.over() {
+			return false
+		}
+	}
+	return true
+}
+
 // nursery is a call of Run.
 type nursery struct {
 	w     *world
@@ -384,7 +399,7 @@ type queue struct {
 	o    *coir.Ordered[int]
 
 	// Under w.mu.
-	ending   bool
+	closes   []*ended
 	closed   bool
 	closedAt time.Duration
 	tasks    []*task
@@ -399,8 +414,8 @@ type task struct {
 	begun    bool
 	ended    bool
 	ok       bool // it has returned
-	endedAt  time.Duration
 	out      int
+	dropped  int
 }
 
 // pool is a Pool.

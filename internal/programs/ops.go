@@ -601,49 +601,85 @@ func (r *run) queueGo(op *Op) {
 	k := r.call(op, n)
 	k.verb, k.plain, k.loose = verb(q.d.Name, sending), true, true
 	k.begin()
-	err := q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
-		w.mu.Lock()
-		r.nur.live++ // not before: if Go fails, the task may have begun or not
-		t.begun = true
-		w.mu.Unlock()
-		in := w.enter(ctx, f, d)
-		normal := false
-		defer func() {
+	var err error
+	panicked := guarded(func() {
+		err = q.o.Go(n.ctx, r.nur.n, f.name, func(ctx context.Context) (v int, err error) {
 			w.mu.Lock()
-			t.ended, t.ok, t.endedAt = true, normal, w.env.Now()
+			r.nur.live++
 			w.mu.Unlock()
-			w.leave(f, in, normal, err, true)
-		}()
-		err = in.execute(d.Ops, d.End)
-		normal = true
-		return id, err
+			in := w.enter(ctx, f, d)
+			normal := false
+			defer func() {
+				w.mu.Lock()
+				t.ended, t.ok = true, normal
+				w.mu.Unlock()
+				w.leave(f, in, normal, err, true)
+			}()
+			err = in.execute(d.Ops, d.End)
+			normal = true
+			return id, err
+		})
 	})
 	w.mu.Lock()
-	t.accepted, t.refused = err == nil, err != nil
+	t.accepted, t.refused = err == nil && !panicked, err != nil || panicked
 	out := t.out
-	begun, ended, endedAt := t.begun, t.ended, t.endedAt
-	closed, ending, closedAt := q.closed, q.ending, q.closedAt
+	closes, closed, closedAt := q.closes, q.closed, q.closedAt
 	w.mu.Unlock()
-	if err == nil {
-		k.end(nil)
+	if panicked { // by the handler: the task was not queued
 		return
 	}
-	if begun && !ended && !errors.Is(err, coir.ErrClosed) {
-		k.failf("returned %v, and its task has not ended", err)
-	}
-	if out > 0 {
+	if err != nil && out > 0 {
 		k.failf("returned %v, and the result of its task has come out", err)
 	}
 	if errors.Is(err, coir.ErrClosed) {
-		if !ending {
-			k.failf("returned %v, and nothing has closed the queue", err)
-		}
-		r.last, r.lastNode = err, nil
+		k.ended(err, closes)
 	} else {
 		k.end(err)
 	}
-	if now := w.env.Now(); w.env.Idle && closed && now > max(k.from, closedAt, endedAt) && !r.limited {
-		k.failf("ended at %v, and the queue was closed at %v and the task has ended at %v", now, closedAt, endedAt)
+	// The end of the queue ends it, unless its context was over before: then it waits for its task.
+	byQueue := err == nil || errors.Is(err, coir.ErrClosed) || n.certainlyLive(closedAt)
+	if now := w.env.Now(); byQueue && w.env.Idle && closed && now > max(k.from, closedAt) && !r.limited {
+		k.failf("ended at %v with %v, and the queue was closed at %v", now, err, closedAt)
+	}
+}
+
+// ended checks an error that says that a queue is closed, by the calls that may have closed it.
+func (k *call) ended(err error, closes []*ended) {
+	k.r.last, k.r.lastNode = err, nil
+	if len(closes) == 0 {
+		k.failf("returned %v, and nothing has closed the queue", err)
+	}
+	if k.must {
+		k.failf("began after its context had been cancelled, and returned %v", err)
+	}
+	want := []string{opText(k.verb, "channel is closed", nil)}
+	for _, e := range closes {
+		if e.abort {
+			want = append(want, opText(k.verb, "channel was aborted", e.cause))
+		}
+	}
+	k.text(err, want...)
+}
+
+// unreceived is the handler of OnUndelivered of a queue.
+func (w *world) unreceived(q *queue, id int) {
+	w.mu.Lock()
+	bad := ""
+	if id < 1 || id > len(q.tasks) {
+		bad = "is of no task"
+	} else {
+		t := q.tasks[id-1]
+		t.dropped++
+		switch {
+		case t.dropped > 1:
+			bad = "was handed over before"
+		case t.out > 0:
+			bad = "has come out"
+		}
+	}
+	w.mu.Unlock()
+	if bad != "" {
+		w.failf("%s: result %d was handed to OnUndelivered and %s", q.name, id, bad)
 	}
 }
 
@@ -674,13 +710,10 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 		}
 		if errors.Is(err, coir.ErrClosed) {
 			w.mu.Lock()
-			ok := q.ending
+			closes := q.closes
 			w.mu.Unlock()
-			if !ok {
-				k.failf("returned %v, and nothing has closed the queue", err)
-			}
 			k.timely(err)
-			r.last, r.lastNode = err, nil
+			k.ended(err, closes)
 			return false
 		}
 		if err == nil {
@@ -730,10 +763,15 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 func (r *run) queueClose(op *Op) {
 	w := r.w
 	q := w.queues[op.Obj]
+	e := &ended{abort: op.Kind == QueueAbort, cause: w.cause(op.Cause, r.last)}
 	w.mu.Lock()
-	q.ending = true
+	q.closes = append(q.closes, e)
 	w.mu.Unlock()
-	q.o.Close()
+	if e.abort {
+		guarded(func() { q.o.Abort(e.cause) })
+	} else {
+		q.o.Close()
+	}
 	w.mu.Lock()
 	if !q.closed {
 		q.closed, q.closedAt = true, w.env.Now()
@@ -922,7 +960,7 @@ func (w *world) settle(base *node) {
 
 func (r *run) settleQueue(q *queue) {
 	w := r.w
-	r.queueClose(&Op{Obj: 0})
+	r.queueClose(&Op{Kind: QueueClose})
 	k := r.call(&Op{Kind: QueueRecv}, r.own)
 	k.verb, k.plain, k.loose = verb(q.d.Name, receiving), true, true
 	r.seen = nil
@@ -934,17 +972,26 @@ func (r *run) settleQueue(q *queue) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	aborted := false
+	for _, e := range q.closes {
+		aborted = aborted || e.abort
+	}
 	accepted, out := 0, q.blind
 	for i, t := range q.tasks {
 		if t.accepted {
 			accepted++
-			if t.ok && t.out != 1 {
-				w.failf("%s: the result of task %d has come out %d times", q.name, i+1, t.out)
-			}
 		}
 		out += t.out
+		switch {
+		case !t.ok:
+		case t.accepted && !aborted && (t.out != 1 || t.dropped != 0),
+			t.accepted && q.d.Handler != NoHandler && t.out+t.dropped != 1,
+			t.refused && (t.out != 0 || q.d.Handler != NoHandler && t.dropped != 1):
+			w.failf("%s: task %d was queued: %v; its result has come out %d times and was dropped %d times", q.name, i+1,
+				t.accepted, t.out, t.dropped)
+		}
 	}
-	if accepted != out {
+	if accepted != out && !aborted {
 		w.failf("%s took %d tasks, and %d results have come out", q.name, accepted, out)
 	}
 }

@@ -52,8 +52,9 @@ const (
 
 // QueueDecl is an Ordered.
 type QueueDecl struct {
-	Name string
-	Cap  int
+	Name    string
+	Cap     int
+	Handler Handler
 }
 
 // PoolDecl is a Pool.
@@ -118,10 +119,12 @@ const (
 	ReturnNew          // an error of its own
 	ReturnLast         // what the last operation has returned
 	ReturnWrapped
+	ReturnPanic // a *coir.PanicError, as an error
 	ReturnErr   // ctx.Err()
 	ReturnCause // context.Cause(ctx)
 	Panic
 	Goexit
+	GoexitPanic // a deferred function panics while a Goexit is under way
 )
 
 // PanicKind is what a function panics with.
@@ -204,6 +207,7 @@ const (
 	QueueGo
 	QueueRecv
 	QueueClose
+	QueueAbort
 	Lend
 	TryLend
 	GiveBack
@@ -268,7 +272,7 @@ var weights = [kinds]int{
 	Select: 6, SelectPriority: 2, TrySelect: 2, Selector: 3,
 	Scope: 10, Cancel: 7, CancelNursery: 2,
 	Go: 8, Run: 4, Wait: 4,
-	QueueGo: 4, QueueRecv: 4, QueueClose: 2,
+	QueueGo: 7, QueueRecv: 4, QueueClose: 2, QueueAbort: 1,
 	Lend: 4, TryLend: 1, GiveBack: 3, Discard: 1, PoolClose: 1,
 	Sleep: 4, Yield: 2, Blocking: 1, Goroutine: 2,
 }
@@ -288,7 +292,8 @@ func Generate(seed uint64, sim bool) *Program {
 		p.Chans = append(p.Chans, m.channel(i))
 	}
 	if m.r.IntN(3) == 0 {
-		p.Queues = append(p.Queues, QueueDecl{m.name("queue0"), []int{0, 1, 2, coir.Unlimited}[m.r.IntN(4)]})
+		p.Queues = append(p.Queues, QueueDecl{m.name("queue0"), []int{0, 1, 2, coir.Unlimited}[m.r.IntN(4)],
+			min(m.handler(), Notes)})
 	}
 	if m.r.IntN(3) == 0 {
 		p.Pools = append(p.Pools, PoolDecl{m.name("pool0"), 1 + m.r.IntN(3), m.r.IntN(3) == 0, m.r.IntN(3) == 0,
@@ -360,7 +365,9 @@ func (m *maker) group(depth int) *Group {
 		g.Body = append(g.Body, m.fiber(Go, depth))
 	}
 	g.Body = append(g.Body, m.list(1+m.r.IntN(4), depth)...)
-	g.End = m.end()
+	if g.End = m.end(); depth > 0 && m.r.IntN(6) == 0 {
+		g.End = End{How: Goexit}
+	}
 	g.plain = m.exact(g.Body)
 	return g
 }
@@ -439,9 +446,11 @@ func (m *maker) op(depth int, goroutine bool) *Op {
 		return m.fiber(QueueGo, depth)
 	case Run:
 		op.Group = m.group(depth + 1)
-		op.Other = !m.p.Sim && m.r.IntN(5) == 0
+		op.Other = !m.p.Sim && m.r.IntN(3) == 0
 	case Wait:
 		op.Obj = m.r.IntN(m.p.fibers)
+	case QueueAbort:
+		op.Cause = m.cause()
 	case Sleep:
 		op.D = m.time()
 	case Blocking:
@@ -472,7 +481,7 @@ func (m *maker) kind(depth int, goroutine bool) Kind {
 			ok = m.p.fibers > 0
 		case QueueGo:
 			ok = !goroutine && len(m.p.Queues) > 0 && m.p.fibers < 12
-		case QueueRecv, QueueClose:
+		case QueueRecv, QueueClose, QueueAbort:
 			ok = len(m.p.Queues) > 0
 		case Lend, TryLend, GiveBack, Discard, PoolClose:
 			ok = len(m.p.Pools) > 0
@@ -610,13 +619,16 @@ func (m *maker) end() End {
 	case k < 17:
 		return End{How: ReturnLast}
 	case k < 18:
-		return End{How: ReturnWrapped}
+		return End{How: []EndKind{ReturnWrapped, ReturnPanic}[m.r.IntN(2)]}
 	case k < 19:
 		return End{How: ReturnErr}
 	case k < 20:
 		return End{How: ReturnCause}
 	case k < 22:
 		return End{How: Panic, Panic: PanicKind(m.r.IntN(int(panicKinds)))}
+	}
+	if m.r.IntN(3) == 0 {
+		return End{How: GoexitPanic}
 	}
 	return End{How: Goexit}
 }
@@ -634,7 +646,7 @@ func (p *Program) String() string {
 			c.Handler.text())
 	}
 	for i, q := range p.Queues {
-		b.line(0, "queue%d := coir.NewOrdered(%s%s)", i, capText(q.Cap), optional(", Name(%q)", q.Name))
+		b.line(0, "queue%d := coir.NewOrdered(%s%s%s)", i, capText(q.Cap), optional(", Name(%q)", q.Name), q.Handler.text())
 	}
 	for i, d := range p.Pools {
 		b.line(0, "pool%d := coir.NewPool(%d%s%s) // create waits: %v, fails at times: %v; reset fails at times: %v",
@@ -742,6 +754,8 @@ func (op *Op) text(ctx string) string {
 		return fmt.Sprintf("queue%d.Recv(%s)", op.Obj, ctx)
 	case QueueClose:
 		return fmt.Sprintf("queue%d.Close()", op.Obj)
+	case QueueAbort:
+		return fmt.Sprintf("queue%d.Abort(%s)", op.Obj, op.Cause.text())
 	case Lend:
 		return fmt.Sprintf("pool%d.Recv(%s)", op.Obj, ctx)
 	case TryLend:
@@ -762,10 +776,13 @@ func (op *Op) text(ctx string) string {
 	return op.Kind.String()
 }
 
-var kindNames = [kinds]string{"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv",
-	"RecvMany", "All", "Close", "Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect",
-	"Selector", "a scope", "cancel", "Nursery.Cancel", "Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close", "Pool.Recv",
-	"Pool.TryRecv", "Pool.Send", "Pool.Discard", "Pool.Close", "Sleep", "Yield", "Blocking", "a goroutine"}
+var kindNames = [kinds]string{
+	"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv", "RecvMany", "All", "Close",
+	"Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect", "Selector", "a scope",
+	"cancel", "Nursery.Cancel", "Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close",
+	"Ordered.Abort", "Pool.Recv", "Pool.TryRecv", "Pool.Send", "Pool.Discard", "Pool.Close", "Sleep", "Yield",
+	"Blocking", "a goroutine",
+}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -811,6 +828,8 @@ func (e End) text(ctx int) string {
 		return "return the last error"
 	case ReturnWrapped:
 		return "return the last error, wrapped"
+	case ReturnPanic:
+		return "return a *coir.PanicError"
 	case ReturnErr:
 		return fmt.Sprintf("return ctx%d.Err()", ctx)
 	case ReturnCause:
@@ -820,6 +839,8 @@ func (e End) text(ctx int) string {
 			"index out of range"}[e.Panic] + ")"
 	case Goexit:
 		return "runtime.Goexit()"
+	case GoexitPanic:
+		return "defer panic(a text); runtime.Goexit()"
 	}
 	return "return nil"
 }
