@@ -411,7 +411,6 @@ type task struct {
 	producer int
 	accepted bool
 	refused  bool
-	begun    bool
 	ended    bool
 	ok       bool // it has returned
 	out      int
