@@ -34,7 +34,7 @@ type Nursery struct {
 	closed   bool
 	errs     []error
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
-	panics   []error  // each is a *PanicError
+	panics   *[]error // each is a *PanicError; nil if there is none. It keeps the nursery within 256 bytes
 	limiter  *limiter // nil: no limit
 }
 
@@ -341,16 +341,20 @@ func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 func (n *Nursery) addPanic(err error, first bool) {
 	race.Disable()
 	n.mu.Lock()
-	all := make([]error, len(n.panics)+1)
-	own, rest := len(n.panics), 0
+	var was []error
+	if n.panics != nil {
+		was = *n.panics
+	}
+	all := make([]error, len(was)+1)
+	own, rest := len(was), 0
 	if first {
 		own, rest = 0, 1
 	}
 	all[own] = err
-	for i, e := range n.panics {
+	for i, e := range was {
 		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
 	}
-	n.panics = all
+	n.panics = &all
 	n.mu.Unlock()
 	race.Enable()
 }
@@ -495,7 +499,7 @@ func (n *Nursery) abandoned(v any) {
 		n.errs = nil
 	}
 	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
-	n.owner.reportLater(n.panics, n.errs)
+	n.owner.reportLater(n.panicked(), n.errs)
 }
 
 // join waits until every child has ended, and closes the nursery.
@@ -546,7 +550,7 @@ func (n *Nursery) result() error {
 	// Spec: NU-12 (Run returns every child's error)
 	// Spec: NU-13 (a child's panic is raised from Run)
 	err := n.failure()
-	if len(n.panics) > 0 {
+	if n.panics != nil {
 		panic(err)
 	}
 	return err
@@ -557,13 +561,24 @@ func (n *Nursery) result() error {
 //go:norace
 func (n *Nursery) failure() error {
 	errs := n.errs
-	if n.onlyEcho && (n.how == onPurpose || len(n.panics) > 0) {
+	panics := n.panicked()
+	if n.onlyEcho && (n.how == onPurpose || len(panics) > 0) {
 		errs = nil
 	}
-	if len(n.panics) > 0 {
-		return n.panics[0].(*PanicError).with(slices.Concat(n.panics[1:], errs))
+	if len(panics) > 0 {
+		return panics[0].(*PanicError).with(slices.Concat(panics[1:], errs))
 	}
 	return joined(errs)
+}
+
+// panicked returns the panics of the nursery's function and its fibers.
+//
+//go:norace
+func (n *Nursery) panicked() []error {
+	if n.panics == nil {
+		return nil
+	}
+	return *n.panics
 }
 
 // joined is errors.Join, but for a single error that one itself.

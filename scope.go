@@ -177,7 +177,7 @@ func (sc *scope) detach() {
 		sc.parent.drop(sc)
 		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which does not find it any more
 			race.Disable()
-			sc.wake(nil)
+			sc.wakeMarked(nil)
 			race.Enable()
 		}
 	}
@@ -195,47 +195,69 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
 	race.Disable()
-	sc.mark(e)
-	sc.wake(near)
+	sc.mu.Lock()
+	if !sc.mark(e) {
+		sc.mu.Unlock()
+		race.Enable()
+		return
+	}
+	w := sc.takeWake()
+	sc.mu.Unlock()
+	sc.wake(w, near)
 	race.Enable()
 }
 
 // mark marks the scope as cancelled, after those inside it: whoever finds a scope cancelled finds those inside it cancelled too,
-// and so does a second cancel, which waits for the lock here. From then on a fiber that arms sees it, and no guest is let in.
+// and so does a second cancel, which waits for the lock. From then on a fiber that arms sees it, and no guest is let in. It
+// reports false if the scope had been cancelled before. The caller holds the lock.
 //
 //go:norace
-func (sc *scope) mark(e *ending) {
-	sc.mu.Lock()
-	if sc.state.Load() != scopeCancelled {
-		for in := sc.inner; in != nil; in = in.next {
-			in.mark(e.inside())
-		}
-		race.Enable()
-		race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
-		race.Disable()
-		sc.how, sc.unwoken = e, true
-		sc.state.Store(scopeCancelled)
+func (sc *scope) mark(e *ending) bool {
+	if sc.state.Load() == scopeCancelled {
+		return false
 	}
-	sc.mu.Unlock()
+	for in := sc.inner; in != nil; in = in.next {
+		in.mu.Lock()
+		in.mark(e.inside())
+		in.mu.Unlock()
+	}
+	race.Enable()
+	race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
+	race.Disable()
+	sc.how, sc.unwoken = e, true
+	sc.state.Store(scopeCancelled)
+	return true
 }
 
-// wake wakes those who wait under a scope that has been marked, and under those inside it. Only the first call does.
+// scopeWakes says what is to be woken in a scope that has been marked. Nothing can be added any more.
+type scopeWakes struct {
+	due    bool // by the caller of takeWake: one caller gets it
+	guests bool
+	inner  bool
+	std    *standard
+}
+
+// takeWake gives the caller the duty to wake what is in a scope that has been marked, if no other has it. The caller holds the lock.
 //
 //go:norace
-func (sc *scope) wake(near *sched.Worker) {
-	sc.mu.Lock()
-	if !sc.unwoken {
-		sc.mu.Unlock()
+func (sc *scope) takeWake() scopeWakes {
+	w := scopeWakes{sc.unwoken, !sc.guests.Empty(), sc.inner != nil, sc.std.Load()}
+	sc.unwoken = false
+	return w
+}
+
+// wake wakes those who wait under a scope that has been marked, and under those inside it.
+//
+//go:norace
+func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
+	if !w.due {
 		return
 	}
-	sc.unwoken = false
-	guests, std := !sc.guests.Empty(), sc.std.Load()
-	sc.mu.Unlock()
-	if std != nil { // first, because a waiter may ask for the cause as soon as it is awake
+	if w.std != nil { // first, because a waiter may ask for the cause as soon as it is awake
 		race.Enable()
 		sc.checkCancel()
-		race.Acquire(unsafe.Pointer(std))
-		std.finish(sc.how) // a receive from Done is ordered after the cancel
+		race.Acquire(unsafe.Pointer(w.std))
+		w.std.finish(sc.how) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
@@ -244,21 +266,29 @@ func (sc *scope) wake(near *sched.Worker) {
 	if sc.n != nil && !sc.n.closed { // closed means that no child is left; an old value costs a look
 		sc.n.cancelWaits(near)
 	}
-	if guests {
+	if w.guests {
 		sc.cancelGuests(near)
 	}
-	for { // none can have come since; whoever takes one out of the list wakes it
+	for w.inner {
 		sc.mu.Lock()
 		in := sc.inner
 		if in != nil {
-			sc.unlink(in)
+			sc.unlink(in) // whoever takes a scope out of the list wakes it
 		}
 		sc.mu.Unlock()
 		if in == nil {
 			return
 		}
-		in.wake(near)
+		in.wakeMarked(near)
 	}
+}
+
+//go:norace
+func (sc *scope) wakeMarked(near *sched.Worker) {
+	sc.mu.Lock()
+	w := sc.takeWake()
+	sc.mu.Unlock()
+	sc.wake(w, near)
 }
 
 // inside returns the ending of scopes inside one that ended by e.

@@ -137,8 +137,10 @@ var mutants = []mutant{
 	{"publish after flag: the cancel is looked for before the wait is armed", "wait.go",
 		[]string{"	return sc.state.Load() != scopeCancelled || !f.task.Disarm()\n", "	return true\n"}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"a cancel looks at the waits, then sets its flag", "scope.go",
-		[]string{"	sc.mark(e)\n	sc.wake(near)\n", "	if sc.owner != nil {\n		sc.owner.cancelWait(sc, near)\n	}\n	if sc.n != nil {\n" +
-			"		sc.n.cancelWaits(near)\n	}\n	sc.mark(e)\n"}, ". ExploreCloseAgainstSendRecvCancel"},
+		[]string{"	race.Disable()\n	sc.mu.Lock()\n	if !sc.mark(e) {\n", "	race.Disable()\n	if sc.owner != nil {\n		sc.owner.cancelWait(sc, near)\n	}\n" +
+			"	if sc.n != nil {\n		sc.n.cancelWaits(near)\n	}\n	sc.mu.Lock()\n	if !sc.mark(e) {\n",
+			"	w := sc.takeWake()\n	sc.mu.Unlock()\n	sc.wake(w, near)\n	race.Enable()\n", "	sc.mu.Unlock()\n	race.Enable()\n"},
+		". ExploreCloseAgainstSendRecvCancel"},
 	{"a scope lets a guest in after its cancel", "scope.go",
 		[]string{"	ok := sc.state.Load() != scopeCancelled\n	if ok {\n		sc.guests.Push(n, p, t)\n", "	ok := true\n	if ok {\n		sc.guests.Push(n, p, t)\n"},
 		". ExploreGuestsOfAScope"},
