@@ -131,7 +131,7 @@ func TestClockIsMovedByMany(t *testing.T) {
 // An observer that moves the clock which has just called it is told so, where it would wait for itself.
 func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
 	clock := coir.NewClock()
-	said := make(chan any, 1)
+	said := make(chan any, 100)
 	rt := on(t, coir.Workers(1), coir.WithClock(clock), coir.WithObserver(&hooked{onReady: func(*coir.Fiber) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -142,12 +142,18 @@ func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
 	}}))
 	done := goes(func() {
 		_ = rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-			return coir.Sleep(ctx, time.Hour)
+			for len(said) == 0 { // a fiber that is woken on its way to sleep is readied by its worker
+				if err := coir.Sleep(ctx, time.Hour); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	})
-	eventually(t, "the fiber sleeps", func() bool { return clock.Len() == 1 })
-	clock.AdvanceToNext()
-	within(t, time.Minute, "the fiber wakes", done)
+	eventually(t, "the clock wakes a fiber that sleeps", func() bool {
+		clock.AdvanceToNext()
+		return closed(done)
+	})
 	if text := fmt.Sprint(<-said); !strings.Contains(text, "coir: the clock is being moved already") {
 		t.Error(text)
 	}
