@@ -109,9 +109,9 @@ var mutants = []mutant{
 		[]string{"	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n	r.tail.Store(tail + 1)\n",
 			"	r.tail.Store(tail + 1)\n	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n"}, "internal/sched ExploreRing"},
 	{"a worker sleeps without a second look", idleGo,
-		[]string{"	if s.anyWork() && s.active.Load() < s.target {\n		s.mu.Lock()\n		for p", "	if false {\n		s.mu.Lock()\n		for p"}, "internal/sched ExploreIdleSleep"},
+		[]string{"	if s.anyWork() && s.active.Load() < s.target.Load() {\n		s.mu.Lock()\n		for p", "	if false {\n		s.mu.Lock()\n		for p"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that has been sent home sleeps", idleGo,
-		[]string{"	if s.gone || s.idlers >= int(s.target) {", "	if s.idlers >= int(s.target) {"}, "internal/sched ExploreIdleSleep"},
+		[]string{"	if s.gone || s.idlers >= int(s.target.Load()) ||", "	if s.idlers >= int(s.target.Load()) ||"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that comes back is announced by back and by rest", idleGo,
 		[]string{"	w.drain() // before it is announced: nobody looks into the queue of one that has left\n",
 			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n",
@@ -159,7 +159,7 @@ var mutants = []mutant{
 	{"a select is registered without the locks", "select.go",
 		[]string{"	t := f.arm(sc)\n	s.register(", "	t := f.arm(sc)\n	s.unlockAll()\n	s.register("}, ". ExploreSelectMissesNothing"},
 	{"a selector does not look again before it waits", "selector.go",
-		[]string{"	if s.first != nil {\n		s.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		s.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
+		[]string{"	if b.first != nil {\n		b.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		b.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
 
 	// And of the explorer itself, which loses executions by them.
 	{"only the second of two that race is tried", searchGo,

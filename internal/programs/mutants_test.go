@@ -24,14 +24,14 @@ type mutant struct {
 
 var mutants = []mutant{
 	{"a scope does not wake the guests that wait under it", "scope.go",
-		[]string{"	if guests {\n		sc.cancelGuests(near)\n	}\n", "	_ = guests\n"}},
+		[]string{"	if w.guests {\n		sc.cancelGuests(near)\n	}\n", ""}},
 	{"a scope wakes one guest", "scope.go",
 		[]string{"		_, asleep := n.Claim(park.Cancelled)\n		sc.mu.Unlock()\n		asleep.Rouse(near)\n",
 			"		_, asleep := n.Claim(park.Cancelled)\n		sc.mu.Unlock()\n		asleep.Rouse(near)\n		return\n"}},
 	{"a guest that leaves stays in the list", "wait.go",
 		[]string{"		c.sc.removeGuest(node)\n", ""}},
 	{"a scope does not pass its cancel on", "scope.go",
-		[]string{"	if inner { // and none can have come since\n", "	if inner && e.err != context.Canceled {\n"}},
+		[]string{"		in.mu.Lock()\n		in.mark(e.inside())\n		in.mu.Unlock()\n", "", "		in.wakeMarked(near)\n", ""}},
 	{"an operation does not look at the standard context above its scope", "scope.go",
 		[]string{"scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()\n", "scopeCancelled\n"}},
 	{"a cancel of package context takes effect at no step of a simulation", "seam.go",
