@@ -85,8 +85,8 @@ interleave: ## the real code through the orders of its accesses, and mutants of 
 programs: ## random programs against the public API, and mutants of the library that they must find
 	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
 
-sim: ## the tests of the simulator
-	$(GO) test ./sim/...
+sim: ## the short tests of the simulator; test has the long ones
+	$(GO) test $(SHORT) ./sim/...
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz
