@@ -11,4 +11,4 @@ func CallerPC() uintptr
 
 // gAt returns the address that is off bytes into the runtime's record of the running goroutine. The record is an object
 // of the heap that never moves, so the address may be kept.
-func gAt(off uintptr) *uintptr
+func gAt(off uintptr) *uintptr //nolint:unused // a race build does not look for the lock
