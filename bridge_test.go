@@ -359,8 +359,8 @@ func stackLines(function string) int {
 
 // A wait under another fiber's scope allocates nothing once it has been used.
 func TestAGuestAllocatesNothing(t *testing.T) {
-	if invariant.Enabled {
-		t.Skip("checked builds allocate")
+	if invariant.Enabled || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("checked builds allocate, and so does the way without assembly")
 	}
 	err := Run(context.Background(), func(ctx context.Context, n *Nursery) error {
 		shared, cancel := WithCancel(ctx)

@@ -141,6 +141,9 @@ func TestHowAnOperationEnds(t *testing.T) {
 
 // Errors that come again and again are made once.
 func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("the way without assembly allocates")
+	}
 	c := coir.NewChan[int](0, coir.Name("jobs"))
 	full := coir.NewChan[int](1, coir.Name("full"), coir.Overflow(coir.Fail))
 	_ = full.TrySend(1)
