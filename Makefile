@@ -103,6 +103,8 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./internal/programs
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	models/check.sh long

@@ -400,14 +400,18 @@ func (p agreement) compare(t *testing.T, most int) (done bool, all, few int) {
 }
 
 var (
-	flagAgree     = flag.Int("sim.agree", 2000, "random programs of TestDPORAgreesWithExhaustive that are gone through; 100 with -short")
+	flagAgree     = flag.Int("sim.agree", 0, "how many random programs TestDPORAgreesWithExhaustive goes through")
 	flagAgreeFrom = flag.Int("sim.agreefrom", 0, "the first of them")
 )
 
 func TestDPORAgreesWithExhaustive(t *testing.T) {
 	want, most := *flagAgree, 1_500
-	if testing.Short() || slowBuild() {
-		want = min(want, 100)
+	switch {
+	case want > 0:
+	case testing.Short() || slowBuild():
+		want = 60
+	default:
+		want = sized(300, 2_000)
 	}
 	programs, done, all, few := 0, 0, 0, 0
 	for seed := uint64(*flagAgreeFrom); done < want && !t.Failed(); seed++ {

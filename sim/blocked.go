@@ -41,14 +41,14 @@ const (
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
 )
 
-// watch is told that there has been no switch for a while, and looks until there is one, in a goroutine of the
-// scheduler's.
+// watch is told that there has been no switch for a while. It looks until there is one, or until the world is closed, in
+// a goroutine of the scheduler's.
 func (w *world) watch(s coir.Stall) {
 	nexts, beat := w.nexts.Load(), w.beat.Load()
 	id := goroutineOf(s.Stack)
 	last, same, told := "", 0, false
 	since := time.Now().Add(-s.For)
-	for ; w.nexts.Load() == nexts && id != ""; time.Sleep(lookEvery) {
+	for w.nexts.Load() == nexts && id != "" && !w.closedWithin(lookEvery) {
 		if now := w.beat.Load(); now != beat { // it makes steps, so there is nothing to look at
 			last, same, told, beat, since = "", 0, false, now, time.Now()
 			continue
@@ -68,6 +68,18 @@ func (w *world) watch(s coir.Stall) {
 			fmt.Printf("sim: no choice point for %v: fiber %s computes, or waits for the system\n%s\n",
 				time.Since(since).Round(time.Millisecond), s.Fiber.Name(), stack)
 		}
+	}
+}
+
+// closedWithin waits for d, and reports whether the world is closed by then.
+func (w *world) closedWithin(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-w.closed:
+		return true
+	case <-t.C:
+		return false
 	}
 }
 

@@ -180,3 +180,24 @@ func TestALongComputationIsNoWait(t *testing.T) {
 		t.Error(res.Failure)
 	}
 }
+
+// A fiber that computes for long is watched, and its watcher goes with the schedules, although no other fiber has run
+// since.
+func TestTheWatcherOfALongComputationEnds(t *testing.T) {
+	buf := make([]byte, 1<<20)
+	watched := func() bool { return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "(*world).watch(") }
+	until := time.Now().Add(20 * time.Second)
+	res := Explore(func(context.Context, *Sim) {
+		for !watched() && time.Now().Before(until) {
+			runtime.Gosched()
+		}
+	}, Schedules(1))
+	if res.Failure != nil {
+		t.Fatal(res.Failure)
+	}
+	for ; watched(); runtime.Gosched() {
+		if time.Now().After(until) {
+			t.Fatal("the watcher is still there")
+		}
+	}
+}

@@ -22,7 +22,6 @@ import (
 func failing(fn program, opts ...Option) (found, small *Failure) {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
-	defer w.close()
 	w.strategy = set.strategy(set.seed)
 	s := &Sim{w: w}
 	_ = w.inside(func(ctx context.Context) {

@@ -316,7 +316,10 @@ func (f *Failure) fork(g *Failure) string {
 	return fmt.Sprintf("after step %d", min(f.Steps, g.Steps))
 }
 
-func (w *world) close() { _ = w.rt.Close(context.Background()) }
+func (w *world) close() {
+	close(w.closed)
+	_ = w.rt.Close(context.Background())
+}
 
 // schedule runs fn once. The calling fiber is the first of the schedule.
 func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {

@@ -75,6 +75,7 @@ type world struct {
 	abort  atomic.Pointer[context.CancelCauseFunc] // cancel, of the schedule that runs
 	given  atomic.Pointer[Failure]                 // why the world has been left behind
 	giveUp chan struct{}
+	closed chan struct{}
 	ran    atomic.Int64 // schedules
 	did    atomic.Int64 // steps in them
 }
@@ -136,7 +137,8 @@ type span struct {
 }
 
 func newWorld(mode ClockMode, limit int) *world {
-	w := &world{clock: coir.NewClock(), mode: mode, limit: limit, giveUp: make(chan struct{}, 1)}
+	w := &world{clock: coir.NewClock(), mode: mode, limit: limit}
+	w.giveUp, w.closed = make(chan struct{}, 1), make(chan struct{})
 	w.fibers = make([]fiber, 64)
 	w.ready = make([]int32, 64)
 	w.ways = make([]int32, 66)
