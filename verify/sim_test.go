@@ -94,7 +94,7 @@ func TestRapidShrinksASchedule(t *testing.T) {
 		schedule func(t *rapid.T) func(n int) int
 		most     int // switches that are left
 	}{
-		{"decisions", decisions, 4},
+		{"decisions", decisions, 12}, // of 21: rapid gets stuck where two of them have to change at once
 		{"switches", switches, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
