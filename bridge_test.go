@@ -331,6 +331,8 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 			if timeout {
 				want = ErrTimeout
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if len(errs) != 2*each || slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, want) }) {
 				t.Errorf("%d waits ended, with %v", len(errs), errs)
 			}
