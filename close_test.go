@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/coro"
 )
 
 // Spec: SH-03 (close first refuses new work)
@@ -332,7 +333,8 @@ func nothing(context.Context, *coir.Nursery) error { return nil }
 // soaking says whether tests run at full size: make soak.
 func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
 
-// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth.
+// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a
+// tenth, and so does one without assembly.
 func sized(short, ordinary, soak int) int {
 	n := ordinary
 	switch {
@@ -341,7 +343,7 @@ func sized(short, ordinary, soak int) int {
 	case testing.Short():
 		n = short
 	}
-	if raceEnabled {
+	if raceEnabled || !coro.Assembly {
 		n = max(1, n/10)
 	}
 	return n

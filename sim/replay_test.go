@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -213,7 +214,7 @@ func TestAChangedProgramDiverges(t *testing.T) {
 // Spec: SM-05 (a token replays its schedule)
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestALongScheduleIsReplayedAndTold(t *testing.T) {
-	if pureGo {
+	if !coro.Assembly {
 		large(t, "schedules of 66,000 steps")
 	}
 	long := func(yields int) program {

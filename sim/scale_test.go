@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
 )
@@ -25,14 +26,14 @@ func sized(normal, full int) int {
 }
 
 // slowBuild reports whether a switch of fibers costs many times what it does in a release.
-func slowBuild() bool { return race.Enabled || invariant.Enabled || pureGo }
+func slowBuild() bool { return race.Enabled || invariant.Enabled || !coro.Assembly }
 
 // scaled is how many of n schedules are run in this build: all, a fifth under the race detector, a twentieth where it is slower still.
 func scaled(n int) int {
 	switch {
 	case soaking():
 		return n
-	case invariant.Enabled || pureGo:
+	case invariant.Enabled || !coro.Assembly:
 		return max(1, n/20)
 	case race.Enabled:
 		return max(1, n/5)

@@ -1,18 +1,9 @@
-//go:build !(amd64 || arm64) || purego
+//go:build !(386 || amd64 || arm64) || purego
 
 package coro
 
-import "runtime"
+// Assembly says that G is one load. Without assembly it is a stack dump.
+const Assembly = false
 
 // G tells goroutines apart.
 func G() uintptr { return uintptr(GoroutineID()) }
-
-// CallerPC returns where the function that calls it will return to: the place its own caller called it from. That
-// function must not be inlined.
-//
-//go:noinline
-func CallerPC() uintptr {
-	var pc [1]uintptr
-	runtime.Callers(3, pc[:])
-	return pc[0]
-}

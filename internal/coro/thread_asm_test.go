@@ -1,4 +1,4 @@
-//go:build (amd64 || arm64) && !purego && !race
+//go:build (386 || amd64 || arm64) && !purego && !race
 
 package coro
 
