@@ -409,7 +409,7 @@ func TestDPORAgreesWithExhaustive(t *testing.T) {
 	switch {
 	case want > 0:
 	case testing.Short() || slowBuild():
-		want = 60
+		want = 20
 	default:
 		want = sized(300, 2_000)
 	}

@@ -295,7 +295,7 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 		{"pool that waits in itself", 1_000},
 		{"semaphore released twice", sized(100, 1_000)}, // many schedules before it fails
 	} {
-		if race.Enabled && !soaking() {
+		if (race.Enabled || testing.Short()) && !soaking() {
 			c.repeats /= 10
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -286,7 +286,7 @@ func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 
 func TestTenThousandFibersRun(t *testing.T) {
 	fibers := 10_000
-	if testing.Short() && slowBuild() {
+	if testing.Short() {
 		fibers = 3_000
 	}
 	for _, c := range []struct {
