@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -49,7 +48,7 @@ func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
 func TestPanicOfAnObserverIsReported(t *testing.T) {
 	const child = "COIR_TEST_CLUMSY_OBSERVER"
 	if os.Getenv(child) == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
+		cmd := itself(t.Context(), "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

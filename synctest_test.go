@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -765,7 +764,7 @@ func TestWakeIntoABubble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWakeIntoABubble$", "-test.count=1")
+			cmd := itself(ctx, "-test.run=^TestWakeIntoABubble$", "-test.count=1")
 			cmd.Env = append(os.Environ(), variable+"="+name)
 			out, err := cmd.CombinedOutput()
 			want := fatalPrograms[name].sentence

@@ -171,13 +171,21 @@ func TestLockedFiberEnds(t *testing.T) {
 	left()
 }
 
+// itself is a command that runs this test binary, under the emulator that it runs under (see .ci/arm64).
+func itself(ctx context.Context, args ...string) *exec.Cmd {
+	if emulator := os.Getenv("COIR_EMULATOR"); emulator != "" {
+		return exec.CommandContext(ctx, emulator, append([]string{os.Args[0]}, args...)...)
+	}
+	return exec.CommandContext(ctx, os.Args[0], args...)
+}
+
 // apart runs the calling test in a process of its own, and reports whether this is that process. There the test must
 // print what it is told to print here.
 func apart(t *testing.T, want string) bool {
 	if os.Getenv("COIR_APART") == t.Name() {
 		return true
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	cmd := itself(t.Context(), "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
 	cmd.Env = append(os.Environ(), "COIR_APART="+t.Name())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), want) {
