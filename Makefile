@@ -61,7 +61,7 @@ race: ## the short tests under the race detector
 
 invariants: ## the short tests with invariants checked, plain and under the race detector
 	$(GO) test $(SHORT) -tags coirinvariants ./...
-	$(GO) test $(SHORT) -tags coirinvariants -race ./...
+	$(GO) test $(SHORT) -tags coirinvariants -race . ./internal/...
 
 switchers: ## the short tests on the second switcher; those of the root and of internal without assembly
 	$(GO) test $(SHORT) -tags coirtrampoline ./...
@@ -79,11 +79,11 @@ arm64: ## the short tests as linux/arm64, under an emulator
 models: ## check the Promela models, in the form that ends within 2 minutes
 	models/check.sh short
 
-interleave: ## the real code through the orders of its accesses, and mutants of it
+interleave: ## the real code through the orders of its accesses, and a third of its mutants
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
-programs: ## random programs against the public API, and mutants of the library that they must find
+programs: ## random programs against the public API, and a third of the mutants that they must find
 	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
 
 sim: ## the short tests of the simulator; test has the long ones
@@ -103,7 +103,8 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
-	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./internal/programs
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants ./internal/programs
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...

@@ -186,8 +186,12 @@ func TestMutantsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
+	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
+			if i%3 != 0 && os.Getenv("COIR_SOAK") != "1" {
+				m.write(t, filepath.Join(root, m.file), t.TempDir()) // it still fits
+				t.Skip("make soak runs it")
+			}
 			pkg, test, _ := strings.Cut(m.test, " ")
 			dir := t.TempDir()
 			file := filepath.Join(root, m.file)

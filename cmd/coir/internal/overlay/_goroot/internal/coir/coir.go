@@ -1,0 +1,32 @@
+// Package coir says whether a schedule is being explored. It is a package of its own, without imports, because packages
+// runtime, sync, internal/sync and testing all ask. The question is one load where nothing is explored.
+package coir
+
+// On is set while a schedule runs. It changes only when no goroutine of a schedule runs.
+var On bool
+
+// What a goroutine is about to do at a point.
+const (
+	OpNone = iota
+	OpGo
+	OpSend
+	OpRecv
+	OpClose
+	OpSelect
+	OpLock
+	OpTryLock
+	OpUnlock
+	OpRLock
+	OpRUnlock
+	OpWLock
+	OpWUnlock
+	OpAdd
+	OpWait
+	OpCondWait
+	OpSignal
+	OpBroadcast
+	OpOnce
+	OpYield
+	OpSleep
+	OpEnd
+)

@@ -1,0 +1,145 @@
+// Package overlay makes the overlay of the standard library under which `coir test` explores schedules: a few files of
+// package runtime, sync and testing with small edits, and a few files more. The go command lays it over the user's own
+// GOROOT when it builds a test. Nothing in GOROOT changes.
+package overlay
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed _goroot
+var added embed.FS
+
+// Minor releases of Go 1 that the edits have been tested with.
+const first, last = 26, 27
+
+// Minor returns the minor release of a version such as go1.26.8 or go1.27rc1, and whether it is supported.
+func Minor(version string) (minor int, ok bool) {
+	m := regexp.MustCompile(`^go1\.(\d+)`).FindStringSubmatch(version)
+	if m == nil {
+		return 0, false
+	}
+	minor, _ = strconv.Atoi(m[1])
+	return minor, minor >= first && minor <= last
+}
+
+// Unsupported is the error of a Go release that the edits do not fit.
+type Unsupported struct {
+	Version string
+	File    string // that an edit does not fit; empty if the release is not known at all
+	Why     string
+}
+
+func (e *Unsupported) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("%s is not supported yet: coir test knows Go 1.%d to 1.%d", e.Version, first, last)
+	}
+	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%s)", e.Version, e.File, e.Why)
+}
+
+// Make writes the overlay for the Go release in goroot below dir, unless it is there, and returns the path of the file
+// for -overlay.
+func Make(goroot, version, dir string) (string, error) {
+	minor, ok := Minor(version)
+	if !ok {
+		return "", &Unsupported{Version: version}
+	}
+	files, err := edited(goroot, version, minor)
+	if err != nil {
+		return "", err
+	}
+	err = fs.WalkDir(added, "_goroot", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := added.ReadFile(path)
+		files[strings.TrimPrefix(path, "_goroot/")] = string(text)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return write(goroot, version, dir, files)
+}
+
+// edited returns the files of goroot that have edits, edited, by their paths below src.
+func edited(goroot, version string, minor int) (map[string]string, error) {
+	files := map[string]string{}
+	for _, e := range edits {
+		if e.from > minor {
+			continue
+		}
+		text, ok := files[e.file]
+		if !ok {
+			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, &Unsupported{version, e.file, "it is not there"}
+			}
+			if err != nil {
+				return nil, err
+			}
+			text = string(b)
+		}
+		n := strings.Count(text, e.old)
+		if n == 0 || n > 1 && !e.all && !e.first {
+			return nil, &Unsupported{version, e.file, fmt.Sprintf("%q is there %d times", e.old, n)}
+		}
+		if e.first {
+			n = 1
+		}
+		files[e.file] = strings.Replace(text, e.old, e.new, n)
+	}
+	return files, nil
+}
+
+// write writes the files and the description of the overlay into a directory that is named by their content, so that
+// a directory that is there is right.
+func write(goroot, version, dir string, files map[string]string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, goroot, version)
+	replace := map[string]string{}
+	paths := make([]string, 0, len(files))
+	for path := range files {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		fmt.Fprintf(h, "%s %d\n%s", path, len(files[path]), files[path])
+	}
+	dir = filepath.Join(dir, version+"-"+hex.EncodeToString(h.Sum(nil)[:8]))
+	name := filepath.Join(dir, "overlay.json")
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	for _, path := range paths {
+		to := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
+		replace[filepath.Join(goroot, "src", filepath.FromSlash(path))] = to
+		if err := os.WriteFile(to, []byte(files[path]), 0o666); err != nil {
+			return "", err
+		}
+	}
+	b, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t")
+	if err != nil {
+		return "", err
+	}
+	temp := filepath.Join(dir, "overlay.json."+strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(temp, b, 0o666); err != nil {
+		return "", err
+	}
+	return name, os.Rename(temp, name) // last: it says that the others are complete
+}

@@ -1,0 +1,111 @@
+package overlay
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// goEnv is a variable of the go command that runs the tests.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Every file of the overlay is there, and is the same when it is made again.
+func TestMakeFitsThisGo(t *testing.T) {
+	dir := t.TempDir()
+	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
+	name, err := Make(root, version, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o struct{ Replace map[string]string }
+	if err := json.Unmarshal(b, &o); err != nil {
+		t.Fatal(err)
+	}
+	for over, by := range o.Replace {
+		if !strings.HasPrefix(over, filepath.Join(root, "src")+string(filepath.Separator)) {
+			t.Errorf("%s is not a file of the standard library", over)
+		}
+		if _, err := os.Stat(by); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, e := range edits {
+		if _, ok := o.Replace[filepath.Join(root, "src", filepath.FromSlash(e.file))]; !ok {
+			t.Errorf("%s is not in the overlay", e.file)
+		}
+	}
+	again, err := Make(root, version, dir)
+	if err != nil || again != name {
+		t.Errorf("made again it is %s, %v; was %s", again, err, name)
+	}
+}
+
+func TestOtherReleasesAreRefused(t *testing.T) {
+	for _, version := range []string{"go1.25.4", "go1.28", "go1.28rc1", "devel go1.28-abcdef", "go2.0", ""} {
+		_, err := Make(t.TempDir(), version, t.TempDir())
+		var u *Unsupported
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), "is not supported yet") {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}
+
+// An edit that does not fit, in any of the files, is an error that names the file. Nothing is written then.
+func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
+	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
+	changed := map[string]bool{}
+	for _, e := range edits {
+		if changed[e.file] {
+			continue
+		}
+		changed[e.file] = true
+		copied, dir := t.TempDir(), t.TempDir()
+		for _, other := range edits {
+			text, err := os.ReadFile(filepath.Join(root, "src", filepath.FromSlash(other.file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other.file == e.file {
+				text = []byte(strings.ReplaceAll(string(text), e.old, "package changed\n"))
+			}
+			to := filepath.Join(copied, "src", filepath.FromSlash(other.file))
+			if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Make(copied, version, dir)
+		var u *Unsupported
+		if !errors.As(err, &u) || u.File != e.file {
+			t.Errorf("%s: %v", e.file, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: %v was written", e.file, left)
+		}
+	}
+}
+
+func TestEachEditHasAReason(t *testing.T) {
+	for _, e := range edits {
+		if e.why == "" || e.old == "" || e.old == e.new {
+			t.Errorf("%s: %+v", e.file, e)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/overlay"
+)
+
+// tool is the user's Go.
+type tool struct {
+	goCommand string
+	root      string // GOROOT
+	version   string
+	cache     string // where coir keeps what it has made
+	overlay   string
+	env       []string
+}
+
+// toolchain asks the go command which Go it is. The go command does not lay anything over files in the module cache, so
+// a toolchain that it has downloaded there is copied first.
+func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
+	t := &tool{goCommand: "go", env: os.Environ()}
+	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE")
+	if err != nil {
+		return nil, fmt.Errorf("go env does not work: %v\n%s", err, text)
+	}
+	var env struct{ GOROOT, GOVERSION, GOMODCACHE string }
+	if err := json.Unmarshal([]byte(text), &env); err != nil {
+		return nil, err
+	}
+	t.root, t.version = env.GOROOT, env.GOVERSION
+	if _, ok := overlay.Minor(t.version); !ok {
+		return nil, &overlay.Unsupported{Version: t.version}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	t.cache = filepath.Join(cache, "coir")
+	if in, err := filepath.Rel(env.GOMODCACHE, t.root); err == nil && filepath.IsLocal(in) {
+		if err := t.copyRoot(errs); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// copyRoot copies the sources of GOROOT to the cache. What is not source is linked to.
+func (t *tool) copyRoot(errs io.Writer) error {
+	to := filepath.Join(t.cache, "goroot-"+t.version)
+	if _, err := os.Stat(to); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(errs, "coir test: copying the sources of %s to %s, once\n", t.version, to)
+		temp := fmt.Sprint(to, ".", os.Getpid())
+		defer func() { _ = os.RemoveAll(temp) }()
+		if err := os.CopyFS(filepath.Join(temp, "src"), os.DirFS(filepath.Join(t.root, "src"))); err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(t.root)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Name() == "src" {
+				continue
+			}
+			if err := os.Symlink(filepath.Join(t.root, e.Name()), filepath.Join(temp, e.Name())); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(temp, to); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	t.root = to
+	t.goCommand = filepath.Join(to, "bin", "go")
+	t.env = append(t.env, "GOROOT="+to, "GOTOOLCHAIN=local")
+	return nil
+}
+
+// command runs a program and returns what it has printed.
+func (t *tool) command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir, c.Env = dir, t.env
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); err != nil {
+		return out.String() + errs.String(), err
+	}
+	return out.String(), nil
+}
+
+// pkg is a package, as go list has it.
+type pkg struct {
+	ImportPath                string
+	Dir                       string
+	TestGoFiles, XTestGoFiles []string
+	Error                     *struct{ Err string }
+}
+
+func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
+
+func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
+	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error"}, o.listFlags()...)
+	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
+	if err != nil {
+		return nil, fmt.Errorf("go list: %v\n%s", err, text)
+	}
+	var packages []*pkg
+	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
+		p := new(pkg)
+		if err := d.Decode(p); err != nil {
+			return nil, err
+		}
+		if p.Error != nil {
+			return nil, errors.New(p.Error.Err)
+		}
+		packages = append(packages, p)
+	}
+	return packages, nil
+}
+
+// listFlags are those of the build's flags that decide which files a package has.
+func (o *options) listFlags() (flags []string) {
+	for _, f := range o.build {
+		name, _, _ := strings.Cut(f, "=")
+		switch name {
+		case "-tags", "-mod", "-modfile", "-race", "-msan", "-asan", "-C":
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (string, error) {
+	args := append([]string{"test", "-c", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
+	out, err := t.command(ctx, "", t.goCommand, append(args, p.ImportPath)...)
+	if err != nil && strings.Contains(out, t.cache) {
+		out = "The edited standard library does not build. That is a fault of coir test: report it with this output, " +
+			"and with what `go version` says.\n" + out
+	}
+	return out, err
+}
+
+// The lines between which the output of the schedule that is told is.
+const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
+
+// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own.
+func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
+	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
+		if r := t.runProcess(ctx, o, p, binary, name, i, -1); r.outcome != "stateful" {
+			return r
+		}
+	}
+	began := time.Now()
+	var all *result
+	for n := 0; n < o.schedules && (n == 0 || time.Since(began) < o.budget) && ctx.Err() == nil; n++ {
+		r := t.runProcess(ctx, o, p, binary, name, i, n)
+		if all != nil {
+			r.schedules += all.schedules
+			r.steps += all.steps
+			r.left += all.left
+			r.outside += all.outside
+		}
+		all = r
+		all.fresh = true
+		if r.outcome != "pass" || o.replay != "" {
+			break
+		}
+	}
+	all.elapsed = time.Since(began)
+	return all
+}
+
+// runProcess runs a process: it explores, or runs the schedule with the number fresh alone.
+func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
+	began := time.Now()
+	r := &result{test: name}
+	record := fmt.Sprint(binary, ".", i, ".record")
+	defer func() { _ = os.Remove(record) }()
+	pattern := "^" + name + "$"
+	if _, sub, ok := strings.Cut(o.run, "/"); ok {
+		pattern += "/" + sub
+	}
+	args := []string{"-test.run", pattern, "-test.paniconexit0", "-test.timeout", o.timeout.String()}
+	if strings.Contains(o.skip, "/") {
+		args = append(args, "-test.skip", o.skip)
+	}
+	if o.short {
+		args = append(args, "-test.short")
+	}
+	if o.verbose || o.json {
+		args = append(args, "-test.v")
+	}
+	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
+	c.Dir = p.Dir
+	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,fresh=%d",
+		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, fresh)
+	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
+		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
+		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0"))
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	c.WaitDelay = time.Second // a process that the test has started may hold the pipe
+	err := c.Run()
+	text, readErr := os.ReadFile(record)
+	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+		r.broken = readErr.Error()
+	}
+	r.read(string(text))
+	r.elapsed = time.Since(began)
+	r.output = out.String()
+	if _, shown, ok := strings.Cut(r.output, beginOutput); ok {
+		r.shown, _, _ = strings.Cut(shown, endOutput)
+	}
+	if r.outcome == "" {
+		r.died(err)
+	}
+	return r
+}
+
+// setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go 1.23
+// asks for timers that have no virtual clock; and the race detector is to tell of the same race again, when a schedule is
+// run again.
+func setting(env []string, name, separator, add string) string {
+	value := add
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok && v != "" {
+			value = v + separator + add
+		}
+	}
+	return name + "=" + value
+}
