@@ -26,14 +26,19 @@ func sized(normal, full int) int {
 }
 
 // slowBuild reports whether a switch of fibers costs many times what it does in a release.
-func slowBuild() bool { return race.Enabled || invariant.Enabled || !coro.Assembly }
+func slowBuild() bool { return race.Enabled || verySlowBuild() }
+
+// verySlowBuild: .ci/arm64 names the emulator.
+func verySlowBuild() bool {
+	return invariant.Enabled || !coro.Assembly || os.Getenv("COIR_EMULATOR") != ""
+}
 
 // scaled is how many of n schedules are run in this build: all, a fifth under the race detector, a twentieth where it is slower still.
 func scaled(n int) int {
 	switch {
 	case soaking():
 		return n
-	case invariant.Enabled || !coro.Assembly:
+	case verySlowBuild():
 		return max(1, n/20)
 	case race.Enabled:
 		return max(1, n/5)
