@@ -533,7 +533,7 @@ func (n *Nursery) join() {
 	}
 	race.Enable()
 	race.Acquire(unsafe.Pointer(&n.mu))
-	n.end()
+	n.endJoined()
 }
 
 //go:norace
@@ -549,6 +549,9 @@ func (f *Fiber) regainPlace() {
 func (n *Nursery) result() error {
 	// Spec: NU-12 (Run returns every child's error)
 	// Spec: NU-13 (a child's panic is raised from Run)
+	if len(n.errs) == 0 && n.panics == nil {
+		return nil
+	}
 	err := n.failure()
 	if n.panics != nil {
 		panic(err)

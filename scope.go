@@ -169,6 +169,25 @@ func (sc *scope) end() {
 	sc.cancel(plainCancel, nil)
 }
 
+// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is here: unless there is something
+// else under its context, to mark it is all.
+//
+//go:norace
+func (sc *scope) endJoined() {
+	sc.detach()
+	race.Disable()
+	sc.mu.Lock()
+	quiet := sc.inner == nil && sc.guests.Empty() && sc.std.Load() == nil
+	if quiet && sc.mark(plainCancel) {
+		sc.unwoken = false
+	}
+	sc.mu.Unlock()
+	race.Enable()
+	if !quiet {
+		sc.cancel(plainCancel, nil)
+	}
+}
+
 // detach takes the scope out of its parent, and off the context that it hangs on: neither will cancel it any more.
 //
 //go:norace

@@ -47,7 +47,9 @@ func (t *Task) Init(s *Scheduler, th Thunk) {
 func (t *Task) Spawn() {
 	// Spec: FB-34 (labels are inherited and not left behind)
 	if !coro.Fresh {
-		t.labels = coro.Labels()
+		if labels := coro.Labels(); labels != nil { // a store of a pointer costs more than the question
+			t.labels = labels
+		}
 		return
 	}
 	fr := newFrame(t.s)
