@@ -405,13 +405,14 @@ var (
 )
 
 func TestDPORAgreesWithExhaustive(t *testing.T) {
+	onceInCI(t)
 	want, most := *flagAgree, 1_500
 	switch {
 	case want > 0:
-	case testing.Short() || slowBuild():
+	case slowBuild():
 		want = 20
 	default:
-		want = sized(300, 2_000)
+		want = sized(150, 2_000)
 	}
 	programs, done, all, few := 0, 0, 0, 0
 	for seed := uint64(*flagAgreeFrom); done < want && !t.Failed(); seed++ {

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -145,14 +146,17 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 }
 
-// 10,000 seeds each, without a false alarm, on both clocks.
+// 10,000 seeds each in make soak, without a false alarm, on both clocks.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestWaitsUnderOthersContextsEnd(t *testing.T) {
-	seeds := uint64(10_000)
-	if testing.Short() {
-		seeds = 500 // all of them without -short
+	seeds := uint64(2_500)
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		seeds = 10_000
+	case testing.Short():
+		seeds = 100
 	}
 	for name, program := range underOthers {
 		t.Run(name, func(t *testing.T) {

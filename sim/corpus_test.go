@@ -737,9 +737,7 @@ func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 //	go test -v -run Corpus ./sim      prints it
 //	go test ./sim -run Corpus -update writes it into the guide
 func TestWhatEachStrategyNeedsForTheCorpus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a table, which is the same in every build")
-	}
+	onceInCI(t)
 	const most, seeds = 10_000, 5
 	needed := func(b bug, with func(seed uint64) Strategy, seeds uint64) string {
 		sum := 0

@@ -391,6 +391,7 @@ var dporPrograms = []dporProgram{
 }
 
 func TestDPORSeesEveryTraceOnce(t *testing.T) {
+	onceInCI(t)
 	for _, p := range dporPrograms {
 		t.Run(p.name, func(t *testing.T) { compared(t, p) })
 	}
@@ -476,6 +477,7 @@ var dporOutcomes = []dporProgram{
 }
 
 func TestDPORSeesEveryOutcome(t *testing.T) {
+	onceInCI(t)
 	for _, p := range dporOutcomes {
 		t.Run(p.name, func(t *testing.T) {
 			all, few := cover(t, eager{coarse{Exhaustive(-1)}, false}, p), cover(t, DPOR(), p)
@@ -719,6 +721,7 @@ func selectProgram(seed uint64) dporProgram {
 var flagPrograms = flag.Int("sim.programs", 40, "random programs of TestDPORSeesEveryTraceOfRandomPrograms")
 
 func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
+	onceInCI(t)
 	programs := uint64(*flagPrograms)
 	if testing.Short() || slowBuild() {
 		programs = 3

@@ -20,8 +20,11 @@ import (
 func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	t.Helper()
 	bounded, chance := 10_000, 5_000
-	if slowBuild() {
+	switch {
+	case slowBuild():
 		bounded, chance = 200, 100
+	case testing.Short():
+		bounded, chance = 2_000, 1_000
 	}
 	g := &guard{t: t, bounded: bounded}
 	Test(t, fn, append(opts, Schedules(bounded+chance), With(func(seed uint64) Strategy {

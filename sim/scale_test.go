@@ -46,6 +46,14 @@ func scaled(n int) int {
 	return n
 }
 
+// onceInCI skips what no build changes in a short run: CI has one run that is not short.
+func onceInCI(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it is the same in every build")
+	}
+}
+
 // large skips what takes too long in a short run of a slow build, and says what is lost by that.
 func large(t *testing.T, what string) {
 	t.Helper()

@@ -18,7 +18,7 @@ var ops = []string{
 }
 
 const (
-	opSend, opRecv, opSelect               = 2, 3, 5
+	opGo, opSend, opRecv, opSelect         = 1, 2, 3, 5
 	opLock, opTryLock, opUnlock            = 6, 7, 8
 	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
 	opWait, opCondWait, opOnce, opYield    = 14, 15, 18, 19
@@ -66,9 +66,13 @@ func (r *result) headline() string {
 	case 0:
 		return text + ", in the plain order"
 	case 1:
-		return text + ", shrunk to 1 switch"
+		return text + map[bool]string{false: ", shrunk to 1 switch", true: ", with 1 switch"}[f.replayed]
 	}
-	return fmt.Sprintf("%s, shrunk to %d switches", text, f.switches)
+	how := "shrunk to"
+	if f.replayed {
+		how = "with"
+	}
+	return fmt.Sprintf("%s, %s %d switches", text, how, f.switches)
 }
 
 // report explains a failure. dir is the directory of the package.
@@ -116,6 +120,7 @@ func (r *result) ids() []int {
 // names are the names of goroutines: the test's own, or where it was started, with a number if there are several.
 func (r *result) names() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
+	started := r.started()
 	base := func(a *actor) string {
 		switch {
 		case strings.HasPrefix(a.made.function, "testing."):
@@ -125,6 +130,8 @@ func (r *result) names() map[int]string {
 			return "subtest"
 		case a.made.file == "":
 			return fmt.Sprint("goroutine ", a.id)
+		case strings.HasPrefix(a.made.function, "sync.") && started[a.id].file != "": // by WaitGroup.Go
+			return fmt.Sprintf("%s:%d", filepath.Base(started[a.id].file), started[a.id].line)
 		}
 		return fmt.Sprintf("%s:%d", filepath.Base(a.made.file), a.made.line)
 	}
@@ -147,6 +154,22 @@ func (r *result) names() map[int]string {
 		names[id] = name
 	}
 	return names
+}
+
+// started says where the steps tell that goroutines were started: the n-th go of a goroutine has started its n-th child.
+func (r *result) started() map[int]place {
+	children := map[int][]int{}
+	for _, id := range r.ids() {
+		children[r.actors[id].parent] = append(children[r.actors[id].parent], id)
+	}
+	at := map[int]place{}
+	for _, s := range r.stepsOf {
+		if all := children[s.g]; s.op == opGo && len(all) > 0 {
+			at[all[0]] = s.place
+			children[s.g] = all[1:]
+		}
+	}
+	return at
 }
 
 // waits says what a goroutine waits for.
@@ -255,13 +278,13 @@ const lines, width = 30, 24 // of columns
 
 // columns are the last steps, with one column a goroutine.
 func (r *result) columns(names map[int]string, dir string) string {
-	steps := r.stepsOf
+	steps := folded(r.stepsOf)
 	if len(steps) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	if len(steps) > lines {
-		fmt.Fprintf(&b, "the last %d of %s steps:\n", lines, thousands(len(steps)))
+		fmt.Fprintf(&b, "the last of %s steps:\n", thousands(len(r.stepsOf)))
 		steps = steps[len(steps)-lines:]
 	}
 	var who []int
@@ -289,13 +312,38 @@ func (r *result) columns(names map[int]string, dir string) string {
 	}
 	row(head)
 	for _, s := range steps {
-		cell := fmt.Sprintf("%s %s :%d", ops[s.op], object(s.op, s.object), s.place.line)
+		cell := ops[s.op]
+		if o := object(s.op, s.object); o != "" {
+			cell += " " + o
+		}
+		if !strings.HasPrefix(s.place.function, "runtime.") { // as for the Done of WaitGroup.Go
+			cell += fmt.Sprint(" :", s.place.line)
+		}
+		if s.times > 1 {
+			cell += " x" + thousands(s.times)
+		}
 		if s.way > 0 {
 			cell = "> " + cell
 		}
-		row(map[int]string{s.g: strings.ReplaceAll(cell, "  ", " ")})
+		row(map[int]string{s.g: cell})
 	}
 	return b.String()
+}
+
+// folded makes one of steps that are the same, one after the other.
+func folded(all []step) (steps []step) {
+	for _, s := range all {
+		if n := len(steps); n > 0 {
+			last := &steps[n-1]
+			if s.g == last.g && s.op == last.op && s.object == last.object && s.place == last.place && s.way == 0 {
+				last.times++
+				continue
+			}
+		}
+		s.times = 1
+		steps = append(steps, s)
+	}
+	return steps
 }
 
 // list is the steps, one a line, for many goroutines.

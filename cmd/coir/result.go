@@ -12,7 +12,7 @@ import (
 // result is what became of a test.
 type result struct {
 	test    string
-	outcome string // pass, fail, skip, uncontrolled, long, error, died
+	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, error, died
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the schedule that is told
@@ -28,6 +28,8 @@ type result struct {
 	stepsOf []step
 	actors  map[int]*actor
 	log     string   // of the test, in the schedule that is told
+	token   string   // of a failure that is to be run again in another process
+	found   int      // the schedule in which it was
 	stacks  []string // of those who wait in the kernel, if the test is not controlled
 	waitsIn int      // 1 a system call, 2 something outside, 3 it computes
 }
@@ -42,6 +44,7 @@ type failure struct {
 	stable     bool // it failed again, in the same way
 	outside    int
 	panicked   int // the goroutine that did
+	replayed   bool
 }
 
 // step is what a goroutine was about to do.
@@ -51,6 +54,7 @@ type step struct {
 	at           time.Duration
 	place        place
 	way, ways    int // of the decision that led here, if it was not the first way
+	times        int // how often, if it is one of several that are the same
 }
 
 // place is a line of the program.
@@ -110,6 +114,8 @@ func (r *result) read(text string) {
 			r.stacks = append(r.stacks, f.quoted())
 		case "uncontrolled":
 			r.waitsIn = f.int()
+		case "again":
+			r.token, r.found = f.quoted(), f.int()
 		case "error":
 			r.broken = f.quoted()
 		}

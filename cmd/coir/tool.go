@@ -158,7 +158,19 @@ const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 // runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
-		if r := t.runProcess(ctx, o, p, binary, name, i, -1); r.outcome != "stateful" {
+		r := t.runProcess(ctx, o, p, binary, name, i, -1)
+		if r.outcome == "again" {
+			replay := *o
+			replay.replay = r.token
+			again := t.runProcess(ctx, &replay, p, binary, name, i, -1)
+			if again.failure != nil {
+				again.failure.schedule = r.found
+				again.schedules += r.schedules
+				return again
+			}
+			r.outcome = "stateful" // it failed for what earlier schedules have left
+		}
+		if r.outcome != "stateful" {
 			return r
 		}
 	}
@@ -217,7 +229,9 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		r.broken = readErr.Error()
 	}
-	r.read(string(text))
+	if r.read(string(text)); r.failure != nil {
+		r.failure.replayed = o.replay != "" || fresh >= 0
+	}
 	r.elapsed = time.Since(began)
 	r.output = out.String()
 	if _, shown, ok := strings.Cut(r.output, beginOutput); ok {

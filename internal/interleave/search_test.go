@@ -252,7 +252,7 @@ func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 func TestReductionSeesEveryTrace(t *testing.T) {
 	n := 800
 	if testing.Short() {
-		n = 150
+		n = 30
 	}
 	first := rand.Uint64()
 	var executions, reduced, traces, programs int
@@ -339,7 +339,11 @@ func TestNumberOfExecutions(t *testing.T) {
 // The executions with at most k preemptions are those of a plain search that have no more.
 func TestBoundOnPreemptions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
+	n := 100
+	if testing.Short() {
+		n = 20
+	}
+	for range n {
 		c := random(rnd)
 		if _, all := cover(t, c, true, 4_000); !all.Complete {
 			continue

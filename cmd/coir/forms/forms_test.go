@@ -345,3 +345,33 @@ func TestSpinUntilATimeHasCome(t *testing.T) {
 		runtime.Gosched()
 	}
 }
+
+var global sync.Mutex
+
+// Expect: deadlock
+func TestGlobalLockThatStaysLocked(*testing.T) {
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		global.Lock()
+		defer global.Unlock()
+	}()
+	var local sync.Mutex
+	local.Lock()
+	go func() {
+		global.Lock()
+		local.Lock()
+		global.Unlock()
+		local.Unlock()
+	}()
+	<-done
+	local.Unlock()
+}
+
+func TestSleepsOn(*testing.T) {
+	go func() {
+		for range 100_000 {
+			time.Sleep(time.Second)
+		}
+	}()
+}

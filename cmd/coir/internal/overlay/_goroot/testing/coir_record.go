@@ -63,6 +63,14 @@ func (x *coirExplorer) recordError(text string) {
 	r.write()
 }
 
+// recordAgain asks for a schedule to be run in another process.
+func (x *coirExplorer) recordAgain(token string, found int) {
+	var r coirRecord
+	r.add("again", token, found)
+	x.summary(&r, "again")
+	r.write()
+}
+
 // recordLeft tells of goroutines that each schedule leaves behind.
 func (x *coirExplorer) recordLeft(run *coirRun) {
 	var r coirRecord
