@@ -472,6 +472,11 @@ func TestOrderedReceiverLeavesEarly(t *testing.T) {
 				for range o.All(ctx) {
 					break
 				}
+				for o.Len() == 0 { // until another one is queued
+					if err := coir.Yield(ctx); err != nil {
+						return err
+					}
+				}
 				if abort {
 					o.Abort(errA)
 				} else {
@@ -486,8 +491,9 @@ func TestOrderedReceiverLeavesEarly(t *testing.T) {
 		if !errors.Is(given, coir.ErrClosed) {
 			t.Errorf("the producer is told %v", given)
 		}
-		if abort != (lost.Load() > 0) {
-			t.Errorf("aborted %v, and %d results were handed over", abort, lost.Load())
+		// Close may come after Go has started a task and before it is queued: that one is refused.
+		if n := lost.Load(); abort && n == 0 || !abort && n > 1 {
+			t.Errorf("aborted %v, and %d results were handed over", abort, n)
 		}
 		o.Abort(nil)
 		if o.Len() != 0 || lost.Load() == 0 {
