@@ -78,7 +78,7 @@ arm64: ## the short tests as linux/arm64, under an emulator
 models: ## check the Promela models, in the form that ends within 2 minutes
 	models/check.sh short
 
-interleave: ## the real code through the orders of its accesses, and a third of its mutants
+interleave: ## the real code through the orders of its accesses, and a sixth of its mutants
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 

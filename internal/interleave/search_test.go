@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 )
@@ -250,8 +251,11 @@ func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 }
 
 func TestReductionSeesEveryTrace(t *testing.T) {
-	n := 800
-	if testing.Short() {
+	n := 300
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		n = 800
+	case testing.Short():
 		n = 30
 	}
 	first := rand.Uint64()
