@@ -18,10 +18,10 @@ var ops = []string{
 }
 
 const (
-	opGo, opSend, opRecv, opSelect         = 1, 2, 3, 5
+	opGo, opSend, opRecv                   = 1, 2, 3
 	opLock, opTryLock, opUnlock            = 6, 7, 8
 	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
-	opWait, opCondWait, opOnce, opYield    = 14, 15, 18, 19
+	opWait, opCondWait, opOnce             = 14, 15, 18
 )
 
 // kindOf is the sort of object that an operation is on.

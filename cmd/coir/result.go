@@ -18,11 +18,8 @@ type result struct {
 	shown   string // of the schedule that is told
 	broken  string // what coir could not do
 
-	schedules, steps int
-	left             int // schedules that left goroutines behind
-	outside          int // schedules with wakes from outside
-	complete         bool
-	fresh            bool // each schedule had a process of its own
+	schedules int
+	left      int // schedules that left goroutines behind
 
 	failure *failure
 	stepsOf []step
@@ -91,7 +88,7 @@ func (r *result) read(text string) {
 		switch f.text() {
 		case "summary":
 			r.outcome = f.quoted()
-			r.schedules, r.steps, r.left, r.outside, r.complete = f.int(), f.int(), f.int(), f.int(), f.text() == "true"
+			r.schedules, r.left = f.int(), f.int()
 		case "failure":
 			r.failure = &failure{
 				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),

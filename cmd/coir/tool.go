@@ -40,7 +40,7 @@ func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 		return nil, err
 	}
 	t.root, t.version = env.GOROOT, env.GOVERSION
-	if _, ok := overlay.Minor(t.version); !ok {
+	if !overlay.Supported(t.version) {
 		return nil, &overlay.Unsupported{Version: t.version}
 	}
 	cache, err := os.UserCacheDir()
@@ -180,12 +180,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		r := t.runProcess(ctx, o, p, binary, name, i, n)
 		if all != nil {
 			r.schedules += all.schedules
-			r.steps += all.steps
 			r.left += all.left
-			r.outside += all.outside
 		}
 		all = r
-		all.fresh = true
 		if r.outcome != "pass" || o.replay != "" {
 			break
 		}

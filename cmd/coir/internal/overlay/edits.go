@@ -8,7 +8,6 @@ type edit struct {
 	old, new string
 	all      bool // every occurrence, of which there is at least one
 	first    bool // the first of several
-	from     int  // the first minor release that has it; 0: all
 }
 
 // before returns an edit that calls a point at the head of a function.
@@ -292,7 +291,7 @@ var edits = []edit{
 		old: "\tglobalRand.state.Init(*seed)\n", new: "\tclear(seed[:])\n\tglobalRand.state.Init(*seed)\n",
 	},
 	{
-		file: "runtime/malloc.go", why: "addresses are the same in each process", from: 26,
+		file: "runtime/malloc.go", why: "addresses are the same in each process",
 		old: "randomizeHeapBase = goexperiment.RandomizedHeapBase64 &&",
 		new: "randomizeHeapBase = false && goexperiment.RandomizedHeapBase64 &&",
 	},

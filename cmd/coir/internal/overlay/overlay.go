@@ -25,14 +25,14 @@ var added embed.FS
 // Minor releases of Go 1 that the edits have been tested with.
 const first, last = 26, 27
 
-// Minor returns the minor release of a version such as go1.26.8 or go1.27rc1, and whether it is supported.
-func Minor(version string) (minor int, ok bool) {
+// Supported reports whether a version such as go1.26.8 or go1.27rc1 is of a release that the edits have been tested with.
+func Supported(version string) bool {
 	m := regexp.MustCompile(`^go1\.(\d+)`).FindStringSubmatch(version)
 	if m == nil {
-		return 0, false
+		return false
 	}
-	minor, _ = strconv.Atoi(m[1])
-	return minor, minor >= first && minor <= last
+	minor, _ := strconv.Atoi(m[1])
+	return minor >= first && minor <= last
 }
 
 // Unsupported is the error of a Go release that the edits do not fit.
@@ -52,11 +52,10 @@ func (e *Unsupported) Error() string {
 // Make writes the overlay for the Go release in goroot below dir, unless it is there, and returns the path of the file
 // for -overlay.
 func Make(goroot, version, dir string) (string, error) {
-	minor, ok := Minor(version)
-	if !ok {
+	if !Supported(version) {
 		return "", &Unsupported{Version: version}
 	}
-	files, err := edited(goroot, version, minor)
+	files, err := edited(goroot, version)
 	if err != nil {
 		return "", err
 	}
@@ -75,12 +74,9 @@ func Make(goroot, version, dir string) (string, error) {
 }
 
 // edited returns the files of goroot that have edits, edited, by their paths below src.
-func edited(goroot, version string, minor int) (map[string]string, error) {
+func edited(goroot, version string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, e := range edits {
-		if e.from > minor {
-			continue
-		}
 		text, ok := files[e.file]
 		if !ok {
 			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))

@@ -123,18 +123,16 @@ type coirConfig struct {
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
 type coirOutcome struct {
-	steps, hash     uint64
-	decisions       int
-	actors, objects int
-	endless         bool // it was given up after limit steps
-	ticking         bool // only timers went on
-	misfit          bool // a given decision had fewer ways
-	overflow        bool // a table was too small
-	outside         uint32
-	outsideWhat     uint8 // of the first: 1 a goroutine outside, 2 the network, 3 a system call
-	outsideG        uint32
-	panicG          uint32
-	panic           string
+	steps, hash uint64
+	decisions   int
+	actors      int
+	endless     bool   // it was given up after limit steps
+	ticking     bool   // only timers went on
+	misfit      bool   // a given decision had fewer ways
+	overflow    bool   // a table was too small
+	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
+	panicG      uint32
+	panic       string
 }
 
 var coirSched struct {
@@ -236,7 +234,7 @@ func coirFinish(out *coirOutcome) {
 	getg().coir = coirG{}
 	*out = s.out
 	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
-	out.actors, out.objects = int(s.actors), int(s.objects)
+	out.actors = int(s.actors)
 }
 
 // coirIn reports whether gp belongs to the schedule that runs.
@@ -292,13 +290,9 @@ func coirReady(gp *g) bool {
 	}
 	if by := getg().m.curg; (by == nil || by.coir.run != s.run) && gp != s.root.ptr() &&
 		(by != nil || getg().bubble == nil) { // else a timer of the bubble
-		coirOutside(gp, 1)
+		s.out.outside++
 	}
-	coirInsert(gp)
-	var to *g
-	if s.turn == 0 {
-		to = coirChoose(nil, coirFree)
-	}
+	to := coirArrive(gp)
 	unlock(&s.mu)
 	if to != nil {
 		coirQueue(to)
@@ -318,12 +312,13 @@ func coirQueue(to *g) {
 	unlock(&sched.lock)
 }
 
-// coirOutside counts what no schedule decides: a wake from outside.
-func coirOutside(gp *g, what uint8) {
-	if coirSched.out.outside == 0 {
-		coirSched.out.outsideWhat, coirSched.out.outsideG = what, gp.coir.id
+// coirArrive makes a goroutine ready. If no goroutine has the turn, it returns the one that gets it.
+func coirArrive(gp *g) *g {
+	coirInsert(gp)
+	if coirSched.turn != 0 {
+		return nil
 	}
-	coirSched.out.outside++
+	return coirChoose(nil, coirFree)
 }
 
 func coirInsert(gp *g) {
@@ -790,14 +785,10 @@ func coirExitedSyscall(gp *g) {
 		unlock(&s.mu)
 		gogo(&gp.sched)
 	}
-	coirOutside(gp, 3)
+	s.out.outside++
 	casgstatus(gp, _Grunning, _Grunnable)
 	dropg()
-	coirInsert(gp)
-	var to *g
-	if s.turn == 0 {
-		to = coirChoose(nil, coirFree)
-	}
+	to := coirArrive(gp)
 	unlock(&s.mu)
 	if to != nil {
 		coirQueue(to)
@@ -851,7 +842,7 @@ func coirInject(glist *gList) {
 			continue
 		}
 		casgstatus(gp, _Gwaiting, _Grunnable)
-		coirOutside(gp, 2)
+		coirSched.out.outside++
 		if !coirReady(gp) {
 			coirQueue(gp)
 		}

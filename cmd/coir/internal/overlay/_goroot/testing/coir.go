@@ -68,18 +68,16 @@ type coirConfig struct {
 }
 
 type coirOutcome struct {
-	steps, hash     uint64
-	decisions       int
-	actors, objects int
-	endless         bool
-	ticking         bool
-	misfit          bool
-	overflow        bool
-	outside         uint32
-	outsideWhat     uint8
-	outsideG        uint32
-	panicG          uint32
-	panic           string
+	steps, hash uint64
+	decisions   int
+	actors      int
+	endless     bool
+	ticking     bool
+	misfit      bool
+	overflow    bool
+	outside     uint32
+	panicG      uint32
+	panic       string
 }
 
 // coirSettings are the command's wishes, from the environment: COIR_TEST=name=value,name=value.
@@ -95,9 +93,6 @@ type coirSettings struct {
 	record    string // the file to write to
 	leaks     bool
 	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
-	keepGC    bool
-	keepProcs bool
-	all       bool // go on after a failure, and count
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))
@@ -128,12 +123,6 @@ func coirParse(env string) coirSettings {
 			s.leaks = value == "true"
 		case "fresh":
 			s.fresh = n
-		case "gc":
-			s.keepGC = value == "true"
-		case "procs":
-			s.keepProcs = value == "true"
-		case "all":
-			s.all = value == "true"
 		}
 	}
 	s.record = os.Getenv("COIR_RECORD")
@@ -159,16 +148,12 @@ func coirExplore(t *T, fn func(*T)) {
 		fn(t)
 		return
 	}
-	if !coirSet.keepGC {
-		// A collection takes no turn, but a schedule should not pay for those before it.
-		defer debug.SetGCPercent(debug.SetGCPercent(-1))
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	}
-	procs := runtime.GOMAXPROCS(0)
+	// A collection takes no turn, but a schedule should not pay for those before it.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
+	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
+	defer runtime.GOMAXPROCS(procs)
 	coirSetProcs(procs)
-	if !coirSet.keepProcs { // one goroutine runs at a time: others would only look for work
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	}
 	x := &coirExplorer{t: t, fn: fn, began: time.Now()}
 	stop := make(chan bool)
 	go x.watch(stop)
@@ -199,10 +184,7 @@ type coirExplorer struct {
 	same  uint64       // its hash
 	known bool         // a failure has been found, and is being made smaller
 	begun atomic.Int64 // all schedules, for watch
-	steps uint64
-	outs  int // schedules with wakes from outside
-	left  int // that left goroutines behind
-	over  bool
+	left  int          // schedules that left goroutines behind
 }
 
 // A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
@@ -234,10 +216,6 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		r.config = c
 		coirFinish(&r.coirOutcome)
 		r.panic = strings.Clone(r.panic)
-		x.steps += r.steps
-		if r.outside != 0 {
-			x.outs++
-		}
 		r.skipped = coirTest != nil && coirTest.Skipped()
 		failed := root != nil && root.Failed()
 		switch {
@@ -302,86 +280,74 @@ func (r *coirRun) allDecisions() []coirDecision {
 }
 
 func (x *coirExplorer) explore() {
-	if coirSet.fresh >= 0 {
+	fresh := coirSet.fresh >= 0
+	if !fresh {
+		x.runPlain() // what is made once in a process is made in a schedule that does not count
+	}
+	switch {
+	case coirSet.replay != "":
+		x.replay(coirSet.replay)
+		return
+	case fresh:
 		x.alone()
 		return
 	}
-	x.run(coirConfig{seed: coirSet.seed}) // what is made once in a process is made in a schedule that does not count
-	if coirSet.replay != "" {
-		x.replay(coirSet.replay)
-		return
-	}
-	a, b := x.run(coirConfig{seed: coirSet.seed}), x.run(coirConfig{seed: coirSet.seed})
+	a, b := x.runPlain(), x.runPlain()
 	if a.hash != b.hash && a.outside+b.outside == 0 {
-		x.record("stateful", nil)
+		x.record("stateful")
 		return
 	}
 	if x.same = a.hash; !a.endless {
 		x.plain = max(a.steps, 1)
 	}
-	x.count, x.steps, x.left, x.outs = 0, 0, 0, 0
+	x.count, x.left = 0, 0
 	x.began = time.Now()
 	s := newCoirSearch(coirSet)
-	kinds := map[string]int{}
 	for x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget) {
 		c, ok := s.next()
 		if !ok {
-			x.over = true
 			break
 		}
 		r := x.run(c)
 		if r.skipped && r.kind == "" {
-			x.record("skip", nil)
+			x.record("skip")
 			coirQuiet(0)
 			x.t.SkipNow()
 		}
 		d := r.allDecisions()
 		s.done(&r, d)
 		x.leaks(&r)
-		if r.kind == "" {
-			continue
-		}
-		if r.kind == "long" {
-			x.record("long", nil)
+		switch r.kind {
+		case "":
+		case "long":
+			x.record("long")
+			return
+		default:
+			x.fail(&r, d)
 			return
 		}
-		if kinds[r.kind]++; coirSet.all {
-			continue
-		}
-		x.fail(&r, d)
-		return
 	}
-	if x.left > 0 && !coirSet.all { // for the note: where they wait
-		r := x.run(coirConfig{seed: coirSet.seed})
+	if x.left > 0 { // for the note: where they wait
+		r := x.runPlain()
 		x.count--
 		x.recordLeft(&r)
 		return
 	}
-	x.record("pass", kinds)
-	if len(kinds) > 0 {
-		x.t.Fail()
-	}
+	x.record("pass")
 }
+
+// runPlain runs the schedule in which the turn passes only when it must.
+func (x *coirExplorer) runPlain() coirRun { return x.run(coirConfig{seed: coirSet.seed}) }
 
 // alone runs one schedule of a test for which earlier schedules of the process make a difference.
 func (x *coirExplorer) alone() {
 	var c coirConfig
-	hash := uint64(0)
-	if coirSet.replay != "" {
-		var err string
-		if c, hash, err = coirDecode(coirSet.replay); err != "" {
-			x.recordError("the token " + coirSet.replay + " " + err)
-			x.t.Fail()
-			return
-		}
-	} else {
-		s := newCoirSearch(coirSet)
-		for range coirSet.fresh + 1 {
-			c, _ = s.next()
-		}
+	s := newCoirSearch(coirSet)
+	for range coirSet.fresh + 1 {
+		c, _ = s.next()
 	}
 	c.trace = true
-	x.tell(x.runShown(c), coirSet.fresh+1, hash)
+	x.tell(x.runShown(c), coirSet.fresh+1, 0)
 }
 
 // tell writes down what became of a schedule that is run alone. hash is that of its token, or 0.
@@ -393,9 +359,9 @@ func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
 			"something outside")
 		x.t.Fail()
 	case r.kind == "" && r.skipped:
-		x.record("skip", nil)
+		x.record("skip")
 	case r.kind == "":
-		x.record("pass", nil)
+		x.record("pass")
 	default:
 		x.recordFailure(&r, r.kind, number, true)
 		x.t.Fail()
@@ -434,7 +400,7 @@ func (x *coirExplorer) fail(r *coirRun, d []coirDecision) {
 		x.leaks(&q)
 		return &q, q.allDecisions()
 	}
-	if plain := x.run(coirConfig{seed: coirSet.seed}); plain.hash != x.same && plain.outside == 0 {
+	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// It has left something behind, perhaps a global lock that is held: what follows in this process means nothing.
 		x.recordAgain(coirEncode(r.config, coirTrim(d), 0), found)
 		x.t.Fail()

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report of
@@ -44,14 +43,11 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.steps, x.left, x.outs, x.over, time.Since(x.began).Nanoseconds())
+	r.add("summary", outcome, x.count, x.left)
 }
 
-func (x *coirExplorer) record(outcome string, kinds map[string]int) {
+func (x *coirExplorer) record(outcome string) {
 	var r coirRecord
-	for kind, n := range kinds {
-		r.add("kind", kind, n)
-	}
 	x.summary(&r, outcome)
 	r.write()
 }

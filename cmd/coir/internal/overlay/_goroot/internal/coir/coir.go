@@ -27,6 +27,4 @@ const (
 	OpBroadcast
 	OpOnce
 	OpYield
-	OpSleep
-	OpEnd
 )
