@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 )
 
 // DPOR against Exhaustive, on programs made at random of all that fibers can do to each other. What is compared is what
@@ -67,22 +68,22 @@ var themes = [][]int{
 }
 
 func agreementOf(seed uint64) agreement {
-	var r rng
-	r.of(seed, 3)
-	p := agreement{seed: seed, mode: ClockMode(seed % 2), pool: 1 + r.below(2)}
-	p.caps = [2]int{r.below(3), r.below(2)}
-	if r.below(4) == 0 {
-		p.over = coir.OverflowPolicy(1 + r.below(3))
+	var r explore.RNG
+	r.Of(seed, 3)
+	p := agreement{seed: seed, mode: ClockMode(seed % 2), pool: 1 + r.Below(2)}
+	p.caps = [2]int{r.Below(3), r.Below(2)}
+	if r.Below(4) == 0 {
+		p.over = coir.OverflowPolicy(1 + r.Below(3))
 	}
-	if r.below(3) == 0 {
-		plot := &plots[r.below(len(plots))]
+	if r.Below(3) == 0 {
+		plot := &plots[r.Below(len(plots))]
 		p.limit = plot.limit
-		a := r.below(2)
+		a := r.Below(2)
 		for _, acts := range plot.does {
 			deeds := make([]deed, len(acts))
 			for k, kinds := range acts {
-				deeds[k] = deed{kinds[r.below(len(kinds))], a, 1 + r.below(2)}
-				if r.below(6) == 0 || kinds[0] == 28 && k == 1 {
+				deeds[k] = deed{kinds[r.Below(len(kinds))], a, 1 + r.Below(2)}
+				if r.Below(6) == 0 || kinds[0] == 28 && k == 1 {
 					deeds[k].a = 1 - a
 				}
 			}
@@ -90,22 +91,22 @@ func agreementOf(seed uint64) agreement {
 		}
 		return p
 	}
-	theme := r.below(len(themes))
-	if theme == 2 || r.below(6) == 0 {
-		p.limit = 1 + r.below(2)
+	theme := r.Below(len(themes))
+	if theme == 2 || r.Below(6) == 0 {
+		p.limit = 1 + r.Below(2)
 	}
 	for i := range 3 {
-		n := 1 + r.below(3)/2
+		n := 1 + r.Below(3)/2
 		if i == 2 {
-			n = r.below(2)
+			n = r.Below(2)
 		}
 		deeds := make([]deed, n)
 		for k := range deeds {
 			kinds := themes[theme]
-			if r.below(8) == 0 {
+			if r.Below(8) == 0 {
 				kinds = themes[len(themes)-1]
 			}
-			deeds[k] = deed{kinds[r.below(len(kinds))], r.below(2), 1 + r.below(2)}
+			deeds[k] = deed{kinds[r.Below(len(kinds))], r.Below(2), 1 + r.Below(2)}
 		}
 		p.does = append(p.does, deeds)
 	}

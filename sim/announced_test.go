@@ -89,7 +89,7 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var kinds []coir.OpKind
-			explore(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
+			exploreAll(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					ch := coir.NewChan[int](2)
 					_ = ch.TrySend(1)

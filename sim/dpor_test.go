@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 )
 
 // A reduction that loses schedules looks like a fast one. So it is compared with going through all of them: each schedule is reduced to
@@ -47,7 +48,7 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 		said = said[:0]
 		p.fn(context.WithValue(ctx, simKey{}, s), func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 	}
-	res := explore(t, s, math.MaxInt, fn, func(o *observed, w *world) {
+	res := exploreAll(t, s, math.MaxInt, fn, func(o *observed, w *world) {
 		c.traces[canonical(w, o.values)]++
 		c.outcomes[strings.Join(said, " ")]++
 	}, Time(p.mode))
@@ -56,7 +57,7 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 	}
 	c.schedules = res.Schedules
 	if d, ok := s.(*dpor); ok {
-		c.redundant = d.redundant
+		c.redundant = d.search.Redundant
 	}
 	return c
 }
@@ -556,11 +557,11 @@ func compared(t *testing.T, p dporProgram) {
 // randomProgram is a program of fibers that do anything at all to two channels. Who would wait for ever gives up when nothing else can
 // happen.
 func randomProgram(seed uint64) dporProgram {
-	var r rng
-	r.of(seed, 0)
-	caps := [2]int{r.below(3), r.below(3)}
+	var r explore.RNG
+	r.Of(seed, 0)
+	caps := [2]int{r.Below(3), r.Below(3)}
 	n, most, kinds, mode := 2, 3, 16, Idle
-	switch r.below(5) {
+	switch r.Below(5) {
 	case 0, 1:
 		n, most, kinds = 3, 2, 14 // nobody fails: see eager
 	case 2:
@@ -568,9 +569,9 @@ func randomProgram(seed uint64) dporProgram {
 	}
 	ops := make([][]int, n)
 	for i := range ops {
-		ops[i] = make([]int, 1+r.below(most))
+		ops[i] = make([]int, 1+r.Below(most))
 		for k := range ops[i] {
-			ops[i][k] = r.below(kinds)
+			ops[i][k] = r.Below(kinds)
 		}
 	}
 	return dporProgram{
@@ -621,12 +622,12 @@ func randomProgram(seed uint64) dporProgram {
 // chainProgram is a program of three fibers that never wait, over three channels. That is where trying only the fiber of the second
 // operation of a race loses traces.
 func chainProgram(seed uint64) dporProgram {
-	var r rng
-	r.of(seed, 1)
+	var r explore.RNG
+	r.Of(seed, 1)
 	var ops [3][3]int
 	for i := range ops {
 		for k := range ops[i] {
-			ops[i][k] = r.below(6)
+			ops[i][k] = r.Below(6)
 		}
 	}
 	return dporProgram{
@@ -662,15 +663,15 @@ func chainProgram(seed uint64) dporProgram {
 
 // selectProgram is a program of three fibers over three channels, in which some wait for two of them and the others use the third.
 func selectProgram(seed uint64) dporProgram {
-	var r rng
-	r.of(seed, 2)
+	var r explore.RNG
+	r.Of(seed, 2)
 	var ops [3][2]int
 	for i := range ops {
 		for k := range ops[i] {
-			ops[i][k] = r.below(15)
+			ops[i][k] = r.Below(15)
 		}
 	}
-	capacity := r.below(2)
+	capacity := r.Below(2)
 	return dporProgram{
 		name: fmt.Sprintf("select %d", seed),
 		big:  true,
@@ -739,7 +740,7 @@ func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 
 // Three fibers do four things of their own and one to a common channel. Only the order of the common ones matters: 3! traces.
 func TestDPORIgnoresWhatIsPrivate(t *testing.T) {
-	res := explore(t, DPOR(), math.MaxInt, func(ctx context.Context, _ *Sim) {
+	res := exploreAll(t, DPOR(), math.MaxInt, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](3)
 		f := func(ctx context.Context) error {
 			own := coir.NewChan[int](2)

@@ -28,7 +28,7 @@ const golden = "testdata/traces.txt"
 func TestTheSameEverywhere(t *testing.T) {
 	var b strings.Builder
 	h := fnv.New64a()
-	res := explore(t, Random(3), 50, allSorts, func(_ *observed, w *world) { hashTrace(h, w) }, Time(Racing), Faults("slow"))
+	res := exploreAll(t, Random(3), 50, allSorts, func(_ *observed, w *world) { hashTrace(h, w) }, Time(Racing), Faults("slow"))
 	fmt.Fprintf(&b, "all sorts of decisions\n  %-10s %2d schedules, %4d steps, %016x\n", "random", res.Schedules, res.Steps, h.Sum64())
 	for _, c := range corpus {
 		fmt.Fprintf(&b, "%s\n", c.name)
@@ -42,7 +42,7 @@ func TestTheSameEverywhere(t *testing.T) {
 		} {
 			// Of the corrected twin each schedule has an end, and all are compared.
 			h := fnv.New64a()
-			res := explore(t, strategy(7), 8, c.make(true), func(_ *observed, w *world) { hashTrace(h, w) }, c.opts...)
+			res := exploreAll(t, strategy(7), 8, c.make(true), func(_ *observed, w *world) { hashTrace(h, w) }, c.opts...)
 			fmt.Fprintf(&b, "  %-10s %2d schedules, %4d steps, %016x\n", strategy(7).Name(), res.Schedules, res.Steps, h.Sum64())
 		}
 		// Of the other one the first failure, and what has become of it when it was made smaller. To make one that does not end smaller takes too

@@ -2,77 +2,47 @@ package sim
 
 import (
 	"context"
-	"slices"
+
+	"github.com/coir-go/coir/internal/replay"
 )
 
-// shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way. First whole
-// stretches are set to 0, halving their length down to one. That ends where no single one can be spared, often far from the fewest: so
-// then all schedules with none, one, two, ... decisions that are not 0 are tried, for as long as there are fewer than that and it does not take
-// too long.
+// shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
 // Spec: SM-07 (a failing schedule is made smaller)
 func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
 	if _, ok := w.strategy.(*drawn); ok {
 		return f // see Drawn
 	}
-	best, steps := f, 0
-	try := func(script []int) bool {
+	best := f
+	failed := replay.Run{Fails: true, Steps: f.Steps}
+	for _, d := range f.script {
+		failed.Decisions = append(failed.Decisions, replay.Decision{Way: d})
+	}
+	replay.Shrink(failed, func(script []int) replay.Run {
 		w.script, w.scripted = script, true
 		g := w.schedule(ctx, s, fn)
-		steps += w.nsteps
 		w.scripted = false
-		if g == nil || g.Kind != best.Kind || g.Switches > best.Switches || g.Switches == best.Switches && g.Steps >= best.Steps {
-			return false
+		r := replay.Run{Steps: w.nsteps}
+		for _, d := range w.decisions[:w.ndec] {
+			r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
 		}
-		g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
-		best = g
-		return true
-	}
-	for size := len(best.script); size > 0; size /= 2 {
-		for at := 0; at < len(best.script) && steps < cutSteps; at += size {
-			if end := min(at+size, len(best.script)); slices.ContainsFunc(best.script[at:end], func(d int) bool { return d != 0 }) {
-				script := slices.Clone(best.script)
-				clear(script[at:end])
-				try(script)
+		if g != nil && g.Kind == f.Kind {
+			r.Fails, r.Steps = true, g.Steps
+			if g.Switches < best.Switches || g.Switches == best.Switches && g.Steps < best.Steps {
+				g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
+				best = g
 			}
 		}
-	}
-	steps = 0
-	// try script, and then with up to more decisions that are not 0 behind it.
-	var deepen func(script []int, more int) bool
-	deepen = func(script []int, more int) bool {
-		if steps > shrinkSteps {
-			return false
-		}
-		if try(script) {
-			return true
-		}
-		if more == 0 {
-			return false
-		}
-		ways := slices.Clone(w.decisions[:w.ndec])
-		for at := len(script); at < len(ways); at++ {
-			for d := 1; d < int(ways[at].of); d++ {
-				next := make([]int, at+1)
-				copy(next, script)
-				next[at] = d
-				if deepen(next, more-1) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	for n := 0; n < best.Switches && !deepen(nil, n); n++ {
-	}
+		return r
+	}, cutSteps, searchSteps)
 	return best
 }
 
-// cutSteps bounds the first part, which only very long schedules with very many switches come to: seconds. shrinkSteps bounds the search
-// for the fewest: a part of a second.
+// cutSteps bounds the first part, which only very long schedules with very many switches come to: seconds. searchSteps
+// bounds the search for the fewest: a part of a second.
 const (
 	cutSteps    = 20_000_000
-	shrinkSteps = 200_000
+	searchSteps = 200_000
 )
 
 // Replay runs fn under the schedule of a token. It returns how it failed; nil means that it did not. If the program has changed so

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 )
 
 // ClockMode says when the virtual time moves.
@@ -173,21 +174,37 @@ type Result struct {
 func coveredBy(s Strategy) string {
 	const step = "; code between two operations is one step"
 	switch x := s.(type) {
-	case *exhaustive:
-		switch x.bound {
-		case 0:
-			return "all orders of coir operations without preemption" + step
-		case 1:
-			return "all orders of coir operations with at most 1 preemption" + step
-		}
-		if x.bound < 0 {
-			return "all orders of coir operations" + step
-		}
-		return "all orders of coir operations with at most " + strconv.Itoa(x.bound) + " preemptions" + step
 	case *dpor:
 		return "all orders of coir operations that conflict; code after an operation is one step with it"
+	case *shared:
+		all, ok := x.Strategy.(*explore.All)
+		switch {
+		case !ok:
+		case all.Bound() < 0:
+			return "all orders of coir operations" + step
+		case all.Bound() == 0:
+			return "all orders of coir operations without preemption" + step
+		case all.Bound() == 1:
+			return "all orders of coir operations with at most 1 preemption" + step
+		default:
+			return "all orders of coir operations with at most " + strconv.Itoa(all.Bound()) + " preemptions" + step
+		}
 	}
 	return "all that strategy " + s.Name() + " has"
+}
+
+// complete reports whether a strategy that has nothing left has gone through all that it says. One that keeps its path
+// has not if a schedule was too long for it.
+func complete(s Strategy) bool {
+	switch x := s.(type) {
+	case *dpor:
+		return x.search.Complete()
+	case *shared:
+		if all, ok := x.Strategy.(*explore.All); ok {
+			return all.Complete()
+		}
+	}
+	return true
 }
 
 // Explore runs fn under one schedule after the other until one fails.
@@ -203,7 +220,9 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 		told := began
 		for res.Schedules < set.schedules {
 			if !w.strategy.Begin(res.Schedules) {
-				res.Complete, res.Covered = true, coveredBy(w.strategy)
+				if res.Complete = complete(w.strategy); res.Complete {
+					res.Covered = coveredBy(w.strategy)
+				}
 				break
 			}
 			f := w.schedule(ctx, s, fn)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -66,8 +67,8 @@ func chain(first, last int) (pairs [][2]int) {
 // visited is a strategy that notes how many different schedules another one has made.
 type visited struct {
 	Strategy
-	hash rng
-	all  map[rng]bool
+	hash explore.RNG
+	all  map[explore.RNG]bool
 }
 
 func (v *visited) Begin(schedule int) bool {
@@ -81,8 +82,8 @@ func (v *visited) Begin(schedule int) bool {
 //go:norace
 func (v *visited) Choose(p *Fork) int {
 	d := v.Strategy.Choose(p)
-	v.hash ^= rng(p.N<<16 | d)
-	v.hash = rng(v.hash.next())
+	v.hash ^= explore.RNG(p.N<<16 | d)
+	v.hash = explore.RNG(v.hash.Next())
 	return d
 }
 
@@ -220,7 +221,7 @@ func TestExhaustiveCounts(t *testing.T) {
 			if c.want > 5_000 {
 				large(t, "all of very many schedules")
 			}
-			v := &visited{Strategy: c.strategy(1), all: map[rng]bool{}}
+			v := &visited{Strategy: c.strategy(1), all: map[explore.RNG]bool{}}
 			res := Explore(c.fn, append(c.opts, With(func(uint64) Strategy { return v }), Schedules(1_000_000))...)
 			if res.Failure != nil {
 				t.Fatal(res.Failure)
@@ -498,7 +499,7 @@ type valueKey struct{}
 // Spec: SM-01 (a policy is told before each operation)
 func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
 	kinds := func(derive func(context.Context) context.Context) (ks []coir.OpKind) {
-		explore(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
+		exploreAll(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
 			_ = coir.Run(ctx, func(own context.Context, n *coir.Nursery) error {
 				ctx := derive(own)
 				c := coir.NewChan[int](1)

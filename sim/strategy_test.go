@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 )
 
 // observed is a strategy with somebody who looks at each schedule once it has been run.
@@ -34,14 +35,14 @@ func (o *observed) look() {
 func (o *observed) Choose(p *Fork) int {
 	o.w = p.w
 	d := o.Strategy.Choose(p)
-	if p.Fiber(0) == value {
+	if p.Fiber(0) == explore.Value {
 		o.values = o.values*31 + uint64(d) + 1
 	}
 	return d
 }
 
-// explore runs fn under s and has each look at every schedule.
-func explore(t *testing.T, s Strategy, schedules int, fn func(context.Context, *Sim), each func(o *observed, w *world),
+// exploreAll runs fn under s and has each look at every schedule.
+func exploreAll(t *testing.T, s Strategy, schedules int, fn func(context.Context, *Sim), each func(o *observed, w *world),
 	opts ...Option,
 ) Result {
 	t.Helper()
@@ -69,12 +70,12 @@ func decisionsOf(w *world) uint64 {
 func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each int) (chi2, sigma float64) {
 	t.Helper()
 	counts := map[uint64]int{}
-	all := explore(t, Exhaustive(-1), math.MaxInt, fn, func(_ *observed, w *world) { counts[decisionsOf(w)] = 0 })
+	all := exploreAll(t, Exhaustive(-1), math.MaxInt, fn, func(_ *observed, w *world) { counts[decisionsOf(w)] = 0 })
 	if !all.Complete || len(counts) != all.Schedules {
 		t.Fatalf("%d schedules, of which %d differ", all.Schedules, len(counts))
 	}
 	n := 0
-	explore(t, s, warm+each*len(counts), fn, func(_ *observed, w *world) {
+	exploreAll(t, s, warm+each*len(counts), fn, func(_ *observed, w *world) {
 		if n++; n > warm {
 			h := decisionsOf(w)
 			if _, ok := counts[h]; !ok {
@@ -137,7 +138,7 @@ func TestEveryStrategyIsTheSameAgainWithTheSameSeed(t *testing.T) {
 	} {
 		var runs [2][]uint64
 		for i := range runs {
-			explore(t, make(7), 100, uneven(4), func(_ *observed, w *world) { runs[i] = append(runs[i], w.hash, decisionsOf(w)) })
+			exploreAll(t, make(7), 100, uneven(4), func(_ *observed, w *world) { runs[i] = append(runs[i], w.hash, decisionsOf(w)) })
 		}
 		name := make(7).Name()
 		if len(runs[0]) == 0 || len(runs[0]) != len(runs[1]) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -116,7 +117,7 @@ type event struct {
 // happening is a part of a schedule that one fiber did without a stop, or that the clock moved. [DPOR] needs to know
 // who made what possible.
 type happening struct {
-	fiber    int32 // tick: the clock
+	fiber    int32 // explore.Clock: the clock
 	step     int32 // of the operation in the trace; -1: what follows a wait, or the beginning of a fiber
 	decision int32 // by which it came to be; -1: it was the only way
 	wake     int32 // what has ended that wait, or begun the fiber; -1: nothing in the log
@@ -257,7 +258,7 @@ func (w *world) collect() {
 func (w *world) advance() bool {
 	moved := w.clock.AdvanceToNext()
 	if moved && w.running {
-		w.happens(happening{fiber: tick, step: -1, wake: -1, idle: w.mode == Idle})
+		w.happens(happening{fiber: explore.Clock, step: -1, wake: -1, idle: w.mode == Idle})
 	}
 	w.collect()
 	return moved
@@ -363,14 +364,14 @@ func (w *world) goesOn(i int32, after bool) bool {
 			}
 		}
 		if w.mode == Racing && w.clock.Len() > 0 {
-			w.ways[n] = tick
+			w.ways[n] = explore.Clock
 			n++
 		}
 		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
 			w.fibers[i].moves++
 			return true
-		case tick:
+		case explore.Clock:
 			w.advance()
 		default:
 			w.next = to
@@ -378,9 +379,6 @@ func (w *world) goesOn(i int32, after bool) bool {
 		}
 	}
 }
-
-// tick among the ways means that the clock moves to its next time.
-const tick = -2
 
 // Next implements coir.Policy.
 //
@@ -431,14 +429,14 @@ func (w *world) Next() *coir.Fiber {
 			}
 		}
 		if w.mode == Racing && w.running && w.clock.Len() > 0 {
-			w.ways[n] = tick
+			w.ways[n] = explore.Clock
 			n++
 		}
 		d := 0
 		if w.running && w.fail == nil {
 			d = w.decide(n, false, false)
 		}
-		if to := w.ways[d]; to != tick {
+		if to := w.ways[d]; to != explore.Clock {
 			return w.run(to)
 		}
 		w.advance()
@@ -613,7 +611,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 		w.decisions = doubled(w.decisions)
 	}
 	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
-	if w.ways[0] != value && !(after && d == 0) {
+	if w.ways[0] != explore.Value && !(after && d == 0) {
 		w.chose = int32(w.ndec)
 	}
 	w.ndec++
@@ -627,12 +625,9 @@ func (w *world) Choose(_ *coir.Fiber, n int) int {
 	if !w.running || w.fail != nil {
 		return 0
 	}
-	w.ways[0] = value
+	w.ways[0] = explore.Value
 	return w.decide(n, false, false)
 }
-
-// value in the place of the first way means that a value is chosen, not a fiber.
-const value = -3
 
 // stop ends the schedule as a failure: the nursery is cancelled, and everybody goes on to their end without further decisions.
 //

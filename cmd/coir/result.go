@@ -12,14 +12,15 @@ import (
 // result is what became of a test.
 type result struct {
 	test    string
-	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, error, died
+	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the schedule that is told
 	broken  string // what coir could not do
 
 	schedules int
-	left      int // schedules that left goroutines behind
+	left      int  // schedules that left goroutines behind
+	complete  bool // all schedules that the strategy is there to run have been run
 
 	failure *failure
 	stepsOf []step
@@ -88,7 +89,7 @@ func (r *result) read(text string) {
 		switch f.text() {
 		case "summary":
 			r.outcome = f.quoted()
-			r.schedules, r.left = f.int(), f.int()
+			r.schedules, r.left, r.complete = f.int(), f.int(), f.text() == "true"
 		case "failure":
 			r.failure = &failure{
 				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),

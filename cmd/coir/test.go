@@ -33,7 +33,7 @@ Flags of coir:
 
 	-schedules n     at most so many schedules a test (10000)
 	-budget d        at most so much time a test (1s)
-	-strategy s      default, random, pct, exhaustive, stay
+	-strategy s      default, random, uniform, pct, exhaustive, dpor, stay
 	-bound n         preemptions in a schedule of the exhaustive strategy (2)
 	-seed n          where to begin (1)
 	-racing          let time pass while goroutines can run, too: finds what needs a timeout at a bad moment,
@@ -128,9 +128,10 @@ func parse(args []string) (*options, error) {
 		}
 	}
 	switch o.strategy {
-	case "default", "random", "pct", "exhaustive", "stay":
+	case "default", "random", "uniform", "pct", "exhaustive", "dpor", "stay":
 	default:
-		return nil, fmt.Errorf("there is no strategy %q: there are default, random, pct, exhaustive and stay", o.strategy)
+		return nil, fmt.Errorf("there is no strategy %q: there are default, random, uniform, pct, exhaustive, dpor and stay",
+			o.strategy)
 	}
 	if o.schedules < 1 || o.processes < 1 {
 		return nil, errors.New("-schedules and -p need a number above 0")

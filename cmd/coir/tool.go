@@ -178,6 +178,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	var all *result
 	for n := 0; n < o.schedules && (n == 0 || time.Since(began) < o.budget) && ctx.Err() == nil; n++ {
 		r := t.runProcess(ctx, o, p, binary, name, i, n)
+		if r.outcome == "end" && all != nil {
+			break
+		}
 		if all != nil {
 			r.schedules += all.schedules
 			r.left += all.left

@@ -205,7 +205,7 @@ var edits = []edit{
 	imports("runtime/select.go", "internal/coir"),
 	{
 		file: "runtime/select.go", why: "a point before the operation; the order of its cases is decided below", first: true,
-		old: "\tgp := getg()\n", new: "\tif coir.On {\n\t\tcoirPoint(coir.OpSelect, nil)\n\t}\n\tgp := getg()\n",
+		old: "\tgp := getg()\n", new: "\tif coir.On {\n\t\tcoirSelectPoint(cas0, nsends+nrecvs)\n\t}\n\tgp := getg()\n",
 	},
 	{
 		file: "runtime/select.go", why: "the order of its cases is decided below",

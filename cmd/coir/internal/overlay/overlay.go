@@ -12,13 +12,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/replay"
 )
 
+// The engine, packages explore and replay, is that of package sim. What is laid over besides is in _goroot.
+//
 //go:embed _goroot
 var added embed.FS
 
@@ -59,16 +65,26 @@ func Make(goroot, version, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = fs.WalkDir(added, "_goroot", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	for _, add := range []struct {
+		from embed.FS
+		dir  string
+		to   string
+	}{
+		{added, "_goroot", ""},
+		{explore.Source, ".", "internal/explore"},
+		{replay.Source, ".", "internal/replay"},
+	} {
+		err := fs.WalkDir(add.from, add.dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || path.Base(name) == "source.go" {
+				return err
+			}
+			text, err := add.from.ReadFile(name)
+			files[path.Join(add.to, strings.TrimPrefix(name, "_goroot/"))] = string(text)
 			return err
+		})
+		if err != nil {
+			return "", err
 		}
-		text, err := added.ReadFile(path)
-		files[strings.TrimPrefix(path, "_goroot/")] = string(text)
-		return err
-	})
-	if err != nil {
-		return "", err
 	}
 	return write(goroot, version, dir, files)
 }

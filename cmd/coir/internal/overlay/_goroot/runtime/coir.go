@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"internal/coir"
+	"internal/explore"
 	"unsafe"
 )
 
@@ -15,15 +16,15 @@ import (
 //   - when the goroutine that has it waits (coirLeave, from park_m) or ends (from goexit0),
 //   - when it is in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
 //
-// Who gets the turn is a decision. A schedule is the list of its decisions: the first of them are given
-// (coirSched.given), and a rule makes the others (coirSched.tail). What was decided, and what the goroutines were about
-// to do at each point, is left in coirDecisions and coirSteps for package testing, which makes up the next schedule.
+// Who gets the turn is a decision, which a strategy of package explore makes. A schedule is the list of its decisions.
+// What was decided, and what the goroutines were about to do at each point, is left in coirDecisions and coirSteps for
+// package testing.
 //
 // What is hard here:
 //
 //   - Much of this runs on g0, on the way to another goroutine. It must not allocate, grow the stack or use write
 //     barriers. So everything has a fixed place, and goroutines are kept as guintptr. They cannot be freed meanwhile:
-//     allgs has them all.
+//     allgs has them all. Package explore keeps to that, too.
 //   - A goroutine also parks for the runtime's own reasons: to assist the garbage collector, to stop the world. That
 //     happens at times that no schedule decides, so it keeps the turn then (coirGivesUpTurn).
 //   - The root of a bubble, which moves its clock, is a goroutine too. It is not numbered, and has no points. It gets
@@ -37,6 +38,7 @@ const (
 	coirMaxSteps     = 1 << 16 // of which the trace is kept
 	coirMaxObjects   = 1 << 16
 	coirMaxActors    = 1 << 17
+	coirMaxEvents    = 1 << 15
 )
 
 // Kinds of decisions.
@@ -47,26 +49,21 @@ const (
 	coirCase          // cases of a select that are ready
 )
 
-// Rules for decisions that are not given.
-const (
-	coirStay     = iota // way 0
-	coirRandom          // any way; the turn is kept with a probability of stay percent
-	coirPriority        // the way with the highest priority, which changes at some steps (PCT)
-)
-
-// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up, and
-// coirPriorityUntil the number of steps after which priorities are not used: they would starve a goroutine for good.
-const (
-	coirFairAfter     = 1000
-	coirPriorityUntil = 20000
-)
+// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up.
+const coirFairAfter = 1000
 
 // coirG is what a goroutine has for this file.
 type coirG struct {
 	id    uint32 // in the order of making, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // of the harness: it has no points, and gets the turn last
-	prio  uint64
+
+	// For explore.DPOR; see coir_dpor.go.
+	next      coirTransition // its last point
+	pending   bool           // it has announced that, and not done it
+	selecting bool           // it waits in a select, or did and has not gone on
+	woken     int32          // the event that made it ready, if it waited or is new; -1: none
+	moves     int32          // how often it has gone on
 }
 
 type coirDecision struct {
@@ -98,8 +95,8 @@ type coirActor struct {
 
 var (
 	coirDecisions [coirMaxDecisions]coirDecision
-	coirGiven     [coirMaxDecisions]uint16
 	coirSteps     [coirMaxSteps]coirStep
+	coirEvents    [coirMaxEvents]coirEvent
 	coirActors    [coirMaxActors]coirActor
 	coirObjects   [coirMaxObjects]struct {
 		addr    uintptr
@@ -110,15 +107,12 @@ var (
 
 // coirConfig is how a schedule is to be run. Package testing has the same type.
 type coirConfig struct {
-	given   []uint16
-	tail    int
-	seed    uint64
-	stay    uint64
-	racing  uint64   // percent of the points at which the clock moves although goroutines can run
-	changes []uint64 // steps at which a priority changes
-	limit   uint64   // steps without a moment at which all wait, after which a schedule is given up
-	ticks   uint64   // moves of the clock, with nothing of the test going on, after which it never will
-	trace   bool     // note where each step is
+	strategy explore.Strategy
+	seed     uint64 // of what the program draws
+	racing   uint64 // percent of the points at which the clock moves although goroutines can run
+	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
+	ticks    uint64 // moves of the clock, with nothing of the test going on, after which it never will
+	trace    bool   // note where each step is
 }
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
@@ -136,46 +130,49 @@ type coirOutcome struct {
 }
 
 var coirSched struct {
-	mu       mutex
-	run      uint32 // the number of the schedule
-	root     guintptr
-	turn     guintptr // who has it; 0: all wait
-	to       guintptr
-	ready    [coirMaxReady]guintptr // sorted: see coirAfter
-	nready   int
-	nways    int
-	held     uint64 // points since the turn passed
-	harness  uint64 // the step at which the harness last could not run, or did
-	actors   uint32
-	objects  uint32
-	rng      uint64 // for decisions
-	rand     uint64 // for the program
-	steps    uint64
-	idle     uint64 // the step at which all waited last
-	charged  uint64 // the step up to which the clock has been charged for steps
-	progress uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
-	ticked   uint64 // moves of the clock since progress changed
-	ticks    uint64
-	last     uint64 // progress, when the clock moved last
-	given    int
-	tail     int
-	seed     uint64
-	stay     uint64
-	racing   uint64
-	limit    uint64
-	trace    bool
-	nchanges int
-	changes  [32]uint64
-	low      uint64
-	hash     uint64
-	ended    int // ticks of the clock since the test has ended
-	procs    int
-	watching bool
-	seen     guintptr
-	seenStep uint64
-	ndec     int
-	out      coirOutcome
-	text     [512]byte // of a panic
+	mu        mutex
+	run       uint32 // the number of the schedule
+	root      guintptr
+	turn      guintptr // who has it; 0: all wait
+	to        guintptr
+	ready     [coirMaxReady]guintptr // sorted: see coirAfter
+	nready    int
+	nways     int
+	behind    int      // of a goroutine that gives up the turn: the first of the ready behind it
+	holder    guintptr // of the decision that is made: who could keep the turn
+	kind      uint8
+	strategy  explore.Strategy
+	fork      explore.Fork
+	chose     int32 // the decision that led to what happens next; -1: there was none
+	nevents   int
+	nchosen   int
+	logging   bool   // for explore.DPOR
+	selecting int    // goroutines that wait in a select, or did and have not gone on
+	held      uint64 // points since the turn passed
+	harness   uint64 // the step at which the harness last could not run, or did
+	actors    uint32
+	objects   uint32
+	rng       uint64 // for decisions
+	rand      uint64 // for the program
+	steps     uint64
+	idle      uint64 // the step at which all waited last
+	charged   uint64 // the step up to which the clock has been charged for steps
+	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	ticked    uint64 // moves of the clock since progress changed
+	ticks     uint64
+	last      uint64 // progress, when the clock moved last
+	racing    uint64
+	limit     uint64
+	trace     bool
+	hash      uint64
+	ended     int // ticks of the clock since the test has ended
+	procs     int
+	watching  bool
+	seen      guintptr
+	seenStep  uint64
+	ndec      int
+	out       coirOutcome
+	text      [512]byte // of a panic
 }
 
 func coirNext(x *uint64) uint64 {
@@ -207,10 +204,10 @@ func coirBegin(c *coirConfig) {
 	}
 	s.run++
 	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
-	s.given = copy(coirGiven[:], c.given)
-	s.tail, s.seed, s.stay, s.racing, s.limit, s.trace = c.tail, c.seed, c.stay, c.racing, c.limit, c.trace
-	s.nchanges = copy(s.changes[:], c.changes)
-	s.low = 1 << 31
+	s.strategy, s.racing, s.limit, s.trace = c.strategy, c.racing, c.limit, c.trace
+	s.fork.World = coirWorld{}
+	s.logging = c.strategy == explore.Strategy(&coirSearch)
+	s.chose, s.nevents, s.nchosen, s.selecting = -1, 0, 0, 0
 	s.rng = coirMix(c.seed) | 1
 	s.rand = coirMix(c.seed^0xabcdef) | 1
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
@@ -257,7 +254,6 @@ func coirBorn(newg, parent *g, pc uintptr) {
 	s.actors++
 	s.progress++
 	newg.coir.id, newg.coir.run = s.actors, s.run
-	newg.coir.prio = coirMix(s.seed+uint64(s.actors)*7919) | 1<<63
 	if s.actors < coirMaxActors {
 		coirActors[s.actors] = coirActor{parent: by, gopc: pc}
 		coirActors[s.actors].g.set(newg)
@@ -292,6 +288,7 @@ func coirReady(gp *g) bool {
 		(by != nil || getg().bubble == nil) { // else a timer of the bubble
 		s.out.outside++
 	}
+	gp.coir.woken = int32(s.nevents) - 1
 	to := coirArrive(gp)
 	unlock(&s.mu)
 	if to != nil {
@@ -359,38 +356,22 @@ func coirWay(gp *g, kind uint8, k int) *g {
 	case k == s.nways:
 		return gp
 	}
-	at := 0 // those after gp, then those before it
-	for at < s.nways && s.ready[at].ptr().coir.id < gp.coir.id {
-		at++
-	}
-	return s.ready[(at+k)%s.nways].ptr()
+	return s.ready[(s.behind+k)%s.nways].ptr() // those behind gp, then those before it
 }
 
 // coirDecide makes the next decision, of n ways.
 func coirDecide(gp *g, kind uint8, n int) int {
 	s := &coirSched
-	k := 0
-	switch {
-	case s.ndec < s.given:
-		if k = int(coirGiven[s.ndec]); k >= n {
-			s.out.misfit = true
-			k = 0
-		}
-	case s.tail == coirRandom, s.tail == coirPriority && (kind == coirCase || s.steps > coirPriorityUntil):
-		if kind != coirKeep || coirNext(&s.rng)>>11%100 >= s.stay {
-			k = int(coirNext(&s.rng) >> 11 % uint64(n))
-		}
-	case s.tail == coirPriority:
-		if gp != nil && kind == coirGiveUp {
-			s.low--
-			gp.coir.prio = s.low
-		}
-		best := coirWay(gp, kind, 0).coir.prio
-		for i := 1; i < n; i++ {
-			if p := coirWay(gp, kind, i).coir.prio; p > best {
-				k, best = i, p
-			}
-		}
+	s.holder.set(gp)
+	s.kind = kind
+	s.fork.N, s.fork.Keep, s.fork.Yields = n, kind == coirKeep, kind == coirGiveUp
+	k := s.strategy.Choose(&s.fork)
+	if k < 0 || k >= n {
+		s.out.misfit = true
+		k = 0
+	}
+	if kind != coirCase {
+		s.chose = int32(s.ndec)
 	}
 	if s.ndec < coirMaxDecisions {
 		coirDecisions[s.ndec] = coirDecision{uint16(n), uint16(k), kind, uint32(s.steps)}
@@ -401,6 +382,36 @@ func coirDecide(gp *g, kind uint8, n int) int {
 	coirHash(uint64(n)<<16 | uint64(k))
 	return k
 }
+
+// coirWorld is the schedule as its strategy sees it.
+type coirWorld struct{}
+
+// Actor implements explore.World.
+func (coirWorld) Actor(i int) int {
+	s := &coirSched
+	if s.kind == coirCase {
+		return explore.Value
+	}
+	return int(coirWay(s.holder.ptr(), s.kind, i).coir.id)
+}
+
+// Actors implements explore.World.
+func (coirWorld) Actors() int { return int(coirSched.actors) + 1 }
+
+// Moves implements explore.World.
+func (coirWorld) Moves(actor int) int32 {
+	if actor >= coirMaxActors {
+		return 0
+	}
+	gp := coirActors[actor].g.ptr()
+	if gp == nil || gp.coir.run != coirSched.run || gp.coir.id != uint32(actor) {
+		return 0
+	}
+	return gp.coir.moves
+}
+
+// Logged implements explore.World.
+func (coirWorld) Logged() int { return coirSched.nevents }
 
 // coirChoose decides who gets the turn, and takes it out of the ready. gp has the turn and could keep it, or is nil. If it
 // does not keep the turn it is ready.
@@ -422,6 +433,12 @@ func coirChoose(gp *g, kind uint8) *g {
 	s.nways = n
 	if gp != nil {
 		n++
+	}
+	if kind == coirGiveUp {
+		s.behind = 0
+		for s.behind < s.nways && s.ready[s.behind].ptr().coir.id < gp.coir.id {
+			s.behind++
+		}
 	}
 	if n == 0 {
 		s.turn = 0
@@ -450,6 +467,7 @@ func coirPass(gp, to *g) *g {
 		s.held = 0
 	}
 	s.turn.set(to)
+	coirGoesOn(to)
 	return to
 }
 
@@ -468,6 +486,10 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			if gp.bubble != nil {
 				a.since = gp.bubble.now
 			}
+		}
+		if reason == waitReasonSelect || reason == waitReasonSynctestSelect {
+			gp.coir.selecting = true
+			s.selecting++
 		}
 		if state == 2 {
 			s.progress++
@@ -540,13 +562,10 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	} else if s.steps-s.idle > coirFreeSteps && s.steps-max(s.charged, s.idle) >= 64 {
 		coirCharge(gp)
 	}
-	for i := 0; i < s.nchanges; i++ {
-		if s.changes[i] == s.steps {
-			gp.coir.prio = 1<<31 + 64 - uint64(i) // below all that have not changed
-		}
-	}
+	gp.coir.next.op, gp.coir.next.obj, gp.coir.pending = op, obj, true
 	s.held++
 	if s.nready == 0 {
+		coirGoesOn(gp)
 		return
 	}
 	if s.held > coirFairAfter {
@@ -855,6 +874,7 @@ func coirInject(glist *gList) {
 func coirTick() bool {
 	s := &coirSched
 	s.idle = s.steps
+	coirHappens(coirEvent{t: coirTransition{clock: true}, actor: explore.Clock, fork: -1, wake: -1})
 	if s.ticked++; s.last != s.progress {
 		s.last, s.ticked = s.progress, 0
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"internal/coir"
+	"internal/explore"
 	"internal/race"
+	"internal/replay"
 	"internal/synctest"
 	"os"
 	"runtime"
@@ -19,9 +21,9 @@ import (
 )
 
 // This file explores the schedules of a test for `coir test`. tRunner calls coirExplore in place of the test's function.
-// If the process is to explore, that runs the function again and again, each time in a bubble of its own, by the
-// decisions that the search (coir_search.go) has made up; and writes down what it found (coir_record.go) for the command,
-// which has started the process and tells its user.
+// If the process is to explore, that runs the function again and again, each time in a bubble of its own, by a strategy
+// of package explore; and writes down what it found (coir_record.go) for the command, which has started the process and
+// tells its user.
 
 // What package runtime has for this; see coir.go there.
 
@@ -55,16 +57,16 @@ func coirSetProcs(n int)
 //go:linkname coirTakeTurn
 func coirTakeTurn() (what int, g uint32)
 
+//go:linkname coirDPOR
+func coirDPOR() explore.Strategy
+
 type coirConfig struct {
-	given   []uint16
-	tail    int
-	seed    uint64
-	stay    uint64
-	racing  uint64
-	changes []uint64
-	limit   uint64
-	ticks   uint64
-	trace   bool
+	strategy explore.Strategy
+	seed     uint64
+	racing   uint64
+	limit    uint64
+	ticks    uint64
+	trace    bool
 }
 
 type coirOutcome struct {
@@ -176,15 +178,16 @@ type coirRun struct {
 }
 
 type coirExplorer struct {
-	t     *T
-	fn    func(*T)
-	began time.Time
-	count int
-	plain uint64       // steps of the plain schedule
-	same  uint64       // its hash
-	known bool         // a failure has been found, and is being made smaller
-	begun atomic.Int64 // all schedules, for watch
-	left  int          // schedules that left goroutines behind
+	t        *T
+	fn       func(*T)
+	began    time.Time
+	count    int
+	complete bool         // the strategy has run all schedules that it is there to run
+	plain    uint64       // steps of the plain schedule
+	same     uint64       // its hash
+	known    bool         // a failure has been found, and is being made smaller
+	begun    atomic.Int64 // all schedules, for watch
+	left     int          // schedules that left goroutines behind
 }
 
 // A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
@@ -271,10 +274,11 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 }
 
 // allDecisions reads what was decided in the last schedule.
-func (r *coirRun) allDecisions() []coirDecision {
-	d := make([]coirDecision, r.decisions)
+func (r *coirRun) allDecisions() []replay.Decision {
+	d := make([]replay.Decision, r.decisions)
 	for i := range d {
-		d[i].ways, d[i].way, d[i].kind, d[i].step = coirDecisionAt(i)
+		ways, way, _, _ := coirDecisionAt(i)
+		d[i] = replay.Decision{Way: int(way), Ways: int(ways)}
 	}
 	return d
 }
@@ -302,20 +306,18 @@ func (x *coirExplorer) explore() {
 	}
 	x.count, x.left = 0, 0
 	x.began = time.Now()
-	s := newCoirSearch(coirSet)
+	s := coirSet.search()
 	for x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget) {
-		c, ok := s.next()
-		if !ok {
+		if !s.Begin(x.count) {
+			x.complete = explore.Complete(s)
 			break
 		}
-		r := x.run(c)
+		r := x.run(coirSet.config(s, x.count))
 		if r.skipped && r.kind == "" {
 			x.record("skip")
 			coirQuiet(0)
 			x.t.SkipNow()
 		}
-		d := r.allDecisions()
-		s.done(&r, d)
 		x.leaks(&r)
 		switch r.kind {
 		case "":
@@ -323,7 +325,7 @@ func (x *coirExplorer) explore() {
 			x.record("long")
 			return
 		default:
-			x.fail(&r, d)
+			x.fail(&r)
 			return
 		}
 	}
@@ -337,15 +339,20 @@ func (x *coirExplorer) explore() {
 }
 
 // runPlain runs the schedule in which the turn passes only when it must.
-func (x *coirExplorer) runPlain() coirRun { return x.run(coirConfig{seed: coirSet.seed}) }
+func (x *coirExplorer) runPlain() coirRun {
+	return x.run(coirConfig{strategy: explore.Stay(), seed: coirSet.seed})
+}
 
 // alone runs one schedule of a test for which earlier schedules of the process make a difference.
 func (x *coirExplorer) alone() {
-	var c coirConfig
-	s := newCoirSearch(coirSet)
-	for range coirSet.fresh + 1 {
-		c, _ = s.next()
+	s := coirSet.search()
+	for i := range coirSet.fresh + 1 {
+		if !s.Begin(i) {
+			x.record("end")
+			return
+		}
 	}
+	c := coirSet.config(s, coirSet.fresh)
 	c.trace = true
 	x.tell(x.runShown(c), coirSet.fresh+1, 0)
 }
@@ -391,28 +398,32 @@ func (x *coirExplorer) leaks(r *coirRun) {
 }
 
 // fail makes a failure small and writes it down.
-func (x *coirExplorer) fail(r *coirRun, d []coirDecision) {
+func (x *coirExplorer) fail(r *coirRun) {
 	found := x.count
 	kind := r.kind
 	x.known = true
-	try := func(given []uint16) (*coirRun, []coirDecision) {
-		q := x.run(coirConfig{given: given, seed: r.config.seed, racing: r.config.racing})
-		x.leaks(&q)
-		return &q, q.allDecisions()
+	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
+	script := replay.Script(failed.Decisions)
+	again := func(script []int, show bool) coirConfig {
+		return coirConfig{strategy: &explore.Script{Ways: script}, seed: r.config.seed, racing: r.config.racing, trace: show}
 	}
 	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// It has left something behind, perhaps a global lock that is held: what follows in this process means nothing.
-		x.recordAgain(coirEncode(r.config, coirTrim(d), 0), found)
+		x.recordAgain(coirEncode(r.config, script, 0), found)
 		x.t.Fail()
 		return
 	}
-	again, ad := try(coirTrim(d))
-	stable := again.kind == kind && again.hash == r.hash
-	small := coirTrim(d)
-	if again.kind == kind {
-		small = coirShrink(coirTrim(ad), kind, try)
+	second := x.run(again(script, false))
+	x.leaks(&second)
+	stable := second.kind == kind && second.hash == r.hash
+	if second.kind == kind {
+		script = replay.Shrink(failed, func(script []int) replay.Run {
+			q := x.run(again(script, false))
+			x.leaks(&q)
+			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
+		}, coirCutSteps, coirSearchSteps)
 	}
-	last := x.runShown(coirConfig{given: small, seed: r.config.seed, racing: r.config.racing, trace: true})
+	last := x.runShown(again(script, true))
 	x.leaks(&last)
 	if last.kind != kind {
 		stable = false

@@ -2,6 +2,7 @@ package testing
 
 import (
 	"fmt"
+	"internal/replay"
 	"os"
 	"runtime"
 	"strconv"
@@ -43,7 +44,7 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left)
+	r.add("summary", outcome, x.count, x.left, x.complete)
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -77,18 +78,21 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 
 func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stable bool) {
 	var r coirRecord
-	d := run.allDecisions()
-	given := coirTrim(d)
-	r.add("failure", kind, run.text, found, run.config.seed, coirSwitches(given),
-		coirEncode(run.config, given, run.hash), stable, run.outside, run.panicG)
+	script := replay.Script(run.allDecisions())
+	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script),
+		coirEncode(run.config, script, run.hash), stable, run.outside, run.panicG)
 	at := 0
 	for i := range min(int(run.steps), 1<<16) {
 		var pcs [64]uintptr
 		g, obj, op, when, npc := coirStepAt(i, pcs[:])
 		way, ways := uint16(0), uint16(0)
-		for ; at < len(d) && int(d[at].step) <= i+1; at++ {
-			if d[at].way != 0 {
-				way, ways = d[at].way, d[at].ways
+		for ; at < run.decisions; at++ {
+			of, k, _, step := coirDecisionAt(at)
+			if int(step) > i+1 {
+				break
+			}
+			if k != 0 {
+				way, ways = k, of
 			}
 		}
 		file, line, function := coirPlace(pcs[:npc])

@@ -1,0 +1,190 @@
+package runtime
+
+import (
+	"internal/coir"
+	"internal/explore"
+	"unsafe"
+)
+
+// This file is the model of explore.DPOR: which operations of goroutines conflict.
+//
+// They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
+// operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it ends
+// with the first of its cases. What goroutines do to each other by other means, such as memory that they share, a
+// sync.Map or a timer that both stop, is not seen here. A program without data races does that under a lock, or by
+// atomics.
+
+// coirTransition is what a goroutine does next.
+type coirTransition struct {
+	op      uint8
+	resumed bool // what follows a wait in that operation, or begins a goroutine
+	watched bool // a goroutine waits in a select meanwhile
+	clock   bool // no goroutine at all: all wait, and time moves
+	obj     uint32
+	first   int32 // of a select, its channels in coirChosen
+	n       int32
+}
+
+// coirEvent is a transition that has happened.
+type coirEvent struct {
+	t     coirTransition
+	actor int32
+	fork  int32 // the decision that led to it; -1: there was none
+	wake  int32 // the event that made it possible; -1: none
+}
+
+// coirChosen has the channels of selects. It is not kept in a ring: a schedule that has more is too long.
+var coirChosen [1 << 16]uint32
+
+// coirSelectPoint is the point before a select.
+func coirSelectPoint(cases *scase, n int) {
+	s := &coirSched
+	gp := getg()
+	first := s.nchosen
+	if s.logging && coirIn(gp) && gp.coir.quiet == 0 && s.turn.ptr() == gp {
+		for _, c := range unsafe.Slice(cases, n) {
+			if c.c != nil && s.nchosen < len(coirChosen) {
+				coirChosen[s.nchosen] = coirChannel(c.c)
+				s.nchosen++
+			}
+		}
+		gp.coir.next.first, gp.coir.next.n = int32(first), int32(s.nchosen-first)
+	}
+	coirPoint(coir.OpSelect, nil)
+}
+
+// coirGoesOn notes that a goroutine does what it has announced, or what follows a wait.
+func coirGoesOn(gp *g) {
+	s := &coirSched
+	gp.coir.moves++
+	if !s.logging || gp.coir.id == 0 {
+		return
+	}
+	if gp.coir.selecting {
+		gp.coir.selecting = false
+		s.selecting--
+	}
+	e := coirEvent{t: coirNextOf(gp), actor: int32(gp.coir.id), fork: s.chose, wake: -1}
+	if e.t.resumed {
+		e.wake = gp.coir.woken
+	}
+	s.chose = -1
+	gp.coir.pending = false
+	coirHappens(e)
+}
+
+func coirNextOf(gp *g) coirTransition {
+	t := gp.coir.next
+	t.resumed, t.watched = !gp.coir.pending, coirSched.selecting > 0
+	return t
+}
+
+func coirHappens(e coirEvent) {
+	s := &coirSched
+	if s.logging && s.nevents < len(coirEvents) {
+		coirEvents[s.nevents] = e
+	}
+	s.nevents++
+}
+
+// coirModel implements explore.Model.
+type coirModel struct{}
+
+var coirSearch explore.DPOR[coirTransition]
+
+//go:linkname coirDPOR testing.coirDPOR
+func coirDPOR() explore.Strategy {
+	coirSearch.Model = coirModel{}
+	return &coirSearch
+}
+
+func (coirModel) Way(_ *explore.Fork, k int) coirTransition {
+	s := &coirSched
+	return coirNextOf(coirWay(s.holder.ptr(), s.kind, k))
+}
+
+func (coirModel) Learned() bool { return false }
+
+func (coirModel) Events(events []explore.Event[coirTransition], end int) []explore.Event[coirTransition] {
+	n := coirSched.nevents
+	if end >= 0 {
+		n = end
+	}
+	if n > len(coirEvents) || coirSched.nchosen == len(coirChosen) {
+		return make([]explore.Event[coirTransition], len(coirEvents)) // too long
+	}
+	for i := range coirEvents[:n] {
+		e := &coirEvents[i]
+		events = append(events, explore.Event[coirTransition]{
+			Actor: e.actor, T: e.t, Fork: e.fork, Wake: e.wake, Idle: e.t.clock,
+		})
+	}
+	return events
+}
+
+func (coirModel) Awaited([]explore.Event[coirTransition], int, int) bool { return false }
+
+func (coirModel) Conflict(a, b coirTransition) bool {
+	if a.clock || b.clock {
+		return true
+	}
+	x, y := coirClassOf(&a), coirClassOf(&b)
+	if x == coirPrivate || y == coirPrivate {
+		return false
+	}
+	if x == coirOnChannel && y == coirOnChannel && a.watched && b.watched {
+		return true
+	}
+	if a.op == coir.OpSelect && b.op == coir.OpSelect {
+		for i := a.first; i < a.first+a.n; i++ {
+			if coirUses(&b, coirChosen[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	if a.op == coir.OpSelect {
+		return coirUses(&a, b.obj)
+	}
+	return coirUses(&b, a.obj) && !coirCommute(&a, &b)
+}
+
+const (
+	coirPrivate = iota // with nothing but the clock
+	coirOnChannel
+	coirOnObject
+)
+
+func coirClassOf(t *coirTransition) int {
+	switch t.op {
+	case coir.OpNone, coir.OpGo, coir.OpYield:
+		return coirPrivate
+	case coir.OpSend, coir.OpRecv, coir.OpClose, coir.OpSelect:
+		if t.resumed { // who ended the wait has done the operation for both
+			return coirPrivate
+		}
+		return coirOnChannel
+	case coir.OpLock, coir.OpRLock, coir.OpWLock:
+		return coirOnObject // a goroutine that was woken may find the lock taken again
+	}
+	if t.resumed {
+		return coirPrivate
+	}
+	return coirOnObject
+}
+
+// coirUses reports whether a transition uses an object.
+func coirUses(t *coirTransition, obj uint32) bool {
+	if t.op != coir.OpSelect {
+		return t.obj == obj && obj != 0
+	}
+	for i := t.first; i < t.first+t.n; i++ {
+		if coirChosen[i] == obj {
+			return true
+		}
+	}
+	return false
+}
+
+// coirCommute reports whether two operations on one object commute.
+func coirCommute(a, b *coirTransition) bool { return a.op == coir.OpRLock && b.op == coir.OpRLock }

@@ -1,0 +1,381 @@
+package explore
+
+import "math/bits"
+
+// Most schedules differ in nothing: two actors that use different objects do not notice which of them went first.
+// Schedules that can be turned into each other by swapping neighbours that do not conflict are one trace, and one
+// schedule of each trace is enough. To find them without running the others is dynamic partial-order reduction, here
+// with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL
+// 2014):
+//
+//   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between that
+//     puts them in order. Where the first was chosen, an actor has to be tried that leads to the second going first. Which
+//     may that be? The initials of what happened after the first and not because of it. One of them is enough, and if one
+//     was tried or is to be, there is nothing to do.
+//   - What was tried at a fork sleeps afterwards in what else is tried there, until something happens that conflicts with it.
+//
+// To try only the actor of the second transition looks right and is not: if it sleeps, or only gets there after another,
+// the schedule is lost.
+//
+// A transition is what an actor does between two points: its announced operation and what follows up to the next, or, if
+// it was woken, what follows the wait.
+
+// Model is a program whose transitions are of type T, as DPOR sees it.
+type Model[T any] interface {
+	// Way is the transition that way k of a fork begins with. It is called while a schedule runs, as Choose is.
+	Way(f *Fork, k int) T
+	// Conflict reports whether the order of two transitions of different actors may matter. The same holds.
+	Conflict(a, b T) bool
+	// Learned reports whether the last schedule has shown for the first time something that makes more transitions
+	// conflict, so that the search has to begin again.
+	Learned() bool
+	// Events appends what happened in the last schedule, of the log up to end. Each event that came of a decision has the
+	// number of the fork among those that are not After.
+	Events(events []Event[T], end int) []Event[T]
+	// Awaited reports whether event i comes after event j in each schedule, although they do not conflict.
+	Awaited(events []Event[T], i, j int) bool
+}
+
+// Event is a transition that has happened.
+type Event[T any] struct {
+	Actor int32 // or Clock
+	T     T
+	Fork  int32 // where it was chosen; -1: there was no choice
+	Wake  int32 // the event that made it possible, if it ends a wait or begins an actor; -1: none
+	Idle  bool  // time moved because no actor could run: comes after everything before, and before everything after
+}
+
+// DPOR goes through one schedule of each trace of a model. It runs alone, not in a [Portfolio].
+type DPOR[T any] struct {
+	Model     Model[T]
+	Redundant int // schedules that were of a known trace
+
+	nodes table[node]
+	ways  table[way[T]]
+	at    int  // forks met in this schedule
+	began bool // there has been a fork
+	ended bool // with nothing left to try
+	cut   bool // a schedule was too long
+
+	asleep bool // the schedule goes on only with what was tried before: it is of a trace that is known
+	known  int  // the length of the log where that was found
+	turned int  // the node whose choice is new
+	fresh  int  // the first event after it: races among those before were found before
+
+	events []Event[T]
+	before []uint64 // a row of bits for each event: those that happen before it
+	stride int
+}
+
+// node is a fork of the schedule.
+type node struct {
+	value  bool // a value is chosen, among of; else one of ways[first:first+of]
+	chosen int32
+	first  int32
+	of     int32
+	at     int32 // events before it
+}
+
+// way is what an actor would do at a fork.
+type way[T any] struct {
+	actor  int32
+	moves  int32 // of the actor, before this one
+	try    bool  // in the source set
+	done   bool
+	asleep bool
+	t      T
+}
+
+// A schedule with more forks, or more ways at them, or with more events than these is too long for DPOR.
+const mostForks, mostWays, mostEvents = 1 << 17, 1 << 20, 1 << 14
+
+// Name implements Strategy.
+func (*DPOR[T]) Name() string { return "dpor" }
+
+func (*DPOR[T]) steady() bool { return true }
+
+// Complete reports whether one schedule of each trace has been run: Begin has reported false, and none was too long.
+func (s *DPOR[T]) Complete() bool { return s.ended && !s.cut }
+
+// Begin looks at the last schedule, and goes on to the next: the last decision that has something left to try takes it.
+func (s *DPOR[T]) Begin(schedule int) bool {
+	defer func() { s.asleep, s.at = false, 0 }()
+	again1, long1 := s.nodes.room(mostForks)
+	again2, long2 := s.ways.room(mostWays)
+	switch {
+	case schedule == 0:
+		s.restart()
+		s.began, s.ended, s.cut = false, false, false
+		return true
+	case !s.began:
+		s.ended = true
+		return false
+	case long1 || long2:
+		s.cut = true
+		return false
+	case s.Model.Learned(): // all that was taken for independent may not have been: begin again
+		s.restart()
+		return true
+	case again1 || again2:
+		return true
+	}
+	end := -1
+	if s.asleep {
+		end = s.known
+		s.Redundant++
+	}
+	s.events = s.Model.Events(s.events[:0], end)
+	if len(s.events) > mostEvents {
+		s.cut = true
+		return false
+	}
+	s.fresh = 0
+	if s.turned >= 0 && s.turned < s.nodes.n {
+		s.fresh = int(s.nodes.rows[s.turned].at)
+	}
+	s.race()
+	for ; s.nodes.n > 0; s.nodes.n-- {
+		x := &s.nodes.rows[s.nodes.n-1]
+		if x.value {
+			if x.chosen+1 < x.of {
+				x.chosen++
+				break
+			}
+			continue
+		}
+		ways := s.waysAt(x)
+		ways[x.chosen].done = true
+		if i := untried(ways); i >= 0 {
+			x.chosen = i
+			break
+		}
+		s.ways.n = int(x.first)
+	}
+	s.turned = s.nodes.n - 1
+	s.ended = s.nodes.n == 0
+	return !s.ended
+}
+
+func (s *DPOR[T]) restart() { s.nodes.n, s.ways.n, s.turned = 0, 0, 0 }
+
+// Forks is how many forks of the last schedule are known: fewer than it had, if it was of a known trace. Chosen is the
+// way that is to be taken at each.
+func (s *DPOR[T]) Forks() int { return s.nodes.n }
+
+// Chosen is the way that is to be taken at fork i.
+func (s *DPOR[T]) Chosen(i int) int32 { return s.nodes.rows[i].chosen }
+
+//go:norace
+func (s *DPOR[T]) waysAt(x *node) []way[T] { return s.ways.rows[x.first : x.first+x.of] }
+
+func untried[T any](ways []way[T]) int32 {
+	for i := range ways {
+		if w := &ways[i]; w.try && !w.done && !w.asleep {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// Choose implements Strategy.
+//
+//go:norace
+func (s *DPOR[T]) Choose(f *Fork) int {
+	s.began = true
+	if f.After { // what follows an operation, up to the next, is the actor's own
+		return 0
+	}
+	i := s.at
+	s.at++
+	if i < s.nodes.n {
+		if int(s.nodes.rows[i].of) != f.N {
+			panic("DPOR: the program does not do the same again in the same schedule")
+		}
+		return int(s.nodes.rows[i].chosen)
+	}
+	if s.asleep || s.nodes.full || s.ways.full {
+		return 0
+	}
+	if s.nodes.n == len(s.nodes.rows) {
+		s.nodes.full = true
+		return 0
+	}
+	x := &s.nodes.rows[s.nodes.n]
+	*x = node{of: int32(f.N), first: int32(s.ways.n), at: int32(f.World.Logged())}
+	if f.World.Actor(0) == Value {
+		x.value = true
+		s.nodes.n++
+		return 0
+	}
+	if s.ways.n+f.N > len(s.ways.rows) {
+		s.ways.full = true
+		return 0
+	}
+	ways := s.ways.rows[s.ways.n : s.ways.n+f.N]
+	for k := range ways {
+		a := f.World.Actor(k)
+		ways[k] = way[T]{actor: int32(a), t: s.Model.Way(f, k)}
+		if a == Clock { // conflicts with everything, and may never come by itself: the others can stop all timers
+			ways[k].try = true
+		} else {
+			ways[k].moves = f.World.Moves(a)
+		}
+	}
+	if s.inherit(ways) {
+		for k := range ways {
+			if !ways[k].asleep {
+				ways[k].try = true
+				x.chosen = int32(k)
+				s.nodes.n++
+				s.ways.n += f.N
+				return k
+			}
+		}
+	}
+	s.asleep, s.known = true, f.World.Logged()
+	return 0
+}
+
+// inherit puts to sleep the ways that slept, or had been tried, at the last choice of an actor and do not conflict with
+// what was chosen there. It reports false if one of them has run meanwhile, because no other could.
+//
+//go:norace
+func (s *DPOR[T]) inherit(ways []way[T]) bool {
+	i := s.nodes.n - 1
+	for i >= 0 && s.nodes.rows[i].value {
+		i--
+	}
+	if i < 0 {
+		return true
+	}
+	x := &s.nodes.rows[i]
+	last := s.waysAt(x)
+	for k := range last {
+		q := &last[k]
+		if int32(k) == x.chosen || !q.asleep && !q.done || s.Model.Conflict(q.t, last[x.chosen].t) {
+			continue
+		}
+		same := -1
+		for j := range ways {
+			if ways[j].actor == q.actor && ways[j].moves == q.moves {
+				same = j
+			}
+		}
+		if same < 0 {
+			return false
+		}
+		ways[same].asleep = true
+	}
+	return true
+}
+
+// race finds the races of the last schedule and what is to be tried because of them.
+func (s *DPOR[T]) race() {
+	n := len(s.events)
+	s.stride = (n + 63) / 64
+	if need := n * s.stride; len(s.before) < need {
+		s.before = make([]uint64, 2*need)
+	}
+	clear(s.before[:n*s.stride])
+	most := int32(-1)
+	for i := range s.events {
+		most = max(most, s.events[i].Actor)
+	}
+	last := make([]int32, most+1)
+	for i := range last {
+		last[i] = -1
+	}
+	ticked := int32(-1)
+	for i := range s.events {
+		e := &s.events[i]
+		own := &ticked
+		if e.Actor >= 0 {
+			own = &last[e.Actor]
+		}
+		if *own >= 0 {
+			s.after(i, int(*own))
+		}
+		*own = int32(i)
+		if e.Wake >= 0 {
+			s.after(i, int(e.Wake))
+		}
+		for j := i - 1; j >= 0; j-- {
+			d := &s.events[j]
+			if d.Actor == e.Actor || s.isBefore(j, i) {
+				continue
+			}
+			conflict := s.Model.Conflict(d.T, e.T)
+			switch {
+			case d.Idle || e.Idle, !conflict && s.Model.Awaited(s.events, i, j):
+				s.after(i, j)
+			case conflict:
+				if i >= s.fresh && d.Fork >= 0 && int(d.Fork) < s.nodes.n {
+					s.reverse(j, i)
+				}
+				s.after(i, j)
+			}
+		}
+	}
+}
+
+func (s *DPOR[T]) row(i int) []uint64 { return s.before[i*s.stride : (i+1)*s.stride] }
+
+func (s *DPOR[T]) isBefore(j, i int) bool { return s.before[i*s.stride+j/64]>>(j%64)&1 != 0 }
+
+// after notes that event i happens after event j, and all that j happens after.
+func (s *DPOR[T]) after(i, j int) {
+	to, from := s.row(i), s.row(j)
+	for k := range j/64 + 1 {
+		to[k] |= from[k]
+	}
+	to[j/64] |= 1 << (j % 64)
+}
+
+// reverse makes sure that an actor is tried in place of event j that leads to event i happening before it.
+func (s *DPOR[T]) reverse(j, i int) {
+	// What happened after j, not because of it, and then i; of that the initials: events with nothing of it before them.
+	rest := make([]uint64, s.stride)
+	for k := j + 1; k <= i; k++ {
+		if k < i && s.isBefore(j, k) {
+			continue
+		}
+		rest[k/64] |= 1 << (k % 64)
+	}
+	ways := s.waysAt(&s.nodes.rows[s.events[j].Fork])
+	first := -1
+	for word, b := range rest {
+		for ; b != 0; b &= b - 1 {
+			k := word*64 + bits.TrailingZeros64(b)
+			if meet(s.row(k), rest) {
+				continue
+			}
+			for m := range ways {
+				if ways[m].actor != s.events[k].Actor {
+					continue
+				}
+				if ways[m].try || ways[m].asleep { // what sleeps has been tried earlier, with the same to come
+					return
+				}
+				if first < 0 {
+					first = m
+				}
+			}
+		}
+	}
+	if first >= 0 {
+		ways[first].try = true
+		return
+	}
+	for m := range ways { // cannot be, unless something is ordered in a way that is not announced
+		ways[m].try = true
+	}
+}
+
+func meet(a, b []uint64) bool {
+	for i := range a {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+package explore
+
+// Exhaustive goes through all schedules with at most bound preemptions, depth first: switches away from an actor that
+// could go on. A negative bound is none.
+func Exhaustive(bound int) *All { return &All{bound: bound} }
+
+// All is the strategy [Exhaustive].
+type All struct {
+	bound int
+	path  table[branch]
+	at    int
+	used  int // preemptions
+	cut   bool
+}
+
+type branch struct{ chosen, of int }
+
+// mostDecisions is how many decisions of a schedule are varied. There is no second schedule of one that has more.
+const mostDecisions = 1 << 20
+
+// Bound is how many preemptions a schedule has at most; negative: any number.
+func (s *All) Bound() int { return s.bound }
+
+// Name implements Strategy.
+func (*All) Name() string { return "exhaustive" }
+
+func (*All) steady() bool { return true }
+
+// Complete reports whether all schedules have been gone through: Begin has reported false, and none was too long.
+func (s *All) Complete() bool { return !s.cut && s.path.rows != nil && s.path.n == 0 }
+
+// Begin goes on to the next path: the last decision that has another way takes it.
+func (s *All) Begin(schedule int) bool {
+	if schedule == 0 {
+		s.path.n = 0
+	}
+	again, long := s.path.room(mostDecisions)
+	s.cut = s.cut || long
+	if schedule > 0 && !again {
+		s.path.n = s.at
+		for s.path.n > 0 && s.path.rows[s.path.n-1].chosen+1 >= s.path.rows[s.path.n-1].of {
+			s.path.n--
+		}
+		if s.path.n == 0 {
+			return false
+		}
+		s.path.rows[s.path.n-1].chosen++
+	}
+	s.at, s.used = 0, 0
+	return true
+}
+
+// Choose implements Strategy.
+//
+//go:norace
+func (s *All) Choose(f *Fork) int {
+	if s.at == s.path.n {
+		of := f.N
+		if f.Keep && s.bound >= 0 && s.used >= s.bound {
+			of = 1
+		}
+		if s.path.n == len(s.path.rows) {
+			s.path.full = true
+			return 0
+		}
+		s.path.rows[s.path.n] = branch{0, of}
+		s.path.n++
+	}
+	d := s.path.rows[s.at].chosen
+	s.at++
+	if f.Keep && d > 0 {
+		s.used++
+	}
+	return d
+}

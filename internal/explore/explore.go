@@ -1,0 +1,116 @@
+// Package explore chooses schedules: who goes on, wherever there is more than one way. It knows actors, numbered in the
+// order of their making, and nothing of what they are: package sim asks it about fibers, and `coir test` about the
+// goroutines of ordinary Go tests.
+//
+// `coir test` lays this package over the standard library, where package runtime calls it on the system stack with a
+// lock held. So it imports nothing but math/bits (source.go is not laid over), and what a schedule calls (Choose, and
+// all below it) neither allocates nor uses append or copy, and is hidden from the race detector.
+package explore
+
+import "math/bits"
+
+// Strategy chooses how schedules go. It is asked wherever there is more than one way.
+type Strategy interface {
+	// Begin is called before each schedule, with its number from 0. It reports false if nothing is left to explore.
+	Begin(schedule int) bool
+	// Choose returns a number below f.N. 0 changes least.
+	Choose(f *Fork) int
+	// Name is what users call it.
+	Name() string
+}
+
+// Fork is a place where a schedule can go more than one way.
+type Fork struct {
+	N      int   // ways
+	Keep   bool  // way 0 is that the actor which runs goes on
+	After  bool  // the actor which runs has done an operation, and to go on is to do what follows; implies Keep
+	Yields bool  // the actor which runs, way N-1, gives way to the others
+	World  World // the schedule
+}
+
+// World is a schedule that runs.
+type World interface {
+	// Actor is the number of the actor that way i of the current fork lets run, or Clock or Value.
+	Actor(i int) int
+	// Actors is how many actors there are.
+	Actors() int
+	// Moves is how often an actor was let go on.
+	Moves(actor int) int32
+	// Logged is how many events the log has; see Event.
+	Logged() int
+}
+
+// What a way is if it is no actor.
+const (
+	Clock = -2 // time moves on
+	Value = -3 // a value is chosen, such as the case of a select: all ways of the fork are like that
+)
+
+// Steady reports whether the next schedule of a strategy, whose Begin has been called, relies on the program doing the
+// same as in those before: whatever the program draws at random must be the same, too.
+func Steady(s Strategy) bool {
+	x, ok := s.(interface{ steady() bool })
+	return ok && x.steady()
+}
+
+// Complete reports whether a strategy whose Begin has reported false has run all schedules that it is there to run. Most
+// are not of that kind.
+func Complete(s Strategy) bool {
+	x, ok := s.(interface{ Complete() bool })
+	return ok && x.Complete()
+}
+
+// RNG is splitmix64: small, and the same everywhere.
+type RNG uint64
+
+// Next returns the next number.
+//
+//go:norace
+func (r *RNG) Next() uint64 {
+	*r += 0x9E3779B97F4A7C15
+	z := uint64(*r)
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return z ^ z>>31
+}
+
+// Below returns a number below n.
+//
+//go:norace
+func (r *RNG) Below(n int) int {
+	hi, _ := bits.Mul64(r.Next(), uint64(n))
+	return int(hi)
+}
+
+// Of makes it the generator of one schedule: a schedule can be run again by its number.
+//
+//go:norace
+func (r *RNG) Of(seed uint64, schedule int) {
+	*r = RNG(seed ^ uint64(schedule)*0xD1342543DE82EF95)
+	r.Next()
+}
+
+// table is memory of a strategy that grows between schedules alone. What does not fit into it while a schedule runs is
+// lost, and the schedule has to be run again.
+type table[T any] struct {
+	rows []T
+	n    int
+	full bool // something was lost
+}
+
+// room makes room for a schedule. It reports whether the last one lacked it and is to be run again; or, if the table
+// has most rows already, that the schedule is too long.
+func (t *table[T]) room(most int) (again, long bool) {
+	if !t.full && t.rows != nil {
+		return false, false
+	}
+	if len(t.rows) >= most {
+		t.full = false
+		return false, true
+	}
+	rows := make([]T, max(1024, 2*len(t.rows)))
+	copy(rows, t.rows[:t.n])
+	t.rows = rows
+	again, t.full = t.full, false
+	return again, false
+}

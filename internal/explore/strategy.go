@@ -1,0 +1,199 @@
+package explore
+
+// Stay lets the actor which runs go on for as long as it can. There is one such schedule.
+func Stay() Strategy { return new(stay) }
+
+// Methods have pointer receivers: the compiler would wrap others, and the wrapper is seen by the race detector.
+type stay struct{}
+
+func (*stay) Name() string            { return "stay" }
+func (*stay) Begin(schedule int) bool { return schedule == 0 }
+func (*stay) steady() bool            { return true }
+
+//go:norace
+func (*stay) Choose(*Fork) int { return 0 }
+
+// RoundRobin lets each actor do one operation in turn. There is one such schedule.
+func RoundRobin() Strategy { return new(roundRobin) }
+
+type roundRobin struct{}
+
+func (*roundRobin) Name() string            { return "roundrobin" }
+func (*roundRobin) Begin(schedule int) bool { return schedule == 0 }
+func (*roundRobin) steady() bool            { return true }
+
+//go:norace
+func (*roundRobin) Choose(f *Fork) int {
+	if f.Keep && !f.After {
+		return 1
+	}
+	return 0
+}
+
+// Script makes decisions that are given, and takes way 0 after that.
+type Script struct {
+	Ways []int
+	at   int
+}
+
+// Name implements Strategy.
+func (*Script) Name() string { return "script" }
+
+// Begin implements Strategy.
+func (s *Script) Begin(schedule int) bool {
+	s.at = 0
+	return schedule == 0
+}
+
+func (*Script) steady() bool { return true }
+
+// Choose implements Strategy. What it returns may be too large for a program that has changed.
+//
+//go:norace
+func (s *Script) Choose(*Fork) int {
+	if s.at == len(s.Ways) {
+		return 0
+	}
+	s.at++
+	return s.Ways[s.at-1]
+}
+
+// Random takes each way with the same chance; but the actor which runs goes on with a chance of at least keep percent.
+func Random(seed uint64, keep int) Strategy { return &random{seed: seed, keep: keep} }
+
+type random struct {
+	seed uint64
+	keep int
+	rng  RNG
+}
+
+func (*random) Name() string { return "random" }
+
+func (s *random) Begin(schedule int) bool {
+	s.rng.Of(s.seed, schedule)
+	return true
+}
+
+//go:norace
+func (s *random) Choose(f *Fork) int {
+	if s.keep > 0 && f.Keep && s.rng.Below(100) < s.keep {
+		return 0
+	}
+	return s.rng.Below(f.N)
+}
+
+// PCT gives actors priorities at random and always lets the highest go on, but for depth-1 places, chosen at random, where
+// the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
+func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, depth: max(depth, 1), length: 32} }
+
+type pct struct {
+	seed   uint64
+	depth  int
+	length int // the longest schedule so far: changes are spread over it
+	rng    RNG
+	prio   [1024]uint64
+	change [16]int
+	low    uint64
+	asked  int
+}
+
+// An actor that polls would have the highest priority for good. So priorities end after fairAfter decisions, and
+// schedules that are longer do not count for the places of changes.
+const fairAfter = 20000
+
+func (s *pct) Name() string { return "pct" }
+
+func (s *pct) Begin(schedule int) bool {
+	if s.asked < fairAfter {
+		s.length = max(s.length, s.asked)
+	}
+	s.asked = 0
+	s.rng.Of(s.seed, schedule)
+	for i := range s.prio {
+		s.prio[i] = s.rng.Next() | 1<<63
+	}
+	for i := range min(s.depth-1, len(s.change)) {
+		s.change[i] = s.rng.Below(s.length)
+	}
+	s.low = 1 << 62
+	return true
+}
+
+//go:norace
+func (s *pct) Choose(f *Fork) int {
+	if s.asked >= fairAfter || f.World.Actor(0) == Value {
+		return s.rng.Below(f.N)
+	}
+	if f.Yields {
+		s.lower(f.World.Actor(f.N - 1))
+	}
+	if f.Keep {
+		for _, at := range s.change[:min(s.depth-1, len(s.change))] {
+			if at == s.asked {
+				s.lower(f.World.Actor(0))
+			}
+		}
+	}
+	s.asked++
+	best, high := 0, uint64(0)
+	for i := range f.N {
+		a := f.World.Actor(i)
+		x := s.prio[(a+len(s.prio))%len(s.prio)] // the clock has a priority too
+		if x > high {
+			best, high = i, x
+		}
+	}
+	return best
+}
+
+// lower gives an actor the lowest priority.
+//
+//go:norace
+func (s *pct) lower(actor int) {
+	s.low--
+	s.prio[actor%len(s.prio)] = s.low
+}
+
+// Turns takes turns among strategies, whatever they choose among.
+type Turns[S interface{ Begin(schedule int) bool }] struct {
+	All  []S
+	done []bool
+	turn []int
+	cur  int
+}
+
+// Begin begins the next schedule of the strategy whose turn it is. It reports false if none has one left.
+func (t *Turns[S]) Begin(schedule int) bool {
+	if schedule == 0 {
+		t.done, t.turn, t.cur = make([]bool, len(t.All)), make([]int, len(t.All)), -1
+	}
+	for range t.All {
+		t.cur = (t.cur + 1) % len(t.All)
+		if i := t.cur; !t.done[i] {
+			t.turn[i]++
+			if t.All[i].Begin(t.turn[i] - 1) {
+				return true
+			}
+			t.done[i] = true
+		}
+	}
+	return false
+}
+
+// Current is the strategy whose turn it is.
+//
+//go:norace
+func (t *Turns[S]) Current() S { return t.All[t.cur] }
+
+// Portfolio takes turns among strategies: none finds everything that the others find.
+func Portfolio(strategies ...Strategy) Strategy {
+	return &portfolio{Turns[Strategy]{All: strategies}}
+}
+
+type portfolio struct{ Turns[Strategy] }
+
+func (s *portfolio) Name() string { return "portfolio" }
+func (s *portfolio) steady() bool { return Steady(s.Current()) }
+
+//go:norace
+func (s *portfolio) Choose(f *Fork) int { return s.Current().Choose(f) }

@@ -1,0 +1,82 @@
+// Package replay writes down the decisions of a schedule, and makes a failing schedule smaller. Package sim uses it for
+// fibers, and `coir test`, which lays it over the standard library, for goroutines.
+package replay
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+)
+
+// Decision is a decision of a schedule that has been run: the way that was taken, of how many.
+type Decision struct{ Way, Ways int }
+
+// Script is the ways of decisions, without the zeros at the end.
+func Script(decisions []Decision) []int {
+	end := 0
+	for i := range decisions {
+		if decisions[i].Way != 0 {
+			end = i + 1
+		}
+	}
+	script := make([]int, end)
+	for i := range script {
+		script[i] = decisions[i].Way
+	}
+	return script
+}
+
+// Switches is how many decisions of a script are not 0.
+func Switches(script []int) (n int) {
+	for _, d := range script {
+		if d != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// mostZeros is how many zeros one number stands for, so that a damaged token does not take all memory.
+const mostZeros = 1 << 20
+
+// Token writes a script in letters: a head, and in base64 what fields says, and of the decisions those that are not 0,
+// each with the number of zeros before it.
+func Token(head string, fields []byte, script []int) string {
+	b := fields
+	zeros := uint64(0)
+	for _, d := range script {
+		if d == 0 && zeros < mostZeros {
+			zeros++
+			continue
+		}
+		b = binary.AppendUvarint(b, zeros)
+		b = binary.AppendUvarint(b, uint64(d))
+		zeros = 0
+	}
+	return head + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// ErrDamaged is the error of a token that cannot be read.
+var ErrDamaged = errors.New("is damaged")
+
+// Parse reads a token without its head. The function fields is given the bytes, and returns what follows the fields.
+func Parse(letters string, fields func(b []byte) (rest []byte, ok bool)) (script []int, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(letters)
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	b, ok := fields(b)
+	if !ok {
+		return nil, ErrDamaged
+	}
+	for len(b) > 0 {
+		zeros, n := binary.Uvarint(b)
+		d, m := binary.Uvarint(b[max(n, 0):])
+		if n <= 0 || m <= 0 || zeros > mostZeros || d > 1<<20 {
+			return nil, ErrDamaged
+		}
+		script = append(append(script, make([]int, zeros)...), int(d))
+		b = b[n+m:]
+	}
+	return script, nil
+}
