@@ -41,6 +41,9 @@ Flags of coir:
 	-replay token    run one schedule again
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
+	-for d           explore all tests in rounds, for so much time in all, and keep schedules that have shown something
+	                 new for the next time
+	-keep dir        where -for keeps them (in the user's cache)
 	-p n             processes at a time (the number of processors)
 
 Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
@@ -58,6 +61,9 @@ type options struct {
 	replay    string
 	fresh     bool
 	leaks     bool
+	total     time.Duration
+	dir       string // where schedules are kept
+	kept      string // the file with those of the test
 	processes int
 	run, skip string
 	short     bool
@@ -104,6 +110,8 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.replay, "replay", "", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
+	f.DurationVar(&o.total, "for", 0, "")
+	f.StringVar(&o.dir, "keep", "", "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.run, "run", "", "")
 	f.StringVar(&o.skip, "skip", "", "")
@@ -138,6 +146,9 @@ func parse(args []string) (*options, error) {
 	}
 	if o.replay != "" && o.run == "" {
 		return nil, errors.New("-replay needs -run with the test that the token is of")
+	}
+	if o.total > 0 && (o.replay != "" || o.fresh) {
+		return nil, errors.New("-for does not go with -replay or -fresh")
 	}
 	if len(o.packages) == 0 {
 		o.packages = []string{"."}
@@ -187,6 +198,13 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+
+	if o.total > 0 {
+		if err := keepDir(o, tool.cache); err != nil {
+			return false, err
+		}
+		return tool.exploreFor(ctx, o, packages, dir, newWriter(out, o), errs), context.Cause(ctx)
+	}
 
 	// One package is built while the tests of the one before run.
 	type built struct {

@@ -218,7 +218,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	c.Dir = p.Dir
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,fresh=%d",
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, fresh)
-	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
+	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record, "COIR_KEPT="+o.kept,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0"))
 	var out bytes.Buffer

@@ -30,9 +30,10 @@ func (*roundRobin) Choose(f *Fork) int {
 	return 0
 }
 
-// Script makes decisions that are given, and takes way 0 after that.
+// Script makes decisions that are given. After that it takes way 0, or what Rest chooses.
 type Script struct {
 	Ways []int
+	Rest Strategy
 	at   int
 }
 
@@ -42,7 +43,7 @@ func (*Script) Name() string { return "script" }
 // Begin implements Strategy.
 func (s *Script) Begin(schedule int) bool {
 	s.at = 0
-	return schedule == 0
+	return schedule == 0 && (s.Rest == nil || s.Rest.Begin(0))
 }
 
 func (*Script) steady() bool { return true }
@@ -50,12 +51,15 @@ func (*Script) steady() bool { return true }
 // Choose implements Strategy. What it returns may be too large for a program that has changed.
 //
 //go:norace
-func (s *Script) Choose(*Fork) int {
-	if s.at == len(s.Ways) {
+func (s *Script) Choose(f *Fork) int {
+	if s.at < len(s.Ways) {
+		s.at++
+		return s.Ways[s.at-1]
+	}
+	if s.Rest == nil {
 		return 0
 	}
-	s.at++
-	return s.Ways[s.at-1]
+	return s.Rest.Choose(f)
 }
 
 // Random takes each way with the same chance; but the actor which runs goes on with a chance of at least keep percent.

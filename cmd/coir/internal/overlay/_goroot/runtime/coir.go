@@ -124,6 +124,7 @@ type coirOutcome struct {
 	ticking     bool   // only timers went on
 	misfit      bool   // a given decision had fewer ways
 	overflow    bool   // a table was too small
+	news        uint32 // what it has shown that no schedule before it had; see coirNews
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	panicG      uint32
 	panic       string
@@ -562,6 +563,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	} else if s.steps-s.idle > coirFreeSteps && s.steps-max(s.charged, s.idle) >= 64 {
 		coirCharge(gp)
 	}
+	if obj != 0 {
+		coirNews(gp.coir.id, obj, op)
+	}
 	gp.coir.next.op, gp.coir.next.obj, gp.coir.pending = op, obj, true
 	s.held++
 	if s.nready == 0 {
@@ -631,6 +635,31 @@ func coirChannel(c *hchan) uint32 {
 	return c.coirID
 }
 
+// coirLast is the last point at each object, by its number, and coirSeen what has been seen in all schedules.
+var (
+	coirLast [1 << 12]struct {
+		run, g uint32
+		op     uint8
+	}
+	coirSeen [1 << 16 / 64]uint64
+)
+
+// coirNews notes what tells schedules apart: that a goroutine uses an object after another one did. A schedule with
+// something new is worth to be kept.
+func coirNews(g, obj uint32, op uint8) {
+	s := &coirSched
+	last := &coirLast[obj%uint32(len(coirLast))]
+	if last.run == s.run && last.g != g {
+		h := coirMix(uint64(last.g)<<40 ^ uint64(g)<<20 ^ uint64(obj)<<8 ^ uint64(last.op)<<56 ^ uint64(op)<<48)
+		word, bit := h>>6%uint64(len(coirSeen)), uint64(1)<<(h&63)
+		if coirSeen[word]&bit == 0 {
+			coirSeen[word] |= bit
+			s.out.news++
+		}
+	}
+	last.run, last.g, last.op = s.run, g, op
+}
+
 // coirGosched is Gosched. It reports false if the runtime is to do it.
 func coirGosched() bool {
 	gp := getg()
@@ -649,7 +678,9 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 		return
 	}
 	for _, i := range pollorder { // which channels it looks at is a part of the trace
-		coirHash(uint64(coirChannel(scases[i].c)))
+		c := coirChannel(scases[i].c)
+		coirHash(uint64(c))
+		coirNews(gp.coir.id, c, coir.OpSelect)
 	}
 	n := 0
 	for _, i := range pollorder {

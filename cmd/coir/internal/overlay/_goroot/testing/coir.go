@@ -77,6 +77,7 @@ type coirOutcome struct {
 	ticking     bool
 	misfit      bool
 	overflow    bool
+	news        uint32
 	outside     uint32
 	panicG      uint32
 	panic       string
@@ -93,6 +94,7 @@ type coirSettings struct {
 	racing    bool
 	replay    string
 	record    string // the file to write to
+	kept      string // the file with schedules that are kept; empty: none are
 	leaks     bool
 	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
 }
@@ -127,7 +129,7 @@ func coirParse(env string) coirSettings {
 			s.fresh = n
 		}
 	}
-	s.record = os.Getenv("COIR_RECORD")
+	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
 	return s
 }
 
@@ -307,18 +309,26 @@ func (x *coirExplorer) explore() {
 	x.count, x.left = 0, 0
 	x.began = time.Now()
 	s := coirSet.search()
-	for x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget) {
-		if !s.Begin(x.count) {
-			x.complete = explore.Complete(s)
-			break
+	k := coirReadKept(coirSet.kept, coirSet.seed)
+	defer k.write()
+	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget); {
+		c, ok := k.next()
+		if !ok {
+			if !s.Begin(n) {
+				x.complete = explore.Complete(s)
+				break
+			}
+			c = coirSet.config(s, n)
+			n++
 		}
-		r := x.run(coirSet.config(s, x.count))
+		r := x.run(c)
 		if r.skipped && r.kind == "" {
 			x.record("skip")
 			coirQuiet(0)
 			x.t.SkipNow()
 		}
 		x.leaks(&r)
+		k.saw(&r)
 		switch r.kind {
 		case "":
 		case "long":

@@ -1,0 +1,87 @@
+package testing
+
+import (
+	"internal/explore"
+	"internal/replay"
+	"os"
+	"slices"
+	"strings"
+)
+
+// coirKept is the schedules of a test that have shown something new. Each is kept as a token, in a file that outlives
+// the process. Half of all schedules branch off one of them: they make its first decisions, and others after that.
+type coirKept struct {
+	path   string
+	tokens []string
+	read   int // those of the file that have been run
+	rng    explore.RNG
+	turn   bool
+}
+
+// coirMostKept is how many schedules are kept for a test. A new one takes the place of any.
+const coirMostKept = 256
+
+// coirReadKept reads the file. A file that is not there is empty, and no path means that none are kept.
+func coirReadKept(path string, seed uint64) *coirKept {
+	k := &coirKept{path: path}
+	k.rng.Of(seed, -1)
+	if path == "" {
+		return k
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return k
+	}
+	for _, token := range strings.Fields(string(text)) {
+		if _, _, err := coirDecode(token); err == "" && len(k.tokens) < coirMostKept {
+			k.tokens = append(k.tokens, token)
+		}
+	}
+	return k
+}
+
+// next is a schedule to run: first those of the file as they are.
+func (k *coirKept) next() (c coirConfig, ok bool) {
+	if k.read < len(k.tokens) {
+		c, _, _ = coirDecode(k.tokens[k.read])
+		k.read++
+		return c, true
+	}
+	if k.turn = !k.turn; k.turn || len(k.tokens) == 0 {
+		return c, false
+	}
+	c, _, _ = coirDecode(k.tokens[k.rng.Below(len(k.tokens))])
+	s := c.strategy.(*explore.Script)
+	s.Ways = s.Ways[:k.rng.Below(len(s.Ways)+1)]
+	s.Rest = explore.Random(k.rng.Next(), 50)
+	s.Begin(0)
+	return c, true
+}
+
+// saw takes a schedule that was run, if it is worth it. A failure goes to the front, to be run first the next time.
+func (k *coirKept) saw(r *coirRun) {
+	if k.path == "" || r.news == 0 && r.kind == "" || r.overflow {
+		return
+	}
+	token := coirEncode(r.config, replay.Script(r.allDecisions()), 0)
+	switch {
+	case slices.Contains(k.tokens, token):
+	case r.kind != "":
+		k.tokens = append([]string{token}, k.tokens...)
+	case len(k.tokens) < coirMostKept:
+		k.tokens = append(k.tokens, token)
+		k.read++
+	default:
+		k.tokens[k.rng.Below(len(k.tokens))] = token
+	}
+}
+
+func (k *coirKept) write() {
+	if k.path == "" || len(k.tokens) == 0 {
+		return
+	}
+	temp := k.path + ".new"
+	if os.WriteFile(temp, []byte(strings.Join(k.tokens, "\n")+"\n"), 0o666) == nil {
+		os.Rename(temp, k.path)
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
+// before, with another seed. What a test has shown that is new (see kept in package testing of the overlay) is kept in a
+// file, which the next round and the next run begin from; so is the schedule of a failure, which is then run first.
+
+// exploring is a test that is explored in rounds.
+type exploring struct {
+	p      *pkg
+	binary string
+	test   string
+	n      int // among all
+	all    *result
+}
+
+// over reports whether another round of the test would tell nothing more.
+func (e *exploring) over() bool { return e.all != nil && e.all.outcome != "pass" }
+
+// add takes the result of a round.
+func (e *exploring) add(r *result) {
+	if e.all != nil {
+		r.schedules += e.all.schedules
+		r.left += e.all.left
+		r.elapsed += e.all.elapsed
+		if r.failure != nil {
+			r.failure.schedule += e.all.schedules
+		}
+	}
+	e.all = r
+}
+
+// exploreFor explores packages for the time that -for gives. It reports whether a test has failed.
+func (t *tool) exploreFor(ctx context.Context, o *options, packages []*pkg, dir string, w *writer, errs io.Writer) bool {
+	failed := false
+	var tests []*exploring
+	for i, p := range packages {
+		if !p.hasTests() {
+			w.noTests(p)
+			continue
+		}
+		binary := filepath.Join(dir, fmt.Sprint(i, ".test"))
+		output, err := t.build(ctx, o, p, binary)
+		var names []string
+		if err == nil {
+			names, err = t.tests(ctx, o, p, binary)
+		}
+		if err != nil {
+			w.notBuilt(p, output+err.Error())
+			failed = true
+			continue
+		}
+		for _, name := range names {
+			tests = append(tests, &exploring{p: p, binary: binary, test: name, n: len(tests)})
+		}
+	}
+	began := time.Now() // to build does not count
+	for round := 0; ctx.Err() == nil && time.Since(began) < o.total; round++ {
+		t.round(ctx, o, tests, round, began)
+		open, schedules, failures := 0, 0, 0
+		for _, e := range tests {
+			switch {
+			case e.all == nil:
+			case e.all.failure != nil:
+				failures++
+				fallthrough
+			default:
+				schedules += e.all.schedules
+			}
+			if !e.over() {
+				open++
+			}
+		}
+		fmt.Fprintf(errs, "coir test: round %d: %s, %s so far, %s of %s\n", round+1, count(schedules, "schedule"),
+			count(failures, "failure"), time.Since(began).Round(time.Second), o.total)
+		if open == 0 || failures > 0 && o.failfast {
+			break
+		}
+	}
+	for _, p := range packages {
+		var results []*result
+		took := time.Duration(0)
+		for _, e := range tests {
+			if e.p == p && e.all != nil {
+				results = append(results, e.all)
+				took += e.all.elapsed
+			}
+		}
+		if results != nil && w.finished(p, results, took) {
+			failed = true
+		}
+	}
+	return failed
+}
+
+// round runs each test that is not over once.
+func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round int, began time.Time) {
+	slots := make(chan bool, o.processes)
+	var wait sync.WaitGroup
+	for _, e := range tests {
+		if e.over() {
+			continue
+		}
+		slots <- true
+		left := o.total - time.Since(began)
+		if ctx.Err() != nil || left <= 0 && e.all != nil {
+			<-slots
+			break
+		}
+		mine := *o
+		mine.budget = max(min(o.budget<<min(round, 20), left), time.Millisecond)
+		mine.schedules = 1 << 30
+		mine.seed = o.seed + uint64(round)<<32
+		mine.kept = keptFile(o.dir, e.p.ImportPath, e.test)
+		wait.Go(func() {
+			defer func() { <-slots }()
+			e.add(t.runTest(ctx, &mine, e.p, e.binary, e.test, e.n))
+		})
+	}
+	wait.Wait()
+}
+
+// keptFile is the file with the schedules of a test.
+func keptFile(dir, path, test string) string {
+	name := strings.NewReplacer("/", "_", ":", "_", "\\", "_").Replace(path + "." + test)
+	return filepath.Join(dir, name+".schedules")
+}
+
+// keepDir is where schedules are kept, made if it is not there.
+func keepDir(o *options, cache string) error {
+	if o.dir == "" {
+		o.dir = filepath.Join(cache, "schedules")
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return err
+	}
+	o.dir = dir
+	return os.MkdirAll(dir, 0o777)
+}
