@@ -375,3 +375,19 @@ func TestSleepsOn(*testing.T) {
 		}
 	}()
 }
+
+// Expect: panic
+func TestLogAfterItsEnd(t *testing.T) {
+	go func() { t.Log("too late") }()
+}
+
+func TestLogOfASubtestThatHasEnded(t *testing.T) {
+	done := make(chan bool)
+	t.Run("sub", func(t *testing.T) {
+		go func() {
+			t.Log("to the parent")
+			close(done)
+		}()
+	})
+	<-done
+}

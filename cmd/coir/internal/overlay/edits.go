@@ -319,6 +319,10 @@ var edits = []edit{
 		new: "\tmu          coirRWMutex ",
 	},
 	{
+		file: "testing/testing.go", why: "a log of a test that has ended panics, and does not go to the harness",
+		old: "\t\tif !parent.done {\n", new: "\t\tif !parent.done && !coirEnded(parent) {\n",
+	},
+	{
 		file: "testing/testing.go", why: "the schedules of a test are explored here",
 		old: "\tfn(t)\n", new: "\tcoirExplore(t, fn)\n",
 	},

@@ -161,6 +161,9 @@ func coirExplore(t *T, fn func(*T)) {
 	x.explore()
 }
 
+// coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
+func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
+
 // coirTest is the test of the schedule that runs.
 var coirTest *T
 
