@@ -275,6 +275,12 @@ var edits = []edit{
 		old: "\t\t\tt.rand = cheaprand()\n", new: "\t\t\tt.rand = coirTimerRand()\n",
 	},
 	{
+		file: "runtime/time.go", why: "what one timer knows of, the next does not: a common context would hide races",
+		old: "\t\tif tsLocal.raceCtx == 0 {\n",
+		new: "\t\tif coir.On && tsLocal.raceCtx != 0 {\n\t\t\tracectxend(tsLocal.raceCtx)\n" +
+			"\t\t\ttsLocal.raceCtx = 0\n\t\t}\n\t\tif tsLocal.raceCtx == 0 {\n",
+	},
+	{
 		file: "runtime/time.go", why: "a timer may outlive a schedule",
 		old: "if t.isFake && getg().bubble == nil {", new: "if t.isFake && getg().bubble == nil && !coir.On {", all: true,
 	},

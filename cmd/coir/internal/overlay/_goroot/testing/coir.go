@@ -139,7 +139,12 @@ func coirExplore(t *T, fn func(*T)) {
 		if t.level == 1 {
 			coirTest = t
 		}
-		defer coirQuiet(1)
+		defer func() {
+			coirQuiet(1)
+			t.mu.RLock()
+			coirFailed = t.failed
+			t.mu.RUnlock()
+		}()
 		coirQuiet(0)
 		fn(t)
 		return
@@ -164,8 +169,12 @@ func coirExplore(t *T, fn func(*T)) {
 // coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
 func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
 
-// coirTest is the test of the schedule that runs.
-var coirTest *T
+// coirTest is the test of the schedule that runs, and coirFailed whether it had failed when its function returned, which
+// is before the harness fails it for a data race.
+var (
+	coirTest   *T
+	coirFailed bool
+)
 
 // coirRun is a schedule that has been run.
 type coirRun struct {
@@ -207,7 +216,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	var output bytes.Buffer
 	done := false
 	races := race.Errors()
-	coirTest = nil
+	coirTest, coirFailed = nil, false
 	x.count++
 	x.begun.Add(1)
 	coirBegin(&c)
@@ -312,6 +321,12 @@ func (x *coirExplorer) explore() {
 			break
 		}
 		r := x.run(c)
+		if s.races() && c.racing > 0 && (r.kind != "race" || coirFailed) {
+			if r.left {
+				x.left--
+			}
+			continue
+		}
 		if r.skipped && r.kind == "" {
 			x.record("skip")
 			coirQuiet(0)

@@ -2,6 +2,7 @@ package testing
 
 import (
 	"encoding/base64"
+	"internal/race"
 	"time"
 )
 
@@ -55,6 +56,8 @@ func (s *coirSearch) next() (coirConfig, bool) {
 	}
 	if s.set.racing && n%8 >= 5 && how != "exhaustive" {
 		c.racing = 5
+	} else if s.races() && n%8 == 2 {
+		c.racing = 5 + n/8%3*20
 	}
 	switch how {
 	case "stay":
@@ -80,6 +83,12 @@ func (s *coirSearch) next() (coirConfig, bool) {
 		}
 	}
 	return c, true
+}
+
+// races reports whether some schedules are run with a racing clock to find data races, and nothing else. Time orders no
+// two accesses, so a race is one whenever a timer fires; but a test may well rely on time otherwise.
+func (s *coirSearch) races() bool {
+	return race.Enabled && s.set.strategy == "default" && !s.set.racing
 }
 
 // done is told of the schedule that was run.
