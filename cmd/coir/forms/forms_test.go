@@ -391,3 +391,49 @@ func TestLogOfASubtestThatHasEnded(t *testing.T) {
 	})
 	<-done
 }
+
+// In a bubble of its own a test knows what time it is.
+func TestExactTimeInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Nanosecond)
+				if passed := time.Since(began); passed != time.Duration(i) {
+					t.Error(passed)
+				}
+			})
+		}
+		wg.Wait()
+		if passed := time.Since(began); passed != 2 {
+			t.Error(passed)
+		}
+	})
+}
+
+// Expect: fail
+func TestShortTimerWhileTheTestRuns(t *testing.T) {
+	timer := time.AfterFunc(time.Nanosecond, func() {})
+	runtime.Gosched()
+	if !timer.Stop() {
+		t.Error("it has fired")
+	}
+}
+
+// Two that sleep for the same time wake in any order.
+//
+// Expect: fail
+func TestSecondSleeperIsFirst(t *testing.T) {
+	order := make(chan int, 2)
+	for i := range 2 {
+		go func() {
+			time.Sleep(time.Millisecond)
+			order <- i
+		}()
+	}
+	if <-order == 1 {
+		t.Error("the second is first")
+	}
+	<-order
+}

@@ -158,9 +158,15 @@ var edits = []edit{
 		new: "\t\tif coir.On {\n\t\t\tnext = max(next, bubble.now)\n\t\t}\n\t\tif next < bubble.now {\n\t\t\tthrow(",
 	},
 	{
+		file: "runtime/synctest.go", why: "timers are a little late, as they are outside",
+		old: "\t\tbubble.now = next\n",
+		new: "\t\tbubble.now = next\n\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tbubble.now += coirLate\n\t\t}\n",
+	},
+	{
 		file: "runtime/synctest.go", why: "a test that makes a bubble is in one already",
 		old: "\tgp := getg()\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
-		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tf()\n\t\treturn\n\t}\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
+		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tcoirExactly(f)\n\t\treturn\n\t}\n" +
+			"\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
 	},
 	{
 		file: "runtime/runtime2.go", why: "waits for locks and for channels of other bubbles are as good as any",
@@ -263,12 +269,14 @@ var edits = []edit{
 	{
 		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
 		old: "\tif bubble := getg().bubble; bubble != nil {\n\t\tsec",
-		new: "\tif bubble := getg().bubble; bubble != nil {\n\t\tif coir.On {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
+		new: "\tif bubble := getg().bubble; bubble != nil {\n" +
+			"\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
 	},
 	{
 		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
 		old: "\tif gp.bubble != nil {\n\t\treturn gp.bubble.now\n",
-		new: "\tif gp.bubble != nil {\n\t\tif coir.On {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
+		new: "\tif gp.bubble != nil {\n" +
+			"\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
 	},
 	{
 		file: "runtime/time.go", why: "the order of timers of one instant is the same in each run",

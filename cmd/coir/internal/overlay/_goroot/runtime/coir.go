@@ -156,6 +156,7 @@ var coirSched struct {
 	progress uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
 	ticked   uint64 // moves of the clock since progress changed
 	ticks    uint64
+	exact    int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
 	last     uint64 // progress, when the clock moved last
 	given    int
 	tail     int
@@ -215,7 +216,7 @@ func coirBegin(c *coirConfig) {
 	s.rand = coirMix(c.seed^0xabcdef) | 1
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
-	s.ended, s.ndec, s.seen, s.seenStep = 0, 0, 0, 0
+	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -537,7 +538,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	if s.racing > 0 && coirNext(&s.rng)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
-	} else if s.steps-s.idle > coirFreeSteps && s.steps-max(s.charged, s.idle) >= 64 {
+	} else {
 		coirCharge(gp)
 	}
 	for i := 0; i < s.nchanges; i++ {
@@ -704,21 +705,48 @@ func sysrand_coirRead(b []byte) bool {
 	return true
 }
 
-// A program that polls, or spins until a time has come, never waits as a whole, and its clock would stand still. So steps
-// take time after the first coirFreeSteps of them: a microsecond each, and ten times as much after each million.
-const coirFreeSteps = 20000
+// A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
+// coirLate late, so that those which were started a few steps apart still fire in any order. Both are less than they are
+// outside: what needs more is not tried.
+//
+// A program that polls, or spins until a time has come, never waits as a whole. So a step takes a microsecond after the
+// first coirFreeSteps of them, and ten times as much after each million.
+const (
+	coirLate      = 1000
+	coirFreeSteps = 20000
+)
 
 // coirTestG is the number of the goroutine that runs the test: the first is that of the harness.
 const coirTestG = 2
 
 func coirCharge(gp *g) {
 	s := &coirSched
-	n := int64(s.steps-max(s.charged, s.idle)) * 1000
-	s.charged = s.steps
-	for m := (s.steps - s.idle) / 1000000; m > 0; m-- {
-		n *= 10
+	if s.steps-s.idle > coirFreeSteps {
+		if s.steps-max(s.charged, s.idle) < 64 {
+			return
+		}
+		n := int64(s.steps-max(s.charged, s.idle)) * 1000
+		s.charged = s.steps
+		for m := (s.steps - s.idle) / 1000000; m > 0; m-- {
+			n *= 10
+		}
+		coirMoveClock(gp, n)
+		return
 	}
-	coirMoveClock(gp, n)
+	if s.exact > 0 {
+		return
+	}
+	gp.bubble.now++
+	if next := gp.bubble.timers.wakeTime(); next != 0 && next <= gp.bubble.now {
+		coirMoveClock(gp, 0)
+	}
+}
+
+// coirExactly runs the function of a bubble of the test's own. There time stands still while goroutines run.
+func coirExactly(f func()) {
+	coirSched.exact++
+	defer func() { coirSched.exact-- }()
+	f()
 }
 
 // coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its
