@@ -437,3 +437,41 @@ func TestSecondSleeperIsFirst(t *testing.T) {
 	}
 	<-order
 }
+
+// What a subtest leaves running runs beside what comes after it.
+//
+// Expect: fail
+func TestSubtestLeavesARunner(t *testing.T) {
+	var done atomic.Bool
+	t.Run("sub", func(*testing.T) {
+		go func() { done.Store(true) }()
+	})
+	if !done.Load() {
+		t.Error("it has not run")
+	}
+}
+
+// Expect: panic
+func TestCleanupBesideARunner(t *testing.T) {
+	var mu sync.Mutex
+	closed, stop := false, make(chan bool)
+	go func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !closed {
+			closed = true
+			close(stop)
+		}
+	}()
+	t.Cleanup(func() {
+		mu.Lock()
+		was := closed
+		mu.Unlock()
+		if !was {
+			mu.Lock()
+			closed = true
+			mu.Unlock()
+			close(stop)
+		}
+	})
+}

@@ -333,6 +333,10 @@ var edits = []edit{
 		new: "\tmu          coirRWMutex ",
 	},
 	{
+		file: "testing/testing.go", why: "a cleanup has points, which the harness around it has not",
+		old: "\t\tcleanup()\n", new: "\t\tcoirCleanup(cleanup)\n",
+	},
+	{
 		file: "testing/testing.go", why: "a log of a test that has ended panics, and does not go to the harness",
 		old: "\t\tif !parent.done {\n", new: "\t\tif !parent.done && !coirEnded(parent) {\n",
 	},
@@ -342,11 +346,11 @@ var edits = []edit{
 	},
 	{
 		file: "testing/testing.go", why: "the harness has no points",
-		old: "func (t *T) Parallel() {\n", new: "func (t *T) Parallel() {\n\tdefer coirQuiet(coirQuiet(1))\n",
+		old: "func (t *T) Parallel() {\n", new: "func (t *T) Parallel() {\n\tdefer coirQuiet(coirHush())\n",
 	},
 	{
 		file: "testing/testing.go", why: "the harness has no points",
 		old: "\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
-		new: "\tdefer coirQuiet(coirQuiet(1))\n\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
+		new: "\tdefer coirQuiet(coirHush())\n\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
 	},
 }

@@ -65,9 +65,13 @@ const (
 type coirG struct {
 	id    uint32 // in the order of making, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
-	quiet uint32 // of the harness: it has no points, and gets the turn last
+	quiet uint32 // coirNoPoints or coirLast
 	prio  uint64
 }
+
+// A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness itself,
+// which starts the test and waits for it, gets the turn when no other goroutine can run.
+const coirLast, coirNoPoints = 1, 2
 
 type coirDecision struct {
 	ways, way uint16
@@ -340,8 +344,8 @@ func coirInsert(gp *g) {
 
 // coirAfter: the harness comes last; otherwise it is the order of making.
 func coirAfter(a, b *g) bool {
-	if a.coir.quiet != b.coir.quiet {
-		return a.coir.quiet > b.coir.quiet
+	if last := a.coir.quiet == coirLast; last != (b.coir.quiet == coirLast) {
+		return last
 	}
 	return a.coir.id > b.coir.id
 }
@@ -408,7 +412,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
-	for n > 0 && s.ready[n-1].ptr().coir.quiet != 0 {
+	for n > 0 && s.ready[n-1].ptr().coir.quiet == coirLast {
 		n--
 	}
 	if n == s.nready {

@@ -140,7 +140,7 @@ func coirExplore(t *T, fn func(*T)) {
 			coirTest = t
 		}
 		defer func() {
-			coirQuiet(1)
+			coirQuiet(coirNoPoints)
 			t.mu.RLock()
 			coirFailed = t.failed
 			t.mu.RUnlock()
@@ -164,6 +164,24 @@ func coirExplore(t *T, fn func(*T)) {
 	go x.watch(stop)
 	defer close(stop)
 	x.explore()
+}
+
+// Ways to be quiet; see package runtime.
+const coirLast, coirNoPoints = 1, 2
+
+// coirHush makes a goroutine quiet that calls a method of T. It returns what it was.
+func coirHush() uint32 {
+	was := coirQuiet(coirNoPoints)
+	if was == coirLast {
+		coirQuiet(was)
+	}
+	return was
+}
+
+// coirCleanup runs a function that the test has given to Cleanup.
+func coirCleanup(f func()) {
+	defer coirQuiet(coirQuiet(0))
+	f()
 }
 
 // coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
@@ -232,7 +250,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		failed := root != nil && root.Failed()
 		switch {
 		case r.panicG != 0:
-			r.kind, r.text = "panic", r.panic
+			r.kind, r.text = "panic", strings.TrimSpace(r.panic)
 		case r.endless && done && !failed: // what is left behind spins
 			r.left = true
 		case r.endless && x.plain > 0 && x.plain < coirMostSteps/20:
@@ -263,7 +281,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	}()
 	was := x.t.tstate.match
 	synctest.Run(func() {
-		coirQuiet(1)
+		coirQuiet(coirLast)
 		ctx, cancel := context.WithCancel(context.Background())
 		state := newTestState(1<<20, &matcher{
 			filter: was.filter, skip: was.skip, matchFunc: was.matchFunc, subNames: map[string]int32{},
