@@ -139,6 +139,14 @@ func TestTheForms(t *testing.T) {
 	compare(t, explored(t, "-tags=corpus", "-schedules=300", "./forms"), expected(t, "forms"))
 }
 
+// Races of all sorts are told: taking turns puts no access before another that was not so anyway.
+func TestTheRaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	compare(t, explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races"), expected(t, "races"))
+}
+
 // The guide shows what coir test prints for its example.
 func TestTheGuide(t *testing.T) {
 	if testing.Short() {

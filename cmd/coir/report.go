@@ -211,7 +211,7 @@ func (r *result) waits(a *actor, names map[int]string, owners map[int]int, dir s
 	if a.at.file != "" {
 		what += fmt.Sprintf(", at %s:%d", short(a.at.file, dir), a.at.line)
 	}
-	if since := a.since.Round(time.Microsecond); since > 0 { // a read of the clock moves it by a nanosecond
+	if since := a.since.Round(10 * time.Microsecond); since > 0 { // steps and timers move the clock a little
 		what += fmt.Sprintf(", since %v", since)
 	}
 	return what

@@ -375,3 +375,103 @@ func TestSleepsOn(*testing.T) {
 		}
 	}()
 }
+
+// Expect: panic
+func TestLogAfterItsEnd(t *testing.T) {
+	go func() { t.Log("too late") }()
+}
+
+func TestLogOfASubtestThatHasEnded(t *testing.T) {
+	done := make(chan bool)
+	t.Run("sub", func(t *testing.T) {
+		go func() {
+			t.Log("to the parent")
+			close(done)
+		}()
+	})
+	<-done
+}
+
+// In a bubble of its own a test knows what time it is.
+func TestExactTimeInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range 3 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Nanosecond)
+				if passed := time.Since(began); passed != time.Duration(i) {
+					t.Error(passed)
+				}
+			})
+		}
+		wg.Wait()
+		if passed := time.Since(began); passed != 2 {
+			t.Error(passed)
+		}
+	})
+}
+
+// Expect: fail
+func TestShortTimerWhileTheTestRuns(t *testing.T) {
+	timer := time.AfterFunc(time.Nanosecond, func() {})
+	runtime.Gosched()
+	if !timer.Stop() {
+		t.Error("it has fired")
+	}
+}
+
+// Two that sleep for the same time wake in any order.
+//
+// Expect: fail
+func TestSecondSleeperIsFirst(t *testing.T) {
+	order := make(chan int, 2)
+	for i := range 2 {
+		go func() {
+			time.Sleep(time.Millisecond)
+			order <- i
+		}()
+	}
+	if <-order == 1 {
+		t.Error("the second is first")
+	}
+	<-order
+}
+
+// What a subtest leaves running runs beside what comes after it.
+//
+// Expect: fail
+func TestSubtestLeavesARunner(t *testing.T) {
+	var done atomic.Bool
+	t.Run("sub", func(*testing.T) {
+		go func() { done.Store(true) }()
+	})
+	if !done.Load() {
+		t.Error("it has not run")
+	}
+}
+
+// Expect: panic
+func TestCleanupBesideARunner(t *testing.T) {
+	var mu sync.Mutex
+	closed, stop := false, make(chan bool)
+	go func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !closed {
+			closed = true
+			close(stop)
+		}
+	}()
+	t.Cleanup(func() {
+		mu.Lock()
+		was := closed
+		mu.Unlock()
+		if !was {
+			mu.Lock()
+			closed = true
+			mu.Unlock()
+			close(stop)
+		}
+	})
+}

@@ -158,9 +158,15 @@ var edits = []edit{
 		new: "\t\tif coir.On {\n\t\t\tnext = max(next, bubble.now)\n\t\t}\n\t\tif next < bubble.now {\n\t\t\tthrow(",
 	},
 	{
+		file: "runtime/synctest.go", why: "timers are a little late, as they are outside",
+		old: "\t\tbubble.now = next\n",
+		new: "\t\tbubble.now = next\n\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tbubble.now += coirLate\n\t\t}\n",
+	},
+	{
 		file: "runtime/synctest.go", why: "a test that makes a bubble is in one already",
 		old: "\tgp := getg()\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
-		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tf()\n\t\treturn\n\t}\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
+		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tcoirExactly(f)\n\t\treturn\n\t}\n" +
+			"\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
 	},
 	{
 		file: "runtime/runtime2.go", why: "waits for locks and for channels of other bubbles are as good as any",
@@ -263,16 +269,24 @@ var edits = []edit{
 	{
 		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
 		old: "\tif bubble := getg().bubble; bubble != nil {\n\t\tsec",
-		new: "\tif bubble := getg().bubble; bubble != nil {\n\t\tif coir.On {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
+		new: "\tif bubble := getg().bubble; bubble != nil {\n" +
+			"\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
 	},
 	{
 		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
 		old: "\tif gp.bubble != nil {\n\t\treturn gp.bubble.now\n",
-		new: "\tif gp.bubble != nil {\n\t\tif coir.On {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
+		new: "\tif gp.bubble != nil {\n" +
+			"\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
 	},
 	{
 		file: "runtime/time.go", why: "the order of timers of one instant is the same in each run",
 		old: "\t\t\tt.rand = cheaprand()\n", new: "\t\t\tt.rand = coirTimerRand()\n",
+	},
+	{
+		file: "runtime/time.go", why: "what one timer knows of, the next does not: a common context would hide races",
+		old: "\t\tif tsLocal.raceCtx == 0 {\n",
+		new: "\t\tif coir.On && tsLocal.raceCtx != 0 {\n\t\t\tracectxend(tsLocal.raceCtx)\n" +
+			"\t\t\ttsLocal.raceCtx = 0\n\t\t}\n\t\tif tsLocal.raceCtx == 0 {\n",
 	},
 	{
 		file: "runtime/time.go", why: "a timer may outlive a schedule",
@@ -319,16 +333,24 @@ var edits = []edit{
 		new: "\tmu          coirRWMutex ",
 	},
 	{
+		file: "testing/testing.go", why: "a cleanup has points, which the harness around it has not",
+		old: "\t\tcleanup()\n", new: "\t\tcoirCleanup(cleanup)\n",
+	},
+	{
+		file: "testing/testing.go", why: "a log of a test that has ended panics, and does not go to the harness",
+		old: "\t\tif !parent.done {\n", new: "\t\tif !parent.done && !coirEnded(parent) {\n",
+	},
+	{
 		file: "testing/testing.go", why: "the schedules of a test are explored here",
 		old: "\tfn(t)\n", new: "\tcoirExplore(t, fn)\n",
 	},
 	{
 		file: "testing/testing.go", why: "the harness has no points",
-		old: "func (t *T) Parallel() {\n", new: "func (t *T) Parallel() {\n\tdefer coirQuiet(coirQuiet(1))\n",
+		old: "func (t *T) Parallel() {\n", new: "func (t *T) Parallel() {\n\tdefer coirQuiet(coirHush())\n",
 	},
 	{
 		file: "testing/testing.go", why: "the harness has no points",
 		old: "\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
-		new: "\tdefer coirQuiet(coirQuiet(1))\n\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
+		new: "\tdefer coirQuiet(coirHush())\n\tt.hasSub.Store(true)\n\ttestName, ok, _ := t.tstate",
 	},
 }

@@ -56,7 +56,7 @@ const coirFairAfter = 1000
 type coirG struct {
 	id    uint32 // in the order of making, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
-	quiet uint32 // of the harness: it has no points, and gets the turn last
+	quiet uint32 // coirNoPoints or coirLast
 
 	// For explore.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
@@ -65,6 +65,10 @@ type coirG struct {
 	woken     int32          // the event that made it ready, if it waited or is new; -1: none
 	moves     int32          // how often it has gone on
 }
+
+// A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness itself,
+// which starts the test and waits for it, gets the turn when no other goroutine can run.
+const coirLast, coirNoPoints = 1, 2
 
 type coirDecision struct {
 	ways, way uint16
@@ -131,49 +135,52 @@ type coirOutcome struct {
 }
 
 var coirSched struct {
-	mu        mutex
-	run       uint32 // the number of the schedule
-	root      guintptr
-	turn      guintptr // who has it; 0: all wait
-	to        guintptr
-	ready     [coirMaxReady]guintptr // sorted: see coirAfter
-	nready    int
-	nways     int
-	behind    int      // of a goroutine that gives up the turn: the first of the ready behind it
-	holder    guintptr // of the decision that is made: who could keep the turn
-	kind      uint8
+	mu       mutex
+	run      uint32 // the number of the schedule
+	root     guintptr
+	turn     guintptr // who has it; 0: all wait
+	to       guintptr
+	ready    [coirMaxReady]guintptr // sorted: see coirAfter
+	nready   int
+	nways    int
+	held     uint64 // points since the turn passed
+	harness  uint64 // the step at which the harness last could not run, or did
+	actors   uint32
+	objects  uint32
+	rng      uint64 // for decisions
+	rand     uint64 // for the program
+	steps    uint64
+	idle     uint64 // the step at which all waited last
+	charged  uint64 // the step up to which the clock has been charged for steps
+	progress uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	ticked   uint64 // moves of the clock since progress changed
+	ticks    uint64
+	exact    int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
+	last     uint64 // progress, when the clock moved last
+	racing   uint64
+	limit    uint64
+	trace    bool
+	hash     uint64
+	ended    int // ticks of the clock since the test has ended
+	procs    int
+	watching bool
+	seen     guintptr
+	seenStep uint64
+	ndec     int
+	out      coirOutcome
+	text     [512]byte // of a panic
+
+	// Of the decision that is made, and for explore.DPOR.
 	strategy  explore.Strategy
 	fork      explore.Fork
-	chose     int32 // the decision that led to what happens next; -1: there was none
+	kind      uint8
+	holder    guintptr // who could keep the turn
+	behind    int      // of a goroutine that gives up the turn: the first of the ready behind it
+	chose     int32    // the decision that led to what happens next; -1: there was none
+	logging   bool
 	nevents   int
 	nchosen   int
-	logging   bool   // for explore.DPOR
-	selecting int    // goroutines that wait in a select, or did and have not gone on
-	held      uint64 // points since the turn passed
-	harness   uint64 // the step at which the harness last could not run, or did
-	actors    uint32
-	objects   uint32
-	rng       uint64 // for decisions
-	rand      uint64 // for the program
-	steps     uint64
-	idle      uint64 // the step at which all waited last
-	charged   uint64 // the step up to which the clock has been charged for steps
-	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
-	ticked    uint64 // moves of the clock since progress changed
-	ticks     uint64
-	last      uint64 // progress, when the clock moved last
-	racing    uint64
-	limit     uint64
-	trace     bool
-	hash      uint64
-	ended     int // ticks of the clock since the test has ended
-	procs     int
-	watching  bool
-	seen      guintptr
-	seenStep  uint64
-	ndec      int
-	out       coirOutcome
-	text      [512]byte // of a panic
+	selecting int // goroutines that wait in a select, or did and have not gone on
 }
 
 func coirNext(x *uint64) uint64 {
@@ -213,7 +220,7 @@ func coirBegin(c *coirConfig) {
 	s.rand = coirMix(c.seed^0xabcdef) | 1
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
-	s.ended, s.ndec, s.seen, s.seenStep = 0, 0, 0, 0
+	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -337,8 +344,8 @@ func coirInsert(gp *g) {
 
 // coirAfter: the harness comes last; otherwise it is the order of making.
 func coirAfter(a, b *g) bool {
-	if a.coir.quiet != b.coir.quiet {
-		return a.coir.quiet > b.coir.quiet
+	if last := a.coir.quiet == coirLast; last != (b.coir.quiet == coirLast) {
+		return last
 	}
 	return a.coir.id > b.coir.id
 }
@@ -419,7 +426,7 @@ func (coirWorld) Logged() int { return coirSched.nevents }
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
-	for n > 0 && s.ready[n-1].ptr().coir.quiet != 0 {
+	for n > 0 && s.ready[n-1].ptr().coir.quiet == coirLast {
 		n--
 	}
 	if n == s.nready {
@@ -560,7 +567,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	if s.racing > 0 && coirNext(&s.rng)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
-	} else if s.steps-s.idle > coirFreeSteps && s.steps-max(s.charged, s.idle) >= 64 {
+	} else {
 		coirCharge(gp)
 	}
 	if obj != 0 {
@@ -635,9 +642,9 @@ func coirChannel(c *hchan) uint32 {
 	return c.coirID
 }
 
-// coirLast is the last point at each object, by its number, and coirSeen what has been seen in all schedules.
+// coirLatest is the last point at each object, by its number, and coirSeen what has been seen in all schedules.
 var (
-	coirLast [1 << 12]struct {
+	coirLatest [1 << 12]struct {
 		run, g uint32
 		op     uint8
 	}
@@ -648,7 +655,7 @@ var (
 // something new is worth to be kept.
 func coirNews(g, obj uint32, op uint8) {
 	s := &coirSched
-	last := &coirLast[obj%uint32(len(coirLast))]
+	last := &coirLatest[obj%uint32(len(coirLatest))]
 	if last.run == s.run && last.g != g {
 		h := coirMix(uint64(last.g)<<40 ^ uint64(g)<<20 ^ uint64(obj)<<8 ^ uint64(last.op)<<56 ^ uint64(op)<<48)
 		word, bit := h>>6%uint64(len(coirSeen)), uint64(1)<<(h&63)
@@ -754,21 +761,48 @@ func sysrand_coirRead(b []byte) bool {
 	return true
 }
 
-// A program that polls, or spins until a time has come, never waits as a whole, and its clock would stand still. So steps
-// take time after the first coirFreeSteps of them: a microsecond each, and ten times as much after each million.
-const coirFreeSteps = 20000
+// A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
+// coirLate late, so that those which were started a few steps apart still fire in any order. Both are less than they are
+// outside: what needs more is not tried.
+//
+// A program that polls, or spins until a time has come, never waits as a whole. So a step takes a microsecond after the
+// first coirFreeSteps of them, and ten times as much after each million.
+const (
+	coirLate      = 1000
+	coirFreeSteps = 20000
+)
 
 // coirTestG is the number of the goroutine that runs the test: the first is that of the harness.
 const coirTestG = 2
 
 func coirCharge(gp *g) {
 	s := &coirSched
-	n := int64(s.steps-max(s.charged, s.idle)) * 1000
-	s.charged = s.steps
-	for m := (s.steps - s.idle) / 1000000; m > 0; m-- {
-		n *= 10
+	if s.steps-s.idle > coirFreeSteps {
+		if s.steps-max(s.charged, s.idle) < 64 {
+			return
+		}
+		n := int64(s.steps-max(s.charged, s.idle)) * 1000
+		s.charged = s.steps
+		for m := (s.steps - s.idle) / 1000000; m > 0; m-- {
+			n *= 10
+		}
+		coirMoveClock(gp, n)
+		return
 	}
-	coirMoveClock(gp, n)
+	if s.exact > 0 {
+		return
+	}
+	gp.bubble.now++
+	if next := gp.bubble.timers.wakeTime(); next != 0 && next <= gp.bubble.now {
+		coirMoveClock(gp, 0)
+	}
+}
+
+// coirExactly runs the function of a bubble of the test's own. There time stands still while goroutines run.
+func coirExactly(f func()) {
+	coirSched.exact++
+	defer func() { coirSched.exact-- }()
+	f()
 }
 
 // coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its

@@ -143,7 +143,12 @@ func coirExplore(t *T, fn func(*T)) {
 		if t.level == 1 {
 			coirTest = t
 		}
-		defer coirQuiet(1)
+		defer func() {
+			coirQuiet(coirNoPoints)
+			t.mu.RLock()
+			coirFailed = t.failed
+			t.mu.RUnlock()
+		}()
 		coirQuiet(0)
 		fn(t)
 		return
@@ -165,8 +170,33 @@ func coirExplore(t *T, fn func(*T)) {
 	x.explore()
 }
 
-// coirTest is the test of the schedule that runs.
-var coirTest *T
+// Ways to be quiet; see package runtime.
+const coirLast, coirNoPoints = 1, 2
+
+// coirHush makes a goroutine quiet that calls a method of T. It returns what it was.
+func coirHush() uint32 {
+	was := coirQuiet(coirNoPoints)
+	if was == coirLast {
+		coirQuiet(was)
+	}
+	return was
+}
+
+// coirCleanup runs a function that the test has given to Cleanup.
+func coirCleanup(f func()) {
+	defer coirQuiet(coirQuiet(0))
+	f()
+}
+
+// coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
+func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
+
+// coirTest is the test of the schedule that runs, and coirFailed whether it had failed when its function returned, which
+// is before the harness fails it for a data race.
+var (
+	coirTest   *T
+	coirFailed bool
+)
 
 // coirRun is a schedule that has been run.
 type coirRun struct {
@@ -209,7 +239,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	var output bytes.Buffer
 	done := false
 	races := race.Errors()
-	coirTest = nil
+	coirTest, coirFailed = nil, false
 	x.count++
 	x.begun.Add(1)
 	coirBegin(&c)
@@ -225,7 +255,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		failed := root != nil && root.Failed()
 		switch {
 		case r.panicG != 0:
-			r.kind, r.text = "panic", r.panic
+			r.kind, r.text = "panic", strings.TrimSpace(r.panic)
 		case r.endless && done && !failed: // what is left behind spins
 			r.left = true
 		case r.endless && x.plain > 0 && x.plain < coirMostSteps/20:
@@ -256,7 +286,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	}()
 	was := x.t.tstate.match
 	synctest.Run(func() {
-		coirQuiet(1)
+		coirQuiet(coirLast)
 		ctx, cancel := context.WithCancel(context.Background())
 		state := newTestState(1<<20, &matcher{
 			filter: was.filter, skip: was.skip, matchFunc: was.matchFunc, subNames: map[string]int32{},
@@ -322,6 +352,12 @@ func (x *coirExplorer) explore() {
 			n++
 		}
 		r := x.run(c)
+		if coirSet.races() && c.racing > 0 && (r.kind != "race" || coirFailed) {
+			if r.left {
+				x.left--
+			}
+			continue
+		}
 		if r.skipped && r.kind == "" {
 			x.record("skip")
 			coirQuiet(0)

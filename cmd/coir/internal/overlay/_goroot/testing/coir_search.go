@@ -3,6 +3,7 @@ package testing
 import (
 	"encoding/binary"
 	"internal/explore"
+	"internal/race"
 	"internal/replay"
 )
 
@@ -37,11 +38,20 @@ func (set *coirSettings) config(s explore.Strategy, n int) coirConfig {
 	c := coirConfig{strategy: s, seed: set.seed}
 	if !explore.Steady(s) {
 		c.seed += uint64(n)
-		if set.racing && n%8 >= 5 {
+		switch {
+		case set.racing && n%8 >= 5:
 			c.racing = 5
+		case set.races() && n%8 == 2:
+			c.racing = 5 + uint64(n/8%3*20)
 		}
 	}
 	return c
+}
+
+// races reports whether some schedules are run with a racing clock to find data races, and nothing else. Time orders no
+// two accesses, so a race is one whenever a timer fires; but a test may well rely on time otherwise.
+func (set *coirSettings) races() bool {
+	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
 // How many steps are spent to make a failing schedule small; see replay.Shrink. It is some seconds at most.
