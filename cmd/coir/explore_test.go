@@ -131,6 +131,35 @@ func TestTheCorpus(t *testing.T) {
 		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "./corpus"), races)
 }
 
+// Bugs between two atomic operations are found if those are points, and only then. Each failure comes again from its
+// token, with the race detector as well: the standard library's own atomics are no points with it either.
+func TestAtomics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := expected(t, "corpus/atomics")
+	got := explored(t, "-atomics", "-tags=corpus", "./corpus/atomics")
+	compare(t, got, want)
+	raced := explored(t, "-atomics", "-race", "-schedules=500", "-tags=corpus", "./corpus/atomics")
+	compare(t, raced, want)
+	for test, kind := range want {
+		if o := got[test]; o.told != nil {
+			again := explored(t, "-atomics", "-tags=corpus", "./corpus/atomics", "-run=^"+test+"$", "-replay="+o.told.Token)
+			if a := again[test].told; a == nil || a.Token != o.told.Token || a.Report != o.told.Report {
+				t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again[test].output, o.output)
+			}
+			if a := raced[test].told; a != nil && a.Token != o.told.Token {
+				t.Errorf("%s: the token is %s, and %s with -race", test, o.told.Token, a.Token)
+			}
+		}
+		if kind != "pass" {
+			want[test] = "pass"
+		}
+	}
+	compare(t, explored(t, "-tags=corpus", "-schedules=500", "./corpus/atomics"), want)
+	compare(t, explored(t, "-atomics", "-schedules=100", "./testdata/spin"), map[string]string{"TestSpin": "pass"})
+}
+
 // Tests as people write them: each form does under coir test what it does under go test.
 func TestTheForms(t *testing.T) {
 	if testing.Short() {
@@ -182,6 +211,7 @@ func TestFlags(t *testing.T) {
 		{"-schedules=0 .", "above 0"},
 		{"-replay=c1.AA .", "-replay needs -run"},
 		{"-cover .", "-cover"},
+		{"-atomics -gcflags=-N .", "cannot be given together"},
 		{"-run=TestA -race ./a -tags=x ./b -args -y", ""},
 	} {
 		o, err := parse(strings.Fields(c.args))

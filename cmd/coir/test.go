@@ -39,6 +39,7 @@ Flags of coir:
 	-racing          let time pass while goroutines can run, too: finds what needs a timeout at a bad moment,
 	                 and fails tests that rely on time
 	-replay token    run one schedule again
+	-atomics         atomic operations are points, too
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
 	-p n             processes at a time (the number of processors)
@@ -58,6 +59,7 @@ type options struct {
 	replay    string
 	fresh     bool
 	leaks     bool
+	atomics   bool
 	processes int
 	run, skip string
 	short     bool
@@ -103,6 +105,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.racing, "racing", false, "")
 	f.StringVar(&o.replay, "replay", "", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
+	f.BoolVar(&o.atomics, "atomics", false, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.run, "run", "", "")
@@ -134,6 +137,9 @@ func parse(args []string) (*options, error) {
 	}
 	if o.schedules < 1 || o.processes < 1 {
 		return nil, errors.New("-schedules and -p need a number above 0")
+	}
+	if o.atomics && slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags") }) {
+		return nil, errors.New("-atomics sets -gcflags, so that the two cannot be given together")
 	}
 	if o.replay != "" && o.run == "" {
 		return nil, errors.New("-replay needs -run with the test that the token is of")

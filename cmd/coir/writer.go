@@ -208,6 +208,9 @@ func flags(o *options) string {
 	if o.short {
 		text += "-short "
 	}
+	if o.atomics {
+		text += "-atomics "
+	}
 	return text
 }
 

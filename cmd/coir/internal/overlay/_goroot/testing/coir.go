@@ -65,6 +65,7 @@ type coirConfig struct {
 	limit   uint64
 	ticks   uint64
 	trace   bool
+	atomics bool
 }
 
 type coirOutcome struct {
@@ -92,6 +93,7 @@ type coirSettings struct {
 	replay    string
 	record    string // the file to write to
 	leaks     bool
+	atomics   bool
 	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
 }
 
@@ -121,6 +123,8 @@ func coirParse(env string) coirSettings {
 			s.replay = value
 		case "leaks":
 			s.leaks = value == "true"
+		case "atomics":
+			s.atomics = value == "true"
 		case "fresh":
 			s.fresh = n
 		}
@@ -196,7 +200,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
 	}
-	c.limit, c.ticks = coirMostSteps, coirMostTicks
+	c.limit, c.ticks, c.atomics = coirMostSteps, coirMostTicks, coirSet.atomics
 	if x.known {
 		c.ticks /= 10
 	}

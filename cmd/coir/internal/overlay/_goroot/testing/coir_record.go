@@ -120,6 +120,7 @@ func coirPlace(pcs []uintptr) (file string, line int, function string) {
 		f, more := frames.Next()
 		switch {
 		case f.Function == "" || strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "sync.") ||
+			strings.HasPrefix(f.Function, "sync/atomic.") ||
 			strings.HasPrefix(f.Function, "internal/") || strings.HasPrefix(f.Function, "testing."):
 		default:
 			return f.File, f.Line, f.Function
