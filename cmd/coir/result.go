@@ -19,7 +19,8 @@ type result struct {
 	broken  string // what coir could not do
 
 	schedules int
-	left      int // schedules that left goroutines behind
+	left      int    // schedules that left goroutines behind
+	trace     string // what they all did, as a hash
 
 	failure *failure
 	stepsOf []step
@@ -88,7 +89,7 @@ func (r *result) read(text string) {
 		switch f.text() {
 		case "summary":
 			r.outcome = f.quoted()
-			r.schedules, r.left = f.int(), f.int()
+			r.schedules, r.left, r.trace = f.int(), f.int(), f.quoted()
 		case "failure":
 			r.failure = &failure{
 				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),

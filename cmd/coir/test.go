@@ -43,6 +43,7 @@ Flags of coir:
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
 	-p n             processes at a time (the number of processors)
+	-c -o file       build the tests of one package into file, and run nothing
 
 Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
 -race, -tags, -mod, -ldflags. What follows -args goes to the tests.
@@ -67,6 +68,8 @@ type options struct {
 	json      bool
 	failfast  bool
 	timeout   time.Duration
+	compile   bool
+	output    string   // of compile
 	build     []string // for go build and go list
 	packages  []string
 	args      []string // for the tests
@@ -115,6 +118,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "")
 	f.BoolVar(&o.failfast, "failfast", false, "")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "")
+	f.BoolVar(&o.compile, "c", false, "")
+	f.StringVar(&o.output, "o", "", "")
 	for name, bare := range buildFlags {
 		f.Var(passed{name, bare, &o.build}, name, "")
 	}
@@ -137,6 +142,9 @@ func parse(args []string) (*options, error) {
 	}
 	if o.schedules < 1 || o.processes < 1 {
 		return nil, errors.New("-schedules and -p need a number above 0")
+	}
+	if o.compile != (o.output != "") {
+		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
 	}
 	if o.atomics && slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags") }) {
 		return nil, errors.New("-atomics sets -gcflags, so that the two cannot be given together")
@@ -186,6 +194,14 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	packages, err := tool.list(ctx, o)
 	if err != nil {
 		return false, err
+	}
+	if o.compile {
+		if len(packages) != 1 {
+			return false, errors.New("-c builds the tests of one package")
+		}
+		text, err := tool.build(ctx, o, packages[0], o.output)
+		fmt.Fprint(errs, text)
+		return err != nil, nil
 	}
 	dir, err := os.MkdirTemp("", "coir-test-")
 	if err != nil {

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,6 +186,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		if all != nil {
 			r.schedules += all.schedules
 			r.left += all.left
+			h := fnv.New64a()
+			_, _ = io.WriteString(h, all.trace+r.trace)
+			r.trace = strconv.FormatUint(h.Sum64(), 16)
 		}
 		all = r
 		if r.outcome != "pass" || o.replay != "" {

@@ -520,6 +520,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	s.steps++
 	obj := coirObject(op, p)
 	coirHash(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
+	coirHash(uint64(gp.bubble.now))
 	if s.steps <= coirMaxSteps {
 		e := &coirSteps[s.steps-1]
 		e.g, e.op, e.obj, e.at, e.npc = gp.coir.id, op, obj, gp.bubble.now, 0

@@ -43,7 +43,7 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left)
+	r.add("summary", outcome, x.count, x.left, strconv.FormatUint(x.trace, 16))
 }
 
 func (x *coirExplorer) record(outcome string) {
