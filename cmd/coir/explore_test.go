@@ -14,6 +14,7 @@ import (
 // outcome is what coir test -json says of a test.
 type outcome struct {
 	action string
+	trace  string
 	told   *told
 	output string
 }
@@ -36,7 +37,7 @@ func explored(t *testing.T, args ...string) map[string]outcome {
 		o := all[e.Test]
 		o.output += e.Output
 		if e.Action != "output" {
-			o.action, o.told = e.Action, e.Failure
+			o.action, o.trace, o.told = e.Action, e.Trace, e.Failure
 			failed = failed || e.Action == "fail"
 		}
 		all[e.Test] = o
@@ -131,6 +132,54 @@ func TestTheCorpus(t *testing.T) {
 		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "./corpus"), races)
 }
 
+// Bugs between two atomic operations are found if those are points, and only then. Each failure comes again from its
+// token, with the race detector as well: the standard library's own atomics are no points with it either.
+func TestAtomics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := expected(t, "corpus/atomics")
+	got := explored(t, "-atomics", "-schedules=2000", "-tags=corpus", "./corpus/atomics")
+	compare(t, got, want)
+	raced := explored(t, "-atomics", "-race", "-schedules=500", "-tags=corpus", "./corpus/atomics")
+	compare(t, raced, want)
+	for test, kind := range want {
+		if o := got[test]; o.told != nil {
+			again := explored(t, "-atomics", "-tags=corpus", "./corpus/atomics", "-run=^"+test+"$", "-replay="+o.told.Token)
+			if a := again[test].told; a == nil || a.Token != o.told.Token || a.Report != o.told.Report {
+				t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again[test].output, o.output)
+			}
+			if a := raced[test].told; a != nil && a.Token != o.told.Token {
+				t.Errorf("%s: the token is %s, and %s with -race", test, o.told.Token, a.Token)
+			}
+		}
+		if kind != "pass" {
+			want[test] = "pass"
+		}
+	}
+	compare(t, explored(t, "-tags=corpus", "-schedules=500", "./corpus/atomics"), want)
+	compare(t, explored(t, "-atomics", "-schedules=100", "./testdata/spin"), map[string]string{"TestSpin": "pass"})
+}
+
+// All schedules of a test, those that make a failure small included, do the same in each process: with other numbers of
+// processors, and with a collector that runs all the time or never. `go run ./measure/determinism` is the long form.
+func TestDeterminism(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	traces := func(procs, collect string) map[string]outcome {
+		t.Setenv("GOMAXPROCS", procs)
+		t.Setenv("GOGC", collect)
+		return explored(t, "-tags=corpus", "-schedules=50", "-budget=1h", "-run=^Test(Bug|Fixed)", "./corpus", "./corpus/atomics")
+	}
+	one, other := traces("1", "off"), traces("4", "1")
+	for test, o := range one {
+		if test != "" && (o.trace == "" || o.trace != other[test].trace) {
+			t.Errorf("%s: the trace is %q, and %q in another process", test, o.trace, other[test].trace)
+		}
+	}
+}
+
 // Tests as people write them: each form does under coir test what it does under go test.
 func TestTheForms(t *testing.T) {
 	if testing.Short() {
@@ -190,6 +239,8 @@ func TestFlags(t *testing.T) {
 		{"-schedules=0 .", "above 0"},
 		{"-replay=c1.AA .", "-replay needs -run"},
 		{"-cover .", "-cover"},
+		{"-c .", "-c needs -o"},
+		{"-atomics -gcflags=-N .", "cannot be given together"},
 		{"-run=TestA -race ./a -tags=x ./b -args -y", ""},
 	} {
 		o, err := parse(strings.Fields(c.args))

@@ -15,6 +15,7 @@ import (
 var ops = []string{
 	"?", "go", "send", "recv", "close", "select", "lock", "try lock", "unlock", "rlock", "runlock", "lock", "unlock",
 	"add", "wait", "cond wait", "signal", "broadcast", "once", "yield",
+	"load", "store", "swap", "cas", "add", "and/or", "load", "store",
 }
 
 const (
@@ -39,6 +40,10 @@ func kindOf(op int) string {
 		return "cond"
 	case opOnce:
 		return "once"
+	case 20, 21, 22, 23, 24, 25:
+		return "atomic"
+	case 26, 27:
+		return "map"
 	}
 	return ""
 }
@@ -316,7 +321,7 @@ func (r *result) columns(names map[int]string, dir string) string {
 		if o := object(s.op, s.object); o != "" {
 			cell += " " + o
 		}
-		if !strings.HasPrefix(s.place.function, "runtime.") { // as for the Done of WaitGroup.Go
+		if at := s.place.function; !strings.HasPrefix(at, "runtime.") && !strings.HasPrefix(at, "sync.") { // Done of WaitGroup.Go
 			cell += fmt.Sprint(" :", s.place.line)
 		}
 		if s.times > 1 {

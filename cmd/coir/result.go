@@ -19,8 +19,9 @@ type result struct {
 	broken  string // what coir could not do
 
 	schedules int
-	left      int  // schedules that left goroutines behind
-	complete  bool // all schedules that the strategy is there to run have been run
+	left      int    // schedules that left goroutines behind
+	complete  bool   // all schedules that the strategy is there to run have been run
+	trace     string // what they all did, as a hash
 
 	failure *failure
 	stepsOf []step
@@ -89,7 +90,7 @@ func (r *result) read(text string) {
 		switch f.text() {
 		case "summary":
 			r.outcome = f.quoted()
-			r.schedules, r.left, r.complete = f.int(), f.int(), f.text() == "true"
+			r.schedules, r.left, r.complete, r.trace = f.int(), f.int(), f.text() == "true", f.quoted()
 		case "failure":
 			r.failure = &failure{
 				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),

@@ -39,12 +39,14 @@ Flags of coir:
 	-racing          let time pass while goroutines can run, too: finds what needs a timeout at a bad moment,
 	                 and fails tests that rely on time
 	-replay token    run one schedule again
+	-atomics         atomic operations are points, too
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
 	-for d           explore all tests in rounds, for so much time in all, and keep schedules that have shown something
 	                 new for the next time
 	-keep dir        where -for keeps them (in the user's cache)
 	-p n             processes at a time (the number of processors)
+	-c -o file       build the tests of one package into file, and run nothing
 
 Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
 -race, -tags, -mod, -ldflags. What follows -args goes to the tests.
@@ -64,6 +66,7 @@ type options struct {
 	total     time.Duration
 	dir       string // where schedules are kept
 	kept      string // the file with those of the test
+	atomics   bool
 	processes int
 	run, skip string
 	short     bool
@@ -71,6 +74,8 @@ type options struct {
 	json      bool
 	failfast  bool
 	timeout   time.Duration
+	compile   bool
+	output    string   // of compile
 	build     []string // for go build and go list
 	packages  []string
 	args      []string // for the tests
@@ -109,6 +114,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.racing, "racing", false, "")
 	f.StringVar(&o.replay, "replay", "", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
+	f.BoolVar(&o.atomics, "atomics", false, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
@@ -120,6 +126,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "")
 	f.BoolVar(&o.failfast, "failfast", false, "")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "")
+	f.BoolVar(&o.compile, "c", false, "")
+	f.StringVar(&o.output, "o", "", "")
 	for name, bare := range buildFlags {
 		f.Var(passed{name, bare, &o.build}, name, "")
 	}
@@ -143,6 +151,12 @@ func parse(args []string) (*options, error) {
 	}
 	if o.schedules < 1 || o.processes < 1 {
 		return nil, errors.New("-schedules and -p need a number above 0")
+	}
+	if o.compile != (o.output != "") {
+		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
+	}
+	if o.atomics && slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags") }) {
+		return nil, errors.New("-atomics sets -gcflags, so that the two cannot be given together")
 	}
 	if o.replay != "" && o.run == "" {
 		return nil, errors.New("-replay needs -run with the test that the token is of")
@@ -192,6 +206,14 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	packages, err := tool.list(ctx, o)
 	if err != nil {
 		return false, err
+	}
+	if o.compile {
+		if len(packages) != 1 {
+			return false, errors.New("-c builds the tests of one package")
+		}
+		text, err := tool.build(ctx, o, packages[0], o.output)
+		fmt.Fprint(errs, text)
+		return err != nil, nil
 	}
 	dir, err := os.MkdirTemp("", "coir-test-")
 	if err != nil {

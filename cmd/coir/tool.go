@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -144,6 +146,9 @@ func (o *options) listFlags() (flags []string) {
 
 func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (string, error) {
 	args := append([]string{"test", "-c", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
+	if o.atomics { // else the compiler replaces calls of package sync/atomic by single instructions
+		args = append(args, "-gcflags=all=-d=ssa/intrinsics/off=1", "-gcflags=std=")
+	}
 	out, err := t.command(ctx, "", t.goCommand, append(args, p.ImportPath)...)
 	if err != nil && strings.Contains(out, t.cache) {
 		out = "The edited standard library does not build. That is a fault of coir test: report it with this output, " +
@@ -184,6 +189,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		if all != nil {
 			r.schedules += all.schedules
 			r.left += all.left
+			h := fnv.New64a()
+			_, _ = io.WriteString(h, all.trace+r.trace)
+			r.trace = strconv.FormatUint(h.Sum64(), 16)
 		}
 		all = r
 		if r.outcome != "pass" || o.replay != "" {
@@ -216,8 +224,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	}
 	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
 	c.Dir = p.Dir
-	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,fresh=%d",
-		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, fresh)
+	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,atomics=%v,fresh=%d",
+		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh)
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record, "COIR_KEPT="+o.kept,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0"))

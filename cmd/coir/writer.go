@@ -39,6 +39,7 @@ type event struct {
 	Test    string  `json:",omitempty"`
 	Elapsed float64 `json:",omitempty"`
 	Output  string  `json:",omitempty"`
+	Trace   string  `json:",omitempty"` // what all schedules of a test did, as a hash
 	Failure *told   `json:",omitempty"`
 }
 
@@ -194,7 +195,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(r.output, 60)))
 	}
 	if w.o.json {
-		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f})
+		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Trace: r.trace, Failure: f})
 	}
 	return failed
 }
@@ -207,6 +208,9 @@ func flags(o *options) string {
 	}
 	if o.short {
 		text += "-short "
+	}
+	if o.atomics {
+		text += "-atomics "
 	}
 	return text
 }

@@ -475,3 +475,38 @@ func TestCleanupBesideARunner(t *testing.T) {
 		}
 	})
 }
+
+// Expect: fail
+func TestLooksIntoASyncMapAndThenStores(t *testing.T) {
+	var made atomic.Int32
+	var m sync.Map
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if _, ok := m.Load("config"); !ok {
+				m.Store("config", made.Add(1))
+			}
+		})
+	}
+	wg.Wait()
+	if n := made.Load(); n != 1 {
+		t.Errorf("made %d times", n)
+	}
+}
+
+// Expect: fail
+func TestYieldsBetweenLookAndUse(t *testing.T) {
+	var n atomic.Int32
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			was := n.Load()
+			runtime.Gosched()
+			n.Store(was + 1)
+		})
+	}
+	wg.Wait()
+	if n.Load() != 2 {
+		t.Error("an update is lost")
+	}
+}

@@ -18,6 +18,15 @@ func before(file, head, op, object string) edit {
 	}
 }
 
+// beforeAt is before for operations that are points if the caller is not of the standard library.
+func beforeAt(file, head, when, op, object string) edit {
+	return edit{
+		file: file, why: "a point before the operation",
+		old: head + "\n", new: head + "\n\tif coir." + when + " {\n\t\tcoirPointAt(coir." + op + ", unsafe.Pointer(" + object +
+			"), sys.GetCallerPC())\n\t}\n",
+	}
+}
+
 // imports returns an edit that adds an import to a file.
 func imports(file, path string) edit {
 	return edit{file: file, why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"" + path + "\"\n"}
@@ -237,7 +246,9 @@ var edits = []edit{
 	before("internal/sync/mutex.go", "func (m *Mutex) Unlock() {", "OpUnlock", "m"),
 	{
 		file: "sync/runtime.go", why: "for the points", old: "import \"unsafe\"\n",
-		new: "import \"unsafe\"\n" + point + "\n//go:linkname coirQuiet\nfunc coirQuiet(q uint32) uint32\n",
+		new: "import \"unsafe\"\n" + point + "\n//go:linkname coirPointAt\n//go:noescape\n" +
+			"func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr)\n" +
+			"\n//go:linkname coirQuiet\nfunc coirQuiet(q uint32) uint32\n",
 	},
 	imports("sync/rwmutex.go", "internal/coir"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) RLock() {", "OpRLock", "rw"),
@@ -258,11 +269,46 @@ var edits = []edit{
 	imports("sync/once.go", "internal/coir"),
 	imports("sync/once.go", "unsafe"),
 	before("sync/once.go", "func (o *Once) Do(f func()) {", "OpOnce", "o"),
+	imports("sync/map.go", "internal/coir"),
+	imports("sync/map.go", "internal/runtime/sys"),
+	imports("sync/map.go", "unsafe"),
+	beforeAt("sync/map.go", "func (m *Map) Load(key any) (value any, ok bool) {", "On", "OpMapLoad", "m"),
+	beforeAt("sync/map.go", "func (m *Map) Store(key, value any) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) Clear() {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) LoadOrStore(key, value any) (actual any, loaded bool) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) LoadAndDelete(key any) (value any, loaded bool) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) Delete(key any) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) Swap(key, value any) (previous any, loaded bool) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) CompareAndSwap(key, old, new any) (swapped bool) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) CompareAndDelete(key, old any) (deleted bool) {", "On", "OpMapStore", "m"),
+	beforeAt("sync/map.go", "func (m *Map) Range(f func(key, value any) bool) {", "On", "OpMapLoad", "m"),
 	{
 		file: "sync/pool.go", why: "whether a pool is pinned slowly depends on the schedules before",
 		old: "\tallPoolsMu.Lock()\n\tdefer allPoolsMu.Unlock()\n\tpid",
 		new: "\twas := coirQuiet(1)\n\tallPoolsMu.Lock()\n\tdefer coirQuiet(was)\n\tdefer allPoolsMu.Unlock()\n\tpid",
 	},
+
+	// Atomics. What does the work has another name; sync/atomic/coir.go has a point and calls it.
+	{file: "sync/atomic/doc.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
+	{file: "sync/atomic/doc_32.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
+	{file: "sync/atomic/doc_64.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
+	{file: "sync/atomic/asm.s", why: "another name", old: "TEXT ·", new: "TEXT ·coir", all: true},
+	{file: "runtime/atomic_pointer.go", why: "another name", old: " sync/atomic.", new: " sync/atomic.coir", all: true},
+	{file: "runtime/race.go", why: "another name", old: " sync/atomic.", new: " sync/atomic.coir", all: true},
+	{file: "runtime/race_amd64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{file: "runtime/race_arm64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{file: "runtime/race_loong64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{file: "runtime/race_ppc64le.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{file: "runtime/race_riscv64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{file: "runtime/race_s390x.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
+	{
+		file: "sync/atomic/value.go", why: "for the points", old: "import (\n",
+		new: "import (\n\t\"internal/coir\"\n\t\"internal/runtime/sys\"\n",
+	},
+	beforeAt("sync/atomic/value.go", "func (v *Value) Load() (val any) {", "Atomics", "OpAtomicLoad", "v"),
+	beforeAt("sync/atomic/value.go", "func (v *Value) Store(val any) {", "Atomics", "OpAtomicStore", "v"),
+	beforeAt("sync/atomic/value.go", "func (v *Value) Swap(new any) (old any) {", "Atomics", "OpAtomicSwap", "v"),
+	beforeAt("sync/atomic/value.go", "func (v *Value) CompareAndSwap(old, new any) (swapped bool) {", "Atomics", "OpAtomicCAS", "v"),
 
 	// The clock.
 	imports("runtime/time.go", "internal/coir"),

@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"internal/abi"
 	"internal/coir"
 	"internal/explore"
+	"internal/stringslite"
 	"unsafe"
 )
 
@@ -117,6 +119,7 @@ type coirConfig struct {
 	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
 	ticks    uint64 // moves of the clock, with nothing of the test going on, after which it never will
 	trace    bool   // note where each step is
+	atomics  bool   // atomic operations are points
 }
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
@@ -227,7 +230,7 @@ func coirBegin(c *coirConfig) {
 	gp.coir = coirG{run: s.run}
 	s.root.set(gp)
 	s.turn.set(gp)
-	coir.On = true
+	coir.On, coir.Atomics = true, c.atomics
 }
 
 // coirFinish ends a schedule. Goroutines that it leaves behind wait for good: they are of no schedule any more.
@@ -235,7 +238,7 @@ func coirBegin(c *coirConfig) {
 //go:linkname coirFinish testing.coirFinish
 func coirFinish(out *coirOutcome) {
 	s := &coirSched
-	coir.On = false
+	coir.On, coir.Atomics = false, false
 	getg().coir = coirG{}
 	*out = s.out
 	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
@@ -547,6 +550,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	s.steps++
 	obj := coirObject(op, p)
 	coirHash(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
+	coirHash(uint64(gp.bubble.now))
 	if s.steps <= coirMaxSteps {
 		e := &coirSteps[s.steps-1]
 		e.g, e.op, e.obj, e.at, e.npc = gp.coir.id, op, obj, gp.bubble.now, 0
@@ -665,6 +669,92 @@ func coirNews(g, obj uint32, op uint8) {
 		}
 	}
 	last.run, last.g, last.op = s.run, g, op
+}
+
+// coirPointAt is called before an operation on p, from the place pc. It is a point unless it is the standard library's
+// own: a mutex has its points elsewhere, and what packages like reflect remember is not the test's.
+func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
+	gp := getg()
+	s := &coirSched
+	if gp.coir.run != s.run || gp.m.curg != gp || gp.coir.quiet != 0 || s.turn.ptr() != gp {
+		return
+	}
+	of := coirCodeAt(pc)
+	if of == coirCodeAtomic { // its caller counts
+		var pcs [8]uintptr
+		n := fpTracebackPCs(unsafe.Pointer(getfp()), pcs[:])
+		for i := 0; i+1 < n; i++ {
+			if pcs[i] == pc {
+				of = coirCodeAt(pcs[i+1])
+				break
+			}
+		}
+	}
+	if of == coirCodeUser {
+		coirPointOf(op, p, coirKeep)
+	}
+}
+
+//go:linkname atomic_coirPointAt sync/atomic.coirPointAt
+func atomic_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
+
+//go:linkname sync_coirPointAt sync.coirPointAt
+func sync_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
+
+// What the code at a place is of.
+const (
+	coirCodeUser   = iota
+	coirCodeStd    // the standard library
+	coirCodeAtomic // a method of package sync/atomic that is not inlined: with -race none is
+)
+
+// coirCode has what is known of places. Only the goroutine that has the turn uses it.
+var coirCode [1 << 10]struct {
+	pc uintptr
+	of uint8
+}
+
+func coirCodeAt(pc uintptr) uint8 {
+	c := &coirCode[coirMix(uint64(pc))%uint64(len(coirCode))]
+	if c.pc != pc {
+		c.pc, c.of = pc, coirCodeOf(pc)
+	}
+	return c.of
+}
+
+// coirCodeOf finds out what the code at pc is of: that of the standard library has its file next to the runtime's. It may
+// be inlined into other code, and the methods of package sync/atomic usually are.
+func coirCodeOf(pc uintptr) uint8 {
+	f := findfunc(pc)
+	if !f.valid() {
+		return coirCodeStd
+	}
+	u, uf := newInlineUnwinder(f, pc-1)
+	for stringslite.HasPrefix(u.srcFunc(uf).name(), "sync/atomic.(*") {
+		if !u.isInlined(uf) {
+			if stringslite.HasPrefix(u.srcFunc(uf).name(), "sync/atomic.(*Value)") { // it has points of its own
+				return coirCodeStd
+			}
+			return coirCodeAtomic
+		}
+		uf = u.next(uf)
+	}
+	file, _ := u.fileLine(uf)
+	own := findfunc(abi.FuncPCABIInternal(coirCodeOf))
+	src, _ := funcline(own, own.entry())
+	src = src[:len(src)-len("runtime/coir.go")]
+	if src != "" {
+		if stringslite.HasPrefix(file, src) {
+			return coirCodeStd
+		}
+		return coirCodeUser
+	}
+	for i := 0; i < len(file) && file[i] != '/'; i++ { // with -trimpath it begins with the path of the package
+		if file[i] == '.' {
+			return coirCodeUser
+		}
+	}
+	return coirCodeStd
 }
 
 // coirGosched is Gosched. It reports false if the runtime is to do it.

@@ -67,6 +67,7 @@ type coirConfig struct {
 	limit    uint64
 	ticks    uint64
 	trace    bool
+	atomics  bool
 }
 
 type coirOutcome struct {
@@ -96,6 +97,7 @@ type coirSettings struct {
 	record    string // the file to write to
 	kept      string // the file with schedules that are kept; empty: none are
 	leaks     bool
+	atomics   bool
 	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
 }
 
@@ -125,6 +127,8 @@ func coirParse(env string) coirSettings {
 			s.replay = value
 		case "leaks":
 			s.leaks = value == "true"
+		case "atomics":
+			s.atomics = value == "true"
 		case "fresh":
 			s.fresh = n
 		}
@@ -158,14 +162,18 @@ func coirExplore(t *T, fn func(*T)) {
 		return
 	}
 	// A collection takes no turn, but a schedule should not pay for those before it.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
 	defer runtime.GOMAXPROCS(procs)
 	coirSetProcs(procs)
 	x := &coirExplorer{t: t, fn: fn, began: time.Now()}
 	stop := make(chan bool)
-	go x.watch(stop)
+	tick := time.NewTicker(20 * time.Millisecond) // here, so that the first timer of the process is not a matter of luck
+	defer tick.Stop()
+	go x.watch(tick, stop)
 	defer close(stop)
 	x.explore()
 }
@@ -220,6 +228,7 @@ type coirExplorer struct {
 	known    bool         // a failure has been found, and is being made smaller
 	begun    atomic.Int64 // all schedules, for watch
 	left     int          // schedules that left goroutines behind
+	trace    uint64       // the hashes of all schedules, in one
 }
 
 // A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
@@ -231,7 +240,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
 	}
-	c.limit, c.ticks = coirMostSteps, coirMostTicks
+	c.limit, c.ticks, c.atomics = coirMostSteps, coirMostTicks, coirSet.atomics
 	if x.known {
 		c.ticks /= 10
 	}
@@ -250,6 +259,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		}
 		r.config = c
 		coirFinish(&r.coirOutcome)
+		x.trace = (x.trace ^ r.hash) * 1099511628211
 		r.panic = strings.Clone(r.panic)
 		r.skipped = coirTest != nil && coirTest.Skipped()
 		failed := root != nil && root.Failed()
@@ -490,14 +500,14 @@ func (x *coirExplorer) replay(token string) {
 }
 
 // watch looks after the schedule in real time.
-func (x *coirExplorer) watch(stop chan bool) {
+func (x *coirExplorer) watch(tick *time.Ticker, stop chan bool) {
 	last, same := 0, 0
 	begun, since := int64(0), time.Now()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-tick.C:
 		}
 		what, g := coirTakeTurn()
 		if same++; what == 0 || what != last {

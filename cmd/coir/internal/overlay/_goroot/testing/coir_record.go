@@ -44,7 +44,7 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left, x.complete)
+	r.add("summary", outcome, x.count, x.left, x.complete, strconv.FormatUint(x.trace, 16))
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -124,6 +124,7 @@ func coirPlace(pcs []uintptr) (file string, line int, function string) {
 		f, more := frames.Next()
 		switch {
 		case f.Function == "" || strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "sync.") ||
+			strings.HasPrefix(f.Function, "sync/atomic.") ||
 			strings.HasPrefix(f.Function, "internal/") || strings.HasPrefix(f.Function, "testing."):
 		default:
 			return f.File, f.Line, f.Function

@@ -5,6 +5,9 @@ package coir
 // On is set while a schedule runs. It changes only when no goroutine of a schedule runs.
 var On bool
 
+// Atomics is set while a schedule runs in which atomic operations are points.
+var Atomics bool
+
 // What a goroutine is about to do at a point.
 const (
 	OpNone = iota
@@ -27,4 +30,12 @@ const (
 	OpBroadcast
 	OpOnce
 	OpYield
+	OpAtomicLoad
+	OpAtomicStore
+	OpAtomicSwap
+	OpAtomicCAS
+	OpAtomicAdd
+	OpAtomicBits
+	OpMapLoad
+	OpMapStore
 )

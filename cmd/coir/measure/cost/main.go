@@ -1,0 +1,185 @@
+// Command cost measures what `coir test` costs. Run it in the directory of cmd/coir:
+//
+//	go run ./measure/cost
+//
+// It builds its benchmarks with and without the overlay, explores nothing, and compares: processes of both kinds take
+// turns, so that both meet the same machine. Then it explores small tests for some seconds, and a test with 10,000
+// goroutines. With -build it also times a first build, with an empty cache, and one after a change of the test.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
+)
+
+var (
+	rounds = flag.Int("rounds", 15, "processes of each kind for each benchmark")
+	bench  = flag.String("bench", ".", "benchmarks to run")
+	length = flag.Duration("time", 200*time.Millisecond, "time of a benchmark in a process")
+	builds = flag.Bool("build", false, "time builds")
+)
+
+func main() {
+	flag.Parse()
+	if err := measure(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}
+
+func measure() error {
+	dir, err := os.MkdirTemp("", "cost-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	coir, err := build.Coir(dir)
+	if err != nil {
+		return err
+	}
+	name := func(s string) string { return filepath.Join(dir, s) }
+	if err := build.Run(nil, "go", "test", "-c", "-o", name("plain"), "./measure/cost"); err != nil {
+		return err
+	}
+	for file, flag := range map[string]string{"overlay": "-atomics=false", "atomics": "-atomics"} {
+		if err := build.Run(nil, coir, "test", "-c", "-o", name(file), flag, "./measure/cost"); err != nil {
+			return err
+		}
+	}
+	if err := compare(name("plain"), name("overlay")); err != nil {
+		return err
+	}
+	for _, e := range []struct{ binary, test, settings string }{
+		{"overlay", "TestSmall", "schedules=100000"},
+		{"overlay", "TestSmallAtomics", "schedules=100000"},
+		{"atomics", "TestSmall", "schedules=100000,atomics=true"},
+		{"atomics", "TestSmallAtomics", "schedules=100000,atomics=true"},
+		{"overlay", "TestManyGoroutines", "schedules=20"},
+	} {
+		if err := explore(name(e.binary), e.test, e.settings, name("record")); err != nil {
+			return err
+		}
+	}
+	if *builds {
+		return timeBuilds(coir, dir)
+	}
+	return nil
+}
+
+// compare runs the benchmarks of two binaries.
+func compare(plain, overlay string) error {
+	list, err := exec.Command(plain, "-test.list", "^Benchmark").Output()
+	if err != nil {
+		return err
+	}
+	pick, err := regexp.Compile(*bench)
+	if err != nil {
+		return err
+	}
+	fmt.Println("benchmark, plain ns, with the overlay ns (medians), ratio of the medians, of the fastest, middle half of the ratios")
+	for _, name := range strings.Fields(string(list)) {
+		if !pick.MatchString(name) {
+			continue
+		}
+		var a, b, ratios []float64
+		for i := range *rounds {
+			first, second := plain, overlay
+			if i%2 == 1 {
+				first, second = second, first
+			}
+			x, err := once(first, name)
+			if err != nil {
+				return err
+			}
+			y, err := once(second, name)
+			if err != nil {
+				return err
+			}
+			if i%2 == 1 {
+				x, y = y, x
+			}
+			a, b, ratios = append(a, x), append(b, y), append(ratios, y/x)
+		}
+		slices.Sort(a)
+		slices.Sort(b)
+		slices.Sort(ratios)
+		n := len(ratios)
+		fmt.Printf("%-18s %9.1f %9.1f  %.3f  %.3f  %.3f to %.3f\n", strings.TrimPrefix(name, "Benchmark"), a[n/2], b[n/2],
+			b[n/2]/a[n/2], b[0]/a[0], ratios[n/4], ratios[n-1-n/4])
+	}
+	return nil
+}
+
+var perOp = regexp.MustCompile(`([\d.]+) ns/op`)
+
+// once runs a benchmark in a process, and returns the time of an operation.
+func once(binary, name string) (float64, error) {
+	c := exec.Command(binary, "-test.run=^$", "-test.bench=^"+name+"$", "-test.benchtime="+length.String(), "-test.cpu=1")
+	out, err := c.CombinedOutput()
+	m := perOp.FindSubmatch(out)
+	if err != nil || m == nil {
+		return 0, fmt.Errorf("%s %s: %v\n%s", binary, name, err, out)
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
+}
+
+// explore explores a test for some seconds.
+func explore(binary, test, settings, record string) error {
+	c := exec.Command(binary, "-test.run=^"+test+"$")
+	c.Env = append(os.Environ(), "COIR_RECORD="+record, "COIR_TEST=budget=5s,"+settings)
+	began := time.Now()
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %v\n%s", test, err, out)
+	}
+	took := time.Since(began).Seconds()
+	text, err := os.ReadFile(record)
+	if err != nil {
+		return err
+	}
+	f := strings.Split(string(text), "\t")
+	if len(f) < 3 {
+		return fmt.Errorf("%s: the record is %q", test, text)
+	}
+	n, err := strconv.Atoi(f[2])
+	fmt.Printf("%s with %s: %d schedules in %.1f s, %.0f a second\n", test, settings, n, took, float64(n)/took)
+	_ = os.Remove(record)
+	return err
+}
+
+// timeBuilds builds with an empty cache, and again when only the test has changed.
+func timeBuilds(coir, dir string) error {
+	module := filepath.Join(dir, "module")
+	if err := os.MkdirAll(module, 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte("module module\n\ngo 1.26\n"), 0o666); err != nil {
+		return err
+	}
+	text, err := os.ReadFile("measure/cost/cost_test.go")
+	if err != nil {
+		return err
+	}
+	for i, what := range []string{"the first build", "a build after a change"} {
+		text = fmt.Appendf(text, "\nvar _ = %d\n", i)
+		if err := os.WriteFile(filepath.Join(module, "x_test.go"), text, 0o666); err != nil {
+			return err
+		}
+		began := time.Now()
+		env := []string{"GOCACHE=" + filepath.Join(dir, "cache")}
+		if err := build.Run(env, coir, "test", "-C="+module, "-c", "-o", filepath.Join(dir, "x"), "."); err != nil {
+			return err
+		}
+		fmt.Printf("%s takes %.1f s\n", what, time.Since(began).Seconds())
+	}
+	return nil
+}

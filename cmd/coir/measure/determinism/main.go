@@ -1,0 +1,230 @@
+// Command determinism measures whether `coir test` does the same in each process. Run it in the directory of cmd/coir:
+//
+//	go run ./measure/determinism
+//
+// It explores each program of the corpus in a process, and again in others with other numbers of processors and with a
+// collector that never runs, runs as usual, or runs all the time: the hash over all schedules must be the same. The hash
+// has each step (goroutine, operation, object, virtual time) and each decision. It does so with and without the race
+// detector and points at atomics, for two releases of Go. Then it collects failures over many seeds, and replays each in
+// another process: it must fail as it did, with the same trace.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
+)
+
+var (
+	releases  = flag.String("releases", "local,go1.27.2", "values of GOTOOLCHAIN")
+	schedules = flag.Int("schedules", 20, "schedules of a process")
+	failures  = flag.Int("failures", 500, "failures to replay")
+	packages  = []string{"corpus", "corpus/atomics"}
+)
+
+func main() {
+	flag.Parse()
+	if ok, err := measure(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	} else if !ok {
+		os.Exit(1)
+	}
+}
+
+func measure() (ok bool, err error) {
+	dir, err := os.MkdirTemp("", "determinism-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	coir, err := build.Coir(dir)
+	if err != nil {
+		return false, err
+	}
+	pairs, differ := 0, 0
+	tokens := map[string]map[string]string{} // by release, those of the first process of each test
+	for _, release := range strings.Split(*releases, ",") {
+		tokens[release] = map[string]string{}
+		for _, flags := range []string{"", "-race", "-atomics"} {
+			for i, p := range packages {
+				b := &binary{dir: p, name: filepath.Join(dir, fmt.Sprint(release, flags, i))}
+				args := []string{"test", "-c", "-o", b.name, "-tags=corpus"}
+				if flags != "" {
+					args = append(args, flags)
+				}
+				if err := build.Run([]string{"GOTOOLCHAIN=" + release}, coir, append(args, "./"+p)...); err != nil {
+					return false, err
+				}
+				b.atomics = flags == "-atomics"
+				n, bad, first := b.pairs()
+				fmt.Printf("%s %s %s: %d pairs of processes, %d differ\n", release, strings.TrimPrefix(flags, "-"), p, n, len(bad))
+				for _, text := range bad {
+					fmt.Println("  " + text)
+				}
+				for test, trace := range first {
+					tokens[release][flags+" "+p+" "+test] = trace
+				}
+				pairs += n
+				differ += len(bad)
+			}
+		}
+	}
+	fmt.Printf("%d pairs of processes with the same seed, %d traces differ\n", pairs, differ)
+	compareReleases(tokens)
+
+	n, wrong := 0, 0
+	for seed := 1; n < *failures && seed < 1000; seed += 1000 / 40 {
+		for i, p := range packages {
+			b := &binary{dir: p, name: filepath.Join(dir, fmt.Sprint(strings.Split(*releases, ",")[0], "-atomics", i)), atomics: true}
+			some, bad := b.replays(seed, *failures-n)
+			n += some
+			wrong += len(bad)
+			for _, text := range bad {
+				fmt.Println("  " + text)
+			}
+		}
+	}
+	fmt.Printf("%d failures, %d of them do not come again from their tokens as they were\n", n, wrong)
+	return differ == 0 && wrong == 0 && n >= *failures, nil
+}
+
+// compareReleases says how many tests do the same in all releases. They need not.
+func compareReleases(tokens map[string]map[string]string) {
+	all := strings.Split(*releases, ",")
+	for _, other := range all[1:] {
+		same := 0
+		var not []string
+		for test, trace := range tokens[all[0]] {
+			if tokens[other][test] == trace {
+				same++
+				continue
+			}
+			not = append(not, test)
+		}
+		slices.Sort(not)
+		fmt.Printf("%d of %d tests do the same under %s and %s; not: %v\n", same, same+len(not), all[0], other, not)
+	}
+}
+
+// binary is a test binary that explores.
+type binary struct {
+	name, dir string
+	atomics   bool
+}
+
+// tests lists the tests that begin so.
+func (b *binary) tests(prefix string) []string {
+	c := exec.Command(b.name, "-test.list", "^"+prefix)
+	c.Dir = b.dir
+	out, _ := c.Output()
+	return strings.Fields(string(out))
+}
+
+// process runs a test in a process, and returns two lines of its record: the summary, and the failure without the number
+// of the schedule in which it was found.
+func (b *binary) process(test, settings string, env ...string) (summary, failure string) {
+	record := fmt.Sprint(b.name, test, strings.Join(env, ""))
+	defer func() { _ = os.Remove(record) }()
+	c := exec.Command(b.name, "-test.run", "^"+test+"$")
+	c.Dir = b.dir
+	c.Env = append(os.Environ(), "COIR_RECORD="+record, fmt.Sprintf("COIR_TEST=budget=1h,atomics=%v,%s", b.atomics, settings))
+	c.Env = append(c.Env, env...)
+	c.Env = append(c.Env, "GORACE=suppress_equal_stacks=0 suppress_equal_addresses=0")
+	_ = c.Run() // the record says it
+	text, _ := os.ReadFile(record)
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch f[0] {
+		case "summary", "again", "error":
+			summary += strings.Join(f, " ")
+		case "failure":
+			failure = strings.Join(slices.Delete(f, 3, 4), " ")
+		}
+	}
+	return summary, failure
+}
+
+// pairs compares processes with a first one.
+func (b *binary) pairs() (n int, bad []string, first map[string]string) {
+	first = map[string]string{}
+	var mu sync.Mutex
+	b.each("Test", func(test string) {
+		settings := "schedules=" + strconv.Itoa(*schedules)
+		summary, failure := b.process(test, settings, "GOMAXPROCS=1", "GOGC=off")
+		mu.Lock()
+		first[test] = summary + failure
+		mu.Unlock()
+		for procs := range 4 {
+			for _, collect := range []string{"off", "100", "1"} {
+				if procs == 0 && collect == "off" {
+					continue
+				}
+				env := []string{fmt.Sprint("GOMAXPROCS=", procs+1), "GOGC=" + collect}
+				s, f := b.process(test, settings, env...)
+				mu.Lock()
+				if n++; s != summary || f != failure || s == "" {
+					bad = append(bad, fmt.Sprintf("%s %v: %q %q, and was %q %q", test, env, s, f, summary, failure))
+				}
+				mu.Unlock()
+			}
+		}
+	})
+	return n, bad, first
+}
+
+// replays finds failures and runs them again.
+func (b *binary) replays(seed, most int) (n int, bad []string) {
+	var mu sync.Mutex
+	b.each("TestBug", func(test string) {
+		summary, failure := b.process(test, fmt.Sprint("schedules=2000,seed=", seed))
+		if failure == "" && !strings.HasPrefix(summary, "again") {
+			return // those that need the race detector, or more schedules
+		}
+		mu.Lock()
+		enough := n >= most
+		n++
+		mu.Unlock()
+		if enough {
+			return
+		}
+		if token, ok := strings.CutPrefix(summary, "again "); ok { // a failure that has changed the process
+			token, _ = strconv.Unquote(strings.Fields(token)[0])
+			_, failure = b.process(test, "replay="+token, "GOMAXPROCS=2", "GOGC=1")
+		}
+		f := strings.Split(failure, " ")
+		var again string
+		if i := slices.IndexFunc(f, func(s string) bool { return strings.HasPrefix(s, `"c1.`) }); i >= 0 && f[i+1] == "true" {
+			_, again = b.process(test, "replay="+strings.Trim(f[i], `"`), "GOMAXPROCS=4", "GOGC=1")
+		}
+		if again != failure || again == "" {
+			mu.Lock()
+			bad = append(bad, fmt.Sprintf("%s, seed %d: %q, and was %q", test, seed, again, failure))
+			mu.Unlock()
+		}
+	})
+	return min(n, most), bad
+}
+
+// each calls f for the tests that begin so, some at a time.
+func (b *binary) each(prefix string, f func(test string)) {
+	var wg sync.WaitGroup
+	places := make(chan bool, runtime.NumCPU())
+	for _, test := range b.tests(prefix) {
+		places <- true
+		wg.Go(func() {
+			f(test)
+			<-places
+		})
+	}
+	wg.Wait()
+}
