@@ -50,8 +50,9 @@ type step struct {
 	op           int
 	at           time.Duration
 	place        place
-	way, ways    int // of the decision that led here, if it was not the first way
-	times        int // how often, if it is one of several that are the same
+	way, ways    int    // of the decision that led here, if it was not the first way
+	call         string // the function of coir that was called there
+	times        int    // how often, if it is one of several that are the same
 }
 
 // place is a line of the program.
@@ -71,6 +72,8 @@ type actor struct {
 	step       int
 	since      time.Duration
 	made, at   place
+	call       string // the function of coir in which it waits
+	fiber      string // the name of the fiber that it runs, or ran last
 }
 
 // States of an actor.
@@ -97,12 +100,13 @@ func (r *result) read(text string) {
 		case "step":
 			r.stepsOf = append(r.stepsOf, step{
 				n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int()),
-				place: f.place(), way: f.int(), ways: f.int(),
+				place: f.place(), way: f.int(), ways: f.int(), call: f.quoted(),
 			})
 		case "actor":
 			a := &actor{
 				id: f.int(), parent: f.int(), op: f.int(), state: f.int(), reason: f.quoted(), object: f.int(),
 				step: f.int(), since: time.Duration(f.int()), made: f.place(), at: f.place(),
+				call: f.quoted(), fiber: f.quoted(),
 			}
 			r.actors[a.id] = a
 		case "output":

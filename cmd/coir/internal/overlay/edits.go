@@ -104,8 +104,7 @@ var edits = []edit{
 	{
 		file: "runtime/coro.go", why: "a coroutine takes the turn along",
 		old: "\tsetGNoWB(&mp.curg, gnext)\n",
-		new: "\tsetGNoWB(&mp.curg, gnext)\n\tif coir.On && bubble != nil && coirSched.turn.ptr() == from {\n" +
-			"\t\tcoirSched.turn.set(gnext)\n\t}\n",
+		new: "\tsetGNoWB(&mp.curg, gnext)\n\tif coir.On && bubble != nil {\n\t\tcoirSwap(from, gnext, exit)\n\t}\n",
 	},
 	imports("runtime/panic.go", "internal/coir"),
 	{
@@ -146,7 +145,7 @@ var edits = []edit{
 	{
 		file: "runtime/synctest.go", why: "a ticker would go on for good",
 		old: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 {\n\t\t\tbreak",
-		new: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 || coir.On && coirTick() {\n\t\t\tbreak",
+		new: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 || coir.On && coirTick(bubble) {\n\t\t\tbreak",
 	},
 	{
 		file: "runtime/synctest.go", why: "what a test leaves behind has time to end",
@@ -160,7 +159,8 @@ var edits = []edit{
 	{
 		file: "runtime/synctest.go", why: "a test that makes a bubble is in one already",
 		old: "\tgp := getg()\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
-		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tf()\n\t\treturn\n\t}\n\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
+		new: "\tgp := getg()\n\tif coirIn(gp) {\n\t\tcoirSched.exact = true\n\t\tf()\n\t\treturn\n\t}\n" +
+			"\tif gp.bubble != nil {\n\t\tpanic(\"synctest.Run called",
 	},
 	{
 		file: "runtime/runtime2.go", why: "waits for locks and for channels of other bubbles are as good as any",
@@ -261,14 +261,14 @@ var edits = []edit{
 	// The clock.
 	imports("runtime/time.go", "internal/coir"),
 	{
-		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
+		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside, but for synctest",
 		old: "\tif bubble := getg().bubble; bubble != nil {\n\t\tsec",
-		new: "\tif bubble := getg().bubble; bubble != nil {\n\t\tif coir.On {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
+		new: "\tif bubble := getg().bubble; bubble != nil {\n\t\tif coir.On && !coirSched.exact {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",
 	},
 	{
 		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
 		old: "\tif gp.bubble != nil {\n\t\treturn gp.bubble.now\n",
-		new: "\tif gp.bubble != nil {\n\t\tif coir.On {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
+		new: "\tif gp.bubble != nil {\n\t\tif coir.On && !coirSched.exact {\n\t\t\tgp.bubble.now++\n\t\t}\n\t\treturn gp.bubble.now\n",
 	},
 	{
 		file: "runtime/time.go", why: "the order of timers of one instant is the same in each run",

@@ -46,6 +46,9 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 //go:linkname coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) int
 
+//go:linkname coirActorName
+func coirActorName(i int) string
+
 //go:linkname coirHeapLive
 func coirHeapLive() uint64
 
@@ -153,7 +156,7 @@ func coirExplore(t *T, fn func(*T)) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
 	defer runtime.GOMAXPROCS(procs)
-	coirSetProcs(procs)
+	coirSetProcs(2) // what the test is told, on each machine: a token is good for all of them
 	x := &coirExplorer{t: t, fn: fn, began: time.Now()}
 	stop := make(chan bool)
 	go x.watch(stop)
