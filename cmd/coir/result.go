@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type result struct {
 	log     string   // of the test, in the schedule that is told
 	token   string   // of a failure that is to be run again in another process
 	found   int      // the schedule in which it was
+	part    string   // the test or subtest that is explored, if that is a part of the test
 	stacks  []string // of those who wait in the kernel, if the test is not controlled
 	waitsIn int      // 1 a system call, 2 something outside, 3 it computes
 }
@@ -117,6 +119,8 @@ func (r *result) read(text string) {
 			r.waitsIn = f.int()
 		case "again":
 			r.token, r.found = f.quoted(), f.int()
+		case "part":
+			r.part = f.quoted()
 		case "error":
 			r.broken = f.quoted()
 		}
@@ -124,6 +128,15 @@ func (r *result) read(text string) {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
 	}
+}
+
+// pattern is what -run needs for the test, or for the part of it that was explored.
+func (r *result) pattern() string {
+	name := r.test
+	if r.part != "" {
+		name = regexp.QuoteMeta(r.part)
+	}
+	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
 }
 
 // fields are those of a line.

@@ -174,7 +174,7 @@ var coirSched struct {
 	low       uint64
 	hash      uint64
 	ended     int  // ticks of the clock since the test has ended
-	exact     bool // the test has called synctest.Test: a read of the clock does not move it
+	exact     bool // the test is for package synctest: a read of the clock does not move it
 	procs     int
 	watching  bool
 	seen      guintptr
@@ -990,6 +990,11 @@ func coirActorName(i int) string {
 	}
 	return ""
 }
+
+// coirExact stops the clock between two moves of it, as in a test that calls synctest.Test.
+//
+//go:linkname coirExact testing.coirExact
+func coirExact() { coirSched.exact = true }
 
 //go:linkname coirHeapLive testing.coirHeapLive
 func coirHeapLive() uint64 { return gcController.heapLive.Load() }

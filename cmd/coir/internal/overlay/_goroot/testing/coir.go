@@ -49,6 +49,9 @@ func coirActorPCs(i int, pcs []uintptr) int
 //go:linkname coirActorName
 func coirActorName(i int) string
 
+//go:linkname coirExact
+func coirExact()
+
 //go:linkname coirHeapLive
 func coirHeapLive() uint64
 
@@ -151,13 +154,21 @@ func coirExplore(t *T, fn func(*T)) {
 		fn(t)
 		return
 	}
+	x := &coirExplorer{t: t, fn: fn}
+	if x.start(); coirPart.asked {
+		coirRunParts(t, fn)
+	}
+}
+
+// start explores with the settings that a schedule needs.
+func (x *coirExplorer) start() {
 	// A collection takes no turn, but a schedule should not pay for those before it.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
 	defer runtime.GOMAXPROCS(procs)
 	coirSetProcs(2) // what the test is told, on each machine: a token is good for all of them
-	x := &coirExplorer{t: t, fn: fn, began: time.Now()}
+	x.began = time.Now()
 	stop := make(chan bool)
 	go x.watch(stop)
 	defer close(stop)
@@ -288,6 +299,8 @@ func (x *coirExplorer) explore() {
 		x.runPlain() // what is made once in a process is made in a schedule that does not count
 	}
 	switch {
+	case coirPart.asked && !coirPart.on:
+		return
 	case coirSet.replay != "":
 		x.replay(coirSet.replay)
 		return
@@ -350,7 +363,9 @@ func (x *coirExplorer) alone() {
 		c, _ = s.next()
 	}
 	c.trace = true
-	x.tell(x.runShown(c), coirSet.fresh+1, 0)
+	if r := x.runShown(c); coirPart.on || !coirPart.asked {
+		x.tell(r, coirSet.fresh+1, 0)
+	}
 }
 
 // tell writes down what became of a schedule that is run alone. hash is that of its token, or 0.

@@ -43,7 +43,8 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left)
+	coirPart.note(r, x, outcome)
+	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left)
 }
 
 func (x *coirExplorer) record(outcome string) {
