@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
@@ -314,6 +315,9 @@ func (th *thunk) RunThunk() {
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
 		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id})
+	}
+	if bubble.Explored != nil {
+		bubble.Explored.CoirName(f.Name())
 	}
 	var err error
 	if f.main {

@@ -97,6 +97,23 @@ func compare(t *testing.T, got map[string]outcome, want map[string]string) {
 	}
 }
 
+// replayed runs each failure again from its token, in a process of its own. It is told in the same words.
+func replayed(t *testing.T, got map[string]outcome, args ...string) {
+	t.Helper()
+	for test, o := range got {
+		if o.told == nil {
+			continue
+		}
+		_, run, _ := strings.Cut(o.told.Replay, "-run '")
+		run, _, _ = strings.Cut(run, "'")
+		again := explored(t, append(args, "-run="+run, "-replay="+o.told.Token)...)[test]
+		if again.told == nil || again.told.Kind != o.told.Kind || again.told.Token != o.told.Token ||
+			again.told.Report != o.told.Report {
+			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.output, o.output)
+		}
+	}
+}
+
 // The bugs of the corpus are found, each as what it is, and their corrected twins pass. Those that only the race detector
 // sees are looked for with it. Each failure comes again from its token, in a process of its own.
 func TestTheCorpus(t *testing.T) {
@@ -113,16 +130,7 @@ func TestTheCorpus(t *testing.T) {
 	}
 	got := explored(t, "-tags=corpus", "./corpus")
 	compare(t, got, want)
-	for test, o := range got {
-		if o.told == nil {
-			continue
-		}
-		again := explored(t, "-tags=corpus", "./corpus", "-run=^"+test+"$", "-replay="+o.told.Token)[test]
-		if again.told == nil || again.told.Kind != o.told.Kind || again.told.Token != o.told.Token ||
-			again.told.Report != o.told.Report {
-			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.output, o.output)
-		}
-	}
+	replayed(t, got, "-tags=corpus", "./corpus")
 	for test := range want { // the race detector finds nothing in the twins, and nothing of coir's own
 		if strings.HasPrefix(test, "TestFixed") {
 			races[test] = "pass"
@@ -176,6 +184,51 @@ func TestDeterminism(t *testing.T) {
 	for test, o := range one {
 		if test != "" && (o.trace == "" || o.trace != other[test].trace) {
 			t.Errorf("%s: the trace is %q, and %q in another process", test, o.trace, other[test].trace)
+		}
+	}
+}
+
+// Programs that mix goroutines, native locks and fibers of coir are explored in one schedule. A report is about the
+// program: it names fibers, and what they called, and nothing of coir's own.
+func TestMixedPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	t.Chdir("../../verify")
+	got := explored(t, "-tags=corpus", "./mixed")
+	compare(t, got, expected(t, "mixed"))
+	replayed(t, got, "-tags=corpus", "./mixed")
+	for _, line := range []string{
+		"fiber service waits in Chan.Send, at channels_test.go:",
+		", held by fiber add, at locks_test.go:",
+	} {
+		if all := got["TestBugGuestLeaves"].output + got["TestBugRegistry"].output; !strings.Contains(all, line) {
+			t.Errorf("no line has %q:\n%s", line, all)
+		}
+	}
+	for test, o := range got {
+		if strings.Contains(o.output, "idle.go") || strings.Contains(o.output, "coro.go") {
+			t.Errorf("%s tells of coir's own goroutines:\n%s", test, o.output)
+		}
+	}
+}
+
+// The part of a test that explore.Test marks is explored, and what is around it is not: see also TestBugPart of the mixed
+// programs.
+func TestExplorePart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	t.Chdir("../../explore")
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "-v", "-schedules=500", "."}, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	for _, want := range []string{
+		"--- PASS: TestClockIsVirtual (500 schedules", "--- PASS: TestTransfer (500 schedules", "--- PASS: TestSubtests (",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no line begins with %q:\n%s", want, &out)
 		}
 	}
 }

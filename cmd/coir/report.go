@@ -98,7 +98,7 @@ func (r *result) report(dir string) string {
 	}
 	owners := r.owners()
 	for _, id := range r.ids() {
-		if a := r.actors[id]; a.state == waiting && a.id != 1 && a.id != f.panicked {
+		if a := r.actors[id]; a.state == waiting && a.id != 1 && a.id != f.panicked && !ofCoir(a.at) {
 			fmt.Fprintf(&b, "%s %s\n", names[id], r.waits(a, names, owners, dir))
 		}
 	}
@@ -128,6 +128,10 @@ func (r *result) names() map[int]string {
 	started := r.started()
 	base := func(a *actor) string {
 		switch {
+		case a.fiber != "":
+			return "fiber " + a.fiber
+		case strings.HasPrefix(a.made.function, "testing/synctest."):
+			return r.test + " in a bubble"
 		case strings.HasPrefix(a.made.function, "testing."):
 			if a.id <= 2 {
 				return r.test
@@ -181,6 +185,8 @@ func (r *result) started() map[int]place {
 func (r *result) waits(a *actor, names map[int]string, owners map[int]int, dir string) string {
 	var what string
 	switch {
+	case a.call != "":
+		what = "waits in " + method(a.call)
 	case strings.HasPrefix(a.reason, "sleep"):
 		what = "sleeps"
 	case strings.Contains(a.reason, "nil chan"):
@@ -283,7 +289,7 @@ const lines, width = 30, 24 // of columns
 
 // columns are the last steps, with one column a goroutine.
 func (r *result) columns(names map[int]string, dir string) string {
-	steps := folded(r.stepsOf)
+	steps := folded(ofProgram(r.stepsOf))
 	if len(steps) == 0 {
 		return ""
 	}
@@ -318,7 +324,9 @@ func (r *result) columns(names map[int]string, dir string) string {
 	row(head)
 	for _, s := range steps {
 		cell := ops[s.op]
-		if o := object(s.op, s.object); o != "" {
+		if o := object(s.op, s.object); s.call != "" {
+			cell = method(s.call)
+		} else if o != "" {
 			cell += " " + o
 		}
 		if at := s.place.function; !strings.HasPrefix(at, "runtime.") && !strings.HasPrefix(at, "sync.") { // Done of WaitGroup.Go
@@ -340,9 +348,14 @@ func folded(all []step) (steps []step) {
 	for _, s := range all {
 		if n := len(steps); n > 0 {
 			last := &steps[n-1]
-			if s.g == last.g && s.op == last.op && s.object == last.object && s.place == last.place && s.way == 0 {
-				last.times++
-				continue
+			if s.g == last.g && s.call == last.call && s.place == last.place && s.way == 0 {
+				if s.call != "" {
+					continue
+				}
+				if s.op == last.op && s.object == last.object {
+					last.times++
+					continue
+				}
 			}
 		}
 		s.times = 1
@@ -359,8 +372,11 @@ func (r *result) list(steps []step, names map[int]string, dir string) string {
 		if s.way > 0 {
 			mark = ">"
 		}
-		fmt.Fprintf(&b, "%s %-22s %s %s, at %s:%d\n", mark, clip(names[s.g], 22), ops[s.op], object(s.op, s.object),
-			short(s.place.file, dir), s.place.line)
+		what := ops[s.op] + " " + object(s.op, s.object)
+		if s.call != "" {
+			what = method(s.call)
+		}
+		fmt.Fprintf(&b, "%s %-22s %s, at %s:%d\n", mark, clip(names[s.g], 22), what, short(s.place.file, dir), s.place.line)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type result struct {
 	log     string   // of the test, in the schedule that is told
 	token   string   // of a failure that is to be run again in another process
 	found   int      // the schedule in which it was
+	part    string   // the test or subtest that is explored, if that is a part of the test
 	stacks  []string // of those who wait in the kernel, if the test is not controlled
 	waitsIn int      // 1 a system call, 2 something outside, 3 it computes
 }
@@ -52,8 +54,9 @@ type step struct {
 	op           int
 	at           time.Duration
 	place        place
-	way, ways    int // of the decision that led here, if it was not the first way
-	times        int // how often, if it is one of several that are the same
+	way, ways    int    // of the decision that led here, if it was not the first way
+	call         string // the function of coir that was called there
+	times        int    // how often, if it is one of several that are the same
 }
 
 // place is a line of the program.
@@ -73,6 +76,8 @@ type actor struct {
 	step       int
 	since      time.Duration
 	made, at   place
+	call       string // the function of coir in which it waits
+	fiber      string // the name of the fiber that it runs, or ran last
 }
 
 // States of an actor.
@@ -99,12 +104,13 @@ func (r *result) read(text string) {
 		case "step":
 			r.stepsOf = append(r.stepsOf, step{
 				n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int()),
-				place: f.place(), way: f.int(), ways: f.int(),
+				place: f.place(), way: f.int(), ways: f.int(), call: f.quoted(),
 			})
 		case "actor":
 			a := &actor{
 				id: f.int(), parent: f.int(), op: f.int(), state: f.int(), reason: f.quoted(), object: f.int(),
 				step: f.int(), since: time.Duration(f.int()), made: f.place(), at: f.place(),
+				call: f.quoted(), fiber: f.quoted(),
 			}
 			r.actors[a.id] = a
 		case "output":
@@ -115,6 +121,8 @@ func (r *result) read(text string) {
 			r.waitsIn = f.int()
 		case "again":
 			r.token, r.found = f.quoted(), f.int()
+		case "part":
+			r.part = f.quoted()
 		case "error":
 			r.broken = f.quoted()
 		}
@@ -122,6 +130,15 @@ func (r *result) read(text string) {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
 	}
+}
+
+// pattern is what -run needs for the test, or for the part of it that was explored.
+func (r *result) pattern() string {
+	name := r.test
+	if r.part != "" {
+		name = regexp.QuoteMeta(r.part)
+	}
+	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
 }
 
 // fields are those of a line.

@@ -166,7 +166,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		r := t.runProcess(ctx, o, p, binary, name, i, -1)
 		if r.outcome == "again" {
 			replay := *o
-			replay.replay = r.token
+			replay.replay, replay.run = r.token, r.pattern()
 			again := t.runProcess(ctx, &replay, p, binary, name, i, -1)
 			if again.failure != nil {
 				again.failure.schedule = r.found

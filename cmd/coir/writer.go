@@ -176,7 +176,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	case "fail":
 		action, failed = "fail", true
 		report := r.report(p.Dir)
-		replay := fmt.Sprintf("coir test %s%s -run '^%s$' -replay %s", flags(w.o), p.ImportPath, r.test, r.failure.token)
+		replay := fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(), r.failure.token)
 		if r.failure.token == "" {
 			replay = ""
 		}

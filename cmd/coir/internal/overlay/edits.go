@@ -113,8 +113,7 @@ var edits = []edit{
 	{
 		file: "runtime/coro.go", why: "a coroutine takes the turn along",
 		old: "\tsetGNoWB(&mp.curg, gnext)\n",
-		new: "\tsetGNoWB(&mp.curg, gnext)\n\tif coir.On && bubble != nil && coirSched.turn.ptr() == from {\n" +
-			"\t\tcoirSched.turn.set(gnext)\n\t}\n",
+		new: "\tsetGNoWB(&mp.curg, gnext)\n\tif coir.On && bubble != nil {\n\t\tcoirSwap(from, gnext, exit)\n\t}\n",
 	},
 	imports("runtime/panic.go", "internal/coir"),
 	{
@@ -155,7 +154,7 @@ var edits = []edit{
 	{
 		file: "runtime/synctest.go", why: "a ticker would go on for good",
 		old: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 {\n\t\t\tbreak",
-		new: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 || coir.On && coirTick() {\n\t\t\tbreak",
+		new: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 || coir.On && coirTick(bubble) {\n\t\t\tbreak",
 	},
 	{
 		file: "runtime/synctest.go", why: "what a test leaves behind has time to end",
@@ -313,7 +312,7 @@ var edits = []edit{
 	// The clock.
 	imports("runtime/time.go", "internal/coir"),
 	{
-		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside",
+		file: "runtime/time.go", why: "no two reads of the clock give the same time, as it is outside, but for synctest",
 		old: "\tif bubble := getg().bubble; bubble != nil {\n\t\tsec",
 		new: "\tif bubble := getg().bubble; bubble != nil {\n" +
 			"\t\tif coir.On && coirSched.exact == 0 {\n\t\t\tbubble.now++\n\t\t}\n\t\tsec",

@@ -59,6 +59,7 @@ type coirG struct {
 	id    uint32 // in the order of making, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // coirNoPoints or coirLast
+	timer bool   // it runs the function of a timer
 
 	// For explore.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
@@ -83,7 +84,7 @@ type coirStep struct {
 	op     uint8
 	npc    uint8
 	at     int64
-	pc     [8]uintptr
+	pc     [16]uintptr
 }
 
 // coirActor is a goroutine of the schedule, for reports.
@@ -138,40 +139,44 @@ type coirOutcome struct {
 }
 
 var coirSched struct {
-	mu       mutex
-	run      uint32 // the number of the schedule
-	root     guintptr
-	turn     guintptr // who has it; 0: all wait
-	to       guintptr
-	ready    [coirMaxReady]guintptr // sorted: see coirAfter
-	nready   int
-	nways    int
-	held     uint64 // points since the turn passed
-	harness  uint64 // the step at which the harness last could not run, or did
-	actors   uint32
-	objects  uint32
-	rng      uint64 // for decisions
-	rand     uint64 // for the program
-	steps    uint64
-	idle     uint64 // the step at which all waited last
-	charged  uint64 // the step up to which the clock has been charged for steps
-	progress uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
-	ticked   uint64 // moves of the clock since progress changed
-	ticks    uint64
-	exact    int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
-	last     uint64 // progress, when the clock moved last
-	racing   uint64
-	limit    uint64
-	trace    bool
-	hash     uint64
-	ended    int // ticks of the clock since the test has ended
-	procs    int
-	watching bool
-	seen     guintptr
-	seenStep uint64
-	ndec     int
-	out      coirOutcome
-	text     [512]byte // of a panic
+	mu        mutex
+	run       uint32 // the number of the schedule
+	root      guintptr
+	turn      guintptr // who has it; 0: all wait
+	to        guintptr
+	ready     [coirMaxReady]guintptr // sorted: see coirAfter
+	nready    int
+	nways     int
+	held      uint64 // points since the turn passed
+	harness   uint64 // the step at which the harness last could not run, or did
+	actors    uint32
+	objects   uint32
+	rng       uint64 // for decisions
+	rand      uint64 // for the program
+	steps     uint64
+	idle      uint64 // the step at which all waited last
+	charged   uint64 // the step up to which the clock has been charged for steps
+	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	ticked    uint64 // moves of the clock since progress changed
+	ticks     uint64
+	exact     int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
+	last      uint64 // progress, when the clock moved last
+	hashThen  uint64 // the hash, at the first move of the clock after that
+	moved     uint64 // the last step of a goroutine that does not run the function of a timer
+	stepsThen uint64 // moved, when the clock moved last
+	until     int64  // the last moment for which a timer was set when only timers seemed to go on
+	racing    uint64
+	limit     uint64
+	trace     bool
+	hash      uint64
+	ended     int // ticks of the clock since the test has ended
+	procs     int
+	watching  bool
+	seen      guintptr
+	seenStep  uint64
+	ndec      int
+	out       coirOutcome
+	text      [512]byte // of a panic
 
 	// Of the decision that is made, and for explore.DPOR.
 	strategy  explore.Strategy
@@ -224,6 +229,7 @@ func coirBegin(c *coirConfig) {
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
 	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
+	s.hashThen, s.moved, s.stepsThen, s.until = 0, 0, 0, 0
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -261,9 +267,13 @@ func coirBorn(newg, parent *g, pc uintptr) {
 		newg.coir.quiet = parent.coir.quiet
 	} else if parent != parent.m.g0 { // g0 starts the functions of timers
 		return // of a goroutine that an earlier schedule has left behind
+	} else {
+		newg.coir.timer = true // which may set the timer again: that is no progress
 	}
 	s.actors++
-	s.progress++
+	if !newg.coir.timer {
+		s.progress++
+	}
 	newg.coir.id, newg.coir.run = s.actors, s.run
 	if s.actors < coirMaxActors {
 		coirActors[s.actors] = coirActor{parent: by, gopc: pc}
@@ -502,7 +512,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			gp.coir.selecting = true
 			s.selecting++
 		}
-		if state == 2 {
+		if state == 2 && !gp.coir.timer {
 			s.progress++
 		}
 		to = coirChoose(nil, coirFree)
@@ -511,6 +521,27 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 	if to != nil {
 		coirQueue(to)
 	}
+}
+
+// coirSwap passes the turn from a goroutine to the one that it switches to as a coroutine. from may have ended.
+func coirSwap(from, to *g, ended bool) {
+	s := &coirSched
+	if s.turn.ptr() != from {
+		return
+	}
+	s.turn.set(to)
+	if id := from.coir.id; id != 0 && id < coirMaxActors {
+		a := &coirActors[id]
+		a.reason, a.state, a.step, a.since = waitReasonCoroutine, 1, uint32(s.steps), to.bubble.now
+		if ended {
+			a.state = 2
+		}
+	}
+	if id := to.coir.id; id != 0 && id < coirMaxActors {
+		coirActors[id].state = 0
+	}
+	to.coir.woken = int32(s.nevents) - 1
+	coirGoesOn(to)
 }
 
 // coirGivesUpTurn reports whether a goroutine that parks for a reason passes the turn on. It does not for the runtime's
@@ -564,6 +595,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	if gp.coir.id == coirTestG {
 		s.progress++
+	}
+	if !gp.coir.timer {
+		s.moved = s.steps
 	}
 	if s.steps-s.idle > s.limit {
 		s.out.endless = true
@@ -1025,18 +1059,35 @@ func coirInject(glist *gList) {
 }
 
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers go on, so that it would do so
-// for good.
-func coirTick() bool {
+// for good: that is, for many moves of the clock, and beyond each moment for which a timer was set when they had been
+// enough. A move after which nothing but functions of timers has run counts ten times.
+func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	s.idle = s.steps
 	coirHappens(coirEvent{t: coirTransition{clock: true}, actor: explore.Clock, fork: -1, wake: -1})
-	if s.ticked++; s.last != s.progress {
-		s.last, s.ticked = s.progress, 0
+	if s.last != s.progress {
+		s.last, s.ticked, s.until, s.hashThen = s.progress, 0, 0, s.hash
 	}
+	if s.ticked++; s.moved == s.stepsThen {
+		s.ticked += 9
+	}
+	s.stepsThen = s.moved
 	if s.ticks == 0 || s.ticked < s.ticks {
 		return false
 	}
+	if s.until == 0 { // all wait, and nothing changes the heap
+		s.until = bubble.now
+		for _, t := range bubble.timers.heap {
+			if t.timer.state&timerZombie == 0 {
+				s.until = max(s.until, t.when)
+			}
+		}
+	}
+	if bubble.now <= s.until && s.ticked < 100*s.ticks {
+		return false
+	}
 	s.out.ticking = true
+	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it went on does not matter
 	return true
 }
 
@@ -1083,6 +1134,43 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 	systemstack(func() { n = gcallers(gp, 0, pcs) })
 	return n
 }
+
+// CoirBubble is the number of the bubble that the caller is in, or 0. Module coir asks: it has a runtime for each bubble.
+// It finds this method by its name, as an interface, because no other way leads from a module to what an overlay has added.
+func (*Func) CoirBubble() uint64 {
+	if bubble := getg().bubble; bubble != nil {
+		return bubble.id
+	}
+	return 0
+}
+
+// coirNames are the names that goroutines have been given, by their number.
+var coirNames [1 << 12]struct {
+	run  uint32
+	name string
+}
+
+// CoirName gives the goroutine a name for reports. Module coir calls it, as CoirBubble: a goroutine of its own runs one
+// fiber after the other.
+func (*Func) CoirName(name string) {
+	if gp := getg(); coirIn(gp) && gp.coir.id < uint32(len(coirNames)) {
+		n := &coirNames[gp.coir.id]
+		n.run, n.name = coirSched.run, name
+	}
+}
+
+//go:linkname coirActorName testing.coirActorName
+func coirActorName(i int) string {
+	if i < len(coirNames) && coirNames[i].run == coirSched.run {
+		return coirNames[i].name
+	}
+	return ""
+}
+
+// coirExact stops the clock between two moves of it, as in a test that calls synctest.Test.
+//
+//go:linkname coirExact testing.coirExact
+func coirExact() { coirSched.exact = 1 }
 
 //go:linkname coirHeapLive testing.coirHeapLive
 func coirHeapLive() uint64 { return gcController.heapLive.Load() }

@@ -48,6 +48,12 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 //go:linkname coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) int
 
+//go:linkname coirActorName
+func coirActorName(i int) string
+
+//go:linkname coirExact
+func coirExact()
+
 //go:linkname coirHeapLive
 func coirHeapLive() uint64
 
@@ -161,6 +167,14 @@ func coirExplore(t *T, fn func(*T)) {
 		fn(t)
 		return
 	}
+	x := &coirExplorer{t: t, fn: fn}
+	if x.start(); coirPart.asked {
+		coirRunParts(t, fn)
+	}
+}
+
+// start explores with the settings that a schedule needs.
+func (x *coirExplorer) start() {
 	// A collection takes no turn, but a schedule should not pay for those before it.
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -168,8 +182,8 @@ func coirExplore(t *T, fn func(*T)) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
 	defer runtime.GOMAXPROCS(procs)
-	coirSetProcs(procs)
-	x := &coirExplorer{t: t, fn: fn, began: time.Now()}
+	coirSetProcs(2) // what the test is told, on each machine: a token is good for all of them
+	x.began = time.Now()
 	stop := make(chan bool)
 	tick := time.NewTicker(20 * time.Millisecond) // here, so that the first timer of the process is not a matter of luck
 	defer tick.Stop()
@@ -331,6 +345,8 @@ func (x *coirExplorer) explore() {
 		x.runPlain() // what is made once in a process is made in a schedule that does not count
 	}
 	switch {
+	case coirPart.asked && !coirPart.on:
+		return
 	case coirSet.replay != "":
 		x.replay(coirSet.replay)
 		return
@@ -410,7 +426,9 @@ func (x *coirExplorer) alone() {
 	}
 	c := coirSet.config(s, coirSet.fresh)
 	c.trace = true
-	x.tell(x.runShown(c), coirSet.fresh+1, 0)
+	if r := x.runShown(c); coirPart.on || !coirPart.asked {
+		x.tell(r, coirSet.fresh+1, 0)
+	}
 }
 
 // tell writes down what became of a schedule that is run alone. hash is that of its token, or 0.

@@ -44,7 +44,8 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left, x.complete, strconv.FormatUint(x.trace, 16))
+	coirPart.note(r, x, outcome)
+	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.complete, strconv.FormatUint(x.trace, 16))
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -95,8 +96,8 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 				way, ways = k, of
 			}
 		}
-		file, line, function := coirPlace(pcs[:npc])
-		r.add("step", i+1, g, op, obj, when, file, line, function, way, ways)
+		file, line, function, call := coirPlace(pcs[:npc])
+		r.add("step", i+1, g, op, obj, when, file, line, function, way, ways, call)
 	}
 	r.actors(run)
 	r.add("output", run.output)
@@ -107,35 +108,52 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 func (r *coirRecord) actors(run *coirRun) {
 	for i := 1; i <= run.actors && i < 1<<17; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
-		file, line, function := coirPlace([]uintptr{gopc})
+		file, line, function, _ := coirPlace([]uintptr{gopc})
 		var pcs [64]uintptr
-		at, atLine, atFunction := coirPlace(pcs[:coirActorPCs(i, pcs[:])])
-		r.add("actor", i, parent, op, state, reason, obj, step, since, file, line, function, at, atLine, atFunction)
+		at, atLine, atFunction, call := coirPlace(pcs[:coirActorPCs(i, pcs[:])])
+		r.add("actor", i, parent, op, state, reason, obj, step, since, file, line, function, at, atLine, atFunction,
+			call, coirActorName(i))
 	}
 }
 
-// coirPlace is the innermost place of a stack that is not of the runtime, of package sync or of this package.
-func coirPlace(pcs []uintptr) (file string, line int, function string) {
+// coirPlace is the innermost place of a stack that is not of the runtime, of package sync, of this package or of coir, and
+// the function of coir that was called there. If there is no such place it is the innermost of coir, or of all.
+func coirPlace(pcs []uintptr) (file string, line int, function, call string) {
 	if len(pcs) == 0 {
-		return "", 0, ""
+		return "", 0, "", ""
 	}
 	frames := runtime.CallersFrames(pcs)
 	for {
 		f, more := frames.Next()
+		library := coirLibrary(f)
 		switch {
+		case library:
 		case f.Function == "" || strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "sync.") ||
-			strings.HasPrefix(f.Function, "sync/atomic.") ||
+			strings.HasPrefix(f.Function, "sync/atomic.") || strings.HasPrefix(f.Function, "iter.") ||
 			strings.HasPrefix(f.Function, "internal/") || strings.HasPrefix(f.Function, "testing."):
 		default:
-			return f.File, f.Line, f.Function
+			return f.File, f.Line, f.Function, call
 		}
-		if file == "" {
+		if file == "" || library && call == "" {
 			file, line, function = f.File, f.Line, f.Function
 		}
+		if library {
+			call = f.Function
+		}
 		if !more {
-			return file, line, function
+			return file, line, function, ""
 		}
 	}
+}
+
+// coirLibrary reports whether a frame is of module coir, whose fibers are explored with the goroutines of the program. In
+// its own tests the frames are told.
+func coirLibrary(f runtime.Frame) bool {
+	const path = "github.com/coir-go/coir"
+	of := func(name string) bool {
+		return strings.HasPrefix(name, path+".") || strings.HasPrefix(name, path+"/internal/")
+	}
+	return of(f.Function) && coirTest != nil && !of(coirTest.importPath+".") && !strings.HasSuffix(f.File, "_test.go")
 }
 
 // recordUncontrolled tells what a schedule waits for in the kernel, or computes. The process ends then.

@@ -1,0 +1,245 @@
+//go:build corpus
+
+package mixed
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// A registry tells of its changes on a coir channel. The fiber that changes it sends while it holds the lock. The
+// goroutine that is told takes the lock before it receives, to compare. Each can hold what the other waits for.
+
+type registry struct {
+	mu      sync.Mutex
+	names   []string
+	changes *coir.Chan[string]
+}
+
+func (r *registry) add(ctx context.Context, name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = append(r.names, name)
+	return r.changes.Send(ctx, name)
+}
+
+func (r *registry) addThenTell(ctx context.Context, name string) error {
+	r.mu.Lock()
+	r.names = append(r.names, name)
+	r.mu.Unlock()
+	return r.changes.Send(ctx, name)
+}
+
+func watchRegistry(t *testing.T, add func(*registry, context.Context, string) error) {
+	run(t, func(ctx context.Context, n *coir.Nursery) error {
+		r := &registry{changes: coir.NewChan[string](0)}
+		told := make(chan string)
+		go func() {
+			r.mu.Lock()
+			before := len(r.names)
+			r.mu.Unlock()
+			if before > 0 {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+			}
+			name, _ := r.changes.Recv(context.Background())
+			told <- name
+		}()
+		n.Go("add", func(ctx context.Context) error { return add(r, ctx, "a") })
+		coir.Blocking(ctx, func() { <-told })
+		return nil
+	})
+}
+
+// Expect: deadlock
+func TestBugRegistry(t *testing.T) { watchRegistry(t, (*registry).add) }
+
+func TestFixedRegistry(t *testing.T) { watchRegistry(t, (*registry).addThenTell) }
+
+// Two accounts, each with a lock of package sync. A fiber moves money one way and a goroutine the other way.
+
+type account struct {
+	mu      sync.Mutex
+	balance int
+}
+
+func move(from, to, first, second *account) {
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	from.balance--
+	to.balance++
+}
+
+func moveBoth(t *testing.T, there, back func(a, b *account)) {
+	run(t, func(ctx context.Context, n *coir.Nursery) error {
+		var a, b account
+		done := coir.NewChan[bool](0)
+		n.Go("there", func(context.Context) error { there(&a, &b); return nil })
+		go func() {
+			back(&a, &b)
+			_ = done.Close()
+		}()
+		_, _ = done.Recv(ctx)
+		return nil
+	}, coir.Workers(2))
+}
+
+// Expect: deadlock
+func TestBugAccounts(t *testing.T) {
+	moveBoth(t, func(a, b *account) { move(a, b, a, b) }, func(a, b *account) { move(b, a, b, a) })
+}
+
+func TestFixedAccounts(t *testing.T) {
+	moveBoth(t, func(a, b *account) { move(a, b, a, b) }, func(a, b *account) { move(b, a, a, b) })
+}
+
+// A cache fills itself with fibers while it holds its lock, and waits for them. A fiber notes what it did under the same
+// lock if tracing is on, which a goroutine turns on at some moment.
+
+type cache struct {
+	mu     sync.Mutex
+	values map[int]int
+	trace  atomic.Bool
+	notes  sync.Mutex // of the corrected cache: guards noted
+	noted  int
+}
+
+func (c *cache) fill(note *sync.Mutex) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	got := make([]int, 2)
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		for i := range got {
+			n.Go("load", func(context.Context) error {
+				got[i] = i
+				if c.trace.Load() {
+					note.Lock()
+					c.noted++
+					note.Unlock()
+				}
+				return nil
+			}, coir.Index(i))
+		}
+		return nil
+	})
+	c.values = map[int]int{0: got[0], 1: got[1]}
+	return err
+}
+
+func fillTraced(t *testing.T, note func(*cache) *sync.Mutex) {
+	c := &cache{}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c.notes.Lock()
+		c.trace.Store(true)
+		c.notes.Unlock()
+	})
+	if err := c.fill(note(c)); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+}
+
+// Expect: deadlock
+func TestBugCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { return &c.mu }) }
+
+func TestFixedCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { return &c.notes }) }
+
+// A fiber and a goroutine count. Each reads the counter under its lock, and writes it under its lock, with the lock free
+// in between.
+
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) twoSteps() {
+	c.mu.Lock()
+	n := c.n
+	c.mu.Unlock()
+	c.mu.Lock()
+	c.n = n + 1
+	c.mu.Unlock()
+}
+
+func (c *counter) oneStep() {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+}
+
+func count(t *testing.T, step func(*counter)) {
+	run(t, func(ctx context.Context, n *coir.Nursery) error {
+		var c counter
+		done := make(chan bool)
+		go func() { step(&c); close(done) }()
+		if err := n.Go("count", func(context.Context) error { step(&c); return nil }).Wait(ctx); err != nil {
+			return err
+		}
+		<-done
+		if c.n != 2 {
+			t.Errorf("counted %d, want 2", c.n)
+		}
+		return nil
+	}, coir.Workers(1))
+}
+
+// Expect: fail
+func TestBugCounter(t *testing.T) { count(t, (*counter).twoSteps) }
+
+func TestFixedCounter(t *testing.T) { count(t, (*counter).oneStep) }
+
+// A goroutine waits on a condition of package sync until a fiber has received the configuration. The fiber sets the flag
+// and signals without the lock, which may fall between the look at the flag and the wait.
+
+type config struct {
+	mu     sync.Mutex
+	cond   *sync.Cond
+	loaded atomic.Bool
+}
+
+func awaitConfig(t *testing.T, set func(*config)) {
+	c := &config{}
+	c.cond = sync.NewCond(&c.mu)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c.mu.Lock()
+		for !c.loaded.Load() {
+			c.cond.Wait()
+		}
+		c.mu.Unlock()
+	})
+	run(t, func(ctx context.Context, n *coir.Nursery) error {
+		text := coir.NewChan[string](1)
+		n.Go("load", func(ctx context.Context) error {
+			_, err := text.Recv(ctx)
+			set(c)
+			return err
+		})
+		return text.Send(ctx, "text")
+	})
+	wg.Wait()
+}
+
+// Expect: deadlock
+func TestBugConfig(t *testing.T) {
+	awaitConfig(t, func(c *config) {
+		c.loaded.Store(true)
+		c.cond.Signal()
+	})
+}
+
+func TestFixedConfig(t *testing.T) {
+	awaitConfig(t, func(c *config) {
+		c.mu.Lock()
+		c.loaded.Store(true)
+		c.mu.Unlock()
+		c.cond.Signal()
+	})
+}

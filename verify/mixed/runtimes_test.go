@@ -1,0 +1,46 @@
+//go:build corpus
+
+package mixed
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// A runtime belongs to the schedule that it was made in. One that lasts from one schedule to the next cannot be used, and
+// says so.
+
+var shared = sync.OnceValue(func() *coir.Runtime { return coir.NewRuntime() })
+
+func receive(ctx context.Context, n *coir.Nursery) error {
+	c := coir.NewChan[int](0)
+	n.Go("send", func(ctx context.Context) error { return c.Send(ctx, 1) })
+	_, err := c.Recv(ctx)
+	return err
+}
+
+// Expect: panic
+func TestBugSharedRuntime(t *testing.T) {
+	if err := shared().Run(t.Context(), receive); err != nil {
+		t.Error(err)
+	}
+}
+
+// coir.Run has a runtime for each schedule.
+func TestFixedSharedRuntime(t *testing.T) {
+	for range 2 {
+		if err := coir.Run(t.Context(), receive); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A runtime that is not used holds no goroutine, closed or not.
+func TestFixedRuntimeNotClosed(t *testing.T) {
+	if err := coir.NewRuntime().Run(t.Context(), receive); err != nil {
+		t.Error(err)
+	}
+}
