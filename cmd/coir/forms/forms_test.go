@@ -375,3 +375,16 @@ func TestSleepsOn(*testing.T) {
 		}
 	}()
 }
+
+// It runs itself in a process that is to panic, as a plain test does.
+func TestRunsItselfAgain(t *testing.T) {
+	if os.Getenv("FORMS_AGAIN") != "" {
+		go panic("as it is written")
+		select {}
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestRunsItselfAgain$")
+	c.Env = append(os.Environ(), "FORMS_AGAIN=1")
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "panic: as it is written") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -128,6 +128,8 @@ func coirParse(env string) coirSettings {
 	s.record = os.Getenv("COIR_RECORD")
 	return s
 }
+	os.Unsetenv("COIR_TEST") // a test may run itself again, in a process that is not to explore
+	os.Unsetenv("COIR_RECORD")
 
 // coirExplore runs a test. Below the root, t may be a subtest: it is a part of the schedule that its parent runs in.
 func coirExplore(t *T, fn func(*T)) {
