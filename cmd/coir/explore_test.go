@@ -55,7 +55,7 @@ func expected(t *testing.T, dir string) map[string]string {
 		t.Fatal(files, err)
 	}
 	want := map[string]string{}
-	expect := regexp.MustCompile(`(?m)^// Expect: (\w+)|^func (Test\w+)\(\w* ?\*testing\.T\)`)
+	expect := regexp.MustCompile(`(?m)^// Expect: (.+)$|^func (Test\w+)\(\w* ?\*testing\.T\)`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -85,6 +85,10 @@ func compare(t *testing.T, got map[string]outcome, want map[string]string) {
 		case kind == "pass" || kind == "skip":
 			if o.action != kind {
 				t.Errorf("%s: %s, want %s\n%s", test, o.action, kind, o.output)
+			}
+		case strings.Contains(kind, " at "):
+			if o.action != "skip" || !strings.Contains(o.output, "not controlled: "+kind) {
+				t.Errorf("%s: %s, and %q as not controlled is wanted\n%s", test, o.action, kind, o.output)
 			}
 		case kind == "died":
 			if o.action != "fail" || o.told != nil {
@@ -136,7 +140,7 @@ func TestTheForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "-tags=corpus", "-schedules=300", "./forms"), expected(t, "forms"))
+	compare(t, explored(t, "-v", "-tags=corpus", "-schedules=300", "./forms"), expected(t, "forms"))
 }
 
 // The guide shows what coir test prints for its example.

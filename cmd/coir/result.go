@@ -28,7 +28,7 @@ type result struct {
 	token   string   // of a failure that is to be run again in another process
 	found   int      // the schedule in which it was
 	stacks  []string // of those who wait in the kernel, if the test is not controlled
-	waitsIn int      // 1 a system call, 2 something outside, 3 it computes
+	waitsIn int      // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
 }
 
 // failure is a schedule that failed.

@@ -168,7 +168,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			}
 		}
 	case "uncontrolled", "long":
-		if w.o.verbose || r.failure != nil {
+		if w.o.verbose {
 			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, seconds, indent(r.notControlled(p.Dir)))
 		}
 		action = "skip"

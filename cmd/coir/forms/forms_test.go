@@ -12,12 +12,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -387,4 +389,93 @@ func TestRunsItselfAgain(t *testing.T) {
 	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "panic: as it is written") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+func TestSignalToItself(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	defer signal.Stop(c)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	<-c
+}
+
+// Expect: a signal at forms_test.go
+func TestSignalThatDoesNotCome(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGUSR2)
+	defer stop()
+	<-ctx.Done()
+}
+
+// Expect: net accept at forms_test.go
+func TestClientThatDoesNotCome(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	_, _ = l.Accept()
+}
+
+// Expect: os read at forms_test.go
+func TestPipeThatNothingIsWrittenTo(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	_, _ = r.Read(make([]byte, 1))
+}
+
+var questions, answers = make(chan int), make(chan int)
+
+func init() {
+	go func() { // outside of every test
+		for q := range questions {
+			if q > 0 {
+				answers <- q + 1
+			}
+		}
+	}()
+}
+
+func TestGoroutineOutsideAnswers(t *testing.T) {
+	questions <- 1
+	select {
+	case a := <-answers:
+		if a != 2 {
+			t.Error(a)
+		}
+	case <-time.After(time.Second):
+		t.Error("it does not answer")
+	}
+}
+
+// Stacks and numbers of goroutines are those of the test: tests look for what they leave behind.
+func TestGoroutinesOfItsOwn(t *testing.T) {
+	before := runtime.NumGoroutine()
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		<-stop
+		close(stopped)
+	}()
+	runtime.Gosched()
+	text := make([]byte, 1<<16)
+	text = text[:runtime.Stack(text, true)]
+	for stack := range strings.SplitSeq(string(text), "\n\n") {
+		_, top, _ := strings.Cut(stack, "\n")
+		if strings.HasPrefix(top, "testing.(*T).Run(") {
+			continue // it waits for the test, as under go test
+		}
+		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") || strings.Contains(stack, "bubble") {
+			t.Errorf("a goroutine that is not the test's, or its state:\n%s", stack)
+		}
+	}
+	if after := runtime.NumGoroutine(); before != 3 || after != 4 { // one is that of init, above
+		t.Error(before, after)
+	}
+	close(stop)
+	<-stopped
 }

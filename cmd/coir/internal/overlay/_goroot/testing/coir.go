@@ -53,7 +53,7 @@ func coirHeapLive() uint64
 func coirSetProcs(n int)
 
 //go:linkname coirTakeTurn
-func coirTakeTurn() (what int, g uint32)
+func coirTakeTurn() (what int)
 
 type coirConfig struct {
 	given   []uint16
@@ -76,6 +76,8 @@ type coirOutcome struct {
 	misfit      bool
 	overflow    bool
 	outside     uint32
+	foreign     uint32
+	signals     bool
 	panicG      uint32
 	panic       string
 }
@@ -126,10 +128,10 @@ func coirParse(env string) coirSettings {
 		}
 	}
 	s.record = os.Getenv("COIR_RECORD")
-	return s
-}
 	os.Unsetenv("COIR_TEST") // a test may run itself again, in a process that is not to explore
 	os.Unsetenv("COIR_RECORD")
+	return s
+}
 
 // coirExplore runs a test. Below the root, t may be a subtest: it is a part of the schedule that its parent runs in.
 func coirExplore(t *T, fn func(*T)) {
@@ -233,7 +235,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 			r.kind = "race"
 		case p != nil && !strings.HasPrefix(fmt.Sprint(p), "deadlock"):
 			panic(p)
-		case p != nil && !done && r.outside != 0:
+		case p != nil && !done && (r.foreign != 0 || r.signals):
 			r.kind = "uncontrolled"
 		case failed:
 			r.kind = "fail"
@@ -324,6 +326,9 @@ func (x *coirExplorer) explore() {
 		case "long":
 			x.record("long")
 			return
+		case "uncontrolled":
+			x.recordUncontrolled(coirWaitsFor(&r))
+			return
 		default:
 			x.fail(&r, d)
 			return
@@ -364,6 +369,8 @@ func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
 		x.record("skip")
 	case r.kind == "":
 		x.record("pass")
+	case r.kind == "uncontrolled":
+		x.recordUncontrolled(coirWaitsFor(&r))
 	default:
 		x.recordFailure(&r, r.kind, number, true)
 		x.t.Fail()
@@ -436,6 +443,7 @@ func (x *coirExplorer) replay(token string) {
 
 // watch looks after the schedule in real time.
 func (x *coirExplorer) watch(stop chan bool) {
+	coirQuiet(1)
 	last, same := 0, 0
 	begun, since := int64(0), time.Now()
 	for {
@@ -444,7 +452,7 @@ func (x *coirExplorer) watch(stop chan bool) {
 			return
 		case <-time.After(20 * time.Millisecond):
 		}
-		what, g := coirTakeTurn()
+		what := coirTakeTurn()
 		if same++; what == 0 || what != last {
 			last, same = what, 0
 		}
@@ -452,11 +460,11 @@ func (x *coirExplorer) watch(stop chan bool) {
 			begun, since = n, time.Now()
 		}
 		if time.Since(since) > 30*time.Second {
-			what, same = 4, 100
+			what, same = coirLong, 100
 		}
 		switch {
-		case what == 2 && same == 100, what == 1 && same == 100, what == 3 && same == 1000, what == 4:
-			x.recordUncontrolled(what, g)
+		case what == 2 && same == 100, what == 1 && same == 100, what == 3 && same == 1000, what == coirLong:
+			x.recordUncontrolled(what)
 			os.Exit(3)
 		}
 	}
