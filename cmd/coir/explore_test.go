@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -228,5 +229,17 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	r.died(fs.ErrClosed)
 	if r.outcome != "died" || r.broken == "" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A test that is cut off, because the user has pressed Ctrl-C, is not told as one that died.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, fresh := range []bool{false, true} {
+		o := &options{schedules: 1, fresh: fresh}
+		if r := new(tool).runTest(ctx, o, &pkg{Dir: t.TempDir()}, os.Args[0], "TestFlags", 0); r != nil {
+			t.Errorf("fresh %v: %s, %s", fresh, r.outcome, r.broken)
+		}
 	}
 }
