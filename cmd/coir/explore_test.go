@@ -141,7 +141,11 @@ func TestTheForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "-v", "-tags=corpus", "-schedules=300", "./forms"), expected(t, "forms"))
+	got := explored(t, "-v", "-tags=corpus", "-schedules=300", "./forms")
+	compare(t, got, expected(t, "forms"))
+	if o := got["TestGoroutineLeftBehind"]; o.told != nil && o.told.OutsideSeen { // the collector is not outside
+		t.Errorf("a wake from outside\n%s", o.output)
+	}
 }
 
 // The guide shows what coir test prints for its example.

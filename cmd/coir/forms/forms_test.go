@@ -479,3 +479,11 @@ func TestGoroutinesOfItsOwn(t *testing.T) {
 	close(stop)
 	<-stopped
 }
+
+type janitor struct{ stop chan bool }
+
+func TestGoroutineThatAFinalizerStops(*testing.T) {
+	j := &janitor{make(chan bool)}
+	go func(stop chan bool) { <-stop }(j.stop)
+	runtime.SetFinalizer(j, func(j *janitor) { close(j.stop) })
+}

@@ -114,7 +114,7 @@ func readEvents(text []byte) (tests []*test, notBuilt []string, err error) {
 type row struct {
 	m                                        *module
 	tests, clean, skipped, network, schedule int
-	anyhow                                   int            // flagged, and plain go test fails as well
+	anyhow                                   int            // flagged, without a verdict, and go test fails as well
 	by                                       map[string]int // flagged, by class
 	open                                     []string       // alarms without a verdict
 	notBuilt                                 []string
@@ -176,15 +176,13 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 		if err := os.WriteFile(filepath.Join(alarms, strings.TrimPrefix(file, ".")), []byte(t.output), 0o666); err != nil {
 			return nil, err
 		}
-		if failsAnyhow[t.pkg+" "+t.name] {
-			r.anyhow++
-			continue
-		}
 		v := verdicts[t.pkg+" "+t.name]
 		if v == nil {
 			v = verdicts[t.pkg+" *"]
 		}
 		switch {
+		case v == nil && failsAnyhow[t.pkg+" "+t.name]:
+			r.anyhow++
 		case t.outcome == "uncontrolled": // a computation that is too long
 			r.by["limit"]++
 		case v == nil:

@@ -119,6 +119,7 @@ type coirConfig struct {
 	limit   uint64   // steps without a moment at which all wait, after which a schedule is given up
 	ticks   uint64   // moves of the clock, with nothing of the test going on, after which it never will
 	trace   bool     // note where each step is
+	collect bool     // collect garbage when the test has ended: a finalizer may stop what it has left behind
 }
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
@@ -138,50 +139,52 @@ type coirOutcome struct {
 }
 
 var coirSched struct {
-	mu       mutex
-	run      uint32 // the number of the schedule
-	root     guintptr
-	turn     guintptr // who has it; 0: all wait
-	to       guintptr
-	ready    [coirMaxReady]guintptr // sorted: see coirAfter
-	nready   int
-	nways    int
-	held     uint64 // points since the turn passed
-	harness  uint64 // the step at which the harness last could not run, or did
-	actors   uint32
-	objects  uint32
-	rng      uint64 // for decisions
-	rand     uint64 // for the program
-	steps    uint64
-	idle     uint64 // the step at which all waited last
-	charged  uint64 // the step up to which the clock has been charged for steps
-	progress uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
-	ticked   uint64 // moves of the clock since progress changed
-	ticks    uint64
-	last     uint64 // progress, when the clock moved last
-	given    int
-	tail     int
-	seed     uint64
-	stay     uint64
-	racing   uint64
-	limit    uint64
-	trace    bool
-	nchanges int
-	changes  [32]uint64
-	low      uint64
-	hash     uint64
-	ended    int // ticks of the clock since the test has ended
-	procs    int
-	before   int32 // goroutines at the beginning of the schedule
-	others   int32 // those of them that are neither coir's nor of an earlier schedule
-	signals  bool  // the program waits for signals, and did so before the test
-	patience int64 // for signals, in this schedule
-	watching bool
-	seen     guintptr
-	seenStep uint64
-	ndec     int
-	out      coirOutcome
-	text     [512]byte // of a panic
+	mu        mutex
+	run       uint32 // the number of the schedule
+	root      guintptr
+	turn      guintptr // who has it; 0: all wait
+	to        guintptr
+	ready     [coirMaxReady]guintptr // sorted: see coirAfter
+	nready    int
+	nways     int
+	held      uint64 // points since the turn passed
+	harness   uint64 // the step at which the harness last could not run, or did
+	actors    uint32
+	objects   uint32
+	rng       uint64 // for decisions
+	rand      uint64 // for the program
+	steps     uint64
+	idle      uint64 // the step at which all waited last
+	charged   uint64 // the step up to which the clock has been charged for steps
+	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	ticked    uint64 // moves of the clock since progress changed
+	ticks     uint64
+	last      uint64 // progress, when the clock moved last
+	given     int
+	tail      int
+	seed      uint64
+	stay      uint64
+	racing    uint64
+	limit     uint64
+	trace     bool
+	collect   bool
+	collected bool // what follows depends on the collector, and is not in the hash
+	nchanges  int
+	changes   [32]uint64
+	low       uint64
+	hash      uint64
+	ended     int // ticks of the clock since the test has ended
+	procs     int
+	before    int32 // goroutines at the beginning of the schedule
+	others    int32 // those of them that are neither coir's nor of an earlier schedule
+	signals   bool  // the program waits for signals, and did so before the test
+	patience  int64 // for signals, in this schedule
+	watching  bool
+	seen      guintptr
+	seenStep  uint64
+	ndec      int
+	out       coirOutcome
+	text      [512]byte // of a panic
 }
 
 func coirNext(x *uint64) uint64 {
@@ -199,6 +202,9 @@ func coirMix(x uint64) uint64 {
 }
 
 func coirHash(x uint64) {
+	if coirSched.collected {
+		return
+	}
 	coirSched.hash = (coirSched.hash ^ x) * 1099511628211
 }
 
@@ -226,7 +232,7 @@ func coirBegin(c *coirConfig) {
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
 	s.ended, s.ndec, s.seen, s.seenStep = 0, 0, 0, 0
-	s.patience = 20e6
+	s.patience, s.collect, s.collected = 20e6, c.collect, false
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -847,7 +853,8 @@ func coirTakeTurn() (what int) {
 	return what
 }
 
-// coirInject takes the goroutines of the schedule out of a list that can run: the network has woken them.
+// coirInject takes the goroutines of the schedule out of a list that can run: the network has woken them; or the
+// collector, and then it has the turn.
 func coirInject(glist *gList) {
 	var rest gList
 	for !glist.empty() {
@@ -857,7 +864,9 @@ func coirInject(glist *gList) {
 			continue
 		}
 		casgstatus(gp, _Gwaiting, _Grunnable)
-		coirSched.out.outside++
+		if coirSched.turn.ptr() != gp {
+			coirSched.out.outside++
+		}
 		if !coirReady(gp) {
 			coirQueue(gp)
 		}
@@ -870,6 +879,12 @@ func coirInject(glist *gList) {
 // ready. A signal that the program has sent to itself may be on its way, in the kernel: so there is some time for it.
 func coirOutside(last bool) bool {
 	s := &coirSched
+	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
+		s.collect = false
+		clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
+		s.collected = true
+		GC()
+	}
 	until := int64(0)
 	if coirSignals() && !s.signals {
 		until = nanotime() + s.patience

@@ -65,6 +65,7 @@ type coirConfig struct {
 	limit   uint64
 	ticks   uint64
 	trace   bool
+	collect bool
 }
 
 type coirOutcome struct {
@@ -200,7 +201,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
 	}
-	c.limit, c.ticks = coirMostSteps, coirMostTicks
+	c.limit, c.ticks, c.collect = coirMostSteps, coirMostTicks, coirSet.leaks
 	if x.known {
 		c.ticks /= 10
 	}
