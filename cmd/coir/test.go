@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -198,7 +199,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	go func() {
 		defer close(next)
 		for i, p := range packages {
-			b := built{p: p, binary: filepath.Join(dir, fmt.Sprint(i, ".test"))}
+			b := built{p: p, binary: filepath.Join(dir, strconv.Itoa(i), p.binary())}
 			if p.hasTests() {
 				b.output, b.err = tool.build(ctx, o, p, b.binary)
 			}

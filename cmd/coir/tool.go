@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -110,6 +112,17 @@ type pkg struct {
 
 func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// binary is the name that go test gives to the package's program. Tests look at it.
+func (p *pkg) binary() string {
+	dir, name := path.Split(p.ImportPath)
+	if dir != "" && majorVersion.MatchString(name) {
+		name = path.Base(dir)
+	}
+	return name + ".test"
+}
+
 func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
 	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error"}, o.listFlags()...)
 	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
@@ -208,15 +221,16 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	if _, sub, ok := strings.Cut(o.run, "/"); ok {
 		pattern += "/" + sub
 	}
-	args := []string{"-test.run", pattern, "-test.paniconexit0", "-test.timeout", o.timeout.String()}
+	// With =, and nothing else, as go test does: a test may look at its arguments.
+	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + pattern}
 	if strings.Contains(o.skip, "/") {
-		args = append(args, "-test.skip", o.skip)
+		args = append(args, "-test.skip="+o.skip)
 	}
 	if o.short {
-		args = append(args, "-test.short")
+		args = append(args, "-test.short=true")
 	}
 	if o.verbose || o.json {
-		args = append(args, "-test.v")
+		args = append(args, "-test.v=true")
 	}
 	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
 	c.Dir = p.Dir

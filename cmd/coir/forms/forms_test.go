@@ -487,3 +487,15 @@ func TestGoroutineThatAFinalizerStops(*testing.T) {
 	go func(stop chan bool) { <-stop }(j.stop)
 	runtime.SetFinalizer(j, func(j *janitor) { close(j.stop) })
 }
+
+// Its arguments are those that go test passes.
+func TestArguments(t *testing.T) {
+	if name := filepath.Base(os.Args[0]); name != "forms.test" {
+		t.Error(name)
+	}
+	for _, arg := range os.Args[1:] {
+		if !strings.HasPrefix(arg, "-test.") {
+			t.Error(arg)
+		}
+	}
+}
