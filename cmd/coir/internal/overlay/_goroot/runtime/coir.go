@@ -1026,4 +1026,6 @@ func coirHeapLive() uint64 { return gcController.heapLive.Load() }
 //go:linkname coirSetProcs testing.coirSetProcs
 func coirSetProcs(n int) { coirSched.procs = n }
 
-const coirBaseTime = 2524608000000000000 // 2050-01-01: after any time of the machine
+// coirBaseTime is when a schedule begins: after any time of the machine, and at no turn of an hour, a month or a year, when
+// the programs of tests may have work to do.
+const coirBaseTime = 2538901230000000000 // 2050-06-15 10:20:30 UTC
