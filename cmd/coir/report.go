@@ -406,8 +406,7 @@ func outermost(stack, dir string) (call, at string) {
 		case strings.Contains(file, "/src/runtime/"): // also what the runtime does for other packages
 		case strings.HasPrefix(file, dir+"/") || !strings.Contains(file, "/src/"+pkg+"/"):
 			return call, short(file, dir)
-		case strings.HasPrefix(pkg, "internal/") || pkg == "testing":
-		default:
+		case pkg == "net" || pkg == "os" || pkg == "syscall" || strings.HasPrefix(pkg, "os/") || strings.HasPrefix(pkg, "net/"):
 			if strings.HasPrefix(function, "(") {
 				_, function, _ = strings.Cut(function, ").")
 			}

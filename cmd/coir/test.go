@@ -212,6 +212,9 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	}()
 	w := newWriter(out, o)
 	for b := range next {
+		if ctx.Err() != nil {
+			break
+		}
 		switch {
 		case !b.p.hasTests():
 			w.noTests(b.p)
@@ -283,5 +286,12 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		})
 	}
 	wait.Wait()
+	for i, r := range results { // tests may share a port or a file, and do not run side by side under go test
+		if r != nil && r.dependsOnOthers() && o.processes > 1 && len(tests) > 1 && ctx.Err() == nil {
+			if again := t.runTest(ctx, o, p, binary, r.test, i); again != nil {
+				results[i] = again
+			}
+		}
+	}
 	return results
 }

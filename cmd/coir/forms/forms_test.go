@@ -499,3 +499,43 @@ func TestArguments(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOrdinaryTime(t *testing.T) {
+	if now := time.Now().UTC(); now.YearDay() == 1 || now.Hour() == 0 || now.Minute() == 0 {
+		t.Error(now, "is when jobs of a test may be due")
+	}
+}
+
+// The allocations that a test counts are its own. It works for longer than the watcher of coir test sleeps.
+func TestAllocations(t *testing.T) {
+	x := uint64(1)
+	n := testing.AllocsPerRun(1, func() {
+		for range 30_000_000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	})
+	if n != 0 {
+		t.Error(n, x)
+	}
+}
+
+func portOfTwoTests(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.99:57391")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for x := uint64(1); x>>40 != 0xabcdef; { // for long enough that the other test runs meanwhile
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+}
+
+func TestPortOfTwoTests(t *testing.T)    { portOfTwoTests(t) }
+func TestPortOfTwoTestsToo(t *testing.T) { portOfTwoTests(t) }
+
+// The stack of a test is as high as under go test: loggers that skip some callers find the same.
+func TestHeightOfItsStack(t *testing.T) {
+	if n := runtime.Callers(0, make([]uintptr, 100)); n != 4 { // Callers, the test, tRunner, goexit
+		t.Error(n)
+	}
+}

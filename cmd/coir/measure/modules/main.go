@@ -155,6 +155,9 @@ func (m *module) measure(coir, home string) error {
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		first = append(first, "{\"Action\":\"cut\"}\n"...)
+	}
 	if err := os.WriteFile(filepath.Join(home, "first.json"), first, 0o666); err != nil {
 		return err
 	}

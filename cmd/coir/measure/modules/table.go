@@ -17,7 +17,7 @@ import (
 // The classes of alarms, in the order of the table.
 var classes = []struct{ name, head, means string }{
 	{"bug", "bug", "a bug of the module, outside its tests"},
-	{"order", "order", "the test relies on an order that Go does not promise"},
+	{"order", "order", "the test relies on an order, or on a chance, that Go does not promise"},
 	{"left", "left", "the test leaves a goroutine behind"},
 	{"time", "time", "the test relies on how long something takes"},
 	{"limit", "limit", "a limit of coir test"},
@@ -73,13 +73,13 @@ type test struct {
 
 var schedulesLine = regexp.MustCompile(`([\d,]+) schedules?`)
 
-// readEvents reads what coir test has printed: its tests; and the packages that were not built.
-func readEvents(text []byte) (tests []*test, notBuilt []string, err error) {
+// readEvents reads what coir test has printed: its tests; and the packages that were not run.
+func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 	output := map[string]string{}
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var e event
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
-			return tests, notBuilt, nil
+			return tests, notRun, nil
 		} else if err != nil {
 			return nil, nil, err
 		}
@@ -90,9 +90,12 @@ func readEvents(text []byte) (tests []*test, notBuilt []string, err error) {
 		}
 		t := &test{pkg: e.Package, name: e.Test, output: output[key]}
 		switch {
+		case e.Action == "cut":
+			notRun = append(notRun, "the rest: its time was over")
+			continue
 		case e.Test == "":
 			if strings.Contains(t.output, "[build failed]") {
-				notBuilt = append(notBuilt, e.Package)
+				notRun = append(notRun, e.Package)
 			}
 			continue
 		case e.Action == "pass":
@@ -117,7 +120,7 @@ type row struct {
 	anyhow                                   int            // flagged, without a verdict, and go test fails as well
 	by                                       map[string]int // flagged, by class
 	open                                     []string       // alarms without a verdict
-	notBuilt                                 []string
+	notRun                                 []string
 }
 
 // read makes the row of a module, and writes its alarms to files.
@@ -127,11 +130,11 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	tests, notBuilt, err := readEvents(first)
+	tests, notRun, err := readEvents(first)
 	if err != nil {
 		return nil, err
 	}
-	r.notBuilt = notBuilt
+	r.notRun = notRun
 	for line := range bytes.Lines(first) {
 		var e event
 		if m := schedulesLine.FindSubmatch(line); m != nil && json.Unmarshal(line, &e) == nil && e.Test == "" {
@@ -245,8 +248,8 @@ func (r *row) String() string {
 	for _, a := range r.open {
 		text += "\n    " + a
 	}
-	for _, p := range r.notBuilt {
-		text += "\n    not built: " + p
+	for _, p := range r.notRun {
+		text += "\n    not run: " + p
 	}
 	return text
 }
@@ -271,7 +274,11 @@ func printTable(rows []*row) {
 		table = append(table, cells)
 	}
 	for _, r := range rows {
-		line(r.m.path+" "+r.m.version, r)
+		name := r.m.path + " " + r.m.version
+		if len(r.notRun) > 0 {
+			name += " (a part)"
+		}
+		line(name, r)
 		sum.tests, sum.schedule, sum.clean = sum.tests+r.tests, sum.schedule+r.schedule, sum.clean+r.clean
 		sum.skipped, sum.network, sum.anyhow = sum.skipped+r.skipped, sum.network+r.network, sum.anyhow+r.anyhow
 		for class, n := range r.by {

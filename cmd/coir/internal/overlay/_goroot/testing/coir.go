@@ -18,8 +18,8 @@ import (
 	"unsafe"
 )
 
-// This file explores the schedules of a test for `coir test`. tRunner calls coirExplore in place of the test's function.
-// If the process is to explore, that runs the function again and again, each time in a bubble of its own, by the
+// This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore in
+// place of the test's function. That runs the function again and again, each time in a bubble of its own, by the
 // decisions that the search (coir_search.go) has made up; and writes down what it found (coir_record.go) for the command,
 // which has started the process and tells its user.
 
@@ -134,25 +134,21 @@ func coirParse(env string) coirSettings {
 	return s
 }
 
-// coirExplore runs a test. Below the root, t may be a subtest: it is a part of the schedule that its parent runs in.
-func coirExplore(t *T, fn func(*T)) {
-	if !coirSet.on || t.parent == nil || t.level == 0 {
-		fn(t)
-		return
+// coirExplores reports whether the schedules of t are to be explored. Otherwise tRunner runs it: it is a part of the
+// schedule that runs, or nothing is explored.
+func coirExplores(t *T) bool {
+	if !coirSet.on || t.parent == nil || t.level != 1 {
+		return false
 	}
 	if coir.On && synctest.IsInBubble() {
-		if t.level == 1 {
-			coirTest = t
-		}
-		defer coirQuiet(1)
-		coirQuiet(0)
-		fn(t)
-		return
+		coirTest = t
+		return false
 	}
-	if t.level > 1 {
-		fn(t)
-		return
-	}
+	return true
+}
+
+// coirExplore explores the schedules of a test.
+func coirExplore(t *T, fn func(*T)) {
 	// A collection takes no turn, but a schedule should not pay for those before it.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
@@ -447,11 +443,13 @@ func (x *coirExplorer) watch(stop chan bool) {
 	coirQuiet(1)
 	last, same := 0, 0
 	begun, since := int64(0), time.Now()
-	for {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for { // without allocations: the test may count them
 		select {
 		case <-stop:
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-ticker.C:
 		}
 		what := coirTakeTurn()
 		if same++; what == 0 || what != last {
