@@ -150,7 +150,7 @@ func (m *module) measure(coir, home string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	args := append([]string{"test", "-json", "-v", "-timeout=60s", "-budget=" + budget.String()}, m.flags...)
+	args := append([]string{"test", "-json", "-v", "-timeout=90s", "-budget=" + budget.String()}, m.flags...)
 	first, err := command(ctx, source, coir, append(args, m.packages...)...)
 	if err != nil {
 		return err

@@ -104,6 +104,8 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 			t.outcome = "uncontrolled"
 		case e.Action == "skip":
 			t.outcome = "skipped"
+		case e.Failure == nil && strings.Contains(t.output, "it did not end within -timeout"):
+			t.outcome = "uncontrolled"
 		case e.Failure == nil:
 			t.outcome = "died"
 		default:
@@ -120,7 +122,7 @@ type row struct {
 	anyhow                                   int            // flagged, without a verdict, and go test fails as well
 	by                                       map[string]int // flagged, by class
 	open                                     []string       // alarms without a verdict
-	notRun                                 []string
+	notRun                                   []string
 }
 
 // read makes the row of a module, and writes its alarms to files.
@@ -200,8 +202,14 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 
 // needsNetwork reports whether a test that is not controlled waits for something outside, and not for its own work.
 func needsNetwork(output string) bool {
-	return !strings.Contains(output, "a computation without end") && !strings.Contains(output, "half a minute") &&
-		!strings.Contains(output, "steps without a moment")
+	for _, own := range []string{
+		"a computation without end", "half a minute", "steps without a moment", "did not end within -timeout",
+	} {
+		if strings.Contains(output, own) {
+			return false
+		}
+	}
+	return true
 }
 
 // readPlain says which tests fail under go test.
