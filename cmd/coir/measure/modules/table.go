@@ -29,8 +29,7 @@ type verdict struct {
 	used       bool
 }
 
-// readTriage reads verdicts: package, test, class and why, by "package test". A test named * stands for the tests of the
-// package that have no line of their own.
+// readTriage reads verdicts: package, test, class and why, by "package test".
 func readTriage(text string) (map[string]*verdict, error) {
 	all := map[string]*verdict{}
 	for line := range strings.Lines(text) {
@@ -182,9 +181,6 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			return nil, err
 		}
 		v := verdicts[t.pkg+" "+t.name]
-		if v == nil {
-			v = verdicts[t.pkg+" *"]
-		}
 		switch {
 		case v == nil && failsAnyhow[t.pkg+" "+t.name]:
 			r.anyhow++
