@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -56,7 +57,7 @@ func expected(t *testing.T, dir string) map[string]string {
 		t.Fatal(files, err)
 	}
 	want := map[string]string{}
-	expect := regexp.MustCompile(`(?m)^// Expect: (\w+)|^func (Test\w+)\(\w* ?\*testing\.T\)`)
+	expect := regexp.MustCompile(`(?m)^// Expect: (.+)$|^func (Test\w+)\(\w* ?\*testing\.T\)`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -86,6 +87,10 @@ func compare(t *testing.T, got map[string]outcome, want map[string]string) {
 		case kind == "pass" || kind == "skip":
 			if o.action != kind {
 				t.Errorf("%s: %s, want %s\n%s", test, o.action, kind, o.output)
+			}
+		case strings.Contains(kind, " at "):
+			if o.action != "skip" || !strings.Contains(o.output, "not controlled: "+kind) {
+				t.Errorf("%s: %s, and %q as not controlled is wanted\n%s", test, o.action, kind, o.output)
 			}
 		case kind == "died":
 			if o.action != "fail" || o.told != nil {
@@ -238,7 +243,11 @@ func TestTheForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "-tags=corpus", "-schedules=300", "./forms"), expected(t, "forms"))
+	got := explored(t, "-v", "-tags=corpus", "-schedules=300", "./forms")
+	compare(t, got, expected(t, "forms"))
+	if o := got["TestGoroutineLeftBehind"]; o.told != nil && o.told.OutsideSeen { // the collector is not outside
+		t.Errorf("a wake from outside\n%s", o.output)
+	}
 }
 
 // Races of all sorts are told: taking turns puts no access before another that was not so anyway.
@@ -336,5 +345,17 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	r.died(fs.ErrClosed)
 	if r.outcome != "died" || r.broken == "" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A test that is cut off, because the user has pressed Ctrl-C, is not told as one that died.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, fresh := range []bool{false, true} {
+		o := &options{schedules: 1, fresh: fresh}
+		if r := new(tool).runTest(ctx, o, &pkg{Dir: t.TempDir()}, os.Args[0], "TestFlags", 0); r != nil {
+			t.Errorf("fresh %v: %s, %s", fresh, r.outcome, r.broken)
+		}
 	}
 }

@@ -61,7 +61,6 @@ func (r *result) headline() string {
 	text := map[string]string{
 		"deadlock": "deadlock", "panic": "panic", "fail": "the test fails", "livelock": "livelock: it never ends",
 		"leak": "a goroutine is left behind", "race": "data race",
-		"uncontrolled": "it waits for something outside that does not come",
 	}[f.kind]
 	if f.text != "" {
 		text += ": " + f.text
@@ -393,36 +392,52 @@ func (r *result) leftBehind(dir string) string {
 	return b.String()
 }
 
-// notControlled says what a test waits for outside.
+// notControlled says what a test waits for outside, and where.
 func (r *result) notControlled(dir string) string {
-	what := map[int]string{1: "a system call", 2: "the network, or a goroutine outside", 3: "a computation without end",
-		4: "the end of a schedule that takes more than half a minute"}[r.waitsIn]
+	what := map[int]string{1: "a system call", 2: "the network", 3: "a computation without end",
+		4: "the end of a schedule that takes more than half a minute", 5: "a signal", 6: "a goroutine outside"}[r.waitsIn]
 	if r.outcome == "long" {
 		what = "a schedule has more than 5,000,000 steps without a moment at which all wait"
 	}
-	text := "not controlled: " + what
 	for _, stack := range r.stacks {
-		if at := ownLine(stack, dir); at != "" {
-			text += ", at " + at
-			break
-		}
-	}
-	return text + "\n"
-}
-
-// ownLine is the innermost line of a stack that is not of the standard library.
-func ownLine(stack, dir string) string {
-	for line := range strings.Lines(stack) {
-		file, ok := strings.CutPrefix(line, "\t")
-		if !ok || strings.Contains(file, "/src/runtime/") || !strings.Contains(file, ".go:") {
+		call, at := outermost(stack, dir)
+		if at == "" {
 			continue
 		}
-		file, _, _ = strings.Cut(strings.TrimSpace(file), " ")
-		if strings.HasPrefix(file, dir) {
-			return short(file, dir)
+		if r.waitsIn <= 2 && call != "" {
+			what = call
+		}
+		what += " at " + at
+		break
+	}
+	return "not controlled: " + what + "\n"
+}
+
+// outermost is the function of the standard library that a program has called, as "net read", and the line that calls it.
+func outermost(stack, dir string) (call, at string) {
+	_, stack, _ = strings.Cut(stack, "\n")
+	lines := strings.Split(stack, "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		slash := strings.LastIndex(lines[i], "/") + 1
+		name, function, ok := strings.Cut(lines[i][slash:], ".")
+		pkg := lines[i][:slash] + name
+		switch {
+		case !ok || strings.HasPrefix(lines[i], "created by "):
+		case strings.Contains(file, "/src/runtime/"): // also what the runtime does for other packages
+		case strings.HasPrefix(file, dir+"/") || !strings.Contains(file, "/src/"+pkg+"/"):
+			return call, short(file, dir)
+		case pkg == "net" || pkg == "os" || pkg == "syscall" || strings.HasPrefix(pkg, "os/") || strings.HasPrefix(pkg, "net/"):
+			if strings.HasPrefix(function, "(") {
+				_, function, _ = strings.Cut(function, ").")
+			}
+			if end := strings.IndexAny(function, ".([{"); end > 0 {
+				function = function[:end]
+			}
+			call = pkg + " " + strings.ToLower(function)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // short is a file's name, from the package's directory if it is in there.

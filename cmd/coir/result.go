@@ -32,7 +32,14 @@ type result struct {
 	found   int      // the schedule in which it was
 	part    string   // the test or subtest that is explored, if that is a part of the test
 	stacks  []string // of those who wait in the kernel, if the test is not controlled
-	waitsIn int      // 1 a system call, 2 something outside, 3 it computes
+	waitsIn int      // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
+}
+
+// dependsOnOthers reports whether a test may have failed for what other tests did at the same time: it needs no special
+// schedule to fail, and what it says is not about its goroutines alone.
+func (r *result) dependsOnOthers() bool {
+	return r.outcome == "died" || r.outcome == "fail" && r.failure.switches == 0 &&
+		(r.failure.kind == "fail" || r.failure.kind == "panic")
 }
 
 // failure is a schedule that failed.

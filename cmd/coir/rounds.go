@@ -124,7 +124,9 @@ func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round 
 		mine.kept = keptFile(o.dir, e.p.ImportPath, e.test)
 		wait.Go(func() {
 			defer func() { <-slots }()
-			e.add(t.runTest(ctx, &mine, e.p, e.binary, e.test, e.n))
+			if r := t.runTest(ctx, &mine, e.p, e.binary, e.test, e.n); r != nil { // nil: interrupted
+				e.add(r)
+			}
 		})
 	}
 	wait.Wait()

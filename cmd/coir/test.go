@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -239,7 +240,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	go func() {
 		defer close(next)
 		for i, p := range packages {
-			b := built{p: p, binary: filepath.Join(dir, fmt.Sprint(i, ".test"))}
+			b := built{p: p, binary: filepath.Join(dir, strconv.Itoa(i), p.binary())}
 			if p.hasTests() {
 				b.output, b.err = tool.build(ctx, o, p, b.binary)
 			}
@@ -252,6 +253,9 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	}()
 	w := newWriter(out, o)
 	for b := range next {
+		if ctx.Err() != nil {
+			break
+		}
 		switch {
 		case !b.p.hasTests():
 			w.noTests(b.p)
@@ -323,5 +327,12 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		})
 	}
 	wait.Wait()
+	for i, r := range results { // tests may share a port or a file, and do not run side by side under go test
+		if r != nil && r.dependsOnOthers() && o.processes > 1 && len(tests) > 1 && ctx.Err() == nil {
+			if again := t.runTest(ctx, o, p, binary, r.test, i); again != nil {
+				results[i] = again
+			}
+		}
+	}
 	return results
 }

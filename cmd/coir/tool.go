@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -112,6 +114,17 @@ type pkg struct {
 
 func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// binary is the name that go test gives to the package's program. Tests look at it.
+func (p *pkg) binary() string {
+	dir, name := path.Split(p.ImportPath)
+	if dir != "" && majorVersion.MatchString(name) {
+		name = path.Base(dir)
+	}
+	return name + ".test"
+}
+
 func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
 	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error"}, o.listFlags()...)
 	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
@@ -160,10 +173,14 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (st
 // The lines between which the output of the schedule that is told is.
 const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
-// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own.
+// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that the
+// end of ctx has cut off has no result.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runProcess(ctx, o, p, binary, name, i, -1)
+		if ctx.Err() != nil {
+			return nil
+		}
 		if r.outcome == "again" {
 			replay := *o
 			replay.replay, replay.run = r.token, r.pattern()
@@ -198,6 +215,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 			break
 		}
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
 	all.elapsed = time.Since(began)
 	return all
 }
@@ -212,15 +232,16 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	if _, sub, ok := strings.Cut(o.run, "/"); ok {
 		pattern += "/" + sub
 	}
-	args := []string{"-test.run", pattern, "-test.paniconexit0", "-test.timeout", o.timeout.String()}
+	// With =, and nothing else, as go test does: a test may look at its arguments.
+	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + pattern}
 	if strings.Contains(o.skip, "/") {
-		args = append(args, "-test.skip", o.skip)
+		args = append(args, "-test.skip="+o.skip)
 	}
 	if o.short {
-		args = append(args, "-test.short")
+		args = append(args, "-test.short=true")
 	}
 	if o.verbose || o.json {
-		args = append(args, "-test.v")
+		args = append(args, "-test.v=true")
 	}
 	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
 	c.Dir = p.Dir

@@ -169,7 +169,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			}
 		}
 	case "uncontrolled", "long":
-		if w.o.verbose || r.failure != nil {
+		if w.o.verbose {
 			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, seconds, indent(r.notControlled(p.Dir)))
 		}
 		action = "skip"
@@ -181,8 +181,10 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			replay = ""
 		}
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.headline(), indent(report))
-		if log := strings.TrimSpace(r.log + r.shown); log != "" {
-			w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
+		for _, log := range []string{r.log, r.shown} { // what the test says is not lost among what it prints
+			if log = strings.TrimSpace(log); log != "" {
+				w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
+			}
 		}
 		w.line(p, r.test, "    replay: %s\n", replay)
 		f = &told{

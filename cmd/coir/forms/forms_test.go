@@ -12,12 +12,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -554,6 +556,168 @@ func TestPullThatIsNotStopped(*testing.T) {
 // What a test is told of the machine is the same on each, or its schedules would not be.
 func TestProcessors(t *testing.T) {
 	if n := runtime.GOMAXPROCS(0); n != 2 {
+		t.Error(n)
+	}
+}
+
+// It runs itself in a process that is to panic, as a plain test does.
+func TestRunsItselfAgain(t *testing.T) {
+	if os.Getenv("FORMS_AGAIN") != "" {
+		go panic("as it is written")
+		select {}
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestRunsItselfAgain$")
+	c.Env = append(os.Environ(), "FORMS_AGAIN=1")
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "panic: as it is written") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestSignalToItself(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	defer signal.Stop(c)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	<-c
+}
+
+// Expect: a signal at forms_test.go
+func TestSignalThatDoesNotCome(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGUSR2)
+	defer stop()
+	<-ctx.Done()
+}
+
+// Expect: net accept at forms_test.go
+func TestClientThatDoesNotCome(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	_, _ = l.Accept()
+}
+
+// Expect: os read at forms_test.go
+func TestPipeThatNothingIsWrittenTo(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	_, _ = r.Read(make([]byte, 1))
+}
+
+var questions, answers = make(chan int), make(chan int)
+
+func init() {
+	go func() { // outside of every test
+		for q := range questions {
+			if q > 0 {
+				answers <- q + 1
+			}
+		}
+	}()
+}
+
+func TestGoroutineOutsideAnswers(t *testing.T) {
+	questions <- 1
+	select {
+	case a := <-answers:
+		if a != 2 {
+			t.Error(a)
+		}
+	case <-time.After(time.Second):
+		t.Error("it does not answer")
+	}
+}
+
+// Stacks and numbers of goroutines are those of the test: tests look for what they leave behind.
+func TestGoroutinesOfItsOwn(t *testing.T) {
+	before := runtime.NumGoroutine()
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		<-stop
+		close(stopped)
+	}()
+	runtime.Gosched()
+	text := make([]byte, 1<<16)
+	text = text[:runtime.Stack(text, true)]
+	for stack := range strings.SplitSeq(string(text), "\n\n") {
+		_, top, _ := strings.Cut(stack, "\n")
+		if strings.HasPrefix(top, "testing.(*T).Run(") {
+			continue // it waits for the test, as under go test
+		}
+		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") || strings.Contains(stack, "bubble") {
+			t.Errorf("a goroutine that is not the test's, or its state:\n%s", stack)
+		}
+	}
+	if after := runtime.NumGoroutine(); before != 3 || after != 4 { // one is that of init, above
+		t.Error(before, after)
+	}
+	close(stop)
+	<-stopped
+}
+
+type janitor struct{ stop chan bool }
+
+func TestGoroutineThatAFinalizerStops(*testing.T) {
+	j := &janitor{make(chan bool)}
+	go func(stop chan bool) { <-stop }(j.stop)
+	runtime.SetFinalizer(j, func(j *janitor) { close(j.stop) })
+}
+
+// Its arguments are those that go test passes.
+func TestArguments(t *testing.T) {
+	if name := filepath.Base(os.Args[0]); name != "forms.test" {
+		t.Error(name)
+	}
+	for _, arg := range os.Args[1:] {
+		if !strings.HasPrefix(arg, "-test.") {
+			t.Error(arg)
+		}
+	}
+}
+
+func TestAnOrdinaryTime(t *testing.T) {
+	if now := time.Now().UTC(); now.YearDay() == 1 || now.Hour() == 0 || now.Minute() == 0 {
+		t.Error(now, "is when jobs of a test may be due")
+	}
+}
+
+// The allocations that a test counts are its own. It works for longer than the watcher of coir test sleeps.
+func TestAllocations(t *testing.T) {
+	x := uint64(1)
+	n := testing.AllocsPerRun(1, func() {
+		for range 30_000_000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	})
+	if n != 0 {
+		t.Error(n, x)
+	}
+}
+
+func portOfTwoTests(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.99:57391")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for x := uint64(1); x>>40 != 0xabcdef; { // for long enough that the other test runs meanwhile
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+}
+
+func TestPortOfTwoTests(t *testing.T)    { portOfTwoTests(t) }
+func TestPortOfTwoTestsToo(t *testing.T) { portOfTwoTests(t) }
+
+// The stack of a test is as high as under go test: loggers that skip some callers find the same.
+func TestHeightOfItsStack(t *testing.T) {
+	if n := runtime.Callers(0, make([]uintptr, 100)); n != 4 { // Callers, the test, tRunner, goexit
 		t.Error(n)
 	}
 }

@@ -152,6 +152,22 @@ var edits = []edit{
 			"\t\t\trunqput(pp, bubble.main, true)\n\t\t\twakep()\n\t\t}",
 	},
 	{
+		file: "runtime/synctest.go", why: "a signal, or a goroutine outside, may be about to wake them",
+		old: "\t\tlock(&bubble.mu)\n\t\tif bubble.active < 0 {\n",
+		new: "\t\tif coir.On && coirOutside(bubble.timers.wakeTime() == 0) {\n\t\t\tlock(&bubble.mu)\n\t\t\tcontinue\n\t\t}\n" +
+			"\t\tlock(&bubble.mu)\n\t\tif bubble.active < 0 {\n",
+	},
+	{file: "runtime/sigqueue.go", why: "not a point", old: "Gosched()\n", new: "mcall(gosched_m)\n", all: true},
+	{
+		file: "os/signal/signal.go", why: "the goroutine that receives signals lasts longer than a schedule",
+		old: "\t\t\t\t\tif watchSignalLoop != nil {\n\t\t\t\t\t\tgo watchSignalLoop()\n",
+		new: "\t\t\t\t\tif watchSignalLoop != nil {\n\t\t\t\t\t\tcoirGoOutside(watchSignalLoop)\n",
+	},
+	{
+		file: "os/signal/signal.go", why: "the same",
+		old: "var handlers struct {\n", new: "func coirGoOutside(f func())\n\nvar handlers struct {\n",
+	},
+	{
 		file: "runtime/synctest.go", why: "a ticker would go on for good",
 		old: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 {\n\t\t\tbreak",
 		new: "\t\tnext := bubble.timers.wakeTime()\n\t\tif next == 0 || coir.On && coirTick(bubble) {\n\t\t\tbreak",
@@ -367,9 +383,28 @@ var edits = []edit{
 			"\t\tif n > 0 {\n\t\t\tcoirSched.procs = n\n\t\t}\n\t\treturn was\n\t}\n",
 	},
 	{
-		file: "runtime/traceback.go", why: "tests look at the text of their own stack",
-		old: "\t\tprint(\", synctest bubble \", bubble.id)\n",
-		new: "\t\tif !coirIn(gp) || getg().m.curg != gp {\n\t\t\tprint(\", synctest bubble \", bubble.id)\n\t\t}\n",
+		file: "runtime/traceback.go", why: "tests look at the text of stacks",
+		old: "\tif bubble := gp.bubble; bubble != nil {\n\t\tprint(\", synctest bubble \", bubble.id)\n",
+		new: "\tif bubble := gp.bubble; bubble != nil && !coirAsks() {\n\t\tprint(\", synctest bubble \", bubble.id)\n",
+	},
+	{
+		file: "runtime/traceback.go", why: "the same",
+		old: "\tif bubble := gp.bubble; bubble != nil &&\n", new: "\tif bubble := gp.bubble; bubble != nil && !coirAsks() &&\n",
+	},
+	{
+		file: "runtime/traceback.go", why: "the same",
+		old: "\t\tstatus = gp.waitreason.String()\n",
+		new: "\t\tstatus = gp.waitreason.String()\n\t\tif coirAsks() {\n" +
+			"\t\t\tstatus = stringslite.TrimSuffix(status, \" (durable)\")\n\t\t}\n",
+	},
+	{
+		file: "runtime/traceback.go", why: "the same: they do not expect goroutines of coir's, or of earlier schedules",
+		old: "\ttracebacksomeothers(me, func(*g) bool { return true })\n",
+		new: "\ttracebacksomeothers(me, func(gp *g) bool { return !coirHides(gp) })\n",
+	},
+	{
+		file: "runtime/debug.go", why: "the same for their number",
+		old: "\treturn int(gcount(false))\n", new: "\treturn int(gcount(false)) - coirHidden()\n",
 	},
 
 	// The test.
@@ -387,7 +422,8 @@ var edits = []edit{
 	},
 	{
 		file: "testing/testing.go", why: "the schedules of a test are explored here",
-		old: "\tfn(t)\n", new: "\tcoirExplore(t, fn)\n",
+		old: "\tfn(t)\n", new: "\tif coirExplores(t) {\n\t\tcoirExplore(t, fn)\n\t} else {\n" +
+			"\t\tdefer coirReturned(t, coirQuiet(0))\n\t\tfn(t) // from here: tests look at their stacks\n\t}\n",
 	},
 	{
 		file: "testing/testing.go", why: "the harness has no points",

@@ -121,6 +121,7 @@ type coirConfig struct {
 	ticks    uint64 // moves of the clock, with nothing of the test going on, after which it never will
 	trace    bool   // note where each step is
 	atomics  bool   // atomic operations are points
+	collect  bool   // collect garbage when the test has ended: a finalizer may stop what it has left behind
 }
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
@@ -134,6 +135,8 @@ type coirOutcome struct {
 	overflow    bool   // a table was too small
 	news        uint32 // what it has shown that no schedule before it had; see coirNews
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
+	foreign     uint32 // those by a goroutine outside
+	signals     bool   // it waits for signals
 	panicG      uint32
 	panic       string
 }
@@ -168,9 +171,15 @@ var coirSched struct {
 	racing    uint64
 	limit     uint64
 	trace     bool
+	collect   bool
+	collected bool // what follows depends on the collector, and is not in the hash
 	hash      uint64
 	ended     int // ticks of the clock since the test has ended
 	procs     int
+	before    int32 // goroutines at the beginning of the schedule
+	others    int32 // those of them that are neither coir's nor of an earlier schedule
+	signals   bool  // the program waits for signals, and did so before the test
+	patience  int64 // for signals, in this schedule
 	watching  bool
 	seen      guintptr
 	seenStep  uint64
@@ -206,6 +215,9 @@ func coirMix(x uint64) uint64 {
 }
 
 func coirHash(x uint64) {
+	if coirSched.collected {
+		return
+	}
 	coirSched.hash = (coirSched.hash ^ x) * 1099511628211
 }
 
@@ -217,6 +229,10 @@ func coirBegin(c *coirConfig) {
 	if poolcleanup != nil { // what pools hold must not depend on the schedules before; once for each generation
 		poolcleanup()
 		poolcleanup()
+	}
+	s.before = gcount(false)
+	if s.run == 0 {
+		s.others, s.signals = s.before-3, coirSignals()
 	}
 	s.run++
 	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
@@ -230,6 +246,7 @@ func coirBegin(c *coirConfig) {
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
 	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
 	s.hashThen, s.moved, s.stepsThen, s.until = 0, 0, 0, 0
+	s.patience, s.collect, s.collected = 20e6, c.collect, false
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -249,6 +266,7 @@ func coirFinish(out *coirOutcome) {
 	*out = s.out
 	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
 	out.actors = int(s.actors)
+	out.signals = coirSignals() && !s.signals
 }
 
 // coirIn reports whether gp belongs to the schedule that runs.
@@ -308,6 +326,9 @@ func coirReady(gp *g) bool {
 	if by := getg().m.curg; (by == nil || by.coir.run != s.run) && gp != s.root.ptr() &&
 		(by != nil || getg().bubble == nil) { // else a timer of the bubble
 		s.out.outside++
+		if by != nil {
+			s.out.foreign++
+		}
 	}
 	gp.coir.woken = int32(s.nevents) - 1
 	to := coirArrive(gp)
@@ -1006,13 +1027,13 @@ func coirExitedSyscall(gp *g) {
 
 // coirTakeTurn is called now and then from outside. It takes the turn from a goroutine that has made no step since the
 // last call and is in a system call. It returns what the schedule waits for: 0 nothing, 1 a system call, 2 something
-// outside, 3 a goroutine that computes; and the goroutine.
+// outside, 3 a goroutine that computes.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
-func coirTakeTurn() (what int, id uint32) {
+func coirTakeTurn() (what int) {
 	s := &coirSched
 	if !coir.On {
-		return 0, 0
+		return 0
 	}
 	var to guintptr
 	lock(&s.mu)
@@ -1021,7 +1042,7 @@ func coirTakeTurn() (what int, id uint32) {
 	case gp == nil:
 		what = 2
 	case s.seen == s.turn && s.seenStep == s.steps:
-		what, id = 3, gp.coir.id
+		what = 3
 		s.watching = true
 		if readgstatus(gp)&^_Gscan == _Gsyscall {
 			what = 1
@@ -1037,10 +1058,11 @@ func coirTakeTurn() (what int, id uint32) {
 			wakep()
 		})
 	}
-	return what, id
+	return what
 }
 
-// coirInject takes the goroutines of the schedule out of a list that can run: the network has woken them.
+// coirInject takes the goroutines of the schedule out of a list that can run: the network has woken them; or the
+// collector, and then it has the turn.
 func coirInject(glist *gList) {
 	var rest gList
 	for !glist.empty() {
@@ -1050,12 +1072,101 @@ func coirInject(glist *gList) {
 			continue
 		}
 		casgstatus(gp, _Gwaiting, _Grunnable)
-		coirSched.out.outside++
+		if coirSched.turn.ptr() != gp {
+			coirSched.out.outside++
+		}
 		if !coirReady(gp) {
 			coirQueue(gp)
 		}
 	}
 	*glist = rest
+}
+
+// coirOutside is called by the root when all wait, and with last if no timer will wake them. It lets goroutines outside
+// run that can, among them the one that receives signals, and reports whether that has made a goroutine of the schedule
+// ready. A signal that the program has sent to itself may be on its way, in the kernel: so there is some time for it.
+func coirOutside(last bool) bool {
+	s := &coirSched
+	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
+		s.collect = false
+		clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
+		s.collected = true
+		GC()
+	}
+	until := int64(0)
+	if coirSignals() && !s.signals {
+		until = nanotime() + s.patience
+		if last {
+			until = nanotime() + 1e9
+		}
+	}
+	for n := 0; s.nready == 0; n++ {
+		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
+			if n < 100 || coirSignalComes() {
+				mcall(gosched_m)
+				continue
+			}
+		}
+		if nanotime() >= until {
+			break
+		}
+		usleep(100)
+	}
+	if until > 0 {
+		s.patience = max(until-nanotime(), 0)
+	}
+	return s.nready > 0
+}
+
+// coirSignals reports whether the program waits for signals.
+func coirSignals() bool {
+	for i := range sig.wanted {
+		if sig.wanted[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// coirSignalComes reports whether a signal is on its way to the program.
+func coirSignalComes() bool {
+	return coirSignals() && (sig.delivering.Load() != 0 || sig.state.Load() != sigReceiving)
+}
+
+// coirGoOutside starts a goroutine that is of no schedule.
+//
+//go:linkname coirGoOutside os/signal.coirGoOutside
+func coirGoOutside(f func()) {
+	gp := getg()
+	bubble := gp.bubble
+	gp.bubble = nil
+	go f()
+	gp.bubble = bubble
+}
+
+// coirAsks reports whether it is a goroutine of the schedule that looks at the stacks of goroutines.
+func coirAsks() bool {
+	gp := getg().m.curg
+	return gp != nil && coirIn(gp) && gp.m.throwing == throwTypeNone
+}
+
+// coirHides reports whether a goroutine is not shown to the program: it is the root, the watcher, or of an earlier
+// schedule.
+func coirHides(gp *g) bool {
+	if !coirAsks() {
+		return false
+	}
+	return gp == coirSched.root.ptr() || gp.bubble == nil && gp.coir.quiet != 0 ||
+		gp.bubble != nil && gp.coir.run != coirSched.run
+}
+
+// coirHidden is how many goroutines the program would not have under go test. There the goroutine that runs the tests is
+// the only one beside those of the test.
+func coirHidden() int {
+	if !coirIn(getg()) {
+		return 0
+	}
+	return int(coirSched.before - coirSched.others)
 }
 
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers go on, so that it would do so
@@ -1178,4 +1289,6 @@ func coirHeapLive() uint64 { return gcController.heapLive.Load() }
 //go:linkname coirSetProcs testing.coirSetProcs
 func coirSetProcs(n int) { coirSched.procs = n }
 
-const coirBaseTime = 2524608000000000000 // 2050-01-01: after any time of the machine
+// coirBaseTime is when a schedule begins: after any time of the machine, and at no turn of an hour, a month or a year, when
+// the programs of tests may have work to do.
+const coirBaseTime = 2538901230000000000 // 2050-06-15 10:20:30 UTC

@@ -20,9 +20,9 @@ import (
 	"unsafe"
 )
 
-// This file explores the schedules of a test for `coir test`. tRunner calls coirExplore in place of the test's function.
-// If the process is to explore, that runs the function again and again, each time in a bubble of its own, by a strategy
-// of package explore; and writes down what it found (coir_record.go) for the command, which has started the process and
+// This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore in
+// place of the test's function. That runs the function again and again, each time in a bubble of its own, by a strategy of
+// package explore; and writes down what it found (coir_record.go) for the command, which has started the process and
 // tells its user.
 
 // What package runtime has for this; see coir.go there.
@@ -61,7 +61,7 @@ func coirHeapLive() uint64
 func coirSetProcs(n int)
 
 //go:linkname coirTakeTurn
-func coirTakeTurn() (what int, g uint32)
+func coirTakeTurn() (what int)
 
 //go:linkname coirDPOR
 func coirDPOR() explore.Strategy
@@ -74,6 +74,7 @@ type coirConfig struct {
 	ticks    uint64
 	trace    bool
 	atomics  bool
+	collect  bool
 }
 
 type coirOutcome struct {
@@ -86,6 +87,8 @@ type coirOutcome struct {
 	overflow    bool
 	news        uint32
 	outside     uint32
+	foreign     uint32
+	signals     bool
 	panicG      uint32
 	panic       string
 }
@@ -140,33 +143,39 @@ func coirParse(env string) coirSettings {
 		}
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
+	for _, name := range []string{"COIR_TEST", "COIR_RECORD", "COIR_KEPT"} {
+		os.Unsetenv(name) // a test may run itself again, in a process that is not to explore
+	}
 	return s
 }
 
-// coirExplore runs a test. Below the root, t may be a subtest: it is a part of the schedule that its parent runs in.
-func coirExplore(t *T, fn func(*T)) {
-	if !coirSet.on || t.parent == nil || t.level == 0 {
-		fn(t)
-		return
+// coirExplores reports whether the schedules of t are to be explored. Otherwise tRunner runs it: it is a part of the
+// schedule that runs, or nothing is explored.
+func coirExplores(t *T) bool {
+	if !coirSet.on || t.parent == nil || t.level != 1 {
+		return false
 	}
 	if coir.On && synctest.IsInBubble() {
-		if t.level == 1 {
-			coirTest = t
-		}
-		defer func() {
-			coirQuiet(coirNoPoints)
-			t.mu.RLock()
-			coirFailed = t.failed
-			t.mu.RUnlock()
-		}()
-		coirQuiet(0)
-		fn(t)
+		coirTest = t
+		return false
+	}
+	return true
+}
+
+// coirReturned is called when the function of a test has returned: what the harness does on its goroutine has no points.
+func coirReturned(t *T, was uint32) {
+	if !coir.On || !synctest.IsInBubble() {
+		coirQuiet(was)
 		return
 	}
-	if t.level > 1 {
-		fn(t)
-		return
-	}
+	coirQuiet(coirNoPoints)
+	t.mu.RLock()
+	coirFailed = t.failed
+	t.mu.RUnlock()
+}
+
+// coirExplore explores the schedules of a test.
+func coirExplore(t *T, fn func(*T)) {
 	x := &coirExplorer{t: t, fn: fn}
 	if x.start(); coirPart.asked {
 		coirRunParts(t, fn)
@@ -254,7 +263,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
 	}
-	c.limit, c.ticks, c.atomics = coirMostSteps, coirMostTicks, coirSet.atomics
+	c.limit, c.ticks, c.atomics, c.collect = coirMostSteps, coirMostTicks, coirSet.atomics, coirSet.leaks
 	if x.known {
 		c.ticks /= 10
 	}
@@ -290,7 +299,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 			r.kind = "race"
 		case p != nil && !strings.HasPrefix(fmt.Sprint(p), "deadlock"):
 			panic(p)
-		case p != nil && !done && r.outside != 0:
+		case p != nil && !done && (r.foreign != 0 || r.signals):
 			r.kind = "uncontrolled"
 		case failed:
 			r.kind = "fail"
@@ -396,6 +405,9 @@ func (x *coirExplorer) explore() {
 		case "long":
 			x.record("long")
 			return
+		case "uncontrolled":
+			x.recordUncontrolled(coirWaitsFor(&r))
+			return
 		default:
 			x.fail(&r)
 			return
@@ -443,6 +455,8 @@ func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
 		x.record("skip")
 	case r.kind == "":
 		x.record("pass")
+	case r.kind == "uncontrolled":
+		x.recordUncontrolled(coirWaitsFor(&r))
 	default:
 		x.recordFailure(&r, r.kind, number, true)
 		x.t.Fail()
@@ -519,15 +533,16 @@ func (x *coirExplorer) replay(token string) {
 
 // watch looks after the schedule in real time.
 func (x *coirExplorer) watch(tick *time.Ticker, stop chan bool) {
+	coirQuiet(coirLast)
 	last, same := 0, 0
 	begun, since := int64(0), time.Now()
-	for {
+	for { // without allocations: the test may count them
 		select {
 		case <-stop:
 			return
 		case <-tick.C:
 		}
-		what, g := coirTakeTurn()
+		what := coirTakeTurn()
 		if same++; what == 0 || what != last {
 			last, same = what, 0
 		}
@@ -535,11 +550,11 @@ func (x *coirExplorer) watch(tick *time.Ticker, stop chan bool) {
 			begun, since = n, time.Now()
 		}
 		if time.Since(since) > 30*time.Second {
-			what, same = 4, 100
+			what, same = coirLong, 100
 		}
 		switch {
-		case what == 2 && same == 100, what == 1 && same == 100, what == 3 && same == 1000, what == 4:
-			x.recordUncontrolled(what, g)
+		case what == 2 && same == 100, what == 1 && same == 100, what == 3 && same == 1000, what == coirLong:
+			x.recordUncontrolled(what)
 			os.Exit(3)
 		}
 	}

@@ -156,18 +156,43 @@ func coirLibrary(f runtime.Frame) bool {
 	return of(f.Function) && coirTest != nil && !of(coirTest.importPath+".") && !strings.HasSuffix(f.File, "_test.go")
 }
 
-// recordUncontrolled tells what a schedule waits for in the kernel, or computes. The process ends then.
-func (x *coirExplorer) recordUncontrolled(what int, g uint32) {
+// What a schedule waits for that is not controlled; coirTakeTurn has the first of them.
+const coirLong, coirSignal, coirForeign = 4, 5, 6
+
+// coirWaitsFor is what a schedule waits for whose goroutines all wait, for none of the others.
+func coirWaitsFor(r *coirRun) int {
+	if r.signals {
+		return coirSignal
+	}
+	return coirForeign
+}
+
+// recordUncontrolled tells what a schedule waits for in the kernel, or computes. The process ends then. The stacks are
+// of the last bubble, and those first that are not where the schedule could end their wait.
+func (x *coirExplorer) recordUncontrolled(what int) {
 	var r coirRecord
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
+	last := 0
+	stacks := map[bool][]string{}
 	for _, stack := range strings.Split(string(buf), "\n\n") {
 		head, _, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "synctest bubble") && !strings.Contains(head, "durable") {
-			r.add("stack", stack)
+		_, bubble, ok := strings.Cut(head, "synctest bubble ")
+		id, _ := strconv.Atoi(strings.TrimRight(bubble, "]:"))
+		if !ok || id < last || strings.Contains(head, "synctest.Run") {
+			continue
 		}
+		if id > last {
+			clear(stacks)
+			last = id
+		}
+		durable := strings.Contains(head, "durable")
+		stacks[durable] = append(stacks[durable], stack)
 	}
-	r.add("uncontrolled", what, g)
+	for _, stack := range append(stacks[false], stacks[true]...) {
+		r.add("stack", stack)
+	}
+	r.add("uncontrolled", what)
 	x.summary(&r, "uncontrolled")
 	r.write()
 }

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The classes of alarms, in the order of the table.
+var classes = []struct{ name, head, means string }{
+	{"bug", "bug", "a bug of the module, outside its tests"},
+	{"order", "order", "the test relies on an order, or on a chance, that Go does not promise"},
+	{"left", "left", "the test leaves a goroutine behind"},
+	{"time", "time", "the test relies on how long something takes"},
+	{"limit", "limit", "a limit of coir test"},
+}
+
+// verdict is a line of triage.txt.
+type verdict struct {
+	class, why string
+	used       bool
+}
+
+// readTriage reads verdicts: package, test, class and why, by "package test".
+func readTriage(text string) (map[string]*verdict, error) {
+	all := map[string]*verdict{}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		if len(f) < 4 {
+			return nil, fmt.Errorf("triage.txt: too short: %s", line)
+		}
+		key := f[0] + " " + f[1]
+		if all[key] != nil {
+			return nil, fmt.Errorf("triage.txt: twice: %s", line)
+		}
+		known := false
+		for _, c := range classes {
+			known = known || c.name == f[2]
+		}
+		if !known {
+			return nil, fmt.Errorf("triage.txt: there is no class %s: %s", f[2], line)
+		}
+		all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+	}
+	return all, nil
+}
+
+// event is a line of coir test -json, or of go test -json.
+type event struct {
+	Action, Package, Test, Output string
+	Failure                       *struct{ Kind, Text string }
+}
+
+// test is what coir test says of a test.
+type test struct {
+	pkg, name string
+	outcome   string // clean, skipped, uncontrolled, flagged, died
+	kind      string // of an alarm
+	output    string
+}
+
+var schedulesLine = regexp.MustCompile(`([\d,]+) schedules?`)
+
+// readEvents reads what coir test has printed: its tests; and the packages that were not run.
+func readEvents(text []byte) (tests []*test, notRun []string, err error) {
+	output := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var e event
+		if err := d.Decode(&e); errors.Is(err, io.EOF) {
+			return tests, notRun, nil
+		} else if err != nil {
+			return nil, nil, err
+		}
+		key := e.Package + " " + e.Test
+		if e.Action == "output" {
+			output[key] += e.Output
+			continue
+		}
+		t := &test{pkg: e.Package, name: e.Test, output: output[key]}
+		switch {
+		case e.Action == "cut":
+			notRun = append(notRun, "the rest: its time was over")
+			continue
+		case e.Test == "":
+			if strings.Contains(t.output, "[build failed]") {
+				notRun = append(notRun, e.Package)
+			}
+			continue
+		case e.Action == "pass":
+			t.outcome = "clean"
+		case e.Action == "skip" && strings.Contains(t.output, "not controlled:"):
+			t.outcome = "uncontrolled"
+		case e.Action == "skip":
+			t.outcome = "skipped"
+		case e.Failure == nil && strings.Contains(t.output, "it did not end within -timeout"):
+			t.outcome = "uncontrolled"
+		case e.Failure == nil:
+			t.outcome = "died"
+		default:
+			t.outcome, t.kind = "flagged", e.Failure.Kind
+		}
+		tests = append(tests, t)
+	}
+}
+
+// row is a line of the table.
+type row struct {
+	m                                        *module
+	tests, clean, skipped, network, schedule int
+	anyhow                                   int            // flagged, without a verdict, and go test fails as well
+	by                                       map[string]int // flagged, by class
+	open                                     []string       // alarms without a verdict
+	notRun                                   []string
+}
+
+// read makes the row of a module, and writes its alarms to files.
+func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
+	r := &row{m: m, by: map[string]int{}}
+	first, err := os.ReadFile(filepath.Join(home, "first.json"))
+	if err != nil {
+		return nil, err
+	}
+	tests, notRun, err := readEvents(first)
+	if err != nil {
+		return nil, err
+	}
+	r.notRun = notRun
+	for line := range bytes.Lines(first) {
+		var e event
+		if m := schedulesLine.FindSubmatch(line); m != nil && json.Unmarshal(line, &e) == nil && e.Test == "" {
+			n, _ := strconv.Atoi(strings.ReplaceAll(string(m[1]), ",", ""))
+			r.schedule += n
+		}
+	}
+	second, _ := os.ReadFile(filepath.Join(home, "second.json"))
+	more, _, err := readEvents(second)
+	if err != nil {
+		return nil, err
+	}
+	failsAnyhow, err := readPlain(filepath.Join(home, "plain.json"))
+	if err != nil {
+		return nil, err
+	}
+	alarms := filepath.Join(home, "alarms")
+	if err := errors.Join(os.RemoveAll(alarms), os.MkdirAll(alarms, 0o777)); err != nil {
+		return nil, err
+	}
+	for _, t := range tests {
+		r.tests++
+		switch t.outcome {
+		case "clean":
+			r.clean++
+			continue
+		case "skipped":
+			r.skipped++
+			continue
+		}
+		for _, u := range more { // what was found beside what it leaves behind
+			if u.pkg == t.pkg && u.name == t.name && (u.outcome == "flagged" || u.outcome == "died") {
+				t.output += "\nwith -leaks=false:\n" + u.output
+				t.kind += " " + u.kind
+			}
+		}
+		if t.outcome == "uncontrolled" && needsNetwork(t.output) {
+			r.network++
+			continue
+		}
+		file := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(t.pkg, m.path), "/"), "/", "_") + "." + t.name + ".txt"
+		if err := os.WriteFile(filepath.Join(alarms, strings.TrimPrefix(file, ".")), []byte(t.output), 0o666); err != nil {
+			return nil, err
+		}
+		v := verdicts[t.pkg+" "+t.name]
+		switch {
+		case v == nil && failsAnyhow[t.pkg+" "+t.name]:
+			r.anyhow++
+		case t.outcome == "uncontrolled": // a computation that is too long
+			r.by["limit"]++
+		case v == nil:
+			r.open = append(r.open, t.pkg+" "+t.name+" ("+strings.TrimSpace(t.outcome+" "+t.kind)+")")
+		default:
+			v.used = true
+			r.by[v.class]++
+		}
+	}
+	return r, nil
+}
+
+// needsNetwork reports whether a test that is not controlled waits for something outside, and not for its own work.
+func needsNetwork(output string) bool {
+	for _, own := range []string{
+		"a computation without end", "half a minute", "steps without a moment", "did not end within -timeout",
+	} {
+		if strings.Contains(output, own) {
+			return false
+		}
+	}
+	return true
+}
+
+// readPlain says which tests fail under go test.
+func readPlain(file string) (map[string]bool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return map[string]bool{}, nil //nolint:nilerr // there were no alarms, or the time was over
+	}
+	fails := map[string]bool{}
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var e event
+		if err := d.Decode(&e); errors.Is(err, io.EOF) {
+			return fails, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if e.Action == "fail" && e.Test != "" {
+			fails[e.Package+" "+e.Test] = true
+		}
+	}
+}
+
+// counted is the tests of a row that run without what is outside; and good is those of them that are clean, or flagged
+// with a reason that is true.
+func (r *row) counted() int { return r.tests - r.skipped - r.network - r.anyhow }
+
+func (r *row) good() int {
+	n := r.clean
+	for _, c := range classes {
+		if c.name != "limit" {
+			n += r.by[c.name]
+		}
+	}
+	return n
+}
+
+func (r *row) String() string {
+	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow", r.m.path, r.tests, r.clean,
+		r.skipped, r.network, r.anyhow)
+	for _, c := range classes {
+		text += fmt.Sprintf(", %d %s", r.by[c.name], c.head)
+	}
+	text += fmt.Sprintf("; %d without a verdict", len(r.open))
+	for _, a := range r.open {
+		text += "\n    " + a
+	}
+	for _, p := range r.notRun {
+		text += "\n    not run: " + p
+	}
+	return text
+}
+
+func printTable(rows []*row) {
+	head := []string{"module", "tests", "schedules", "clean", "skipped", "not controlled", "fail anyhow"}
+	for _, c := range classes {
+		head = append(head, c.head)
+	}
+	head = append(head, "open")
+	table := [][]string{head}
+	sum := &row{by: map[string]int{}}
+	line := func(name string, r *row) {
+		cells := []string{name}
+		numbers := []int{r.tests, r.schedule, r.clean, r.skipped, r.network, r.anyhow}
+		for _, c := range classes {
+			numbers = append(numbers, r.by[c.name])
+		}
+		for _, n := range append(numbers, len(r.open)) {
+			cells = append(cells, blank(n))
+		}
+		table = append(table, cells)
+	}
+	for _, r := range rows {
+		name := r.m.path + " " + r.m.version
+		if len(r.notRun) > 0 {
+			name += " (a part)"
+		}
+		line(name, r)
+		sum.tests, sum.schedule, sum.clean = sum.tests+r.tests, sum.schedule+r.schedule, sum.clean+r.clean
+		sum.skipped, sum.network, sum.anyhow = sum.skipped+r.skipped, sum.network+r.network, sum.anyhow+r.anyhow
+		for class, n := range r.by {
+			sum.by[class] += n
+		}
+		sum.open = append(sum.open, r.open...)
+	}
+	line(fmt.Sprintf("%d modules", len(rows)), sum)
+	write(table)
+	if n := sum.counted(); n > 0 {
+		fmt.Printf("\nOf the %d tests that run, pass under go test and wait for nothing outside, %d are clean or flagged with a "+
+			"reason that is true: %.1f %%.\n", n, sum.good(), 100*float64(sum.good())/float64(n))
+	}
+}
+
+// blank is a number, or nothing for 0.
+func blank(n int) string {
+	if n == 0 {
+		return ""
+	}
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func write(table [][]string) {
+	widths := make([]int, len(table[0]))
+	for _, cells := range table {
+		for i, c := range cells {
+			widths[i] = max(widths[i], len(c))
+		}
+	}
+	for n, cells := range table {
+		var b strings.Builder
+		for i, c := range cells {
+			switch {
+			case *markdown:
+				b.WriteString("| " + c + " ")
+			case i == 0:
+				fmt.Fprintf(&b, "%-*s", widths[i], c)
+			default:
+				fmt.Fprintf(&b, "  %*s", widths[i], c)
+			}
+		}
+		if *markdown {
+			b.WriteString("|")
+			if n == 0 {
+				b.WriteString("\n|---" + strings.Join(slices.Repeat([]string{"|---:"}, len(cells)-1), "") + "|")
+			}
+		}
+		fmt.Println(b.String())
+	}
+}
