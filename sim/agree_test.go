@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // DPOR against Exhaustive, on programs made at random of all that fibers can do to each other. What is compared is what
@@ -68,7 +68,7 @@ var themes = [][]int{
 }
 
 func agreementOf(seed uint64) agreement {
-	var r explore.RNG
+	var r search.RNG
 	r.Of(seed, 3)
 	p := agreement{seed: seed, mode: ClockMode(seed % 2), pool: 1 + r.Below(2)}
 	p.caps = [2]int{r.Below(3), r.Below(2)}

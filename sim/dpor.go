@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not conflict.
@@ -26,10 +26,10 @@ func DPOR() Strategy {
 	return m
 }
 
-// dpor is the model of coir's operations for explore.DPOR, which does the search.
+// dpor is the model of coir's operations for search.DPOR, which does the search.
 type dpor struct {
-	search explore.DPOR[transition]
-	fork   explore.Fork
+	search search.DPOR[transition]
+	fork   search.Fork
 	w      *world
 
 	failing bool // a fiber was seen to fail, so an end may be a cancel
@@ -60,7 +60,7 @@ func (s *dpor) Begin(schedule int) bool { return s.search.Begin(schedule) }
 //go:norace
 func (s *dpor) Choose(p *Fork) int {
 	s.w, p.w.whole = p.w, true
-	s.fork = explore.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
+	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
 	return s.search.Choose(&s.fork)
 }
 
@@ -84,7 +84,7 @@ func (s *dpor) check() {
 	}
 }
 
-// Learned implements explore.Model.
+// Learned implements search.Model.
 func (s *dpor) Learned() bool {
 	failing, cutting, limited := s.failing, s.cutting, s.limited
 	s.failing = failing || s.sawFailure()
@@ -110,12 +110,12 @@ func (s *dpor) sawFailure() bool {
 	return false
 }
 
-// Way implements explore.Model.
+// Way implements search.Model.
 //
 //go:norace
-func (s *dpor) Way(f *explore.Fork, k int) transition {
+func (s *dpor) Way(f *search.Fork, k int) transition {
 	i := f.World.Actor(k)
-	if i == explore.Clock {
+	if i == search.Clock {
 		return transition{clock: true, object: -1, in: -1, watched: s.watched()}
 	}
 	x := &s.w.fibers[i]
@@ -206,7 +206,7 @@ func (s *dpor) class(t transition) class {
 	return private
 }
 
-// Conflict implements explore.Model.
+// Conflict implements search.Model.
 //
 //go:norace
 func (s *dpor) Conflict(a, b transition) bool {
@@ -313,8 +313,8 @@ func (s *dpor) meetIn(a, b transition) bool {
 	return !known || b.cases.n < 0 || a.watched && b.watched
 }
 
-// Events implements explore.Model, from the world's log.
-func (s *dpor) Events(events []explore.Event[transition], end int) []explore.Event[transition] {
+// Events implements search.Model, from the world's log.
+func (s *dpor) Events(events []search.Event[transition], end int) []search.Event[transition] {
 	s.check()
 	w := s.w
 	if end < 0 {
@@ -336,11 +336,11 @@ func (s *dpor) Events(events []explore.Event[transition], end int) []explore.Eve
 	selects := make([]bool, w.nfibers) // waits in a select, or did and has not gone on
 	selecting := 0
 	for _, h := range w.log[:end] {
-		e := explore.Event[transition]{Actor: h.fiber, Wake: h.wake, Fork: -1, Idle: h.idle}
+		e := search.Event[transition]{Actor: h.fiber, Wake: h.wake, Fork: -1, Idle: h.idle}
 		if h.decision >= 0 {
 			e.Fork = fork[h.decision]
 		}
-		if h.fiber == explore.Clock {
+		if h.fiber == search.Clock {
 			e.T = transition{clock: true, object: -1, in: -1}
 			events = append(events, e)
 			continue
@@ -369,9 +369,9 @@ func (s *dpor) Events(events []explore.Event[transition], end int) []explore.Eve
 	return events
 }
 
-// Awaited implements explore.Model: event i is the end of a wait for event j, the end of a fiber. It comes after that in
+// Awaited implements search.Model: event i is the end of a wait for event j, the end of a fiber. It comes after that in
 // whichever order they began.
-func (s *dpor) Awaited(events []explore.Event[transition], i, j int) bool {
+func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	d, e := &events[j], &events[i]
 	if d.T.kind != coir.OpEnd {
 		return false
@@ -386,7 +386,7 @@ func (s *dpor) Awaited(events []explore.Event[transition], i, j int) bool {
 }
 
 // completed reports whether event i, a join, is the end of it: not one that is followed by a wait.
-func completed(events []explore.Event[transition], i int) bool {
+func completed(events []search.Event[transition], i int) bool {
 	e := &events[i]
 	for k := i + 1; !e.T.resumed && k < len(events); k++ {
 		if events[k].Actor == e.Actor {

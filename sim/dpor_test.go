@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // A reduction that loses schedules looks like a fast one. So it is compared with going through all of them: each schedule is reduced to
@@ -557,7 +557,7 @@ func compared(t *testing.T, p dporProgram) {
 // randomProgram is a program of fibers that do anything at all to two channels. Who would wait for ever gives up when nothing else can
 // happen.
 func randomProgram(seed uint64) dporProgram {
-	var r explore.RNG
+	var r search.RNG
 	r.Of(seed, 0)
 	caps := [2]int{r.Below(3), r.Below(3)}
 	n, most, kinds, mode := 2, 3, 16, Idle
@@ -622,7 +622,7 @@ func randomProgram(seed uint64) dporProgram {
 // chainProgram is a program of three fibers that never wait, over three channels. That is where trying only the fiber of the second
 // operation of a race loses traces.
 func chainProgram(seed uint64) dporProgram {
-	var r explore.RNG
+	var r search.RNG
 	r.Of(seed, 1)
 	var ops [3][3]int
 	for i := range ops {
@@ -663,7 +663,7 @@ func chainProgram(seed uint64) dporProgram {
 
 // selectProgram is a program of three fibers over three channels, in which some wait for two of them and the others use the third.
 func selectProgram(seed uint64) dporProgram {
-	var r explore.RNG
+	var r search.RNG
 	r.Of(seed, 2)
 	var ops [3][2]int
 	for i := range ops {

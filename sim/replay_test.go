@@ -12,8 +12,8 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/coro"
-	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // That a failure can be seen again: a token gives the same run, operation by operation; what is made smaller fails in the same way;
@@ -270,14 +270,14 @@ func TestATokenKeepsVeryManyZeros(t *testing.T) {
 // digest is a strategy that keeps a sum of all that another one was asked and has answered, over all schedules.
 type digest struct {
 	Strategy
-	sum explore.RNG
+	sum search.RNG
 }
 
 //go:norace
 func (d *digest) Choose(p *Fork) int {
 	way := d.Strategy.Choose(p)
-	d.sum ^= explore.RNG(p.Step())<<32 | explore.RNG(p.N<<16|way)
-	d.sum = explore.RNG(d.sum.Next())
+	d.sum ^= search.RNG(p.Step())<<32 | search.RNG(p.N<<16|way)
+	d.sum = search.RNG(d.sum.Next())
 	return way
 }
 

@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // ClockMode says when the virtual time moves.
@@ -177,7 +177,7 @@ func coveredBy(s Strategy) string {
 	case *dpor:
 		return "all orders of coir operations that conflict; code after an operation is one step with it"
 	case *shared:
-		all, ok := x.Strategy.(*explore.All)
+		all, ok := x.Strategy.(*search.All)
 		switch {
 		case !ok:
 		case all.Bound() < 0:
@@ -200,7 +200,7 @@ func complete(s Strategy) bool {
 	case *dpor:
 		return x.search.Complete()
 	case *shared:
-		if all, ok := x.Strategy.(*explore.All); ok {
+		if all, ok := x.Strategy.(*search.All); ok {
 			return all.Complete()
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // What the simulation claims of itself: it goes through all schedules and through none twice, its clock costs nothing but the
@@ -67,8 +67,8 @@ func chain(first, last int) (pairs [][2]int) {
 // visited is a strategy that notes how many different schedules another one has made.
 type visited struct {
 	Strategy
-	hash explore.RNG
-	all  map[explore.RNG]bool
+	hash search.RNG
+	all  map[search.RNG]bool
 }
 
 func (v *visited) Begin(schedule int) bool {
@@ -82,8 +82,8 @@ func (v *visited) Begin(schedule int) bool {
 //go:norace
 func (v *visited) Choose(p *Fork) int {
 	d := v.Strategy.Choose(p)
-	v.hash ^= explore.RNG(p.N<<16 | d)
-	v.hash = explore.RNG(v.hash.Next())
+	v.hash ^= search.RNG(p.N<<16 | d)
+	v.hash = search.RNG(v.hash.Next())
 	return d
 }
 
@@ -221,7 +221,7 @@ func TestExhaustiveCounts(t *testing.T) {
 			if c.want > 5_000 {
 				large(t, "all of very many schedules")
 			}
-			v := &visited{Strategy: c.strategy(1), all: map[explore.RNG]bool{}}
+			v := &visited{Strategy: c.strategy(1), all: map[search.RNG]bool{}}
 			res := Explore(c.fn, append(c.opts, With(func(uint64) Strategy { return v }), Schedules(1_000_000))...)
 			if res.Failure != nil {
 				t.Fatal(res.Failure)

@@ -1,6 +1,6 @@
 package sim
 
-import "github.com/coir-go/coir/internal/explore"
+import "github.com/coir-go/coir/internal/search"
 
 // Strategy chooses how schedules go. It is asked wherever there is more than one way.
 type Strategy interface {
@@ -35,70 +35,70 @@ func (p *Fork) Step() int { return p.w.nsteps }
 //go:norace
 func (p *Fork) Fiber(i int) int { return p.w.Actor(i) }
 
-// shared is a strategy of package explore.
+// shared is a strategy of package search.
 type shared struct {
-	explore.Strategy
-	fork explore.Fork
+	search.Strategy
+	fork search.Fork
 }
 
 // Choose implements Strategy.
 //
 //go:norace
 func (s *shared) Choose(p *Fork) int {
-	s.fork = explore.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
+	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
 	return s.Strategy.Choose(&s.fork)
 }
 
-// Actor implements explore.World.
+// Actor implements search.World.
 //
 //go:norace
 func (w *world) Actor(i int) int {
-	if w.ways[0] == explore.Value {
-		return explore.Value
+	if w.ways[0] == search.Value {
+		return search.Value
 	}
 	return int(w.ways[i])
 }
 
-// Actors implements explore.World.
+// Actors implements search.World.
 //
 //go:norace
 func (w *world) Actors() int { return w.nfibers }
 
-// Moves implements explore.World.
+// Moves implements search.World.
 //
 //go:norace
 func (w *world) Moves(i int) int32 { return w.fibers[i].moves }
 
-// Logged implements explore.World.
+// Logged implements search.World.
 //
 //go:norace
 func (w *world) Logged() int { return w.nlog }
 
 // RoundRobin lets each fiber do one operation in turn. There is one such schedule.
-func RoundRobin() Strategy { return &shared{Strategy: explore.RoundRobin()} }
+func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }
 
 // Random takes each way with the same chance, wherever there is one.
-func Random(seed uint64) Strategy { return &shared{Strategy: explore.Random(seed, 0)} }
+func Random(seed uint64) Strategy { return &shared{Strategy: search.Random(seed, 0)} }
 
 // PCT gives fibers priorities at random and always lets the highest go on, but for depth-1 places, chosen at random,
 // where the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
-func PCT(seed uint64, depth int) Strategy { return &shared{Strategy: explore.PCT(seed, depth)} }
+func PCT(seed uint64, depth int) Strategy { return &shared{Strategy: search.PCT(seed, depth)} }
 
 // Uniform takes each way in proportion to the number of operations that are expected behind it, so that every
 // interleaving has about the same chance. It learns these numbers from the schedules before.
-func Uniform(seed uint64) Strategy { return &shared{Strategy: explore.Uniform(seed)} }
+func Uniform(seed uint64) Strategy { return &shared{Strategy: search.Uniform(seed)} }
 
 // Exhaustive goes through all orders of coir operations, and of the code between them, with at most bound preemptions:
 // switches away from a fiber that could go on. A negative bound is none. Code between two operations is one step,
 // unless there is a [Point] in it.
-func Exhaustive(bound int) Strategy { return &shared{Strategy: explore.Exhaustive(bound)} }
+func Exhaustive(bound int) Strategy { return &shared{Strategy: search.Exhaustive(bound)} }
 
 // Portfolio takes turns among strategies: none finds everything that the others find.
 func Portfolio(strategies ...Strategy) Strategy {
-	return &portfolio{explore.Turns[Strategy]{All: strategies}}
+	return &portfolio{search.Turns[Strategy]{All: strategies}}
 }
 
-type portfolio struct{ explore.Turns[Strategy] }
+type portfolio struct{ search.Turns[Strategy] }
 
 func (s *portfolio) Name() string { return "portfolio" }
 

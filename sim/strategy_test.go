@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // observed is a strategy with somebody who looks at each schedule once it has been run.
@@ -35,7 +35,7 @@ func (o *observed) look() {
 func (o *observed) Choose(p *Fork) int {
 	o.w = p.w
 	d := o.Strategy.Choose(p)
-	if p.Fiber(0) == explore.Value {
+	if p.Fiber(0) == search.Value {
 		o.values = o.values*31 + uint64(d) + 1
 	}
 	return d

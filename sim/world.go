@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // A world runs one schedule after the other, on one worker and a clock of its own. It is the Policy of that worker's runtime: it is
@@ -117,7 +117,7 @@ type event struct {
 // happening is a part of a schedule that one fiber did without a stop, or that the clock moved. [DPOR] needs to know
 // who made what possible.
 type happening struct {
-	fiber    int32 // explore.Clock: the clock
+	fiber    int32 // search.Clock: the clock
 	step     int32 // of the operation in the trace; -1: what follows a wait, or the beginning of a fiber
 	decision int32 // by which it came to be; -1: it was the only way
 	wake     int32 // what has ended that wait, or begun the fiber; -1: nothing in the log
@@ -258,7 +258,7 @@ func (w *world) collect() {
 func (w *world) advance() bool {
 	moved := w.clock.AdvanceToNext()
 	if moved && w.running {
-		w.happens(happening{fiber: explore.Clock, step: -1, wake: -1, idle: w.mode == Idle})
+		w.happens(happening{fiber: search.Clock, step: -1, wake: -1, idle: w.mode == Idle})
 	}
 	w.collect()
 	return moved
@@ -364,14 +364,14 @@ func (w *world) goesOn(i int32, after bool) bool {
 			}
 		}
 		if w.mode == Racing && w.clock.Len() > 0 {
-			w.ways[n] = explore.Clock
+			w.ways[n] = search.Clock
 			n++
 		}
 		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
 			w.fibers[i].moves++
 			return true
-		case explore.Clock:
+		case search.Clock:
 			w.advance()
 		default:
 			w.next = to
@@ -429,14 +429,14 @@ func (w *world) Next() *coir.Fiber {
 			}
 		}
 		if w.mode == Racing && w.running && w.clock.Len() > 0 {
-			w.ways[n] = explore.Clock
+			w.ways[n] = search.Clock
 			n++
 		}
 		d := 0
 		if w.running && w.fail == nil {
 			d = w.decide(n, false, false)
 		}
-		if to := w.ways[d]; to != explore.Clock {
+		if to := w.ways[d]; to != search.Clock {
 			return w.run(to)
 		}
 		w.advance()
@@ -611,7 +611,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 		w.decisions = doubled(w.decisions)
 	}
 	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
-	if w.ways[0] != explore.Value && !(after && d == 0) {
+	if w.ways[0] != search.Value && !(after && d == 0) {
 		w.chose = int32(w.ndec)
 	}
 	w.ndec++
@@ -625,7 +625,7 @@ func (w *world) Choose(_ *coir.Fiber, n int) int {
 	if !w.running || w.fail != nil {
 		return 0
 	}
-	w.ways[0] = explore.Value
+	w.ways[0] = search.Value
 	return w.decide(n, false, false)
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // Files of tests are free: a test may reach for the model or the suite that it needs, and the compiler forbids cycles.
 var Layers = []Layer{
-	{"exploration", []string{"internal/interleave", "internal/explore", "internal/replay"}},
+	{"exploration", []string{"internal/interleave", "internal/search", "internal/replay"}},
 	{"ground", []string{
 		"internal/race", "internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "explore",
 	}},

@@ -19,11 +19,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coir-go/coir/internal/explore"
 	"github.com/coir-go/coir/internal/replay"
+	"github.com/coir-go/coir/internal/search"
 )
 
-// The engine, packages explore and replay, is that of package sim. What is laid over besides is in _goroot.
+// The engine, packages search and replay, is that of package sim. What is laid over besides is in _goroot.
 //
 //go:embed _goroot
 var added embed.FS
@@ -71,7 +71,7 @@ func Make(goroot, version, dir string) (string, error) {
 		to   string
 	}{
 		{added, "_goroot", ""},
-		{explore.Source, ".", "internal/explore"},
+		{search.Source, ".", "internal/search"},
 		{replay.Source, ".", "internal/replay"},
 	} {
 		err := fs.WalkDir(add.from, add.dir, func(name string, d fs.DirEntry, err error) error {

@@ -3,7 +3,7 @@ package runtime
 import (
 	"internal/abi"
 	"internal/coir"
-	"internal/explore"
+	"internal/search"
 	"internal/stringslite"
 	"unsafe"
 )
@@ -18,7 +18,7 @@ import (
 //   - when the goroutine that has it waits (coirLeave, from park_m) or ends (from goexit0),
 //   - when it is in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
 //
-// Who gets the turn is a decision, which a strategy of package explore makes. A schedule is the list of its decisions.
+// Who gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its decisions.
 // What was decided, and what the goroutines were about to do at each point, is left in coirDecisions and coirSteps for
 // package testing.
 //
@@ -61,7 +61,7 @@ type coirG struct {
 	quiet uint32 // coirNoPoints or coirLast
 	timer bool   // it runs the function of a timer
 
-	// For explore.DPOR; see coir_dpor.go.
+	// For search.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
 	pending   bool           // it has announced that, and not done it
 	selecting bool           // it waits in a select, or did and has not gone on
@@ -114,7 +114,7 @@ var (
 
 // coirConfig is how a schedule is to be run. Package testing has the same type.
 type coirConfig struct {
-	strategy explore.Strategy
+	strategy search.Strategy
 	seed     uint64 // of what the program draws
 	racing   uint64 // percent of the points at which the clock moves although goroutines can run
 	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
@@ -187,9 +187,9 @@ var coirSched struct {
 	out       coirOutcome
 	text      [512]byte // of a panic
 
-	// Of the decision that is made, and for explore.DPOR.
-	strategy  explore.Strategy
-	fork      explore.Fork
+	// Of the decision that is made, and for search.DPOR.
+	strategy  search.Strategy
+	fork      search.Fork
 	kind      uint8
 	holder    guintptr // who could keep the turn
 	behind    int      // of a goroutine that gives up the turn: the first of the ready behind it
@@ -238,7 +238,7 @@ func coirBegin(c *coirConfig) {
 	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
 	s.strategy, s.racing, s.limit, s.trace = c.strategy, c.racing, c.limit, c.trace
 	s.fork.World = coirWorld{}
-	s.logging = c.strategy == explore.Strategy(&coirSearch)
+	s.logging = c.strategy == search.Strategy(&coirSearch)
 	s.chose, s.nevents, s.nchosen, s.selecting = -1, 0, 0, 0
 	s.rng = coirMix(c.seed) | 1
 	s.rand = coirMix(c.seed^0xabcdef) | 1
@@ -428,19 +428,19 @@ func coirDecide(gp *g, kind uint8, n int) int {
 // coirWorld is the schedule as its strategy sees it.
 type coirWorld struct{}
 
-// Actor implements explore.World.
+// Actor implements search.World.
 func (coirWorld) Actor(i int) int {
 	s := &coirSched
 	if s.kind == coirCase {
-		return explore.Value
+		return search.Value
 	}
 	return int(coirWay(s.holder.ptr(), s.kind, i).coir.id)
 }
 
-// Actors implements explore.World.
+// Actors implements search.World.
 func (coirWorld) Actors() int { return int(coirSched.actors) + 1 }
 
-// Moves implements explore.World.
+// Moves implements search.World.
 func (coirWorld) Moves(actor int) int32 {
 	if actor >= coirMaxActors {
 		return 0
@@ -452,7 +452,7 @@ func (coirWorld) Moves(actor int) int32 {
 	return gp.coir.moves
 }
 
-// Logged implements explore.World.
+// Logged implements search.World.
 func (coirWorld) Logged() int { return coirSched.nevents }
 
 // coirChoose decides who gets the turn, and takes it out of the ready. gp has the turn and could keep it, or is nil. If it
@@ -1175,7 +1175,7 @@ func coirHidden() int {
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	s.idle = s.steps
-	coirHappens(coirEvent{t: coirTransition{clock: true}, actor: explore.Clock, fork: -1, wake: -1})
+	coirHappens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
 		s.last, s.ticked, s.until, s.hashThen = s.progress, 0, 0, s.hash
 	}

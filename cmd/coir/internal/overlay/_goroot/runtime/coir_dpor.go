@@ -2,11 +2,11 @@ package runtime
 
 import (
 	"internal/coir"
-	"internal/explore"
+	"internal/search"
 	"unsafe"
 )
 
-// This file is the model of explore.DPOR: which operations of goroutines conflict.
+// This file is the model of search.DPOR: which operations of goroutines conflict.
 //
 // They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
 // operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it ends
@@ -87,42 +87,42 @@ func coirHappens(e coirEvent) {
 	s.nevents++
 }
 
-// coirModel implements explore.Model.
+// coirModel implements search.Model.
 type coirModel struct{}
 
-var coirSearch explore.DPOR[coirTransition]
+var coirSearch search.DPOR[coirTransition]
 
 //go:linkname coirDPOR testing.coirDPOR
-func coirDPOR() explore.Strategy {
+func coirDPOR() search.Strategy {
 	coirSearch.Model = coirModel{}
 	return &coirSearch
 }
 
-func (coirModel) Way(_ *explore.Fork, k int) coirTransition {
+func (coirModel) Way(_ *search.Fork, k int) coirTransition {
 	s := &coirSched
 	return coirNextOf(coirWay(s.holder.ptr(), s.kind, k))
 }
 
 func (coirModel) Learned() bool { return false }
 
-func (coirModel) Events(events []explore.Event[coirTransition], end int) []explore.Event[coirTransition] {
+func (coirModel) Events(events []search.Event[coirTransition], end int) []search.Event[coirTransition] {
 	n := coirSched.nevents
 	if end >= 0 {
 		n = end
 	}
 	if n > len(coirEvents) || coirSched.nchosen == len(coirChosen) {
-		return make([]explore.Event[coirTransition], len(coirEvents)) // too long
+		return make([]search.Event[coirTransition], len(coirEvents)) // too long
 	}
 	for i := range coirEvents[:n] {
 		e := &coirEvents[i]
-		events = append(events, explore.Event[coirTransition]{
+		events = append(events, search.Event[coirTransition]{
 			Actor: e.actor, T: e.t, Fork: e.fork, Wake: e.wake, Idle: e.t.clock,
 		})
 	}
 	return events
 }
 
-func (coirModel) Awaited([]explore.Event[coirTransition], int, int) bool { return false }
+func (coirModel) Awaited([]search.Event[coirTransition], int, int) bool { return false }
 
 func (coirModel) Conflict(a, b coirTransition) bool {
 	if a.clock || b.clock {

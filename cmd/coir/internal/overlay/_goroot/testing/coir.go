@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"internal/coir"
-	"internal/explore"
 	"internal/race"
 	"internal/replay"
+	"internal/search"
 	"internal/synctest"
 	"os"
 	"runtime"
@@ -22,7 +22,7 @@ import (
 
 // This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore in
 // place of the test's function. That runs the function again and again, each time in a bubble of its own, by a strategy of
-// package explore; and writes down what it found (coir_record.go) for the command, which has started the process and
+// package search; and writes down what it found (coir_record.go) for the command, which has started the process and
 // tells its user.
 
 // What package runtime has for this; see coir.go there.
@@ -64,10 +64,10 @@ func coirSetProcs(n int)
 func coirTakeTurn() (what int)
 
 //go:linkname coirDPOR
-func coirDPOR() explore.Strategy
+func coirDPOR() search.Strategy
 
 type coirConfig struct {
-	strategy explore.Strategy
+	strategy search.Strategy
 	seed     uint64
 	racing   uint64
 	limit    uint64
@@ -380,7 +380,7 @@ func (x *coirExplorer) explore() {
 		c, ok := k.next()
 		if !ok {
 			if !s.Begin(n) {
-				x.complete = explore.Complete(s)
+				x.complete = search.Complete(s)
 				break
 			}
 			c = coirSet.config(s, n)
@@ -424,7 +424,7 @@ func (x *coirExplorer) explore() {
 
 // runPlain runs the schedule in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
-	return x.run(coirConfig{strategy: explore.Stay(), seed: coirSet.seed})
+	return x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed})
 }
 
 // alone runs one schedule of a test for which earlier schedules of the process make a difference.
@@ -493,7 +493,7 @@ func (x *coirExplorer) fail(r *coirRun) {
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
 	script := replay.Script(failed.Decisions)
 	again := func(script []int, show bool) coirConfig {
-		return coirConfig{strategy: &explore.Script{Ways: script}, seed: r.config.seed, racing: r.config.racing, trace: show}
+		return coirConfig{strategy: &search.Script{Ways: script}, seed: r.config.seed, racing: r.config.racing, trace: show}
 	}
 	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// It has left something behind, perhaps a global lock that is held: what follows in this process means nothing.

@@ -1,8 +1,8 @@
 package testing
 
 import (
-	"internal/explore"
 	"internal/replay"
+	"internal/search"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +14,7 @@ type coirKept struct {
 	path   string
 	tokens []string
 	read   int // those of the file that have been run
-	rng    explore.RNG
+	rng    search.RNG
 	turn   bool
 }
 
@@ -51,9 +51,9 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 		return c, false
 	}
 	c, _, _ = coirDecode(k.tokens[k.rng.Below(len(k.tokens))])
-	s := c.strategy.(*explore.Script)
+	s := c.strategy.(*search.Script)
 	s.Ways = s.Ways[:k.rng.Below(len(s.Ways)+1)]
-	s.Rest = explore.Random(k.rng.Next(), 50)
+	s.Rest = search.Random(k.rng.Next(), 50)
 	s.Begin(0)
 	return c, true
 }

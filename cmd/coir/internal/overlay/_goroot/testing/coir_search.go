@@ -2,41 +2,41 @@ package testing
 
 import (
 	"encoding/binary"
-	"internal/explore"
 	"internal/race"
 	"internal/replay"
+	"internal/search"
 )
 
 // search is the strategy that was asked for.
-func (set *coirSettings) search() explore.Strategy {
+func (set *coirSettings) search() search.Strategy {
 	seed := set.seed
 	switch set.strategy {
 	case "stay":
-		return explore.Stay()
+		return search.Stay()
 	case "random":
-		return explore.Random(seed, 0)
+		return search.Random(seed, 0)
 	case "uniform":
-		return explore.Uniform(seed)
+		return search.Uniform(seed)
 	case "pct":
-		return explore.Portfolio(explore.PCT(seed, 1), explore.PCT(seed, 2), explore.PCT(seed, 3), explore.PCT(seed, 4))
+		return search.Portfolio(search.PCT(seed, 1), search.PCT(seed, 2), search.PCT(seed, 3), search.PCT(seed, 4))
 	case "exhaustive":
-		return explore.Exhaustive(set.bound)
+		return search.Exhaustive(set.bound)
 	case "dpor":
 		return coirDPOR()
 	}
-	return explore.Portfolio(
-		explore.Stay(),
-		explore.Random(seed, 50), explore.Random(seed, 0), explore.PCT(seed, 2), explore.Random(seed+1, 90),
-		explore.Exhaustive(set.bound), explore.Random(seed+2, 0), explore.PCT(seed+1, 3), explore.Random(seed+3, 50),
-		explore.PCT(seed+2, 1), explore.Random(seed+4, 90),
+	return search.Portfolio(
+		search.Stay(),
+		search.Random(seed, 50), search.Random(seed, 0), search.PCT(seed, 2), search.Random(seed+1, 90),
+		search.Exhaustive(set.bound), search.Random(seed+2, 0), search.PCT(seed+1, 3), search.Random(seed+3, 50),
+		search.PCT(seed+2, 1), search.Random(seed+4, 90),
 	)
 }
 
 // config is how schedule n is run, for which the strategy has begun. What the program draws at random differs from
 // schedule to schedule, if the strategy allows that.
-func (set *coirSettings) config(s explore.Strategy, n int) coirConfig {
+func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	c := coirConfig{strategy: s, seed: set.seed}
-	if !explore.Steady(s) {
+	if !search.Steady(s) {
 		c.seed += uint64(n)
 		switch {
 		case set.racing && n%8 >= 5:
@@ -89,6 +89,6 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 	if e != nil {
 		return c, 0, e.Error()
 	}
-	c.strategy = &explore.Script{Ways: script}
+	c.strategy = &search.Script{Ways: script}
 	return c, hash, ""
 }

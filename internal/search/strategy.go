@@ -1,4 +1,4 @@
-package explore
+package search
 
 // Stay lets the actor which runs go on for as long as it can. There is one such schedule.
 func Stay() Strategy { return new(stay) }

@@ -1,11 +1,11 @@
-// Package explore chooses schedules: who goes on, wherever there is more than one way. It knows actors, numbered in the
+// Package search chooses schedules: who goes on, wherever there is more than one way. It knows actors, numbered in the
 // order of their making, and nothing of what they are: package sim asks it about fibers, and `coir test` about the
 // goroutines of ordinary Go tests.
 //
 // `coir test` lays this package over the standard library, where package runtime calls it on the system stack with a
 // lock held. So it imports nothing but math/bits (source.go is not laid over), and what a schedule calls (Choose, and
 // all below it) neither allocates nor uses append or copy, and is hidden from the race detector.
-package explore
+package search
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package explore
+package search
 
 // A coin at each point is far from fair to schedules: an actor with one operation left and one with a hundred are chosen
 // alike, so the short one is all but always done early, and what needs it late is hardly ever seen. If each way is

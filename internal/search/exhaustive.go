@@ -1,4 +1,4 @@
-package explore
+package search
 
 // Exhaustive goes through all schedules with at most bound preemptions, depth first: switches away from an actor that
 // could go on. A negative bound is none.
