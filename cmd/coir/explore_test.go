@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // outcome is what coir test -json says of a test.
@@ -17,6 +19,9 @@ type outcome struct {
 	action string
 	trace  string
 	told   *told
+
+	schedules int
+	complete  bool
 	output string
 }
 
@@ -39,6 +44,7 @@ func explored(t *testing.T, args ...string) map[string]outcome {
 		o.output += e.Output
 		if e.Action != "output" {
 			o.action, o.trace, o.told = e.Action, e.Trace, e.Failure
+			o.schedules, o.complete = e.Schedules, e.Complete
 			failed = failed || e.Action == "fail"
 		}
 		all[e.Test] = o
@@ -256,6 +262,65 @@ func TestTheRaces(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	compare(t, explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races"), expected(t, "races"))
+}
+
+// DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that this one sees.
+func TestDPORSeesEachResult(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	for test := range expected(t, "testdata/orders") {
+		results := func(strategy string) (all []string, schedules int) {
+			file := filepath.Join(t.TempDir(), strategy)
+			t.Setenv("ORDERS", file)
+			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules=200000", "-budget=1h", "-atomics", "-leaks=false",
+				"-run=^"+test+"$", "./testdata/orders")[test]
+			if o.action != "pass" || !o.complete {
+				t.Errorf("%s by %s: %s, complete %v\n%s", test, strategy, o.action, o.complete, o.output)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = strings.Split(strings.TrimSpace(string(text)), "\n")
+			slices.Sort(all)
+			return slices.Compact(all), o.schedules
+		}
+		all, many := results("exhaustive")
+		some, few := results("dpor")
+		if !slices.Equal(all, some) {
+			t.Errorf("%s: the results are %q, and by DPOR %q", test, all, some)
+		}
+		t.Logf("%s: %d results, %d schedules, by DPOR %d", test, len(all), many, few)
+		if few >= many {
+			t.Errorf("%s: %d schedules, by DPOR %d", test, many, few)
+		}
+	}
+}
+
+// With -for a schedule that fails is kept, and is the first of the next run.
+func TestRounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	dir := t.TempDir()
+	first := explored(t, "-for=1m", "-keep="+dir, "./testdata/bank")["TestTransfer"]
+	second := explored(t, "-for=1m", "-keep="+dir, "./testdata/bank")["TestTransfer"]
+	if first.told == nil || second.told == nil {
+		t.Fatalf("%s\n%s", first.output, second.output)
+	}
+	if first.told.Schedule == 1 || second.told.Schedule != 1 || second.told.Report != first.told.Report {
+		t.Errorf("in schedule %d, then in %d:\n%s\n%s", first.told.Schedule, second.told.Schedule, first.output, second.output)
+	}
+	began := time.Now()
+	passed := explored(t, "-for=3s", "-budget=100ms", "-leaks=false", "-keep="+dir, "-run=TestLocks", "./testdata/orders")["TestLocks"]
+	if passed.action != "pass" || passed.schedules < 10 || time.Since(began) < 3*time.Second {
+		t.Errorf("%s after %v and %d schedules\n%s", passed.action, time.Since(began), passed.schedules, passed.output)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.schedules"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("%q are kept, %v", files, err)
+	}
 }
 
 // The guide shows what coir test prints for its example.

@@ -346,7 +346,7 @@ func (s *DPOR[T]) reverse(j, i int) {
 	for word, b := range rest {
 		for ; b != 0; b &= b - 1 {
 			k := word*64 + bits.TrailingZeros64(b)
-			if meet(s.row(k), rest) {
+			if intersect(s.row(k), rest) {
 				continue
 			}
 			for m := range ways {
@@ -371,7 +371,7 @@ func (s *DPOR[T]) reverse(j, i int) {
 	}
 }
 
-func meet(a, b []uint64) bool {
+func intersect(a, b []uint64) bool {
 	for i := range a {
 		if a[i]&b[i] != 0 {
 			return true

@@ -1,0 +1,179 @@
+// Package orders has small programs whose result depends on the order of their goroutines. Each writes its result into the
+// file that ORDERS names.
+package orders
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func result(t *testing.T, args ...any) {
+	name := os.Getenv("ORDERS")
+	if name == "" {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, args...)
+}
+
+func TestLocks(t *testing.T) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	order := ""
+	for i := range 2 {
+		wg.Go(func() {
+			mu.Lock()
+			order += fmt.Sprint(i)
+			mu.Unlock()
+			if mu.TryLock() {
+				order += fmt.Sprint(i)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	result(t, order)
+}
+
+func TestIndependent(t *testing.T) {
+	var mu [2]sync.Mutex
+	done := make(chan int, 2)
+	for i := range 2 {
+		go func() {
+			for range 2 {
+				mu[i].Lock()
+				mu[i].Unlock()
+			}
+			done <- i
+		}()
+	}
+	result(t, <-done, <-done)
+}
+
+func TestSelects(t *testing.T) {
+	a, b := make(chan int), make(chan int, 1)
+	go func() { a <- 1 }()
+	go func() {
+		b <- 2
+		close(b)
+	}()
+	order := ""
+	for range 3 {
+		select {
+		case x := <-a:
+			order += fmt.Sprint(x)
+		case x := <-b:
+			order += fmt.Sprint(x)
+		}
+	}
+	result(t, order)
+}
+
+func TestSendersAndSelects(t *testing.T) {
+	c, d := make(chan int), make(chan int)
+	var wg sync.WaitGroup
+	var got [2]int
+	for i := range 2 {
+		wg.Go(func() {
+			select {
+			case got[i] = <-c:
+			case got[i] = <-d:
+			}
+		})
+	}
+	wg.Go(func() { c <- 1 })
+	d <- 2
+	wg.Wait()
+	result(t, got)
+}
+
+func TestReadersAndAWriter(t *testing.T) {
+	var mu sync.RWMutex
+	var wg sync.WaitGroup
+	n, saw := 0, 0
+	wg.Go(func() {
+		mu.RLock()
+		saw = n
+		mu.RUnlock()
+	})
+	mu.Lock()
+	n++
+	mu.Unlock()
+	wg.Wait()
+	result(t, saw)
+}
+
+func TestCond(t *testing.T) {
+	var mu sync.Mutex
+	c := sync.NewCond(&mu)
+	n, order := 0, ""
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for n == 0 {
+				c.Wait()
+			}
+			n--
+			order += fmt.Sprint(i)
+		})
+	}
+	mu.Lock()
+	n = 2
+	c.Broadcast()
+	mu.Unlock()
+	wg.Wait()
+	result(t, order)
+}
+
+func TestOnce(t *testing.T) {
+	var once sync.Once
+	var wg sync.WaitGroup
+	first := 0
+	wg.Go(func() { once.Do(func() { first = 1 }) })
+	once.Do(func() { first = 2 })
+	wg.Wait()
+	result(t, first)
+}
+
+func TestCancelAndTimeout(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	done := make(chan bool, 1)
+	go func() {
+		time.Sleep(time.Second)
+		done <- true
+	}()
+	go cancel()
+	select {
+	case <-done:
+		result(t, "done")
+	case <-ctx.Done():
+		result(t, ctx.Err())
+		<-done
+	}
+}
+
+func TestAtomicFlags(t *testing.T) { // with -atomics
+	var a, b atomic.Bool
+	var wg sync.WaitGroup
+	var saw [2]bool
+	wg.Go(func() {
+		a.Store(true)
+		saw[0] = b.Load()
+	})
+	b.Store(true)
+	saw[1] = a.Load()
+	wg.Wait()
+	result(t, saw)
+}

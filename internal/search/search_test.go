@@ -1,0 +1,243 @@
+package search
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// threads is a world of actors that each do some steps, with nothing between them.
+type threads struct {
+	left  []int
+	ways  []int
+	moves []int32
+	cur   int
+	log   []Event[int]
+	fork  Fork
+	text  strings.Builder
+}
+
+func (w *threads) Actor(i int) int       { return w.ways[i] }
+func (w *threads) Actors() int           { return len(w.left) }
+func (w *threads) Moves(actor int) int32 { return w.moves[actor] }
+func (w *threads) Logged() int           { return len(w.log) }
+
+// run runs a schedule, and returns the actors in the order in which they went.
+func (w *threads) run(s Strategy, steps ...int) string {
+	w.left, w.moves, w.cur = slices.Clone(steps), make([]int32, len(steps)), -1
+	w.log = w.log[:0]
+	w.text.Reset()
+	for forks := int32(0); ; {
+		w.ways = w.ways[:0]
+		keep := w.cur >= 0 && w.left[w.cur] > 0
+		if keep {
+			w.ways = append(w.ways, w.cur)
+		}
+		for i, n := range w.left {
+			if n > 0 && i != w.cur {
+				w.ways = append(w.ways, i)
+			}
+		}
+		if len(w.ways) == 0 {
+			return w.text.String()
+		}
+		k, fork := 0, int32(-1)
+		if len(w.ways) > 1 {
+			w.fork = Fork{N: len(w.ways), Keep: keep, World: w}
+			k, fork = s.Choose(&w.fork), forks
+			forks++
+		}
+		w.cur = w.ways[k]
+		w.log = append(w.log, Event[int]{Actor: int32(w.cur), T: w.cur, Fork: fork, Wake: -1})
+		w.left[w.cur]--
+		w.moves[w.cur]++
+		w.text.WriteByte('0' + byte(w.cur))
+	}
+}
+
+// all runs all schedules of a strategy, and counts how often each comes.
+func all(t *testing.T, w *threads, s Strategy, steps ...int) map[string]int {
+	t.Helper()
+	seen := map[string]int{}
+	for n := 0; s.Begin(n); n++ {
+		seen[w.run(s, steps...)]++
+		if n > 100_000 {
+			t.Fatal("there is no end")
+		}
+	}
+	if !Complete(s) {
+		t.Error("not complete")
+	}
+	return seen
+}
+
+func TestExhaustiveGoesThroughAllOnce(t *testing.T) {
+	for _, c := range []struct {
+		bound, want int
+	}{
+		{-1, 1680}, // 9! / 3!^3
+		{0, 6},     // 3!
+		{1, 0},     // something between
+	} {
+		seen := all(t, new(threads), Exhaustive(c.bound), 3, 3, 3)
+		for order, n := range seen {
+			if n != 1 {
+				t.Errorf("bound %d: %s comes %d times", c.bound, order, n)
+			}
+		}
+		if c.bound != 1 && len(seen) != c.want {
+			t.Errorf("bound %d: %d schedules, want %d", c.bound, len(seen), c.want)
+		}
+		if c.bound == 1 && (len(seen) <= 6 || len(seen) >= 1680) {
+			t.Errorf("bound 1: %d schedules", len(seen))
+		}
+	}
+}
+
+// A path that does not fit into the table is run again when the table has grown, and nothing is lost.
+func TestExhaustiveGrowsItsTable(t *testing.T) {
+	seen := all(t, new(threads), Exhaustive(1), 1500, 2)
+	for order, n := range seen {
+		if n > 2 { // the first is run again, once for each time that the table grew
+			t.Errorf("a schedule of %d steps comes %d times", len(order), n)
+		}
+	}
+	if want := 1 + 1499 + 1 + 1; len(seen) != want { // the first begins, and is preempted or not; or the second does
+		t.Errorf("%d schedules, want %d", len(seen), want)
+	}
+}
+
+// TestDPOR: actors conflict if the model says so. Without any conflict there is one trace; if all conflict, all orders.
+func TestDPOR(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		conflict func(a, b int) bool
+		want     int
+	}{
+		{"nothing conflicts", func(int, int) bool { return false }, 1},
+		{"everything conflicts", func(int, int) bool { return true }, 90},    // 6! / 2!^3
+		{"two conflict", func(a, b int) bool { return a != 2 && b != 2 }, 6}, // 4! / 2!^2
+	} {
+		w := new(threads)
+		s := &DPOR[int]{Model: model{w, c.conflict}}
+		seen := all(t, w, s, 2, 2, 2)
+		n := 0
+		for _, k := range seen {
+			n += k
+		}
+		if n-s.Redundant != c.want {
+			t.Errorf("%s: %d schedules, %d of them redundant, want %d", c.name, n, s.Redundant, c.want)
+		}
+	}
+}
+
+type model struct {
+	w        *threads
+	conflict func(a, b int) bool
+}
+
+func (m model) Way(f *Fork, k int) int              { return f.World.Actor(k) }
+func (m model) Conflict(a, b int) bool              { return m.conflict(a, b) }
+func (m model) Learned() bool                       { return false }
+func (m model) Awaited([]Event[int], int, int) bool { return false }
+
+func (m model) Events(events []Event[int], end int) []Event[int] {
+	if end < 0 {
+		end = len(m.w.log)
+	}
+	return append(events, m.w.log[:end]...)
+}
+
+func TestPCTGivesWay(t *testing.T) {
+	s := PCT(1, 1)
+	s.Begin(0)
+	w := &threads{ways: []int{0, 1}}
+	first := s.Choose(&Fork{N: 2, Keep: true, World: w})
+	w.ways = []int{1 - first, first} // the one with the higher priority, last, gives way
+	if k := s.Choose(&Fork{N: 2, Yields: true, World: w}); k != 0 {
+		t.Errorf("it chose way %d", k)
+	}
+}
+
+func TestScriptThenRest(t *testing.T) {
+	s := &Script{Ways: []int{1, 1}, Rest: RoundRobin()}
+	s.Begin(0)
+	if got := new(threads).run(s, 3, 3); got != "101010"[:len(got)] || len(got) != 6 {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// What a schedule calls is not seen by the race detector, neither allocates nor calls what the detector sees nevertheless:
+// `coir test` calls it on the system stack.
+func TestChooseIsHidden(t *testing.T) {
+	fset := token.NewFileSet()
+	files, err := parser.ParseDir(fset, ".", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reach func(name string)
+	var decls []*ast.FuncDecl
+	for name, p := range files {
+		if name != "search" {
+			continue
+		}
+		for file, f := range p.Files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, d := range f.Decls {
+				if d, ok := d.(*ast.FuncDecl); ok {
+					decls = append(decls, d)
+				}
+			}
+		}
+	}
+	seen := map[*ast.FuncDecl]bool{}
+	reach = func(name string) {
+		for _, d := range decls {
+			if d.Name.Name != name || seen[d] {
+				continue
+			}
+			seen[d] = true
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				switch fn := call.Fun.(type) {
+				case *ast.Ident:
+					switch fn.Name {
+					case "append", "copy", "make", "new":
+						t.Errorf("%s: %s in what a schedule calls", fset.Position(n.Pos()), fn.Name)
+					}
+					reach(fn.Name)
+				case *ast.SelectorExpr:
+					reach(fn.Sel.Name)
+				}
+				return true
+			})
+			if d.Doc == nil || !strings.Contains(d.Doc.Text()+raw(d.Doc), "go:norace") {
+				t.Errorf("%s: %s lacks //go:norace", fset.Position(d.Pos()), d.Name.Name)
+			}
+			if d.Recv != nil {
+				if _, ok := d.Recv.List[0].Type.(*ast.StarExpr); !ok {
+					t.Errorf("%s: %s has a value receiver, whose wrapper the detector sees", fset.Position(d.Pos()), d.Name.Name)
+				}
+			}
+		}
+	}
+	reach("Choose")
+	if len(seen) < 10 {
+		t.Errorf("only %d functions were looked at", len(seen))
+	}
+}
+
+func raw(g *ast.CommentGroup) (text string) {
+	for _, c := range g.List {
+		text += c.Text + "\n"
+	}
+	return text
+}
