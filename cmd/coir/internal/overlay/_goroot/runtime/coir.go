@@ -54,11 +54,13 @@ const (
 	coirPriority        // the way with the highest priority, which changes at some steps (PCT)
 )
 
-// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up, and
-// coirPriorityUntil the number of steps after which priorities are not used: they would starve a goroutine for good.
+// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up, coirCasesFairAfter the
+// number of choices after which a goroutine's selects are fair, and coirPriorityUntil the number of steps after which
+// priorities are not used: they would starve a goroutine for good.
 const (
-	coirFairAfter     = 1000
-	coirPriorityUntil = 20000
+	coirFairAfter      = 1000
+	coirCasesFairAfter = 100
+	coirPriorityUntil  = 20000
 )
 
 // coirG is what a goroutine has for this file.
@@ -66,6 +68,7 @@ type coirG struct {
 	id    uint32 // in the order of making, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // coirNoPoints or coirLast
+	cases uint32 // times that several cases of a select were ready
 	prio  uint64
 }
 
@@ -649,6 +652,10 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	lock(&s.mu)
 	k := coirDecide(gp, coirCase, n)
 	unlock(&s.mu)
+	// A loop in which the first case is always ready would never end by another: after a while they take turns.
+	if gp.coir.cases++; gp.coir.cases > coirCasesFairAfter {
+		k = (k + int(gp.coir.cases)) % n
+	}
 	for j, i := range pollorder {
 		if !coirCaseReady(&scases[i], int(i) < nsends) {
 			continue
