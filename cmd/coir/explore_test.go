@@ -144,7 +144,13 @@ func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races"), expected(t, "races"))
+	got := explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races")
+	compare(t, got, expected(t, "races"))
+	for test, o := range got {
+		if o.told != nil && !o.told.Stable {
+			t.Errorf("%s does not come again:\n%s", test, o.output)
+		}
+	}
 }
 
 // The guide shows what coir test prints for its example.

@@ -543,7 +543,8 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		s.out.endless = true
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // for good
 	}
-	if s.racing > 0 && coirNext(&s.rng)>>11%100 < s.racing {
+	// Whether the clock moves depends on the step alone, and not on how the decisions were made: a replay is given them.
+	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
 	} else {
 		coirCharge(gp)
