@@ -15,6 +15,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -31,8 +32,7 @@ import (
 	"time"
 )
 
-// kernels.txt has a line a kernel: its directory, what the documented bug is, and the regular expressions that all match
-// the alarm of coir if it is that bug, separated by " | ". A kernel that is not found has "-" in their place and then why.
+// documented is what is documented of the kernels; see its head.
 //
 //go:embed kernels.txt
 var documented string
@@ -171,11 +171,12 @@ func read(all []*kernel, text string) error {
 			continue
 		}
 		k := all[i]
-		if k.bug = f[1]; f[2] == "-" {
-			k.why = strings.Join(f[3:], " | ")
-			continue
-		}
+		k.bug = f[1]
 		for _, expr := range f[2:] {
+			if why, ok := strings.CutPrefix(expr, "why: "); ok {
+				k.why = why
+				continue
+			}
 			re, err := regexp.Compile("(?m)" + expr)
 			if err != nil {
 				return fmt.Errorf("kernels.txt: %s: %w", k.dir, err)
@@ -430,7 +431,7 @@ func table(all []*kernel) {
 	fmt.Print("\nNot found, or not as documented:\n\n")
 	for _, k := range all {
 		if !k.right {
-			fmt.Printf("- %s (%s): %s. %s\n", k.dir, k.coir, k.bug, k.why)
+			fmt.Printf("- %s (%s): %s. %s\n", k.dir, k.coir, k.bug, cmp.Or(k.why, "Not looked into"))
 		}
 	}
 	fmt.Print("\n| kernel | documented bug | coir | schedule |")
