@@ -89,9 +89,9 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	tool := filepath.Join(temp, "coir")
-	if out, err := command("", nil, "go", "build", "-o", tool, "github.com/coir-go/coir/cmd/coir"); err != nil {
+	if out, err := command("", "go", "build", "-o", tool, "github.com/coir-go/coir/cmd/coir"); err != nil {
 		return fmt.Errorf("build coir: %w\n%s", err, out)
 	}
 	if *each > 0 {
@@ -200,7 +200,7 @@ func (k *kernel) explore(tool string) error {
 	if k.races() {
 		args = append(args, "-race")
 	}
-	out, err := command(*dir, nil, tool, append(args, "./"+k.dir)...)
+	out, err := command(*dir, tool, append(args, "./"+k.dir)...)
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return fmt.Errorf("coir test: %w\n%s", err, out)
@@ -301,8 +301,8 @@ func build(all []*kernel, temp string) error {
 	if err := os.WriteFile(filepath.Join(src, "go.mod"), []byte(mod), 0o666); err != nil {
 		return err
 	}
-	log.Print("building the peers")
-	if out, err := command(src, nil, "go", "mod", "tidy"); err != nil {
+	log.Print("building the loops of the peers")
+	if out, err := command(src, "go", "mod", "tidy"); err != nil {
 		return fmt.Errorf("go mod tidy: %w\n%s", err, out)
 	}
 	for to, flag := range map[string]string{"plain": "-race=false", "race": "-race"} {
@@ -310,7 +310,7 @@ func build(all []*kernel, temp string) error {
 		if err := os.Mkdir(bin, 0o777); err != nil {
 			return err
 		}
-		if out, err := command(src, nil, "go", "test", "-c", "-vet=off", flag, "-o", bin, "./..."); err != nil {
+		if out, err := command(src, "go", "test", "-c", "-vet=off", flag, "-o", bin, "./..."); err != nil {
 			return fmt.Errorf("go test -c: %w\n%s", err, out)
 		}
 	}
@@ -381,10 +381,9 @@ func (v verdict) String() string {
 	return fmt.Sprintf("%s %.1f s", v.what, v.after.Seconds())
 }
 
-func command(dir string, env []string, name string, args ...string) (string, error) {
+func command(dir, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), env...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
