@@ -22,7 +22,7 @@ type outcome struct {
 
 	schedules int
 	complete  bool
-	output string
+	output    string
 }
 
 // explored runs coir test, and returns the outcomes of the tests by their names.
@@ -261,7 +261,13 @@ func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races"), expected(t, "races"))
+	got := explored(t, "-race", "-tags=corpus", "-schedules=1000", "-budget=1m", "./races")
+	compare(t, got, expected(t, "races"))
+	for test, o := range got {
+		if o.told != nil && !o.told.Stable {
+			t.Errorf("%s does not come again:\n%s", test, o.output)
+		}
+	}
 }
 
 // DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that this one sees.

@@ -39,8 +39,12 @@ type event struct {
 	Test    string  `json:",omitempty"`
 	Elapsed float64 `json:",omitempty"`
 	Output  string  `json:",omitempty"`
-	Trace   string  `json:",omitempty"` // what all schedules of a test did, as a hash
 	Failure *told   `json:",omitempty"`
+
+	// Of a test.
+	Schedules int    `json:",omitempty"`
+	Complete  bool   `json:",omitempty"` // the strategy has run all schedules that it is there to run
+	Trace     string `json:",omitempty"` // what they all did, as a hash
 }
 
 // told is a failure in -json.
@@ -197,7 +201,8 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(r.output, 60)))
 	}
 	if w.o.json {
-		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Trace: r.trace, Failure: f})
+		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
+			Schedules: r.schedules, Complete: r.complete, Trace: r.trace})
 	}
 	return failed
 }

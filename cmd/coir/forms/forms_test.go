@@ -721,3 +721,25 @@ func TestHeightOfItsStack(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// Neither case keeps the other out for good, whichever comes first.
+func TestSelectIsFair(t *testing.T) {
+	always := make(chan bool)
+	close(always)
+	for _, first := range []bool{true, false} {
+		stop := make(chan bool)
+		go close(stop)
+		a, b := always, stop
+		if first {
+			a, b = stop, always
+		}
+		for stopped := false; !stopped; {
+			select {
+			case <-a:
+				stopped = first
+			case <-b:
+				stopped = !first
+			}
+		}
+	}
+}

@@ -51,8 +51,12 @@ const (
 	coirCase          // cases of a select that are ready
 )
 
-// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up.
-const coirFairAfter = 1000
+// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up, and coirCasesFairAfter
+// the number of choices after which a goroutine's selects are fair.
+const (
+	coirFairAfter      = 1000
+	coirCasesFairAfter = 100
+)
 
 // coirG is what a goroutine has for this file.
 type coirG struct {
@@ -60,6 +64,7 @@ type coirG struct {
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // coirNoPoints or coirLast
 	timer bool   // it runs the function of a timer
+	cases uint32 // times that several cases of a select were ready
 
 	// For search.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
@@ -154,7 +159,7 @@ var coirSched struct {
 	harness   uint64 // the step at which the harness last could not run, or did
 	actors    uint32
 	objects   uint32
-	rng       uint64 // for decisions
+	seed      uint64
 	rand      uint64 // for the program
 	steps     uint64
 	idle      uint64 // the step at which all waited last
@@ -240,7 +245,7 @@ func coirBegin(c *coirConfig) {
 	s.fork.World = coirWorld{}
 	s.logging = c.strategy == search.Strategy(&coirSearch)
 	s.chose, s.nevents, s.nchosen, s.selecting = -1, 0, 0, 0
-	s.rng = coirMix(c.seed) | 1
+	s.seed = c.seed
 	s.rand = coirMix(c.seed^0xabcdef) | 1
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
@@ -624,7 +629,8 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		s.out.endless = true
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // for good
 	}
-	if s.racing > 0 && coirNext(&s.rng)>>11%100 < s.racing {
+	// Whether the clock moves depends on the step alone, and not on how the decisions were made: a replay is given them.
+	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
 	} else {
 		coirCharge(gp)
@@ -846,6 +852,10 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	lock(&s.mu)
 	k := coirDecide(gp, coirCase, n)
 	unlock(&s.mu)
+	// A loop in which the first case is always ready would never end by another: after a while they take turns.
+	if gp.coir.cases++; gp.coir.cases > coirCasesFairAfter {
+		k = (k + int(gp.coir.cases)) % n
+	}
 	for j, i := range pollorder {
 		if !coirCaseReady(&scases[i], int(i) < nsends) {
 			continue

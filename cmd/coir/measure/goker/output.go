@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"time"
+)
+
+// output collects what a loop prints, and notes when its last run began.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	began time.Time
+	n     int
+}
+
+const most = 1 << 20 // of the text that is kept
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := strings.Count(string(b), "goker: run"); n > 0 {
+		o.n += n
+		o.began = time.Now()
+	}
+	if o.text.Len() < most || !strings.HasPrefix(string(b), "\ngoker: run") {
+		o.text.Write(b)
+	}
+	return len(b), nil
+}
+
+func (o *output) since() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return time.Since(o.began)
+}
+
+func (o *output) runs() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.n
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
