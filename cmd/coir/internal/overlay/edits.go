@@ -256,9 +256,32 @@ var edits = []edit{
 		file: "internal/sync/mutex.go", why: "for the points", old: "func (m *Mutex) Lock() {\n",
 		new: point[1:] + "\nfunc (m *Mutex) Lock() {\n",
 	},
-	before("internal/sync/mutex.go", "func (m *Mutex) Lock() {", "OpLock", "m"),
+	// Lock, Unlock, RLock and Once.Do are inlined into their callers. They stay small enough for that: the point is where
+	// they are slow, and they are always slow while a schedule runs.
+	{
+		file: "internal/sync/mutex.go", why: "slow while a schedule runs",
+		old: "\tif atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n",
+		new: "\tif !coir.On && atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n",
+	},
+	{
+		file: "internal/sync/mutex.go", why: "a point before the operation",
+		old: "func (m *Mutex) lockSlow() {\n",
+		new: "func (m *Mutex) lockSlow() {\n\tif coir.On {\n\t\tcoirPoint(coir.OpLock, unsafe.Pointer(m))\n" +
+			"\t\tif atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n\t\t\tif race.Enabled {\n" +
+			"\t\t\t\trace.Acquire(unsafe.Pointer(m))\n\t\t\t}\n\t\t\treturn\n\t\t}\n\t}\n",
+	},
 	before("internal/sync/mutex.go", "func (m *Mutex) TryLock() bool {", "OpTryLock", "m"),
-	before("internal/sync/mutex.go", "func (m *Mutex) Unlock() {", "OpUnlock", "m"),
+	{
+		file: "internal/sync/mutex.go", why: "slow while a schedule runs",
+		old: "\tnew := atomic.AddInt32(&m.state, -mutexLocked)\n\tif new != 0 {\n",
+		new: "\tnew := int32(coir.Slow)\n\tif !coir.On {\n\t\tnew = atomic.AddInt32(&m.state, -mutexLocked)\n\t}\n\tif new != 0 {\n",
+	},
+	{
+		file: "internal/sync/mutex.go", why: "a point before the operation",
+		old: "func (m *Mutex) unlockSlow(new int32) {\n",
+		new: "func (m *Mutex) unlockSlow(new int32) {\n\tif new == coir.Slow {\n\t\tcoirPoint(coir.OpUnlock, unsafe.Pointer(m))\n" +
+			"\t\tif new = atomic.AddInt32(&m.state, -mutexLocked); new == 0 {\n\t\t\treturn\n\t\t}\n\t}\n",
+	},
 	{
 		file: "sync/runtime.go", why: "for the points", old: "import \"unsafe\"\n",
 		new: "import \"unsafe\"\n" + point + "\n//go:linkname coirPointAt\n//go:noescape\n" +
@@ -266,7 +289,20 @@ var edits = []edit{
 			"\n//go:linkname coirQuiet\nfunc coirQuiet(q uint32) uint32\n",
 	},
 	imports("sync/rwmutex.go", "internal/coir"),
-	before("sync/rwmutex.go", "func (rw *RWMutex) RLock() {", "OpRLock", "rw"),
+	{
+		file: "sync/rwmutex.go", why: "slow while a schedule runs",
+		old: "\tif rw.readerCount.Add(1) < 0 {\n\t\t// A writer is pending, wait for it.\n" +
+			"\t\truntime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n\t}\n",
+		new: "\tif coir.On || rw.readerCount.Add(1) < 0 {\n\t\trw.coirRLockSlow()\n\t}\n",
+	},
+	{
+		file: "sync/rwmutex.go", why: "a point before the operation",
+		old: "func (rw *RWMutex) rUnlockSlow(r int32) {\n",
+		new: "func (rw *RWMutex) coirRLockSlow() {\n\tif coir.On {\n\t\tcoirPoint(coir.OpRLock, unsafe.Pointer(rw))\n" +
+			"\t\tif rw.readerCount.Add(1) >= 0 {\n\t\t\treturn\n\t\t}\n\t}\n" +
+			"\t// A writer is pending, wait for it.\n\truntime_SemacquireRWMutexR(&rw.readerSem, false, 0)\n}\n\n" +
+			"func (rw *RWMutex) rUnlockSlow(r int32) {\n",
+	},
 	before("sync/rwmutex.go", "func (rw *RWMutex) RUnlock() {", "OpRUnlock", "rw"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) Lock() {", "OpWLock", "rw"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) Unlock() {", "OpWUnlock", "rw"),
@@ -283,7 +319,16 @@ var edits = []edit{
 	before("sync/cond.go", "func (c *Cond) Broadcast() {", "OpBroadcast", "c"),
 	imports("sync/once.go", "internal/coir"),
 	imports("sync/once.go", "unsafe"),
-	before("sync/once.go", "func (o *Once) Do(f func()) {", "OpOnce", "o"),
+	{
+		file: "sync/once.go", why: "slow while a schedule runs",
+		old: "\tif !o.done.Load() {\n\t\t// Outlined", new: "\tif coir.On || !o.done.Load() {\n\t\t// Outlined",
+	},
+	{
+		file: "sync/once.go", why: "a point before the operation",
+		old: "func (o *Once) doSlow(f func()) {\n",
+		new: "func (o *Once) doSlow(f func()) {\n\tif coir.On {\n\t\tcoirPoint(coir.OpOnce, unsafe.Pointer(o))\n" +
+			"\t\tif o.done.Load() {\n\t\t\treturn\n\t\t}\n\t}\n",
+	},
 	imports("sync/map.go", "internal/coir"),
 	imports("sync/map.go", "internal/runtime/sys"),
 	imports("sync/map.go", "unsafe"),
@@ -308,7 +353,31 @@ var edits = []edit{
 	{file: "sync/atomic/doc_32.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
 	{file: "sync/atomic/doc_64.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
 	{file: "sync/atomic/asm.s", why: "another name", old: "TEXT ·", new: "TEXT ·coir", all: true},
-	{file: "runtime/atomic_pointer.go", why: "another name", old: " sync/atomic.", new: " sync/atomic.coir", all: true},
+	{file: "sync/atomic/doc.go", why: "it has a point in package runtime", old: "func coirSwapPointer(", new: "func SwapPointer("},
+	{
+		file: "sync/atomic/doc.go", why: "it has a point in package runtime",
+		old: "func coirCompareAndSwapPointer(", new: "func CompareAndSwapPointer(",
+	},
+	{file: "sync/atomic/doc.go", why: "it has a point in package runtime", old: "func coirStorePointer(", new: "func StorePointer("},
+	imports("runtime/atomic_pointer.go", "internal/coir"),
+	imports("runtime/atomic_pointer.go", "internal/runtime/sys"),
+	{
+		file: "runtime/atomic_pointer.go", why: "another name", old: " sync/atomic.StoreUintptr\n", new: " sync/atomic.coirStoreUintptr\n",
+	},
+	{
+		file: "runtime/atomic_pointer.go", why: "another name", old: " sync/atomic.SwapUintptr\n", new: " sync/atomic.coirSwapUintptr\n",
+	},
+	{
+		file: "runtime/atomic_pointer.go", why: "another name",
+		old: " sync/atomic.CompareAndSwapUintptr\n", new: " sync/atomic.coirCompareAndSwapUintptr\n",
+	},
+	beforeAt("runtime/atomic_pointer.go", "func sync_atomic_StorePointer(ptr *unsafe.Pointer, new unsafe.Pointer) {",
+		"Atomics", "OpAtomicStore", "ptr"),
+	beforeAt("runtime/atomic_pointer.go", "func sync_atomic_SwapPointer(ptr *unsafe.Pointer, new unsafe.Pointer) unsafe.Pointer {",
+		"Atomics", "OpAtomicSwap", "ptr"),
+	beforeAt("runtime/atomic_pointer.go",
+		"func sync_atomic_CompareAndSwapPointer(ptr *unsafe.Pointer, old, new unsafe.Pointer) bool {",
+		"Atomics", "OpAtomicCAS", "ptr"),
 	{file: "runtime/race.go", why: "another name", old: " sync/atomic.", new: " sync/atomic.coir", all: true},
 	{file: "runtime/race_amd64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
 	{file: "runtime/race_arm64.s", why: "another name", old: "sync∕atomic·", new: "sync∕atomic·coir", all: true},
@@ -355,10 +424,11 @@ var edits = []edit{
 	},
 
 	// What else differs from run to run.
+	imports("runtime/rand.go", "internal/coir"),
 	{
 		file: "runtime/rand.go", why: "the same in each run of a schedule",
 		old: "\tmp := getg().m\n\tc := &mp.chacha8\n\tfor {\n\t\t// Note: c.Next is marked nosplit,",
-		new: "\tif x, ok := coirRand(); ok {\n\t\treturn x\n\t}\n" +
+		new: "\tif coir.On || getg().goid == 1 {\n\t\tif x, ok := coirRand(); ok {\n\t\t\treturn x\n\t\t}\n\t}\n" +
 			"\tmp := getg().m\n\tc := &mp.chacha8\n\tfor {\n\t\t// Note: c.Next is marked nosplit,",
 	},
 	{

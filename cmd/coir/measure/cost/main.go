@@ -25,7 +25,7 @@ import (
 var (
 	rounds = flag.Int("rounds", 15, "processes of each kind for each benchmark")
 	bench  = flag.String("bench", ".", "benchmarks to run")
-	length = flag.Duration("time", 200*time.Millisecond, "time of a benchmark in a process")
+	length = flag.Duration("time", 200*time.Millisecond, "time of a benchmark in a process, at least")
 	builds = flag.Bool("build", false, "time builds")
 )
 
@@ -76,7 +76,8 @@ func measure() error {
 	return nil
 }
 
-// compare runs the benchmarks of two binaries.
+// compare runs the benchmarks of two binaries. It counts the time of processors, not that of the clock: the machine may
+// have other work.
 func compare(plain, overlay string) error {
 	list, err := exec.Command(plain, "-test.list", "^Benchmark").Output()
 	if err != nil {
@@ -91,17 +92,28 @@ func compare(plain, overlay string) error {
 		if !pick.MatchString(name) {
 			continue
 		}
+		n := 100
+		for {
+			ns, err := once(plain, name, n)
+			if err != nil {
+				return err
+			}
+			if ns*float64(n) >= float64(*length) {
+				break
+			}
+			n *= 2
+		}
 		var a, b, ratios []float64
 		for i := range *rounds {
 			first, second := plain, overlay
 			if i%2 == 1 {
 				first, second = second, first
 			}
-			x, err := once(first, name)
+			x, err := once(first, name, n)
 			if err != nil {
 				return err
 			}
-			y, err := once(second, name)
+			y, err := once(second, name, n)
 			if err != nil {
 				return err
 			}
@@ -113,24 +125,20 @@ func compare(plain, overlay string) error {
 		slices.Sort(a)
 		slices.Sort(b)
 		slices.Sort(ratios)
-		n := len(ratios)
-		fmt.Printf("%-18s %9.1f %9.1f  %.3f  %.3f  %.3f to %.3f\n", strings.TrimPrefix(name, "Benchmark"), a[n/2], b[n/2],
-			b[n/2]/a[n/2], b[0]/a[0], ratios[n/4], ratios[n-1-n/4])
+		m := len(ratios)
+		fmt.Printf("%-18s %9.1f %9.1f  %.3f  %.3f  %.3f to %.3f\n", strings.TrimPrefix(name, "Benchmark"), a[m/2], b[m/2],
+			b[m/2]/a[m/2], b[0]/a[0], ratios[m/4], ratios[m-1-m/4])
 	}
 	return nil
 }
 
-var perOp = regexp.MustCompile(`([\d.]+) ns/op`)
-
-// once runs a benchmark in a process, and returns the time of an operation.
-func once(binary, name string) (float64, error) {
-	c := exec.Command(binary, "-test.run=^$", "-test.bench=^"+name+"$", "-test.benchtime="+length.String(), "-test.cpu=1")
-	out, err := c.CombinedOutput()
-	m := perOp.FindSubmatch(out)
-	if err != nil || m == nil {
+// once runs a benchmark in a process, and returns the processor time of each of n operations, in nanoseconds.
+func once(binary, name string, n int) (float64, error) {
+	c := exec.Command(binary, "-test.run=^$", "-test.bench=^"+name+"$", fmt.Sprintf("-test.benchtime=%dx", n), "-test.cpu=1")
+	if out, err := c.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%s %s: %v\n%s", binary, name, err, out)
 	}
-	return strconv.ParseFloat(string(m[1]), 64)
+	return float64(c.ProcessState.UserTime()+c.ProcessState.SystemTime()) / float64(n), nil
 }
 
 // explore explores a test for some seconds.
@@ -142,6 +150,7 @@ func explore(binary, test, settings, record string) error {
 		return fmt.Errorf("%s: %v\n%s", test, err, out)
 	}
 	took := time.Since(began).Seconds()
+	busy := (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 	text, err := os.ReadFile(record)
 	if err != nil {
 		return err
@@ -151,7 +160,8 @@ func explore(binary, test, settings, record string) error {
 		return fmt.Errorf("%s: the record is %q", test, text)
 	}
 	n, err := strconv.Atoi(f[2])
-	fmt.Printf("%s with %s: %d schedules in %.1f s, %.0f a second\n", test, settings, n, took, float64(n)/took)
+	fmt.Printf("%s with %s: %d schedules in %.1f s (%.1f s of a processor), %.0f a second (%.0f)\n", test, settings, n,
+		took, busy, float64(n)/took, float64(n)/busy)
 	_ = os.Remove(record)
 	return err
 }

@@ -114,7 +114,9 @@ var (
 		addr    uintptr
 		run, id uint32
 	}
-	coirPins [coirMaxObjects]unsafe.Pointer // keep the objects: an address is not used twice in a schedule
+	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector looks
+	// at all of a global.
+	coirPins *[coirMaxObjects]unsafe.Pointer
 )
 
 // coirConfig is how a schedule is to be run. Package testing has the same type.
@@ -240,6 +242,9 @@ func coirBegin(c *coirConfig) {
 		s.others, s.signals = s.before-3, coirSignals()
 	}
 	s.run++
+	if coirPins == nil {
+		coirPins = new([coirMaxObjects]unsafe.Pointer)
+	}
 	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
 	s.strategy, s.racing, s.limit, s.trace = c.strategy, c.racing, c.limit, c.trace
 	s.fork.World = coirWorld{}

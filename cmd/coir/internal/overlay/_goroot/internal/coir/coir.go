@@ -5,6 +5,9 @@ package coir
 // On is set while a schedule runs. It changes only when no goroutine of a schedule runs.
 var On bool
 
+// Slow takes the place of the state of a mutex, which is never so.
+const Slow = -1 << 31
+
 // Atomics is set while a schedule runs in which atomic operations are points.
 var Atomics bool
 

@@ -98,13 +98,6 @@ func StoreUintptr(addr *uintptr, val uintptr) {
 	coirStoreUintptr(addr, val)
 }
 
-func StorePointer(addr *unsafe.Pointer, val unsafe.Pointer) {
-	if coir.Atomics {
-		coirPointAt(coir.OpAtomicStore, unsafe.Pointer(addr), sys.GetCallerPC())
-	}
-	coirStorePointer(addr, val)
-}
-
 func SwapInt32(addr *int32, new int32) (old int32) {
 	if coir.Atomics {
 		coirPointAt(coir.OpAtomicSwap, unsafe.Pointer(addr), sys.GetCallerPC())
@@ -140,13 +133,6 @@ func SwapUintptr(addr *uintptr, new uintptr) (old uintptr) {
 	return coirSwapUintptr(addr, new)
 }
 
-func SwapPointer(addr *unsafe.Pointer, new unsafe.Pointer) (old unsafe.Pointer) {
-	if coir.Atomics {
-		coirPointAt(coir.OpAtomicSwap, unsafe.Pointer(addr), sys.GetCallerPC())
-	}
-	return coirSwapPointer(addr, new)
-}
-
 func CompareAndSwapInt32(addr *int32, old, new int32) (swapped bool) {
 	if coir.Atomics {
 		coirPointAt(coir.OpAtomicCAS, unsafe.Pointer(addr), sys.GetCallerPC())
@@ -180,13 +166,6 @@ func CompareAndSwapUintptr(addr *uintptr, old, new uintptr) (swapped bool) {
 		coirPointAt(coir.OpAtomicCAS, unsafe.Pointer(addr), sys.GetCallerPC())
 	}
 	return coirCompareAndSwapUintptr(addr, old, new)
-}
-
-func CompareAndSwapPointer(addr *unsafe.Pointer, old, new unsafe.Pointer) (swapped bool) {
-	if coir.Atomics {
-		coirPointAt(coir.OpAtomicCAS, unsafe.Pointer(addr), sys.GetCallerPC())
-	}
-	return coirCompareAndSwapPointer(addr, old, new)
 }
 
 func AddInt32(addr *int32, delta int32) (new int32) {
