@@ -17,7 +17,9 @@ import (
 // Files of tests are free: a test may reach for the model or the suite that it needs, and the compiler forbids cycles.
 var Layers = []Layer{
 	{"exploration", []string{"internal/interleave"}},
-	{"ground", []string{"internal/race", "internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble"}},
+	{"ground", []string{
+		"internal/race", "internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "internal/chart",
+	}},
 	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock"}},
 	{"waiting", []string{"internal/wait"}},
 	{"machine", []string{"internal/sched", "internal/flavor", "internal/model"}},
