@@ -42,6 +42,7 @@ Flags of coir:
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
 	-p n             processes at a time (the number of processors)
+	-html dir        draw each failure, as an HTML file in the directory
 
 Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
 -race, -tags, -mod, -ldflags. What follows -args goes to the tests.
@@ -59,6 +60,7 @@ type options struct {
 	fresh     bool
 	leaks     bool
 	processes int
+	html      string
 	run, skip string
 	short     bool
 	verbose   bool
@@ -105,6 +107,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.leaks, "leaks", true, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
+	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")
 	f.StringVar(&o.skip, "skip", "", "")
 	f.BoolVar(&o.short, "short", false, "")

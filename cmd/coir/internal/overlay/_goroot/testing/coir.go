@@ -38,7 +38,13 @@ func coirQuiet(q uint32) uint32
 func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32)
 
 //go:linkname coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, npc int)
+func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16, npc int)
+
+//go:linkname coirCaseAt
+func coirCaseAt(i int) (step, obj uint32, k uint16, send bool)
+
+//go:linkname coirChannelAt
+func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int)
 
 //go:linkname coirActorAt
 func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason string, obj, step uint32, since int64)
@@ -75,6 +81,10 @@ type coirOutcome struct {
 	ticking     bool
 	misfit      bool
 	overflow    bool
+	lost        bool
+	cases       int
+	channels    int
+	now         int64
 	outside     uint32
 	panicG      uint32
 	panic       string
@@ -185,6 +195,7 @@ type coirExplorer struct {
 	known bool         // a failure has been found, and is being made smaller
 	begun atomic.Int64 // all schedules, for watch
 	left  int          // schedules that left goroutines behind
+	all   int          // the schedules within the bound, if there are no others
 }
 
 // A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
@@ -303,6 +314,7 @@ func (x *coirExplorer) explore() {
 	x.count, x.left = 0, 0
 	x.began = time.Now()
 	s := newCoirSearch(coirSet)
+	known := true // a schedule is what its decisions say
 	for x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget) {
 		c, ok := s.next()
 		if !ok {
@@ -316,6 +328,9 @@ func (x *coirExplorer) explore() {
 		}
 		d := r.allDecisions()
 		s.done(&r, d)
+		if known = known && r.outside == 0 && !r.overflow; known && s.dfs.over {
+			x.all = s.dfs.count
+		}
 		x.leaks(&r)
 		switch r.kind {
 		case "":
@@ -412,7 +427,12 @@ func (x *coirExplorer) fail(r *coirRun, d []coirDecision) {
 	if again.kind == kind {
 		small = coirShrink(coirTrim(ad), kind, try)
 	}
-	last := x.runShown(coirConfig{given: small, seed: r.config.seed, racing: r.config.racing, trace: true})
+	c := coirConfig{given: small, seed: r.config.seed, racing: r.config.racing}
+	if again.kind != kind && r.lost { // its decisions are not all known: the rule that has made them makes them again
+		c, stable = r.config, true
+	}
+	c.trace = true
+	last := x.runShown(c)
 	x.leaks(&last)
 	if last.kind != kind {
 		stable = false

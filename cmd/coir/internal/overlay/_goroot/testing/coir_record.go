@@ -11,7 +11,10 @@ import (
 // The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report of
 // the command reads it, and has the list of facts.
 
-type coirRecord struct{ b strings.Builder }
+type coirRecord struct {
+	b      strings.Builder
+	stacks map[string]int
+}
 
 func (r *coirRecord) add(what string, fields ...any) {
 	r.b.WriteString(what)
@@ -43,7 +46,7 @@ func (r *coirRecord) write() {
 }
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	r.add("summary", outcome, x.count, x.left)
+	r.add("summary", outcome, x.count, x.left, x.all)
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -79,20 +82,36 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 	var r coirRecord
 	d := run.allDecisions()
 	given := coirTrim(d)
-	r.add("failure", kind, run.text, found, run.config.seed, coirSwitches(given),
-		coirEncode(run.config, given, run.hash), stable, run.outside, run.panicG)
-	at := 0
-	for i := range min(int(run.steps), 1<<16) {
+	token := coirEncode(run.config, given, run.hash)
+	if run.lost {
+		token = ""
+	}
+	r.add("failure", kind, run.text, found, run.config.seed, coirSwitches(given), token, stable, run.outside, run.panicG,
+		run.steps, run.now)
+	at, first := 0, max(0, int(run.steps)-1<<16)
+	for first > 0 && at < len(d) && int(d[at].step) <= first {
+		at++
+	}
+	for i := first; i < int(run.steps); i++ {
 		var pcs [64]uintptr
-		g, obj, op, when, npc := coirStepAt(i, pcs[:])
-		way, ways := uint16(0), uint16(0)
+		g, obj, op, when, done, chose, npc := coirStepAt(i, pcs[:])
+		switches, kind := 0, uint8(0) // decisions at this step that are not for the first way, and of which kind
 		for ; at < len(d) && int(d[at].step) <= i+1; at++ {
 			if d[at].way != 0 {
-				way, ways = d[at].way, d[at].ways
+				switches, kind = switches+1, d[at].kind
 			}
 		}
-		file, line, function := coirPlace(pcs[:npc])
-		r.add("step", i+1, g, op, obj, when, file, line, function, way, ways)
+		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose)
+	}
+	for i := max(0, run.cases-1<<16); i < run.cases; i++ {
+		step, obj, k, send := coirCaseAt(i)
+		r.add("case", step, obj, k, send)
+	}
+	for i := 1; i <= run.channels; i++ {
+		var pcs [64]uintptr
+		if obj, timer, npc := coirChannelAt(i, pcs[:]); obj != 0 {
+			r.add("channel", obj, timer, r.stack(pcs[:npc]))
+		}
 	}
 	r.actors(run)
 	r.add("output", run.output)
@@ -103,34 +122,42 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 func (r *coirRecord) actors(run *coirRun) {
 	for i := 1; i <= run.actors && i < 1<<17; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
-		file, line, function := coirPlace([]uintptr{gopc})
 		var pcs [64]uintptr
-		at, atLine, atFunction := coirPlace(pcs[:coirActorPCs(i, pcs[:])])
-		r.add("actor", i, parent, op, state, reason, obj, step, since, file, line, function, at, atLine, atFunction)
+		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
+		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at)
 	}
 }
 
-// coirPlace is the innermost place of a stack that is not of the runtime, of package sync or of this package.
-func coirPlace(pcs []uintptr) (file string, line int, function string) {
+// stack writes a stack down, once, and returns its number. It has the functions from the one that called the runtime to
+// the test's own, but for the innermost of coir.
+func (r *coirRecord) stack(pcs []uintptr) int {
 	if len(pcs) == 0 {
-		return "", 0, ""
+		return 0
 	}
+	var fields []any
 	frames := runtime.CallersFrames(pcs)
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "" || strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "sync.") ||
-			strings.HasPrefix(f.Function, "internal/") || strings.HasPrefix(f.Function, "testing."):
-		default:
-			return f.File, f.Line, f.Function
+	for more := true; more && len(fields) < 3*32; {
+		var f runtime.Frame
+		if f, more = frames.Next(); f.Function == "" || strings.HasSuffix(f.Function, ".coirPoint") ||
+			len(fields) == 0 && strings.HasPrefix(f.Function, "runtime.") && f.Function != "runtime.gopanic" {
+			continue
 		}
-		if file == "" {
-			file, line, function = f.File, f.Line, f.Function
+		if f.Function == "testing.coirExplore" || f.Function == "runtime.goexit" {
+			break
 		}
-		if !more {
-			return file, line, function
-		}
+		fields = append(fields, f.File, f.Line, f.Function)
 	}
+	key := fmt.Sprint(fields...)
+	n, ok := r.stacks[key]
+	if !ok {
+		if r.stacks == nil {
+			r.stacks = map[string]int{}
+		}
+		n = len(r.stacks) + 1
+		r.stacks[key] = n
+		r.add("at", append([]any{n}, fields...)...)
+	}
+	return n
 }
 
 // recordUncontrolled tells what a schedule waits for in the kernel, or computes. The process ends then.

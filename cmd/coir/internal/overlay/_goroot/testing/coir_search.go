@@ -97,10 +97,12 @@ type coirDFS struct {
 	bound int
 	given []uint16
 	over  bool
+	count int
 }
 
 // advance finds the next schedule: the last decision that can be another one within the bound is the next one.
 func (s *coirDFS) advance(d []coirDecision) {
+	s.count++
 	cost := make([]int, len(d)+1)
 	for i, e := range d {
 		cost[i+1] = cost[i]
