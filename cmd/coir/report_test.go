@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -243,5 +244,42 @@ func TestAnotherGo(t *testing.T) {
 		if code != 2 || out.Len() > 0 || !strings.Contains(errs.String(), want) {
 			t.Errorf("exit code %d, and no %q in\n%s%s", code, want, &out, &errs)
 		}
+	}
+}
+
+// A goroutine may lose the turn between its point and its operation: arrows follow the operations.
+func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
+	const g, h, k = 3, 4, 5
+	r := &result{failure: &failure{steps: 10}, actors: map[int]*actor{
+		g: {id: g, state: ended}, h: {id: h, state: ended}, k: {id: k, state: waiting, reason: "chan receive"},
+	}}
+	for i, s := range []step{
+		{g: g, op: opSend, object: 1, done: 2}, // its point is first, and its send second
+		{g: h, op: opSend, object: 1, done: 1},
+		{g: k, op: opRecv, object: 1, done: 3},
+		{g: k, op: opRecv, object: 1, done: 4},
+		{g: h, op: opLock, object: 2, done: 6},
+		{g: g, op: opLock, object: 2, done: 5},
+		{g: g, op: opUnlock, object: 2, done: 7},
+		{g: h, op: opUnlock, object: 2, done: 8},
+		{g: k, op: opRecv, object: 1, chose: -1, done: 9},
+		{g: k, op: opRecv, object: 1, done: 10, last: true}, // waits at the end
+	} {
+		s.n = i + 1
+		r.stepsOf = append(r.stepsOf, s)
+	}
+	var got [][2]int
+	for _, a := range r.arrows() {
+		got = append(got, [2]int{a.from.n, a.to.n})
+	}
+	if want := [][2]int{{2, 3}, {1, 4}, {7, 5}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if locks := r.locks(); len(locks[2].holders()) != 0 {
+		t.Errorf("%+v", locks[2])
+	}
+	r.failure.steps = 11 // the first is not known
+	if got := r.arrows(); len(got) != 1 || got[0].text != "mutex#2" {
+		t.Errorf("%+v", got)
 	}
 }
