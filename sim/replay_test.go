@@ -245,8 +245,9 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 		fmt.Sprintf("main    waits for its children to end, since step %d ", small.before+small.fibers[0].step+1),
 		fmt.Sprintf("%d | ", small.Steps))
 	saysNot(t, small, "nobody is left")
-	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.Steps-chartMostRows)) {
-		t.Error("the chart does not say that it begins late")
+	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.before)) ||
+		!strings.Contains(page, "times more") {
+		t.Error("the chart does not say that it begins late, or that a step is there many times")
 	}
 	again, err := Replay(small.Token, func(ctx context.Context, s *Sim) {
 		_ = coir.Sleep(ctx, 1) // in place of a yield

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/chart"
 )
 
 // A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about, and of a
@@ -740,14 +741,5 @@ func (r *report) shown(from, most int) []int {
 			acts[d.drawn-1] = true
 		}
 	}
-	var all []int
-	for _, turn := range []struct{ waits, acts bool }{{true, true}, {false, true}, {true, false}} {
-		for i, c := range r.fibers {
-			if c.waits == turn.waits && acts[i] == turn.acts && len(all) < most {
-				all = append(all, i)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
+	return chart.Columns(len(r.fibers), most, func(i int) bool { return r.fibers[i].waits }, func(i int) bool { return acts[i] })
 }

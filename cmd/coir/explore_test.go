@@ -401,16 +401,22 @@ func TestCommands(t *testing.T) {
 
 // A record that is cut off, as by a process that is killed, is told as such.
 func TestRecordsThatAreDamaged(t *testing.T) {
-	const record = "failure\t\"deadlock\"\t\"\"\t5\t1\t3\t\"c1.AA\"\ttrue\t0\t0\n"
+	const record = "failure\t\"deadlock\"\t\"\"\t5\t1\t3\t\"c1.AA\"\ttrue\t0\t0\t9\t77\n"
 	var r result
 	r.read(record)
 	if r.broken != "" || r.failure == nil || r.failure.switches != 3 || r.outcome != "" {
 		t.Errorf("%+v", r)
 	}
-	for i := range record[:len(record)-4] {
+	for i := range record[:len(record)-3] {
 		var r result
 		if r.read(record[:i]); r.broken == "" && i > 0 && strings.HasPrefix(record[:i], "failure") {
 			t.Errorf("%q is taken for a record", record[:i])
+		}
+	}
+	for _, bad := range []string{"", "step\t1\tx\n", record[:30] + "\n"} {
+		var r result
+		if r.read(bad + "summary\t\"fail\"\t1\t0\t0\n"); r.outcome != "error" || !strings.Contains(r.broken, "coir test has failed, and not the test") {
+			t.Errorf("%q is %s: %s", bad, r.outcome, r.broken)
 		}
 	}
 	r.died(fs.ErrClosed)

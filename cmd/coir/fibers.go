@@ -1,29 +1,25 @@
 package main
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // The fibers of module coir are goroutines of the schedule like any others, and so are the workers that run them. A
-// report is about the program: a step or a wait in which the program has no part is coir's own, and is not told. In the
-// tests of coir itself nothing is left out, because there the overlay names places in coir.
+// report is about the program, to which coir is a library: a step or a wait in which the program has no part is coir's
+// own, and is not told. In the tests of coir itself nothing is left out.
 
-// ofCoir reports whether a place is in module coir, and not in one of its tests.
-func ofCoir(at place) bool {
-	const path = "github.com/coir-go/coir"
-	return (strings.HasPrefix(at.function, path+".") || strings.HasPrefix(at.function, path+"/internal/")) &&
-		!strings.HasSuffix(at.file, "_test.go")
+const coirPath = "github.com/coir-go/coir"
+
+// coirs reports whether a function is of coir's packages.
+func coirs(function string) bool {
+	return strings.HasPrefix(function, coirPath+".") || strings.HasPrefix(function, coirPath+"/internal/")
 }
 
-// ofProgram is the steps that are the program's. If all are coir's, it is a test of coir.
-func ofProgram(all []step) []step {
-	steps := slices.DeleteFunc(slices.Clone(all), func(s step) bool { return ofCoir(s.place) })
-	if len(steps) == 0 {
-		return all
-	}
-	return steps
+// ofCoir reports whether a place is in module coir, and the test is not one of coir's.
+func (r *result) ofCoir(at place) bool {
+	return coirs(at.function) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
 }
+
+// coirsOwn reports whether coir alone has a part in what a goroutine does at a place, by way of a function.
+func coirsOwn(at place, via string) bool { return at.file == "" && coirs(via) }
 
 // method is a function of coir as its users know it: coir.Select, Chan.Send.
 func method(function string) string {

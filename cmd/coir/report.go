@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/coir-go/coir/internal/chart"
 )
 
 // How a failure is told: what happened, who waits for what and who could end that, and the last steps with one column
@@ -19,24 +20,26 @@ var ops = []string{
 }
 
 const (
-	opGo, opSend, opRecv                   = 1, 2, 3
+	opGo, opSend, opRecv, opClose          = 1, 2, 3, 4
+	opSelect                               = 5
 	opLock, opTryLock, opUnlock            = 6, 7, 8
 	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
-	opWait, opCondWait, opOnce             = 14, 15, 18
+	opAdd, opWait, opCondWait              = 13, 14, 15
+	opSignal, opBroadcast, opOnce          = 16, 17, 18
 )
 
 // kindOf is the sort of object that an operation is on.
 func kindOf(op int) string {
 	switch op {
-	case 2, 3, 4:
+	case opSend, opRecv, opClose:
 		return "chan"
 	case opLock, opTryLock, opUnlock:
 		return "mutex"
 	case opRLock, opRUnlock, opWLock, opWUnlock:
 		return "rwmutex"
-	case 13, opWait:
+	case opAdd, opWait:
 		return "waitgroup"
-	case opCondWait, 16, 17:
+	case opCondWait, opSignal, opBroadcast:
 		return "cond"
 	case opOnce:
 		return "once"
@@ -48,39 +51,72 @@ func kindOf(op int) string {
 	return ""
 }
 
-func object(op, id int) string {
-	if kind := kindOf(op); kind != "" && id != 0 {
-		return fmt.Sprintf("%s#%d", kind, id)
+// object names an object by its sort and number.
+func (r *result) object(op, id int) string {
+	kind := kindOf(op)
+	if kind == "" || id == 0 {
+		return ""
 	}
-	return ""
+	if c, ok := r.made[id]; ok && kind == "chan" {
+		switch {
+		case c.timer && strings.Contains(c.via, "Tick"):
+			kind = "ticker"
+		case c.timer:
+			kind = "timer"
+		case strings.HasPrefix(c.via, "context."):
+			kind = "ctx.Done"
+		}
+	}
+	return fmt.Sprintf("%s#%d", kind, id)
+}
+
+// channel names a channel, and says where it was made if that tells something: the channel of a context is made when Done
+// is first called.
+func (r *result) channel(id int, dir string) string {
+	name := r.object(opRecv, id)
+	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {
+		name += fmt.Sprintf(" (made at %s:%d)", short(c.place.file, dir), c.place.line)
+	}
+	return name
+}
+
+// kinds are the sorts of failures, in words.
+var kinds = map[string]string{
+	"deadlock": "deadlock", "panic": "panic", "fail": "the test fails", "livelock": "livelock: it never ends",
+	"leak": "a goroutine is left behind", "race": "data race",
 }
 
 // headline says in one line what happened.
 func (r *result) headline() string {
 	f := r.failure
-	text := map[string]string{
-		"deadlock": "deadlock", "panic": "panic", "fail": "the test fails", "livelock": "livelock: it never ends",
-		"leak": "a goroutine is left behind", "race": "data race",
-	}[f.kind]
+	text := kinds[f.kind]
 	if f.text != "" {
-		text += ": " + f.text
+		text += ": " + f.text + ","
 	}
 	text += fmt.Sprintf(" in schedule %s (seed %d)", thousands(f.schedule), f.seed)
-	switch f.switches {
-	case 0:
+	n := thousands(f.switches) + " switches"
+	if f.switches == 1 {
+		n = "1 switch"
+	}
+	switch {
+	case f.token == "":
+		return text + ", with more than " + n
+	case f.switches == 0:
 		return text + ", in the plain order"
-	case 1:
-		return text + map[bool]string{false: ", shrunk to 1 switch", true: ", with 1 switch"}[f.replayed]
+	case f.replayed:
+		return text + ", with " + n
 	}
-	how := "shrunk to"
-	if f.replayed {
-		how = "with"
-	}
-	return fmt.Sprintf("%s, %s %d switches", text, how, f.switches)
+	return text + ", shrunk to " + n
 }
 
 // report explains a failure. dir is the directory of the package.
 func (r *result) report(dir string) string {
+	names := r.names()
+	return r.explain(names, r.waits(names, dir), dir) + r.columns(names, dir)
+}
+
+// explain says who waits for what.
+func (r *result) explain(names map[int]string, waits []wait, dir string) string {
 	var b strings.Builder
 	f := r.failure
 	switch {
@@ -91,25 +127,43 @@ func (r *result) report(dir string) string {
 		b.WriteString("the same decisions did not lead to the same end: the test depends on something that lasts from " +
 			"one schedule to the next\n")
 	}
-	names := r.names()
+	if r.cut() {
+		fmt.Fprintf(&b, "the schedule has %s steps; the last %s are known\n", thousands(f.steps),
+			thousands(len(r.stepsOf)))
+	}
+	if f.token == "" {
+		b.WriteString("it has more decisions than are kept, so there is no token to replay it\n")
+	}
 	if a := r.actors[f.panicked]; f.kind == "panic" && a != nil {
 		fmt.Fprintf(&b, "%s panics, at %s:%d\n", names[a.id], short(a.at.file, dir), a.at.line)
 	}
-	owners := r.owners()
-	for _, id := range r.ids() {
-		if a := r.actors[id]; a.state == waiting && a.id != 1 && a.id != f.panicked && !ofCoir(a.at) {
-			fmt.Fprintf(&b, "%s %s\n", names[id], r.waits(a, names, owners, dir))
+	for i, w := range waits {
+		if i == mostWaits {
+			fmt.Fprintf(&b, "... and %s more\n", count(len(waits)-i, "goroutine"))
+			break
 		}
+		fmt.Fprintf(&b, "%s %s\n", names[w.id], w.text(r, dir))
 	}
-	if cycle := r.cycle(owners); len(cycle) > 1 {
-		var who []string
-		for _, id := range cycle {
-			who = append(who, names[id])
-		}
-		fmt.Fprintf(&b, "cycle: %s -> %s\n", strings.Join(who, " -> "), who[0])
+	if who := cycle(waits); len(who) > 1 {
+		fmt.Fprintf(&b, "cycle: %s\n", strings.Join(r.around(who, names), " -> "))
 	}
-	b.WriteString(r.columns(names, dir))
 	return b.String()
+}
+
+const mostWaits = 20 // in a report
+
+// cut reports whether the beginning of the trace is not known.
+func (r *result) cut() bool { return r.failure.steps > len(r.stepsOf) }
+
+// around are the names of a cycle, with the first again at the end.
+func (r *result) around(who []int, names map[int]string) (all []string) {
+	for _, id := range who {
+		all = append(all, names[id])
+	}
+	if len(all) > 0 {
+		all = append(all, all[0])
+	}
+	return all
 }
 
 func (r *result) ids() []int {
@@ -124,7 +178,7 @@ func (r *result) ids() []int {
 // names are the names of goroutines: the test's own, or where it was started, with a number if there are several.
 func (r *result) names() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
-	started := r.started()
+	started := r.starters()
 	base := func(a *actor) string {
 		switch {
 		case a.fiber != "":
@@ -136,10 +190,13 @@ func (r *result) names() map[int]string {
 				return r.test
 			}
 			return "subtest"
+		case a.madeBy == "time.goFunc":
+			return "time.AfterFunc"
+		case r.standard(a.made) && started[a.id] != nil && started[a.id].place.file != "": // such as by WaitGroup.Go
+			at := started[a.id].place
+			return fmt.Sprintf("%s:%d", filepath.Base(at.file), at.line)
 		case a.made.file == "":
 			return fmt.Sprint("goroutine ", a.id)
-		case strings.HasPrefix(a.made.function, "sync.") && started[a.id].file != "": // by WaitGroup.Go
-			return fmt.Sprintf("%s:%d", filepath.Base(started[a.id].file), started[a.id].line)
 		}
 		return fmt.Sprintf("%s:%d", filepath.Base(a.made.file), a.made.line)
 	}
@@ -164,149 +221,66 @@ func (r *result) names() map[int]string {
 	return names
 }
 
-// started says where the steps tell that goroutines were started: the n-th go of a goroutine has started its n-th child.
-func (r *result) started() map[int]place {
+// starters says which step has started each goroutine: the n-th go of a goroutine has started its n-th child.
+func (r *result) starters() map[int]*step {
 	children := map[int][]int{}
 	for _, id := range r.ids() {
 		children[r.actors[id].parent] = append(children[r.actors[id].parent], id)
 	}
-	at := map[int]place{}
-	for _, s := range r.stepsOf {
+	by := map[int]*step{}
+	if r.firstStep() > 1 {
+		return by // which was the first is not known
+	}
+	for i := range r.stepsOf {
+		s := &r.stepsOf[i]
 		if all := children[s.g]; s.op == opGo && len(all) > 0 {
-			at[all[0]] = s.place
+			by[all[0]] = s
 			children[s.g] = all[1:]
 		}
 	}
-	return at
+	return by
 }
 
-// waits says what a goroutine waits for.
-func (r *result) waits(a *actor, names map[int]string, owners map[int]int, dir string) string {
-	var what string
-	switch {
-	case a.call != "":
-		what = "waits in " + method(a.call)
-	case strings.HasPrefix(a.reason, "sleep"):
-		what = "sleeps"
-	case strings.Contains(a.reason, "nil chan"):
-		what = "waits for a nil channel"
-	case strings.Contains(a.reason, "select (no cases)"):
-		what = "waits in a select without cases"
-	case strings.Contains(a.reason, "select"):
-		what = "waits in a select"
-	case strings.Contains(a.reason, "chan receive"):
-		what = "waits to receive from " + object(opRecv, a.object)
-	case strings.Contains(a.reason, "chan send"):
-		what = "waits to send to " + object(opSend, a.object)
-	case strings.Contains(a.reason, "WaitGroup"):
-		what = "waits for " + object(opWait, a.object)
-	case strings.Contains(a.reason, "Cond"):
-		what = "waits for a signal"
-		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
-			if s.g == a.id && s.op == opCondWait {
-				what += " of " + object(opCondWait, s.object)
-				break
-			}
-		}
-	case strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"):
-		what = "waits to lock " + object(a.op, a.object)
-		if by, ok := owners[a.object]; ok && by == a.id {
-			what += ", which it holds itself"
-		} else if ok {
-			what += ", held by " + names[by]
-		}
-	default:
-		what = "waits (" + a.reason + ")"
-	}
-	if a.at.file != "" {
-		what += fmt.Sprintf(", at %s:%d", short(a.at.file, dir), a.at.line)
-	}
-	if since := a.since.Round(10 * time.Microsecond); since > 0 { // steps and timers move the clock a little
-		what += fmt.Sprintf(", since %v", since)
-	}
-	return what
-}
-
-// owners says which goroutine holds each lock at the end: the last that went past its Lock, and not to its Unlock.
-func (r *result) owners() map[int]int {
-	owners := map[int]int{}
-	waits := map[[2]int]bool{} // goroutine and lock, at the end
-	for _, a := range r.actors {
-		if a.state == waiting && (a.op == opLock || a.op == opWLock || a.op == opRLock) &&
-			(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire")) {
-			waits[[2]int{a.id, a.object}] = true
-		}
-	}
-	last := map[[2]int]int{} // the last Lock of a goroutine that still waits for it
-	for i, s := range r.stepsOf {
-		if waits[[2]int{s.g, s.object}] && (s.op == opLock || s.op == opWLock || s.op == opRLock) {
-			last[[2]int{s.g, s.object}] = i
-		}
-	}
-	for i, s := range r.stepsOf {
-		switch s.op {
-		case opLock, opWLock, opRLock:
-			if at, ok := last[[2]int{s.g, s.object}]; !ok || at != i {
-				owners[s.object] = s.g
-			}
-		case opUnlock, opWUnlock, opRUnlock:
-			if owners[s.object] == s.g {
-				delete(owners, s.object)
-			}
-		}
-	}
-	return owners
-}
-
-// cycle is a cycle of goroutines each of which waits for a lock that the next one holds.
-func (r *result) cycle(owners map[int]int) []int {
-	for _, from := range r.ids() {
-		var path []int
-		for at := from; ; {
-			a := r.actors[at]
-			if a == nil || a.state != waiting || a.object == 0 {
-				break
-			}
-			by, ok := owners[a.object]
-			if !ok || a.op != opLock && a.op != opWLock && a.op != opRLock {
-				break
-			}
-			path = append(path, at)
-			if by == from {
-				return path
-			}
-			if slices.Contains(path, by) {
-				break
-			}
-			at = by
-		}
-	}
-	return nil
-}
-
-const lines, width = 30, 24 // of columns
+const lines, mostColumns, most = 30, 5, 40 // lines of columns, how many, and letters of each
 
 // columns are the last steps, with one column a goroutine.
 func (r *result) columns(names map[int]string, dir string) string {
-	steps := folded(ofProgram(r.stepsOf))
-	if len(steps) == 0 {
+	all := func(*step) bool { return true }
+	rows := r.rows(all)
+	who := actors(rows)
+	if len(rows) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	if len(steps) > lines {
-		fmt.Fprintf(&b, "the last of %s steps:\n", thousands(len(r.stepsOf)))
-		steps = steps[len(steps)-lines:]
-	}
-	var who []int
-	for _, s := range steps {
-		if !slices.Contains(who, s.g) {
-			who = append(who, s.g)
+	what := ""
+	if len(rows) > lines || len(who) > mostColumns {
+		few := r.rows(r.matters)
+		if slices.ContainsFunc(who, r.stuck) && len(actors(few)) < len(who) {
+			rows, what = few, " of goroutines that do not end, and of switches"
 		}
 	}
-	slices.Sort(who)
-	if len(who) > 5 {
-		return b.String() + r.list(steps, names, dir)
+	var b strings.Builder
+	switch {
+	case len(rows) > lines:
+		fmt.Fprintf(&b, "the last of %s steps%s:\n", thousands(r.failure.steps), what)
+		rows = rows[len(rows)-lines:]
+	case what != "":
+		fmt.Fprintf(&b, "of %s steps those%s:\n", thousands(r.failure.steps), what)
 	}
+	who = actors(rows)
+	cell := r.cells(rows)
+	if len(who) > mostColumns {
+		return b.String() + r.list(rows, names, dir)
+	}
+	width := 24 // as wide as its longest cell, if all of them fit
+	for _, g := range who {
+		width = max(width, len(names[g]))
+	}
+	for _, s := range rows {
+		if s.again == 0 {
+			width = max(width, len(cell(s)))
+		}
+	}
+	width = max(min(width, 118/len(who)-2, most), 24)
 	row := func(cells map[int]string) {
 		var line strings.Builder
 		for _, g := range who {
@@ -316,66 +290,156 @@ func (r *result) columns(names map[int]string, dir string) string {
 	}
 	head := map[int]string{}
 	for _, g := range who {
-		if head[g] = names[g]; len(head[g]) > width { // the line is at the end
-			head[g] = "..." + head[g][len(head[g])-width+3:]
-		}
+		head[g] = clipName(names[g], width)
 	}
 	row(head)
-	for _, s := range steps {
-		cell := ops[s.op]
-		if o := object(s.op, s.object); s.call != "" {
-			cell = method(s.call)
-		} else if o != "" {
-			cell += " " + o
+	for _, s := range rows {
+		if s.again > 0 {
+			fmt.Fprintf(&b, "... these %d steps %s more\n", s.period, count(s.again, "time"))
+			continue
 		}
-		if at := s.place.function; !strings.HasPrefix(at, "runtime.") && !strings.HasPrefix(at, "sync.") { // Done of WaitGroup.Go
-			cell += fmt.Sprint(" :", s.place.line)
-		}
-		if s.times > 1 {
-			cell += " x" + thousands(s.times)
-		}
-		if s.way > 0 {
-			cell = "> " + cell
-		}
-		row(map[int]string{s.g: cell})
+		row(map[int]string{s.g: cell(s)})
 	}
 	return b.String()
 }
 
-// folded makes one of steps that are the same, one after the other.
-func folded(all []step) (steps []step) {
-	for _, s := range all {
-		if n := len(steps); n > 0 {
-			last := &steps[n-1]
-			if s.g == last.g && s.call == last.call && s.place == last.place && s.way == 0 {
-				if s.call != "" {
-					continue
-				}
-				if s.op == last.op && s.object == last.object {
-					last.times++
-					continue
-				}
+// row is a line of the columns: a step, or that the steps of the lines before it come again.
+type row struct {
+	step
+	times         int // how often it is done, one after the other
+	again, period int
+}
+
+// stuck reports whether a goroutine waits at the end, or has panicked.
+func (r *result) stuck(g int) bool {
+	a := r.actors[g]
+	return a != nil && (a.state == waiting || a.id == r.failure.panicked)
+}
+
+// matters reports whether a step is of a goroutine that is stuck, or one of the switches.
+func (r *result) matters(s *step) bool { return s.switches > 0 || r.stuck(s.g) }
+
+// actors are the goroutines that rows are of.
+func actors(rows []row) (who []int) {
+	for _, s := range rows {
+		if s.again == 0 && !slices.Contains(who, s.g) {
+			who = append(who, s.g)
+		}
+	}
+	slices.Sort(who)
+	return who
+}
+
+// rows are the steps that are shown, of those that are asked for. Those that repeat are told once.
+func (r *result) rows(of func(*step) bool) (rows []row) {
+	var steps []step
+	for i := range r.stepsOf {
+		if s := &r.stepsOf[i]; s.inner == "" && of(s) && !coirsOwn(s.place, s.via) {
+			steps = append(steps, *s)
+		}
+	}
+	same := func(a, b step) bool {
+		return a.g == b.g && a.place == b.place && b.switches == 0 && (coirs(a.via) && a.via == b.via ||
+			a.op == b.op && a.object == b.object && a.chose == b.chose)
+	}
+	for _, run := range chart.Fold(steps, same) {
+		for _, s := range steps[run.From : run.From+run.Length] {
+			rows = append(rows, row{step: s, times: 1})
+		}
+		if run.Length == 1 {
+			rows[len(rows)-1].times = run.Times
+		} else if run.Times > 1 {
+			rows = append(rows, row{again: run.Times - 1, period: run.Length})
+		}
+	}
+	return rows
+}
+
+// cells returns how the steps of rows are written. The file that most of them are in is left out.
+func (r *result) cells(rows []row) func(row) string {
+	files, most := map[string]int{}, ""
+	for _, s := range rows {
+		if s.again > 0 || s.place.file == "" {
+			continue
+		}
+		if files[s.place.file]++; files[s.place.file] > files[most] {
+			most = s.place.file
+		}
+	}
+	return func(s row) string {
+		text := r.words(s.step)
+		if s.place.file != "" {
+			file := ""
+			if s.place.file != most {
+				file = filepath.Base(s.place.file)
+			}
+			text += fmt.Sprintf(" %s:%d", file, s.place.line)
+		}
+		if s.times > 1 && !coirs(s.via) { // how many steps a function of coir takes tells nothing
+			text += " x" + thousands(s.times)
+		}
+		if s.switches > 0 {
+			text = strings.Repeat(">", s.switches) + " " + text
+		}
+		return text
+	}
+}
+
+// words is a step in a few words: what, on which object, and in which package of the library.
+func (r *result) words(s step) string {
+	text := ops[s.op]
+	switch {
+	case coirs(s.via):
+		return method(s.via)
+	case s.op == opAdd && (s.via == "sync.(*WaitGroup).Done" || strings.HasPrefix(s.via, "sync.(*WaitGroup).Go.")):
+		text = "done"
+	case s.chose < 0:
+		return "select default"
+	case s.op == opSelect && s.chose > 0:
+		for _, c := range s.cases {
+			if c.n == s.chose-1 && c.send {
+				return "select send " + r.object(opSend, c.object)
+			} else if c.n == s.chose-1 {
+				return "select recv " + r.object(opRecv, c.object)
 			}
 		}
-		s.times = 1
-		steps = append(steps, s)
+	case s.chose > 0:
+		text = "select " + text
 	}
-	return steps
+	if o := r.object(s.op, s.object); o != "" {
+		text += " " + o
+	}
+	if s.op == opOnce {
+		text = "do " + r.object(s.op, s.object)
+	}
+	if name := library(s.via); name != "" {
+		text += " in " + name
+	}
+	return text
 }
 
 // list is the steps, one a line, for many goroutines.
-func (r *result) list(steps []step, names map[int]string, dir string) string {
+func (r *result) list(rows []row, names map[int]string, dir string) string {
 	var b strings.Builder
-	for _, s := range steps {
-		mark := " "
-		if s.way > 0 {
-			mark = ">"
+	width := 0
+	for _, s := range rows {
+		if s.again == 0 {
+			width = max(width, min(len(names[s.g]), most))
 		}
-		what := ops[s.op] + " " + object(s.op, s.object)
-		if s.call != "" {
-			what = method(s.call)
+	}
+	for _, s := range rows {
+		if s.again > 0 {
+			fmt.Fprintf(&b, "  ... these %d steps %s more\n", s.period, count(s.again, "time"))
+			continue
 		}
-		fmt.Fprintf(&b, "%s %-22s %s, at %s:%d\n", mark, clip(names[s.g], 22), what, short(s.place.file, dir), s.place.line)
+		mark, times, at := strings.Repeat(">", s.switches), "", ""
+		if s.times > 1 && !coirs(s.via) {
+			times = " x" + thousands(s.times)
+		}
+		if s.place.file != "" {
+			at = fmt.Sprintf(", at %s:%d", short(s.place.file, dir), s.place.line)
+		}
+		fmt.Fprintf(&b, "%-1s %-*s %s%s%s\n", mark, width, clipName(names[s.g], width), r.words(s.step), times, at)
 	}
 	return b.String()
 }
@@ -384,10 +448,8 @@ func (r *result) list(steps []step, names map[int]string, dir string) string {
 func (r *result) leftBehind(dir string) string {
 	var b strings.Builder
 	names := r.names()
-	for _, id := range r.ids() {
-		if a := r.actors[id]; a.state == waiting && a.id != 1 {
-			fmt.Fprintf(&b, "left behind: %s %s\n", names[id], r.waits(a, names, nil, dir))
-		}
+	for _, w := range r.waits(names, dir) {
+		fmt.Fprintf(&b, "left behind: %s %s\n", names[w.id], w.text(r, dir))
 	}
 	return b.String()
 }
@@ -446,6 +508,14 @@ func short(file, dir string) string {
 		return rel
 	}
 	return filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
+}
+
+// clipName shortens a name: its line is at the end.
+func clipName(s string, n int) string {
+	if len(s) > n {
+		return "..." + s[len(s)-n+3:]
+	}
+	return s
 }
 
 func clip(s string, n int) string {

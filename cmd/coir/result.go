@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,8 @@ import (
 // result is what became of a test.
 type result struct {
 	test    string
+	goroot  string
+	path    string // of the package
 	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
@@ -21,18 +25,20 @@ type result struct {
 
 	schedules int
 	left      int    // schedules that left goroutines behind
+	all       int    // the schedules with at most -bound preemptions, if all of them were run; or 0
 	complete  bool   // all schedules that the strategy is there to run have been run
 	trace     string // what they all did, as a hash
 
 	failure *failure
 	stepsOf []step
 	actors  map[int]*actor
-	log     string   // of the test, in the schedule that is told
-	token   string   // of a failure that is to be run again in another process
-	found   int      // the schedule in which it was
-	part    string   // the test or subtest that is explored, if that is a part of the test
-	stacks  []string // of those who wait in the kernel, if the test is not controlled
-	waitsIn int      // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
+	made    map[int]channel // channels, by their number
+	log     string          // of the test, in the schedule that is told
+	token   string          // of a failure that is to be run again in another process
+	found   int             // the schedule in which it was
+	part    string          // the test or subtest that is explored, if that is a part of the test
+	stacks  []string        // of those who wait in the kernel, if the test is not controlled
+	waitsIn int             // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
 }
 
 // dependsOnOthers reports whether a test may have failed for what other tests did at the same time: it needs no special
@@ -52,6 +58,8 @@ type failure struct {
 	stable     bool // it failed again, in the same way
 	outside    int
 	panicked   int // the goroutine that did
+	steps      int
+	now        time.Duration // since the schedule began, on its clock
 	replayed   bool
 }
 
@@ -61,9 +69,35 @@ type step struct {
 	op           int
 	at           time.Duration
 	place        place
-	way, ways    int    // of the decision that led here, if it was not the first way
-	call         string // the function of coir that was called there
-	times        int    // how often, if it is one of several that are the same
+	via          string // the function of the standard library that was called there
+	switches     int    // decisions at this step that were not for the first way
+	kind         int    // of the last of them
+	done         int    // the place of its operation in the order of all; 0: it was not begun
+	chose        int    // what a select took: its case, from 1, or -1 for the default
+	cases        []selectCase
+	inner        string // if it is not shown: what it is a part of
+	last         bool   // it is the last of its goroutine, but for those
+}
+
+// Kinds of decisions, as package runtime of the overlay numbers them.
+const (
+	keep = iota // another goroutine has got the turn, although this one could go on
+	free
+	giveUp
+	selected
+)
+
+// selectCase is a case of a select.
+type selectCase struct {
+	n, object int
+	send      bool
+}
+
+// channel is where a channel was made.
+type channel struct {
+	place place
+	via   string
+	timer bool
 }
 
 // place is a line of the program.
@@ -83,7 +117,8 @@ type actor struct {
 	step       int
 	since      time.Duration
 	made, at   place
-	call       string // the function of coir in which it waits
+	madeBy     string // the function that started it
+	via        string // the function of the standard library in which it waits
 	fiber      string // the name of the fiber that it runs, or ran last
 }
 
@@ -96,29 +131,59 @@ const (
 
 // read reads a record, whose lines are written by package testing of the overlay.
 func (r *result) read(text string) {
-	r.actors = map[int]*actor{}
+	r.actors, r.made = map[int]*actor{}, map[int]channel{}
+	stacks := map[int][]place{0: nil}
+	stack := func(f *fields) []place {
+		stack, ok := stacks[f.int()]
+		if !ok && f.bad == nil {
+			f.bad = errors.New("there is no such stack")
+		}
+		return stack
+	}
+	at := func(f *fields) (place, string) { return r.own(stack(f)) }
 	for line := range strings.Lines(text) {
 		f := &fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
 		switch f.text() {
 		case "summary":
 			r.outcome = f.quoted()
-			r.schedules, r.left, r.complete, r.trace = f.int(), f.int(), f.text() == "true", f.quoted()
+			r.schedules, r.left, r.all = f.int(), f.int(), f.int()
+			r.complete, r.trace = f.text() == "true", f.quoted()
 		case "failure":
 			r.failure = &failure{
 				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),
 				token: f.quoted(), stable: f.text() == "true", outside: f.int(), panicked: f.int(),
+				steps: f.int(), now: time.Duration(f.int()),
+			}
+		case "at":
+			n := f.int()
+			stacks[n] = []place{}
+			for len(f.in) > 0 {
+				stacks[n] = append(stacks[n], f.place())
 			}
 		case "step":
-			r.stepsOf = append(r.stepsOf, step{
-				n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int()),
-				place: f.place(), way: f.int(), ways: f.int(), call: f.quoted(),
-			})
+			x := step{n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int())}
+			all := stack(f)
+			x.place, x.via = r.own(all)
+			x.inner = within(x.op, all)
+			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()
+			r.stepsOf = append(r.stepsOf, x)
+		case "case":
+			n, c := f.int(), selectCase{object: f.int(), n: f.int(), send: f.text() == "true"}
+			if i := n - r.firstStep(); i >= 0 && i < len(r.stepsOf) {
+				r.stepsOf[i].cases = append(r.stepsOf[i].cases, c)
+			}
+		case "channel":
+			id, c := f.int(), channel{timer: f.text() == "true"}
+			c.place, c.via = at(f)
+			r.made[id] = c
 		case "actor":
 			a := &actor{
 				id: f.int(), parent: f.int(), op: f.int(), state: f.int(), reason: f.quoted(), object: f.int(),
-				step: f.int(), since: time.Duration(f.int()), made: f.place(), at: f.place(),
-				call: f.quoted(), fiber: f.quoted(),
+				step: f.int(), since: time.Duration(f.int()),
 			}
+			a.made, a.madeBy = at(f)
+			a.at, a.via = at(f)
+			a.fiber = f.quoted()
 			r.actors[a.id] = a
 		case "output":
 			r.log = f.quoted()
@@ -136,6 +201,130 @@ func (r *result) read(text string) {
 		if f.bad != nil {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
+	}
+	if r.outcome == "fail" && r.failure == nil {
+		r.broken = "the record has no failure"
+	}
+	if r.broken != "" && r.outcome != "" && r.outcome != "error" { // what is told would be wrong
+		r.outcome = "error"
+		r.broken = "coir test has failed, and not the test: " + r.broken +
+			"; report it with the output below, and with what `go version` says"
+	}
+	r.settle()
+}
+
+// own is the innermost place of a stack that is not of the standard library, and the function of the library that was
+// called there. If all of the stack is of the library, it is the innermost place outside of those packages that have
+// the operations themselves, or none.
+func (r *result) own(stack []place) (at place, via string) {
+	panics := false // it is in a deferred call, and the place that of the panic
+	for _, p := range stack {
+		if !r.standard(p) && !r.ofCoir(p) {
+			if panics {
+				via = "panic."
+			}
+			return p, via
+		}
+		panics = panics || p.function == "runtime.gopanic"
+		via = p.function
+	}
+	for _, p := range stack {
+		if library(p.function) != "" && !r.ofCoir(p) {
+			return p, via
+		}
+	}
+	return place{}, via
+}
+
+// library is the package of a function of the standard library, if it is not one of those that have the operations
+// themselves.
+func library(function string) string {
+	name, _, _ := strings.Cut(function, ".")
+	if name == "sync" || name == "runtime" || strings.HasPrefix(name, "internal/") {
+		return ""
+	}
+	return name
+}
+
+// standard reports whether a place is in the standard library. With -trimpath its files begin with the package's path.
+func (r *result) standard(p place) bool {
+	if filepath.IsAbs(p.file) {
+		in, err := filepath.Rel(filepath.Join(r.goroot, "src"), p.file)
+		return r.goroot != "" && err == nil && filepath.IsLocal(in)
+	}
+	first, _, _ := strings.Cut(p.file, "/")
+	mine, _, _ := strings.Cut(r.path, "/")
+	return first != mine && !strings.ContainsAny(first, ".@")
+}
+
+// within says what an operation is a part of, if that is not a step of its own: a Mutex may be locked or unlocked for the
+// RWMutex or the Once that it is in, and package time looks up its settings once.
+func within(op int, stack []place) string {
+	for _, p := range stack {
+		switch p.function {
+		case "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock":
+			if op == opLock || op == opUnlock {
+				return "rwmutex"
+			}
+		case "sync.(*Once).doSlow":
+			if op == opLock || op == opUnlock {
+				return "once"
+			}
+		case "internal/godebug.(*Setting).Value", "internal/godebug.(*Setting).register":
+			return "setting"
+		}
+		if !strings.HasPrefix(p.function, "sync.") && !strings.HasPrefix(p.function, "internal/") {
+			break
+		}
+	}
+	return ""
+}
+
+// firstStep is the number of the first step that is kept.
+func (r *result) firstStep() int {
+	if len(r.stepsOf) == 0 {
+		return 1
+	}
+	return r.stepsOf[0].n
+}
+
+// settle joins the steps that are a part of another with it.
+func (r *result) settle() {
+	before := map[int]int{} // the last step of a goroutine that is shown
+	for i := range r.stepsOf {
+		s := &r.stepsOf[i]
+		last, ok := before[s.g]
+		if !ok && s.switches > 0 {
+			s.inner = ""
+		}
+		if s.inner == "" {
+			before[s.g] = i
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if s.op == opLock && s.inner == "rwmutex" {
+			r.stepsOf[last].done = s.done
+		}
+		if s.switches > 0 {
+			r.stepsOf[last].switches += s.switches
+			r.stepsOf[last].kind = s.kind
+		}
+	}
+	for _, i := range before {
+		r.stepsOf[i].last = true
+	}
+	for i := range r.stepsOf { // the compiler puts the receives of a select last, in the other order
+		slices.SortFunc(r.stepsOf[i].cases, func(a, b selectCase) int {
+			switch {
+			case a.send && b.send:
+				return a.n - b.n
+			case a.send != b.send:
+				return map[bool]int{false: 1, true: -1}[a.send]
+			}
+			return b.n - a.n
+		})
 	}
 }
 
@@ -189,8 +378,13 @@ func (r *result) died(err error) {
 	switch {
 	case strings.Contains(r.output, "panic: test timed out"):
 		r.broken = "it did not end within -timeout"
-	case strings.Contains(r.output, "fatal error:"):
-		r.broken = "the Go runtime ended the process. If the test does not do so under go test, that is a fault of " +
+	case r.crash() == ours:
+		r.broken = "coir test has failed, and not the test: report it with the output below, and with what " +
+			"`go version` says"
+	case r.crash() == theirs:
+		r.broken = "the program has ended the process, by what is no part of a schedule"
+	case r.crash() == unclear:
+		r.broken = "the Go runtime has ended the process. If it does not do so under go test, that is a fault of " +
 			"coir test: report it with the output below, and with what `go version` says"
 	case err == nil:
 		r.broken = "the process ended, with success, before the test did: does it call os.Exit?"
@@ -199,4 +393,61 @@ func (r *result) died(err error) {
 	default:
 		r.broken = err.Error()
 	}
+}
+
+// Whose fault a crash is.
+const (
+	none = iota
+	ours
+	theirs
+	unclear
+)
+
+// crash says whose fault it is that a process has crashed.
+func (r *result) crash() int {
+	if _, crash, ok := strings.Cut("\n"+r.output, "\nfatal error: "); ok {
+		why, _, _ := strings.Cut(crash, "\n")
+		begins := func(with string) bool { return strings.HasPrefix(why, with) }
+		switch {
+		case slices.ContainsFunc(fatalErrors, begins):
+			return theirs
+		case slices.ContainsFunc(exhausted, begins) && !ownCode(crash):
+			return unclear
+		}
+		return ours
+	}
+	if _, crash, ok := strings.Cut("\n"+r.output, "\npanic: "); ok {
+		if ownCode(crash) {
+			return ours
+		}
+		return theirs
+	}
+	return none
+}
+
+// fatalErrors are those with which the runtime and package sync answer a fault of the program, and exhausted those that
+// need not be of anyone's making, or can come from C. No program that is Go alone causes others.
+var (
+	fatalErrors = []string{"sync: ", "concurrent map ", "small map with no empty slot", "stack overflow", "checkptr: "}
+	exhausted   = []string{
+		"all goroutines are asleep", "no goroutines", "out of memory", "runtime: out of memory", "thread exhaustion",
+		"runtime: cannot allocate memory", "runtime: cannot map pages", "unexpected signal", "fault", "found bad pointer",
+	}
+)
+
+// ownCode reports whether the innermost function of what has crashed is of coir, but for those that a crash goes
+// through.
+func ownCode(crash string) bool {
+	call := regexp.MustCompile(`^[\w./-]+\.[\w.()*\[\]-]+\(`) // a line of a stack that names a function
+	for line := range strings.Lines(crash) {
+		begins := func(with string) bool { return strings.HasPrefix(line, with) }
+		switch {
+		case begins("runtime.coir"), begins("testing.coir"), begins("testing.(*coir"):
+			return true
+		case begins("runtime."), begins("testing.tRunner"), begins("internal/synctest."):
+		case call.MatchString(line):
+			return false
+		}
+	}
+	return false
 }

@@ -48,6 +48,7 @@ Flags of coir:
 	-keep dir        where -for keeps them (in the user's cache)
 	-p n             processes at a time (the number of processors)
 	-c -o file       build the tests of one package into file, and run nothing
+	-html dir        draw each failure, as an HTML file in the directory
 
 Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
 -race, -tags, -mod, -ldflags. What follows -args goes to the tests.
@@ -69,6 +70,7 @@ type options struct {
 	kept      string // the file with those of the test
 	atomics   bool
 	processes int
+	html      string
 	run, skip string
 	short     bool
 	verbose   bool
@@ -120,6 +122,7 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
+	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")
 	f.StringVar(&o.skip, "skip", "", "")
 	f.BoolVar(&o.short, "short", false, "")

@@ -163,11 +163,21 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (st
 		args = append(args, "-gcflags=all=-d=ssa/intrinsics/off=1", "-gcflags=std=")
 	}
 	out, err := t.command(ctx, "", t.goCommand, append(args, p.ImportPath)...)
-	if err != nil && strings.Contains(out, t.cache) {
+	if err != nil && (strings.Contains(out, t.cache) || libraryBroken(out)) {
 		out = "The edited standard library does not build. That is a fault of coir test: report it with this output, " +
 			"and with what `go version` says.\n" + out
 	}
 	return out, err
+}
+
+// libraryBroken reports whether the go command says that a package of the standard library that has edits does not build.
+func libraryBroken(out string) bool {
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && overlay.Edits(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // The lines between which the output of the schedule that is told is.
@@ -225,7 +235,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 // runProcess runs a process: it explores, or runs the schedule with the number fresh alone.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
-	r := &result{test: name}
+	r := &result{test: name, goroot: t.root, path: p.ImportPath}
 	record := fmt.Sprint(binary, ".", i, ".record")
 	defer func() { _ = os.Remove(record) }()
 	pattern := "^" + name + "$"

@@ -49,11 +49,31 @@ type event struct {
 
 // told is a failure in -json.
 type told struct {
-	Kind, Text, Token   string
-	Schedule, Switches  int
-	Report              string
-	Replay              string
-	Stable, OutsideSeen bool
+	Kind        string // deadlock, panic, fail, leak, livelock, race
+	Text        string // of a panic
+	Headline    string
+	Waits       []toldWait
+	Cycle       []string `json:",omitempty"` // names of goroutines, the first again at the end
+	Schedule    int      // in which it was found
+	Steps       int
+	Switches    int    // of the schedule that is told
+	Stable      bool   // it failed again by the same decisions
+	OutsideSeen bool   // something came from outside
+	Token       string // empty if there is none
+	Replay      string // the command
+	Report      string // the text
+	Chart       string `json:",omitempty"` // the file
+}
+
+// toldWait is a goroutine that waits at the end.
+type toldWait struct {
+	Goroutine string
+	For       string   // waits to lock mutex#3
+	HeldBy    []string `json:",omitempty"` // goroutines
+	File      string   `json:",omitempty"`
+	Line      int      `json:",omitempty"`
+	Since     float64  // when it began, in seconds of virtual time since the schedule began
+	Elapsed   float64  // and how long that was before the end
 }
 
 func (w *writer) event(e event) {
@@ -116,13 +136,14 @@ func (w *writer) progress(p *pkg, results []*result, all int) {
 func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tests, schedules, skipped, uncontrolled, left := 0, 0, 0, 0, 0
+	tests, schedules, skipped, uncontrolled, left, all := 0, 0, 0, 0, 0, 0
 	for _, r := range results {
 		if r == nil {
 			continue // interrupted
 		}
 		tests++
 		schedules += r.schedules
+		all += r.all
 		if r.left > 0 && r.outcome == "pass" {
 			left++
 		}
@@ -137,6 +158,10 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 	}
 	text := count(tests, "test") + ", " + count(schedules, "schedule")
+	if tests > 0 && all == schedules {
+		text = fmt.Sprintf("%s, all %s with at most %s", count(tests, "test"), count(schedules, "schedule"),
+			count(w.o.bound, "preemption"))
+	}
 	for _, n := range []struct {
 		n    int
 		what string
@@ -167,7 +192,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			action = "skip"
 		}
 		if w.o.verbose {
-			w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(action), r.test, count(r.schedules, "schedule"), seconds)
+			w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(action), r.test, w.ran(r), seconds)
 			if r.left > 0 {
 				w.line(p, r.test, "%s", indent(r.leftBehind(p.Dir)))
 			}
@@ -179,22 +204,18 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		action = "skip"
 	case "fail":
 		action, failed = "fail", true
-		report := r.report(p.Dir)
-		replay := fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(), r.failure.token)
-		if r.failure.token == "" {
-			replay = ""
-		}
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.headline(), indent(report))
+		f = w.failed(p, r)
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
 		for _, log := range []string{r.log, r.shown} { // what the test says is not lost among what it prints
-			if log = strings.TrimSpace(log); log != "" {
+			if log = r.said(log); log != "" {
 				w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
 			}
 		}
-		w.line(p, r.test, "    replay: %s\n", replay)
-		f = &told{
-			Kind: r.failure.kind, Text: r.failure.text, Token: r.failure.token, Schedule: r.failure.schedule,
-			Switches: r.failure.switches, Report: report, Replay: replay, Stable: r.failure.stable,
-			OutsideSeen: r.failure.outside > 0,
+		if f.Chart != "" {
+			w.line(p, r.test, "    chart: %s\n", f.Chart)
+		}
+		if f.Replay != "" {
+			w.line(p, r.test, "    replay: %s\n", f.Replay)
 		}
 	default:
 		action, failed = "fail", true
@@ -205,6 +226,69 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			Schedules: r.schedules, Complete: r.complete, Trace: r.trace})
 	}
 	return failed
+}
+
+// failed is a failure as it is told.
+func (w *writer) failed(p *pkg, r *result) *told {
+	names := r.names()
+	waits := r.waits(names, p.Dir)
+	f := &told{
+		Kind: r.failure.kind, Text: r.failure.text, Headline: r.headline(), Waits: []toldWait{}, Token: r.failure.token,
+		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
+		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
+	}
+	for _, a := range waits {
+		t := toldWait{
+			Goroutine: names[a.id], For: a.what, File: a.at.file, Line: a.at.line,
+			Since: a.since.Seconds(), Elapsed: a.elapsed.Seconds(),
+		}
+		for _, id := range a.by {
+			t.HeldBy = append(t.HeldBy, names[id])
+		}
+		f.Waits = append(f.Waits, t)
+	}
+	if who := cycle(waits); len(who) > 1 {
+		f.Cycle = r.around(who, names)
+	}
+	if f.Token != "" {
+		f.Replay = fmt.Sprintf("coir test %s%s -run '^%s$' -replay %s", flags(w.o), p.ImportPath, r.test, f.Token)
+	}
+	if w.o.html != "" {
+		path, err := r.draw(w.o.html, p.Dir, f.Replay)
+		if err != nil {
+			w.line(p, r.test, "coir test: the chart cannot be written: %v\n", err)
+		} else {
+			f.Chart = path
+		}
+	}
+	return f
+}
+
+// ran says how many schedules of a test were run.
+func (w *writer) ran(r *result) string {
+	text := count(r.schedules, "schedule")
+	within := ""
+	if w.o.bound >= 0 {
+		within = " with at most " + count(w.o.bound, "preemption")
+	}
+	switch {
+	case r.complete && w.o.strategy == "dpor":
+		return text + ", at least one of each order that matters"
+	case r.all > 0 && r.complete:
+		return "all " + text + within
+	case r.all > 0:
+		return fmt.Sprintf("%s, among them all %s%s", text, thousands(r.all), within)
+	}
+	return text
+}
+
+// said is what the test has logged or printed, without that it has failed, which is known.
+func (r *result) said(log string) string {
+	log = strings.TrimSpace(log)
+	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
+		log = strings.TrimSpace(rest)
+	}
+	return log
 }
 
 // flags are those that a replay needs as well.

@@ -10,7 +10,9 @@ type All struct {
 	path  table[branch]
 	at    int
 	used  int // preemptions
-	cut   bool
+	count int // schedules, but for those that were run again
+	ended bool
+	cut   bool // a schedule was too long
 }
 
 type branch struct{ chosen, of int }
@@ -27,12 +29,15 @@ func (*All) Name() string { return "exhaustive" }
 func (*All) steady() bool { return true }
 
 // Complete reports whether all schedules have been gone through: Begin has reported false, and none was too long.
-func (s *All) Complete() bool { return !s.cut && s.path.rows != nil && s.path.n == 0 }
+func (s *All) Complete() bool { return s.ended && !s.cut }
+
+// Count is how many schedules have been gone through.
+func (s *All) Count() int { return s.count }
 
 // Begin goes on to the next path: the last decision that has another way takes it.
 func (s *All) Begin(schedule int) bool {
 	if schedule == 0 {
-		s.path.n = 0
+		s.path.n, s.count, s.ended, s.cut = 0, 0, false, false
 	}
 	again, long := s.path.room(mostDecisions)
 	s.cut = s.cut || long
@@ -42,9 +47,13 @@ func (s *All) Begin(schedule int) bool {
 			s.path.n--
 		}
 		if s.path.n == 0 {
+			s.ended = true
 			return false
 		}
 		s.path.rows[s.path.n-1].chosen++
+	}
+	if !again {
+		s.count++
 	}
 	s.at, s.used = 0, 0
 	return true

@@ -60,6 +60,19 @@ func Complete(s Strategy) bool {
 	return ok && x.Complete()
 }
 
+// Again begins the last schedule of a strategy once more. It reports false for strategies that cannot do that.
+func Again(s Strategy) bool {
+	switch s := s.(type) {
+	case *portfolio:
+		return Again(s.Current())
+	case *random:
+		return s.Begin(s.number)
+	case *pct:
+		return s.Begin(s.number)
+	}
+	return false
+}
+
 // RNG is splitmix64: small, and the same everywhere.
 type RNG uint64
 

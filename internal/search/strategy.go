@@ -66,14 +66,16 @@ func (s *Script) Choose(f *Fork) int {
 func Random(seed uint64, keep int) Strategy { return &random{seed: seed, keep: keep} }
 
 type random struct {
-	seed uint64
-	keep int
-	rng  RNG
+	seed   uint64
+	keep   int
+	rng    RNG
+	number int // of the schedule
 }
 
 func (*random) Name() string { return "random" }
 
 func (s *random) Begin(schedule int) bool {
+	s.number = schedule
 	s.rng.Of(s.seed, schedule)
 	return true
 }
@@ -99,6 +101,7 @@ type pct struct {
 	change [16]int
 	low    uint64
 	asked  int
+	number int // of the schedule
 }
 
 // An actor that polls would have the highest priority for good. So priorities end after fairAfter decisions, and
@@ -108,10 +111,10 @@ const fairAfter = 20000
 func (s *pct) Name() string { return "pct" }
 
 func (s *pct) Begin(schedule int) bool {
-	if s.asked < fairAfter {
+	if s.asked < fairAfter && schedule != s.number {
 		s.length = max(s.length, s.asked)
 	}
-	s.asked = 0
+	s.asked, s.number = 0, schedule
 	s.rng.Of(s.seed, schedule)
 	for i := range s.prio {
 		s.prio[i] = s.rng.Next() | 1<<63

@@ -27,6 +27,16 @@ func beforeAt(file, head, when, op, object string) edit {
 	}
 }
 
+// chose returns an edit that notes whether a select with one case and a default took the case.
+func chose(head, call, results, op string) edit {
+	return edit{
+		file: "runtime/chan.go", why: "reports say what a select took",
+		old: "func " + head + " {\n\treturn " + call + "\n}\n",
+		new: "func " + head + " {\n\t" + results + " = " + call + "\n\tif coir.On {\n\t\tk := -1\n\t\tif selected {\n" +
+			"\t\t\tk = 0\n\t\t}\n\t\tcoirChose(coir." + op + ", c, k)\n\t}\n\treturn\n}\n",
+	}
+}
+
 // imports returns an edit that adds an import to a file.
 func imports(file, path string) edit {
 	return edit{file: file, why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"" + path + "\"\n"}
@@ -222,12 +232,20 @@ var edits = []edit{
 	},
 	imports("runtime/chan.go", "internal/coir"),
 	{
-		file: "runtime/chan.go", why: "the number of a channel",
-		old: "\tbubble   *synctestBubble\n", new: "\tbubble   *synctestBubble\n\tcoirID, coirRun uint32\n",
+		file: "runtime/chan.go", why: "the number of a channel, and where it was made",
+		old: "\tbubble   *synctestBubble\n", new: "\tbubble   *synctestBubble\n\tcoirID, coirRun, coirMade uint32\n",
 	},
 	before("runtime/chan.go", "func chansend(c *hchan, ep unsafe.Pointer, block bool, callerpc uintptr) bool {", "OpSend", "c"),
 	before("runtime/chan.go", "func chanrecv(c *hchan, ep unsafe.Pointer, block bool) (selected, received bool) {", "OpRecv", "c"),
 	before("runtime/chan.go", "func closechan(c *hchan) {", "OpClose", "c"),
+	{
+		file: "runtime/chan.go", why: "reports say where a channel was made",
+		old: "\tc.dataqsiz = uint(size)\n", new: "\tc.dataqsiz = uint(size)\n\tif coir.On {\n\t\tcoirMake(c)\n\t}\n",
+	},
+	chose("selectnbsend(c *hchan, elem unsafe.Pointer) (selected bool)", "chansend(c, elem, false, sys.GetCallerPC())",
+		"selected", "OpSend"),
+	chose("selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool)", "chanrecv(c, elem, false)",
+		"selected, received", "OpRecv"),
 	{
 		file: "runtime/chan.go", why: "objects may outlive a schedule",
 		old: "getg().bubble != c.bubble {", new: "getg().bubble != c.bubble && !coir.On {", all: true,
@@ -246,6 +264,11 @@ var edits = []edit{
 		file: "runtime/select.go", why: "which of the ready cases is a decision",
 		old: "\t// pass 1 - look for something already waiting\n",
 		new: "\tif coir.On {\n\t\tcoirSelect(scases, pollorder, nsends)\n\t}\n\n\t// pass 1 - look for something already waiting\n",
+	},
+	{
+		file: "runtime/select.go", why: "reports say what a select took",
+		old: "\treturn casi, recvOK\n\nsclose:\n",
+		new: "\tif coir.On {\n\t\tcoirChose(coir.OpSelect, nil, casi)\n\t}\n\treturn casi, recvOK\n\nsclose:\n",
 	},
 	{
 		file: "runtime/select.go", why: "objects may outlive a schedule",

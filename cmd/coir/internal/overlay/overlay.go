@@ -52,7 +52,13 @@ func (e *Unsupported) Error() string {
 	if e.File == "" {
 		return fmt.Sprintf("%s is not supported yet: coir test knows Go 1.%d to 1.%d", e.Version, first, last)
 	}
-	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%s)", e.Version, e.File, e.Why)
+	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%s)\n"+
+		"That is a limit of coir test, and no test was run: report it with this message.", e.Version, e.File, e.Why)
+}
+
+// Edits reports whether the overlay changes a package, or has it.
+func Edits(name string) bool {
+	return name == "internal/coir" || slices.ContainsFunc(edits, func(e edit) bool { return path.Dir(e.file) == name })
 }
 
 // Make writes the overlay for the Go release in goroot below dir, unless it is there, and returns the path of the file

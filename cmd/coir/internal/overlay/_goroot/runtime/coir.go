@@ -37,10 +37,13 @@ import (
 const (
 	coirMaxReady     = 1 << 17
 	coirMaxDecisions = 1 << 18
-	coirMaxSteps     = 1 << 16 // of which the trace is kept
+	coirMaxSteps     = 1 << 16 // of the trace that are kept: the last ones
 	coirMaxObjects   = 1 << 16
 	coirMaxActors    = 1 << 17
 	coirMaxEvents    = 1 << 15
+	coirMaxCases     = 1 << 16
+	coirMaxChannels  = 1 << 13
+	coirDepth        = 16 // of the stacks that are kept
 )
 
 // Kinds of decisions.
@@ -88,8 +91,9 @@ type coirStep struct {
 	g, obj uint32
 	op     uint8
 	npc    uint8
+	chose  int16  // what a select took: its case, from 1, or -1 for the default; 0: nothing, or it is not known
+	done   uint32 // its place in the order in which operations are begun, from 1; 0: it was not
 	at     int64
-	pc     [16]uintptr
 }
 
 // coirActor is a goroutine of the schedule, for reports.
@@ -102,6 +106,7 @@ type coirActor struct {
 	state  uint8 // 0 can run, 1 waits, 2 has ended
 	obj    uint32
 	step   uint32
+	point  uint32 // the step of its last point
 	since  int64
 }
 
@@ -117,6 +122,20 @@ var (
 	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector looks
 	// at all of a global.
 	coirPins *[coirMaxObjects]unsafe.Pointer
+
+	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels were made.
+	coirPlaces [coirMaxSteps][coirDepth]uintptr
+	coirCases  [coirMaxCases]struct {
+		step, obj uint32
+		i         uint16
+		send      bool
+	}
+	coirChannels [coirMaxChannels]struct {
+		obj   uint32
+		npc   uint8
+		timer bool // it is of a timer or a ticker
+		pc    [coirDepth]uintptr
+	}
 )
 
 // coirConfig is how a schedule is to be run. Package testing has the same type.
@@ -136,11 +155,15 @@ type coirOutcome struct {
 	steps, hash uint64
 	decisions   int
 	actors      int
-	endless     bool   // it was given up after limit steps
-	ticking     bool   // only timers went on
-	misfit      bool   // a given decision had fewer ways
-	overflow    bool   // a table was too small
+	endless     bool // it was given up after limit steps
+	ticking     bool // only timers went on
+	misfit      bool // a given decision had fewer ways
+	overflow    bool // a table was too small
+	lost        bool // a decision other than 0 is not in the table
+	cases       int
+	channels    int
 	news        uint32 // what it has shown that no schedule before it had; see coirNews
+	now         int64  // the last moment at which something happened
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	foreign     uint32 // those by a goroutine outside
 	signals     bool   // it waits for signals
@@ -191,6 +214,9 @@ var coirSched struct {
 	seen      guintptr
 	seenStep  uint64
 	ndec      int
+	ndone     uint32
+	ncases    int
+	nchans    int // all that were made in the process while a trace was kept
 	out       coirOutcome
 	text      [512]byte // of a panic
 
@@ -257,6 +283,7 @@ func coirBegin(c *coirConfig) {
 	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
 	s.hashThen, s.moved, s.stepsThen, s.until = 0, 0, 0, 0
 	s.patience, s.collect, s.collected = 20e6, c.collect, false
+	s.ndone, s.ncases = 0, 0
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
 	gp := getg()
@@ -277,6 +304,8 @@ func coirFinish(out *coirOutcome) {
 	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
 	out.actors = int(s.actors)
 	out.signals = coirSignals() && !s.signals
+	out.cases, out.channels = s.ncases, s.nchans
+	out.now -= coirBaseTime
 }
 
 // coirIn reports whether gp belongs to the schedule that runs.
@@ -429,6 +458,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 		coirDecisions[s.ndec] = coirDecision{uint16(n), uint16(k), kind, uint32(s.steps)}
 	} else {
 		s.out.overflow = true
+		s.out.lost = s.out.lost || k != 0
 	}
 	s.ndec++
 	coirHash(uint64(n)<<16 | uint64(k))
@@ -537,6 +567,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			a.reason, a.state, a.step = reason, state, uint32(s.steps)
 			if gp.bubble != nil {
 				a.since = gp.bubble.now
+				s.out.now = a.since
 			}
 		}
 		if reason == waitReasonSelect || reason == waitReasonSynctestSelect {
@@ -613,16 +644,16 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	obj := coirObject(op, p)
 	coirHash(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
 	coirHash(uint64(gp.bubble.now))
-	if s.steps <= coirMaxSteps {
-		e := &coirSteps[s.steps-1]
-		e.g, e.op, e.obj, e.at, e.npc = gp.coir.id, op, obj, gp.bubble.now, 0
-		if s.trace {
-			e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
-		}
+	e := coirStepOf(uint32(s.steps))
+	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
+	if s.trace {
+		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
 	}
+	s.out.now = gp.bubble.now
+	n := uint32(s.steps)
 	if id := gp.coir.id; id < coirMaxActors {
 		a := &coirActors[id]
-		a.op, a.obj, a.step = op, obj, uint32(s.steps)
+		a.op, a.obj, a.step, a.point = op, obj, n, n
 	}
 	if gp.coir.id == coirTestG {
 		s.progress++
@@ -647,6 +678,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	s.held++
 	if s.nready == 0 {
 		coirGoesOn(gp)
+		coirDone(n)
 		return
 	}
 	if s.held > coirFairAfter {
@@ -662,6 +694,54 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if to != gp {
 		mcall(coirSwitch)
 	}
+	coirDone(n)
+}
+
+// coirDone is called when the operation of a step begins: its goroutine has the turn.
+func coirDone(step uint32) {
+	coirSched.ndone++
+	if e := coirStepOf(step); e != nil {
+		e.done = coirSched.ndone
+	}
+}
+
+// coirStepOf is the step with a number from 1, or nil if it is not kept any more.
+func coirStepOf(n uint32) *coirStep {
+	if n == 0 || uint32(coirSched.steps)-n >= coirMaxSteps {
+		return nil
+	}
+	return &coirSteps[(n-1)%coirMaxSteps]
+}
+
+// coirChose notes what a select took: the case k, or -1, its default. If it has but one case and a default the compiler
+// has made it a send or a receive that does not wait, of the channel c.
+func coirChose(op uint8, c *hchan, k int) {
+	gp := getg()
+	s := &coirSched
+	if !s.trace || !coirIn(gp) || gp.coir.quiet != 0 || gp.coir.id == 0 || gp.coir.id >= coirMaxActors {
+		return
+	}
+	e := coirStepOf(coirActors[gp.coir.id].point)
+	if e == nil || e.op != op || c != nil && (c.coirRun != s.run || c.coirID != e.obj) {
+		return // it is a timer that has sent
+	}
+	if k >= 0 {
+		k++
+	}
+	e.chose = int16(k)
+}
+
+// coirMake notes where a channel is made.
+func coirMake(c *hchan) {
+	gp := getg()
+	s := &coirSched
+	if !s.trace || !coirIn(gp) || gp.coir.quiet != 0 || s.turn.ptr() != gp || s.nchans == coirMaxChannels-1 {
+		return
+	}
+	s.nchans++
+	c.coirMade = uint32(s.nchans)
+	e := &coirChannels[s.nchans]
+	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
 
 // coirSwitch goes on with the goroutine that has got the turn. gp is ready.
@@ -708,6 +788,9 @@ func coirChannel(c *hchan) uint32 {
 	if c.coirRun != s.run {
 		s.objects++
 		c.coirID, c.coirRun = s.objects, s.run
+		if c.coirMade != 0 {
+			coirChannels[c.coirMade].obj, coirChannels[c.coirMade].timer = c.coirID, c.timer != nil
+		}
 	}
 	return c.coirID
 }
@@ -841,9 +924,14 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 		return
 	}
 	for _, i := range pollorder { // which channels it looks at is a part of the trace
-		c := coirChannel(scases[i].c)
-		coirHash(uint64(c))
-		coirNews(gp.coir.id, c, coir.OpSelect)
+		obj := coirChannel(scases[i].c)
+		coirHash(uint64(obj))
+		coirNews(gp.coir.id, obj, coir.OpSelect)
+		if s.trace && gp.coir.id < coirMaxActors {
+			e := &coirCases[s.ncases%coirMaxCases]
+			e.step, e.obj, e.i, e.send = coirActors[gp.coir.id].point, obj, i, int(i) < nsends
+			s.ncases++
+		}
 	}
 	n := 0
 	for _, i := range pollorder {
@@ -1233,14 +1321,30 @@ func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32) {
 }
 
 //go:linkname coirStepAt testing.coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, npc int) {
-	e := &coirSteps[i]
-	if e.npc > 0 {
-		var raw [1 + len(e.pc)]uintptr // the first is how many to skip
-		n := copy(raw[1:], e.pc[:e.npc])
-		npc = fpunwindExpand(pcs, raw[:1+n])
+func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16, npc int) {
+	e := &coirSteps[i%coirMaxSteps]
+	return e.g, e.obj, e.op, e.at - coirBaseTime, e.done, e.chose, coirExpand(pcs, coirPlaces[i%coirMaxSteps][:e.npc])
+}
+
+//go:linkname coirCaseAt testing.coirCaseAt
+func coirCaseAt(i int) (step, obj uint32, k uint16, send bool) {
+	e := &coirCases[i%coirMaxCases]
+	return e.step, e.obj, e.i, e.send
+}
+
+//go:linkname coirChannelAt testing.coirChannelAt
+func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int) {
+	e := &coirChannels[i]
+	return e.obj, e.timer, coirExpand(pcs, e.pc[:e.npc])
+}
+
+// coirExpand makes of the frames of a stack those of its functions, with those that were inlined.
+func coirExpand(pcs, frames []uintptr) int {
+	if len(frames) == 0 {
+		return 0
 	}
-	return e.g, e.obj, e.op, e.at - coirBaseTime, npc
+	var raw [1 + coirDepth]uintptr // the first is how many to skip
+	return fpunwindExpand(pcs, raw[:1+copy(raw[1:], frames)])
 }
 
 //go:linkname coirActorAt testing.coirActorAt

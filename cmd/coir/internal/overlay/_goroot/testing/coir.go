@@ -40,7 +40,13 @@ func coirQuiet(q uint32) uint32
 func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32)
 
 //go:linkname coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, npc int)
+func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16, npc int)
+
+//go:linkname coirCaseAt
+func coirCaseAt(i int) (step, obj uint32, k uint16, send bool)
+
+//go:linkname coirChannelAt
+func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int)
 
 //go:linkname coirActorAt
 func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason string, obj, step uint32, since int64)
@@ -85,7 +91,11 @@ type coirOutcome struct {
 	ticking     bool
 	misfit      bool
 	overflow    bool
+	lost        bool
+	cases       int
+	channels    int
 	news        uint32
+	now         int64
 	outside     uint32
 	foreign     uint32
 	signals     bool
@@ -105,6 +115,7 @@ type coirSettings struct {
 	replay    string
 	record    string // the file to write to
 	kept      string // the file with schedules that are kept; empty: none are
+	all       *search.All
 	leaks     bool
 	atomics   bool
 	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
@@ -252,6 +263,7 @@ type coirExplorer struct {
 	begun    atomic.Int64 // all schedules, for watch
 	left     int          // schedules that left goroutines behind
 	trace    uint64       // the hashes of all schedules, in one
+	all      int          // the schedules within the bound, if there are no others
 }
 
 // A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
@@ -376,6 +388,7 @@ func (x *coirExplorer) explore() {
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
+	known := true // a schedule is what its decisions say
 	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget); {
 		c, ok := k.next()
 		if !ok {
@@ -398,6 +411,7 @@ func (x *coirExplorer) explore() {
 			coirQuiet(0)
 			x.t.SkipNow()
 		}
+		known = known && r.outside == 0 && !r.overflow
 		x.leaks(&r)
 		k.saw(&r)
 		switch r.kind {
@@ -412,6 +426,10 @@ func (x *coirExplorer) explore() {
 			x.fail(&r)
 			return
 		}
+	}
+	x.complete = x.complete && known
+	if all := coirSet.all; known && all != nil && all.Complete() {
+		x.all = all.Count()
 	}
 	if x.left > 0 { // for the note: where they wait
 		r := x.runPlain()
@@ -511,7 +529,12 @@ func (x *coirExplorer) fail(r *coirRun) {
 			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
 		}, coirCutSteps, coirSearchSteps)
 	}
-	last := x.runShown(again(script, true))
+	c := again(script, true)
+	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
+		c, stable = r.config, true // its decisions are not all known: the strategy that has made them makes them again
+		c.trace = true
+	}
+	last := x.runShown(c)
 	x.leaks(&last)
 	if last.kind != kind {
 		stable = false

@@ -12,7 +12,10 @@ import (
 // The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report of
 // the command reads it, and has the list of facts.
 
-type coirRecord struct{ b strings.Builder }
+type coirRecord struct {
+	b      strings.Builder
+	stacks map[string]int
+}
 
 func (r *coirRecord) add(what string, fields ...any) {
 	r.b.WriteString(what)
@@ -45,7 +48,7 @@ func (r *coirRecord) write() {
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
 	coirPart.note(r, x, outcome)
-	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.complete, strconv.FormatUint(x.trace, 16))
+	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete, strconv.FormatUint(x.trace, 16))
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -80,24 +83,42 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stable bool) {
 	var r coirRecord
 	script := replay.Script(run.allDecisions())
-	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script),
-		coirEncode(run.config, script, run.hash), stable, run.outside, run.panicG)
-	at := 0
-	for i := range min(int(run.steps), 1<<16) {
+	token := coirEncode(run.config, script, run.hash)
+	if run.lost {
+		token = ""
+	}
+	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script), token, stable, run.outside, run.panicG,
+		run.steps, run.now)
+	at, first := 0, max(0, int(run.steps)-1<<16)
+	for ; first > 0 && at < run.decisions; at++ {
+		if _, _, _, step := coirDecisionAt(at); int(step) > first {
+			break
+		}
+	}
+	for i := first; i < int(run.steps); i++ {
 		var pcs [64]uintptr
-		g, obj, op, when, npc := coirStepAt(i, pcs[:])
-		way, ways := uint16(0), uint16(0)
+		g, obj, op, when, done, chose, npc := coirStepAt(i, pcs[:])
+		switches, kind := 0, uint8(0) // decisions at this step that are not for the first way, and of which kind
 		for ; at < run.decisions; at++ {
-			of, k, _, step := coirDecisionAt(at)
+			_, way, of, step := coirDecisionAt(at)
 			if int(step) > i+1 {
 				break
 			}
-			if k != 0 {
-				way, ways = k, of
+			if way != 0 {
+				switches, kind = switches+1, of
 			}
 		}
-		file, line, function, call := coirPlace(pcs[:npc])
-		r.add("step", i+1, g, op, obj, when, file, line, function, way, ways, call)
+		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose)
+	}
+	for i := max(0, run.cases-1<<16); i < run.cases; i++ {
+		step, obj, k, send := coirCaseAt(i)
+		r.add("case", step, obj, k, send)
+	}
+	for i := 1; i <= run.channels; i++ {
+		var pcs [64]uintptr
+		if obj, timer, npc := coirChannelAt(i, pcs[:]); obj != 0 {
+			r.add("channel", obj, timer, r.stack(pcs[:npc]))
+		}
 	}
 	r.actors(run)
 	r.add("output", run.output)
@@ -108,52 +129,42 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 func (r *coirRecord) actors(run *coirRun) {
 	for i := 1; i <= run.actors && i < 1<<17; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
-		file, line, function, _ := coirPlace([]uintptr{gopc})
 		var pcs [64]uintptr
-		at, atLine, atFunction, call := coirPlace(pcs[:coirActorPCs(i, pcs[:])])
-		r.add("actor", i, parent, op, state, reason, obj, step, since, file, line, function, at, atLine, atFunction,
-			call, coirActorName(i))
+		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
+		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, coirActorName(i))
 	}
 }
 
-// coirPlace is the innermost place of a stack that is not of the runtime, of package sync, of this package or of coir, and
-// the function of coir that was called there. If there is no such place it is the innermost of coir, or of all.
-func coirPlace(pcs []uintptr) (file string, line int, function, call string) {
+// stack writes a stack down, once, and returns its number. It has the functions from the one that called the runtime to
+// the test's own, but for the innermost of coir.
+func (r *coirRecord) stack(pcs []uintptr) int {
 	if len(pcs) == 0 {
-		return "", 0, "", ""
+		return 0
 	}
+	var fields []any
 	frames := runtime.CallersFrames(pcs)
-	for {
-		f, more := frames.Next()
-		library := coirLibrary(f)
-		switch {
-		case library:
-		case f.Function == "" || strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "sync.") ||
-			strings.HasPrefix(f.Function, "sync/atomic.") || strings.HasPrefix(f.Function, "iter.") ||
-			strings.HasPrefix(f.Function, "internal/") || strings.HasPrefix(f.Function, "testing."):
-		default:
-			return f.File, f.Line, f.Function, call
+	for more := true; more && len(fields) < 3*32; {
+		var f runtime.Frame
+		if f, more = frames.Next(); f.Function == "" || strings.HasSuffix(f.Function, ".coirPoint") ||
+			len(fields) == 0 && strings.HasPrefix(f.Function, "runtime.") && f.Function != "runtime.gopanic" {
+			continue
 		}
-		if file == "" || library && call == "" {
-			file, line, function = f.File, f.Line, f.Function
+		if f.Function == "testing.coirExplore" || f.Function == "runtime.goexit" {
+			break
 		}
-		if library {
-			call = f.Function
-		}
-		if !more {
-			return file, line, function, ""
-		}
+		fields = append(fields, f.File, f.Line, f.Function)
 	}
-}
-
-// coirLibrary reports whether a frame is of module coir, whose fibers are explored with the goroutines of the program. In
-// its own tests the frames are told.
-func coirLibrary(f runtime.Frame) bool {
-	const path = "github.com/coir-go/coir"
-	of := func(name string) bool {
-		return strings.HasPrefix(name, path+".") || strings.HasPrefix(name, path+"/internal/")
+	key := fmt.Sprint(fields...)
+	n, ok := r.stacks[key]
+	if !ok {
+		if r.stacks == nil {
+			r.stacks = map[string]int{}
+		}
+		n = len(r.stacks) + 1
+		r.stacks[key] = n
+		r.add("at", append([]any{n}, fields...)...)
 	}
-	return of(f.Function) && coirTest != nil && !of(coirTest.importPath+".") && !strings.HasSuffix(f.File, "_test.go")
+	return n
 }
 
 // What a schedule waits for that is not controlled; coirTakeTurn has the first of them.

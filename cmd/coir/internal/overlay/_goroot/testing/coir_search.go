@@ -20,14 +20,16 @@ func (set *coirSettings) search() search.Strategy {
 	case "pct":
 		return search.Portfolio(search.PCT(seed, 1), search.PCT(seed, 2), search.PCT(seed, 3), search.PCT(seed, 4))
 	case "exhaustive":
-		return search.Exhaustive(set.bound)
+		set.all = search.Exhaustive(set.bound)
+		return set.all
 	case "dpor":
 		return coirDPOR()
 	}
+	set.all = search.Exhaustive(set.bound)
 	return search.Portfolio(
 		search.Stay(),
 		search.Random(seed, 50), search.Random(seed, 0), search.PCT(seed, 2), search.Random(seed+1, 90),
-		search.Exhaustive(set.bound), search.Random(seed+2, 0), search.PCT(seed+1, 3), search.Random(seed+3, 50),
+		set.all, search.Random(seed+2, 0), search.PCT(seed+1, 3), search.Random(seed+3, 50),
 		search.PCT(seed+2, 1), search.Random(seed+4, 90),
 	)
 }

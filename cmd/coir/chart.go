@@ -1,0 +1,289 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
+)
+
+// draw writes the chart of a failure into a directory, and returns its path.
+func (r *result) draw(to, dir, replay string) (string, error) {
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return "", err
+	}
+	path := filepath.Join(to, strings.NewReplacer("/", "_", "\\", "_", ":", "_").Replace(r.path+"."+r.test)+".html")
+	w, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(r.chart(dir, replay).Write(w), w.Close())
+}
+
+// chart is the failure, to be drawn: one column a goroutine.
+func (r *result) chart(dir, replay string) *chart.Chart {
+	names := r.names()
+	waits := r.waits(names, dir)
+	c := &chart.Chart{
+		Title: r.test + ": " + r.headline(), Text: r.explain(names, waits, dir), Verdict: kinds[r.failure.kind],
+		Replay: replay, Actors: "goroutines", Before: r.firstStep() - 1,
+	}
+	columns := map[int]int{} // of goroutines
+	for _, id := range r.ids() {
+		a := r.actors[id]
+		if id == 1 {
+			continue
+		}
+		columns[id] = len(c.Of)
+		actor := chart.Actor{Name: names[id], Ended: a.state == ended, Since: -1}
+		if a.made.file != "" {
+			actor.Title = fmt.Sprintf("(goroutine %d, started at %s:%d)", id, short(a.made.file, dir), a.made.line)
+		}
+		if id == r.failure.panicked {
+			actor.Why = "panics: " + r.failure.text
+		}
+		c.Of = append(c.Of, actor)
+	}
+	for _, w := range waits {
+		c.Of[columns[w.id]].Why = w.text(r, dir)
+	}
+	at := map[int]int{} // rows of steps
+	for i := range r.stepsOf {
+		s := &r.stepsOf[i]
+		column, ok := columns[s.g]
+		if !ok || s.inner != "" {
+			continue
+		}
+		at[s.n] = len(c.Steps)
+		if s.last {
+			c.Of[column].Since = len(c.Steps)
+		}
+		c.Steps = append(c.Steps, r.drawn(s, column, dir))
+	}
+	for child, s := range r.starters() {
+		if row, ok := at[s.n]; ok {
+			if column, ok := columns[child]; ok {
+				c.Starts = append(c.Starts, chart.Start{Step: row, Actor: column})
+			}
+		}
+	}
+	slices.SortFunc(c.Starts, func(a, b chart.Start) int { return a.Step - b.Step })
+	for _, a := range r.arrows() {
+		from, ok := at[a.from.n]
+		to, there := at[a.to.n]
+		if ok && there {
+			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Kind: a.kind, Text: a.text, Guess: a.guess})
+		}
+	}
+	if who := cycle(waits); len(who) > 1 {
+		for _, id := range who {
+			c.Cycle = append(c.Cycle, columns[id])
+		}
+	}
+	return c
+}
+
+// drawn is a step in the chart.
+func (r *result) drawn(s *step, column int, dir string) chart.Step {
+	d := chart.Step{Actor: column, Number: s.n, Text: r.words(*s), At: s.at}
+	switch kindOf(s.op) {
+	case "chan":
+		d.Kind = chart.Channel
+	case "mutex", "rwmutex":
+		d.Kind = chart.Lock
+	}
+	if s.op == opSelect {
+		d.Kind = chart.Channel
+	}
+	if s.place.file != "" {
+		d.Text += fmt.Sprint(" :", s.place.line)
+		d.Title = fmt.Sprintf("at %s:%d, in %s", short(s.place.file, dir), s.place.line, s.place.function)
+	}
+	if len(s.cases) > 0 {
+		d.Title += "\nselect " + r.wishes(s.cases, dir)
+	} else if kindOf(s.op) == "chan" {
+		d.Title += "\n" + r.channel(s.object, dir)
+	}
+	if s.switches > 0 {
+		d.Switch = [...]string{
+			keep:     "another goroutine gets the turn, although this one could go on",
+			free:     "of the goroutines that can run, another than the first gets the turn",
+			giveUp:   "of the goroutines that can run, another than the next gets the turn",
+			selected: "of the cases that are ready, the select takes another than the first",
+		}[min(s.kind, selected)]
+		if s.switches > 1 {
+			d.Switch = fmt.Sprintf("%d switches; the last: %s", s.switches, d.Switch)
+		}
+	}
+	return d
+}
+
+// arrow leads from the step that has let another one go on to that one.
+type arrow struct {
+	from, to *step
+	kind     chart.Relation
+	text     string
+	guess    bool
+}
+
+// arrows finds out which operation has let which other one go on, from the order in which they were begun.
+func (r *result) arrows() (all []arrow) {
+	order := r.inOrder()
+	after := map[*step]int{} // when the goroutine of a step has gone on after it: the place in order of its next step
+	next := map[int]int{}
+	for i, s := range slices.Backward(order) {
+		after[s] = len(order)
+		if at, ok := next[s.g]; ok {
+			after[s] = at
+		}
+		next[s.g] = i
+	}
+	if !r.cut() { // without the beginning it is not known who has sent
+		all = r.messages(order)
+	}
+	all = append(all, r.handOvers(order)...)
+	return append(all, r.wakes(order, after)...)
+}
+
+// happened reports whether an operation was done: it does not wait at the end, and has not panicked.
+func (r *result) happened(s *step) bool {
+	a := r.actors[s.g]
+	return !s.last || a == nil || a.state != waiting
+}
+
+// messages pairs sends with receives: a channel is a queue, also for those who wait at it. A receive for which there is no
+// send has found the channel closed.
+func (r *result) messages(order []*step) (all []arrow) {
+	type flow struct {
+		sends, recvs []*step
+		closed       *step
+	}
+	flows, ids := map[int]*flow{}, []int(nil)
+	of := func(id int) *flow {
+		if flows[id] == nil {
+			flows[id] = new(flow)
+			ids = append(ids, id)
+		}
+		return flows[id]
+	}
+	for _, s := range order {
+		op, id := s.op, s.object
+		if s.op == opSelect {
+			for _, c := range s.cases {
+				if c.n == s.chose-1 {
+					op, id = opRecv, c.object
+					if c.send {
+						op = opSend
+					}
+				}
+			}
+		}
+		if s.chose < 0 || !r.happened(s) || r.made[id].timer {
+			continue
+		}
+		switch op {
+		case opSend:
+			of(id).sends = append(of(id).sends, s)
+		case opRecv:
+			of(id).recvs = append(of(id).recvs, s)
+		case opClose:
+			of(id).closed = s
+		}
+	}
+	for _, id := range ids {
+		f, text := flows[id], r.object(opRecv, id)
+		guess := f.closed == nil && len(f.recvs) > len(f.sends) // there are sends that have no step
+		for i, to := range f.recvs {
+			switch {
+			case i < len(f.sends):
+				all = append(all, arrow{f.sends[i], to, chart.Message, text, guess})
+			case f.closed != nil:
+				all = append(all, arrow{f.closed, to, chart.Closing, text, false})
+			}
+		}
+	}
+	return all
+}
+
+// handOvers pairs each lock with the unlock before it, if that is of another goroutine: the last one before the goroutine
+// has unlocked it again itself, for until then no other could.
+func (r *result) handOvers(order []*step) (all []arrow) {
+	type holding struct{ goroutine, object int }
+	held := map[holding]*step{} // the lock that a goroutine has not unlocked yet
+	last := map[int]*step{}     // unlocks of a lock, and of them those of a writer
+	lastWrite := map[int]*step{}
+	end := func(h holding) {
+		to := held[h]
+		delete(held, h)
+		from := last[h.object]
+		if to != nil && to.op == opRLock {
+			from = lastWrite[h.object]
+		}
+		if to != nil && from != nil && from.g != to.g && r.happened(to) {
+			all = append(all, arrow{from, to, chart.HandOver, r.object(to.op, to.object), false})
+		}
+	}
+	for _, s := range order {
+		h := holding{s.g, s.object}
+		if s.inner != "" {
+			continue
+		}
+		switch s.op {
+		case opLock, opWLock, opRLock:
+			end(h)
+			held[h] = s
+		case opUnlock, opWUnlock, opRUnlock:
+			end(h)
+			if last[s.object] = s; s.op != opRUnlock {
+				lastWrite[s.object] = s
+			}
+		}
+	}
+	var rest []holding
+	for h := range held {
+		rest = append(rest, h)
+	}
+	slices.SortFunc(rest, func(a, b holding) int { return held[a].done - held[b].done })
+	for _, h := range rest {
+		end(h)
+	}
+	return all
+}
+
+// wakes finds who has ended the waits for WaitGroups, which is the last Done before the goroutine has gone on, and for
+// conditions, which are a queue.
+func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
+	queues := map[int][]*step{}
+	for i, s := range order {
+		switch s.op {
+		case opWait:
+			if !r.happened(s) {
+				continue
+			}
+			for k := after[s] - 1; k >= 0; k-- {
+				if by := order[k]; by.op == opAdd && by.object == s.object {
+					if by.g != s.g {
+						all = append(all, arrow{by, s, chart.Wake, r.object(opWait, s.object), false})
+					}
+					break
+				}
+			}
+		case opCondWait:
+			queues[s.object] = append(queues[s.object], s)
+		case opSignal, opBroadcast:
+			n := len(queues[s.object])
+			if s.op == opSignal {
+				n = min(n, 1)
+			}
+			for _, to := range queues[s.object][:n] {
+				all = append(all, arrow{order[i], to, chart.Wake, r.object(opCondWait, s.object), false})
+			}
+			queues[s.object] = queues[s.object][n:]
+		}
+	}
+	return all
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is told of failures. The lines must be there in this order.
+func TestReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	dir := t.TempDir()
+	got := explored(t, "-budget=1m", "-html="+dir, "-skip=^TestPasses$", "./testdata/reports")
+	for test, want := range map[string][]string{
+		"TestSelect": {
+			"deadlock in schedule 1 (seed 1), in the plain order",
+			"TestSelect waits in a select to send to chan#", " (made at reports_test.go:13), or to receive from ctx.Done#",
+			", or to receive from chan#", " (made at reports_test.go:13), or to receive from timer#",
+			" (made at reports_test.go:22), at reports_test.go:24",
+			"send chan#", ":14\n", "select default :16\n", "select recv chan#", ":24\n", "select :24\n",
+		},
+		"TestReaders": {
+			"TestReaders waits to read-lock rwmutex#1, behind reports_test.go:37, at reports_test.go:42, for 0s\n",
+			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders, at reports_test.go:38, for 1s\n",
+			"cycle: TestReaders -> reports_test.go:37 -> TestReaders\n",
+			"rlock rwmutex#1 :36\n", "  lock rwmutex#1 :38\n", "rlock rwmutex#1 :42\n",
+		},
+		"TestOnce": {
+			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce, at reports_test.go:50\n",
+			"do once#1 :48\n", "  do once#1 :50\n",
+		},
+		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself, at reports_test.go:63\n"},
+		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from chan#1", ", for 3s\n"},
+		"TestArrows":       {"reports_test.go:83", "go :83\n", "done waitgroup#1\n"},
+		"TestMany": {
+			"reports_test.go:105 (8) waits in a select without cases", "steps those of goroutines that do not end, and of switches:\n",
+			"send chan#1 :114 x9\n", "close chan#1 :116\n",
+		},
+		"TestPanics": {
+			"panic: runtime error: invalid memory address or nil pointer dereference, in schedule 1 (seed 1), in the plain order\n",
+			"reports_test.go:123 panics, at reports_test.go:126\n", "  close chan#1 in panic :126\n",
+		},
+		"TestManyDecisions": {", with more than ", "the last 65,536 are known\n", "so there is no token to replay it\n", "the last of "},
+	} {
+		o := got[test]
+		if o.action != "fail" || o.told == nil {
+			t.Errorf("%s: %s\n%s", test, o.action, o.output)
+			continue
+		}
+		rest := o.output
+		for _, line := range want {
+			_, after, ok := strings.Cut(rest, line)
+			if !ok {
+				t.Errorf("%s: there is no %q in\n%s\nof\n%s", test, line, rest, o.output)
+				break
+			}
+			rest = after
+		}
+		if page, err := os.ReadFile(o.told.Chart); err != nil || !bytes.Contains(page, []byte("<h1>"+test+": ")) ||
+			filepath.Dir(o.told.Chart) != dir {
+			t.Errorf("%s: the chart is %s, %v", test, o.told.Chart, err)
+		}
+	}
+	if o := got["TestManyDecisions"]; o.told != nil && (o.told.Token+o.told.Replay != "" || strings.Contains(o.output, "replay:")) {
+		t.Errorf("there is a token of a part of the decisions:\n%s", o.output)
+	}
+	if o := got["TestArrows"]; o.told != nil {
+		page, err := os.ReadFile(o.told.Chart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var arrows []string
+		arrow := regexp.MustCompile(`<path class="(\w+)"[^>]*><title>[^:]*: (\w+)#\d+, step`)
+		for _, m := range arrow.FindAllStringSubmatch(string(page), -1) {
+			arrows = append(arrows, m[1]+" "+m[2])
+		}
+		all := strings.Join(arrows, ", ")
+		if want := "msg chan, shut chan, hand mutex, hand mutex, wake cond, wake waitgroup"; all != want {
+			t.Errorf("the arrows are %s, want %s", all, want)
+		}
+		if n := strings.Count(string(page), `class="spawn"`); n != 1 {
+			t.Errorf("%d goroutines are started", n)
+		}
+	}
+}
+
+// What machines read.
+func TestFailuresInJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	f := explored(t, "./testdata/bank")["TestTransfer"].told
+	if f == nil {
+		t.Fatal("it has not failed")
+	}
+	if f.Kind != "deadlock" || f.Headline != "deadlock in schedule 2 (seed 2), shrunk to 1 switch" || f.Schedule != 2 ||
+		f.Switches != 1 || f.Steps != 8 || !f.Stable || f.OutsideSeen || !strings.HasSuffix(f.Replay, "-run '^TestTransfer$' -replay "+f.Token) {
+		t.Errorf("%+v", f)
+	}
+	if got := strings.Join(f.Cycle, " "); got != "bank_test.go:26 bank_test.go:27 bank_test.go:26" {
+		t.Error(got)
+	}
+	if len(f.Waits) != 3 {
+		t.Fatalf("%+v", f.Waits)
+	}
+	w := f.Waits[1]
+	if w.Goroutine != "bank_test.go:26" || w.For != "waits to lock mutex#3" || w.Line != 16 ||
+		filepath.Base(w.File) != "bank_test.go" || strings.Join(w.HeldBy, " ") != "bank_test.go:27" {
+		t.Errorf("%+v", w)
+	}
+}
+
+// A search that has come to its end says so.
+func TestAllSchedules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-strategy=exhaustive", `(?m)^ok .*\t1 test, all \d+ schedules with at most 2 preemptions, `},
+		{"-strategy=exhaustive -v -bound=1", `--- PASS: TestPasses \(all \d+ schedules with at most 1 preemption, `},
+		{"-v", `--- PASS: TestPasses \([\d,]+ schedules, among them all [\d,]+ with at most 2 preemptions, `},
+		{"-strategy=exhaustive -schedules=2 -v", `--- PASS: TestPasses \(2 schedules, `},
+		{"-strategy=random -v", `--- PASS: TestPasses \([\d,]+ schedules, \d`},
+	} {
+		var out, errs bytes.Buffer
+		args := strings.Fields("test -budget=1m -schedules=3000 -run=^TestPasses$ ./testdata/reports " + c.args)
+		if code := run(args, &out, &errs); code != 0 || !regexp.MustCompile(c.want).MatchString(out.String()) {
+			t.Errorf("%s: exit code %d, and no %s in\n%s%s", c.args, code, c.want, &out, &errs)
+		}
+	}
+}
+
+// How processes have ended that were made to, by a fault in coir's own code or in the program's.
+func TestCrashes(t *testing.T) {
+	const tests = "testing.coirExplore(0xc000130248, 0x5a3308)\n\t/go/src/testing/coir.go:171 +0x2ca\n" +
+		"testing.tRunner(0xc000130248, 0x5a3308)\n\t/go/src/testing/testing.go:2037 +0xea\n" +
+		"created by testing.(*T).Run in goroutine 1\n\t/go/src/testing/testing.go:2103 +0x533\n"
+	const point = "sync.coirPoint(0x60?, 0xc000009860?)\n\t/go/src/runtime/coir.go:532 +0x15\n" +
+		"sync.(*WaitGroup).Wait(0xc0000160d0)\n\t/go/src/sync/waitgroup.go:166 +0x2f\n" +
+		"example.com/bank.TestTransfer(0x68ade0?)\n\t/bank/bank_test.go:28 +0x125\n" + tests
+	const panicked = "goroutine 5 [running]:\ntesting.tRunner.func1.2({0x569060, 0x6e3ce0})\n\t/go/src/testing/testing.go:1975 +0x232\n" +
+		"testing.tRunner.func1()\n\t/go/src/testing/testing.go:1978 +0x416\n" +
+		"panic({0x569060?, 0x6e3ce0?})\n\t/go/src/runtime/panic.go:861 +0x13a\n"
+	for _, c := range []struct {
+		what, output string
+		whose        int
+		says         string
+	}{
+		{"a panic of the explorer", "--- FAIL: TestTransfer (0.00s)\n" +
+			"panic: runtime error: invalid memory address or nil pointer dereference [recovered, repanicked]\n" +
+			"[signal SIGSEGV: segmentation violation code=0x1 addr=0xc8 pc=0x4e8eab]\n\n" + panicked +
+			"testing.(*coirExplorer).explore(0xc00007a1e0)\n\t/go/src/testing/coir.go:306 +0x10b\n" + tests, ours, "coir test has failed"},
+		{"a check of coir's", "fatal error: coir: too many goroutines\n\ngoroutine 7 gp=0xc000009860 m=0 mp=0x6effa0 [running]:\n" +
+			"runtime.throw({0x59a91a?, 0xc000009860?})\n\t/go/src/runtime/panic.go:1233 +0x48 fp=0xc00003adc8\n" +
+			"runtime.coirPointOf(0xe, 0xc00003ae01?, 0x0)\n\t/go/src/runtime/coir.go:578 +0x512\n" + point, ours, "coir test has failed"},
+		{"a nil pointer in the scheduler", "fatal error: unexpected signal during runtime execution\n" +
+			"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x417a25]\n\ngoroutine 7 gp=0xc000009860 m=0 [running]:\n" +
+			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n" +
+			"runtime.sigpanic()\n\t/go/src/runtime/signal_unix.go:915 +0x3df\n" +
+			"runtime.coirChoose(0x418272?, 0x60?)\n\t/go/src/runtime/coir.go:438 +0x25\n" + point, ours, "coir test has failed"},
+		{"a check of the runtime's that no program fails", "fatal error: casgstatus: bad incoming values\n\nruntime stack:\n" +
+			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n", ours, "coir test has failed"},
+		{"an unlock of an unlocked mutex", "fatal error: sync: unlock of unlocked mutex\n\ngoroutine 7 [running]:\n" +
+			"internal/sync.fatal({0x5a?, 0x6?})\n\t/go/src/runtime/panic.go:1180 +0x18\n" +
+			"internal/sync.(*Mutex).Unlock(...)\n\t/go/src/internal/sync/mutex.go:204\n" + point, theirs, "the program has ended the process"},
+		{"a panic of TestMain", "panic: no database\n\ngoroutine 1 [running]:\nexample.com/bank.TestMain(0xc000016)\n" +
+			"\t/bank/bank_test.go:9 +0x2c\nmain.main()\n\t_testmain.go:47 +0x8d\n", theirs, "the program has ended the process"},
+		{"memory", "fatal error: runtime: out of memory\n\nruntime stack:\nruntime.throw({0x59f95b?})\n\t/go/src/runtime/panic.go:1233\n",
+			unclear, "If it does not do so under go test"},
+		{"C", "fatal error: unexpected signal during runtime execution\n[signal SIGSEGV: segmentation violation]\n\nruntime stack:\n" +
+			"runtime.throw({0x59f95b?})\n\t/go/src/runtime/panic.go:1233\n\ngoroutine 7 [syscall]:\n" +
+			"runtime.cgocall(0x4, 0xc)\n\t/go/src/runtime/cgocall.go:167\nexample.com/bank._Cfunc_crash()\n\t_cgo_gotypes.go:45\n" + point,
+			unclear, "If it does not do so under go test"},
+		{"os.Exit", "what the test has printed\n", none, "does it call os.Exit?"},
+	} {
+		r := &result{output: c.output}
+		if got := r.crash(); got != c.whose {
+			t.Errorf("%s: it is taken for %d, want %d", c.what, got, c.whose)
+		}
+		if r.died(nil); !strings.Contains(r.broken, c.says) {
+			t.Errorf("%s: %s", c.what, r.broken)
+		}
+	}
+}
+
+// What the go command says if a package of the standard library does not build is coir's fault, and nothing else is.
+func TestTheLibraryDoesNotBuild(t *testing.T) {
+	for out, want := range map[string]bool{
+		"# runtime\n/usr/local/go/src/runtime/coir.go:17:2: undefined: x\n":          true,
+		"# internal/sync\nmutex.go:17:2: undefined: x\n":                             true,
+		"# example.com/bank [example.com/bank.test]\n./a_test.go:17: undefined: x\n": false,
+		"# example.com/runtime\n./a.go:17: undefined: x\n":                           false,
+	} {
+		if got := libraryBroken(out); got != want {
+			t.Errorf("%v for %s", got, out)
+		}
+	}
+}
+
+// A Go whose sources are others is told as not supported, and nothing is run.
+func TestAnotherGo(t *testing.T) {
+	tool, err := toolchain(t.Context(), &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	link := func(below string, except string) {
+		t.Helper()
+		entries, err := os.ReadDir(filepath.Join(tool.root, below))
+		if err := errors.Join(err, os.MkdirAll(filepath.Join(root, below), 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() == except {
+				continue
+			}
+			if err := os.Symlink(filepath.Join(tool.root, below, e.Name()), filepath.Join(root, below, e.Name())); err != nil {
+				t.Skip(err)
+			}
+		}
+	}
+	link("", "src")
+	link("src", "runtime")
+	link("src/runtime", "select.go")
+	text, err := os.ReadFile(filepath.Join(tool.root, "src/runtime/select.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte("pass 1 - look for something already waiting"), []byte("pass one"))
+	if err := os.WriteFile(filepath.Join(root, "src/runtime/select.go"), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOROOT", root)
+	var out, errs bytes.Buffer
+	code := run([]string{"test", "./testdata/bank"}, &out, &errs)
+	for _, want := range []string{"is not supported yet: runtime/select.go is not as expected", "a limit of coir test", "report it"} {
+		if code != 2 || out.Len() > 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("exit code %d, and no %q in\n%s%s", code, want, &out, &errs)
+		}
+	}
+}
+
+// A goroutine may lose the turn between its point and its operation: arrows follow the operations.
+func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
+	const g, h, k = 3, 4, 5
+	r := &result{failure: &failure{steps: 10}, actors: map[int]*actor{
+		g: {id: g, state: ended}, h: {id: h, state: ended}, k: {id: k, state: waiting, reason: "chan receive"},
+	}}
+	for i, s := range []step{
+		{g: g, op: opSend, object: 1, done: 2}, // its point is first, and its send second
+		{g: h, op: opSend, object: 1, done: 1},
+		{g: k, op: opRecv, object: 1, done: 3},
+		{g: k, op: opRecv, object: 1, done: 4},
+		{g: h, op: opLock, object: 2, done: 6},
+		{g: g, op: opLock, object: 2, done: 5},
+		{g: g, op: opUnlock, object: 2, done: 7},
+		{g: h, op: opUnlock, object: 2, done: 8},
+		{g: k, op: opRecv, object: 1, chose: -1, done: 9},
+		{g: k, op: opRecv, object: 1, done: 10, last: true}, // waits at the end
+	} {
+		s.n = i + 1
+		r.stepsOf = append(r.stepsOf, s)
+	}
+	var got [][2]int
+	for _, a := range r.arrows() {
+		got = append(got, [2]int{a.from.n, a.to.n})
+	}
+	if want := [][2]int{{2, 3}, {1, 4}, {7, 5}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if locks := r.locks(); len(locks[2].holders()) != 0 {
+		t.Errorf("%+v", locks[2])
+	}
+	r.failure.steps = 11 // the first is not known
+	if got := r.arrows(); len(got) != 1 || got[0].text != "mutex#2" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Who waits for what at the end of a schedule, and who could end that.
+
+// wait is a goroutine that waits.
+type wait struct {
+	*actor
+	what    string // in words: "waits to lock mutex#3"
+	by      []int  // the goroutines that hold what it waits for
+	how     string // in words, how they do
+	holds   bool   // it holds it itself
+	elapsed time.Duration
+}
+
+// waits are those of the goroutines of the test that wait at the end.
+func (r *result) waits(names map[int]string, dir string) (all []wait) {
+	locks := r.locks()
+	for _, id := range r.ids() {
+		a := r.actors[id]
+		if a.state != waiting || a.id == 1 || coirsOwn(a.at, a.via) || r.failure != nil && a.id == r.failure.panicked {
+			continue
+		}
+		w := wait{actor: a}
+		if r.failure != nil {
+			w.elapsed = (r.failure.now - a.since).Round(time.Microsecond)
+		}
+		r.describe(&w, locks, dir)
+		w.holds = slices.Contains(w.by, id)
+		if len(w.by) > 0 {
+			var who []string
+			for _, g := range w.by {
+				if g == id {
+					who = append([]string{"itself"}, who...)
+					continue
+				}
+				who = append(who, names[g])
+			}
+			w.how += " " + strings.Join(who, " and ")
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// describe says what a goroutine waits for.
+func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
+	a := w.actor
+	op, object, last := a.op, a.object, r.lastStep(a.id)
+	if last != nil {
+		op, object = last.op, last.object
+	}
+	is := func(what string) bool { return strings.Contains(a.reason, what) }
+	switch {
+	case coirs(a.via):
+		w.what = "waits in " + method(a.via)
+	case strings.HasPrefix(a.reason, "sleep"):
+		w.what = "sleeps"
+	case is("nil chan"):
+		w.what = "waits for a nil channel"
+	case is("select (no cases)"):
+		w.what = "waits in a select without cases"
+	case is("select"):
+		w.what = "waits in a select"
+		if last != nil && len(last.cases) > 0 {
+			w.what += " " + r.wishes(last.cases, dir)
+		}
+	case is("chan receive"):
+		w.what = "waits to receive from " + r.channel(object, dir)
+	case is("chan send"):
+		w.what = "waits to send to " + r.channel(object, dir)
+	case is("WaitGroup"):
+		w.what = "waits for " + r.object(opWait, object)
+	case is("Cond"):
+		w.what = "waits for a signal"
+		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
+			if s.g == a.id && s.op == opCondWait {
+				w.what += " of " + r.object(opCondWait, s.object)
+				break
+			}
+		}
+	case (is("Mutex") || is("semacquire")) && op == opOnce:
+		w.what = "waits for " + r.object(opOnce, object) + " to be done"
+		if l := locks[a.object]; l != nil {
+			w.by, w.how = l.holders(), "by"
+		}
+	case is("Mutex") || is("semacquire"):
+		w.what = "waits to lock " + r.object(op, object)
+		l := locks[object]
+		switch {
+		case l == nil:
+		case op == opRLock:
+			w.what = "waits to read-lock " + r.object(op, object)
+			if w.by, w.how = l.writer, "held by"; len(w.by) == 0 { // a writer that waits goes first
+				w.by, w.how = l.queue, "behind"
+			}
+		case len(l.writer) > 0:
+			w.by, w.how = l.writer, "held by"
+		default:
+			w.by, w.how = l.readers, "read-locked by"
+		}
+	default:
+		w.what = "waits (" + a.reason + ")"
+	}
+}
+
+// wishes says what a select waits for.
+func (r *result) wishes(cases []selectCase, dir string) string {
+	const most = 6
+	var texts []string
+	for _, c := range cases[:min(len(cases), most)] {
+		how := "to receive from "
+		if c.send {
+			how = "to send to "
+		}
+		texts = append(texts, how+r.channel(c.object, dir))
+	}
+	text := strings.Join(texts, ", or ")
+	if len(cases) > most {
+		text += fmt.Sprintf(", or for one of %d cases more", len(cases)-most)
+	}
+	return text
+}
+
+// text is the wait in a line, without the name of who waits.
+func (w *wait) text(r *result, dir string) string {
+	text := w.what
+	if w.how != "" {
+		text += ", " + w.how
+	}
+	if at := w.at; at.file != "" {
+		text += fmt.Sprintf(", at %s:%d", short(at.file, dir), at.line)
+	}
+	if r.failure != nil && r.failure.now >= time.Microsecond { // a read of the clock moves it by a nanosecond
+		text += fmt.Sprintf(", for %v", w.elapsed)
+	}
+	return text
+}
+
+// lastStep is the last step of a goroutine, or nil.
+func (r *result) lastStep(g int) *step {
+	for i := len(r.stepsOf) - 1; i >= 0; i-- {
+		if s := &r.stepsOf[i]; s.g == g && s.last {
+			return s
+		}
+	}
+	return nil
+}
+
+// inOrder are the steps whose operation was begun, in that order. A goroutine may lose the turn between the point of an
+// operation and the operation, so it is not the order of the steps.
+func (r *result) inOrder() (all []*step) {
+	for i := range r.stepsOf {
+		if r.stepsOf[i].done > 0 {
+			all = append(all, &r.stepsOf[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *step) int { return cmp.Compare(a.done, b.done) })
+	return all
+}
+
+// lock is who has a Mutex or an RWMutex at the end.
+type lock struct {
+	writer, readers []int
+	queue           []int // writers that wait
+}
+
+func (l *lock) holders() []int { return append(slices.Clone(l.writer), l.readers...) }
+
+// locks says who has each lock at the end: who went past its Lock, and not past its Unlock. The result of a TryLock is
+// not known, so that does not count.
+func (r *result) locks() map[int]*lock {
+	locks := map[int]*lock{}
+	drop := func(from *[]int, g int) {
+		at := slices.Index(*from, g)
+		if at < 0 {
+			at = 0 // another goroutine has locked it
+		}
+		if len(*from) > 0 {
+			*from = slices.Delete(*from, at, at+1)
+		}
+	}
+	end := map[int]*step{}
+	for i := range r.stepsOf {
+		if s := &r.stepsOf[i]; s.inner != "rwmutex" {
+			end[s.g] = s
+		}
+	}
+	for _, s := range r.inOrder() {
+		if s.inner == "rwmutex" {
+			continue
+		}
+		l := locks[s.object]
+		if l == nil {
+			l = new(lock)
+			locks[s.object] = l
+		}
+		waits := end[s.g] == s && r.blocked(s.g)
+		switch s.op {
+		case opLock, opWLock:
+			if waits {
+				l.queue = append(l.queue, s.g)
+			} else {
+				l.writer = append(l.writer, s.g)
+			}
+		case opRLock:
+			if !waits {
+				l.readers = append(l.readers, s.g)
+			}
+		case opUnlock, opWUnlock:
+			drop(&l.writer, s.g)
+		case opRUnlock:
+			drop(&l.readers, s.g)
+		}
+	}
+	return locks
+}
+
+// blocked reports whether a goroutine waits for a lock at the end.
+func (r *result) blocked(g int) bool {
+	a := r.actors[g]
+	return a != nil && a.state == waiting &&
+		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
+}
+
+// cycle is a cycle of goroutines, each of which waits for a lock that the next one holds.
+func cycle(waits []wait) []int {
+	by := map[int][]int{}
+	for _, w := range waits {
+		by[w.id] = w.by
+	}
+	for _, w := range waits {
+		var path []int
+		seen := map[int]bool{}
+		var follow func(g int) bool
+		follow = func(g int) bool {
+			if seen[g] {
+				return false
+			}
+			seen[g] = true
+			path = append(path, g)
+			for _, next := range by[g] {
+				if next == w.id || follow(next) {
+					return true
+				}
+			}
+			path = path[:len(path)-1]
+			return false
+		}
+		if follow(w.id) {
+			return path
+		}
+	}
+	return nil
+}
