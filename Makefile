@@ -36,10 +36,16 @@ vet: ## go vet in every module, and with each build tag in the root
 	$(GO) vet -tags coirmutants ./internal/programs
 	$(GO) vet -race ./...
 
-platforms: ## go vet of the root module for 32 bits, for the other byte order, and for wasm
+platforms: ## go vet of the root module for 32 bits, for the other byte order, and for wasm; the overlay of coir test elsewhere
 	@for p in $(OTHERS); do \
 		echo "vet $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; \
+	done
+	@$(GO) -C cmd/coir build -o $(CURDIR)/.bin/coir .
+	@for p in darwin/amd64 darwin/arm64 windows/amd64; do \
+		echo "coir test -c $$p"; \
+		(cd cmd/coir && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 ../../.bin/coir test -c -o ../../.bin/bank.test ./testdata/bank) || \
+			exit 1; \
 	done
 
 lint: ## golangci-lint, as pinned in tools/go.mod, in every module

@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
 // outcome is what coir test -json says of a test.
@@ -360,6 +363,36 @@ func TestTheGuide(t *testing.T) {
 	}
 	if got, want := plain(indent(out.String())), plain(shown); got != want {
 		t.Errorf("the guide shows\n%s\nand it is\n%s", want, got)
+	}
+}
+
+// The edits leave the fast paths of package sync small enough to be inlined: see measure/cost.
+func TestTheFastPathsAreInlined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	tool, err := toolchain(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := overlay.Make(tool.root, tool.version, tool.cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(tool.goCommand, "build", "-overlay="+over, "-gcflags=-m", "internal/sync", "sync")
+	c.Env = tool.env
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range []string{"(*Mutex).Lock", "(*Mutex).Unlock", "(*RWMutex).RLock", "(*Once).Do"} {
+		want := 1
+		if strings.HasPrefix(f, "(*Mutex)") {
+			want = 2 // of package sync, and of internal/sync
+		}
+		if n := strings.Count(string(out), ": can inline "+f+"\n"); n != want {
+			t.Errorf("%d functions %s can be inlined, want %d", n, f, want)
+		}
 	}
 }
 
