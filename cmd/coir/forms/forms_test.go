@@ -422,3 +422,14 @@ func TestProcessors(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// A cleanup is a part of the schedule.
+func TestCleanupThatPolls(t *testing.T) {
+	var ended atomic.Bool
+	t.Cleanup(func() {
+		for !ended.Load() {
+			runtime.Gosched()
+		}
+	})
+	go ended.Store(true)
+}

@@ -323,6 +323,10 @@ var edits = []edit{
 		old: "\tfn(t)\n", new: "\tcoirExplore(t, fn)\n",
 	},
 	{
+		file: "testing/testing.go", why: "a function of t.Cleanup is of the test, and not of the harness",
+		old: "\t\tcleanup()\n", new: "\t\tcoirCleanup(cleanup)\n",
+	},
+	{
 		file: "testing/testing.go", why: "the harness has no points",
 		old: "func (t *T) Parallel() {\n", new: "func (t *T) Parallel() {\n\tdefer coirQuiet(coirQuiet(1))\n",
 	},

@@ -175,6 +175,12 @@ func (x *coirExplorer) start() {
 	x.explore()
 }
 
+// coirCleanup calls a function of t.Cleanup. It has points.
+func coirCleanup(fn func()) {
+	defer coirQuiet(coirQuiet(0))
+	fn()
+}
+
 // coirTest is the test of the schedule that runs.
 var coirTest *T
 
