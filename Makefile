@@ -10,7 +10,7 @@ OTHERS    := linux/arm linux/riscv64 linux/s390x js/wasm
 
 .DEFAULT_GOAL := help
 .PHONY: help all soak ratios generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave programs sim fuzz examples bench
+	arm64 models interleave programs sim coirtest fuzz examples bench
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,18 @@ programs: ## random programs against the public API, and a third of the mutants 
 
 sim: ## the short tests of the simulator; test has the long ones
 	$(GO) test $(SHORT) ./sim/...
+
+# The tests of coir that are small enough for it: what the root and the packages below it do when goroutines and fibers
+# meet. A large test would be run in one or two orders. Not among them are tests that ask what is so outside of all
+# bubbles (Here, Follow), one that polls for a fifth of a second (WorkerStates), and one that reads source files.
+BUDGET      ?= 100ms
+NOTEXPLORED := ^Test(Here|Follow|WorkerStates|FunctionsAreNorace)$$
+
+coirtest: ## coir's own tests under coir test, with goroutines and fibers in one schedule
+	cd cmd/coir && $(GO) build -o ../../.bin/coir .
+	.bin/coir test -short -budget $(BUDGET) -skip '$(NOTEXPLORED)' ./explore ./internal/bubble ./internal/coro \
+		./internal/park ./internal/sched ./internal/wait
+	.bin/coir test -short -budget $(BUDGET) -run '^TestMixed' .
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz

@@ -699,7 +699,8 @@ func TestWorkersAreCapped(t *testing.T) {
 				<-time.After(time.Millisecond)
 			}
 			s = rt.Stats()
-			if s.Started > most || s.Retired < most-workers || s.Runnable != 0 || s.Switches == 0 {
+			// One may have retired while others were blocked, and have been started again: Started has no bound.
+			if s.Started-s.Retired > workers || s.Retired < most-workers || s.Runnable != 0 || s.Switches == 0 {
 				t.Errorf("at the end: %+v", s)
 			}
 		})

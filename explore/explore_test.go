@@ -16,7 +16,7 @@ func TestClockIsVirtual(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	real := time.Now()
 	explore.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -37,7 +37,7 @@ func TestClockIsVirtual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Close()
+	_ = conn.Close()
 }
 
 // Each subtest has its own part.

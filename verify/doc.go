@@ -12,5 +12,6 @@
 //     specification (porcupine).
 //   - chan_test.go: random scripts on channels, step by step against the model
 //     (rapid).
+//   - mixed: programs of goroutines and fibers, for coir test.
 //   - sim_test.go: schedules of a simulation that rapid makes up, and shrinks.
 package verify

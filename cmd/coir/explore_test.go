@@ -396,6 +396,18 @@ func TestTheFastPathsAreInlined(t *testing.T) {
 	}
 }
 
+func TestCallsOfCoir(t *testing.T) {
+	for function, want := range map[string]string{
+		"github.com/coir-go/coir.Select":            "coir.Select",
+		"github.com/coir-go/coir.(*Chan[...]).Send": "Chan.Send",
+		"github.com/coir-go/coir.(*Runtime).Run":    "Runtime.Run",
+	} {
+		if got := method(function); got != want {
+			t.Errorf("%s is shown as %s, want %s", function, got, want)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -17,7 +17,6 @@ import (
 var plain = map[string]string{
 	"park.State.String":     "touches nothing that is shared",
 	"park.Outcome.String":   "touches nothing that is shared",
-	"sched.spread":          "touches nothing that is shared",
 	"sched.next.empty":      "atomics only",
 	"sched.ring.len":        "atomics only",
 	"sched.Scheduler.Enter": "atomics only",

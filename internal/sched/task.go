@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
@@ -140,6 +141,9 @@ func (t *Task) Arrive() { t.frame.settle() }
 //go:norace
 func (t *Task) Yield() {
 	// Spec: SC-21 (a yield goes to the tail)
+	if bubble.Explored != nil {
+		runtime.Gosched() // fibers that yield to each other would go on for good: a switch between them is no point
+	}
 	fr := t.frame
 	w := fr.w
 	next := w.pick()

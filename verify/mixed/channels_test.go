@@ -226,3 +226,22 @@ func drain(t *testing.T, sel func(context.Context, ...coir.Case) (int, error)) {
 func TestBugDrain(t *testing.T) { drain(t, coir.Select) }
 
 func TestFixedDrain(t *testing.T) { drain(t, coir.SelectPriority) }
+
+// Two fibers of one worker yield to each other until a goroutine has said that they may end.
+func TestFixedPolling(t *testing.T) {
+	run(t, func(ctx context.Context, n *coir.Nursery) error {
+		var end atomic.Bool
+		for i := range 2 {
+			n.Go("poll", func(ctx context.Context) error {
+				for !end.Load() {
+					if err := coir.Yield(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.Index(i))
+		}
+		go end.Store(true)
+		return nil
+	}, coir.Workers(1))
+}

@@ -18,7 +18,7 @@ func partly(t *testing.T, back func(a, b *account)) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	answered := make(chan error)
 	go func() {
 		c, err := l.Accept()
@@ -44,7 +44,7 @@ func partly(t *testing.T, back func(a, b *account)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}

@@ -743,3 +743,14 @@ func TestSelectIsFair(t *testing.T) {
 		}
 	}
 }
+
+// A cleanup is a part of the schedule.
+func TestCleanupThatPolls(t *testing.T) {
+	var ended atomic.Bool
+	t.Cleanup(func() {
+		for !ended.Load() {
+			runtime.Gosched()
+		}
+	})
+	go ended.Store(true)
+}
