@@ -168,8 +168,8 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (st
 // The lines between which the output of the schedule that is told is.
 const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
-// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that the
-// end of ctx has cut off has no result.
+// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that
+// the end of ctx has cut off has no result.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runProcess(ctx, o, p, binary, name, i, -1)

@@ -469,7 +469,8 @@ func TestGoroutinesOfItsOwn(t *testing.T) {
 		if strings.HasPrefix(top, "testing.(*T).Run(") {
 			continue // it waits for the test, as under go test
 		}
-		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") || strings.Contains(stack, "bubble") {
+		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") ||
+			strings.Contains(stack, "bubble") {
 			t.Errorf("a goroutine that is not the test's, or its state:\n%s", stack)
 		}
 	}

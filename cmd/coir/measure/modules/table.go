@@ -176,8 +176,9 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			r.network++
 			continue
 		}
-		file := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(t.pkg, m.path), "/"), "/", "_") + "." + t.name + ".txt"
-		if err := os.WriteFile(filepath.Join(alarms, strings.TrimPrefix(file, ".")), []byte(t.output), 0o666); err != nil {
+		file := strings.Trim(strings.TrimPrefix(t.pkg, m.path)+"/"+t.name, "/") + ".txt"
+		file = filepath.Join(alarms, strings.ReplaceAll(file, "/", "."))
+		if err := os.WriteFile(file, []byte(t.output), 0o666); err != nil {
 			return nil, err
 		}
 		v := verdicts[t.pkg+" "+t.name]
@@ -243,8 +244,8 @@ func (r *row) good() int {
 }
 
 func (r *row) String() string {
-	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow", r.m.path, r.tests, r.clean,
-		r.skipped, r.network, r.anyhow)
+	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow",
+		r.m.path, r.tests, r.clean, r.skipped, r.network, r.anyhow)
 	for _, c := range classes {
 		text += fmt.Sprintf(", %d %s", r.by[c.name], c.head)
 	}
@@ -293,8 +294,8 @@ func printTable(rows []*row) {
 	line(fmt.Sprintf("%d modules", len(rows)), sum)
 	write(table)
 	if n := sum.counted(); n > 0 {
-		fmt.Printf("\nOf the %d tests that run, pass under go test and wait for nothing outside, %d are clean or flagged with a "+
-			"reason that is true: %.1f %%.\n", n, sum.good(), 100*float64(sum.good())/float64(n))
+		fmt.Printf("\nOf the %d tests that run, pass under go test and wait for nothing outside, %d are clean or flagged "+
+			"with a reason that is true: %.1f %%.\n", n, sum.good(), 100*float64(sum.good())/float64(n))
 	}
 }
 
