@@ -894,7 +894,7 @@ func coirOutside(last bool) bool {
 	}
 	for n := 0; s.nready == 0; n++ {
 		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
-			if n < 100 || coirSignalComes() {
+			if n < 10 || coirSignalComes() { // not for good beside one that spins
 				mcall(gosched_m)
 				continue
 			}
