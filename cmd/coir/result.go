@@ -18,6 +18,8 @@ type result struct {
 	shown   string // of the schedule that is told
 	broken  string // what coir could not do
 
+	timedOut bool // it did not end within -timeout
+
 	schedules int
 	left      int // schedules that left goroutines behind
 
@@ -169,7 +171,7 @@ func (r *result) died(err error) {
 	var exit *exec.ExitError
 	switch {
 	case strings.Contains(r.output, "panic: test timed out"):
-		r.broken = "it did not end within -timeout"
+		r.broken, r.timedOut = "it did not end within -timeout", true
 	case strings.Contains(r.output, "fatal error:"):
 		r.broken = "the Go runtime ended the process. If the test does not do so under go test, that is a fault of " +
 			"coir test: report it with the output below, and with what `go version` says"

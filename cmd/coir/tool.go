@@ -187,6 +187,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 			}
 			r.outcome = "stateful" // it failed for what earlier schedules have left
 		}
+		if r.outcome == "died" && !r.timedOut { // some frameworks end the process when they are run again
+			r.outcome = "stateful"
+		}
 		if r.outcome != "stateful" {
 			return r
 		}

@@ -408,6 +408,12 @@ func TestSignalThatDoesNotCome(t *testing.T) {
 	<-ctx.Done()
 }
 
+func TestWaitsForSignalsOn(*testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	go func() { <-c }()
+}
+
 // Expect: net accept at forms_test.go
 func TestClientThatDoesNotCome(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -538,5 +544,14 @@ func TestPortOfTwoTestsToo(t *testing.T) { portOfTwoTests(t) }
 func TestHeightOfItsStack(t *testing.T) {
 	if n := runtime.Callers(0, make([]uintptr, 100)); n != 4 { // Callers, the test, tRunner, goexit
 		t.Error(n)
+	}
+}
+
+var ranBefore atomic.Bool
+
+// As Ginkgo does.
+func TestEndsTheProcessWhenRunAgain(*testing.T) {
+	if ranBefore.Swap(true) {
+		os.Exit(1)
 	}
 }

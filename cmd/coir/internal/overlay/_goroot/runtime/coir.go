@@ -888,7 +888,7 @@ func coirOutside(last bool) bool {
 	until := int64(0)
 	if coirSignals() && !s.signals {
 		until = nanotime() + s.patience
-		if last {
+		if last && !getg().bubble.done {
 			until = nanotime() + 1e9
 		}
 	}
