@@ -29,7 +29,7 @@ type verdict struct {
 	used       bool
 }
 
-// readTriage reads verdicts: package, test, class and why, by "package test".
+// readTriage reads verdicts: package, tests separated by commas, class and why. The result is by "package test".
 func readTriage(text string) (map[string]*verdict, error) {
 	all := map[string]*verdict{}
 	for line := range strings.Lines(text) {
@@ -40,10 +40,6 @@ func readTriage(text string) (map[string]*verdict, error) {
 		if len(f) < 4 {
 			return nil, fmt.Errorf("triage.txt: too short: %s", line)
 		}
-		key := f[0] + " " + f[1]
-		if all[key] != nil {
-			return nil, fmt.Errorf("triage.txt: twice: %s", line)
-		}
 		known := false
 		for _, c := range classes {
 			known = known || c.name == f[2]
@@ -51,7 +47,13 @@ func readTriage(text string) (map[string]*verdict, error) {
 		if !known {
 			return nil, fmt.Errorf("triage.txt: there is no class %s: %s", f[2], line)
 		}
-		all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+		for name := range strings.SplitSeq(f[1], ",") {
+			key := f[0] + " " + name
+			if all[key] != nil {
+				return nil, fmt.Errorf("triage.txt: twice: %s", key)
+			}
+			all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+		}
 	}
 	return all, nil
 }
