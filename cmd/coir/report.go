@@ -475,7 +475,8 @@ func (r *result) notControlled(dir string) string {
 	return "not controlled: " + what + "\n"
 }
 
-// outermost is the function of the standard library that a program has called, as "net read", and the line that calls it.
+// outermost is the function of the standard library that a program has called, as "net read", and the line that calls
+// it.
 func outermost(stack, dir string) (call, at string) {
 	_, stack, _ = strings.Cut(stack, "\n")
 	lines := strings.Split(stack, "\n")
@@ -489,7 +490,8 @@ func outermost(stack, dir string) (call, at string) {
 		case strings.Contains(file, "/src/runtime/"): // also what the runtime does for other packages
 		case strings.HasPrefix(file, dir+"/") || !strings.Contains(file, "/src/"+pkg+"/"):
 			return call, short(file, dir)
-		case pkg == "net" || pkg == "os" || pkg == "syscall" || strings.HasPrefix(pkg, "os/") || strings.HasPrefix(pkg, "net/"):
+		case pkg == "net" || pkg == "os" || pkg == "syscall" || strings.HasPrefix(pkg, "os/") ||
+			strings.HasPrefix(pkg, "net/"):
 			if strings.HasPrefix(function, "(") {
 				_, function, _ = strings.Cut(function, ").")
 			}

@@ -23,6 +23,8 @@ type result struct {
 	shown   string // of the schedule that is told
 	broken  string // what coir could not do
 
+	timedOut bool // it did not end within -timeout
+
 	schedules int
 	left      int    // schedules that left goroutines behind
 	all       int    // the schedules with at most -bound preemptions, if all of them were run; or 0
@@ -377,7 +379,7 @@ func (r *result) died(err error) {
 	var exit *exec.ExitError
 	switch {
 	case strings.Contains(r.output, "panic: test timed out"):
-		r.broken = "it did not end within -timeout"
+		r.broken, r.timedOut = "it did not end within -timeout", true
 	case r.crash() == ours:
 		r.broken = "coir test has failed, and not the test: report it with the output below, and with what " +
 			"`go version` says"

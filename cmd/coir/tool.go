@@ -183,8 +183,8 @@ func libraryBroken(out string) bool {
 // The lines between which the output of the schedule that is told is.
 const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
-// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that the
-// end of ctx has cut off has no result.
+// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that
+// the end of ctx has cut off has no result.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runProcess(ctx, o, p, binary, name, i, -1)
@@ -201,6 +201,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 				return again
 			}
 			r.outcome = "stateful" // it failed for what earlier schedules have left
+		}
+		if r.outcome == "died" && !r.timedOut { // some frameworks end the process when they are run again
+			r.outcome = "stateful"
 		}
 		if r.outcome != "stateful" {
 			return r

@@ -590,6 +590,12 @@ func TestSignalThatDoesNotCome(t *testing.T) {
 	<-ctx.Done()
 }
 
+func TestWaitsForSignalsOn(*testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	go func() { <-c }()
+}
+
 // Expect: net accept at forms_test.go
 func TestClientThatDoesNotCome(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -651,7 +657,8 @@ func TestGoroutinesOfItsOwn(t *testing.T) {
 		if strings.HasPrefix(top, "testing.(*T).Run(") {
 			continue // it waits for the test, as under go test
 		}
-		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") || strings.Contains(stack, "bubble") {
+		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") ||
+			strings.Contains(stack, "bubble") {
 			t.Errorf("a goroutine that is not the test's, or its state:\n%s", stack)
 		}
 	}
@@ -753,4 +760,13 @@ func TestCleanupThatPolls(t *testing.T) {
 		}
 	})
 	go ended.Store(true)
+}
+
+var ranBefore atomic.Bool
+
+// As Ginkgo does.
+func TestEndsTheProcessWhenRunAgain(*testing.T) {
+	if ranBefore.Swap(true) {
+		os.Exit(1)
+	}
 }

@@ -164,7 +164,8 @@ var edits = []edit{
 	{
 		file: "runtime/synctest.go", why: "a signal, or a goroutine outside, may be about to wake them",
 		old: "\t\tlock(&bubble.mu)\n\t\tif bubble.active < 0 {\n",
-		new: "\t\tif coir.On && coirOutside(bubble.timers.wakeTime() == 0) {\n\t\t\tlock(&bubble.mu)\n\t\t\tcontinue\n\t\t}\n" +
+		new: "\t\tif coir.On && coirOutside(bubble.timers.wakeTime() == 0) {\n" +
+			"\t\t\tlock(&bubble.mu)\n\t\t\tcontinue\n\t\t}\n" +
 			"\t\tlock(&bubble.mu)\n\t\tif bubble.active < 0 {\n",
 	},
 	{file: "runtime/sigqueue.go", why: "not a point", old: "Gosched()\n", new: "mcall(gosched_m)\n", all: true},
@@ -482,7 +483,8 @@ var edits = []edit{
 	},
 	{
 		file: "runtime/traceback.go", why: "the same",
-		old: "\tif bubble := gp.bubble; bubble != nil &&\n", new: "\tif bubble := gp.bubble; bubble != nil && !coirAsks() &&\n",
+		old: "\tif bubble := gp.bubble; bubble != nil &&\n",
+		new: "\tif bubble := gp.bubble; bubble != nil && !coirAsks() &&\n",
 	},
 	{
 		file: "runtime/traceback.go", why: "the same",

@@ -4,12 +4,12 @@
 //	cd cmd/coir && go run ./measure/modules -dir /tmp/modules
 //
 // The list is modules.txt: a module, its version, the packages (all, if none are named), and flags of coir test. Each
-// module is copied out of the module cache, into the directory -dir, and is not changed there. A test that is flagged is
-// run once by plain go test, to know what fails anyhow; one that leaves goroutines behind is explored once more with
+// module is copied out of the module cache, into the directory -dir, and is not changed there. A test that is flagged
+// is run once by plain go test, to know what fails anyhow; one that leaves goroutines behind is explored once more with
 // -leaks=false, because an alarm ends the exploration of a test. What was printed is kept in -dir, and -old makes the
 // table of what is there and runs nothing.
 //
-// Each alarm was read, and triage.txt has the verdict: the package, the test, the class, and one sentence that says why.
+// Each alarm was read, and triage.txt has the verdict: the package, the test, the class, and a sentence that says why.
 // The table counts the verdicts, and tells which alarms have none.
 package main
 

@@ -29,7 +29,7 @@ type verdict struct {
 	used       bool
 }
 
-// readTriage reads verdicts: package, test, class and why, by "package test".
+// readTriage reads verdicts: package, tests separated by commas, class and why. The result is by "package test".
 func readTriage(text string) (map[string]*verdict, error) {
 	all := map[string]*verdict{}
 	for line := range strings.Lines(text) {
@@ -40,10 +40,6 @@ func readTriage(text string) (map[string]*verdict, error) {
 		if len(f) < 4 {
 			return nil, fmt.Errorf("triage.txt: too short: %s", line)
 		}
-		key := f[0] + " " + f[1]
-		if all[key] != nil {
-			return nil, fmt.Errorf("triage.txt: twice: %s", line)
-		}
 		known := false
 		for _, c := range classes {
 			known = known || c.name == f[2]
@@ -51,7 +47,13 @@ func readTriage(text string) (map[string]*verdict, error) {
 		if !known {
 			return nil, fmt.Errorf("triage.txt: there is no class %s: %s", f[2], line)
 		}
-		all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+		for name := range strings.SplitSeq(f[1], ",") {
+			key := f[0] + " " + name
+			if all[key] != nil {
+				return nil, fmt.Errorf("triage.txt: twice: %s", key)
+			}
+			all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+		}
 	}
 	return all, nil
 }
@@ -176,8 +178,9 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			r.network++
 			continue
 		}
-		file := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(t.pkg, m.path), "/"), "/", "_") + "." + t.name + ".txt"
-		if err := os.WriteFile(filepath.Join(alarms, strings.TrimPrefix(file, ".")), []byte(t.output), 0o666); err != nil {
+		file := strings.Trim(strings.TrimPrefix(t.pkg, m.path)+"/"+t.name, "/") + ".txt"
+		file = filepath.Join(alarms, strings.ReplaceAll(file, "/", "."))
+		if err := os.WriteFile(file, []byte(t.output), 0o666); err != nil {
 			return nil, err
 		}
 		v := verdicts[t.pkg+" "+t.name]
@@ -243,8 +246,8 @@ func (r *row) good() int {
 }
 
 func (r *row) String() string {
-	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow", r.m.path, r.tests, r.clean,
-		r.skipped, r.network, r.anyhow)
+	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow",
+		r.m.path, r.tests, r.clean, r.skipped, r.network, r.anyhow)
 	for _, c := range classes {
 		text += fmt.Sprintf(", %d %s", r.by[c.name], c.head)
 	}
@@ -293,8 +296,8 @@ func printTable(rows []*row) {
 	line(fmt.Sprintf("%d modules", len(rows)), sum)
 	write(table)
 	if n := sum.counted(); n > 0 {
-		fmt.Printf("\nOf the %d tests that run, pass under go test and wait for nothing outside, %d are clean or flagged with a "+
-			"reason that is true: %.1f %%.\n", n, sum.good(), 100*float64(sum.good())/float64(n))
+		fmt.Printf("\nOf the %d tests that run, pass under go test and wait for nothing outside, %d are clean or flagged "+
+			"with a reason that is true: %.1f %%.\n", n, sum.good(), 100*float64(sum.good())/float64(n))
 	}
 }
 

@@ -1199,13 +1199,13 @@ func coirOutside(last bool) bool {
 	until := int64(0)
 	if coirSignals() && !s.signals {
 		until = nanotime() + s.patience
-		if last {
+		if last && !getg().bubble.done {
 			until = nanotime() + 1e9
 		}
 	}
 	for n := 0; s.nready == 0; n++ {
 		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
-			if n < 100 || coirSignalComes() {
+			if n < 10 || coirSignalComes() { // not for good beside one that spins
 				mcall(gosched_m)
 				continue
 			}

@@ -490,9 +490,9 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 }
 
 // leaks makes a schedule fail that has left goroutines behind, unless the command does not want that. One that sleeps
-// will go on.
+// will go on, and so may any if signals are still wanted.
 func (x *coirExplorer) leaks(r *coirRun) {
-	if r.kind != "" || !r.left || !coirSet.leaks {
+	if r.kind != "" || !r.left || !coirSet.leaks || r.signals {
 		return
 	}
 	for i := 1; i <= r.actors && i < 1<<17; i++ {
