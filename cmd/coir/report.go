@@ -321,7 +321,8 @@ func (r *result) columns(names map[int]string, dir string) string {
 		if o := object(s.op, s.object); o != "" {
 			cell += " " + o
 		}
-		if at := s.place.function; !strings.HasPrefix(at, "runtime.") && !strings.HasPrefix(at, "sync.") { // Done of WaitGroup.Go
+		// The Done of WaitGroup.Go has no line of the program.
+		if at := s.place.function; !strings.HasPrefix(at, "runtime.") && !strings.HasPrefix(at, "sync.") {
 			cell += fmt.Sprint(" :", s.place.line)
 		}
 		if s.times > 1 {
