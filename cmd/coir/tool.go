@@ -258,7 +258,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	}
 	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
 	c.Dir = p.Dir
-	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,atomics=%v,fresh=%d",
+	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,"+
+		"atomics=%v,fresh=%d",
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh)
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record, "COIR_KEPT="+o.kept,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
