@@ -15,6 +15,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -31,8 +32,7 @@ import (
 	"time"
 )
 
-// kernels.txt has a line a kernel: its directory, what the documented bug is, and the regular expressions that all match
-// the alarm of coir if it is that bug, separated by " | ". A kernel that is not found has "-" in their place and then why.
+// documented is what is documented of the kernels; see its head.
 //
 //go:embed kernels.txt
 var documented string
@@ -89,9 +89,9 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	tool := filepath.Join(temp, "coir")
-	if out, err := command("", nil, "go", "build", "-o", tool, "github.com/coir-go/coir/cmd/coir"); err != nil {
+	if out, err := command("", "go", "build", "-o", tool, "github.com/coir-go/coir/cmd/coir"); err != nil {
 		return fmt.Errorf("build coir: %w\n%s", err, out)
 	}
 	if *each > 0 {
@@ -171,11 +171,12 @@ func read(all []*kernel, text string) error {
 			continue
 		}
 		k := all[i]
-		if k.bug = f[1]; f[2] == "-" {
-			k.why = strings.Join(f[3:], " | ")
-			continue
-		}
+		k.bug = f[1]
 		for _, expr := range f[2:] {
+			if why, ok := strings.CutPrefix(expr, "why: "); ok {
+				k.why = why
+				continue
+			}
 			re, err := regexp.Compile("(?m)" + expr)
 			if err != nil {
 				return fmt.Errorf("kernels.txt: %s: %w", k.dir, err)
@@ -199,7 +200,7 @@ func (k *kernel) explore(tool string) error {
 	if k.races() {
 		args = append(args, "-race")
 	}
-	out, err := command(*dir, nil, tool, append(args, "./"+k.dir)...)
+	out, err := command(*dir, tool, append(args, "./"+k.dir)...)
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return fmt.Errorf("coir test: %w\n%s", err, out)
@@ -300,8 +301,8 @@ func build(all []*kernel, temp string) error {
 	if err := os.WriteFile(filepath.Join(src, "go.mod"), []byte(mod), 0o666); err != nil {
 		return err
 	}
-	log.Print("building the peers")
-	if out, err := command(src, nil, "go", "mod", "tidy"); err != nil {
+	log.Print("building the loops of the peers")
+	if out, err := command(src, "go", "mod", "tidy"); err != nil {
 		return fmt.Errorf("go mod tidy: %w\n%s", err, out)
 	}
 	for to, flag := range map[string]string{"plain": "-race=false", "race": "-race"} {
@@ -309,7 +310,7 @@ func build(all []*kernel, temp string) error {
 		if err := os.Mkdir(bin, 0o777); err != nil {
 			return err
 		}
-		if out, err := command(src, nil, "go", "test", "-c", "-vet=off", flag, "-o", bin, "./..."); err != nil {
+		if out, err := command(src, "go", "test", "-c", "-vet=off", flag, "-o", bin, "./..."); err != nil {
 			return fmt.Errorf("go test -c: %w\n%s", err, out)
 		}
 	}
@@ -380,10 +381,9 @@ func (v verdict) String() string {
 	return fmt.Sprintf("%s %.1f s", v.what, v.after.Seconds())
 }
 
-func command(dir string, env []string, name string, args ...string) (string, error) {
+func command(dir, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), env...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
@@ -430,7 +430,7 @@ func table(all []*kernel) {
 	fmt.Print("\nNot found, or not as documented:\n\n")
 	for _, k := range all {
 		if !k.right {
-			fmt.Printf("- %s (%s): %s. %s\n", k.dir, k.coir, k.bug, k.why)
+			fmt.Printf("- %s (%s): %s. %s\n", k.dir, k.coir, k.bug, cmp.Or(k.why, "Not looked into"))
 		}
 	}
 	fmt.Print("\n| kernel | documented bug | coir | schedule |")
