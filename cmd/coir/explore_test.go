@@ -144,7 +144,7 @@ func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	got := explored(t, "-race", "-tags=corpus", "-schedules=300", "-budget=1m", "./races")
+	got := explored(t, "-race", "-tags=corpus", "-schedules=1000", "-budget=1m", "./races")
 	compare(t, got, expected(t, "races"))
 	for test, o := range got {
 		if o.told != nil && !o.told.Stable {
