@@ -427,6 +427,21 @@ func table(all []*kernel) {
 		}
 		fmt.Println()
 	}
+	fmt.Println()
+	for _, class := range []string{"blocking", "nonblocking"} {
+		var schedules []int
+		var times []time.Duration
+		for _, k := range all {
+			if strings.HasPrefix(k.dir, class+"/") && k.coir.what != "" {
+				schedules, times = append(schedules, k.coir.runs), append(times, k.coir.after)
+			}
+		}
+		if slices.Sort(schedules); len(schedules) > 0 {
+			slices.Sort(times)
+			fmt.Printf("%s, alarms of coir, median and worst: schedule %d and %d, %.1f s and %.1f s.\n", class,
+				schedules[len(schedules)/2], slices.Max(schedules), times[len(times)/2].Seconds(), slices.Max(times).Seconds())
+		}
+	}
 	fmt.Print("\nNot found, or not as documented:\n\n")
 	for _, k := range all {
 		if !k.right {
