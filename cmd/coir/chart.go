@@ -265,7 +265,7 @@ func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
 				continue
 			}
 			for k := after[s] - 1; k >= 0; k-- {
-				if by := order[k]; by.op == opAdd && by.object == s.object {
+				if by := order[k]; by.op == opDone && by.object == s.object {
 					if by.g != s.g {
 						all = append(all, arrow{by, s, chart.Wake, r.object(opWait, s.object), false})
 					}

@@ -282,9 +282,9 @@ func TestDPORSeesEachResult(t *testing.T) {
 		results := func(strategy string) (all []string, schedules int) {
 			file := filepath.Join(t.TempDir(), strategy)
 			t.Setenv("ORDERS", file)
-			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules=200000", "-budget=1h", "-atomics", "-leaks=false",
+			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules=20000", "-budget=1h", "-atomics", "-leaks=false",
 				"-run=^"+test+"$", "./testdata/orders")[test]
-			if o.action != "pass" || !o.complete {
+			if o.action != "pass" || strategy == "dpor" && !o.complete {
 				t.Errorf("%s by %s: %s, complete %v\n%s", test, strategy, o.action, o.complete, o.output)
 			}
 			text, err := os.ReadFile(file)
@@ -297,7 +297,7 @@ func TestDPORSeesEachResult(t *testing.T) {
 		}
 		all, many := results("exhaustive")
 		some, few := results("dpor")
-		if !slices.Equal(all, some) {
+		if !slices.Equal(all, some) && (many < 20000 || slices.ContainsFunc(all, func(s string) bool { return !slices.Contains(some, s) })) {
 			t.Errorf("%s: the results are %q, and by DPOR %q", test, all, some)
 		}
 		t.Logf("%s: %d results, %d schedules, by DPOR %d", test, len(all), many, few)

@@ -16,7 +16,7 @@ import (
 var ops = []string{
 	"?", "go", "send", "recv", "close", "select", "lock", "try lock", "unlock", "rlock", "runlock", "lock", "unlock",
 	"add", "wait", "cond wait", "signal", "broadcast", "once", "yield",
-	"load", "store", "swap", "cas", "add", "and/or", "load", "store",
+	"load", "store", "swap", "cas", "add", "and/or", "load", "store", "done",
 }
 
 const (
@@ -26,6 +26,7 @@ const (
 	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
 	opAdd, opWait, opCondWait              = 13, 14, 15
 	opSignal, opBroadcast, opOnce          = 16, 17, 18
+	opDone                                 = 28
 )
 
 // kindOf is the sort of object that an operation is on.
@@ -37,7 +38,7 @@ func kindOf(op int) string {
 		return "mutex"
 	case opRLock, opRUnlock, opWLock, opWUnlock:
 		return "rwmutex"
-	case opAdd, opWait:
+	case opAdd, opDone, opWait:
 		return "waitgroup"
 	case opCondWait, opSignal, opBroadcast:
 		return "cond"
@@ -391,8 +392,6 @@ func (r *result) words(s step) string {
 	switch {
 	case coirs(s.via):
 		return method(s.via)
-	case s.op == opAdd && (s.via == "sync.(*WaitGroup).Done" || strings.HasPrefix(s.via, "sync.(*WaitGroup).Go.")):
-		text = "done"
 	case s.chose < 0:
 		return "select default"
 	case s.op == opSelect && s.chose > 0:

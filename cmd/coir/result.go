@@ -220,7 +220,11 @@ func (r *result) read(text string) {
 // the operations themselves, or none.
 func (r *result) own(stack []place) (at place, via string) {
 	panics := false // it is in a deferred call, and the place that of the panic
+	ofCoir := ""
 	for _, p := range stack {
+		if r.ofCoir(p) {
+			ofCoir = p.function
+		}
 		if !r.standard(p) && !r.ofCoir(p) {
 			if panics {
 				via = "panic."
@@ -230,8 +234,11 @@ func (r *result) own(stack []place) (at place, via string) {
 		panics = panics || p.function == "runtime.gopanic"
 		via = p.function
 	}
+	if ofCoir != "" {
+		return place{}, ofCoir
+	}
 	for _, p := range stack {
-		if library(p.function) != "" && !r.ofCoir(p) {
+		if library(p.function) != "" {
 			return p, via
 		}
 	}

@@ -30,7 +30,7 @@ func (r *result) waits(names map[int]string, dir string) (all []wait) {
 		}
 		w := wait{actor: a}
 		if r.failure != nil {
-			w.elapsed = (r.failure.now - a.since).Round(time.Microsecond)
+			w.elapsed = (r.failure.now - a.since).Round(10 * time.Microsecond) // steps and timers move the clock a little
 		}
 		r.describe(&w, locks, dir)
 		w.holds = slices.Contains(w.by, id)
@@ -44,6 +44,8 @@ func (r *result) waits(names map[int]string, dir string) (all []wait) {
 				who = append(who, names[g])
 			}
 			w.how += " " + strings.Join(who, " and ")
+		} else {
+			w.how = "" // a TryLock may have it, whose result is not known
 		}
 		all = append(all, w)
 	}
@@ -138,7 +140,7 @@ func (w *wait) text(r *result, dir string) string {
 	if at := w.at; at.file != "" {
 		text += fmt.Sprintf(", at %s:%d", short(at.file, dir), at.line)
 	}
-	if r.failure != nil && r.failure.now >= time.Microsecond { // a read of the clock moves it by a nanosecond
+	if r.failure != nil && r.failure.now >= 10*time.Microsecond {
 		text += fmt.Sprintf(", for %v", w.elapsed)
 	}
 	return text

@@ -251,7 +251,7 @@ func (w *writer) failed(p *pkg, r *result) *told {
 		f.Cycle = r.around(who, names)
 	}
 	if f.Token != "" {
-		f.Replay = fmt.Sprintf("coir test %s%s -run '^%s$' -replay %s", flags(w.o), p.ImportPath, r.test, f.Token)
+		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(), f.Token)
 	}
 	if w.o.html != "" {
 		path, err := r.draw(w.o.html, p.Dir, f.Replay)

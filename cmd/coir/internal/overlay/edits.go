@@ -331,7 +331,12 @@ var edits = []edit{
 	before("sync/rwmutex.go", "func (rw *RWMutex) Lock() {", "OpWLock", "rw"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) Unlock() {", "OpWUnlock", "rw"),
 	imports("sync/waitgroup.go", "internal/coir"),
-	before("sync/waitgroup.go", "func (wg *WaitGroup) Add(delta int) {", "OpAdd", "wg"),
+	{
+		file: "sync/waitgroup.go", why: "a point before the operation", old: "func (wg *WaitGroup) Add(delta int) {\n",
+		new: "func (wg *WaitGroup) Add(delta int) {\n\tif coir.On && delta < 0 {\n" +
+			"\t\tcoirPoint(coir.OpDone, unsafe.Pointer(wg))\n\t} else if coir.On {\n" +
+			"\t\tcoirPoint(coir.OpAdd, unsafe.Pointer(wg))\n\t}\n",
+	},
 	before("sync/waitgroup.go", "func (wg *WaitGroup) Wait() {", "OpWait", "wg"),
 	{
 		file: "sync/waitgroup.go", why: "a WaitGroup may outlive a schedule",

@@ -34,14 +34,25 @@ func TestLocks(t *testing.T) {
 			mu.Lock()
 			order += fmt.Sprint(i)
 			mu.Unlock()
-			if mu.TryLock() {
-				order += fmt.Sprint(i)
-				mu.Unlock()
-			}
 		})
 	}
 	wg.Wait()
 	result(t, order)
+}
+
+func TestTryLock(t *testing.T) {
+	var mu sync.Mutex
+	done := make(chan bool)
+	go func() {
+		locked := mu.TryLock()
+		if locked {
+			mu.Unlock()
+		}
+		done <- locked
+	}()
+	mu.Lock()
+	mu.Unlock()
+	result(t, <-done)
 }
 
 func TestIndependent(t *testing.T) {
@@ -49,10 +60,8 @@ func TestIndependent(t *testing.T) {
 	done := make(chan int, 2)
 	for i := range 2 {
 		go func() {
-			for range 2 {
-				mu[i].Lock()
-				mu[i].Unlock()
-			}
+			mu[i].Lock()
+			mu[i].Unlock()
 			done <- i
 		}()
 	}
@@ -78,22 +87,21 @@ func TestSelects(t *testing.T) {
 	result(t, order)
 }
 
-func TestSendersAndSelects(t *testing.T) {
-	c, d := make(chan int), make(chan int)
-	var wg sync.WaitGroup
-	var got [2]int
-	for i := range 2 {
-		wg.Go(func() {
-			select {
-			case got[i] = <-c:
-			case got[i] = <-d:
-			}
-		})
-	}
-	wg.Go(func() { c <- 1 })
-	d <- 2
-	wg.Wait()
-	result(t, got)
+func TestSenderAndSelects(t *testing.T) {
+	c, d := make(chan int), make(chan int, 1)
+	got := make(chan int, 1)
+	go func() {
+		select {
+		case x := <-c:
+			got <- x
+		case x := <-d:
+			got <- x
+			<-c
+		}
+	}()
+	go func() { d <- 2 }()
+	c <- 1
+	result(t, <-got)
 }
 
 func TestReadersAndAWriter(t *testing.T) {
@@ -146,7 +154,7 @@ func TestOnce(t *testing.T) {
 	result(t, first)
 }
 
-func TestCancelAndTimeout(t *testing.T) {
+func TestTimeoutAndResult(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done := make(chan bool, 1)
@@ -154,7 +162,6 @@ func TestCancelAndTimeout(t *testing.T) {
 		time.Sleep(time.Second)
 		done <- true
 	}()
-	go cancel()
 	select {
 	case <-done:
 		result(t, "done")

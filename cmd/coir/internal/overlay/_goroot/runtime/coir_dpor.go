@@ -122,7 +122,11 @@ func (coirModel) Events(events []search.Event[coirTransition], end int) []search
 	return events
 }
 
-func (coirModel) Awaited([]search.Event[coirTransition], int, int) bool { return false }
+// Awaited: the end of a Wait comes after each Done, which among themselves commute.
+func (coirModel) Awaited(events []search.Event[coirTransition], i, j int) bool {
+	d, e := &events[j].T, &events[i].T
+	return e.op == coir.OpWait && e.resumed && d.op == coir.OpDone && d.obj == e.obj
+}
 
 func (coirModel) Conflict(a, b coirTransition) bool {
 	if a.clock || b.clock {
@@ -159,10 +163,12 @@ func coirClassOf(t *coirTransition) int {
 	switch t.op {
 	case coir.OpNone, coir.OpGo, coir.OpYield:
 		return coirPrivate
-	case coir.OpSend, coir.OpRecv, coir.OpClose, coir.OpSelect:
+	case coir.OpSend, coir.OpRecv, coir.OpClose:
 		if t.resumed { // who ended the wait has done the operation for both
 			return coirPrivate
 		}
+		return coirOnChannel
+	case coir.OpSelect: // up to here it might have ended by another case
 		return coirOnChannel
 	case coir.OpLock, coir.OpRLock, coir.OpWLock:
 		return coirOnObject // a goroutine that was woken may find the lock taken again
@@ -187,4 +193,10 @@ func coirUses(t *coirTransition, obj uint32) bool {
 }
 
 // coirCommute reports whether two operations on one object commute.
-func coirCommute(a, b *coirTransition) bool { return a.op == coir.OpRLock && b.op == coir.OpRLock }
+func coirCommute(a, b *coirTransition) bool {
+	switch a.op {
+	case coir.OpRLock, coir.OpAdd, coir.OpDone, coir.OpAtomicLoad, coir.OpMapLoad:
+		return a.op == b.op
+	}
+	return false
+}

@@ -180,6 +180,9 @@ func coirReturned(t *T, was uint32) {
 		return
 	}
 	coirQuiet(coirNoPoints)
+	if t.level == 0 { // the root has failed if the test has
+		return
+	}
 	t.mu.RLock()
 	coirFailed = t.failed
 	t.mu.RUnlock()
@@ -400,11 +403,12 @@ func (x *coirExplorer) explore() {
 			n++
 		}
 		r := x.run(c)
-		if coirSet.races() && c.racing > 0 && (r.kind != "race" || coirFailed) {
-			if r.left {
+		if coirSet.races() && r.kind == "" && !r.skipped && n%4 == 2 {
+			if q := x.run(coirSet.racingConfig(n / 4)); q.kind == "race" && !coirFailed {
+				r = q
+			} else if q.left {
 				x.left--
 			}
-			continue
 		}
 		if r.skipped && r.kind == "" {
 			x.record("skip")
@@ -551,6 +555,7 @@ func (x *coirExplorer) replay(token string) {
 		return
 	}
 	c.trace = true
+	x.known = coirSet.fresh < 0 // as when it was told
 	x.tell(x.runShown(c), 1, hash)
 }
 

@@ -28,9 +28,8 @@ func (set *coirSettings) search() search.Strategy {
 	set.all = search.Exhaustive(set.bound)
 	return search.Portfolio(
 		search.Stay(),
-		search.Random(seed, 50), search.Random(seed, 0), search.PCT(seed, 2), search.Random(seed+1, 90),
-		set.all, search.Random(seed+2, 0), search.PCT(seed+1, 3), search.Random(seed+3, 50),
-		search.PCT(seed+2, 1), search.Random(seed+4, 90),
+		search.Random(seed, 0), set.all, search.PCT(seed, 2), search.Random(seed+1, 50), search.PCT(seed+1, 3),
+		search.Random(seed+2, 90), search.Random(seed+3, 0), search.PCT(seed+2, 1), search.Random(seed+4, 50),
 	)
 }
 
@@ -40,20 +39,25 @@ func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	c := coirConfig{strategy: s, seed: set.seed}
 	if !search.Steady(s) {
 		c.seed += uint64(n)
-		switch {
-		case set.racing && n%8 >= 5:
+		if set.racing && n%8 >= 5 {
 			c.racing = 5
-		case set.races() && n%8 == 2:
-			c.racing = 5 + uint64(n/8%3*20)
 		}
 	}
 	return c
 }
 
-// races reports whether some schedules are run with a racing clock to find data races, and nothing else. Time orders no
-// two accesses, so a race is one whenever a timer fires; but a test may well rely on time otherwise.
+// races reports whether schedules with a racing clock are run besides to find data races, and nothing else. Time orders
+// no two accesses, so a race is one whenever a timer fires; but a test may well rely on time otherwise.
 func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
+}
+
+// racingConfig is how the n-th of them is run.
+func (set *coirSettings) racingConfig(n int) coirConfig {
+	seed := set.seed + 1<<32 + uint64(n)
+	s := search.Random(seed, []int{0, 50, 90}[n%3])
+	s.Begin(0)
+	return coirConfig{strategy: s, seed: seed, racing: 5 + uint64(n%3*20)}
 }
 
 // How many steps are spent to make a failing schedule small; see replay.Shrink. It is some seconds at most.

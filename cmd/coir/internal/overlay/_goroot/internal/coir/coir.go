@@ -41,4 +41,5 @@ const (
 	OpAtomicBits
 	OpMapLoad
 	OpMapStore
+	OpDone
 )
