@@ -6,24 +6,27 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-func result(t *testing.T, args ...any) {
-	name := os.Getenv("ORDERS")
-	if name == "" {
-		return
+// results are of all schedules. They are written at the end: a schedule that writes may lose its turn to the kernel.
+var results strings.Builder
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if name := os.Getenv("ORDERS"); name != "" && results.Len() > 0 {
+		if err := os.WriteFile(name, []byte(results.String()), 0o666); err != nil {
+			panic(err)
+		}
 	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Fprintln(f, args...)
+	os.Exit(code)
 }
+
+func result(args ...any) { fmt.Fprintln(&results, args...) }
 
 func TestLocks(t *testing.T) {
 	var mu sync.Mutex
@@ -37,7 +40,7 @@ func TestLocks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	result(t, order)
+	result(order)
 }
 
 func TestTryLock(t *testing.T) {
@@ -52,7 +55,7 @@ func TestTryLock(t *testing.T) {
 	}()
 	mu.Lock()
 	mu.Unlock()
-	result(t, <-done)
+	result(<-done)
 }
 
 func TestIndependent(t *testing.T) {
@@ -65,7 +68,7 @@ func TestIndependent(t *testing.T) {
 			done <- i
 		}()
 	}
-	result(t, <-done, <-done)
+	result(<-done, <-done)
 }
 
 func TestSelects(t *testing.T) {
@@ -84,7 +87,7 @@ func TestSelects(t *testing.T) {
 			order += fmt.Sprint(x)
 		}
 	}
-	result(t, order)
+	result(order)
 }
 
 func TestSenderAndSelects(t *testing.T) {
@@ -101,7 +104,7 @@ func TestSenderAndSelects(t *testing.T) {
 	}()
 	go func() { d <- 2 }()
 	c <- 1
-	result(t, <-got)
+	result(<-got)
 }
 
 func TestReadersAndAWriter(t *testing.T) {
@@ -117,7 +120,7 @@ func TestReadersAndAWriter(t *testing.T) {
 	n++
 	mu.Unlock()
 	wg.Wait()
-	result(t, saw)
+	result(saw)
 }
 
 func TestCond(t *testing.T) {
@@ -141,7 +144,7 @@ func TestCond(t *testing.T) {
 	c.Broadcast()
 	mu.Unlock()
 	wg.Wait()
-	result(t, order)
+	result(order)
 }
 
 func TestOnce(t *testing.T) {
@@ -151,7 +154,7 @@ func TestOnce(t *testing.T) {
 	wg.Go(func() { once.Do(func() { first = 1 }) })
 	once.Do(func() { first = 2 })
 	wg.Wait()
-	result(t, first)
+	result(first)
 }
 
 func TestTimeoutAndResult(t *testing.T) {
@@ -164,9 +167,9 @@ func TestTimeoutAndResult(t *testing.T) {
 	}()
 	select {
 	case <-done:
-		result(t, "done")
+		result("done")
 	case <-ctx.Done():
-		result(t, ctx.Err())
+		result(ctx.Err())
 		<-done
 	}
 }
@@ -182,5 +185,5 @@ func TestAtomicFlags(t *testing.T) { // with -atomics
 	b.Store(true)
 	saw[1] = a.Load()
 	wg.Wait()
-	result(t, saw)
+	result(saw)
 }
