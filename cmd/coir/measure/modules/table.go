@@ -189,7 +189,7 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			r.anyhow++
 		case t.outcome == "uncontrolled": // a computation that is too long
 			r.by["limit"]++
-		case v == nil:
+		case v == nil, v.class == "left" && strings.TrimSpace(t.kind) != "leak": // the verdict is on something else
 			r.open = append(r.open, t.pkg+" "+t.name+" ("+strings.TrimSpace(t.outcome+" "+t.kind)+")")
 		default:
 			v.used = true
