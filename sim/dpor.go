@@ -7,7 +7,8 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not conflict.
+// DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not
+// conflict.
 //
 // Operations conflict on the same channel, and on any two while a fiber waits in a select or a Selector has been given
 // a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with that of

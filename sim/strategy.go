@@ -4,7 +4,8 @@ import "github.com/coir-go/coir/internal/search"
 
 // Strategy chooses how schedules go. It is asked wherever there is more than one way.
 type Strategy interface {
-	// Begin is called before each schedule, with its number from 0. It reports false if there is nothing left to explore.
+	// Begin is called before each schedule, with its number from 0. It reports false if there is nothing left to
+	// explore.
 	Begin(schedule int) bool
 	// Choose returns a number below p.N. 0 changes least.
 	Choose(p *Fork) int

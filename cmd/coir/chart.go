@@ -155,8 +155,8 @@ func (r *result) happened(s *step) bool {
 	return !s.last || a == nil || a.state != waiting
 }
 
-// messages pairs sends with receives: a channel is a queue, also for those who wait at it. A receive for which there is no
-// send has found the channel closed.
+// messages pairs sends with receives: a channel is a queue, also for those who wait at it. A receive for which there is
+// no send has found the channel closed.
 func (r *result) messages(order []*step) (all []arrow) {
 	type flow struct {
 		sends, recvs []*step
@@ -209,8 +209,8 @@ func (r *result) messages(order []*step) (all []arrow) {
 	return all
 }
 
-// handOvers pairs each lock with the unlock before it, if that is of another goroutine: the last one before the goroutine
-// has unlocked it again itself, for until then no other could.
+// handOvers pairs each lock with the unlock before it, if that is of another goroutine: the last one before the
+// goroutine has unlocked it again itself, for until then no other could.
 func (r *result) handOvers(order []*step) (all []arrow) {
 	type holding struct{ goroutine, object int }
 	held := map[holding]*step{} // the lock that a goroutine has not unlocked yet

@@ -135,8 +135,8 @@ func replayed(t *testing.T, got map[string]outcome, args ...string) {
 	}
 }
 
-// The bugs of the corpus are found, each as what it is, and their corrected twins pass. Those that only the race detector
-// sees are looked for with it. Each failure comes again from its token, in a process of its own.
+// The bugs of the corpus are found, each as what it is, and their corrected twins pass. Those that only the race
+// detector sees are looked for with it. Each failure comes again from its token, in a process of its own.
 func TestTheCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -190,8 +190,8 @@ func TestAtomics(t *testing.T) {
 	compare(t, explored(t, "-atomics", "-schedules=100", "./testdata/spin"), map[string]string{"TestSpin": "pass"})
 }
 
-// The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first half,
-// and is not used to improve it. At least 85 of 100 bugs are found as what they are, and no corrected twin fails.
+// The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first
+// half, and is not used to improve it. At least 85 of 100 bugs are found as what they are, and no corrected twin fails.
 func TestTheLaterCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -267,8 +267,8 @@ func TestMixedPrograms(t *testing.T) {
 	}
 }
 
-// The part of a test that explore.Test marks is explored, and what is around it is not: see also TestBugPart of the mixed
-// programs.
+// The part of a test that explore.Test marks is explored, and what is around it is not: see also TestBugPart of the
+// mixed programs.
 func TestExplorePart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -71,8 +71,8 @@ func (r *result) object(op, id int) string {
 	return fmt.Sprintf("%s#%d", kind, id)
 }
 
-// channel names a channel, and says where it was made if that tells something: the channel of a context is made when Done
-// is first called.
+// channel names a channel, and says where it was made if that tells something: the channel of a context is made when
+// Done is first called.
 func (r *result) channel(id int, dir string) string {
 	name := r.object(opRecv, id)
 	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {

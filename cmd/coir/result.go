@@ -266,8 +266,8 @@ func (r *result) standard(p place) bool {
 	return first != mine && !strings.ContainsAny(first, ".@")
 }
 
-// within says what an operation is a part of, if that is not a step of its own: a Mutex may be locked or unlocked for the
-// RWMutex or the Once that it is in, and package time looks up its settings once.
+// within says what an operation is a part of, if that is not a step of its own: a Mutex may be locked or unlocked for
+// the RWMutex or the Once that it is in, and package time looks up its settings once.
 func within(op int, stack []place) string {
 	for _, p := range stack {
 		switch p.function {

@@ -12,8 +12,8 @@ import (
 )
 
 // With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
-// before, with another seed. What a test has shown that is new (see kept in package testing of the overlay) is kept in a
-// file, which the next round and the next run begin from; so is the schedule of a failure, which is then run first.
+// before, with another seed. What a test has shown that is new (see kept in package testing of the overlay) is kept in
+// a file, which the next round and the next run begin from; so is the schedule of a failure, which is then run first.
 
 // exploring is a test that is explored in rounds.
 type exploring struct {
@@ -41,7 +41,9 @@ func (e *exploring) add(r *result) {
 }
 
 // exploreFor explores packages for the time that -for gives. It reports whether a test has failed.
-func (t *tool) exploreFor(ctx context.Context, o *options, packages []*pkg, dir string, w *writer, errs io.Writer) bool {
+func (t *tool) exploreFor(
+	ctx context.Context, o *options, packages []*pkg, dir string, w *writer, errs io.Writer,
+) bool {
 	failed := false
 	var tests []*exploring
 	for i, p := range packages {

@@ -170,7 +170,8 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (st
 	return out, err
 }
 
-// libraryBroken reports whether the go command says that a package of the standard library that has edits does not build.
+// libraryBroken reports whether the go command says that a package of the standard library that has edits does not
+// build.
 func libraryBroken(out string) bool {
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && overlay.Edits(name) {
@@ -261,7 +262,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,"+
 		"atomics=%v,fresh=%d",
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh)
-	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record, "COIR_KEPT="+o.kept,
+	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
+		"COIR_KEPT="+o.kept,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0"))
 	var out bytes.Buffer
@@ -286,9 +288,9 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	return r
 }
 
-// setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go 1.23
-// asks for timers that have no virtual clock; and the race detector is to tell of the same race again, when a schedule is
-// run again.
+// setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go
+// 1.23 asks for timers that have no virtual clock; and the race detector is to tell of the same race again, when a
+// schedule is run again.
 func setting(env []string, name, separator, add string) string {
 	value := add
 	for _, e := range env {

@@ -129,7 +129,8 @@ func (w *writer) progress(p *pkg, results []*result, all int) {
 			schedules += r.schedules
 		}
 	}
-	_, _ = fmt.Fprintf(w.out, "\r\x1b[K...  \t%s\t%d of %d tests, %s schedules", p.ImportPath, done, all, thousands(schedules))
+	_, _ = fmt.Fprintf(w.out, "\r\x1b[K...  \t%s\t%d of %d tests, %s schedules", p.ImportPath, done, all,
+		thousands(schedules))
 }
 
 // finished tells of a package. It reports whether it has failed.
@@ -176,7 +177,8 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	}
 	w.line(p, "", "%s\t%s\t%s, %.1f s\n", verdict, p.ImportPath, text, took.Seconds())
 	if w.o.json {
-		w.event(event{Action: map[bool]string{false: "pass", true: "fail"}[failed], Package: p.ImportPath, Elapsed: took.Seconds()})
+		action := map[bool]string{false: "pass", true: "fail"}[failed]
+		w.event(event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
 	return failed
 }

@@ -113,8 +113,8 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// Of many steps those that repeat are drawn once, and an arrow between two of them too. The beginning is left out of what
-// is longer still, and says so.
+// Of many steps those that repeat are drawn once, and an arrow between two of them too. The beginning is left out of
+// what is longer still, and says so.
 func TestManyStepsAreFolded(t *testing.T) {
 	c := &Chart{Actors: "fibers", Of: []Actor{{Name: "a"}, {Name: "b"}}}
 	for i := range 900 {

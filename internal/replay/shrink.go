@@ -10,9 +10,9 @@ type Run struct {
 }
 
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way. First
-// whole stretches are set to 0, halving their length down to one. That ends where no single one can be spared, often far
-// from the fewest: so then all schedules with none, one, two, ... decisions that are not 0 are tried, as long as there
-// are fewer than that.
+// whole stretches are set to 0, halving their length down to one. That ends where no single one can be spared, often
+// far from the fewest: so then all schedules with none, one, two, ... decisions that are not 0 are tried, as long as
+// there are fewer than that.
 //
 // It runs schedules by try. The first part ends after cut steps in them, and the second after search steps.
 func Shrink(failed Run, try func(script []int) Run, cut, search int) []int {

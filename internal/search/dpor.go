@@ -8,17 +8,18 @@ import "math/bits"
 // with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL
 // 2014):
 //
-//   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between that
-//     puts them in order. Where the first was chosen, an actor has to be tried that leads to the second going first. Which
-//     may that be? The initials of what happened after the first and not because of it. One of them is enough, and if one
-//     was tried or is to be, there is nothing to do.
-//   - What was tried at a fork sleeps afterwards in what else is tried there, until something happens that conflicts with it.
+//   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between
+//     that puts them in order. Where the first was chosen, an actor has to be tried that leads to the second going
+//     first. Which may that be? The initials of what happened after the first and not because of it. One of them is
+//     enough, and if one was tried or is to be, there is nothing to do.
+//   - What was tried at a fork sleeps afterwards in what else is tried there, until something happens that conflicts
+//     with it.
 //
-// To try only the actor of the second transition looks right and is not: if it sleeps, or only gets there after another,
-// the schedule is lost.
+// To try only the actor of the second transition looks right and is not: if it sleeps, or only gets there after
+// another, the schedule is lost.
 //
-// A transition is what an actor does between two points: its announced operation and what follows up to the next, or, if
-// it was woken, what follows the wait.
+// A transition is what an actor does between two points: its announced operation and what follows up to the next, or,
+// if it was woken, what follows the wait.
 
 // Model is a program whose transitions are of type T, as DPOR sees it.
 type Model[T any] interface {
@@ -29,8 +30,8 @@ type Model[T any] interface {
 	// Learned reports whether the last schedule has shown for the first time something that makes more transitions
 	// conflict, so that the search has to begin again.
 	Learned() bool
-	// Events appends what happened in the last schedule, of the log up to end. Each event that came of a decision has the
-	// number of the fork among those that are not After.
+	// Events appends what happened in the last schedule, of the log up to end. Each event that came of a decision has
+	// the number of the fork among those that are not After.
 	Events(events []Event[T], end int) []Event[T]
 	// Awaited reports whether event i comes after event j in each schedule, although they do not conflict.
 	Awaited(events []Event[T], i, j int) bool
@@ -333,7 +334,8 @@ func (s *DPOR[T]) after(i, j int) {
 
 // reverse makes sure that an actor is tried in place of event j that leads to event i happening before it.
 func (s *DPOR[T]) reverse(j, i int) {
-	// What happened after j, not because of it, and then i; of that the initials: events with nothing of it before them.
+	// What happened after j, not because of it, and then i; of that the initials: events with nothing of it before
+	// them.
 	rest := make([]uint64, s.stride)
 	for k := j + 1; k <= i; k++ {
 		if k < i && s.isBefore(j, k) {

@@ -53,8 +53,8 @@ func Steady(s Strategy) bool {
 	return ok && x.steady()
 }
 
-// Complete reports whether a strategy whose Begin has reported false has run all schedules that it is there to run. Most
-// are not of that kind.
+// Complete reports whether a strategy whose Begin has reported false has run all schedules that it is there to run.
+// Most are not of that kind.
 func Complete(s Strategy) bool {
 	x, ok := s.(interface{ Complete() bool })
 	return ok && x.Complete()

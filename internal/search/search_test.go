@@ -171,8 +171,8 @@ func TestScriptThenRest(t *testing.T) {
 	}
 }
 
-// What a schedule calls is not seen by the race detector, neither allocates nor calls what the detector sees nevertheless:
-// `coir test` calls it on the system stack.
+// What a schedule calls is not seen by the race detector, neither allocates nor calls what the detector sees
+// nevertheless: `coir test` calls it on the system stack.
 func TestChooseIsHidden(t *testing.T) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob("*.go")

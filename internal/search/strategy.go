@@ -88,8 +88,8 @@ func (s *random) Choose(f *Fork) int {
 	return s.rng.Below(f.N)
 }
 
-// PCT gives actors priorities at random and always lets the highest go on, but for depth-1 places, chosen at random, where
-// the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
+// PCT gives actors priorities at random and always lets the highest go on, but for depth-1 places, chosen at random,
+// where the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
 func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, depth: max(depth, 1), length: 32} }
 
 type pct struct {

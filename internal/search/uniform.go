@@ -1,14 +1,14 @@
 package search
 
-// A coin at each point is far from fair to schedules: an actor with one operation left and one with a hundred are chosen
-// alike, so the short one is all but always done early, and what needs it late is hardly ever seen. If each way is
-// taken in proportion to how much comes after it, every interleaving has the same chance. How much that is shows in
+// A coin at each point is far from fair to schedules: an actor with one operation left and one with a hundred are
+// chosen alike, so the short one is all but always done early, and what needs it late is hardly ever seen. If each way
+// is taken in proportion to how much comes after it, every interleaving has the same chance. How much that is shows in
 // earlier schedules of the same program: for each actor how often it was let go on until there was a choice for the
 // last time, and what the actors that it starts do. It is exact for actors that start each other and always do the
 // same, and a good guess for others.
 
-// Uniform takes each way in proportion to the number of operations that are expected behind it, so that every interleaving has
-// about the same chance. It learns these numbers from the schedules before.
+// Uniform takes each way in proportion to the number of operations that are expected behind it, so that every
+// interleaving has about the same chance. It learns these numbers from the schedules before.
 func Uniform(seed uint64) Strategy { return &uniform{seed: seed} }
 
 // uniformActors is how many actors are told apart; the others count as if they had one operation left.

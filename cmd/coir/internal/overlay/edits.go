@@ -280,8 +280,8 @@ var edits = []edit{
 		file: "internal/sync/mutex.go", why: "for the points", old: "func (m *Mutex) Lock() {\n",
 		new: point[1:] + "\nfunc (m *Mutex) Lock() {\n",
 	},
-	// Lock, Unlock, RLock and Once.Do are inlined into their callers. They stay small enough for that: the point is where
-	// they are slow, and they are always slow while a schedule runs.
+	// Lock, Unlock, RLock and Once.Do are inlined into their callers. They stay small enough for that: the point is
+	// where they are slow, and they are always slow while a schedule runs.
 	{
 		file: "internal/sync/mutex.go", why: "slow while a schedule runs",
 		old: "\tif atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n",

@@ -31,7 +31,8 @@ var added embed.FS
 // Minor releases of Go 1 that the edits have been tested with.
 const first, last = 26, 27
 
-// Supported reports whether a version such as go1.26.8 or go1.27rc1 is of a release that the edits have been tested with.
+// Supported reports whether a version such as go1.26.8 or go1.27rc1 is of a release that the edits have been tested
+// with.
 func Supported(version string) bool {
 	m := regexp.MustCompile(`^go1\.(\d+)`).FindStringSubmatch(version)
 	if m == nil {

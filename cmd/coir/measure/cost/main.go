@@ -77,8 +77,8 @@ func measure() error {
 	return nil
 }
 
-// compare runs the benchmarks of two binaries. A process runs a benchmark many times, for a fraction of a millisecond each,
-// and the fastest of these counts: a machine that has other work to do does not interrupt all of them.
+// compare runs the benchmarks of two binaries. A process runs a benchmark many times, for a fraction of a millisecond
+// each, and the fastest of these counts: a machine that has other work to do does not interrupt all of them.
 func compare(plain, overlay string) error {
 	list, err := exec.Command(plain, "-test.list", "^Benchmark").Output()
 	if err != nil {

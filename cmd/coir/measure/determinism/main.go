@@ -3,10 +3,10 @@
 //	go run ./measure/determinism
 //
 // It explores each program of the corpus in a process, and again in others with other numbers of processors and with a
-// collector that never runs, runs as usual, or runs all the time: the hash over all schedules must be the same. The hash
-// has each step (goroutine, operation, object, virtual time) and each decision. It does so with and without the race
-// detector and points at atomics, for two releases of Go. Then it collects failures over many seeds, and replays each in
-// another process: it must fail as it did, with the same trace.
+// collector that never runs, runs as usual, or runs all the time: the hash over all schedules must be the same. The
+// hash has each step (goroutine, operation, object, virtual time) and each decision. It does so with and without the
+// race detector and points at atomics, for two releases of Go. Then it collects failures over many seeds, and replays
+// each in another process: it must fail as it did, with the same trace.
 package main
 
 import (
@@ -130,8 +130,8 @@ func (b *binary) tests(prefix string) []string {
 	return strings.Fields(string(out))
 }
 
-// process runs a test in a process, and returns two lines of its record: the summary, and the failure without the number
-// of the schedule in which it was found.
+// process runs a test in a process, and returns two lines of its record: the summary, and the failure without the
+// number of the schedule in which it was found.
 func (b *binary) process(test, settings string, env ...string) (summary, failure string) {
 	record := fmt.Sprint(b.name, test, strings.Join(env, ""))
 	defer func() { _ = os.Remove(record) }()

@@ -1,5 +1,5 @@
-// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and the tools that
-// Go has for the same bugs beside it. GoKer has no licence, so nothing of it is here:
+// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and the tools
+// that Go has for the same bugs beside it. GoKer has no licence, so nothing of it is here:
 //
 //	git clone https://github.com/timmyyuan/gobench
 //	printf 'module goker\n\ngo 1.21\n' > gobench/gobench/goker/go.mod
@@ -8,9 +8,9 @@
 // Go 1.21 is the language that some of the bugs need: their loop variables are of that time.
 //
 // coir is built once and runs each kernel with its default settings, and -race for the non-blocking ones. Each alarm is
-// compared with kernels.txt, which says for each kernel what the documented bug is and how the report shows it. The peers
-// run each kernel again and again, in a process of their own, until it fails, hangs for 2 s, or their time is over. Any
-// alarm of a peer counts.
+// compared with kernels.txt, which says for each kernel what the documented bug is and how the report shows it. The
+// peers run each kernel again and again, in a process of their own, until it fails, hangs for 2 s, or their time is
+// over. Any alarm of a peer counts.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package orders has small programs whose result depends on the order of their goroutines. Each writes its result into the
-// file that ORDERS names.
+// Package orders has small programs whose result depends on the order of their goroutines. Each writes its result into
+// the file that ORDERS names.
 package orders
 
 import (

@@ -77,8 +77,8 @@ type coirG struct {
 	moves     int32          // how often it has gone on
 }
 
-// A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness itself,
-// which starts the test and waits for it, gets the turn when no other goroutine can run.
+// A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness
+// itself, which starts the test and waits for it, gets the turn when no other goroutine can run.
 const coirLast, coirNoPoints = 1, 2
 
 type coirDecision struct {
@@ -119,8 +119,8 @@ var (
 		addr    uintptr
 		run, id uint32
 	}
-	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector looks
-	// at all of a global.
+	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector
+	// looks at all of a global.
 	coirPins *[coirMaxObjects]unsafe.Pointer
 
 	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels were made.
@@ -495,8 +495,8 @@ func (coirWorld) Moves(actor int) int32 {
 // Logged implements search.World.
 func (coirWorld) Logged() int { return coirSched.nevents }
 
-// coirChoose decides who gets the turn, and takes it out of the ready. gp has the turn and could keep it, or is nil. If it
-// does not keep the turn it is ready.
+// coirChoose decides who gets the turn, and takes it out of the ready. gp has the turn and could keep it, or is nil. If
+// it does not keep the turn it is ready.
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
@@ -665,7 +665,8 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		s.out.endless = true
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // for good
 	}
-	// Whether the clock moves depends on the step alone, and not on how the decisions were made: a replay is given them.
+	// Whether the clock moves depends on the step alone, and not on how the decisions were made: a replay is given
+	// them.
 	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
 	} else {
@@ -871,8 +872,8 @@ func coirCodeAt(pc uintptr) uint8 {
 	return c.of
 }
 
-// coirCodeOf finds out what the code at pc is of: that of the standard library has its file next to the runtime's. It may
-// be inlined into other code, and the methods of package sync/atomic usually are.
+// coirCodeOf finds out what the code at pc is of: that of the standard library has its file next to the runtime's. It
+// may be inlined into other code, and the methods of package sync/atomic usually are.
 func coirCodeOf(pc uintptr) uint8 {
 	f := findfunc(pc)
 	if !f.valid() {
@@ -916,7 +917,8 @@ func coirGosched() bool {
 	return true
 }
 
-// coirSelect puts the case that is decided on first. The channels are locked, and pollorder has the cases in their order.
+// coirSelect puts the case that is decided on first. The channels are locked, and pollorder has the cases in their
+// order.
 func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	gp := getg()
 	s := &coirSched
@@ -1010,8 +1012,8 @@ func sysrand_coirRead(b []byte) bool {
 }
 
 // A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
-// coirLate late, so that those which were started a few steps apart still fire in any order. Both are less than they are
-// outside: what needs more is not tried.
+// coirLate late, so that those which were started a few steps apart still fire in any order. Both are less than they
+// are outside: what needs more is not tried.
 //
 // A program that polls, or spins until a time has come, never waits as a whole. So a step takes a microsecond after the
 // first coirFreeSteps of them, and ten times as much after each million.
@@ -1263,8 +1265,8 @@ func coirHides(gp *g) bool {
 		gp.bubble != nil && gp.coir.run != coirSched.run
 }
 
-// coirHidden is how many goroutines the program would not have under go test. There the goroutine that runs the tests is
-// the only one beside those of the test.
+// coirHidden is how many goroutines the program would not have under go test. There the goroutine that runs the tests
+// is the only one beside those of the test.
 func coirHidden() int {
 	if !coirIn(getg()) {
 		return 0
@@ -1272,9 +1274,9 @@ func coirHidden() int {
 	return int(coirSched.before - coirSched.others)
 }
 
-// coirTick is called when the root moves the clock: all wait. It reports whether only timers go on, so that it would do so
-// for good: that is, for many moves of the clock, and beyond each moment for which a timer was set when they had been
-// enough. A move after which nothing but functions of timers has run counts ten times.
+// coirTick is called when the root moves the clock: all wait. It reports whether only timers go on, so that it would do
+// so for good: that is, for many moves of the clock, and beyond each moment for which a timer was set when they had
+// been enough. A move after which nothing but functions of timers has run counts ten times.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	s.idle = s.steps
@@ -1365,8 +1367,9 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 	return n
 }
 
-// CoirBubble is the number of the bubble that the caller is in, or 0. Module coir asks: it has a runtime for each bubble.
-// It finds this method by its name, as an interface, because no other way leads from a module to what an overlay has added.
+// CoirBubble is the number of the bubble that the caller is in, or 0. Module coir asks: it has a runtime for each
+// bubble. It finds this method by its name, as an interface, because no other way leads from a module to what an
+// overlay has added.
 func (*Func) CoirBubble() uint64 {
 	if bubble := getg().bubble; bubble != nil {
 		return bubble.id
@@ -1408,6 +1411,6 @@ func coirHeapLive() uint64 { return gcController.heapLive.Load() }
 //go:linkname coirSetProcs testing.coirSetProcs
 func coirSetProcs(n int) { coirSched.procs = n }
 
-// coirBaseTime is when a schedule begins: after any time of the machine, and at no turn of an hour, a month or a year, when
-// the programs of tests may have work to do.
+// coirBaseTime is when a schedule begins: after any time of the machine, and at no turn of an hour, a month or a year,
+// when the programs of tests may have work to do.
 const coirBaseTime = 2538901230000000000 // 2050-06-15 10:20:30 UTC

@@ -20,10 +20,10 @@ import (
 	"unsafe"
 )
 
-// This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore in
-// place of the test's function. That runs the function again and again, each time in a bubble of its own, by a strategy of
-// package search; and writes down what it found (coir_record.go) for the command, which has started the process and
-// tells its user.
+// This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore
+// in place of the test's function. That runs the function again and again, each time in a bubble of its own, by a
+// strategy of package search; and writes down what it found (coir_record.go) for the command, which has started the
+// process and tells its user.
 
 // What package runtime has for this; see coir.go there.
 
@@ -173,7 +173,8 @@ func coirExplores(t *T) bool {
 	return true
 }
 
-// coirReturned is called when the function of a test has returned: what the harness does on its goroutine has no points.
+// coirReturned is called when the function of a test has returned: what the harness does on its goroutine has no
+// points.
 func coirReturned(t *T, was uint32) {
 	if !coir.On || !synctest.IsInBubble() {
 		coirQuiet(was)
@@ -236,8 +237,8 @@ func coirCleanup(f func()) {
 // coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
 func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
 
-// coirTest is the test of the schedule that runs, and coirFailed whether it had failed when its function returned, which
-// is before the harness fails it for a data race.
+// coirTest is the test of the schedule that runs, and coirFailed whether it had failed when its function returned,
+// which is before the harness fails it for a data race.
 var (
 	coirTest   *T
 	coirFailed bool
@@ -269,8 +270,8 @@ type coirExplorer struct {
 	all      int          // the schedules within the bound, if there are no others
 }
 
-// A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of the
-// clock in which the test's own goroutine made no step, and no goroutine began or ended.
+// A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of
+// the clock in which the test's own goroutine made no step, and no goroutine began or ended.
 const coirMostSteps, coirMostTicks = 5_000_000, 200_000
 
 // run runs one schedule.

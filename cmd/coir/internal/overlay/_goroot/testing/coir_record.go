@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report of
-// the command reads it, and has the list of facts.
+// The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report
+// of the command reads it, and has the list of facts.
 
 type coirRecord struct {
 	b      strings.Builder
@@ -48,7 +48,8 @@ func (r *coirRecord) write() {
 
 func (x *coirExplorer) summary(r *coirRecord, outcome string) {
 	coirPart.note(r, x, outcome)
-	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete, strconv.FormatUint(x.trace, 16))
+	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete,
+		strconv.FormatUint(x.trace, 16))
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -87,8 +88,8 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 	if run.lost {
 		token = ""
 	}
-	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script), token, stable, run.outside, run.panicG,
-		run.steps, run.now)
+	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script), token, stable, run.outside,
+		run.panicG, run.steps, run.now)
 	at, first := 0, max(0, int(run.steps)-1<<16)
 	for ; first > 0 && at < run.decisions; at++ {
 		if _, _, _, step := coirDecisionAt(at); int(step) > first {
