@@ -263,7 +263,7 @@ func (r *result) columns(names map[int]string, dir string) string {
 	switch {
 	case len(rows) > lines:
 		fmt.Fprintf(&b, "the last of %s steps%s:\n", thousands(r.failure.steps), what)
-		rows = rows[len(rows)-lines:]
+		rows = window(rows)
 	case what != "":
 		fmt.Fprintf(&b, "of %s steps those%s:\n", thousands(r.failure.steps), what)
 	}
@@ -277,7 +277,7 @@ func (r *result) columns(names map[int]string, dir string) string {
 		width = max(width, len(names[g]))
 	}
 	for _, s := range rows {
-		if s.again == 0 {
+		if s.again == 0 && !s.gap {
 			width = max(width, len(cell(s)))
 		}
 	}
@@ -295,6 +295,10 @@ func (r *result) columns(names map[int]string, dir string) string {
 	}
 	row(head)
 	for _, s := range rows {
+		if s.gap {
+			b.WriteString("...\n")
+			continue
+		}
 		if s.again > 0 {
 			fmt.Fprintf(&b, "... these %d steps %s more\n", s.period, count(s.again, "time"))
 			continue
@@ -304,11 +308,36 @@ func (r *result) columns(names map[int]string, dir string) string {
 	return b.String()
 }
 
-// row is a line of the columns: a step, or that the steps of the lines before it come again.
+// row is a line of the columns: a step, or that the steps of the lines before it come again, or are left out.
 type row struct {
 	step
 	times         int // how often it is done, one after the other
 	again, period int
+	gap           bool
+}
+
+// window is the last rows, and before them those around the switches.
+func window(all []row) (rows []row) {
+	const around, most = 4, 4 // rows on either side of a switch, and how many switches
+	last := -1
+	add := func(from, to int) {
+		for k := max(from, last+1); k < to; k++ {
+			if len(rows) > 0 && k > last+1 {
+				rows = append(rows, row{gap: true})
+			}
+			rows = append(rows, all[k])
+			last = k
+		}
+	}
+	from := len(all) - lines
+	for i, n := 0, 0; i < from && n < most; i++ {
+		if all[i].switches > 0 {
+			add(i-around, min(i+around+1, from))
+			n++
+		}
+	}
+	add(from, len(all))
+	return rows
 }
 
 // stuck reports whether a goroutine waits at the end, or has panicked.
@@ -323,7 +352,7 @@ func (r *result) matters(s *step) bool { return s.switches > 0 || r.stuck(s.g) }
 // actors are the goroutines that rows are of.
 func actors(rows []row) (who []int) {
 	for _, s := range rows {
-		if s.again == 0 && !slices.Contains(who, s.g) {
+		if s.again == 0 && !s.gap && !slices.Contains(who, s.g) {
 			who = append(who, s.g)
 		}
 	}
@@ -422,11 +451,15 @@ func (r *result) list(rows []row, names map[int]string, dir string) string {
 	var b strings.Builder
 	width := 0
 	for _, s := range rows {
-		if s.again == 0 {
+		if s.again == 0 && !s.gap {
 			width = max(width, min(len(names[s.g]), most))
 		}
 	}
 	for _, s := range rows {
+		if s.gap {
+			b.WriteString("  ...\n")
+			continue
+		}
 		if s.again > 0 {
 			fmt.Fprintf(&b, "  ... these %d steps %s more\n", s.period, count(s.again, "time"))
 			continue

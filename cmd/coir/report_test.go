@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -282,5 +283,27 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	r.failure.steps = 11 // the first is not known
 	if got := r.arrows(); len(got) != 1 || got[0].text != "mutex#2" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A switch that is far from the end is shown with what is around it.
+func TestTheSwitchIsInSight(t *testing.T) {
+	var all []row
+	for i := range 200 {
+		all = append(all, row{step: step{n: i + 1}, times: 1})
+	}
+	all[50].switches, all[53].switches = 1, 1
+	rows := window(all)
+	var text []string
+	for _, s := range rows {
+		if s.gap {
+			text = append(text, "...")
+			continue
+		}
+		text = append(text, strconv.Itoa(s.n))
+	}
+	got := strings.Join(text, " ")
+	if !strings.HasPrefix(got, "47 48 49 50 51 52 53 54 55 56 57 58 ... 171 172 ") || !strings.HasSuffix(got, " 199 200") {
+		t.Error(got)
 	}
 }

@@ -24,6 +24,8 @@ type result struct {
 	broken  string // what coir could not do
 
 	timedOut bool // it did not end within -timeout
+	told     bool // the user knows
+	failed   bool
 
 	schedules int
 	left      int    // schedules that left goroutines behind
@@ -337,13 +339,18 @@ func (r *result) settle() {
 	}
 }
 
-// pattern is what -run needs for the test, or for the part of it that was explored.
-func (r *result) pattern() string {
+// pattern is what -run needs for the test, or for the part of it that was explored. With run some subtests may have been
+// left out.
+func (r *result) pattern(run string) string {
 	name := r.test
 	if r.part != "" {
 		name = regexp.QuoteMeta(r.part)
 	}
-	return "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+	name = "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+	if _, sub, ok := strings.Cut(run, "/"); ok && r.part == "" {
+		name += "/" + sub
+	}
+	return name
 }
 
 // fields are those of a line.

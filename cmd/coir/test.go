@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
+	"github.com/coir-go/coir/internal/replay"
 )
 
 const testUsage = `coir test explores the schedules of tests.
@@ -121,6 +123,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
+	f.Int("count", 1, "")    // of go test: a schedule is not run twice
+	f.Int("parallel", 1, "") // of go test: all tests of a schedule that are parallel are
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")
@@ -165,6 +169,12 @@ func parse(args []string) (*options, error) {
 	if o.replay != "" && o.run == "" {
 		return nil, errors.New("-replay needs -run with the test that the token is of")
 	}
+	if o.replay != "" && !readable(o.replay) {
+		return nil, fmt.Errorf("the token %s is damaged", o.replay)
+	}
+	if o.strategy == "dpor" && !slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") }) {
+		o.atomics = true // what meets by atomics would be lost
+	}
 	if o.total > 0 && (o.replay != "" || o.fresh) {
 		return nil, errors.New("-for does not go with -replay or -fresh")
 	}
@@ -172,6 +182,25 @@ func parse(args []string) (*options, error) {
 		o.packages = []string{"."}
 	}
 	return o, nil
+}
+
+// readable reports whether a token can be read: the explorer does that, in a process of the test.
+func readable(token string) bool {
+	letters, ok := strings.CutPrefix(token, "c1.")
+	if !ok {
+		letters, ok = strings.CutPrefix(token, "f1.")
+	}
+	_, err := replay.Parse(letters, func(b []byte) ([]byte, bool) {
+		for range 3 { // seed, racing clock, hash
+			_, n := binary.Uvarint(b)
+			if n <= 0 {
+				return nil, false
+			}
+			b = b[n:]
+		}
+		return b, true
+	})
+	return ok && err == nil
 }
 
 // test is the command.
@@ -316,6 +345,7 @@ func (t *tool) tests(ctx context.Context, o *options, p *pkg, binary string) ([]
 // runAll runs the tests, each in a process of its own.
 func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, tests []string, w *writer) []*result {
 	results := make([]*result, len(tests))
+	alone := o.processes == 1 || len(tests) == 1
 	slots := make(chan bool, o.processes)
 	var wait sync.WaitGroup
 	for i, name := range tests {
@@ -325,13 +355,13 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			results[i] = t.runTest(ctx, o, p, binary, name, i)
-			w.progress(p, results, len(tests))
+			r := t.runTest(ctx, o, p, binary, name, i)
+			w.progress(p, results, i, r, r != nil && (alone || !r.dependsOnOthers()))
 		})
 	}
 	wait.Wait()
 	for i, r := range results { // tests may share a port or a file, and do not run side by side under go test
-		if r != nil && r.dependsOnOthers() && o.processes > 1 && len(tests) > 1 && ctx.Err() == nil {
+		if r != nil && r.dependsOnOthers() && !alone && ctx.Err() == nil {
 			if again := t.runTest(ctx, o, p, binary, r.test, i); again != nil {
 				results[i] = again
 			}

@@ -194,7 +194,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		}
 		if r.outcome == "again" {
 			replay := *o
-			replay.replay, replay.run = r.token, r.pattern()
+			replay.replay, replay.run = r.token, r.pattern(o.run)
 			again := t.runProcess(ctx, &replay, p, binary, name, i, -1)
 			if again.failure != nil {
 				again.failure.schedule = r.found

@@ -114,10 +114,13 @@ func (w *writer) notBuilt(p *pkg, output string) {
 	}
 }
 
-// progress shows on a terminal how far a package is.
-func (w *writer) progress(p *pkg, results []*result, all int) {
+// progress takes the result of test i. If it is final it is told at once, and on a terminal how far the package is.
+func (w *writer) progress(p *pkg, results []*result, i int, r *result, final bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if results[i] = r; final {
+		w.tell(p, r)
+	}
 	if !w.tty || time.Since(w.lastBar) < 200*time.Millisecond {
 		return
 	}
@@ -129,8 +132,16 @@ func (w *writer) progress(p *pkg, results []*result, all int) {
 			schedules += r.schedules
 		}
 	}
-	_, _ = fmt.Fprintf(w.out, "\r\x1b[K...  \t%s\t%d of %d tests, %s schedules", p.ImportPath, done, all,
+	_, _ = fmt.Fprintf(w.out, "\r\x1b[K...  \t%s\t%d of %d tests, %s schedules", p.ImportPath, done, len(results),
 		thousands(schedules))
+}
+
+// tell tells of a test, once.
+func (w *writer) tell(p *pkg, r *result) {
+	if !r.told {
+		r.told = true
+		r.failed = w.test(p, r)
+	}
 }
 
 // finished tells of a package. It reports whether it has failed.
@@ -154,9 +165,8 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		case "uncontrolled", "long":
 			uncontrolled++
 		}
-		if w.test(p, r) {
-			failed = true
-		}
+		w.tell(p, r)
+		failed = failed || r.failed
 	}
 	text := count(tests, "test") + ", " + count(schedules, "schedule")
 	if tests > 0 && all == schedules {
@@ -175,7 +185,12 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if failed {
 		verdict = "FAIL"
 	}
-	w.line(p, "", "%s\t%s\t%s, %.1f s\n", verdict, p.ImportPath, text, took.Seconds())
+	if tests == 0 && !failed {
+		text = "[no tests to run]"
+	} else {
+		text += fmt.Sprintf(", %.1f s", took.Seconds())
+	}
+	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, text)
 	if w.o.json {
 		action := map[bool]string{false: "pass", true: "fail"}[failed]
 		w.event(event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
@@ -221,7 +236,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		}
 	default:
 		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(r.output, 60)))
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(plain(r.output), 60)))
 	}
 	if w.o.json {
 		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
@@ -253,7 +268,7 @@ func (w *writer) failed(p *pkg, r *result) *told {
 		f.Cycle = r.around(who, names)
 	}
 	if f.Token != "" {
-		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(), f.Token)
+		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(w.o.run), f.Token)
 	}
 	if w.o.html != "" {
 		path, err := r.draw(w.o.html, p.Dir, f.Replay)
@@ -275,7 +290,10 @@ func (w *writer) ran(r *result) string {
 	}
 	switch {
 	case r.complete && w.o.strategy == "dpor":
-		return text + ", at least one of each order that matters"
+		if !w.o.atomics {
+			return text + ", at least one of each order of operations on channels and locks"
+		}
+		return text + ", at least one of each order of operations that conflict"
 	case r.all > 0 && r.complete:
 		return "all " + text + within
 	case r.all > 0:
@@ -291,6 +309,11 @@ func (r *result) said(log string) string {
 		log = strings.TrimSpace(rest)
 	}
 	return log
+}
+
+// plain is the output of a process without the marks around a schedule.
+func plain(output string) string {
+	return strings.NewReplacer(beginOutput, "", endOutput, "").Replace(output)
 }
 
 // flags are those that a replay needs as well.
