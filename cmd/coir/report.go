@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/coir-go/coir/internal/chart"
 )
@@ -17,6 +18,7 @@ var ops = []string{
 	"?", "go", "send", "recv", "close", "select", "lock", "try lock", "unlock", "rlock", "runlock", "lock", "unlock",
 	"add", "wait", "cond wait", "signal", "broadcast", "once", "yield",
 	"load", "store", "swap", "cas", "add", "and/or", "load", "store", "done",
+	"try rlock", "try lock",
 }
 
 const (
@@ -26,7 +28,7 @@ const (
 	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
 	opAdd, opWait, opCondWait              = 13, 14, 15
 	opSignal, opBroadcast, opOnce          = 16, 17, 18
-	opDone                                 = 28
+	opDone, opTryRLock, opTryWLock         = 28, 29, 30
 )
 
 // kindOf is the sort of object that an operation is on.
@@ -36,7 +38,7 @@ func kindOf(op int) string {
 		return "chan"
 	case opLock, opTryLock, opUnlock:
 		return "mutex"
-	case opRLock, opRUnlock, opWLock, opWUnlock:
+	case opRLock, opRUnlock, opWLock, opWUnlock, opTryRLock, opTryWLock:
 		return "rwmutex"
 	case opAdd, opDone, opWait:
 		return "waitgroup"
@@ -92,7 +94,7 @@ func (r *result) headline() string {
 	f := r.failure
 	text := kinds[f.kind]
 	if f.text != "" {
-		text += ": " + f.text + ","
+		text += ": " + oneLine(f.text) + ","
 	}
 	text += fmt.Sprintf(" in schedule %s (seed %d)", thousands(f.schedule), f.seed)
 	n := thousands(f.switches) + " switches"
@@ -108,6 +110,17 @@ func (r *result) headline() string {
 		return text + ", with " + n
 	}
 	return text + ", shrunk to " + n
+}
+
+// oneLine is a text without what would break a line or a terminal.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '.'
+		}
+		return r
+	}, text)
 }
 
 // report explains a failure. dir is the directory of the package.
@@ -136,7 +149,11 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 		b.WriteString("it has more decisions than are kept, so there is no token to replay it\n")
 	}
 	if a := r.actors[f.panicked]; f.kind == "panic" && a != nil {
-		fmt.Fprintf(&b, "%s panics, at %s:%d\n", names[a.id], short(a.at.file, dir), a.at.line)
+		at := ""
+		if a.at.file != "" { // go wg.Done() has none
+			at = fmt.Sprintf(", at %s:%d", short(a.at.file, dir), a.at.line)
+		}
+		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], at)
 	}
 	for i, w := range waits {
 		if i == mostWaits {

@@ -273,8 +273,8 @@ func (r *result) standard(p place) bool {
 func within(op int, stack []place) string {
 	for _, p := range stack {
 		switch p.function {
-		case "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock":
-			if op == opLock || op == opUnlock {
+		case "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock", "sync.(*RWMutex).TryLock":
+			if op == opLock || op == opUnlock || op == opTryLock {
 				return "rwmutex"
 			}
 		case "sync.(*Once).doSlow":

@@ -206,6 +206,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		if r.outcome == "died" && !r.timedOut { // some frameworks end the process when they are run again
 			r.outcome = "stateful"
 		}
+		if r.failure != nil && o.replay == "" && t.dependsOnEarlier(ctx, o, p, binary, name, i, r.failure) {
+			r.outcome = "stateful"
+		}
 		if r.outcome != "stateful" {
 			return r
 		}
@@ -234,6 +237,23 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	}
 	all.elapsed = time.Since(began)
 	return all
+}
+
+// dependsOnEarlier reports whether a test may have failed for what earlier schedules of its process have left: the same
+// decisions did not lead to the same end, or it failed in the plain order, and in a process that runs only that it does
+// not.
+func (t *tool) dependsOnEarlier(
+	ctx context.Context, o *options, p *pkg, binary, name string, i int, f *failure,
+) bool {
+	if f.outside > 0 || f.stable && f.switches > 0 {
+		return false
+	}
+	if !f.stable {
+		return true
+	}
+	first := *o
+	first.strategy = "stay"
+	return t.runProcess(ctx, &first, p, binary, name, i, 0).outcome == "pass"
 }
 
 // runProcess runs a process: it explores, or runs the schedule with the number fresh alone.

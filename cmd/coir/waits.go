@@ -63,6 +63,8 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	switch {
 	case coirs(a.via):
 		w.what = "waits in " + method(a.via)
+	case strings.HasPrefix(a.via, "testing."):
+		w.what = "waits for a subtest"
 	case strings.HasPrefix(a.reason, "sleep"):
 		w.what = "sleeps"
 	case is("nil chan"):

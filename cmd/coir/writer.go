@@ -293,7 +293,7 @@ func (w *writer) ran(r *result) string {
 		if !w.o.atomics {
 			return text + ", at least one of each order of operations on channels and locks"
 		}
-		return text + ", at least one of each order of operations that conflict"
+		return text + ", at least one of each order of operations that it knows to conflict"
 	case r.all > 0 && r.complete:
 		return "all " + text + within
 	case r.all > 0:

@@ -770,3 +770,26 @@ func TestEndsTheProcessWhenRunAgain(*testing.T) {
 		os.Exit(1)
 	}
 }
+
+// A deadline is on the clock of the test.
+func TestItsDeadline(t *testing.T) {
+	if d, ok := t.Deadline(); ok && time.Until(d) < time.Minute {
+		t.Error(time.Until(d))
+	}
+}
+
+var runs int
+
+// It is told by what it does in a process of its own.
+func TestNoticesEarlierRuns(t *testing.T) {
+	if runs++; runs > 1 {
+		t.Error("it has run before")
+	}
+}
+
+var opened = make(chan bool)
+
+func TestOpensOnce(*testing.T) {
+	go close(opened)
+	<-opened
+}

@@ -329,6 +329,8 @@ var edits = []edit{
 	},
 	before("sync/rwmutex.go", "func (rw *RWMutex) RUnlock() {", "OpRUnlock", "rw"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) Lock() {", "OpWLock", "rw"),
+	before("sync/rwmutex.go", "func (rw *RWMutex) TryRLock() bool {", "OpTryRLock", "rw"),
+	before("sync/rwmutex.go", "func (rw *RWMutex) TryLock() bool {", "OpTryWLock", "rw"),
 	before("sync/rwmutex.go", "func (rw *RWMutex) Unlock() {", "OpWUnlock", "rw"),
 	imports("sync/waitgroup.go", "internal/coir"),
 	{

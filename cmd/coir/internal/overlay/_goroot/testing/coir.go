@@ -340,7 +340,9 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		state := newTestState(1<<20, &matcher{
 			filter: was.filter, skip: was.skip, matchFunc: was.matchFunc, subNames: map[string]int32{},
 		})
-		state.deadline = x.t.tstate.deadline
+		if *timeout > 0 { // on the virtual clock
+			state.deadline = time.Now().Add(*timeout)
+		}
 		root = &T{
 			common: common{
 				signal: make(chan bool, 1), barrier: make(chan bool), w: &output, ctx: ctx, cancelCtx: cancel,

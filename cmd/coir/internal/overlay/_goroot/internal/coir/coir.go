@@ -42,4 +42,6 @@ const (
 	OpMapLoad
 	OpMapStore
 	OpDone
+	OpTryRLock
+	OpTryWLock
 )
