@@ -10,8 +10,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A runtime belongs to the schedule that it was made in. One that lasts from one schedule to the next cannot be used, and
-// says so.
+// A runtime belongs to the schedule that it was made in. One that was made before cannot be used, and says so.
+
+var before = coir.NewRuntime()
 
 var shared = sync.OnceValue(func() *coir.Runtime { return coir.NewRuntime() })
 
@@ -24,6 +25,13 @@ func receive(ctx context.Context, n *coir.Nursery) error {
 
 // Expect: panic
 func TestBugSharedRuntime(t *testing.T) {
+	if err := before.Run(t.Context(), receive); err != nil {
+		t.Error(err)
+	}
+}
+
+// One that is made in a schedule and lasts would fail in the next one. So each schedule gets a process of its own.
+func TestFixedLastingRuntime(t *testing.T) {
 	if err := shared().Run(t.Context(), receive); err != nil {
 		t.Error(err)
 	}
