@@ -169,8 +169,10 @@ func parse(args []string) (*options, error) {
 	if o.replay != "" && o.run == "" {
 		return nil, errors.New("-replay needs -run with the test that the token is of")
 	}
-	if o.replay != "" && !readable(o.replay) {
-		return nil, fmt.Errorf("the token %s is damaged", o.replay)
+	if o.replay != "" {
+		if _, ok := readToken(o.replay); !ok {
+			return nil, fmt.Errorf("the token %s is damaged", o.replay)
+		}
 	}
 	if o.strategy == "dpor" && !slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") }) {
 		o.atomics = true // what meets by atomics would be lost
@@ -184,23 +186,25 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// readable reports whether a token can be read: the explorer does that, in a process of the test.
-func readable(token string) bool {
+// readToken reports whether a token can be read, and whether the clock races in its schedule. The explorer reads all of
+// it, in a process of the test.
+func readToken(token string) (racing, ok bool) {
 	letters, ok := strings.CutPrefix(token, "c1.")
 	if !ok {
 		letters, ok = strings.CutPrefix(token, "f1.")
 	}
 	_, err := replay.Parse(letters, func(b []byte) ([]byte, bool) {
-		for range 3 { // seed, racing clock, hash
-			_, n := binary.Uvarint(b)
+		for i := range 3 { // seed, racing clock, hash
+			x, n := binary.Uvarint(b)
 			if n <= 0 {
 				return nil, false
 			}
+			racing = racing || i == 1 && x > 0
 			b = b[n:]
 		}
 		return b, true
 	})
-	return ok && err == nil
+	return racing, ok && err == nil
 }
 
 // test is the command.

@@ -251,6 +251,9 @@ func (t *tool) dependsOnEarlier(
 	if !f.stable {
 		return true
 	}
+	if racing, _ := readToken(f.token); racing { // that is not the plain order
+		return false
+	}
 	first := *o
 	first.strategy = "stay"
 	return t.runProcess(ctx, &first, p, binary, name, i, 0).outcome == "pass"
