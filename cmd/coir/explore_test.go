@@ -197,8 +197,8 @@ func TestTheLaterCorpus(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	want := expected(t, "corpus/later")
-	plain := explored(t, "-tags=corpus", "-schedules=1000", "-budget=1m", "./corpus/later")
-	raced := explored(t, "-race", "-tags=corpus", "-schedules=200", "-budget=1m", "./corpus/later")
+	plain := explored(t, "-tags=corpus", "-schedules=1000", "-budget=10s", "./corpus/later")
+	raced := explored(t, "-race", "-tags=corpus", "-schedules=200", "-budget=10s", "./corpus/later")
 	bugs, found := 0, 0
 	for test, kind := range want {
 		got := plain[test]

@@ -793,3 +793,21 @@ func TestOpensOnce(*testing.T) {
 	go close(opened)
 	<-opened
 }
+
+// What it leaves behind in each schedule does not hide that some of them deadlock.
+//
+// Expect: deadlock
+func TestLeavesOneBehindAndDeadlocks(*testing.T) {
+	go func() { <-make(chan bool) }()
+	var a, b sync.Mutex
+	var wg sync.WaitGroup
+	for _, l := range [][2]*sync.Mutex{{&a, &b}, {&b, &a}} {
+		wg.Go(func() {
+			l[0].Lock()
+			defer l[0].Unlock()
+			l[1].Lock()
+			defer l[1].Unlock()
+		})
+	}
+	wg.Wait()
+}

@@ -395,7 +395,11 @@ func (x *coirExplorer) explore() {
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
 	known := true // a schedule is what its decisions say
-	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < coirSet.budget); {
+	var leak *coirRun
+	var leakScript []int
+	leakFound := 0
+	until := coirSet.budget
+	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
 		c, ok := k.next()
 		if !ok {
 			if !s.Begin(n) {
@@ -421,6 +425,14 @@ func (x *coirExplorer) explore() {
 		known = known && r.outside == 0 && !r.overflow
 		x.leaks(&r)
 		k.saw(&r)
+		if r.kind == "leak" { // many tests do that in each schedule: go on for a while, there may be worse
+			if leak == nil {
+				leak, leakFound = &r, x.count
+				until = min(until, time.Since(x.began)+coirSet.budget/4)
+				leakScript = replay.Script(r.allDecisions())
+			}
+			r.kind = ""
+		}
 		switch r.kind {
 		case "":
 		case "long":
@@ -430,9 +442,18 @@ func (x *coirExplorer) explore() {
 			x.recordUncontrolled(coirWaitsFor(&r))
 			return
 		default:
-			x.fail(&r)
+			x.fail(&r, x.count)
 			return
 		}
+	}
+	if leak != nil {
+		r := x.run(coirConfig{strategy: &search.Script{Ways: leakScript}, seed: leak.config.seed, racing: leak.config.racing})
+		if x.leaks(&r); r.kind != "leak" { // it does not come again after other schedules
+			x.record("stateful")
+			return
+		}
+		x.fail(&r, leakFound)
+		return
 	}
 	x.complete = x.complete && known
 	if all := coirSet.all; known && all != nil && all.Complete() {
@@ -511,8 +532,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 }
 
 // fail makes a failure small and writes it down.
-func (x *coirExplorer) fail(r *coirRun) {
-	found := x.count
+func (x *coirExplorer) fail(r *coirRun, found int) {
 	kind := r.kind
 	x.known = true
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
