@@ -34,6 +34,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
+		for len(script) > 0 && script[len(script)-1] == 0 { // a script goes on with zeros, written or not
+			script = script[:len(script)-1]
+		}
 		again, err := Parse(Token("", []byte{1}, script), fields)
 		if err != nil || !slices.Equal(again, script) {
 			t.Errorf("%v became %v, %v", script, again, err)
