@@ -294,7 +294,7 @@ func (r *result) columns(names map[int]string, dir string) string {
 		width = max(width, len(names[g]))
 	}
 	for _, s := range rows {
-		if s.again == 0 && !s.gap {
+		if s.note() == "" {
 			width = max(width, len(cell(s)))
 		}
 	}
@@ -312,12 +312,8 @@ func (r *result) columns(names map[int]string, dir string) string {
 	}
 	row(head)
 	for _, s := range rows {
-		if s.gap {
-			b.WriteString("...\n")
-			continue
-		}
-		if s.again > 0 {
-			fmt.Fprintf(&b, "... these %d steps %s more\n", s.period, count(s.again, "time"))
+		if note := s.note(); note != "" {
+			fmt.Fprintf(&b, "%s\n", note)
 			continue
 		}
 		row(map[int]string{s.g: cell(s)})
@@ -331,6 +327,17 @@ type row struct {
 	times         int // how often it is done, one after the other
 	again, period int
 	gap           bool
+}
+
+// note is what a row says that is no step of its own.
+func (s *row) note() string {
+	switch {
+	case s.gap:
+		return "..."
+	case s.again > 0:
+		return fmt.Sprintf("... these %d steps %s more", s.period, count(s.again, "time"))
+	}
+	return ""
 }
 
 // window is the last rows, and before them those around the switches.
@@ -369,7 +376,7 @@ func (r *result) matters(s *step) bool { return s.switches > 0 || r.stuck(s.g) }
 // actors are the goroutines that rows are of.
 func actors(rows []row) (who []int) {
 	for _, s := range rows {
-		if s.again == 0 && !s.gap && !slices.Contains(who, s.g) {
+		if s.note() == "" && !slices.Contains(who, s.g) {
 			who = append(who, s.g)
 		}
 	}
@@ -468,17 +475,13 @@ func (r *result) list(rows []row, names map[int]string, dir string) string {
 	var b strings.Builder
 	width := 0
 	for _, s := range rows {
-		if s.again == 0 && !s.gap {
+		if s.note() == "" {
 			width = max(width, min(len(names[s.g]), most))
 		}
 	}
 	for _, s := range rows {
-		if s.gap {
-			b.WriteString("  ...\n")
-			continue
-		}
-		if s.again > 0 {
-			fmt.Fprintf(&b, "  ... these %d steps %s more\n", s.period, count(s.again, "time"))
+		if note := s.note(); note != "" {
+			fmt.Fprintf(&b, "  %s\n", note)
 			continue
 		}
 		mark, times, at := strings.Repeat(">", s.switches), "", ""

@@ -12,7 +12,7 @@ import (
 )
 
 // With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
-// before, with another seed. What a test has shown that is new (see kept in package testing of the overlay) is kept in
+// before, with another seed. What a test has shown that is new (see coirKept in the overlay) is kept in
 // a file, which the next round and the next run begin from; so is the schedule of a failure, which is then run first.
 
 // exploring is a test that is explored in rounds.

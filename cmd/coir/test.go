@@ -163,7 +163,8 @@ func parse(args []string) (*options, error) {
 	if o.compile != (o.output != "") {
 		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
 	}
-	if o.atomics && slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags") }) {
+	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
+	if o.atomics && flagged {
 		return nil, errors.New("-atomics sets -gcflags, so that the two cannot be given together")
 	}
 	if o.replay != "" && o.run == "" {
@@ -174,7 +175,7 @@ func parse(args []string) (*options, error) {
 			return nil, fmt.Errorf("the token %s is damaged", o.replay)
 		}
 	}
-	if o.strategy == "dpor" && !slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") }) {
+	if o.strategy == "dpor" && !flagged {
 		o.atomics = true // what meets by atomics would be lost
 	}
 	if o.total > 0 && (o.replay != "" || o.fresh) {

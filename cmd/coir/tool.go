@@ -265,12 +265,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
 	record := fmt.Sprint(binary, ".", i, ".record")
 	defer func() { _ = os.Remove(record) }()
-	pattern := "^" + name + "$"
-	if _, sub, ok := strings.Cut(o.run, "/"); ok {
-		pattern += "/" + sub
-	}
 	// With =, and nothing else, as go test does: a test may look at its arguments.
-	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + pattern}
+	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + r.pattern(o.run)}
 	if strings.Contains(o.skip, "/") {
 		args = append(args, "-test.skip="+o.skip)
 	}

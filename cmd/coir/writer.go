@@ -170,8 +170,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	}
 	text := count(tests, "test") + ", " + count(schedules, "schedule")
 	if tests > 0 && all == schedules {
-		text = fmt.Sprintf("%s, all %s with at most %s", count(tests, "test"), count(schedules, "schedule"),
-			count(w.o.bound, "preemption"))
+		text = count(tests, "test") + ", all " + count(schedules, "schedule") + w.within()
 	}
 	for _, n := range []struct {
 		n    int
@@ -284,10 +283,6 @@ func (w *writer) failed(p *pkg, r *result) *told {
 // ran says how many schedules of a test were run.
 func (w *writer) ran(r *result) string {
 	text := count(r.schedules, "schedule")
-	within := ""
-	if w.o.bound >= 0 {
-		within = " with at most " + count(w.o.bound, "preemption")
-	}
 	switch {
 	case r.complete && w.o.strategy == "dpor":
 		if !w.o.atomics {
@@ -295,11 +290,19 @@ func (w *writer) ran(r *result) string {
 		}
 		return text + ", at least one of each order of operations that it knows to conflict"
 	case r.all > 0 && r.complete:
-		return "all " + text + within
+		return "all " + text + w.within()
 	case r.all > 0:
-		return fmt.Sprintf("%s, among them all %s%s", text, thousands(r.all), within)
+		return fmt.Sprintf("%s, among them all %s%s", text, thousands(r.all), w.within())
 	}
 	return text
+}
+
+// within says how many preemptions the schedules of the exhaustive strategy have.
+func (w *writer) within() string {
+	if w.o.bound < 0 {
+		return ""
+	}
+	return " with at most " + count(w.o.bound, "preemption")
 }
 
 // said is what the test has logged or printed, without that it has failed, which is known.

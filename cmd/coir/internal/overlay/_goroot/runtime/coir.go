@@ -148,6 +148,7 @@ type coirConfig struct {
 	trace    bool   // note where each step is
 	atomics  bool   // atomic operations are points
 	collect  bool   // collect garbage when the test has ended: a finalizer may stop what it has left behind
+	keep     bool   // count what is new; see coirNews
 }
 
 // coirOutcome is what has become of a schedule. Package testing has the same type.
@@ -220,6 +221,8 @@ var coirSched struct {
 	out       coirOutcome
 	text      [512]byte // of a panic
 
+	keep bool // for coirNews
+
 	// Of the decision that is made, and for search.DPOR.
 	strategy  search.Strategy
 	fork      search.Fork
@@ -273,6 +276,7 @@ func coirBegin(c *coirConfig) {
 	}
 	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
 	s.strategy, s.racing, s.limit, s.trace = c.strategy, c.racing, c.limit, c.trace
+	s.keep = c.keep
 	s.fork.World = coirWorld{}
 	s.logging = c.strategy == search.Strategy(&coirSearch)
 	s.chose, s.nevents, s.nchosen, s.selecting = -1, 0, 0, 0
@@ -809,6 +813,9 @@ var (
 // something new is worth to be kept.
 func coirNews(g, obj uint32, op uint8) {
 	s := &coirSched
+	if !s.keep {
+		return
+	}
 	last := &coirLatest[obj%uint32(len(coirLatest))]
 	if last.run == s.run && last.g != g {
 		h := coirMix(uint64(last.g)<<40 ^ uint64(g)<<20 ^ uint64(obj)<<8 ^ uint64(last.op)<<56 ^ uint64(op)<<48)

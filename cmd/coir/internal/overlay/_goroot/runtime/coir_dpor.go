@@ -10,9 +10,9 @@ import (
 //
 // They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
 // operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it
-// ends with the first of its cases. What goroutines do to each other by other means, such as memory that they share, a
-// sync.Map or a timer that both stop, is not seen here. A program without data races does that under a lock, or by
-// atomics.
+// ends with the first of its cases. What goroutines do to each other by other means, such as memory that they share, the
+// length of a channel, a sync.Pool or a timer that both stop, is not seen here. A program without data races shares
+// memory under a lock, or by atomics.
 
 // coirTransition is what a goroutine does next.
 type coirTransition struct {

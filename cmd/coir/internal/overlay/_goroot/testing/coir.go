@@ -81,6 +81,12 @@ type coirConfig struct {
 	trace    bool
 	atomics  bool
 	collect  bool
+	keep     bool
+}
+
+// by is the same with decisions that are given.
+func (c *coirConfig) by(script []int) coirConfig {
+	return coirConfig{strategy: &search.Script{Ways: script}, seed: c.seed, racing: c.racing}
 }
 
 type coirOutcome struct {
@@ -280,6 +286,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		runtime.GC()
 	}
 	c.limit, c.ticks, c.atomics, c.collect = coirMostSteps, coirMostTicks, coirSet.atomics, coirSet.leaks
+	c.keep = coirSet.kept != ""
 	if x.known {
 		c.ticks /= 10
 	}
@@ -394,9 +401,8 @@ func (x *coirExplorer) explore() {
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
-	known := true // a schedule is what its decisions say
-	var leak *coirRun
-	var leakScript []int
+	known := true       // a schedule is what its decisions say
+	var leak coirConfig // of the first schedule that left something behind, which was number leakFound
 	leakFound := 0
 	until := coirSet.budget
 	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
@@ -426,10 +432,9 @@ func (x *coirExplorer) explore() {
 		x.leaks(&r)
 		k.saw(&r)
 		if r.kind == "leak" { // many tests do that in each schedule: go on for a while, there may be worse
-			if leak == nil {
-				leak, leakFound = &r, x.count
+			if leakFound == 0 {
+				leak, leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
 				until = min(until, time.Since(x.began)+coirSet.budget/4)
-				leakScript = replay.Script(r.allDecisions())
 			}
 			r.kind = ""
 		}
@@ -446,8 +451,8 @@ func (x *coirExplorer) explore() {
 			return
 		}
 	}
-	if leak != nil {
-		r := x.run(coirConfig{strategy: &search.Script{Ways: leakScript}, seed: leak.config.seed, racing: leak.config.racing})
+	if leakFound > 0 {
+		r := x.run(leak)
 		if x.leaks(&r); r.kind != "leak" { // it does not come again after other schedules
 			x.record("stateful")
 			return
@@ -537,30 +542,27 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	x.known = true
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
 	script := replay.Script(failed.Decisions)
-	again := func(script []int, show bool) coirConfig {
-		return coirConfig{strategy: &search.Script{Ways: script}, seed: r.config.seed, racing: r.config.racing, trace: show}
-	}
 	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// It has left something behind, perhaps a global lock that is held: what follows in this process means nothing.
 		x.recordAgain(coirEncode(r.config, script, 0), found)
 		x.t.Fail()
 		return
 	}
-	second := x.run(again(script, false))
+	second := x.run(r.config.by(script))
 	x.leaks(&second)
 	stable := second.kind == kind && second.hash == r.hash
 	if second.kind == kind {
 		script = replay.Shrink(failed, func(script []int) replay.Run {
-			q := x.run(again(script, false))
+			q := x.run(r.config.by(script))
 			x.leaks(&q)
 			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
 		}, coirCutSteps, coirSearchSteps)
 	}
-	c := again(script, true)
+	c := r.config.by(script)
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
 		c, stable = r.config, true // its decisions are not all known: the strategy that has made them makes them again
-		c.trace = true
 	}
+	c.trace = true
 	last := x.runShown(c)
 	x.leaks(&last)
 	if last.kind != kind {

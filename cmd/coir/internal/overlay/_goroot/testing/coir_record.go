@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. Package report
-// of the command reads it, and has the list of facts.
+// The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. The command
+// reads it, in its file result.go.
 
 type coirRecord struct {
 	b      strings.Builder
