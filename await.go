@@ -1,0 +1,265 @@
+package coir
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
+// of the ticket.
+//
+// Spec: PK-47 (a fiber is armed for one ticket at a time)
+//
+//go:norace
+func (f *Fiber) arm(sc *scope) park.Ticket {
+	if sc == &f.nursery.scope {
+		sc = nil
+	}
+	f.waitUnder(sc)
+	return f.task.Arm()
+}
+
+// parks reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has been
+// disarmed.
+//
+//go:norace
+func (f *Fiber) parks(sc *scope) bool {
+	f.budget = budget
+	return sc.state.Load() != scopeCancelled || !f.task.Disarm()
+}
+
+// waiter is the caller in a wait: its word, its node, its timer.
+type waiter struct {
+	p     *park.Parker
+	kit   *wait.Kit
+	timer *clock.Timer
+	g     *guest // nil for a fiber
+}
+
+// guest is what a goroutine waits with.
+type guest struct {
+	park.Guest
+	kit   wait.Kit
+	timer clock.Timer
+}
+
+var guests = sync.Pool{New: func() any {
+	g := new(guest)
+	g.Init()
+	return g
+}}
+
+//go:norace
+func (c *caller) waiter() waiter {
+	if f := c.f; f != nil {
+		return waiter{p: &f.task.Parker, kit: f.task.Kit(), timer: f.task.Timer()}
+	}
+	g := guests.Get().(*guest)
+	return waiter{p: &g.Parker, kit: &g.kit, timer: &g.timer, g: g}
+}
+
+//go:norace
+func (w *waiter) done() {
+	if w.g != nil {
+		guests.Put(w.g)
+	}
+}
+
+// arm begins a wait.
+//
+//go:norace
+func (c *caller) arm(w *waiter) park.Ticket {
+	if c.f == nil {
+		return w.p.Arm()
+	}
+	if c.own {
+		return c.f.arm(c.sc)
+	}
+	return c.f.arm(nobody)
+}
+
+// nobody is the scope of waits that no scope's cancel ends. Those under uncut Interrupt does not end either: they end when others have come
+// to their end.
+var nobody, uncut = new(scope), new(scope)
+
+// waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
+func (f *Fiber) waitUnder(sc *scope) {
+	if f.waiting.Load() != sc {
+		f.waiting.Store(sc)
+	}
+}
+
+// forever is a wait without a time limit of its own; never is when it ends.
+const (
+	forever time.Duration = -1
+	never                 = math.MaxInt64
+)
+
+// after is the clock's time d from now.
+//
+//go:norace
+func after(clk clock.Clock, d time.Duration) int64 {
+	at := clk.Now() + int64(d)
+	if at < 0 {
+		return never - 1
+	}
+	return at
+}
+
+// deadline is the clock's time d from now; forever is never.
+//
+//go:norace
+func (c *caller) deadline(d time.Duration) int64 {
+	if d == forever {
+		return never
+	}
+	return after(c.clock(), d)
+}
+
+// armTimer has the wait t of f end after d.
+//
+//go:norace
+func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
+	clk := f.nursery.rt.s.Clock()
+	clk.Arm(f.task.Timer(), after(clk, d), &f.task.Parker, uint64(t))
+}
+
+//go:norace
+func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }
+
+// await ends an armed wait that has been published: by whoever was told of it, by the cancel of ctx, or, unless
+// deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
+//
+//go:norace
+func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
+	var node *wait.Node // in the list of a scope's guests
+	abroad := c.abroad()
+	switch {
+	case c.own:
+		if !c.f.parks(c.sc) {
+			return park.Cancelled
+		}
+	case c.sc != nil && !abroad:
+		node = &wait.Get[struct{}](w.kit, eventKind).Node
+		if !c.sc.addGuest(node, w.p, t) && w.p.Disarm() {
+			w.kit.Put(node)
+			return park.Cancelled
+		}
+	}
+	var clk clock.Clock
+	if deadline != never {
+		clk = c.clock()
+		clk.Arm(w.timer, deadline, w.p, uint64(t))
+	}
+	var r park.Reason
+	switch {
+	case c.sc == nil || abroad:
+		r = c.parkForeign(w, t)
+	case c.f == nil:
+		r = w.g.Park(nil)
+	default:
+		r = c.f.task.Park()
+	}
+	if node != nil {
+		c.sc.removeGuest(node)
+		w.kit.Put(node)
+	}
+	if clk != nil && r != park.TimedOut {
+		clk.Stop(w.timer)
+	}
+	return r
+}
+
+// parkForeign parks under a context that is none of ours, or abroad. Its end wakes a goroutine by its channel, and a fiber by a call back, or
+// under a policy when the next step finds it done. That is foreign code, with its own synchronisation, which is not hidden.
+//
+//go:norace
+func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
+	race.Enable()
+	done := c.ctx.Done()
+	race.Disable()
+	if c.f == nil {
+		return w.g.Park(done)
+	}
+	if done == nil {
+		return c.f.task.Park()
+	}
+	if cs := c.f.nursery.rt.contexts; cs != nil {
+		watch := &watched{ctx: c.ctx, done: done, p: w.p, t: t}
+		cs.add(watch)
+		r := c.f.task.Park()
+		cs.remove(watch)
+		return r
+	}
+	race.Enable()
+	stop := wakeAfter(c.ctx, w.p, t)
+	race.Disable()
+	r := c.f.task.Park()
+	race.Enable()
+	stop()
+	race.Disable()
+	return r
+}
+
+// wakeAfter has the end of ctx wake p from its wait t. It is a function of its own because what the call back holds is allocated.
+func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		race.Disable()
+		p.Wake(t, park.Cancelled, nil)
+		race.Enable()
+	})
+}
+
+// rouse rouses whom f has woken, if anybody.
+//
+//go:norace
+func (f *Fiber) rouse(asleep *park.Parker) {
+	if asleep != nil {
+		asleep.Rouse(f.task.Worker())
+	}
+}
+
+// went is the end of an operation of f that did not wait and has succeeded: it rouses whom the operation has woken.
+//
+//go:norace
+func (f *Fiber) went(asleep *park.Parker) {
+	f.rouse(asleep)
+	f.spend()
+}
+
+// spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
+//
+// Spec: SC-20 (a fiber yields after 128 operations)
+//
+//go:norace
+func (f *Fiber) spend() {
+	if f.budget--; f.budget <= 0 {
+		f.spent()
+	}
+}
+
+//go:norace
+func (c *caller) spend() {
+	if c.f != nil {
+		c.f.spend()
+	}
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) spent() {
+	f.budget = budget
+	if f.simulated && f.nursery.rt.policy.Stepped(f) {
+		return
+	}
+	f.task.Yield()
+}
+
+const budget = 128

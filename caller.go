@@ -1,0 +1,203 @@
+package coir
+
+import (
+	"context"
+
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+)
+
+// caller is whoever has called an operation: a fiber, or a goroutine.
+//
+// Identity is checked, not believed. A context tells which fiber it was made for, but contexts are handed around: the
+// caller is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames is asked
+// whether the goroutine is some other fiber's; if that fails too the caller is a goroutine and blocks as one. So a context
+// that strayed is never a bug.
+type caller struct {
+	ctx context.Context
+	f   *Fiber // nil for a goroutine
+	sc  *scope // the coir scope whose cancel is ctx's cancel; nil if ctx is none of ours
+	own bool   // f may wait under sc without registering
+
+	derived *Runtime // of the scope that ctx was derived from, if sc is nil for that reason
+}
+
+// Spec: FB-19 (an operation parks the fiber, not the worker)
+// Spec: FB-20 (an operation blocks a goroutine as one)
+// Spec: FB-21 (the caller's identity is checked)
+//
+//go:norace
+func resolve(ctx context.Context) (c caller) {
+	c.ctx = ctx
+	switch x := ctx.(type) {
+	case *fiberContext:
+		c.f = (*Fiber)(x)
+		c.sc = &c.f.nursery.scope
+	case *scopeContext:
+		c.sc = (*scope)(x)
+		c.f = c.sc.owner
+	case *timedScope:
+		c.sc = (*scope)(&x.scopeContext)
+		c.f = c.sc.owner
+	default:
+		c.resolveForeign()
+	}
+	if c.f == nil || !c.f.task.Here() {
+		c.f = currentFiber()
+	}
+	c.own = c.f != nil && c.sc != nil && (c.sc.owner == c.f || c.sc == &c.f.nursery.scope)
+	return c
+}
+
+// resolveForeign looks for a fiber or scope of ours that a foreign context was derived from. Its cancel counts as ours
+// only if the two share the Done channel, as after context.WithValue.
+//
+//go:noinline
+func (c *caller) resolveForeign() {
+	switch x := c.ctx.Value(contextKey{}).(type) {
+	case *fiberContext:
+		c.f = (*Fiber)(x)
+		c.sc = &c.f.nursery.scope
+	case *scopeContext:
+		c.sc = (*scope)(x)
+		c.f = c.sc.owner
+	default:
+		return
+	}
+	if c.ctx.Done() != c.sc.doneChan() { // which has polled what c.sc hangs on, so that ctx is as it should be
+		c.derived = c.sc.rt
+		c.sc = nil
+	}
+}
+
+// ownFiber is resolve for the common case, a fiber under a scope of its own: it returns the two, or nil.
+//
+// Operations treat that case apart, and in parts: one that arms and publishes and returns, then Task.Park, then one that
+// cleans up. What is on the stack while a fiber waits is only the operation itself. That keeps the stack of a fiber
+// that waits within its first two kilobytes, and spares the processor returns that it would predict wrongly.
+//
+//go:norace
+func ownFiber(ctx context.Context) (*Fiber, *scope) {
+	switch x := ctx.(type) {
+	case *fiberContext:
+		if f := (*Fiber)(x); f.task.Here() {
+			return f, &f.nursery.scope
+		}
+	case *scopeContext:
+		if f := x.owner; f != nil && f.task.Here() {
+			return f, (*scope)(x)
+		}
+	case *timedScope:
+		if f := x.owner; f != nil && f.task.Here() {
+			return f, (*scope)(&x.scopeContext)
+		}
+	}
+	return nil, nil
+}
+
+// currentFiber returns the fiber that the calling goroutine is, or nil.
+func currentFiber() *Fiber {
+	race.Disable()
+	defer race.Enable()
+	if t := sched.Current(); t != nil {
+		return fiberOf(t)
+	}
+	return nil
+}
+
+// here is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not
+// free: ask only if there is somebody to wake.
+//
+//go:norace
+func here() park.Place {
+	if f := currentFiber(); f != nil {
+		return f.task.Worker()
+	}
+	return nil
+}
+
+// runtime is where the caller's timers run, and its fibers.
+func (c *caller) runtime() *Runtime {
+	if c.f != nil {
+		return c.f.nursery.rt
+	}
+	if x := c.sc; x != nil && !x.rt.abroad() {
+		return x.rt
+	}
+	if c.derived != nil && !c.derived.abroad() {
+		return c.derived
+	}
+	return defaultRuntime()
+}
+
+// near is the place to wake others near.
+//
+//go:norace
+func (c *caller) near() park.Place {
+	if c.f == nil {
+		return nil
+	}
+	return c.f.task.Worker()
+}
+
+// ended returns how the caller's context ended, or nil if it has not.
+//
+//go:norace
+func (c *caller) ended() *ending {
+	if c.sc == nil {
+		return endingOf(c.ctx)
+	}
+	if c.sc.state.Load() == scopeLive || !c.sc.poll() {
+		if c.abroad() {
+			c.sc.checkDone() // while there is no wait yet
+		}
+		return nil
+	}
+	return c.sc.ending()
+}
+
+// cancelled returns how the caller's context ended, after a wait that ended by Cancelled.
+func (c *caller) cancelled() *ending {
+	if c.sc != nil {
+		return c.sc.ending()
+	}
+	if e := endingOf(c.ctx); e != nil {
+		return e
+	}
+	return plainCancel // by Interrupt
+}
+
+// failureReason returns the reason to count for an operation under sc that ended for r: a scope that ran out of time was
+// not cancelled.
+//
+//go:norace
+func (sc *scope) failureReason(r park.Reason) park.Reason {
+	if r == park.Cancelled {
+		return sc.ending().reason()
+	}
+	return r
+}
+
+// clock is what the caller's waits are timed by.
+//
+//go:norace
+func (c *caller) clock() clock.Clock { return c.runtime().s.Clock() }
+
+// clockHere is the clock of the calling fiber or goroutine.
+//
+//go:norace
+func clockHere() clock.Clock {
+	c := caller{f: currentFiber()}
+	return c.clock()
+}
+
+// abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such a wait must not be
+// woken by the scope itself: it is woken by the channel of the context.
+//
+//go:norace
+func (c *caller) abroad() bool {
+	return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.abroad()
+}

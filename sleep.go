@@ -1,0 +1,113 @@
+package coir
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// Yield lets other fibers run. In a goroutine it is runtime.Gosched. It returns an error if ctx is over.
+//
+//go:norace
+func Yield(ctx context.Context) error {
+	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && x.nursery.state.Load() == scopeLive && !x.simulated {
+		race.Disable()
+		x.budget = budget
+		x.task.Yield()
+		race.Enable()
+		return nil
+	}
+	return yieldSlow(ctx)
+}
+
+//go:noinline
+//go:norace
+func yieldSlow(ctx context.Context) error {
+	c := resolve(ctx)
+	c.announce(Op{Kind: OpYield})
+	if e := c.ended(); e != nil {
+		return e.op
+	}
+	if c.f == nil {
+		runtime.Gosched()
+		return nil
+	}
+	if c.f.simulated {
+		return nil
+	}
+	race.Disable()
+	c.f.budget = budget
+	c.f.task.Yield()
+	race.Enable()
+	return nil
+}
+
+// Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx is over.
+//
+//go:norace
+func Sleep(ctx context.Context, d time.Duration) error {
+	// Spec: TM-02 (a sleeper is in no run queue)
+	f, sc := ownFiber(ctx)
+	if f == nil || d <= 0 {
+		return sleepSlow(ctx, d)
+	}
+	if f.simulated {
+		f.step(Op{Kind: OpSleep, For: d})
+	}
+	race.Disable()
+	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
+	race.Enable()
+	if !ok {
+		return sc.ending().op
+	}
+	return nil
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
+	if sc.done() {
+		return false
+	}
+	t := f.arm(sc)
+	if !f.parks(sc) {
+		return false
+	}
+	f.armTimer(t, d)
+	return true
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) endSleep(r park.Reason) bool {
+	if r == park.TimedOut {
+		return true
+	}
+	f.stopTimer()
+	return false
+}
+
+//go:noinline
+//go:norace
+func sleepSlow(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return Yield(ctx)
+	}
+	c := resolve(ctx)
+	c.announce(Op{Kind: OpSleep, For: d})
+	if e := c.ended(); e != nil {
+		return e.op
+	}
+	race.Disable()
+	w := c.waiter()
+	r := c.await(&w, c.arm(&w), c.deadline(d))
+	w.done()
+	race.Enable()
+	if r == park.TimedOut {
+		return nil
+	}
+	return c.cancelled().op
+}
