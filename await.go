@@ -12,28 +12,42 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
-// of the ticket.
+// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It notes the scope first, so that it is
+// true of the ticket.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
 //go:norace
 func (f *Fiber) arm(sc *scope) park.Ticket {
-	if sc == &f.nursery.scope {
-		sc = nil
-	}
 	f.waitUnder(sc)
 	return f.task.Arm()
 }
 
-// parks reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has been
-// disarmed.
+// waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
 //
 //go:norace
-func (f *Fiber) parks(sc *scope) bool {
-	f.budget = budget
-	return sc.state.Load() != scopeCancelled || !f.task.Disarm()
+func (f *Fiber) waitUnder(sc *scope) {
+	if f.waiting.Load() != sc {
+		f.setWaiting(sc)
+	}
 }
+
+//go:noinline
+//go:norace
+func (f *Fiber) setWaiting(sc *scope) { f.waiting.Store(sc) }
+
+// shouldPark reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has
+// been disarmed.
+//
+//go:norace
+func (f *Fiber) shouldPark(sc *scope) bool {
+	f.budget = budget
+	return sc.state.Load() != scopeCancelled || f.armedStill()
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) armedStill() bool { return !f.task.Disarm() }
 
 // waiter is the caller in a wait: its word, its node, its timer.
 type waiter struct {
@@ -82,19 +96,12 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	if c.own {
 		return c.f.arm(c.sc)
 	}
-	return c.f.arm(nobody)
+	return c.f.arm(noScope)
 }
 
-// nobody is the scope of waits that no scope's cancel ends. Those under uncut Interrupt does not end either: they end when others have come
+// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either: they end when others have come
 // to their end.
-var nobody, uncut = new(scope), new(scope)
-
-// waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
-func (f *Fiber) waitUnder(sc *scope) {
-	if f.waiting.Load() != sc {
-		f.waiting.Store(sc)
-	}
-}
+var noScope, noInterrupt = new(scope), new(scope)
 
 // forever is a wait without a time limit of its own; never is when it ends.
 const (
@@ -143,7 +150,7 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	abroad := c.abroad()
 	switch {
 	case c.own:
-		if !c.f.parks(c.sc) {
+		if !c.f.shouldPark(c.sc) {
 			return park.Cancelled
 		}
 	case c.sc != nil && !abroad:
@@ -217,44 +224,36 @@ func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() 
 	})
 }
 
-// rouse rouses whom f has woken, if anybody.
+// ready readies a parker that an operation of f has claimed, unless it is nil.
 //
 //go:norace
-func (f *Fiber) rouse(asleep *park.Parker) {
-	if asleep != nil {
-		asleep.Rouse(f.task.Worker())
+func (f *Fiber) ready(p *park.Parker) {
+	if p != nil {
+		f.task.Worker().Ready(p)
 	}
 }
 
-// went is the end of an operation of f that did not wait and has succeeded: it rouses whom the operation has woken.
-//
-//go:norace
-func (f *Fiber) went(asleep *park.Parker) {
-	f.rouse(asleep)
-	f.spend()
-}
-
-// spend counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
+// charge counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 //
 //go:norace
-func (f *Fiber) spend() {
+func (f *Fiber) charge() {
 	if f.budget--; f.budget <= 0 {
-		f.spent()
+		f.yieldBudget()
 	}
 }
 
 //go:norace
-func (c *caller) spend() {
+func (c *caller) charge() {
 	if c.f != nil {
-		c.f.spend()
+		c.f.charge()
 	}
 }
 
 //go:noinline
 //go:norace
-func (f *Fiber) spent() {
+func (f *Fiber) yieldBudget() {
 	f.budget = budget
 	if f.simulated && f.nursery.rt.policy.Stepped(f) {
 		return

@@ -81,21 +81,27 @@ func (c *caller) resolveForeign() {
 //
 //go:norace
 func ownFiber(ctx context.Context) (*Fiber, *scope) {
+	f, sc := scopeOf(ctx)
+	if f == nil || !f.task.Here() {
+		return nil, nil
+	}
+	return f, sc
+}
+
+// scopeOf returns the scope that ctx is, and the fiber that may wait under it without registering; nil if there is none.
+//
+//go:norace
+func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
 	switch x := ctx.(type) {
 	case *fiberContext:
-		if f := (*Fiber)(x); f.task.Here() {
-			return f, &f.nursery.scope
-		}
+		f = (*Fiber)(x)
+		sc = &f.nursery.scope
 	case *scopeContext:
-		if f := x.owner; f != nil && f.task.Here() {
-			return f, (*scope)(x)
-		}
+		f, sc = x.owner, (*scope)(x)
 	case *timedScope:
-		if f := x.owner; f != nil && f.task.Here() {
-			return f, (*scope)(&x.scopeContext)
-		}
+		f, sc = x.owner, (*scope)(&x.scopeContext)
 	}
-	return nil, nil
+	return f, sc
 }
 
 // currentFiber returns the fiber that the calling goroutine is, or nil.
@@ -108,11 +114,11 @@ func currentFiber() *Fiber {
 	return nil
 }
 
-// here is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not
+// currentWorker is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not
 // free: ask only if there is somebody to wake.
 //
 //go:norace
-func here() park.Place {
+func currentWorker() park.Place {
 	if f := currentFiber(); f != nil {
 		return f.task.Worker()
 	}
@@ -133,10 +139,10 @@ func (c *caller) runtime() *Runtime {
 	return defaultRuntime()
 }
 
-// near is the place to wake others near.
+// worker is the place to wake others near.
 //
 //go:norace
-func (c *caller) near() park.Place {
+func (c *caller) worker() park.Place {
 	if c.f == nil {
 		return nil
 	}

@@ -21,12 +21,12 @@ func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 		g := new(park.Guest)
 		g.Init()
 		kit := new(wait.Kit)
-		cell := wait.Peek[*int](kit, c.kind)
+		cell := wait.Peek[*int](kit, c.ch.Cells())
 		race.Disable()
 		ticket := g.Arm()
-		c.mu.Lock()
-		c.publishRecv(cell, &g.Parker, ticket)
-		c.mu.Unlock()
+		c.ch.Lock()
+		c.ch.PublishRecv(cell, &g.Parker, ticket)
+		c.ch.Unlock()
 		g.Wake(ticket, park.Cancelled, nil) // and has not unlinked its cell yet
 		race.Enable()
 

@@ -1,17 +1,13 @@
 package coir
 
 import (
-	"math"
 	"reflect"
 	"strconv"
 	"time"
 	"unsafe"
 
-	"github.com/coir-go/coir/internal/clock"
-	"github.com/coir-go/coir/internal/invariant"
-	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/race"
-	"github.com/coir-go/coir/internal/wait"
 )
 
 // ChanStats is what a channel has counted, all of one moment.
@@ -40,111 +36,57 @@ type SideStats struct {
 	Closed     uint64 // came to a closed channel, or were waiting when it closed
 }
 
-// chanTimes is what a Timed channel notes, by the clock of the runtime that it was made on.
-type chanTimes struct {
-	clock       clock.Clock
-	any         bool // there has been an operation
-	first, last int64
-}
-
-// noteTransfer notes the time of an operation that succeeded.
-//
-//go:norace
-func (c *core) noteTransfer() {
-	if c.times != nil {
-		c.times.note()
-	}
-}
-
-//go:noinline
-//go:norace
-func (t *chanTimes) note() {
-	t.last = t.clock.Now()
-	if !t.any {
-		t.any, t.first = true, t.last
-	}
-}
-
-// noteWait notes when a wait began.
-//
-//go:norace
-func (c *core) noteWait(n *wait.Node) {
-	if c.times != nil {
-		n.Since = c.times.clock.Now()
-	}
-}
-
-// countFailure counts an operation that has ended for r. The caller has the lock.
-//
-//go:norace
-func (c *core) countFailure(side int, r park.Reason) {
-	f := &c.failed[side]
-	switch r.Kind() {
-	case park.None:
-		f.wouldBlock++
-	case park.TimedOut:
-		f.timedOut++
-	case park.Cancelled:
-		f.cancelled++
-	case park.Closed:
-		f.closed++
-	}
-}
-
 // Len returns how many values the channel holds. It was true at some moment of the call, and need not be any more.
 //
 //go:norace
 func (c *Chan[T]) Len() int {
-	if race.Enabled {
-		c.exists()
-	}
 	race.Disable()
-	c.mu.Lock()
-	if invariant.Enabled {
-		invariant.Check(c.held == c.store.Len(), "%d values are counted and %d are kept", c.held, c.store.Len())
-	}
-	n := c.held
-	if c.state == aborted {
-		n = 0
-	}
-	c.mu.Unlock()
+	c.ch.Lock()
+	n := c.ch.Len()
+	c.ch.Unlock()
 	race.Enable()
 	return n
 }
 
 // Cap returns how many values the channel can hold: math.MaxInt if it is unlimited, 1 if it is conflated.
-func (c *Chan[T]) Cap() int { return c.limit }
+func (c *Chan[T]) Cap() int { return c.ch.Limit() }
 
 // Name returns the name that the channel was given.
-func (c *Chan[T]) Name() string { return c.name }
+func (c *Chan[T]) Name() string { return c.core.name }
 
 // String describes the channel in a few words: its name, or its number if it has none, how full it is, and whether it is
 // closed.
-func (c *Chan[T]) String() string { return "coir.Chan[" + typeName[T]() + "](" + c.describe() + ")" }
+func (c *Chan[T]) String() string {
+	return "coir.Chan[" + typeName[T]() + "](" + c.core.describe() + ")"
+}
 
 // describe is the channel in a few words.
 //
 //go:norace
 func (c *core) describe() string {
-	s := c.name
-	if s == "" {
-		s = "#" + strconv.FormatUint(c.id, 10)
-	}
+	s := c.title()
 	race.Disable()
-	c.mu.Lock()
-	held, state := c.held, c.state
-	c.mu.Unlock()
+	c.ch.Lock()
+	held, state := c.ch.Len(), c.ch.State()
+	c.ch.Unlock()
 	race.Enable()
-	if state == aborted {
-		held = 0 // as Len says
-	}
 	s += ", " + strconv.Itoa(held) + " of "
-	if c.limit == math.MaxInt {
+	if c.ch.Limit() == channel.NoLimit {
 		s += "any number"
 	} else {
-		s += strconv.Itoa(c.limit)
+		s += strconv.Itoa(c.ch.Limit())
 	}
 	return s + [...]string{"", ", closed", ", aborted"}[state]
+}
+
+// title is the channel's name, or its number.
+//
+//go:norace
+func (c *core) title() string {
+	if c.name != "" {
+		return c.name
+	}
+	return "#" + strconv.FormatUint(c.ch.ID(), 10)
 }
 
 func typeName[T any]() string { return reflect.TypeFor[T]().String() }
@@ -153,35 +95,30 @@ func typeName[T any]() string { return reflect.TypeFor[T]().String() }
 //
 //go:norace
 func (c *Chan[T]) Stats() ChanStats {
-	var v T
-	s := ChanStats{Name: c.name, Cap: c.limit}
 	race.Disable()
-	c.mu.Lock()
-	s.Len, s.High, s.Closed = c.held, c.high, c.state != open
-	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
-	if c.state == aborted { // what it still holds is on its way to OnUndelivered
-		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
-	}
-	s.SentBytes = c.sent * uint64(unsafe.Sizeof(v))
-	s.Send, s.Recv = c.side(sending), c.side(receiving)
-	if t := c.times; t != nil && t.any {
-		now, date := t.clock.Now(), time.Now()
-		s.First, s.Last = date.Add(time.Duration(t.first-now)), date.Add(time.Duration(t.last-now))
-	}
-	c.mu.Unlock()
+	x := c.ch.Stats()
 	race.Enable()
+	s := ChanStats{
+		Name: c.core.name, Cap: c.ch.Limit(),
+		Len: x.Len, High: x.High, Sent: x.Sent, Received: x.Received, Dropped: x.Dropped,
+		SentBytes: x.Sent * uint64(unsafe.Sizeof(*new(T))),
+		Closed:    x.State != channel.Open,
+		Send:      sideStats(&x, sending), Recv: sideStats(&x, receiving),
+	}
+	if x.Used {
+		now := time.Now()
+		s.First, s.Last = now.Add(time.Duration(x.First-x.Now)), now.Add(time.Duration(x.Last-x.Now))
+	}
 	return s
 }
 
-//go:norace
-func (c *core) side(side int) SideStats {
-	f, q := &c.failed[side], c.queue(side)
+func sideStats(x *channel.Stats, side channel.Side) SideStats {
+	of := &x.Side[side]
 	s := SideStats{
-		Waiting:    q.Len(),
-		WouldBlock: f.wouldBlock, TimedOut: f.timedOut, Cancelled: f.cancelled, Closed: f.closed,
+		Waiting: of.Waiting, WouldBlock: of.WouldBlock, TimedOut: of.TimedOut, Cancelled: of.Cancelled, Closed: of.Closed,
 	}
-	if n := q.First(); n != nil && c.times != nil {
-		s.Oldest = time.Duration(c.times.clock.Now() - n.Since)
+	if of.Waiting > 0 && x.Timed {
+		s.Oldest = time.Duration(x.Now - of.Since)
 	}
 	return s
 }

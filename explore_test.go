@@ -37,6 +37,12 @@ type bare struct {
 func (b *bare) Ready(park.Place) { b.turn.Post() }
 func (b *bare) Late()            {}
 
+func (b *bare) Park() {
+	if b.task.Commit() {
+		b.turn.Wait()
+	}
+}
+
 func (s *stage) make() *bare {
 	b := &bare{turn: xatomic.NewSema()}
 	b.nursery, b.budget = s.n, budget
@@ -52,52 +58,19 @@ func (s *stage) fiber() *bare {
 	return b
 }
 
-// park is Task.Park without a switch.
-func (b *bare) park() park.Reason {
-	if !b.task.Woken() && b.task.Commit() {
-		b.turn.Wait()
-	}
-	return b.task.Reason()
+// here returns the context of the fiber, whose thread the caller is.
+func (b *bare) here() context.Context {
+	b.task.Embody()
+	return (*fiberContext)(&b.Fiber)
 }
 
-// send, recv and choose are Chan.Send, Chan.Recv and Select, but for the switch.
-func send(b *bare, c *Chan[int], v int) error {
-	sc := &b.nursery.scope
-	r := c.beginSend(&b.Fiber, sc, v, forever)
-	if r == park.None {
-		r = b.park()
-		c.endSend(&b.Fiber, sc, r, false)
-	}
-	if r == park.Data {
-		return nil
-	}
-	return c.opErr(sending, r, sc)
-}
+func send(b *bare, c *Chan[int], v int) error { return c.Send(b.here(), v) }
 
-func recv(b *bare, c *Chan[int]) (int, error) {
-	sc := &b.nursery.scope
-	v, r := c.beginRecv(&b.Fiber, sc, forever)
-	if r == park.None {
-		r = b.park()
-		v = c.endRecv(&b.Fiber, sc, r, false)
-	}
-	if r == park.Data {
-		return v, nil
-	}
-	return v, c.opErr(receiving, r, sc)
-}
+func recv(b *bare, c *Chan[int]) (int, error) { return c.Recv(b.here()) }
 
 func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
-	sc := &b.nursery.scope
 	b.task.Kit().Turn = 1 // no chance: the turn of the next
-	i, r := b.beginSelect(sc, cases, how)
-	if r == park.None {
-		i, r = b.endSelect(cases, b.park())
-	}
-	if i < 0 {
-		return i, sc.ending().op
-	}
-	return cases[i].done(i, r)
+	return choose(b.here(), cases, how)
 }
 
 // ledger has what became of each value.
@@ -127,11 +100,11 @@ func (l *ledger) check(cs ...*Chan[int]) {
 		for v, err := c.TryRecv(); err == nil; v, err = c.TryRecv() {
 			l.received = append(l.received, v)
 		}
-		if !c.senders.Empty() || !c.receivers.Empty() {
+		if c.ch.Waits() {
 			interleave.Failf("somebody is still in a queue")
 		}
-		if c.held != 0 {
-			interleave.Failf("it counts %d values and has none", c.held)
+		if n := c.Len(); n != 0 {
+			interleave.Failf("it counts %d values and has none", n)
 		}
 	}
 	got := slices.Concat(l.received, l.lost)
@@ -238,24 +211,19 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 		c := NewChan[int](0)
 		var shield scope
 		shield.init(context.Background(), s.n.rt, nil, &b.Fiber)
-		under := func(f *bare, r park.Reason, end func(park.Reason)) {
-			if r == park.None {
-				r = f.park()
-				end(r)
-			}
-			if r != park.Data {
-				interleave.Failf("ended for %d", r)
-			}
-		}
 		interleave.Go("recv", func() {
-			_, r := c.beginRecv(&b.Fiber, &shield, forever)
-			under(b, r, func(r park.Reason) { c.endRecv(&b.Fiber, &shield, r, false) })
+			b.task.Embody()
+			if _, err := c.Recv((*scopeContext)(&shield)); err != nil {
+				interleave.Failf("%v", err)
+			}
 		})
 		interleave.Go("send", func() {
+			a.task.Embody()
 			var own scope
 			own.init(context.Background(), s.n.rt, nil, &a.Fiber)
-			r := c.beginSend(&a.Fiber, &own, 1, forever)
-			under(a, r, func(r park.Reason) { c.endSend(&a.Fiber, &own, r, false) })
+			if err := c.Send((*scopeContext)(&own), 1); err != nil {
+				interleave.Failf("%v", err)
+			}
 		})
 		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
 		interleave.JoinAll()

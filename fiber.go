@@ -184,12 +184,12 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 	if f.how != not {
 		n.mu.Unlock()
 		self.task.Disarm()
-		self.spend()
+		self.charge()
 		return park.Data, false
 	}
 	f.joiners.Push(&self.task.Kit().Node, &self.task.Parker, t)
 	n.mu.Unlock()
-	if !self.parks(sc) {
+	if !self.shouldPark(sc) {
 		f.forget(&self.task.Kit().Node)
 		return park.Cancelled, false
 	}
@@ -225,7 +225,7 @@ func (f *Fiber) enlist(node *wait.Node, p *park.Parker, t park.Ticket) bool {
 //go:norace
 func (f *Fiber) forget(node *wait.Node) {
 	f.nursery.mu.Lock()
-	f.joiners.Remove(node)
+	f.joiners.Withdraw(node)
 	f.nursery.mu.Unlock()
 }
 
@@ -303,11 +303,8 @@ func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
 // thunk is a fiber as the scheduler sees it. It is the same object: only the methods differ.
 type thunk Fiber
 
-// Ready implements park.Owner.
-func (th *thunk) Ready(near park.Place) { th.task.Ready(near) }
-
-// Late implements park.Owner.
-func (th *thunk) Late() { th.task.Late() }
+// thunkOf finds the fiber of a task.
+func thunkOf(t *sched.Task) sched.Thunk { return (*thunk)(fiberOf(t)) }
 
 // RunThunk implements sched.Thunk.
 func (th *thunk) RunThunk() {
@@ -401,7 +398,9 @@ func (f *Fiber) finish(how end, err error) {
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.mu))
 	race.Disable()
-	f.waitUnder(nil) // the scope that it waited under last may hold much
+	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
+		f.setWaiting(nil) // it may hold much
+	}
 	n.mu.Lock()
 	f.err, f.how = err, how
 	asleep, more := f.wakeJoiner()

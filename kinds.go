@@ -2,8 +2,8 @@ package coir
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/flavor"
 )
 
@@ -16,26 +16,25 @@ const (
 	Conflated = -2
 )
 
-// kindOf makes what a channel of that capacity keeps its values in. A conflated channel is a bounded one of capacity 1 that
-// drops its oldest.
+// kindOf returns what makes a kind of channel: how many values it may hold, what it keeps them in if that is not a ring,
+// and its overflow policy. Each kind is one row here. A store of its own is one file of internal/flavor.
 //
 // Spec: CH-01 (one channel type, four kinds)
+// Spec: CH-04 (rendezvous hands over directly)
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-13 (a conflated receive empties the channel)
 // Spec: CH-14 (conflated is bounded 1 that drops the oldest)
-func kindOf[T any](capacity int, over OverflowPolicy) (flavor.Store[T], OverflowPolicy) {
+func kindOf[T any](capacity int, over OverflowPolicy) (limit int, store flavor.Store[T], _ OverflowPolicy) {
 	switch {
-	case capacity == 0:
-		return flavor.Zero[T]{}, over
+	case capacity >= 0: // rendezvous and bounded
+		return capacity, nil, over
 	case capacity == Unlimited:
-		return new(flavor.List[T]), over
-	case capacity == Conflated && over > DropOldest:
+		return channel.NoLimit, new(flavor.List[T]), over
+	case capacity == Conflated && over <= DropOldest:
+		return 1, nil, DropOldest
+	case capacity == Conflated:
 		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces "+
 			"the value that it holds; for another policy use a capacity of 1", over))
-	case capacity == Conflated:
-		return flavor.NewRing[T](1), DropOldest
-	case capacity > 0:
-		return flavor.NewRing[T](capacity), over
 	}
 	panic(fmt.Sprintf("coir: NewChan(%d): the capacity is 0 or more, coir.Unlimited or coir.Conflated", capacity))
 }
@@ -45,10 +44,10 @@ type OverflowPolicy uint8
 
 // The policies. See [Overflow].
 const (
-	Wait       OverflowPolicy = iota // the send waits for room: the default
-	DropOldest                       // the oldest value makes room. Without any (capacity 0) the new one is dropped
-	DropNewest                       // the new value is dropped
-	Fail                             // the send returns ErrWouldBlock
+	Wait       = OverflowPolicy(channel.Wait)       // the send waits for room: the default
+	DropOldest = OverflowPolicy(channel.DropOldest) // the oldest value makes room. Without any (capacity 0) the new one is dropped
+	DropNewest = OverflowPolicy(channel.DropNewest) // the new value is dropped
+	Fail       = OverflowPolicy(channel.Fail)       // the send returns ErrWouldBlock
 )
 
 func (p OverflowPolicy) String() string {
@@ -148,15 +147,4 @@ func goOn(step func() bool) (stopped bool) {
 		more = step()
 	}
 	return false
-}
-
-// capOf is what Cap reports.
-func capOf(capacity int) int {
-	switch capacity {
-	case Unlimited:
-		return math.MaxInt
-	case Conflated:
-		return 1
-	}
-	return capacity
 }

@@ -118,7 +118,7 @@ func (f *Fiber) takePlace(wait bool) {
 		n.mu.Unlock()
 		return
 	}
-	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(uncut))
+	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(noInterrupt))
 	n.mu.Unlock()
 	f.task.Park()
 }

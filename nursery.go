@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -118,7 +119,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	f.id = sched.NewID(near)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
-	f.task.Init(n.rt.s, (*thunk)(f))
+	f.task.Init(n.rt.s)
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
@@ -339,9 +340,7 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	n := &Nursery{body: fn}
 	n.n = n
 	if c.f.simulated {
-		race.Disable() // to open a nursery orders nobody
-		n.id = lastChan.Add(1)
-		race.Enable()
+		n.id = channel.NewID()
 	}
 	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
 	return n.run()
@@ -410,7 +409,7 @@ func (n *Nursery) join() {
 		n.closed = true
 		n.mu.Unlock()
 	} else {
-		n.joining = f.arm(uncut) // a cancel does not end this wait: it ends the children
+		n.joining = f.arm(noInterrupt) // a cancel does not end this wait: it ends the children
 		n.mu.Unlock()
 		f.task.Park() // the last child closes the nursery
 	}

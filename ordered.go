@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"unsafe"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
-	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -23,9 +22,8 @@ import (
 type Ordered[T any] struct {
 	// It is a channel of started fibers, received from by whoever waits for each in turn.
 	tasks       *Chan[*task[T]]
-	room        *roomy[*task[T]] // the store of tasks
-	turn        *Chan[*task[T]]  // holds who is next at the exit, if anybody took it and did not get to see its end
-	over        *Chan[struct{}]  // closed by Abort
+	turn        *Chan[*task[T]] // holds who is next at the exit, if anybody took it and did not get to see its end
+	over        *Chan[struct{}] // closed by Abort
 	undelivered func(Result[T])
 }
 
@@ -51,36 +49,6 @@ const (
 	taskDropped
 )
 
-// roomy is a store that can be given more than it has room for. Whatever is over comes after the rest.
-type roomy[T any] struct {
-	flavor.Store[T]
-	over flavor.List[T]
-}
-
-//go:norace
-func (s *roomy[T]) Put(v T) int {
-	if s.over.Len() > 0 {
-		return s.admit(v)
-	}
-	return s.Store.Put(v)
-}
-
-// admit is Put whether or not there is room.
-//
-//go:norace
-func (s *roomy[T]) admit(v T) int { return s.over.Put(v) + s.Store.Len() }
-
-//go:norace
-func (s *roomy[T]) Take() (T, bool) {
-	if v, ok := s.Store.Take(); ok {
-		return v, true
-	}
-	return s.over.Take()
-}
-
-//go:norace
-func (s *roomy[T]) Len() int { return s.Store.Len() + s.over.Len() }
-
 // NewOrdered makes an ordered queue that holds up to capacity tasks, with [Unlimited] any number. Besides these run the
 // one that is waited for at the exit, and one for each caller of Go that waits for room. A function for [OnUndelivered]
 // takes a [Result]; it is called with each result that cannot be received any more, by the task itself if it is still
@@ -101,9 +69,9 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if set.timed {
 		own = append(own, Timed())
 	}
-	o.tasks = NewChan[*task[T]](capacity, own...)
-	o.room = &roomy[*task[T]]{Store: o.tasks.store}
-	o.tasks.store = o.room
+	// A list, whatever the capacity: on a close it is given more than it has room for.
+	limit, _, _ := kindOf[*task[T]](capacity, Wait)
+	o.tasks = newChan(limit, new(flavor.List[*task[T]]), Wait, settingsOf(own))
 	_ = o.turn.TrySend(nil) // there is room
 	return o
 }
@@ -120,10 +88,10 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	// Spec: CH-62 (an ordered queue loses no result)
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
-		return e.on(o.tasks.verb(sending))
+		return e.on(o.tasks.core.verb(sending))
 	}
 	if o.tasks.Stats().Closed {
-		return o.tasks.resultErr(sending, park.Closed)
+		return o.tasks.core.resultErr(sending, park.Closed)
 	}
 	t := new(task[T])
 	t.f = n.Go(name, func(ctx context.Context) error {
@@ -193,7 +161,7 @@ func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
-		return v, false, e.on(o.tasks.verb(receiving))
+		return v, false, e.on(o.tasks.core.verb(receiving))
 	}
 	t, err := o.turn.TryRecv() // it overtakes nobody: while somebody waits for it, it is never there
 	if err != nil {
@@ -218,12 +186,12 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	var end error
 	switch i, _ := Select(ctx, t.f.Done(&end), o.over.RecvCase(nil)); i {
 	case -1:
-		return v, false, by.cancelled().on(o.tasks.verb(receiving)) // t stays at the exit
+		return v, false, by.cancelled().on(o.tasks.core.verb(receiving)) // t stays at the exit
 	case 1:
 		gone := t
 		t = nil
 		o.drop(gone)
-		return v, false, o.tasks.resultErr(receiving, park.Closed)
+		return v, false, o.tasks.core.resultErr(receiving, park.Closed)
 	}
 	v, err, t = t.Value, cmp.Or(end, t.Err), nil
 	return v, true, err
@@ -261,41 +229,23 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // It belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
 	// Spec: CH-62 (an ordered queue loses no result)
-	o.tasks.announce(OpClose)
-	first := o.tasks.end(closed, nil)
+	o.tasks.core.announce(OpClose)
+	first := o.tasks.core.end(channel.Closed, nil)
 	for o.admitWaiting() { // no more come
 	}
 	return first
 }
 
-// admitWaiting queues some of the tasks that wait for room. It reports whether there may be more. The order stays: what
-// the store has room for, what it was given beyond that, those who wait.
+// admitWaiting queues some of the tasks that wait for room, in their order. It reports whether there may be more.
 //
 //go:norace
 func (o *Ordered[T]) admitWaiting() bool {
-	c := o.tasks
-	var batch wakes
+	var batch channel.Wakes
 	race.Disable()
-	c.mu.Lock()
-	for !batch.full() {
-		n := c.senders.Shift()
-		if n == nil {
-			break
-		}
-		cell := wait.CellOf[*task[T]](n)
-		race.Meet(unsafe.Pointer(cell))
-		t := cell.Value
-		if won, asleep := n.Claim(park.Data); won {
-			c.held = o.room.admit(t)
-			c.high = max(c.high, c.held)
-			c.sent++
-			c.noteTransfer()
-			batch.add(asleep)
-		}
-	}
-	c.mu.Unlock()
-	more := batch.full()
-	batch.rouse()
+	o.tasks.ch.Lock()
+	o.tasks.ch.AdmitWaiting(&batch)
+	more := batch.Full()
+	o.tasks.core.unlockBatch(&batch)
 	race.Enable()
 	return more
 }
@@ -305,9 +255,9 @@ func (o *Ordered[T]) admitWaiting() bool {
 // reports whether this call has closed the queue. On one that was closed before it discards what has not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
 	// Spec: CH-62 (an ordered queue loses no result)
-	o.tasks.announce(OpAbort)
-	first := o.tasks.end(aborted, cause)
-	o.over.end(closed, nil) // after that: who is woken by it asks for the cause
+	o.tasks.core.announce(OpAbort)
+	first := o.tasks.core.end(channel.Aborted, cause)
+	o.over.core.end(channel.Closed, nil) // after that: who is woken by it asks for the cause
 	swept := false
 	toEnd(func() bool {
 		if !swept {
@@ -322,7 +272,7 @@ func (o *Ordered[T]) Abort(cause error) bool {
 
 // String is like [Chan.String].
 func (o *Ordered[T]) String() string {
-	return "coir.Ordered[" + typeName[T]() + "](" + o.tasks.describe() + ")"
+	return "coir.Ordered[" + typeName[T]() + "](" + o.tasks.core.describe() + ")"
 }
 
 // Len returns how many tasks are queued.

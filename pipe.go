@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
@@ -73,26 +74,27 @@ func (e *pipeEnd) announce() {
 	race.Release(unsafe.Pointer(e))
 	race.Disable()
 	for more := true; more; {
-		var batch wakes
+		var batch channel.Wakes
 		e.mu.Lock()
 		e.gone = true
-		batch.claim(&e.wake, park.Data)
+		batch.Claim(&e.wake, park.Data)
 		e.mu.Unlock()
-		more = batch.full()
-		batch.rouse()
+		if more = batch.Full(); batch.Any() {
+			rouseAll(nil, batch.All(), currentWorker())
+		}
 	}
 	race.Enable()
 }
 
 //go:norace
-func (e *pipeEnd) over() bool {
+func (e *pipeEnd) happened() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.gone
 }
 
 //go:norace
-func (e *pipeEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+func (e *pipeEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone {
@@ -103,10 +105,10 @@ func (e *pipeEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 }
 
 //go:norace
-func (e *pipeEnd) unsubscribe(n *wait.Node) bool {
+func (e *pipeEnd) withdraw(n *wait.Node) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wake.Remove(n)
+	e.wake.Withdraw(n)
 	return n.Won
 }
 
@@ -123,7 +125,7 @@ type Writer[T any] struct {
 
 // String is like [Chan.String].
 func (w *Writer[T]) String() string {
-	return "coir.Writer[" + typeName[T]() + "](" + w.p.ch.describe() + shutMark(&w.shut) + ")"
+	return "coir.Writer[" + typeName[T]() + "](" + w.p.ch.core.describe() + shutMark(&w.shut) + ")"
 }
 
 // shutMark says of an endpoint that it is closed.
@@ -138,7 +140,7 @@ func shutMark(shut *xatomic.Bool) string {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
-	by := w.p.ch.announce(OpClone)
+	by := w.p.ch.core.announce(OpClone)
 	c := &Writer[T]{p: w.p}
 	if w.shut.Load() || !w.p.ends[sending].clone() {
 		c.shut.Store(true)
@@ -151,7 +153,7 @@ func (w *Writer[T]) Clone() *Writer[T] {
 
 // Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
 func (w *Writer[T]) Close() bool {
-	by := w.p.ch.announce(OpLeave)
+	by := w.p.ch.core.announce(OpLeave)
 	if w.shut.Swap(true) {
 		return false
 	}
@@ -166,7 +168,7 @@ func (w *Writer[T]) Close() bool {
 }
 
 // Gone is a case that happens when the last [Reader] has been closed.
-func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, event: &w.p.ends[receiving]} }
+func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, arg: &w.p.ends[receiving]} }
 
 // channel is the pipe's channel, or one that is closed if the endpoint is.
 func (w *Writer[T]) channel() *Chan[T] {
@@ -206,12 +208,12 @@ type Reader[T any] struct {
 
 // String is like [Chan.String].
 func (r *Reader[T]) String() string {
-	return "coir.Reader[" + typeName[T]() + "](" + r.p.ch.describe() + shutMark(&r.shut) + ")"
+	return "coir.Reader[" + typeName[T]() + "](" + r.p.ch.core.describe() + shutMark(&r.shut) + ")"
 }
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (r *Reader[T]) Clone() *Reader[T] {
-	by := r.p.ch.announce(OpClone)
+	by := r.p.ch.core.announce(OpClone)
 	c := &Reader[T]{p: r.p}
 	if r.shut.Load() || !r.p.ends[receiving].clone() {
 		c.shut.Store(true)
@@ -225,7 +227,7 @@ func (r *Reader[T]) Clone() *Reader[T] {
 // Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
 // has closed the endpoint.
 func (r *Reader[T]) Close() bool {
-	by := r.p.ch.announce(OpLeave)
+	by := r.p.ch.core.announce(OpLeave)
 	if r.shut.Swap(true) {
 		return false
 	}
@@ -240,7 +242,7 @@ func (r *Reader[T]) Close() bool {
 }
 
 // Gone is a case that happens when the last [Writer] has been closed. What they have sent can still be received.
-func (r *Reader[T]) Gone() Case { return Case{what: caseEvent, event: &r.p.ends[sending]} }
+func (r *Reader[T]) Gone() Case { return Case{what: caseEvent, arg: &r.p.ends[sending]} }
 
 func (r *Reader[T]) channel() *Chan[T] {
 	if r.shut.Load() {
@@ -281,7 +283,7 @@ var (
 
 // shutChan is what a closed endpoint has for a channel.
 func shutChan[T any](c *Chan[T]) *Chan[T] {
-	s := NewChan[T](0, Name(c.name))
-	s.end(aborted, errShut)
+	s := NewChan[T](0, Name(c.core.name))
+	s.core.end(channel.Aborted, errShut)
 	return s
 }

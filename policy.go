@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
@@ -52,7 +53,7 @@ func WithPolicy(p Policy) RuntimeOption {
 //go:norace
 func Interrupt(f *Fiber) bool {
 	t, waits := f.task.Waiting()
-	if !waits || !f.simulated || f.waiting.Load() == uncut {
+	if !waits || !f.simulated || f.waiting.Load() == noInterrupt {
 		return false
 	}
 	f.task.Wake(t, park.Cancelled, nil)
@@ -235,12 +236,12 @@ func (c *caller) announce(op Op) {
 // op is an operation on the channel.
 //
 //go:norace
-func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.id, Name: c.name} }
+func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.ch.ID(), Name: c.name} }
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
 // What spends of the fiber's budget is what does not wait, so a budget that is used up brings the operation to Stepped
-// when it is done: see Fiber.spent. Operations that spend nothing call stepped.
+// when it is done: see Fiber.yieldBudget. Operations that spend nothing call stepped.
 //
 //go:noinline
 //go:norace
@@ -267,7 +268,7 @@ func (f *Fiber) step(op Op) {
 //go:norace
 func (f *Fiber) stepped() {
 	race.Disable()
-	f.spent()
+	f.yieldBudget()
 	race.Enable()
 }
 
@@ -317,7 +318,7 @@ func (cs *Case) op() Op {
 	case caseRecv:
 		return cs.core.op(OpRecv)
 	case caseEvent:
-		return cs.event.op()
+		return cs.event().op()
 	}
 	return Op{Kind: OpSleep}
 }
@@ -345,13 +346,13 @@ func (s *Selector) announce(c *core) *Fiber {
 func (s *Selector) number() uint64 {
 	if s.id == 0 {
 		race.Disable()
-		s.id = lastChan.Add(1)
+		s.id = channel.NewID()
 		race.Enable()
 	}
 	return s.id
 }
 
-// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks into the book orders nobody, so the
+// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks at the registrations orders nobody, so the
 // lock is hidden, and what it reads is not the map.
 //
 //go:noinline
@@ -362,7 +363,7 @@ func (f *Fiber) stepSelector(s *Selector) {
 	}
 	cases, n := s.told, 0
 	race.Disable()
-	s.book.Lock()
+	s.regMu.Lock()
 	for reg := s.oldest; reg != nil && cases != nil; reg = reg.newer {
 		if reg.cs.what == caseNever {
 			continue
@@ -374,7 +375,7 @@ func (f *Fiber) stepSelector(s *Selector) {
 		cases[n] = reg.cs.op()
 		n++
 	}
-	s.book.Unlock()
+	s.regMu.Unlock()
 	race.Enable()
 	if cases != nil {
 		cases = cases[:n]

@@ -71,7 +71,7 @@ func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
 
 // lend finds the value for a permit that was taken: there is an idle one, or one may be made.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
-	p.permits.announce(OpPoint) // who comes first gets the value that was given back last
+	p.permits.core.announce(OpPoint) // who comes first gets the value that was given back last
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		var zero T
@@ -113,15 +113,15 @@ func (p *Pool[T]) Discard(v T) error {
 var errBroken = errors.New("discarded")
 
 func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
-	p.permits.announce(OpTrySend) // what follows is seen by others before the permit is there
+	p.permits.core.announce(OpTrySend) // what follows is seen by others before the permit is there
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()
-		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.name)
+		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.core.name)
 	}
 	if invariant.Enabled && !p.wasLent(v) {
 		p.mu.Unlock()
-		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.name)
+		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.core.name)
 	}
 	p.lent--
 	p.mu.Unlock()
@@ -211,17 +211,13 @@ func (p *Pool[T]) Close() bool {
 //go:norace
 func (p *Pool[T]) String() string {
 	c := &p.permits.core
-	name := c.name
-	if name == "" {
-		name = "#" + strconv.FormatUint(c.id, 10)
-	}
 	race.Disable()
 	p.mu.Lock()
 	idle, lent, shut := len(p.idle), p.lent, p.shut
 	p.mu.Unlock()
 	race.Enable()
-	s := "coir.Pool[" + typeName[T]() + "](" + name + ", " +
-		strconv.Itoa(lent) + " of " + strconv.Itoa(c.limit) + " lent, " + strconv.Itoa(idle) + " idle"
+	s := "coir.Pool[" + typeName[T]() + "](" + c.title() + ", " +
+		strconv.Itoa(lent) + " of " + strconv.Itoa(c.ch.Limit()) + " lent, " + strconv.Itoa(idle) + " idle"
 	if shut {
 		s += ", closed"
 	}

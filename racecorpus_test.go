@@ -179,7 +179,7 @@ func checkRacy(file string, run corpusRun) error {
 func raceSite(stack string) string {
 	pass := []string{"runtime.", "internal/runtime/"}
 	if top := strings.TrimSpace(stack); strings.HasPrefix(top, "runtime.raceread") || strings.HasPrefix(top, "runtime.racewrite") {
-		pass = append(pass, "github.com/coir-go/coir.")
+		pass = append(pass, "github.com/coir-go/coir.", "github.com/coir-go/coir/internal/channel.")
 	}
 	lines := strings.Split(stack, "\n")
 	for i := 0; i+1 < len(lines); i += 2 {

@@ -109,6 +109,7 @@ const (
 // NewRuntime makes a runtime. It starts nothing until it is used. Close it when it is no longer needed.
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set := settings{Config: sched.Config{
+		Thunk:      thunkOf,
 		MaxWorkers: defaultMaxWorkers,
 		StallAfter: defaultStall,
 	}}
@@ -196,7 +197,12 @@ func (x *taskObserver) Readied(t *sched.Task) {
 	race.Disable()
 }
 
-func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(t.Owner().(*thunk)) }
+// fiberOf returns the fiber of a task, which is its first field.
+//
+//go:norace
+func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(unsafe.Pointer(t)) }
+
+var _ [unsafe.Offsetof(Fiber{}.task)]struct{} = [0]struct{}{}
 
 // outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first
 // needed and never closed: it lets go of everything when it is not used.
@@ -250,7 +256,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 func (f *Fiber) outwait(c *caller) {
 	main := caller{ctx: context.Background(), f: c.f}
 	if c.f != nil {
-		main.sc, main.own = uncut, true
+		main.sc, main.own = noInterrupt, true
 	}
 	f.join(&main)
 }

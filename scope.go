@@ -296,7 +296,7 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
 	sc.mu.Lock()
-	sc.guests.Remove(n)
+	sc.guests.Withdraw(n)
 	sc.mu.Unlock()
 }
 

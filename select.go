@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/hide"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -14,28 +15,32 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Select, and what it is made of.
+// Select completes exactly one of its cases. It goes in four passes, as Go's own select does:
 //
-// A select must complete exactly one of its cases. The difficulty is the moment between looking at the channels and waiting
-// on them, and two selects that wait for each other: taking the peer's word and one's own are two steps. The road taken is
-// that of Go's own select: all channels are locked, in the order of their ids, while the cases are looked at and
-// registered. A select that looks has told nobody of itself, so only the peer's word has to be claimed; a select that waits
-// has one word for all its cases, and whoever claims it has decided. Nothing is locked while it waits.
+//	1  look      at each case, without locks. A case that seems ready is tried with the lock of its channel alone.
+//	2  lock      all channels, in the order of their numbers, and try the cases that are ready: now it is certain.
+//	3  wait      publish a cell for each case, unlock all channels, subscribe to the events, and park.
+//	4  withdraw  every cell but that of the case that has ended the wait.
 //
-// Cases that are not channels (the end of a fiber, of a side of a pipe) happen once and stay true. They are not locked with
-// the rest: they are looked at first and registered last, and one that has happened in between is claimed by the select
-// itself.
+// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw.
+//
+// The difficulty is the moment between looking at the channels and waiting on them, and two selects that wait for each
+// other: taking the peer's word and one's own would be two steps. With all channels locked from pass 2 to the end of
+// the publishing nothing happens in between. A select that looks has published nothing, so only the peer's word has to
+// be claimed. A select that waits has one word for all its cases, and the claim of that word decides. Nothing is locked
+// while it waits.
+//
+// Events (the end of a fiber, or of a side of a pipe) happen once and stay true. They are not locked with the channels:
+// they are looked at first and subscribed to last, and one that has happened in between is claimed by the select itself.
 
 // Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is switched
 // off.
 type Case struct {
 	// Spec: SE-18 (a case can wait for anything)
 
-	core  *core // a channel
-	port  port  // the same, with its type
-	event event // or something that happens once
-	val   any   // to send
-	dst   unsafe.Pointer
+	core  *core          // a channel
+	arg   any            // the value to send, or an event
+	dst   unsafe.Pointer // where to store what comes
 	after time.Duration
 	what  caseKind
 }
@@ -44,33 +49,20 @@ type caseKind uint8
 
 const (
 	caseNever caseKind = iota
-	caseSend
+	caseSend           // see Case.side
 	caseRecv
 	caseEvent
 	caseAfter
 )
 
-// port is a channel, as a case sees it. The methods are called with its lock held, unless they say otherwise.
-type port interface {
-	// sendValue and recvTo do the operation if it needs no wait. What is left to do without locks is in rest.
-	sendValue(v any) (r park.Reason, asleep *park.Parker, rest func())
-	recvTo(dst unsafe.Pointer) (r park.Reason, asleep *park.Parker)
-	// register publishes a cell of the kit.
-	register(cs *Case, k *wait.Kit, index uint16, p *park.Parker, t park.Ticket) *wait.Node
-	// finish ends a wait for r, without the lock, and stores what was received.
-	finish(n *wait.Node, cs *Case, r park.Reason)
-	// clear empties a cell that is no longer registered, without the lock.
-	clear(n *wait.Node)
-}
-
 // event is something that happens once.
 type event interface {
-	// over reports whether it has happened.
-	over() bool
-	// subscribe has a node wake its parker when it happens. It reports false if it has happened.
-	subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool
-	// unsubscribe takes the node back. It reports whether it is marked as the one that won.
-	unsubscribe(n *wait.Node) bool
+	// happened reports whether it has.
+	happened() bool
+	// publish makes a node wake its parker when it happens. It reports false if it has happened.
+	publish(n *wait.Node, p *park.Parker, t park.Ticket) bool
+	// withdraw takes the node back. It reports whether it is marked as the one that won.
+	withdraw(n *wait.Node) bool
 	// result is called when the case was the one, and may store something.
 	result(dst unsafe.Pointer)
 	// op is the wait for it, as a policy sees it.
@@ -79,24 +71,24 @@ type event interface {
 
 // SendCase is a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if given.never { // what v points to is given away, which hidden keeps the compiler from seeing
-		given.away = v
+	if escape.alwaysFalse { // what v points to is given away, which noescape keeps the compiler from seeing
+		escape.sink = v
 	}
-	return Case{what: caseSend, core: &c.core, port: c, val: v}
+	return Case{what: caseSend, core: &c.core, arg: v}
 }
 
-var given struct {
-	never bool
-	away  any
+var escape struct {
+	alwaysFalse bool
+	sink        any
 }
 
 // RecvCase is a case that receives into *dst. A nil dst throws the value away.
 func (c *Chan[T]) RecvCase(dst *T) Case {
-	return Case{what: caseRecv, core: &c.core, port: c, dst: unsafe.Pointer(dst)}
+	return Case{what: caseRecv, core: &c.core, dst: unsafe.Pointer(dst)}
 }
 
-// After is a case that happens d after the select has begun, with a nil error: only the index tells that the time has come. Of several the
-// earliest counts.
+// After is a case that happens d after the select has begun, with a nil error: only the index tells that the time has
+// come. Of several the earliest counts.
 func After(d time.Duration) Case {
 	// Spec: TM-14 (After is a case)
 	return Case{what: caseAfter, after: d}
@@ -106,7 +98,7 @@ func After(d time.Duration) Case {
 // unless err is nil.
 func (f *Fiber) Done(err *error) Case {
 	_ = f.nursery // a nil fiber fails here, not under a lock
-	return Case{what: caseEvent, event: (*fiberEnd)(f), dst: unsafe.Pointer(err)}
+	return Case{what: caseEvent, arg: (*fiberEnd)(f), dst: unsafe.Pointer(err)}
 }
 
 // Select waits until one of the cases can happen, does it and returns its index. If several can, each has the same chance. A
@@ -119,8 +111,8 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	return choose(ctx, cases, fairly)
 }
 
-// SelectPriority is Select that takes the first case, in the order given, of those that can happen. A case on a channel that has been
-// closed can always happen: put the zero Case in its place.
+// SelectPriority is Select that takes the first case, in the order given, of those that can happen. A case on a channel
+// that has been closed can always happen: put the zero Case in its place.
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 	// Spec: SE-08 (SelectPriority takes the first ready case)
 	return choose(ctx, cases, byOrder)
@@ -129,7 +121,7 @@ func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 // TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
 func TrySelect(cases ...Case) (int, error) {
 	// Spec: SE-09 (TrySelect never waits)
-	cs := hidden(cases)
+	cs := noescape(cases)
 	var f *Fiber // if a policy chooses for it
 	if simulating.Load() > 0 {
 		f = announceSelect(currentFiber(), OpTrySelect, cs)
@@ -137,11 +129,11 @@ func TrySelect(cases ...Case) (int, error) {
 	race.Disable()
 	g := guests.Get().(*guest)
 	s := scratchOf(&g.kit)
-	i, r := s.try(cs, &g.kit, f, fairly, here())
+	i, r := s.try(cs, &g.kit, f, fairly, currentWorker())
 	if i < 0 {
 		s.unlockAll()
 	}
-	tidy(&g.kit, cs)
+	trim(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
 	if f != nil {
@@ -153,14 +145,15 @@ func TrySelect(cases ...Case) (int, error) {
 	return cs[i].done(i, r)
 }
 
-// hidden keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they send. It
-// would believe so because their channels are called through an interface. What is true: the cases and what they point to are
-// used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in the heap: a value to be
-// sent is copied into a cell, a value that was received is copied out of one. What a value that is sent points to does go to
-// others: SendCase says so itself. Channels and pipes are always in the heap, because NewChan and Pipe are not inlined.
+// noescape keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they
+// send. It would believe so because their channels are called through an interface. What is true: the cases and what
+// they point to are used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in
+// the heap: a value to be sent is copied into a cell, a value that was received is copied out of one. What a value that
+// is sent points to does go to others: SendCase says so itself. Channels and pipes are always in the heap, because
+// NewChan and Pipe are not inlined.
 //
 //go:norace
-func hidden(cases []Case) []Case {
+func noescape(cases []Case) []Case {
 	return unsafe.Slice((*Case)(hide.Pointer(unsafe.Pointer(unsafe.SliceData(cases)))), len(cases))
 }
 
@@ -171,22 +164,26 @@ const (
 	byOrder selectPolicy = true
 )
 
-// scratch is what a select needs besides cells. It stays with the kit.
+// scratch is what a select needs besides its cases. It stays with the kit.
 type scratch struct {
-	locks []*core      // of the cases, in the order of their ids
-	ready []int        // cases that need not wait
-	nodes []*wait.Node // of each case
-	ops   []Op         // of each case, as a policy sees it
+	locks []*channel.Core // channels that are locked, in the order of their numbers
+	ready []int32         // cases that need not wait
+	nodes []*wait.Node    // of each case; some are kept for the next select
+	ops   []Op            // of each case, as a policy sees it
+	woken []*park.Parker  // of selectors that watch the channels
 
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
 	joins   bool // some cases are the ends of fibers
 }
 
-// tidy drops scratch that is larger than most selects need.
+// keepNodes is how many cells of its last select a scratch keeps.
+const keepNodes = 16
+
+// trim drops scratch that is larger than most selects need.
 //
 //go:norace
-func tidy(k *wait.Kit, cs []Case) {
+func trim(k *wait.Kit, cs []Case) {
 	if len(cs) > 1024 {
 		k.Scratch = nil
 	}
@@ -202,12 +199,13 @@ func scratchOf(k *wait.Kit) *scratch {
 	return s
 }
 
-// choose is Select and SelectPriority. It is in the race detector's sight, so that a report of what a case stores names the caller.
+// choose is Select and SelectPriority. It is visible to the race detector, so that a report of what a case stores names
+// the caller.
 func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
-	cs := hidden(cases)
+	cs := noescape(cases)
 	f, sc := ownFiber(ctx)
 	if f == nil {
-		return chooseSlow(ctx, cs, how)
+		return chooseAny(ctx, cs, how)
 	}
 	if f.simulated {
 		f.stepSelect(OpSelect, cs)
@@ -215,14 +213,14 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
 	if r == park.None {
-		// What Park does: see Task.Leave.
-		if s := f.task.Leave(); s != nil {
+		// What Park does: see Task.BeginPark.
+		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
 			} else {
 				s.Yield(struct{}{})
 			}
-			f.task.Arrive()
+			f.task.EndPark()
 		}
 		i, r = f.endSelect(cs, f.task.Reason())
 	}
@@ -233,7 +231,8 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	return cs[i].done(i, r)
 }
 
-// beginSelect does one of the cases if that needs no wait; otherwise it has f wait for them under sc and returns None.
+// beginSelect does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
+// returns None.
 //
 //go:noinline
 //go:norace
@@ -244,19 +243,19 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	k := f.task.Kit()
 	s := scratchOf(k)
 	if i, r := s.try(cs, k, f, how, f.task.Worker()); i >= 0 {
-		tidy(k, cs)
-		f.spend()
+		trim(k, cs)
+		f.charge()
 		return i, r
 	}
 	t := f.arm(sc)
-	s.register(cs, k, &f.task.Parker, t)
+	s.publish(cs, k, &f.task.Parker, t, f.task.Worker())
 	if s.joins {
 		f.leavePlace()
 	}
 	if s.soonest >= 0 {
 		f.armTimer(t, cs[s.soonest].after)
 	}
-	if f.parks(sc) {
+	if f.shouldPark(sc) {
 		return -1, park.None
 	}
 	return f.endSelect(cs, park.Cancelled)
@@ -276,15 +275,15 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 	if s.joins {
 		f.takePlace(byCase(r))
 	}
-	tidy(k, cs)
+	trim(k, cs)
 	return i, r.Kind()
 }
 
-// chooseSlow is choose for everybody else.
+// chooseAny is choose for every other caller.
 //
 //go:noinline
 //go:norace
-func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
+func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
 	if simulating.Load() > 0 {
 		announceSelect(by.f, OpSelect, cs)
@@ -295,10 +294,10 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	race.Disable()
 	w := by.waiter()
 	s := scratchOf(w.kit)
-	i, r := s.try(cs, w.kit, by.f, how, by.near())
+	i, r := s.try(cs, w.kit, by.f, how, by.worker())
 	if i < 0 {
 		t := by.arm(&w)
-		s.register(cs, w.kit, w.p, t)
+		s.publish(cs, w.kit, w.p, t, by.worker())
 		if s.joins {
 			by.f.leavePlace()
 		}
@@ -312,9 +311,9 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 			by.f.takePlace(byCase(r))
 		}
 	} else {
-		by.spend()
+		by.charge()
 	}
-	tidy(w.kit, cs)
+	trim(w.kit, cs)
 	w.done()
 	race.Enable()
 	if i < 0 {
@@ -329,21 +328,34 @@ func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 func (cs *Case) done(i int, r park.Reason) (int, error) {
 	switch cs.what {
 	case caseSend, caseRecv:
-		return i, cs.core.resultErr(cs.side(), r)
+		if r != park.Data {
+			return i, cs.core.resultErr(cs.side(), r)
+		}
 	case caseEvent:
-		cs.event.result(cs.dst)
+		cs.event().result(cs.dst)
 	}
 	return i, nil
 }
 
-// fit makes room for n cases.
+// grow makes room for n cases.
 //
 //go:norace
-func (s *scratch) fit(n int) {
-	if cap(s.nodes) < n {
-		s.locks, s.ready, s.nodes = make([]*core, n), make([]int, n), make([]*wait.Node, n)
+func (s *scratch) grow(n int) {
+	if len(s.nodes) < n {
+		s.grown(n)
 	}
-	s.locks, s.ready, s.nodes = s.locks[:n], s.ready[:n], s.nodes[:n]
+	s.locks = s.locks[:0]
+}
+
+//go:noinline
+//go:norace
+func (s *scratch) grown(n int) {
+	n = max(n, 4)
+	nodes := make([]*wait.Node, n)
+	for i, old := range s.nodes { //nolint:gosimple,staticcheck // the race detector would see a copy
+		nodes[i] = old
+	}
+	s.locks, s.ready, s.nodes = make([]*channel.Core, n), make([]int32, n), nodes
 }
 
 // lockAll locks the channels of the cases.
@@ -353,31 +365,32 @@ func (s *scratch) fit(n int) {
 //
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
-	locks, n := s.locks[:len(cs)], 0 // try has made room
+	locks, n := s.locks[:len(cs)], 0 // grow has made room
 	for i := range cs {
 		if c := cs[i].core; c != nil {
-			locks[n] = c
+			locks[n] = c.ch
 			n++
 		}
 	}
-	s.locks = s.locks[:n]
-	if len(s.locks) > 1 {
-		sortCores(s.locks)
+	locks = locks[:n]
+	if n > 1 {
+		sortCores(locks)
 	}
-	var last *core
-	for _, c := range s.locks {
+	var last *channel.Core
+	for _, c := range locks {
 		if c != last {
-			c.mu.Lock()
+			c.Lock()
 			last = c
 		}
 	}
+	s.locks = locks
 }
 
-// sortCores orders channels by id: few by insertion, many in a heap. It is written out because the race detector would see what
-// package slices does to scratch that goroutines hand on, and not what orders it.
+// sortCores orders channels by number: few by insertion, many in a heap. It is written out because the race detector
+// would see what package slices does to scratch that goroutines hand on, and not what orders it.
 //
 //go:norace
-func sortCores(cores []*core) {
+func sortCores(cores []*channel.Core) {
 	n := len(cores)
 	if n > 16 {
 		for i := n/2 - 1; i >= 0; i-- {
@@ -392,7 +405,7 @@ func sortCores(cores []*core) {
 	for i := 1; i < n; i++ {
 		c := cores[i]
 		j := i
-		for j > 0 && cores[j-1].id > c.id {
+		for j > 0 && cores[j-1].ID() > c.ID() {
 			cores[j] = cores[j-1]
 			j--
 		}
@@ -400,19 +413,19 @@ func sortCores(cores []*core) {
 	}
 }
 
-// siftCore moves the channel at i down to where it belongs in a heap whose largest id is on top.
+// siftCore moves the channel at i down to where it belongs in a heap whose largest number is on top.
 //
 //go:norace
-func siftCore(cores []*core, i int) {
+func siftCore(cores []*channel.Core, i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(cores) {
 			return
 		}
-		if child+1 < len(cores) && cores[child].id < cores[child+1].id {
+		if child+1 < len(cores) && cores[child].ID() < cores[child+1].ID() {
 			child++
 		}
-		if cores[i].id >= cores[child].id {
+		if cores[i].ID() >= cores[child].ID() {
 			return
 		}
 		cores[i], cores[child] = cores[child], cores[i]
@@ -422,21 +435,23 @@ func siftCore(cores []*core, i int) {
 
 //go:norace
 func (s *scratch) unlockAll() {
-	var last *core
+	var last *channel.Core
 	for i, c := range s.locks {
 		if c != last {
-			c.mu.Unlock()
+			c.Unlock()
 			last = c
 		}
 		s.locks[i] = nil
 	}
+	s.locks = s.locks[:0]
 }
 
-// try does a case that needs no wait, if there is one, and returns its index. Otherwise it returns -1 with the channels locked.
+// try is passes 1 and 2: it does a case that needs no wait, if there is one, and returns its index. Otherwise it returns
+// -1 with the channels locked.
 //
-// First it looks without locks: a channel that seems ready is locked alone and tried. That is enough for a fair choice, because
-// whichever case is ready when it is done was a choice at that moment. By order it is enough for the first case only: of a later
-// one it must be certain that none before it was ready, and of a select that waits that none was at all.
+// In pass 1, without locks, one look is enough for a fair choice, because a case that is ready when it is done was a
+// choice at that moment. By order it is enough for the first case only: of a later one it must be certain that none
+// before it was ready.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-06 (a ready case needs no registration)
@@ -446,14 +461,13 @@ func (s *scratch) unlockAll() {
 //
 //go:norace
 func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
-	s.fit(len(cs))
-	s.locks = s.locks[:0]
+	s.grow(len(cs))
 	if n := s.findReady(cs, false); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, f, how, n)
 		if c := cs[i].core; c != nil {
 			s.locks = s.locks[:1]
-			s.locks[0] = c
-			c.mu.Lock()
+			s.locks[0] = c.ch
+			c.ch.Lock()
 		}
 		if r, ok := cs[i].try(s, near); ok {
 			return i, r
@@ -470,23 +484,28 @@ func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near p
 	return -1, park.None
 }
 
-// findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it reads words that
-// others may be writing, and a word that is read so is some word that was written. With locks too a case may turn out not to be
-// ready, if those who wait there have given up and are about to leave: so all are noted, also by order.
+// findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it
+// reads words that others may be writing. With locks too a case may turn out not to be ready, if those who wait there
+// have given up and are about to withdraw: so all are noted, also by order.
 //
 // Guarded by TestPriorityGoesOnToTheNextCase.
 //
 //go:norace
 func (s *scratch) findReady(cs []Case, locked bool) (n int) {
-	ready := s.ready
 	for i := range cs {
-		if xatomic.Instrumented && !locked && cs[i].core != nil {
-			xatomic.Peek(&cs[i].core.mu)
+		c := &cs[i]
+		if c.core != nil {
+			if xatomic.Instrumented && !locked {
+				c.core.ch.Peek()
+			}
+			if !c.core.ch.Ready(c.side()) {
+				continue
+			}
+		} else if !c.happened() {
+			continue
 		}
-		if cs[i].ready() {
-			ready[n] = i
-			n++
-		}
+		s.ready[n] = int32(i)
+		n++
 	}
 	return n
 }
@@ -498,9 +517,11 @@ func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 //go:norace
 func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	at := uint64(0)
-	if how == fairly && f != nil && f.simulated {
+	switch {
+	case how == byOrder:
+	case f != nil && f.simulated:
 		at = uint64(f.nursery.rt.policy.Choose(f, n))
-	} else if how == fairly {
+	case n > 1:
 		if k.Turn == 0 {
 			k.Turn = rand.Uint64() // many that choose once must not all choose the same
 		}
@@ -516,40 +537,38 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 			s.ready[j-1] = s.ready[j]
 		}
 	}
-	return i
+	return int(i)
 }
 
-// ready reports whether the case would not wait.
+// side is the side of a channel that a case waits at.
 //
 //go:norace
-func (cs *Case) ready() bool {
+func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
+
+// event is what a case of that kind waits for.
+//
+//go:norace
+func (cs *Case) event() event { return cs.arg.(event) }
+
+// happened reports whether a case that is not a channel's would not wait.
+//
+//go:norace
+func (cs *Case) happened() bool {
 	switch cs.what {
-	case caseSend:
-		return cs.core.ready(sending)
-	case caseRecv:
-		return cs.core.ready(receiving)
 	case caseEvent:
-		return cs.event.over()
+		return cs.event().happened()
 	case caseAfter:
 		return cs.after <= 0
 	}
 	return false
 }
 
-//go:norace
-func (cs *Case) side() int {
-	if cs.what == caseSend {
-		return sending
-	}
-	return receiving
-}
-
 // joins reports whether the case is the end of a fiber.
 //
 //go:norace
 func (cs *Case) joins() bool {
-	_, ok := cs.event.(*fiberEnd)
-	return ok
+	_, ok := cs.arg.(*fiberEnd)
+	return ok && cs.what == caseEvent
 }
 
 // try does the case if it needs no wait. If it was done, every channel has been unlocked.
@@ -557,42 +576,56 @@ func (cs *Case) joins() bool {
 //go:norace
 func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 	r := park.Data
-	var asleep *park.Parker
+	var ready *park.Parker
 	var rest func()
 	switch cs.what {
 	case caseSend:
-		r, asleep, rest = cs.port.sendValue(cs.val)
+		r, ready, rest = cs.core.ch.Port().Send(cs.arg)
 	case caseRecv:
-		r, asleep = cs.port.recvTo(cs.dst)
+		r, ready = cs.core.ch.Port().Recv(cs.dst)
 	}
 	if r == park.None {
 		return r, false
 	}
+	var more []*park.Parker
+	if cs.core != nil {
+		more = cs.core.ch.TakeMore()
+	}
 	s.unlockAll()
-	asleep.Rouse(near)
+	rouseAll(ready, more, near)
 	if rest != nil {
+		race.Enable()
 		rest()
+		race.Disable()
 	}
 	return r, true
 }
 
-// register publishes the cases that are channels and lets go of them all. Then it registers those that are not. It notes what else
-// there is.
+// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events. It
+// notes what else there is.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-13 (no channel lock is held while waiting)
 //
 //go:norace
-func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
+func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket, near park.Place) {
 	s.soonest, s.joins = -1, false
 	events := false
 	for i := range cs {
 		c := &cs[i]
-		var n *wait.Node
 		switch c.what {
 		case caseSend, caseRecv:
-			n = c.port.register(c, k, indexOf(i), p, t)
+			ch := c.core.ch
+			n := s.nodes[i]
+			if n == nil || !n.Is(ch.Cells()) {
+				n = s.newNode(k, i, ch.Port())
+			}
+			n.Index, n.Won = indexOf(i), false
+			ready := ch.Port().Publish(c.side(), n, c.arg, p, t)
+			if !ch.Plain() {
+				s.addWoken(ready, ch.TakeMore())
+			}
 		case caseEvent:
 			events = true
 			s.joins = s.joins || c.joins()
@@ -601,12 +634,54 @@ func (s *scratch) register(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket
 				s.soonest = i
 			}
 		}
-		s.nodes[i] = n
 	}
 	s.unlockAll()
+	if len(s.woken) > 0 {
+		s.rouseWoken(near)
+	}
 	if events {
 		s.subscribe(cs, k, p, t)
 	}
+}
+
+// newNode takes a cell for case i out of the kit.
+//
+//go:noinline
+//go:norace
+func (s *scratch) newNode(k *wait.Kit, i int, port channel.Port) *wait.Node {
+	if old := s.nodes[i]; old != nil {
+		k.Put(old)
+	}
+	s.nodes[i] = port.Cell(k)
+	return s.nodes[i]
+}
+
+// addWoken keeps the parkers of selectors that a publication has claimed, until the channels are unlocked. It is written
+// out because the race detector would see what append does.
+//
+//go:noinline
+//go:norace
+func (s *scratch) addWoken(p *park.Parker, more []*park.Parker) {
+	all := make([]*park.Parker, 0, len(s.woken)+len(more)+1)
+	n := 0
+	for _, list := range [...][]*park.Parker{s.woken, {p}, more} {
+		for _, p := range list {
+			if p != nil {
+				all = all[:n+1]
+				all[n] = p
+				n++
+			}
+		}
+	}
+	s.woken = all
+}
+
+//go:noinline
+//go:norace
+func (s *scratch) rouseWoken(near park.Place) {
+	all := s.woken
+	s.woken = nil
+	rouseAll(nil, all, near)
 }
 
 // indexOf is the index of a case that fits a reason.
@@ -616,20 +691,27 @@ func indexOf(i int) uint16 { return uint16(min(i, park.MaxIndex)) }
 
 var eventKind = wait.KindOf[struct{}]()
 
-// subscribe registers the cases that are not channels.
+// subscribe publishes the cases that are events.
 //
+//go:noinline
 //go:norace
 func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
 	for i := range cs {
 		if cs[i].what != caseEvent {
 			continue
 		}
-		n := &wait.Get[struct{}](k, eventKind).Node
-		n.Index = indexOf(i)
-		s.nodes[i] = n
-		if !cs[i].event.subscribe(n, p, t) {
+		n := s.nodes[i]
+		if n == nil || !n.Is(eventKind) {
+			if n != nil {
+				k.Put(n)
+			}
+			n = &wait.Get[struct{}](k, eventKind).Node
+			s.nodes[i] = n
+		}
+		n.Index, n.Won = indexOf(i), false
+		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
-			n.Claim(park.Data) // it has happened since we looked. We are awake: there is nobody to rouse
+			n.Claim(park.Data) // it has happened since we looked. We are awake: there is no parker to ready
 		}
 	}
 }
@@ -639,7 +721,7 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 //go:norace
 func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == park.Closed }
 
-// withdraw takes every registration back and returns the index of the case that has ended the wait, or -1.
+// withdraw is pass 4: it takes every publication back and returns the index of the case that has ended the wait, or -1.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-11 (a cancel ends a select)
@@ -647,126 +729,55 @@ func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == pa
 //
 //go:norace
 func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
-	won := -1
+	won, by := -1, -1 // by may be MaxIndex: then the node that won is marked
 	if r == park.TimedOut {
 		won = s.soonest
+	} else if byCase(r) {
+		by = r.Index()
 	}
-	decided := byCase(r)
-	for i, n := range s.nodes {
-		if n == nil {
+	for i := range cs {
+		c := &cs[i]
+		if c.what == caseNever || c.what == caseAfter {
 			continue
 		}
-		c := &cs[i]
-		mine := decided && i == r.Index()
-		if i >= park.MaxIndex || !mine {
-			mine = c.unregister(n) && decided
+		n := s.nodes[i]
+		mine := i == by && i < park.MaxIndex
+		if !mine {
+			mine = c.withdraw(n) && by == park.MaxIndex
 		}
 		if mine {
 			won = i
-			if c.port != nil {
-				c.port.finish(n, c, r.Kind())
-			}
-		} else if c.port != nil {
-			c.port.clear(n)
 		}
-		k.Put(n)
-		s.nodes[i] = nil
+		switch {
+		case c.core == nil:
+		case mine:
+			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
+		case c.what == caseSend:
+			c.core.ch.Port().Clear(n)
+		}
+		if i >= keepNodes || n.Large() {
+			k.Put(n)
+			s.nodes[i] = nil
+		}
 	}
 	return won
 }
 
-// unregister takes the node out of its queue. It reports whether it is marked as the one that won.
+// withdraw takes the node out of its queue. It reports whether it is marked as the one that won.
 //
 //go:norace
-func (cs *Case) unregister(n *wait.Node) bool {
+func (cs *Case) withdraw(n *wait.Node) bool {
 	if cs.what == caseEvent {
-		return cs.event.unsubscribe(n)
+		return cs.event().withdraw(n)
 	}
-	c := cs.core
-	c.mu.Lock()
-	c.queue(cs.side()).Remove(n)
-	won := n.Won
-	c.mu.Unlock()
-	return won
-}
-
-// Chan implements port.
-
-//go:norace
-func (c *Chan[T]) sendValue(v any) (r park.Reason, asleep *park.Parker, rest func()) {
-	value, _ := v.(T) // it is one; a nil interface is the zero value
-	r, asleep = c.put(value)
-	if r == park.None && c.over != Wait {
-		var lost T
-		if lost, r = c.displace(value); r == park.Data {
-			rest = func() { c.lose(lost) }
-		}
-	}
-	if r == park.Closed {
-		c.countFailure(sending, r)
-	}
-	return r, asleep, rest
-}
-
-//go:norace
-func (c *Chan[T]) recvTo(dst unsafe.Pointer) (park.Reason, *park.Parker) {
-	v, r, asleep := c.take()
-	if r == park.Data {
-		deliver(dst, v)
-	}
-	if r == park.Closed {
-		c.countFailure(receiving, r)
-	}
-	return r, asleep
-}
-
-//go:norace
-func (c *Chan[T]) register(cs *Case, k *wait.Kit, index uint16, p *park.Parker, t park.Ticket) *wait.Node {
-	cell := wait.Get[T](k, c.kind)
-	cell.Index = index
-	var asleep *park.Parker
-	if cs.what == caseSend {
-		v, _ := cs.val.(T)
-		asleep = c.publishSend(cell, v, p, t)
-	} else {
-		asleep = c.publishRecv(cell, p, t)
-	}
-	if asleep != nil {
-		asleep.Rouse(here()) // a selector's
-	}
-	return &cell.Node
-}
-
-//go:norace
-func (c *Chan[T]) finish(n *wait.Node, cs *Case, r park.Reason) {
-	if cs.what == caseSend {
-		c.leave(wait.CellOf[T](n), sending, r)
-	} else if v := c.leave(wait.CellOf[T](n), receiving, r); r == park.Data {
-		deliver(cs.dst, v)
-	}
-}
-
-// deliver stores what a case has received, inside a hidden section.
-//
-//go:norace
-func deliver[T any](dst unsafe.Pointer, v T) {
-	if dst != nil {
-		race.Wrote(dst, unsafe.Sizeof(v))
-		*(*T)(dst) = v
-	}
-}
-
-//go:norace
-func (c *Chan[T]) clear(n *wait.Node) {
-	var zero T
-	wait.CellOf[T](n).Value = zero
+	return cs.core.ch.WithdrawCase(cs.side(), n)
 }
 
 // fiberEnd is the end of a fiber, as an event.
 type fiberEnd Fiber
 
 //go:norace
-func (e *fiberEnd) over() bool {
+func (e *fiberEnd) happened() bool {
 	f := (*Fiber)(e)
 	f.nursery.mu.Lock()
 	defer f.nursery.mu.Unlock()
@@ -774,14 +785,14 @@ func (e *fiberEnd) over() bool {
 }
 
 //go:norace
-func (e *fiberEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+func (e *fiberEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return (*Fiber)(e).enlist(n, p, t)
 }
 
 //go:norace
-func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
+func (e *fiberEnd) withdraw(n *wait.Node) bool {
 	(*Fiber)(e).forget(n)
-	return n.Won // nobody else has the node any more
+	return n.Won // no other has the node any more
 }
 
 //go:norace

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -37,7 +38,7 @@ import (
 // A channel knows the registrations that want to hear of each of its sides, and under its lock puts them on the ready
 // lists of their selectors when that side may have become ready; one that is on the list already costs a look. Wait
 // takes the first off the list and then tries it: whatever happens to the channel after that puts it back. Lock order:
-// book, channel, board.
+// registrations, channel, board.
 //
 // A selector is in two parts, so that it can be collected. What channels, timers and fibers point to is a hook, with
 // the board that has the ready list; neither leads to the selector, its cases, or anything of the program's. When the
@@ -48,7 +49,7 @@ type Selector struct {
 	busy xatomic.Bool // somebody is in Wait
 
 	// What events do not need.
-	book   xatomic.Mutex
+	regMu  xatomic.Mutex
 	regs   map[int]*registration
 	next   int
 	fibers xatomic.Int32 // registrations that wait for the end of a fiber
@@ -57,7 +58,7 @@ type Selector struct {
 	id     uint64 // for a policy; 0 before it is told of the selector
 	told   []Op   // what it is told
 
-	// Registrations by the slot of their hook. The slice is replaced, under the book's lock, when there are more; Wait
+	// Registrations by the slot of their hook. The slice is replaced, under regMu, when there are more; Wait
 	// reads it without. What it reads there was written before the hook came on the ready list.
 	slots atomic.Pointer[[]*registration]
 	free  []int // slots that are not used, the first nfree of them
@@ -94,7 +95,7 @@ type registration struct {
 	id   int
 	cs   Case
 
-	// In the book, by number, under its lock.
+	// By number, under its lock.
 	older, newer *registration
 }
 
@@ -103,10 +104,8 @@ type registration struct {
 type hook struct {
 	b    *board
 	slot int
-	gone bool // a channel's: it has been removed or used up. Under the channel's lock
 
-	// In the channel's list, under its lock.
-	prev, next *hook
+	watch channel.Watch // of a channel. It is ended once the registration has been removed or used up
 
 	// In the board's ready list, under its lock.
 	behind, ahead *hook
@@ -128,13 +127,6 @@ type pin struct {
 	hook   *hook
 }
 
-// watchers are the hooks in a channel, by side.
-type watchers struct {
-	first  [2]*hook
-	n      [2]int
-	enough [2]int // at so many look for those of selectors that are gone
-}
-
 // abandon is called when the selector has been collected.
 //
 //go:norace
@@ -150,7 +142,7 @@ func (b *board) abandon() {
 			h.clock.Stop(&h.timer)
 		}
 		if p := h.pin.Value(); p != nil {
-			p.event.unsubscribe(&p.node)
+			p.event.withdraw(&p.node)
 		}
 		next := h.after
 		h.before, h.after = nil, nil
@@ -159,78 +151,18 @@ func (b *board) abandon() {
 	race.Enable()
 }
 
-// becameReady tells the selectors that one side of the channel may have become ready. It returns a waiter to be roused
-// without the lock.
-//
-// Spec: SE-21 (a Selector's events do not cost its size)
+// BecameReady implements channel.Watcher.
 //
 //go:norace
-func (c *core) becameReady(side int) *park.Parker {
-	if c.watch == nil {
-		return nil
-	}
-	return c.watch.tell(side)
-}
+func (h *hook) BecameReady() (ready *park.Parker, gone bool) { return h.b.push(h) }
 
-//go:noinline
-//go:norace
-func (w *watchers) tell(side int) (asleep *park.Parker) {
-	for h := w.first[side]; h != nil; {
-		next := h.next
-		p, gone := h.b.push(h)
-		if gone {
-			w.remove(side, h)
-		} else if p != nil {
-			if asleep != nil {
-				asleep.Rouse(here()) // one selector a channel is usual
-			}
-			asleep = p
-		}
-		h = next
-	}
-	return asleep
-}
-
-// add puts a hook into the list. Now and then it drops those whose selector is gone: as often as their number could
-// have doubled, so that a channel to which nothing happens does not collect them.
+// Gone implements channel.Watcher.
 //
 //go:norace
-func (w *watchers) add(side int, h *hook) {
-	if w.n[side] >= w.enough[side] {
-		for old := w.first[side]; old != nil; {
-			next := old.next
-			if old.b.abandoned() {
-				w.remove(side, old)
-			}
-			old = next
-		}
-		w.enough[side] = max(2*w.n[side], 16)
-	}
-	if h.next = w.first[side]; h.next != nil {
-		h.next.prev = h
-	}
-	w.first[side] = h
-	w.n[side]++
-}
-
-// remove takes a hook out of the list for good.
-//
-//go:norace
-func (w *watchers) remove(side int, h *hook) {
-	if h.gone {
-		return
-	}
-	h.gone = true
-	if h.prev == nil {
-		w.first[side] = h.next
-	} else {
-		h.prev.next = h.next
-	}
-	if h.next != nil {
-		h.next.prev = h.prev
-	}
-	h.prev, h.next = nil, nil
-	w.n[side]--
+func (h *hook) Gone() bool {
+	h.b.mu.Lock()
+	defer h.b.mu.Unlock()
+	return h.b.gone
 }
 
 // push puts a hook on the ready list. It returns whom to rouse, or that the selector is gone.
@@ -250,13 +182,6 @@ func (b *board) push(h *hook) (asleep *park.Parker, gone bool) {
 	}
 	b.last = h
 	return b.wakeWaiter(), false
-}
-
-//go:norace
-func (b *board) abandoned() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.gone
 }
 
 // wakeWaiter ends the wait of whoever is parked in Wait, and returns whom to rouse. The caller has the lock.
@@ -339,7 +264,7 @@ func (b *board) unqueue(h *hook) {
 func (s *Selector) Add(cs Case) int {
 	by := s.announce(cs.core)
 	reg := &registration{s: s, hook: &hook{b: s.b}, cs: cs}
-	s.book.Lock()
+	s.regMu.Lock()
 	s.place(reg)
 	reg.id = s.next
 	s.next++
@@ -362,10 +287,10 @@ func (s *Selector) Add(cs Case) int {
 		s.b.mu.Unlock()
 	}
 	race.Enable()
-	s.book.Unlock() // not before: Close must not find it half made
+	s.regMu.Unlock() // not before: Close must not find it half made
 	if asleep != nil {
 		race.Disable()
-		asleep.Rouse(here())
+		asleep.Rouse(currentWorker())
 		race.Enable()
 	}
 	if by != nil {
@@ -374,7 +299,7 @@ func (s *Selector) Add(cs Case) int {
 	return reg.id
 }
 
-// place gives a registration a slot. The caller has the book.
+// place gives a registration a slot. The caller holds regMu.
 //
 //go:norace
 func (s *Selector) place(reg *registration) {
@@ -397,7 +322,7 @@ func (s *Selector) place(reg *registration) {
 	slots[reg.hook.slot] = reg
 }
 
-// find returns the registration that a hook belongs to, or nil if it has been struck: then its slot is empty, or
+// find returns the registration that a hook belongs to, or nil if it has been unregistered: then its slot is empty, or
 // another's.
 //
 //go:norace
@@ -408,11 +333,11 @@ func (s *Selector) find(h *hook) *registration {
 	return nil
 }
 
-// strike takes the registration out of the book. It reports false if it was not there.
+// unregister takes the registration out of the selector. It reports false if it was not there.
 //
 //go:norace
-func (s *Selector) strike(reg *registration) bool {
-	s.book.Lock()
+func (s *Selector) unregister(reg *registration) bool {
+	s.regMu.Lock()
 	_, ok := s.regs[reg.id]
 	delete(s.regs, reg.id)
 	if ok {
@@ -431,7 +356,7 @@ func (s *Selector) strike(reg *registration) bool {
 		s.free[s.nfree] = reg.hook.slot
 		s.nfree++
 	}
-	s.book.Unlock()
+	s.regMu.Unlock()
 	if ok && reg.cs.joins() {
 		s.fibers.Add(-1)
 	}
@@ -445,8 +370,8 @@ func (s *Selector) strike(reg *registration) bool {
 
 // Len returns how many cases are registered.
 func (s *Selector) Len() int {
-	s.book.Lock()
-	defer s.book.Unlock()
+	s.regMu.Lock()
+	defer s.regMu.Unlock()
 	return len(s.regs)
 }
 
@@ -456,9 +381,9 @@ func (s *Selector) Len() int {
 func (s *Selector) String() string {
 	_ = s.id // a nil selector fails here, before synchronisation is hidden
 	race.Disable()
-	s.book.Lock()
+	s.regMu.Lock()
 	n := len(s.regs)
-	s.book.Unlock()
+	s.regMu.Unlock()
 	race.Enable()
 	return "coir.Selector(cases: " + strconv.Itoa(n) + ")"
 }
@@ -470,24 +395,22 @@ func (reg *registration) arm() (asleep *park.Parker) {
 	h := reg.hook
 	switch cs := &reg.cs; cs.what {
 	case caseSend, caseRecv:
-		c := cs.core
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.watch == nil {
-			c.watch = new(watchers)
-		}
-		c.watch.add(cs.side(), h)
-		if cs.ready() {
+		h.watch.Watcher = h
+		c := cs.core.ch
+		c.Lock()
+		defer c.Unlock()
+		c.Watch(cs.side(), &h.watch)
+		if c.Ready(cs.side()) {
 			asleep, _ = h.b.push(h)
 		}
 	case caseEvent:
-		p := &pin{event: cs.event, hook: h}
+		p := &pin{event: cs.event(), hook: h}
 		reg.pin, h.pin = p, weak.Make(p)
 		h.b.note(h)
 		p.parker.Init(p)
 		t := p.parker.Arm()
 		p.parker.Commit() // nobody sleeps; whoever wakes the parker calls Ready
-		if !cs.event.subscribe(&p.node, &p.parker, t) {
+		if !p.event.publish(&p.node, &p.parker, t) {
 			asleep, _ = h.b.push(h)
 		}
 	case caseAfter:
@@ -528,9 +451,9 @@ func (h *hook) Expire(uint64) {
 func (s *Selector) Remove(id int) bool {
 	// Spec: SE-24 (a removed case does not happen)
 	by := s.announce(nil)
-	s.book.Lock()
+	s.regMu.Lock()
 	reg := s.regs[id]
-	s.book.Unlock()
+	s.regMu.Unlock()
 	removed := reg != nil && reg.remove()
 	if by != nil {
 		by.stepped()
@@ -542,9 +465,9 @@ func (s *Selector) Remove(id int) bool {
 // It may be used again.
 func (s *Selector) Close() {
 	by := s.announce(nil)
-	s.book.Lock()
+	s.regMu.Lock()
 	regs := slices.Collect(maps.Values(s.regs))
-	s.book.Unlock()
+	s.regMu.Unlock()
 	for _, reg := range regs {
 		reg.remove()
 	}
@@ -554,31 +477,31 @@ func (s *Selector) Close() {
 }
 
 // remove takes the registration out. A channel's is gone or not under the channel's lock: either Wait has used it up, or it will
-// not happen any more. The others are decided by the book.
+// not happen any more. The others are decided by regMu.
 //
 //go:norace
 func (reg *registration) remove() bool {
 	cs := &reg.cs
 	if c := cs.core; c != nil {
 		race.Disable()
-		c.mu.Lock()
-		late := reg.hook.gone
-		c.watch.remove(cs.side(), reg.hook)
+		c.ch.Lock()
+		late := reg.hook.watch.Ended()
+		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
 		race.Meet(unsafe.Pointer(reg)) // what has happened is before the return
-		c.mu.Unlock()
+		c.ch.Unlock()
 		race.Enable()
 		if late {
 			return false
 		}
 	}
-	if !reg.s.strike(reg) {
+	if !reg.s.unregister(reg) {
 		return false
 	}
 	race.Disable()
 	defer race.Enable()
 	switch h := reg.hook; cs.what {
 	case caseEvent:
-		cs.event.unsubscribe(&reg.pin.node)
+		reg.pin.event.withdraw(&reg.pin.node)
 	case caseAfter:
 		h.clock.Stop(&h.timer)
 	}
@@ -621,14 +544,14 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		}
 		done, used, err := reg.try(&by)
 		race.Enable()
-		if !done || used && !s.strike(reg) {
+		if !done || used && !s.unregister(reg) {
 			continue // it was ready and is not any more, or has been removed
 		}
 		if reg.cs.what == caseEvent {
-			reg.cs.event.result(reg.cs.dst)
+			reg.cs.event().result(reg.cs.dst)
 		}
 		race.Disable()
-		by.spend()
+		by.charge()
 		race.Enable()
 		return reg.id, err
 	}
@@ -673,41 +596,42 @@ func (s *Selector) park(by *caller) park.Reason {
 //go:norace
 func (reg *registration) try(by *caller) (done, used bool, err error) {
 	cs := &reg.cs
-	if cs.port == nil {
+	if cs.core == nil {
 		return true, true, nil
 	}
 	var r park.Reason
 	var asleep *park.Parker
 	var rest func()
 	c := cs.core
-	c.mu.Lock()
-	if reg.hook.gone {
-		c.mu.Unlock()
+	c.ch.Lock()
+	if reg.hook.watch.Ended() {
+		c.ch.Unlock()
 		return false, false, nil
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if cs.what == caseSend {
-		r, asleep, rest = cs.port.sendValue(cs.val)
+		r, asleep, rest = c.ch.Port().Send(cs.arg)
 		used = r != park.None
 	} else {
-		r, asleep = cs.port.recvTo(cs.dst)
+		r, asleep = c.ch.Port().Recv(cs.dst)
 		used = r == park.Closed
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if used {
-		c.watch.remove(cs.side(), reg.hook)
-	} else if r != park.None && cs.ready() {
+		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
+	} else if r != park.None && c.ch.Ready(cs.side()) {
 		reg.hook.b.push(reg.hook) // behind the others. We are the waiter, and awake
 	}
-	c.mu.Unlock()
-	asleep.Rouse(by.near())
+	c.unlock(asleep, by.worker())
 	if rest != nil {
 		defer func() {
 			if !done { // OnUndelivered has panicked
-				reg.s.strike(reg)
+				reg.s.unregister(reg)
 			}
 		}()
+		race.Enable()
 		rest()
+		race.Disable()
 	}
 	return r != park.None, used, c.resultErr(cs.side(), r)
 }

@@ -73,7 +73,7 @@ func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
 		return false
 	}
 	t := f.arm(sc)
-	if !f.parks(sc) {
+	if !f.shouldPark(sc) {
 		return false
 	}
 	f.armTimer(t, d)

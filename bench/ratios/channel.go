@@ -19,6 +19,11 @@ const crowdRound = 100 * time.Millisecond
 
 // fibersThrough passes n values through a channel of coir with that many fibers
 // at each end.
+//
+// It and those like it are not inlined into the table: the compiler does not
+// inline what the closures of an inlined function call, as it does in a program.
+//
+//go:noinline
 func fibersThrough(capacity, senders, receivers int) func() side {
 	return func() side {
 		rt := coir.NewRuntime()
@@ -58,6 +63,8 @@ func fibersThrough(capacity, senders, receivers int) func() side {
 }
 
 // goroutinesThrough is the same with goroutines and a channel of Go.
+//
+//go:noinline
 func goroutinesThrough(capacity, senders, receivers int) func() side {
 	return func() side {
 		return side{loop: func(n int) {
@@ -86,6 +93,8 @@ func goroutinesThrough(capacity, senders, receivers int) func() side {
 
 // goroutinesThroughCoir is goroutinesThrough with a channel of coir: what a
 // program pays that has not moved to fibers yet, or only one end of it.
+//
+//go:noinline
 func goroutinesThroughCoir(capacity, senders, receivers int) func() side {
 	return func() side {
 		ctx := context.Background()

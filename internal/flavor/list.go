@@ -35,7 +35,7 @@ const (
 // Put implements Store. It is never full.
 //
 //go:norace
-func (l *List[T]) Put(v T) int {
+func (l *List[T]) Put(v T) {
 	if l.last == nil || l.tail == len(l.last.vals) {
 		l.grow()
 	}
@@ -44,7 +44,6 @@ func (l *List[T]) Put(v T) int {
 	*p = v
 	l.tail++
 	l.n++
-	return l.n
 }
 
 //go:noinline
@@ -72,10 +71,7 @@ func (l *List[T]) grow() {
 // Take implements Store.
 //
 //go:norace
-func (l *List[T]) Take() (v T, ok bool) {
-	if l.n == 0 {
-		return v, false
-	}
+func (l *List[T]) Take() (v T) {
 	p := &l.first.vals[l.head]
 	race.Meet(unsafe.Pointer(p))
 	var zero T
@@ -87,7 +83,7 @@ func (l *List[T]) Take() (v T, ok bool) {
 	} else if l.n == 0 {
 		l.head, l.tail = 0, 0 // one segment, used from its start again
 	}
-	return v, true
+	return v
 }
 
 // drop takes the first segment out, which has been emptied.
@@ -103,11 +99,3 @@ func (l *List[T]) drop() {
 	s.next = nil
 	l.spare = s
 }
-
-// Passed implements Store: nobody waits for room.
-func (l *List[T]) Passed() {}
-
-// Len implements Store.
-//
-//go:norace
-func (l *List[T]) Len() int { return l.n }

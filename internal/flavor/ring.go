@@ -8,46 +8,40 @@ import (
 
 // Ring keeps up to as many values as it was made for.
 //
-// Values are at buf[head], buf[head+1], ... around the end; a place outside of that holds the zero value, so that what has
-// been taken can be collected.
+// Values are at buf[head], buf[head+1], ... up to buf[tail], around the end; a place outside of that holds the zero
+// value, so that what has been taken can be collected.
 type Ring[T any] struct {
 	// Spec: CH-06 (a bounded channel holds its capacity)
 
-	buf  []T
-	head int
-	n    int
+	buf        []T
+	head, tail int // next to take, next to put
 }
 
-// NewRing makes a ring with room for capacity values, at least one.
-func NewRing[T any](capacity int) *Ring[T] { return &Ring[T]{buf: make([]T, capacity)} }
+// Init makes a ring with room for capacity values.
+func (r *Ring[T]) Init(capacity int) {
+	if capacity > 0 {
+		r.buf = make([]T, capacity)
+	}
+}
 
 // Put implements Store.
 //
 //go:norace
-func (r *Ring[T]) Put(v T) int {
+func (r *Ring[T]) Put(v T) {
 	// Spec: CH-07 (a send with room does not wait)
-	if r.n == len(r.buf) {
-		return 0
-	}
-	at := r.head + r.n
-	if at >= len(r.buf) {
-		at -= len(r.buf)
-	}
-	p := &r.buf[at]
+	p := &r.buf[r.tail]
 	race.Meet(unsafe.Pointer(p))
 	*p = v
-	r.n++
-	return r.n
+	if r.tail++; r.tail == len(r.buf) {
+		r.tail = 0
+	}
 }
 
 // Take implements Store.
 //
 //go:norace
-func (r *Ring[T]) Take() (v T, ok bool) {
+func (r *Ring[T]) Take() (v T) {
 	// Spec: CH-08 (a receive takes the oldest)
-	if r.n == 0 {
-		return v, false
-	}
 	p := &r.buf[r.head]
 	race.Meet(unsafe.Pointer(p))
 	var zero T
@@ -55,12 +49,11 @@ func (r *Ring[T]) Take() (v T, ok bool) {
 	if r.head++; r.head == len(r.buf) {
 		r.head = 0
 	}
-	r.n--
-	return v, true
+	return v
 }
 
-// Passed implements Store: the value's place is used as if it had been there. So receive k is before the return of send k+c,
-// whichever way the values went.
+// Passed says that a value went past the empty ring, from hand to hand. It is told in race builds, where the value's
+// place is used as if it had been there: so receive k is before the return of send k+c, whichever way the values went.
 //
 //go:norace
 func (r *Ring[T]) Passed() {
@@ -68,9 +61,12 @@ func (r *Ring[T]) Passed() {
 	if r.head++; r.head == len(r.buf) {
 		r.head = 0
 	}
+	r.tail = r.head
 }
 
-// Len implements Store.
+// Holds reports whether the ring could hold n values. It is for checks.
 //
 //go:norace
-func (r *Ring[T]) Len() int { return r.n }
+func (r *Ring[T]) Holds(n int) bool {
+	return len(r.buf) == 0 && n == 0 || n <= len(r.buf) && (r.head+n)%len(r.buf) == r.tail
+}

@@ -41,6 +41,8 @@
 package park
 
 import (
+	_ "sync/atomic" // the compiler inlines its functions, which come here by an alias in xatomic, only if it sees them
+
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -60,6 +62,7 @@ const (
 	Closed           // what was waited for cannot happen any more
 	Cancelled        // the scope of the wait was cancelled
 	TimedOut         // the wait's own deadline has passed
+	Refused          // no wait: an overflow policy made the operation fail
 )
 
 const kindBits = 3
@@ -296,6 +299,14 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 			return Lost
 		}
 	}
+}
+
+// ClaimParked is Claim for a parker that has parked, in one CAS. It reports false if that is not so, or the wait is
+// another one: then Claim tells what is so.
+//
+//go:norace
+func (p *Parker) ClaimParked(t Ticket, r Reason) bool {
+	return p.word.CompareAndSwap(word(t, None, Parked), word(t, r, Runnable))
 }
 
 // Waiting returns the ticket of the wait that the parker is in, if it is in one. A canceller that does not know the ticket

@@ -2,13 +2,39 @@
 
 package sched
 
-import "github.com/coir-go/coir/internal/park"
+import (
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/park"
+)
 
-// Bare readies a task that no worker runs: the thread that calls is the task, and owner is what wakes it. An exploration so has the
-// operations of fibers without the steps of a scheduler.
+// BareOwner is the owner of a task that no worker runs. Park commits the task's wait and waits until it has ended.
+type BareOwner interface {
+	park.Owner
+	Park()
+}
+
+// Bare readies a task that no worker runs: a thread of an exploration is the task, and owner is what wakes it. So an
+// exploration has the operations of fibers without the steps of a scheduler.
 //
 //go:norace
-func (t *Task) Bare(owner park.Owner) {
+func (t *Task) Bare(owner BareOwner) {
 	t.Parker.Init(owner)
 	t.frame = &Frame{task: t}
+}
+
+// Embody makes the calling thread the one that is the task.
+//
+//go:norace
+func (t *Task) Embody() { t.frame.g = coro.G() }
+
+//go:norace
+func init() { parkBare = parksBare }
+
+//go:norace
+func parksBare(t *Task) bool {
+	owner, ok := t.Owner().(BareOwner)
+	if ok {
+		owner.Park()
+	}
+	return ok
 }

@@ -178,7 +178,7 @@ type explored struct {
 }
 
 func explore(workers, most, jobs int) *explored {
-	e := &explored{Scheduler: New(Config{Workers: workers, MaxWorkers: most}), ended: xatomic.NewSema()}
+	e := &explored{Scheduler: New(Config{Workers: workers, MaxWorkers: most, Thunk: jobOf}), ended: xatomic.NewSema()}
 	e.left.Store(int32(jobs))
 	return e
 }
@@ -194,7 +194,7 @@ func (e *explored) job(fn func(*job)) *job {
 			e.ended.Post()
 		}
 	}
-	j.task.Init(e.Scheduler, j)
+	j.task.Init(e.Scheduler)
 	return j
 }
 

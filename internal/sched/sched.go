@@ -13,13 +13,14 @@ import (
 
 // Config is what a scheduler is made of.
 type Config struct {
-	Workers    int           // how many run tasks at once; 0: GOMAXPROCS, also when that changes
-	MaxWorkers int           // how many there may be, with those held in native code
-	Clock      clock.Clock   // nil: a real one of its own
-	Policy     Policy        // nil: the queues of this package
-	Observer   Observer      // nil: nobody
-	StallAfter time.Duration // how long a task may run without a switch before OnStall is told
-	OnStall    func(Stall)   // nil: stalls are only counted
+	Workers    int               // how many run tasks at once; 0: GOMAXPROCS, also when that changes
+	MaxWorkers int               // how many there may be, with those held in native code
+	Clock      clock.Clock       // nil: a real one of its own
+	Thunk      func(*Task) Thunk // what a task runs
+	Policy     Policy            // nil: the queues of this package
+	Observer   Observer          // nil: nobody
+	StallAfter time.Duration     // how long a task may run without a switch before OnStall is told
+	OnStall    func(Stall)       // nil: stalls are only counted
 }
 
 // The three doors. Time, order and events come in through them and through nothing else; each costs a nil check when
@@ -53,8 +54,10 @@ type Scheduler struct {
 	follows  bool         // target is GOMAXPROCS
 	max      int
 	clock    clock.Clock
+	thunk    func(*Task) Thunk
 	policy   Policy
 	observer Observer
+	plain    bool // it has neither policy nor observer
 	stall    time.Duration
 	onStall  func(Stall)
 
@@ -87,8 +90,10 @@ func New(c Config) *Scheduler {
 		follows:  c.Workers == 0,
 		max:      c.MaxWorkers,
 		clock:    c.Clock,
+		thunk:    c.Thunk,
 		policy:   c.Policy,
 		observer: c.Observer,
+		plain:    c.Policy == nil && c.Observer == nil,
 		stall:    c.StallAfter,
 		onStall:  c.OnStall,
 	}

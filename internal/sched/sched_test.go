@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -23,9 +24,8 @@ type job struct {
 	failed any // what it panicked with, or "exit"
 }
 
-func (j *job) Late() {}
-
-func (j *job) Ready(near park.Place) { j.task.Ready(near) }
+// jobOf finds the job of a task, which is its first field.
+func jobOf(t *Task) Thunk { return (*job)(unsafe.Pointer(t)) }
 
 func (j *job) RunThunk() {
 	j.fn(j)
@@ -51,6 +51,7 @@ type house struct {
 func open(t *testing.T, c Config) *house {
 	before := goroutineCount()
 	c.MaxWorkers = max(c.MaxWorkers, c.Workers)
+	c.Thunk = jobOf
 	h := &house{Scheduler: New(c)}
 	h.Enter()
 	t.Cleanup(func() {
@@ -69,7 +70,7 @@ func open(t *testing.T, c Config) *house {
 func (h *house) start(near *Worker, fn func(*job)) *job {
 	h.live.Add(1)
 	j := &job{fn: fn, ended: h.live.Done}
-	j.task.Init(h.Scheduler, j)
+	j.task.Init(h.Scheduler)
 	j.task.Spawn()
 	race.Disable()
 	h.Go(&j.task, near)
@@ -319,7 +320,7 @@ func TestPolicyDecides(t *testing.T) {
 // Spec: SC-37 (a worker above the base number retires)
 func TestShrink(t *testing.T) {
 	before := goroutineCount()
-	s := New(Config{Workers: 2, MaxWorkers: 2})
+	s := New(Config{Workers: 2, MaxWorkers: 2, Thunk: jobOf})
 	for range 20 {
 		s.Enter()
 		if s.Shrink() {

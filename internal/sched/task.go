@@ -11,12 +11,12 @@ import (
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Thunk is what a task runs and tells of its end. Exactly one of the three is the last call for a task: RunThunk
-// returned, or it did not and Panicked or Exited follows.
+// returned, or it did not and Panicked or Exited follows. Config.Thunk finds that of a task.
 type Thunk interface {
-	park.Owner
 	RunThunk()
 	Panicked(value any, stack []byte)
 	Exited() // by runtime.Goexit
@@ -35,9 +35,9 @@ type Task struct {
 // Init readies a task for Go.
 //
 //go:norace
-func (t *Task) Init(s *Scheduler, th Thunk) {
+func (t *Task) Init(s *Scheduler) {
 	t.s = s
-	t.Parker.Init(th)
+	t.Parker.Init(t)
 }
 
 // Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the
@@ -102,39 +102,59 @@ func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
 func (t *Task) Park() park.Reason {
 	// Spec: PK-22 (a wait that has ended costs no switch)
 	// Spec: PK-39 (waitables know only try, publish and unpublish)
-	if s := t.Leave(); s != nil {
+	if s := t.BeginPark(); s != nil {
 		if s.Odd {
 			s.Next()
 		} else {
 			s.Yield(struct{}{})
 		}
-		t.Arrive()
+		t.EndPark()
 	}
 	return t.Reason()
 }
 
-// Leave is the first part of Park, up to the swap, which the caller makes as Park does, followed by Arrive. It returns nil
-// if the wait has ended already. Operations that do it themselves have one frame less between their caller and the swap: see
-// coro.Enter.
+// BeginPark is the first part of Park, up to the swap, which the caller makes as Park does, followed by EndPark. It
+// returns nil if the wait has ended already. Operations that do it themselves have one frame less between their caller
+// and the swap: see coro.Enter.
 //
 //go:norace
-func (t *Task) Leave() *coro.Slot {
+func (t *Task) BeginPark() *coro.Slot {
 	if t.Woken() {
+		return nil
+	}
+	if xatomic.Instrumented && parkBare(t) {
 		return nil
 	}
 	fr := t.frame
 	w := fr.w
+	w.prev = t
+	// The usual successor is the task that has just been readied. What follows is pick and frameFor for that case.
+	if w.s.plain && w.state.Load() == running && w.picks < globalEvery-1 && (w.streak < nextCap || w.ring.len() == 0) {
+		if next := w.takeNext(); next != nil {
+			w.picks++
+			if w.streak++; w.streak > nextCap {
+				w.streak = 0
+			}
+			to := next.frame
+			if to == nil {
+				to = w.frameFor(next)
+			}
+			return fr.Via(fr.Enter(w.handTo(to)))
+		}
+	}
 	if w.s.observer != nil {
 		w.s.observer.Parked(t)
 	}
-	w.prev = t
 	return fr.Via(fr.Enter(w.handTo(w.successor())))
 }
 
-// Arrive is what follows the swap.
+// parkBare parks a task that no worker runs, and reports whether t is one. Explorations set it.
+var parkBare func(t *Task) bool
+
+// EndPark is what follows the swap.
 //
 //go:norace
-func (t *Task) Arrive() { t.frame.settle() }
+func (t *Task) EndPark() { t.frame.settle() }
 
 // Yield lets the others go first, if there are any.
 //
@@ -163,7 +183,7 @@ func (t *Task) Yield() {
 	fr.settle()
 }
 
-// Ready implements the waker's side of park.Owner for the owner of this task.
+// Ready implements park.Owner.
 //
 //go:norace
 func (t *Task) Ready(near park.Place) {
@@ -179,7 +199,7 @@ func (t *Task) Ready(near park.Place) {
 	}
 }
 
-// Late counts a wake that came when the wait had ended.
+// Late implements park.Owner: it counts a wake that came when the wait had ended.
 //
 //go:norace
 func (t *Task) Late() { t.s.stats.late.Add(1) }
@@ -292,7 +312,7 @@ func (fr *Frame) serve() (left bool) {
 			return true
 		}
 		fr.begin()
-		th := fr.task.Owner().(Thunk)
+		th := fr.w.s.thunk(fr.task)
 		race.Enable()
 		th.RunThunk()
 		race.Disable()
@@ -374,7 +394,7 @@ func (fr *Frame) caught() {
 		return
 	}
 	if !fr.resting { // else it is the Goexit of another frame that left, passed on by coro.Release
-		th := fr.task.Owner().(Thunk)
+		th := fr.w.s.thunk(fr.task)
 		if r := recover(); r != nil {
 			th.Panicked(r, stack())
 			race.Disable()

@@ -24,10 +24,10 @@ func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
 		}
 		before := j.beat()
 		race.Disable()
-		left := j.task.Leave() != nil
+		left := j.task.BeginPark() != nil
 		race.Enable()
 		if left {
-			t.Error("Leave wants to switch away from a wait that has ended") // and has let go of the task: the test hangs
+			t.Error("BeginPark wants to switch away from a wait that has ended") // and the test hangs
 		}
 		race.Disable()
 		r := j.task.Park()
@@ -60,7 +60,7 @@ func (j *job) beat() uint64 { return j.task.Worker().beat }
 func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	woken := func(s *Scheduler) *Task {
 		j := &job{ended: func() {}}
-		j.task.Init(s, j)
+		j.task.Init(s)
 		return &j.task
 	}
 	s, ws := still(2)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -38,7 +39,7 @@ type Worker struct {
 	prev    *Task
 	requeue bool
 
-	picks  uint
+	picks  int // since the global queue came first
 	streak int // how many picks in a row came from next
 	rand   uint32
 
@@ -107,6 +108,25 @@ func (w *Worker) push(t *Task) {
 	w.offer()
 }
 
+// Ready readies a parker that a task of this worker has claimed asleep.
+//
+//go:norace
+func (w *Worker) Ready(p *park.Parker) {
+	t, ok := p.Owner().(*Task)
+	if !ok || t.s != w.s || !t.s.plain || w.state.Load() != running {
+		p.Rouse(w)
+		return
+	}
+	w.tally.woken++
+	t.enqueue()
+	if old := w.next.put(t); old != nil {
+		w.toRing(old)
+	}
+	if t.s.active.Load() < t.s.target.Load() {
+		w.offer()
+	}
+}
+
 // putBack puts a task that yields at the end of the ring. Nobody is woken for it: there is no more to run than before.
 //
 //go:norace
@@ -172,8 +192,8 @@ func (w *Worker) pick() *Task {
 	if p := w.s.policy; p != nil {
 		return p.Pick()
 	}
-	w.picks++
-	if w.picks%globalEvery == 0 {
+	if w.picks++; w.picks == globalEvery {
+		w.picks = 0
 		if t := w.s.global.pop(); t != nil {
 			return t
 		}

@@ -12,7 +12,7 @@ import (
 
 // still is a scheduler with workers that do not run, and that starts none.
 func still(workers int) (*Scheduler, []*Worker) {
-	s := New(Config{Workers: workers, MaxWorkers: workers})
+	s := New(Config{Workers: workers, MaxWorkers: workers, Thunk: jobOf})
 	s.active.Store(s.target.Load())
 	ws := make([]*Worker, workers)
 	for i := range ws {

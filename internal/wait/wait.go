@@ -19,25 +19,37 @@ import (
 // Node is one wait, in one queue or in none.
 type Node struct {
 	prev, next *Node // next is also the chain of nodes that a Kit keeps for waits for many things
-	queue      *Queue
 	Parker     *park.Parker
 	Ticket     park.Ticket
 	kind       Kind
+	queued     bool
 	Index      uint16 // which of the things that are waited for at once; MaxIndex: look for Won
 	Won        bool   // it was this one. Used with MaxIndex alone
 	large      bool   // too large to be kept
 	Since      int64  // when the wait began, if somebody wants to know
 }
 
-// Claim tries to end the wait that a node stands for which has been shifted out of its queue. Unless it lost, the waker
-// must not touch the node again; the parker that it returns, if it is not nil, has to be roused.
+// ClaimParked is Claim for a wait for one thing whose parker has parked, in one CAS. It returns the parker to ready, or
+// nil if Claim has to find out. It leaves it to the waiter to clear Parker.
+//
+//go:norace
+func (n *Node) ClaimParked(r park.Reason) *park.Parker {
+	p := n.Parker
+	if n.Index == park.MaxIndex || !p.ClaimParked(n.Ticket, r.For(n.Index)) {
+		return nil
+	}
+	return p
+}
+
+// Claim tries to end the wait of a node that has been shifted out of its queue. Unless it lost, the waker must not
+// touch the node again, and if the parker that it returns is not nil, must ready it.
 //
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	// Spec: PK-41 (an old reference to a waiter node is harmless)
 	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
-	n.Parker = nil // nobody claims it again, won or lost; and nodes live long, and would keep who waited last
+	n.Parker = nil // no one claims it again, won or lost; and nodes live long, and would keep who waited last
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -54,6 +66,16 @@ func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	return false, nil
 }
 
+// Is reports whether the node is part of a cell of that kind.
+//
+//go:norace
+func (n *Node) Is(kind Kind) bool { return n.kind == kind }
+
+// Large reports whether the node is part of a cell that a kit does not keep.
+//
+//go:norace
+func (n *Node) Large() bool { return n.large }
+
 // Queue is a FIFO of nodes. The zero value is empty. Its user's lock guards it.
 type Queue struct {
 	head, tail *Node
@@ -66,7 +88,7 @@ type Queue struct {
 func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 	// Spec: PK-07 (a waiter node carries word and ticket)
 	n.Parker, n.Ticket = p, t
-	n.queue, n.prev, n.next = q, q.tail, nil
+	n.queued, n.prev, n.next = true, q.tail, nil
 	if q.tail == nil {
 		q.head = n
 	} else {
@@ -76,58 +98,61 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 	q.n++
 }
 
-// Remove takes the node out, if it is in the queue. A node that has been shifted is not: Remove does nothing.
+// Withdraw takes the node out, if it is still in the queue. A node that has been shifted is not: Withdraw does nothing.
 //
 //go:norace
-func (q *Queue) Remove(n *Node) {
+func (q *Queue) Withdraw(n *Node) {
 	// Spec: PK-25 (unpublishing is idempotent)
-	if n.queue == q {
-		q.unlink(n)
-		n.Parker = nil // nodes live long, and would keep who waited last
-	}
-}
-
-//go:norace
-func (q *Queue) unlink(n *Node) {
-	if n.prev == nil {
-		q.head = n.next
-	} else {
+	switch {
+	case !n.queued:
+	case n == q.head:
+		q.Shift()
+	default:
 		n.prev.next = n.next
+		if n.next == nil {
+			q.tail = n.prev
+		} else {
+			n.next.prev = n.prev
+		}
+		n.prev, n.next, n.queued = nil, nil, false
+		q.n--
 	}
-	if n.next == nil {
-		q.tail = n.prev
-	} else {
-		n.next.prev = n.prev
-	}
-	n.prev, n.next, n.queue = nil, nil, nil
-	q.n--
+	n.Parker = nil // nodes live long, and would keep who waited last
 }
 
-// Shift takes the oldest node out, or returns nil. The caller still has the lock, and claims the node before it lets go.
+// Shift takes the oldest node out, or returns nil. The caller holds the lock, and claims the node before it unlocks.
 //
 //go:norace
 func (q *Queue) Shift() *Node {
 	n := q.head
 	if n != nil {
-		q.unlink(n)
+		next := n.next
+		q.head = next
+		if next == nil {
+			q.tail = nil
+		} else {
+			next.prev, n.next = nil, nil
+		}
+		n.queued = false
+		q.n--
 	}
 	return n
 }
 
-// Empty reports whether nobody waits.
+// Empty reports whether no node is in the queue.
 //
 //go:norace
 func (q *Queue) Empty() bool { return q.head == nil }
-
-// Len is how many wait.
-//
-//go:norace
-func (q *Queue) Len() int { return q.n }
 
 // First is the oldest node, or nil.
 //
 //go:norace
 func (q *Queue) First() *Node { return q.head }
+
+// Len is how many wait.
+//
+//go:norace
+func (q *Queue) Len() int { return q.n }
 
 // Cell is a node with a place for a value: what a receiver is handed, or what a sender has to give. It is in the heap, because
 // nobody may write to another goroutine's stack.
@@ -155,6 +180,7 @@ func KindOf[T any]() Kind {
 // Kit is what a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that a wait allocates nothing
 // once its kit has been used.
 type Kit struct {
+	last    *Node  // the cell that Peek returned last, if it is still kept
 	Node    Node   // for a wait for one thing that hands nothing over
 	Turn    uint64 // where a fair choice among cases goes on
 	Scratch any    // what a wait for many things needs besides
@@ -176,18 +202,30 @@ const (
 	keepSize = 1 << 10
 )
 
-// Peek returns a cell for a wait for one thing. It stays in the kit: whoever waits for one thing does nothing else.
+// Peek returns a cell for a wait for one thing. It stays in the kit: a caller waits for one thing at a time.
 //
+//go:noinline
 //go:norace
 func Peek[T any](k *Kit, kind Kind) *Cell[T] {
-	for b := k.bins; b != nil; b = b.next {
-		if b.kind == kind && b.solo != nil {
-			return CellOf[T](b.solo)
-		}
+	if n := k.Solo(kind); n != nil {
+		return CellOf[T](n)
 	}
-	c := newCell[T](kind)
-	k.bin(kind).solo = &c.Node
-	return c
+	b := k.bin(kind)
+	if b.solo == nil {
+		b.solo = &newCell[T](kind).Node
+	}
+	k.last = b.solo
+	return CellOf[T](b.solo)
+}
+
+// Solo returns the cell that Peek returned last, if it is of that kind, or nil: Peek in short.
+//
+//go:norace
+func (k *Kit) Solo(kind Kind) *Node {
+	if n := k.last; n != nil && n.kind == kind {
+		return n
+	}
+	return nil
 }
 
 // Done says that the wait for one thing has ended, and that the cell which Peek gave for it is clean. The kit lets go
@@ -199,7 +237,7 @@ func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 //go:norace
 func Done[T any](k *Kit, kind Kind) {
 	if unsafe.Sizeof(*new(T)) > keepSize {
-		k.bin(kind).solo = nil
+		k.bin(kind).solo, k.last = nil, nil
 	}
 }
 

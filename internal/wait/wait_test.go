@@ -41,7 +41,7 @@ func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
 	t.Helper()
 	var prev *Node
 	for n := q.head; n != nil; n = n.next {
-		if n.prev != prev || n.queue != q {
+		if n.prev != prev || !n.queued {
 			t.Fatalf("node %d is linked wrongly", n.Ticket)
 		}
 		prev = n
@@ -101,8 +101,8 @@ func TestRemoveFromAnywhere(t *testing.T) {
 				w.push(&q, i)
 			}
 			for _, i := range c.out {
-				q.Remove(&w.nodes[i])
-				if w.nodes[i].queue != nil {
+				q.Withdraw(&w.nodes[i])
+				if w.nodes[i].queued {
 					t.Fatalf("%d is out, and says that it is queued", i)
 				}
 			}
@@ -120,15 +120,15 @@ func TestRemoveFromAnywhere(t *testing.T) {
 func TestRemoveOfWhatIsNotThere(t *testing.T) {
 	var q, other Queue
 	w := newWaiters(3)
-	q.Remove(&w.nodes[0]) // never was
+	q.Withdraw(&w.nodes[0]) // never was
 	w.push(&q, 0)
 	w.push(&q, 1)
 	if i := w.pop(t, &q); i != 0 {
 		t.Fatal(i)
 	}
-	q.Remove(&w.nodes[0]) // popped
+	q.Withdraw(&w.nodes[0]) // popped
 	w.push(&other, 0)
-	q.Remove(&w.nodes[0]) // waits elsewhere by now
+	q.Withdraw(&w.nodes[0]) // waits elsewhere by now
 	w.push(&q, 2)
 	if got := w.drained(t, &q); !slices.Equal(got, []int{1, 2}) {
 		t.Fatal(got)
@@ -154,7 +154,7 @@ func TestQueueAgainstSlices(t *testing.T) {
 		q := &queues[k]
 		switch rnd.IntN(3) {
 		case 0:
-			if w.nodes[i].queue != nil {
+			if w.nodes[i].queued {
 				continue // one wait at a time
 			}
 			w.push(q, i)
@@ -168,7 +168,7 @@ func TestQueueAgainstSlices(t *testing.T) {
 				t.Fatalf("seed %d, step %d: popped %d, want %d", seed, step, got, want)
 			}
 		case 2:
-			q.Remove(&w.nodes[i])
+			q.Withdraw(&w.nodes[i])
 			model[k] = slices.DeleteFunc(model[k], func(x int) bool { return x == i })
 		}
 		if q.Empty() != (len(model[k]) == 0) || q.Len() != len(model[k]) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
-	"github.com/coir-go/coir/internal/wait"
 )
 
 // SendMany sends the values in order, as if by one Send after the other, and takes the lock once for as many as need no wait.
@@ -20,7 +20,7 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 			return sent, err
 		}
 		sent++
-		if c.rt != nil {
+		if c.core.rt != nil {
 			continue // each by itself, so that the policy is told of it
 		}
 		race.Disable()
@@ -37,18 +37,17 @@ const chunk = 256
 //
 //go:norace
 func (c *Chan[T]) putMany(values []T) (n int) {
-	var batch wakes
-	c.mu.Lock()
-	for n < len(values) && !batch.full() {
-		r, asleep := c.put(values[n])
+	var batch channel.Wakes
+	c.ch.Lock()
+	for n < len(values) && !batch.Full() {
+		r, ready := c.ch.Put(values[n])
 		if r != park.Data {
 			break
 		}
 		n++
-		batch.add(asleep)
+		batch.Add(ready)
 	}
-	c.mu.Unlock()
-	batch.rouse()
+	c.core.unlockBatch(&batch)
 	return n
 }
 
@@ -63,7 +62,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
-	by := c.announce(OpTryRecv)
+	by := c.core.announce(OpTryRecv)
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {
@@ -81,61 +80,31 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 
 //go:norace
 func (c *Chan[T]) takeMany(into []T) (n int, more bool) {
-	var batch wakes
-	c.mu.Lock()
-	for n < len(into) && !batch.full() {
-		v, r, asleep := c.take()
+	var batch channel.Wakes
+	c.ch.Lock()
+	for n < len(into) && !batch.Full() {
+		v, r, ready := c.ch.Take()
 		if r != park.Data {
 			break
 		}
 		into[n] = v
 		n++
-		batch.add(asleep)
+		batch.Add(ready)
 	}
-	c.mu.Unlock()
-	more = n == len(into) || batch.full()
-	batch.rouse()
+	more = n == len(into) || batch.Full()
+	c.core.unlockBatch(&batch)
 	return n, more
 }
 
-// wakes are parkers that have been claimed under a lock and are roused after it.
-type wakes struct {
-	n  int
-	ps [32]*park.Parker
-}
-
-//go:norace
-func (w *wakes) full() bool { return w.n == len(w.ps) }
-
-//go:norace
-func (w *wakes) add(p *park.Parker) {
-	if p != nil {
-		w.ps[w.n] = p
-		w.n++
-	}
-}
-
-// claim ends waits of the queue for r, until the queue is empty or there is no room for more.
+// unlockBatch unlocks the channel and readies the parkers of a batch.
 //
 //go:norace
-func (w *wakes) claim(q *wait.Queue, r park.Reason) {
-	for !w.full() {
-		n := q.Shift()
-		if n == nil {
-			return
-		}
-		_, asleep := n.Claim(r)
-		w.add(asleep)
-	}
-}
-
-//go:norace
-func (w *wakes) rouse() {
-	if w.n == 0 {
+func (c *core) unlockBatch(batch *channel.Wakes) {
+	if !batch.Any() {
+		c.ch.Unlock()
 		return
 	}
-	near := here()
-	for _, p := range w.ps[:w.n] {
-		p.Rouse(near)
-	}
+	near := currentWorker()
+	c.unlock(nil, near)
+	rouseAll(nil, batch.All(), near)
 }

@@ -1,0 +1,278 @@
+package channel
+
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// Side is one side of a channel.
+type Side uint8
+
+// The sides.
+const (
+	Sending Side = iota
+	Receiving
+)
+
+// State is how far a channel has been closed.
+type State uint8
+
+// The states.
+const (
+	Open    State = iota
+	Closed        // takes no value, and delivers those that it has
+	Aborted       // delivers no value
+)
+
+// Overflow is what a send does when there is no room.
+type Overflow uint8
+
+// The overflow policies.
+const (
+	Wait Overflow = iota
+	DropOldest
+	DropNewest
+	Fail
+)
+
+// NoLimit is the limit of a channel that holds any number of values.
+const NoLimit = math.MaxInt
+
+// Core is the part of a channel that does not depend on the type of its values. Everything but ID and Limit is guarded
+// by its lock, which the caller of a method holds unless the method says otherwise.
+type Core struct {
+	mu      xatomic.Mutex
+	waiting [2]wait.Queue // by side
+	state   State
+	over    Overflow
+	noted   bool // timed or watched: a transfer has more to do
+	held    int  // values in the store
+	limit   int  // how many it may hold
+
+	counters
+
+	id    uint64
+	port  Port
+	cells wait.Kind // of its cells
+	watch *watchers // nil if no Selector ever watched it
+	times *times    // nil unless it is timed
+}
+
+var lastID atomic.Uint64
+
+// NewID returns a number that no other channel, selector or nursery has.
+//
+//go:norace
+func NewID() uint64 {
+	race.Disable() // to make a channel orders nothing
+	defer race.Enable()
+	return lastID.Add(1)
+}
+
+// Lock locks the channel.
+//
+//go:norace
+func (c *Core) Lock() { c.mu.Lock() }
+
+// Unlock unlocks the channel.
+//
+//go:norace
+func (c *Core) Unlock() { c.mu.Unlock() }
+
+// Peek marks that the channel is about to be looked at without its lock, as a guess.
+//
+//go:norace
+func (c *Core) Peek() { xatomic.Peek(&c.mu) }
+
+// ID returns the channel's number. Channels are locked in the order of their numbers.
+//
+//go:norace
+func (c *Core) ID() uint64 { return c.id }
+
+// Port returns the channel with its type.
+//
+//go:norace
+func (c *Core) Port() Port { return c.port }
+
+// Cells names the type of the channel's cells.
+//
+//go:norace
+func (c *Core) Cells() wait.Kind { return c.cells }
+
+// Limit returns how many values the channel may hold.
+//
+//go:norace
+func (c *Core) Limit() int { return c.limit }
+
+// State returns how far the channel has been closed.
+//
+//go:norace
+func (c *Core) State() State { return c.state }
+
+// Plain reports whether the channel is neither timed nor watched.
+//
+//go:norace
+func (c *Core) Plain() bool { return !c.noted }
+
+// Overflows reports whether a send on a full channel does not wait.
+//
+//go:norace
+func (c *Core) Overflows() bool { return c.over != Wait }
+
+// Len returns how many values can still be received from the store.
+//
+//go:norace
+func (c *Core) Len() int {
+	if c.state == Aborted {
+		return 0 // what it holds is on its way to be handed over
+	}
+	return c.held
+}
+
+// Ready reports whether an operation of that side need not wait. Without the lock the answer is a guess: it reads words
+// that others may be writing.
+//
+//go:norace
+func (c *Core) Ready(side Side) bool {
+	if side == Sending {
+		return c.held < c.limit || c.waiting[Receiving].First() != nil || c.state != Open || c.over != Wait
+	}
+	return c.held > 0 || c.waiting[Sending].First() != nil || c.state != Open
+}
+
+// Publish puts a wait at the end of its queue. It is for a channel that is Plain: see PublishSend.
+//
+//go:norace
+func (c *Core) Publish(side Side, n *wait.Node, p *park.Parker, t park.Ticket) {
+	if invariant.Enabled {
+		invariant.Check(c.state == Open, "a wait is published on a channel that is closed")
+	}
+	race.Offer(unsafe.Pointer(n)) // who uses the cell later is ordered after the caller
+	c.waiting[side].Push(n, p, t)
+}
+
+// noteWrite tells the race detector, and explorations, that the value of a cell is about to be written.
+//
+//go:norace
+func noteWrite(n *wait.Node) {
+	race.Meet(unsafe.Pointer(n))
+	xatomic.Writes(unsafe.Pointer(n))
+}
+
+// noteTake tells them that the cell's owner takes the value.
+//
+//go:norace
+func noteTake(n *wait.Node) {
+	race.Meet(unsafe.Pointer(n))
+	xatomic.Reads(unsafe.Pointer(n))
+}
+
+// Withdraw takes a wait back that has ended for r, and counts it. It takes the lock itself.
+//
+//go:norace
+func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
+	// Spec: CH-28 (an ended wait is unlinked before it returns)
+	// Spec: CH-56 (a cancelled wait takes no value and no place)
+	c.mu.Lock()
+	c.waiting[side].Withdraw(n)
+	c.count(side, r)
+	c.mu.Unlock()
+}
+
+// WithdrawCase takes back a case that a select has published and did not take. It reports whether the node is marked as
+// the one that ended the select. It takes the lock itself.
+//
+//go:norace
+func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
+	c.mu.Lock()
+	c.waiting[side].Withdraw(n)
+	won = n.Won
+	c.mu.Unlock()
+	return won
+}
+
+// Close closes the channel as far as to. It reports false if it had been closed as far before. The waits that this ends
+// are claimed by EndWaits.
+//
+//go:norace
+func (c *Core) Close(to State) bool {
+	// Spec: CH-34 (close is one step)
+	// Spec: CH-38 (close and abort are idempotent)
+	if c.state >= to {
+		return false
+	}
+	c.state = to
+	return true
+}
+
+// EndWaits claims waits that the channel's state has ended, until there are none or the batch is full.
+//
+//go:norace
+func (c *Core) EndWaits(batch *Wakes) {
+	// Spec: CH-35 (close is graceful)
+	// Spec: CH-37 (abort is the hard close)
+	// Spec: CH-39 (close claims waiters as any waker does)
+	batch.Claim(&c.waiting[Receiving], park.Closed)
+	if c.state == Aborted {
+		batch.Claim(&c.waiting[Sending], park.Closed)
+	}
+}
+
+// Waits reports whether an operation waits, on either side.
+//
+//go:norace
+func (c *Core) Waits() bool {
+	return c.waiting[Sending].First() != nil || c.waiting[Receiving].First() != nil
+}
+
+// Wakes are parkers that were claimed under a lock and are to be readied after it.
+type Wakes struct {
+	n  int
+	ps [32]*park.Parker
+}
+
+// Full reports whether there is no room for another parker.
+//
+//go:norace
+func (w *Wakes) Full() bool { return w.n == len(w.ps) }
+
+// Add adds a parker, unless it is nil.
+//
+//go:norace
+func (w *Wakes) Add(p *park.Parker) {
+	if p != nil {
+		w.ps[w.n] = p
+		w.n++
+	}
+}
+
+// Any reports whether there is a parker.
+//
+//go:norace
+func (w *Wakes) Any() bool { return w.n > 0 }
+
+// All returns the parkers.
+//
+//go:norace
+func (w *Wakes) All() []*park.Parker { return w.ps[:w.n] }
+
+// Claim ends waits of the queue for r, until the queue is empty or the batch is full.
+//
+//go:norace
+func (w *Wakes) Claim(q *wait.Queue, r park.Reason) {
+	for !w.Full() {
+		n := q.Shift()
+		if n == nil {
+			return
+		}
+		_, asleep := n.Claim(r)
+		w.Add(asleep)
+	}
+}

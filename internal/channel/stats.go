@@ -1,0 +1,154 @@
+package channel
+
+import (
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// counters is what a channel counts.
+type counters struct {
+	sent, received uint64
+	dropped        uint64
+	high           int         // the most values that it has held
+	failed         [2]Failures // by side
+}
+
+// Failures counts the operations of one side that failed, by reason.
+type Failures struct{ WouldBlock, TimedOut, Cancelled, Closed uint64 }
+
+// times is when things happened, on a channel that is timed.
+type times struct {
+	clock       clock.Clock
+	any         bool // there has been an operation
+	first, last int64
+}
+
+// note notes the time of a transfer. t may be nil: the channel is watched then, and not timed.
+//
+//go:norace
+func (t *times) note() {
+	if t == nil {
+		return
+	}
+	t.last = t.clock.Now()
+	if !t.any {
+		t.any, t.first = true, t.last
+	}
+}
+
+// transferred counts a value that went from a sender to a receiver.
+//
+//go:norace
+func (c *Core) transferred() {
+	c.sent++
+	c.received++
+	if c.noted {
+		c.times.note()
+	}
+}
+
+// changed notes a transfer to or from the store, and tells who watches that one side may have become ready. It returns
+// a parker to ready after unlocking.
+//
+//go:noinline
+//go:norace
+func (c *Core) changed(side Side) *park.Parker {
+	c.times.note()
+	return c.tell(side)
+}
+
+// waits notes when a wait began, and tells who watches that the other side may have become ready.
+//
+//go:noinline
+//go:norace
+func (c *Core) waits(other Side, n *wait.Node) *park.Parker {
+	if c.times != nil {
+		n.Since = c.times.clock.Now()
+	}
+	return c.tell(other)
+}
+
+// Fail counts an operation that ended for r. It takes the lock itself.
+//
+//go:norace
+func (c *Core) Fail(side Side, r park.Reason) {
+	c.mu.Lock()
+	c.count(side, r)
+	c.mu.Unlock()
+}
+
+// Count is Fail for a caller that holds the lock.
+//
+//go:norace
+func (c *Core) Count(side Side, r park.Reason) { c.count(side, r) }
+
+//go:norace
+func (c *Core) count(side Side, r park.Reason) {
+	f := &c.failed[side]
+	switch r.Kind() {
+	case park.None:
+		f.WouldBlock++
+	case park.TimedOut:
+		f.TimedOut++
+	case park.Cancelled:
+		f.Cancelled++
+	case park.Closed:
+		f.Closed++
+	}
+}
+
+// Reclassify counts a wait that was counted as cancelled as timed out. It takes the lock itself.
+//
+//go:norace
+func (c *Core) Reclassify(side Side) {
+	c.mu.Lock()
+	c.failed[side].Cancelled--
+	c.failed[side].TimedOut++
+	c.mu.Unlock()
+}
+
+// Stats is what a channel has counted, at one moment.
+type Stats struct {
+	State          State
+	Len, High      int
+	Sent, Received uint64
+	Dropped        uint64
+	Side           [2]SideStats
+
+	// For a channel that is timed, by its clock.
+	Timed, Used      bool
+	Now, First, Last int64
+}
+
+// SideStats is about one side of a channel.
+type SideStats struct {
+	Failures
+	Waiting int
+	Since   int64 // when the first of them began to wait, for a channel that is timed
+}
+
+// Stats returns what the channel has counted. It takes the lock itself.
+//
+//go:norace
+func (c *Core) Stats() (s Stats) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.State, s.Len, s.High = c.state, c.held, c.high
+	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
+	if c.state == Aborted { // what it still holds is on its way to be handed over
+		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
+	}
+	for side := range s.Side {
+		q := &c.waiting[side]
+		s.Side[side] = SideStats{Failures: c.failed[side], Waiting: q.Len()}
+		if n := q.First(); n != nil {
+			s.Side[side].Since = n.Since
+		}
+	}
+	if t := c.times; t != nil {
+		s.Timed, s.Used = true, t.any
+		s.Now, s.First, s.Last = t.clock.Now(), t.first, t.last
+	}
+	return s
+}
