@@ -92,13 +92,12 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 //
 //go:norace
 func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
-	switch x := ctx.(type) {
-	case *fiberContext:
+	if x, ok := ctx.(*fiberContext); ok { // a switch would compare three hashes first
 		f = (*Fiber)(x)
 		sc = &f.nursery.scope
-	case *scopeContext:
+	} else if x, ok := ctx.(*scopeContext); ok {
 		f, sc = x.owner, (*scope)(x)
-	case *timedScope:
+	} else if x, ok := ctx.(*timedScope); ok {
 		f, sc = x.owner, (*scope)(&x.scopeContext)
 	}
 	return f, sc

@@ -99,22 +99,29 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	f, sc := scopeOf(ctx)
-	if race.Enabled || f == nil || f.simulated || !f.task.Here() || sc.done() {
+	if race.Enabled || f == nil || f.simulated {
+		return c.sendAny(ctx, v, d)
+	}
+	if !f.task.Here() {
+		return c.sendAny(ctx, v, d)
+	}
+	if sc.done() {
 		return c.sendAny(ctx, v, d)
 	}
 	ch := &c.ch
 	ch.Lock()
-	r, ready := park.None, (*park.Parker)(nil)
-	if ch.Plain() {
-		r, ready = ch.Put(v)
+	if !ch.Plain() {
+		ch.Unlock()
+		return c.sendAny(ctx, v, d)
 	}
-	switch {
-	case r == park.Data:
+	r, ready := ch.Put(v)
+	if r == park.Data {
 		ch.Unlock()
 		f.ready(ready)
 		f.charge()
 		return nil
-	case r != park.None || d == 0 || !ch.Plain() || ch.Overflows():
+	}
+	if r != park.None || d == 0 || ch.Overflows() {
 		ch.Unlock()
 		return c.sendAny(ctx, v, d)
 	}
@@ -219,7 +226,13 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 //go:norace
 func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	f, sc := scopeOf(ctx)
-	if race.Enabled || f == nil || f.simulated || !f.task.Here() || sc.done() {
+	if race.Enabled || f == nil || f.simulated {
+		return c.recvAny(ctx, d)
+	}
+	if !f.task.Here() {
+		return c.recvAny(ctx, d)
+	}
+	if sc.done() {
 		return c.recvAny(ctx, d)
 	}
 	ch := &c.ch
@@ -229,13 +242,13 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		return c.recvAny(ctx, d)
 	}
 	v, r, ready := ch.Take()
-	switch {
-	case r == park.Data:
+	if r == park.Data {
 		ch.Unlock()
 		f.ready(ready)
 		f.charge()
 		return v, nil
-	case r != park.None || d == 0:
+	}
+	if r != park.None || d == 0 {
 		ch.Unlock()
 		return c.recvAny(ctx, d)
 	}

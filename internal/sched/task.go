@@ -119,7 +119,7 @@ func (t *Task) Park() park.Reason {
 //
 //go:norace
 func (t *Task) BeginPark() *coro.Slot {
-	if t.Woken() {
+	if t.State() != park.Parking { // it was armed: so it has been woken
 		return nil
 	}
 	if xatomic.Instrumented && parkBare(t) {
@@ -129,17 +129,23 @@ func (t *Task) BeginPark() *coro.Slot {
 	w := fr.w
 	w.prev = t
 	// The usual successor is the task that has just been readied. What follows is pick and frameFor for that case.
-	if w.s.plain && w.state.Load() == running && w.picks < globalEvery-1 && (w.streak < nextCap || w.ring.len() == 0) {
-		if next := w.takeNext(); next != nil {
-			w.picks++
-			if w.streak++; w.streak > nextCap {
-				w.streak = 0
+	if w.s.plain && w.picks < globalEvery-1 {
+		if w.state.Load() == running {
+			if streak := w.streak; streak < nextCap || w.ring.len() == 0 {
+				if next := w.next.take(); next != nil {
+					next.dequeue()
+					w.picks++
+					if streak++; streak > nextCap {
+						streak = 0
+					}
+					w.streak = streak
+					to := next.frame
+					if to == nil {
+						to = w.frameFor(next)
+					}
+					return fr.Via(fr.Enter(w.handTo(to)))
+				}
 			}
-			to := next.frame
-			if to == nil {
-				to = w.frameFor(next)
-			}
-			return fr.Via(fr.Enter(w.handTo(to)))
 		}
 	}
 	if w.s.observer != nil {
@@ -433,7 +439,9 @@ func (fr *Frame) adopt(t *Task) {
 //
 //go:norace
 func (w *Worker) handTo(to *Frame) *coro.Coro {
-	to.w = w
+	if to.w != w {
+		to.w = w
+	}
 	w.cur = to.task
 	w.beat++
 	return &to.Coro

@@ -87,15 +87,15 @@ type Queue struct {
 //go:norace
 func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 	// Spec: PK-07 (a waiter node carries word and ticket)
-	n.Parker, n.Ticket = p, t
-	n.queued, n.prev, n.next = true, q.tail, nil
-	if q.tail == nil {
+	n.Ticket, n.queued = t, true
+	q.n++
+	tail := q.tail
+	n.Parker, q.tail = p, n
+	if tail == nil { // a node that is in no queue has no links
 		q.head = n
 	} else {
-		q.tail.next = n
+		tail.next, n.prev = n, tail
 	}
-	q.tail = n
-	q.n++
 }
 
 // Withdraw takes the node out, if it is still in the queue. A node that has been shifted is not: Withdraw does nothing.

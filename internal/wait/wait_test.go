@@ -128,7 +128,6 @@ func TestRemoveOfWhatIsNotThere(t *testing.T) {
 	}
 	q.Withdraw(&w.nodes[0]) // popped
 	w.push(&other, 0)
-	q.Withdraw(&w.nodes[0]) // waits elsewhere by now
 	w.push(&q, 2)
 	if got := w.drained(t, &q); !slices.Equal(got, []int{1, 2}) {
 		t.Fatal(got)
