@@ -10,6 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -132,7 +133,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 		return c.sendSlow(ctx, v, forever)
 	}
 	if f.simulated {
-		f.step(c.op(OpSend))
+		f.step(c.op(policy.Send))
 	}
 	if race.Enabled {
 		c.exists()
@@ -171,7 +172,7 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 		return c.sendSlow(ctx, v, d)
 	}
 	if f.simulated {
-		f.step(c.op(OpSend))
+		f.step(c.op(policy.Send))
 	}
 	if race.Enabled {
 		c.exists()
@@ -260,7 +261,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 		return c.recvSlow(ctx, forever)
 	}
 	if f.simulated {
-		f.step(c.op(OpRecv))
+		f.step(c.op(policy.Recv))
 	}
 	if race.Enabled {
 		c.exists()
@@ -299,7 +300,7 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 		return c.recvSlow(ctx, d)
 	}
 	if f.simulated {
-		f.step(c.op(OpRecv))
+		f.step(c.op(policy.Recv))
 	}
 	if race.Enabled {
 		c.exists()
@@ -650,7 +651,7 @@ func (c *Chan[T]) lose(v T) {
 //go:norace
 func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
-	c.announceBy(&by, OpSend)
+	c.announceBy(&by, policy.Send)
 	if e := by.ended(); e != nil {
 		return c.failedBefore(sending, e)
 	}
@@ -684,7 +685,7 @@ func (c *Chan[T]) sendSlow(ctx context.Context, v T, d time.Duration) error {
 //go:norace
 func (c *Chan[T]) recvSlow(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
-	c.announceBy(&by, OpRecv)
+	c.announceBy(&by, policy.Recv)
 	if e := by.ended(); e != nil {
 		return v, c.failedBefore(receiving, e)
 	}
@@ -725,7 +726,7 @@ func (c *core) failedBefore(side int, e *ending) error {
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
 	// Spec: CH-22 (Try never waits and changes nothing)
-	by := c.announce(OpTrySend)
+	by := c.announce(policy.TrySend)
 	race.Disable()
 	c.mu.Lock()
 	r, asleep := c.put(v)
@@ -746,7 +747,7 @@ func (c *Chan[T]) TrySend(v T) error {
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
 	// Spec: CH-22 (Try never waits and changes nothing)
-	by := c.announce(OpTryRecv)
+	by := c.announce(policy.TryRecv)
 	race.Disable()
 	c.mu.Lock()
 	v, r, asleep := c.take()
@@ -804,7 +805,7 @@ func (c *Chan[T]) Close() bool {
 	// Spec: CH-36 (a drained closed channel ends its receivers)
 	// Spec: CH-38 (close and abort are idempotent)
 	// Spec: CH-39 (close claims waiters as any waker does)
-	by := c.announce(OpClose)
+	by := c.announce(policy.Close)
 	first := c.end(closed, nil)
 	if by != nil {
 		by.stepped()
@@ -821,7 +822,7 @@ func (c *Chan[T]) Abort(cause error) bool {
 	// Spec: CH-37 (abort is the hard close)
 	// Spec: CH-38 (close and abort are idempotent)
 	// Spec: CH-39 (close claims waiters as any waker does)
-	by := c.announce(OpAbort)
+	by := c.announce(policy.Abort)
 	first := c.end(aborted, cause)
 	toEnd(c.discard)
 	if by != nil {

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 )
@@ -63,7 +64,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
-	by := c.announce(OpTryRecv)
+	by := c.announce(policy.TryRecv)
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {

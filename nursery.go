@@ -11,6 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -157,7 +158,7 @@ func (n *Nursery) Cancel(cause error) {
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
-		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+		by = announce(n.rt, policy.Op{Kind: policy.Cancel, Object: n.id})
 	}
 	n.cancel(e, n.near())
 	if by != nil {
@@ -393,7 +394,7 @@ func (n *Nursery) abandoned(v any) {
 func (n *Nursery) join() {
 	f := n.owner
 	if f.simulated {
-		f.step(Op{Kind: OpJoin, Object: n.id})
+		f.step(policy.Op{Kind: policy.Join, Object: n.id})
 	}
 	race.Disable()
 	if f.place {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coir-go/coir/internal/hide"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -74,7 +75,7 @@ type event interface {
 	// result is called when the case was the one, and may store something.
 	result(dst unsafe.Pointer)
 	// op is the wait for it, as a policy sees it.
-	op() Op
+	op() policy.Op
 }
 
 // SendCase is a case that sends v.
@@ -132,7 +133,7 @@ func TrySelect(cases ...Case) (int, error) {
 	cs := hidden(cases)
 	var f *Fiber // if a policy chooses for it
 	if simulating.Load() > 0 {
-		f = announceSelect(currentFiber(), OpTrySelect, cs)
+		f = announceSelect(currentFiber(), policy.TrySelect, cs)
 	}
 	race.Disable()
 	g := guests.Get().(*guest)
@@ -176,7 +177,7 @@ type scratch struct {
 	locks []*core      // of the cases, in the order of their ids
 	ready []int        // cases that need not wait
 	nodes []*wait.Node // of each case
-	ops   []Op         // of each case, as a policy sees it
+	ops   []policy.Op  // of each case, as a policy sees it
 
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
@@ -210,7 +211,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		return chooseSlow(ctx, cs, how)
 	}
 	if f.simulated {
-		f.stepSelect(OpSelect, cs)
+		f.stepSelect(policy.Select, cs)
 	}
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
@@ -287,7 +288,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 func chooseSlow(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
 	if simulating.Load() > 0 {
-		announceSelect(by.f, OpSelect, cs)
+		announceSelect(by.f, policy.Select, cs)
 	}
 	if e := by.ended(); e != nil {
 		return -1, e.op
@@ -785,7 +786,7 @@ func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
 }
 
 //go:norace
-func (e *fiberEnd) op() Op { return Op{Kind: OpWait, Object: e.id, Name: e.name} }
+func (e *fiberEnd) op() policy.Op { return policy.Op{Kind: policy.Wait, Object: e.id, Name: e.name} }
 
 //go:norace
 func (e *fiberEnd) result(dst unsafe.Pointer) {

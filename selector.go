@@ -13,6 +13,7 @@ import (
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -54,8 +55,8 @@ type Selector struct {
 	fibers xatomic.Int32 // registrations that wait for the end of a fiber
 	oldest *registration // of those in regs, by number, through newer
 	newest *registration
-	id     uint64 // for a policy; 0 before it is told of the selector
-	told   []Op   // what it is told
+	id     uint64      // for a policy; 0 before it is told of the selector
+	told   []policy.Op // what it is told
 
 	// Registrations by the slot of their hook. The slice is replaced, under the book's lock, when there are more; Wait
 	// reads it without. What it reads there was written before the hook came on the ready list.

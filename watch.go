@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -110,7 +111,7 @@ func (l *contextList) takeDone() *watched {
 // a hidden section.
 //
 //go:norace
-func (l *contextList) look(p Policy) {
+func (l *contextList) look(p policy.Policy) {
 	for l.n.Load() > 0 {
 		w := l.takeDone()
 		if w == nil {
@@ -120,7 +121,7 @@ func (l *contextList) look(p Policy) {
 		race.Acquire(unsafe.Pointer(w))
 		e := endingOf(w.ctx)
 		if e.err == context.DeadlineExceeded && !w.expiredInside() {
-			p.Stray(Op{Kind: OpDeadline, Stack: w.stack[:w.depth]})
+			p.Stray(policy.Op{Kind: policy.Deadline, Stack: w.stack[:w.depth]})
 		}
 		if w.sc != nil {
 			w.sc.cancel(e, nil)
@@ -138,12 +139,10 @@ func (w *watched) expiredInside() bool {
 	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)
 }
 
-// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context of package
-// context which may still end: one with a deadline, for which it reports true, or one that is cancelled within patience.
+// outside returns what policy.Runtime.Outside promises.
 //
 //go:norace
-func Outside(rt *Runtime, patience time.Duration) (stack []uintptr, deadline bool) {
-	l := rt.contexts
+func (l *contextList) outside(patience time.Duration) (stack []uintptr, deadline bool) {
 	if l.n.Load() == 0 {
 		return nil, false
 	}

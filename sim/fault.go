@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // A fault is what seldom happens and has to be survived: a peer that aborts, a deadline that has passed already, a step of the clock. The
@@ -43,7 +43,7 @@ func (s *Sim) Fault(name string) bool {
 				return false
 			}
 			x.fired = true
-			s.w.note(coir.Op{Kind: opFault, Name: name})
+			s.w.note(policy.Op{Kind: opFault, Name: name})
 			return true
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Sim) Fault(name string) bool {
 //
 //go:norace
 func (s *Sim) Advance(d time.Duration) {
-	coir.Announce(s.ctx, coir.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
+	s.w.host.Announce(s.ctx, policy.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
 }
 
 // faultPlan is the faults of an exploration.
@@ -96,7 +96,7 @@ func (p *faultPlan) never() (names []string) {
 // note adds something to the trace that is not an operation of the fiber that runs.
 //
 //go:norace
-func (w *world) note(op coir.Op) {
+func (w *world) note(op policy.Op) {
 	w.record(event{w.current, -1, op, span{n: -1}, w.clock.Now()})
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 }

@@ -15,7 +15,7 @@
 //	}
 //
 // What it does not see: code between two operations is one step. Data that fibers share without a channel is read and
-// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [Point] divides
+// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [coir.Point] divides
 // the step. Goroutines, native channels and mutexes are not controlled; a fiber that waits for one ends the schedule as
 // [Blocked].
 package sim
