@@ -620,7 +620,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 			race.Enable()
 			continue // it has been removed
 		}
-		done, used, err := reg.try(&by)
+		done, used, r := reg.try(&by)
 		race.Enable()
 		if !done || used && !s.strike(reg) {
 			continue // it was ready and is not any more, or has been removed
@@ -628,6 +628,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		if reg.cs.what == caseEvent {
 			reg.cs.event.result(reg.cs.dst)
 		}
+		err := reg.err(r)
 		race.Disable()
 		by.spend()
 		race.Enable()
@@ -669,22 +670,33 @@ func (s *Selector) park(by *caller) park.Reason {
 	return r
 }
 
-// try does the case, if it is still ready. It reports whether it was done, and whether the registration is used up.
+// err is the error of a case that was done for r. It is called with the caller's synchronisation visible: a wait that finds
+// a channel closed is ordered after the close.
 //
 //go:norace
-func (reg *registration) try(by *caller) (done, used bool, err error) {
+func (reg *registration) err(r park.Reason) error {
+	if reg.cs.port == nil {
+		return nil
+	}
+	return reg.cs.core.resultErr(reg.cs.side(), r)
+}
+
+// try does the case, if it is still ready. It reports whether it was done, whether the registration is used up, and how the
+// case ended.
+//
+//go:norace
+func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	cs := &reg.cs
 	if cs.port == nil {
-		return true, true, nil
+		return true, true, park.Data
 	}
-	var r park.Reason
 	var asleep *park.Parker
 	var rest func()
 	c := cs.core
 	c.mu.Lock()
 	if reg.hook.gone {
 		c.mu.Unlock()
-		return false, false, nil
+		return false, false, park.None
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if cs.what == caseSend {
@@ -710,5 +722,5 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 		}()
 		rest()
 	}
-	return r != park.None, used, c.resultErr(cs.side(), r)
+	return r != park.None, used, r
 }
