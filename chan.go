@@ -202,7 +202,7 @@ func (c *core) exists() { _ = c.state }
 //go:norace
 func (c *Chan[T]) beginSend(f *Fiber, sc *scope, v T, d time.Duration) park.Reason {
 	if sc.done() {
-		c.countFailed(sending, sc.ending().reason())
+		c.countFailed(sending, sc.failureReason(park.Cancelled))
 		return park.Cancelled
 	}
 	c.mu.Lock()
@@ -322,7 +322,7 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 //go:norace
 func (c *Chan[T]) beginRecv(f *Fiber, sc *scope, d time.Duration) (v T, r park.Reason) {
 	if sc.done() {
-		c.countFailed(receiving, sc.ending().reason())
+		c.countFailed(receiving, sc.failureReason(park.Cancelled))
 		return v, park.Cancelled
 	}
 	c.mu.Lock()

@@ -492,7 +492,9 @@ func (reg *registration) arm() (asleep *park.Parker) {
 			asleep, _ = h.b.push(h)
 		}
 	case caseAfter:
+		race.EnterUser()
 		h.clock = clockHere()
+		race.LeaveUser()
 		h.b.note(h)
 		h.clock.Arm(&h.timer, after(h.clock, max(cs.after, 0)), h, 0)
 	}

@@ -45,6 +45,8 @@ type contextList struct {
 	last  *watched
 }
 
+// add lists w. It is called with the caller's synchronisation visible.
+//
 //go:norace
 func (l *contextList) add(w *watched) {
 	race.Release(unsafe.Pointer(w)) // as package context does, whose cancel looks at what hangs on a context
@@ -117,7 +119,7 @@ func (l *contextList) look(p policy.Policy) {
 		if w == nil {
 			return
 		}
-		race.Enable()
+		race.EnterUser()
 		race.Acquire(unsafe.Pointer(w))
 		e := endingOf(w.ctx)
 		if e.err == context.DeadlineExceeded && !w.expiredInside() {
@@ -126,7 +128,7 @@ func (l *contextList) look(p policy.Policy) {
 		if w.sc != nil {
 			w.sc.cancel(e, nil)
 		}
-		race.Disable()
+		race.LeaveUser()
 		if w.sc == nil {
 			w.p.Wake(w.t, park.Cancelled, nil)
 		}
@@ -169,8 +171,8 @@ func (l *contextList) outside(patience time.Duration) (stack []uintptr, deadline
 //
 //go:norace
 func (w *watched) timed() bool {
-	race.Enable()
-	defer race.Disable()
+	race.EnterUser()
+	defer race.LeaveUser()
 	race.Acquire(unsafe.Pointer(w))
 	at, ok := w.ctx.Deadline()
 	if sc := scopeBehind(w.ctx); ok && sc != nil {

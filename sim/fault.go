@@ -37,9 +37,9 @@ func (s *Sim) Fault(name string) bool {
 	for i := range s.faults.sites {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
-				x.asked, x.enabled = true, s.w.Choose(nil, 2) == 1
+				x.asked, x.enabled = true, s.choose(2) == 1
 			}
-			if !x.enabled || s.w.Choose(nil, 2) == 0 {
+			if !x.enabled || s.choose(2) == 0 {
 				return false
 			}
 			x.fired = true

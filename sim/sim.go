@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -149,11 +150,21 @@ func (s *Sim) Intn(n int) int {
 		panic("sim: Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
 	}
 	before := s.w.ndec
-	v := s.w.Choose(nil, n)
+	v := s.choose(n)
 	if s.w.ndec > before {
 		s.w.decisions[before].drawn = s.w.current + 1
 	}
 	return v
+}
+
+// choose makes a decision that the program asks for.
+//
+//go:norace
+func (s *Sim) choose(n int) int {
+	race.Disable() // as in the policy's other decisions
+	d := s.w.Choose(nil, n)
+	race.Enable()
+	return d
 }
 
 // Now is the virtual time since the schedule began.

@@ -642,9 +642,9 @@ func (w *world) stop(f *Failure) {
 		w.fail = f
 		f.freeze(w)
 		w.stopping.Store(true) // to cancel is an operation too, but not one of the program
-		race.Enable()          // contexts of package context may hang on it, and have their own synchronisation
+		race.EnterUser()       // contexts of package context may hang on it, and have their own synchronisation
 		w.cancel(errStopped)
-		race.Disable()
+		race.LeaveUser()
 		w.stopping.Store(false)
 	}
 }
@@ -692,7 +692,7 @@ func (w *world) interrupt() {
 //go:norace
 func (w *world) unwind(i int32) bool {
 	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != policy.End && k != policy.Join {
-		race.Enable() // the policy is called inside a hidden section, which ends here
+		race.EnterUser() // the panic ends the hidden section that the policy is called in
 		panic(errStopped)
 	}
 	w.went(i)
