@@ -305,9 +305,13 @@ func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
 type thunk Fiber
 
 // Ready implements park.Owner.
+//
+//go:norace
 func (th *thunk) Ready(near park.Place) { th.task.Ready(near) }
 
 // Late implements park.Owner.
+//
+//go:norace
 func (th *thunk) Late() { th.task.Late() }
 
 // RunThunk implements sched.Thunk.

@@ -186,18 +186,21 @@ func guard(what string, call func()) (ok bool) {
 // not to be.
 type taskObserver guarded
 
+//go:norace
 func (x *taskObserver) Parked(t *sched.Task) {
 	race.Enable()
 	(*guarded)(x).tell(func(o Observer) { o.FiberParked(fiberOf(t)) })
 	race.Disable()
 }
 
+//go:norace
 func (x *taskObserver) Readied(t *sched.Task) {
 	race.Enable()
 	(*guarded)(x).tell(func(o Observer) { o.FiberReady(fiberOf(t)) })
 	race.Disable()
 }
 
+//go:norace
 func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(t.Owner().(*thunk)) }
 
 // outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first

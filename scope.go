@@ -270,6 +270,8 @@ func (sc *scope) wakeMarked(near *sched.Worker) {
 }
 
 // inside returns the ending of scopes inside one that ended by e.
+//
+//go:norace
 func (e *ending) inside() *ending {
 	if e == onPurpose {
 		return plainCancel
