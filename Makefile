@@ -83,7 +83,7 @@ arm64: ## the short tests as linux/arm64, under an emulator
 	.ci/arm64
 
 models: ## check the Promela models, in the form that ends within 2 minutes
-	models/check.sh short
+	promela/check.sh short
 
 interleave: ## the real code through the orders of its accesses, and a sixth of its mutants
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
@@ -129,7 +129,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	cd cmd/coir && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
-	models/check.sh long
+	promela/check.sh long
 
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios

@@ -19,7 +19,7 @@ import (
 // A fiber that waits under its own scope registers nowhere. It notes the scope in Fiber.waiting, arms its word, and then
 // looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber that
 // may wait under it: the owner, and if the scope is a nursery's, its children. Either the fiber sees the mark, or the
-// cancel sees an armed word and wakes it through the ordinary claim. (models/word.pml, the canceller.)
+// cancel sees an armed word and wakes it through the ordinary claim. (promela/word.pml, the canceller.)
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
 // guests, under the scope's lock. The cancel claims and readies them one by one.
