@@ -83,7 +83,7 @@ arm64: ## the short tests as linux/arm64, under an emulator
 	.ci/arm64
 
 models: ## check the Promela models, in the form that ends within 2 minutes
-	models/check.sh short
+	promela/check.sh short
 
 interleave: ## the real code through the orders of its accesses, and a sixth of its mutants
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
@@ -97,9 +97,9 @@ sim: ## the short tests of the simulator; test has the long ones
 
 # The tests of coir that are small enough for it: what the root and the packages below it do when goroutines and fibers
 # meet. A large test would be run in one or two orders. Not among them are tests that ask what is so outside of all
-# bubbles (Here, Follow), one that polls for a fifth of a second (WorkerStates), and one that reads source files.
+# bubbles (Here, Follow), and one that polls for a fifth of a second (WorkerStates).
 BUDGET      ?= 100ms
-NOTEXPLORED := ^Test(Here|Follow|WorkerStates|FunctionsAreNorace)$$
+NOTEXPLORED := ^Test(Here|Follow|WorkerStates)$$
 
 coirtest: ## coir's own tests under coir test, with goroutines and fibers in one schedule
 	cd cmd/coir && $(GO) build -o ../../.bin/coir .
@@ -129,7 +129,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	cd cmd/coir && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
-	models/check.sh long
+	promela/check.sh long
 
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios

@@ -189,9 +189,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 //
 //go:norace
 func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
-	race.Enable()
+	race.EnterUser()
 	done := c.ctx.Done()
-	race.Disable()
+	race.LeaveUser()
 	if c.f == nil {
 		return w.g.Park(done)
 	}
@@ -200,18 +200,20 @@ func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	}
 	if cs := c.f.nursery.rt.contexts; cs != nil {
 		watch := &watched{ctx: c.ctx, done: done, p: w.p, t: t}
+		race.EnterUser()
 		cs.add(watch)
+		race.LeaveUser()
 		r := c.f.task.Park()
 		cs.remove(watch)
 		return r
 	}
-	race.Enable()
+	race.EnterUser()
 	stop := wakeAfter(c.ctx, w.p, t)
-	race.Disable()
+	race.LeaveUser()
 	r := c.f.task.Park()
-	race.Enable()
+	race.EnterUser()
 	stop()
-	race.Disable()
+	race.LeaveUser()
 	return r
 }
 

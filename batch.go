@@ -6,6 +6,7 @@ import (
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -62,7 +63,7 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
-	by := c.core.announce(OpTryRecv)
+	by := c.core.announce(policy.TryRecv)
 	race.Disable()
 	n := 1
 	for more := true; more && n < len(into); {

@@ -104,6 +104,8 @@ func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
 }
 
 // currentFiber returns the fiber that the calling goroutine is, or nil.
+//
+//go:norace
 func currentFiber() *Fiber {
 	race.Disable()
 	defer race.Enable()
@@ -124,7 +126,7 @@ func currentWorker() park.Place {
 	return nil
 }
 
-// runtime is where the caller's timers run, and its fibers.
+// runtime is where the caller's timers run, and its fibers. It is called with the caller's synchronisation visible.
 func (c *caller) runtime() *Runtime {
 	if c.f != nil {
 		return c.f.nursery.rt
@@ -180,23 +182,26 @@ func (c *caller) cancelled() *ending {
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {
-	if r == park.Cancelled {
-		return sc.ending().reason()
+	if e := sc.how; r == park.Cancelled && e != nil { // nil: by Interrupt
+		return e.reason()
 	}
 	return r
 }
 
-// clock is what the caller's waits are timed by.
+// clock is what the caller's waits are timed by. It is called in a hidden section.
 //
 //go:norace
-func (c *caller) clock() clock.Clock { return c.runtime().s.Clock() }
+func (c *caller) clock() clock.Clock {
+	race.EnterUser() // to find the default runtime of a bubble is ordered after its making
+	rt := c.runtime()
+	race.LeaveUser()
+	return rt.s.Clock()
+}
 
-// clockHere is the clock of the calling fiber or goroutine.
-//
-//go:norace
+// clockHere is the clock of the calling fiber or goroutine. It is called with the caller's synchronisation visible.
 func clockHere() clock.Clock {
 	c := caller{f: currentFiber()}
-	return c.clock()
+	return c.runtime().s.Clock()
 }
 
 // abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such a wait must not be

@@ -15,33 +15,6 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// hooked is an Observer that passes on what it is told.
-type hooked struct {
-	onReady   func(*coir.Fiber)
-	onParked  func(*coir.Fiber)
-	onStalled func(coir.Stall)
-}
-
-func (w *hooked) FiberStarted(*coir.Fiber)      {}
-func (w *hooked) FiberEnded(*coir.Fiber, error) {}
-func (w *hooked) FiberParked(f *coir.Fiber) {
-	if w.onParked != nil {
-		w.onParked(f)
-	}
-}
-func (w *hooked) FiberReady(f *coir.Fiber) {
-	if w.onReady != nil {
-		w.onReady(f)
-	}
-}
-func (w *hooked) FiberStalled(s coir.Stall) {
-	if w.onStalled != nil {
-		w.onStalled(s)
-	}
-}
-
-var errStop = errors.New("stop")
-
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-08 (cancel wakes each child once)
 // Spec: NU-22 (a cancel costs one claim a child)

@@ -10,6 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -105,7 +106,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	if !f.task.Here() {
 		return c.sendAny(ctx, v, d)
 	}
-	if sc.done() {
+	if sc.mayBeDone() {
 		return c.sendAny(ctx, v, d)
 	}
 	ch := &c.ch
@@ -180,7 +181,7 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 //go:norace
 func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
-	c.core.announceBy(&by, OpSend)
+	c.core.announceBy(&by, policy.Send)
 	if e := by.ended(); e != nil {
 		return c.core.failedBefore(sending, e)
 	}
@@ -232,7 +233,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	if !f.task.Here() {
 		return c.recvAny(ctx, d)
 	}
-	if sc.done() {
+	if sc.mayBeDone() {
 		return c.recvAny(ctx, d)
 	}
 	ch := &c.ch
@@ -303,7 +304,7 @@ func (c *Chan[T]) recvFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 //go:norace
 func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
-	c.core.announceBy(&by, OpRecv)
+	c.core.announceBy(&by, policy.Recv)
 	if e := by.ended(); e != nil {
 		return v, c.core.failedBefore(receiving, e)
 	}
@@ -374,9 +375,9 @@ func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
 	if r != park.Cancelled {
 		return
 	}
-	race.Enable()
+	race.EnterUser()
 	e := by.cancelled()
-	race.Disable()
+	race.LeaveUser()
 	if e.reason() == park.TimedOut {
 		c.ch.Reclassify(side)
 	}
@@ -402,9 +403,9 @@ func (c *Chan[T]) overrun(v T) park.Reason {
 //go:norace
 func (c *Chan[T]) undeliver(v T) {
 	if c.ch.Undelivered != nil {
-		race.Enable()
+		race.EnterUser()
 		c.ch.Undelivered(v)
-		race.Disable()
+		race.LeaveUser()
 	}
 }
 
@@ -423,7 +424,7 @@ func (c *core) failedBefore(side channel.Side, e *ending) error {
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
 	// Spec: CH-22 (Try never waits and changes nothing)
-	by := c.core.announce(OpTrySend)
+	by := c.core.announce(policy.TrySend)
 	race.Disable()
 	c.ch.Lock()
 	r, ready := c.ch.Put(v)
@@ -444,7 +445,7 @@ func (c *Chan[T]) TrySend(v T) error {
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
 	// Spec: CH-22 (Try never waits and changes nothing)
-	by := c.core.announce(OpTryRecv)
+	by := c.core.announce(policy.TryRecv)
 	race.Disable()
 	c.ch.Lock()
 	v, r, ready := c.ch.Take()
@@ -504,7 +505,7 @@ func (c *Chan[T]) Close() bool {
 	// Spec: CH-36 (a drained closed channel ends its receivers)
 	// Spec: CH-38 (close and abort are idempotent)
 	// Spec: CH-39 (close claims waiters as any waker does)
-	by := c.core.announce(OpClose)
+	by := c.core.announce(policy.Close)
 	first := c.core.end(channel.Closed, nil)
 	if by != nil {
 		by.stepped()
@@ -521,7 +522,7 @@ func (c *Chan[T]) Abort(cause error) bool {
 	// Spec: CH-37 (abort is the hard close)
 	// Spec: CH-38 (close and abort are idempotent)
 	// Spec: CH-39 (close claims waiters as any waker does)
-	by := c.core.announce(OpAbort)
+	by := c.core.announce(policy.Abort)
 	first := c.core.end(channel.Aborted, cause)
 	toEnd(c.discard)
 	if by != nil {

@@ -27,8 +27,6 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-var errWhy = errors.New("because")
-
 // A deadline ends a wait with ErrTimeout, not early; nothing is left of the wait when the operation returns, and the value
 // is still the sender's.
 //

@@ -4,22 +4,17 @@ package coir_test
 // code, not begun), waits for it, and leaves no goroutine; it can be called with a context that is over, twice, by many at
 // once, and while others call Run. A runtime that nobody uses lets go of everything by itself, and can be used again at
 // any moment of that.
-//
-// The helpers that the tests of liveness, cancellation, time and soak share are at the end.
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/coro"
 )
 
 // Spec: SH-03 (close first refuses new work)
@@ -294,118 +289,4 @@ func TestUsedAgainWhileItRests(t *testing.T) {
 	}
 	within(t, 2*time.Minute, "every runtime ran and closed", waited(&all))
 	noGoroutinesAbove(t, base)
-}
-
-// newRuntime makes a runtime that is closed when the test is over.
-func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
-	t.Helper()
-	rt := coir.NewRuntime(opts...)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // what has failed may never end
-		defer cancel()
-		if err := rt.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return rt
-}
-
-// undisturbed does something on a runtime with one worker, which has to go in turns. If that worker was kept from running, on a
-// busy machine, for so long that the monitor found it held up and gave its queue away, then the turns are not what they would
-// be: what has gone wrong is done again.
-func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(rt *coir.Runtime) error) {
-	t.Helper()
-	var err error
-	for range 20 {
-		rt := runtime(t)
-		if err = do(rt); err == nil {
-			return
-		}
-		if rt.Stats().Replaced == 0 {
-			t.Fatal(err)
-		}
-	}
-	t.Skipf("the worker is held up each time: this machine is too busy to tell (%v)", err)
-}
-
-func nothing(context.Context, *coir.Nursery) error { return nil }
-
-// soaking says whether tests run at full size: make soak.
-func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
-
-// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a
-// tenth, and so does one without assembly.
-func sized(short, ordinary, soak int) int {
-	n := ordinary
-	switch {
-	case soaking():
-		n = soak
-	case testing.Short():
-		n = short
-	}
-	if raceEnabled || !coro.Assembly {
-		n = max(1, n/10)
-	}
-	return n
-}
-
-// waited is closed when all have ended.
-func waited(all *sync.WaitGroup) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(done)
-	}()
-	return done
-}
-
-// within fails the test, with the stacks of all, if what is to happen does not.
-func within(t *testing.T, d time.Duration, what string, happened <-chan struct{}) {
-	t.Helper()
-	limit := time.NewTimer(d)
-	defer limit.Stop()
-	select {
-	case <-happened:
-	case <-limit.C:
-		t.Fatalf("not within %v: %s\n%s", d, what, stacks())
-	}
-}
-
-// noGoroutinesAbove waits for a moment until there are no more goroutines than there were. Those of the default runtime and
-// of the tests before this one may still be on their way out; they only make the test wait. A base of 0 means: until the
-// number has not changed for a while.
-func noGoroutinesAbove(t *testing.T, base int) {
-	t.Helper()
-	limit := time.Now().Add(20 * time.Second)
-	last, since := 0, time.Now()
-	for {
-		n := runtime.NumGoroutine()
-		if base > 0 && n <= base {
-			return
-		}
-		if n != last {
-			last, since = n, time.Now()
-		}
-		if base == 0 && time.Since(since) > 200*time.Millisecond {
-			return
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("%d goroutines; there were %d\n%s", n, base, stacks())
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
-// goroutineCount is how many there are. One reading may be too low, while goroutines of an earlier test end.
-func goroutineCount() (n int) {
-	for range 5 {
-		n = max(n, runtime.NumGoroutine())
-		runtime.Gosched()
-	}
-	return n
-}
-
-func stacks() []byte {
-	buf := make([]byte, 1<<16)
-	return buf[:runtime.Stack(buf, true)]
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -113,7 +114,7 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 // to call stepped, if one has.
 func (sc *scope) announceCancel() *Fiber {
 	if sc.rt.policy != nil && sc.state.Load() != scopeCancelled {
-		return announce(sc.rt, Op{Kind: OpCancel})
+		return announce(sc.rt, policy.Op{Kind: policy.Cancel})
 	}
 	return nil
 }

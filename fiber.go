@@ -11,6 +11,7 @@ import (
 
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/wait"
@@ -155,7 +156,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 		return f.waitSlow(ctx)
 	}
 	if self.simulated {
-		self.step(Op{Kind: OpWait, Object: f.id, Name: f.name})
+		self.step(policy.Op{Kind: policy.Wait, Object: f.id, Name: f.name})
 	}
 	if race.Enabled {
 		_ = f.nursery // a nil fiber fails here, before synchronisation is hidden
@@ -249,7 +250,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	if c.f == f {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
-	c.announce(Op{Kind: OpWait, Object: f.id, Name: f.name})
+	c.announce(policy.Op{Kind: policy.Wait, Object: f.id, Name: f.name})
 	if e := c.ended(); e != nil {
 		return e.op
 	}
@@ -311,7 +312,7 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id})
+		f.step(policy.Op{Kind: policy.Start, Object: f.id, Name: f.name, In: f.nursery.id})
 	}
 	if bubble.Explored != nil {
 		bubble.Explored.CoirName(f.Name())
@@ -386,7 +387,7 @@ func (f *Fiber) finish(how end, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name, In: n.id})
+		f.step(policy.Op{Kind: policy.End, Object: f.id, Name: f.name, In: n.id})
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })

@@ -1,13 +1,22 @@
 package coir_test
 
-// What tests ask of errors.
+// What several files of tests share: what they ask of errors, runtimes that are closed, ways to wait for something, and
+// crews of fibers and goroutines. The helpers of the conformance suite are with it, in conform_test.go.
 
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/coro"
 )
 
 // isCancelFor reports whether err says that an operation was cancelled for cause, and nothing else: it is
@@ -42,4 +51,419 @@ func isWanted(err, want error) bool {
 		return isCancelFor(err, c.cause)
 	}
 	return errors.Is(err, want)
+}
+
+// hooked is an Observer that passes on what it is told.
+type hooked struct {
+	onReady   func(*coir.Fiber)
+	onParked  func(*coir.Fiber)
+	onStalled func(coir.Stall)
+}
+
+func (w *hooked) FiberStarted(*coir.Fiber) {}
+
+func (w *hooked) FiberEnded(*coir.Fiber, error) {}
+
+func (w *hooked) FiberParked(f *coir.Fiber) {
+	if w.onParked != nil {
+		w.onParked(f)
+	}
+}
+
+func (w *hooked) FiberReady(f *coir.Fiber) {
+	if w.onReady != nil {
+		w.onReady(f)
+	}
+}
+
+func (w *hooked) FiberStalled(s coir.Stall) {
+	if w.onStalled != nil {
+		w.onStalled(s)
+	}
+}
+
+var errStop = errors.New("stop")
+
+var errWhy = errors.New("because")
+
+// newRuntime makes a runtime that is closed when the test is over.
+func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
+	t.Helper()
+	rt := coir.NewRuntime(opts...)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // what has failed may never end
+		defer cancel()
+		if err := rt.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
+
+// undisturbed does something on a runtime with one worker, which has to go in turns. If that worker was kept from running, on a
+// busy machine, for so long that the monitor found it held up and gave its queue away, then the turns are not what they would
+// be: what has gone wrong is done again.
+func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(rt *coir.Runtime) error) {
+	t.Helper()
+	var err error
+	for range 20 {
+		rt := runtime(t)
+		if err = do(rt); err == nil {
+			return
+		}
+		if rt.Stats().Replaced == 0 {
+			t.Fatal(err)
+		}
+	}
+	t.Skipf("the worker is held up each time: this machine is too busy to tell (%v)", err)
+}
+
+func nothing(context.Context, *coir.Nursery) error { return nil }
+
+// soaking says whether tests run at full size: make soak.
+func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
+
+// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a
+// tenth, and so does one without assembly.
+func sized(short, ordinary, soak int) int {
+	n := ordinary
+	switch {
+	case soaking():
+		n = soak
+	case testing.Short():
+		n = short
+	}
+	if raceEnabled || !coro.Assembly {
+		n = max(1, n/10)
+	}
+	return n
+}
+
+// waited is closed when all have ended.
+func waited(all *sync.WaitGroup) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// within fails the test, with the stacks of all, if what is to happen does not.
+func within(t *testing.T, d time.Duration, what string, happened <-chan struct{}) {
+	t.Helper()
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-happened:
+	case <-limit.C:
+		t.Fatalf("not within %v: %s\n%s", d, what, stacks())
+	}
+}
+
+// noGoroutinesAbove waits for a moment until there are no more goroutines than there were. Those of the default runtime and
+// of the tests before this one may still be on their way out; they only make the test wait. A base of 0 means: until the
+// number has not changed for a while.
+func noGoroutinesAbove(t *testing.T, base int) {
+	t.Helper()
+	limit := time.Now().Add(20 * time.Second)
+	last, since := 0, time.Now()
+	for {
+		n := runtime.NumGoroutine()
+		if base > 0 && n <= base {
+			return
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if base == 0 && time.Since(since) > 200*time.Millisecond {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%d goroutines; there were %d\n%s", n, base, stacks())
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// goroutineCount is how many there are. One reading may be too low, while goroutines of an earlier test end.
+func goroutineCount() (n int) {
+	for range 5 {
+		n = max(n, runtime.NumGoroutine())
+		runtime.Gosched()
+	}
+	return n
+}
+
+func stacks() []byte {
+	buf := make([]byte, 1<<16)
+	return buf[:runtime.Stack(buf, true)]
+}
+
+var errA, errB, errC = errors.New("error a"), errors.New("error b"), errors.New("error c")
+
+// one is a runtime with one worker, which is not replaced whatever it does. When the test ends it is closed, and none of
+// its goroutines may be left.
+func one(t *testing.T) *coir.Runtime { return on(t, coir.Workers(1), coir.MaxWorkers(1)) }
+
+func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
+	t.Helper()
+	left := goroutines(t)
+	rt := coir.NewRuntime(opts...)
+	t.Cleanup(func() {
+		if err := rt.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		left()
+	})
+	return rt
+}
+
+// onOne runs fn on such a runtime, and looks for want in what Run returns; nil means no error, a cancelFor a cancel for
+// that cause.
+func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, want error) {
+	t.Helper()
+	if err := one(t).Run(context.Background(), fn); !isWanted(err, want) {
+		t.Errorf("Run returned %v, want %v", err, want)
+	}
+}
+
+// goroutines counts them now; what it returns fails the test if there are more later. One that has been let go needs a
+// moment to end.
+func goroutines(t *testing.T) (left func()) {
+	t.Helper()
+	before := goroutineCount()
+	return func() {
+		t.Helper()
+		for end := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
+			if time.Now().After(end) {
+				buf := make([]byte, 1<<16)
+				t.Errorf("%d goroutines are left, there were %d:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+				return
+			}
+		}
+	}
+}
+
+// patience is how long something may take that happens at once on a machine that is not busy.
+const patience = 20 * time.Second
+
+// eventually waits, in a goroutine, for something that has no signal.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
+}
+
+// yieldUntil is eventually in a fiber.
+func yieldUntil(ctx context.Context, t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !happened(); {
+		if coir.Yield(ctx) != nil || time.Now().After(end) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
+}
+
+// parkAt parks until the gate is opened: cancelled for no cause.
+func parkAt(gate context.Context) error {
+	if err := coir.Sleep(gate, time.Hour); err != context.Canceled { //nolint:errorlint // the very value is promised
+		return err
+	}
+	return nil
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// goes runs f in a goroutine.
+func goes(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return done
+}
+
+// native receives in a fiber from an ordinary channel.
+func native[T any](ctx context.Context, c <-chan T) (v T) {
+	coir.Blocking(ctx, func() { v = <-c })
+	return v
+}
+
+// goroutine runs f in a goroutine and waits for it, in a fiber. Others may run meanwhile.
+func goroutine(ctx context.Context, f func()) {
+	done := goes(f)
+	for !closed(done) {
+		if coir.Yield(ctx) != nil {
+			native(ctx, done)
+			return
+		}
+	}
+}
+
+// crew starts those who take part in a test: as fibers, as goroutines, or as one and the other in turn.
+type crew struct {
+	t     *testing.T
+	n     *coir.Nursery   // of the fibers
+	ctx   context.Context // of the goroutines
+	fiber func(i int64) bool
+	count atomic.Int64
+	all   sync.WaitGroup
+}
+
+// crews runs a test with each sort of crew.
+func crews(t *testing.T, test func(t *testing.T, c *crew)) {
+	t.Helper()
+	for _, k := range []struct {
+		name  string
+		fiber func(i int64) bool
+	}{
+		{"fibers", func(int64) bool { return true }},
+		{"goroutines", func(int64) bool { return false }},
+		{"fiber first", func(i int64) bool { return i%2 == 0 }},
+		{"goroutine first", func(i int64) bool { return i%2 == 1 }},
+	} {
+		t.Run(k.name, func(t *testing.T) { test(t, newCrew(t, k.fiber)) })
+	}
+}
+
+// newCrew makes a crew. When the test ends all of it has to end, and no goroutine may be left.
+func newCrew(t *testing.T, fiber func(i int64) bool) *crew {
+	t.Helper()
+	before := goroutineCount()
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &crew{t: t, ctx: ctx, fiber: fiber}
+	rt := coir.NewRuntime()
+	begun, result := make(chan context.CancelCauseFunc, 1), make(chan error, 1)
+	go func() {
+		result <- rt.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			gate, open := coir.WithCancel(ctx)
+			c.n = n
+			begun <- open
+			return parkAt(gate)
+		})
+	}()
+	open := <-begun
+	t.Cleanup(func() {
+		if t.Failed() {
+			cancel() // who still waits would wait for ever
+		}
+		c.wait()
+		open(nil)
+		if err := <-result; err != nil && !t.Failed() {
+			t.Error(err)
+		}
+		if err := rt.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		noGoroutinesAbove(t, before)
+	})
+	return c
+}
+
+// do starts one that takes part.
+func (c *crew) do(fn func(ctx context.Context)) {
+	c.all.Add(1)
+	if !c.fiber(c.count.Add(1) - 1) {
+		go func() {
+			defer c.all.Done()
+			fn(c.ctx)
+		}()
+		return
+	}
+	c.n.Go("crew", func(ctx context.Context) error {
+		defer c.all.Done()
+		fn(ctx)
+		return nil
+	})
+}
+
+// did is do, and waits until it has ended.
+func (c *crew) did(fn func(ctx context.Context)) {
+	c.t.Helper()
+	done := make(chan struct{})
+	c.do(func(ctx context.Context) {
+		defer close(done)
+		fn(ctx)
+	})
+	within(c.t, limit(), "one of the crew has ended", done)
+}
+
+// wait waits until everybody has ended.
+func (c *crew) wait() {
+	c.t.Helper()
+	within(c.t, limit(), "the crew has ended", waited(&c.all))
+}
+
+// breathe lets others run, fibers and goroutines.
+func breathe(ctx context.Context) {
+	_ = coir.Yield(ctx)
+	runtime.Gosched()
+}
+
+// limit is how long anything may take before the test gives up on it.
+func limit() time.Duration {
+	if soaking() {
+		return 20 * time.Minute
+	}
+	return time.Minute
+}
+
+// outcome is what a select returns.
+type outcome struct {
+	index int
+	err   error
+}
+
+// selects has one of the crew select.
+func (c *crew) selects(cases ...coir.Case) <-chan outcome {
+	out := make(chan outcome, 1)
+	c.do(func(ctx context.Context) {
+		i, err := coir.Select(ctx, cases...)
+		out <- outcome{i, err}
+	})
+	return out
+}
+
+// outcome waits for what a select returns.
+func (c *crew) outcome(out <-chan outcome) (o outcome) {
+	c.t.Helper()
+	within(c.t, limit(), "the select has ended", goes(func() { o = <-out }))
+	return o
+}
+
+// waitFor waits until so many wait on each side of a channel.
+func waitFor[T any](t *testing.T, ch *coir.Chan[T], send, recv int) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; runtime.Gosched() {
+		s := ch.Stats()
+		if s.Send.Waiting == send && s.Recv.Waiting == recv {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d send and %d receive; never %d and %d\n%s", s.Send.Waiting, s.Recv.Waiting, send, recv, stacks())
+		}
+	}
+}
+
+// itself is a command that runs this test binary, under the emulator that it runs under (see .ci/arm64).
+func itself(ctx context.Context, args ...string) *exec.Cmd {
+	if emulator := os.Getenv("COIR_EMULATOR"); emulator != "" {
+		return exec.CommandContext(ctx, emulator, append([]string{os.Args[0]}, args...)...)
+	}
+	return exec.CommandContext(ctx, os.Args[0], args...)
 }

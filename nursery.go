@@ -12,6 +12,7 @@ import (
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -158,7 +159,7 @@ func (n *Nursery) Cancel(cause error) {
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
-		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+		by = announce(n.rt, policy.Op{Kind: policy.Cancel, Object: n.id})
 	}
 	n.cancel(e, n.near())
 	if by != nil {
@@ -392,7 +393,7 @@ func (n *Nursery) abandoned(v any) {
 func (n *Nursery) join() {
 	f := n.owner
 	if f.simulated {
-		f.step(Op{Kind: OpJoin, Object: n.id})
+		f.step(policy.Op{Kind: policy.Join, Object: n.id})
 	}
 	race.Disable()
 	if f.place {

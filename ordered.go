@@ -9,6 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -134,14 +135,14 @@ func (o *Ordered[T]) handOver(t *task[T]) {
 func away(f *Fiber, wait func() error) error {
 	placed := f != nil && f.place && f.simulated
 	if placed {
-		f.step(Op{Kind: OpPoint})
+		f.step(policy.Op{Kind: policy.Point})
 	}
 	race.Disable()
 	f.leavePlace()
 	race.Enable()
 	err := wait()
 	if placed {
-		f.step(Op{Kind: OpPoint})
+		f.step(policy.Op{Kind: policy.Point})
 	}
 	race.Disable()
 	f.takePlace(err == nil)
@@ -229,7 +230,7 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // It belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
 	// Spec: CH-62 (an ordered queue loses no result)
-	o.tasks.core.announce(OpClose)
+	o.tasks.core.announce(policy.Close)
 	first := o.tasks.core.end(channel.Closed, nil)
 	for o.admitWaiting() { // no more come
 	}
@@ -255,7 +256,7 @@ func (o *Ordered[T]) admitWaiting() bool {
 // reports whether this call has closed the queue. On one that was closed before it discards what has not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
 	// Spec: CH-62 (an ordered queue loses no result)
-	o.tasks.core.announce(OpAbort)
+	o.tasks.core.announce(policy.Abort)
 	first := o.tasks.core.end(channel.Aborted, cause)
 	o.over.core.end(channel.Closed, nil) // after that: who is woken by it asks for the cause
 	swept := false

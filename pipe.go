@@ -9,6 +9,7 @@ import (
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -113,7 +114,7 @@ func (e *pipeEnd) withdraw(n *wait.Node) bool {
 }
 
 //go:norace
-func (e *pipeEnd) op() Op { return e.of.op(OpLeave) }
+func (e *pipeEnd) op() policy.Op { return e.of.op(policy.Leave) }
 
 func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
 
@@ -140,7 +141,7 @@ func shutMark(shut *xatomic.Bool) string {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
-	by := w.p.ch.core.announce(OpClone)
+	by := w.p.ch.core.announce(policy.Clone)
 	c := &Writer[T]{p: w.p}
 	if w.shut.Load() || !w.p.ends[sending].clone() {
 		c.shut.Store(true)
@@ -153,7 +154,7 @@ func (w *Writer[T]) Clone() *Writer[T] {
 
 // Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
 func (w *Writer[T]) Close() bool {
-	by := w.p.ch.core.announce(OpLeave)
+	by := w.p.ch.core.announce(policy.Leave)
 	if w.shut.Swap(true) {
 		return false
 	}
@@ -213,7 +214,7 @@ func (r *Reader[T]) String() string {
 
 // Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
 func (r *Reader[T]) Clone() *Reader[T] {
-	by := r.p.ch.core.announce(OpClone)
+	by := r.p.ch.core.announce(policy.Clone)
 	c := &Reader[T]{p: r.p}
 	if r.shut.Load() || !r.p.ends[receiving].clone() {
 		c.shut.Store(true)
@@ -227,7 +228,7 @@ func (r *Reader[T]) Clone() *Reader[T] {
 // Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
 // has closed the endpoint.
 func (r *Reader[T]) Close() bool {
-	by := r.p.ch.core.announce(OpLeave)
+	by := r.p.ch.core.announce(policy.Leave)
 	if r.shut.Swap(true) {
 		return false
 	}

@@ -7,136 +7,76 @@ import (
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// Where a simulator comes in. Package sim is a Policy and a Clock, and the rest of this package does not know it. A
-// runtime without a policy pays a look at a flag of the fiber for each operation.
+// Where a simulator comes in. Package sim is a policy (internal/policy) and a Clock; the rest of this package does not
+// know it. A runtime without a policy pays with one look at a flag of the fiber for each operation.
 
-// Policy decides, on a runtime with one worker, all that is otherwise left to chance: which of the fibers that can run
-// does, before and after each operation of any of them, and which of several ready cases a select takes. It is called
-// by the fibers themselves, one at a time; Wake, Len and Stray also by others, at any time.
-type Policy interface {
-	// Ready tells that f can run.
-	Ready(f *Fiber)
-	// Wake is Ready by the clock, or by a goroutine.
-	Wake(f *Fiber)
-	// Next takes one of those that can run, who then does. Nil means that there is none.
-	Next() *Fiber
-	// Len is how many can run.
-	Len() int
-	// Step announces that f, which runs, is about to do op. If it reports false f is Ready, and Next is asked.
-	Step(f *Fiber, op Op) bool
-	// Stepped tells that f, which runs, has done what it announced, and did not wait. If it reports false f is Ready,
-	// and Next is asked. It is not called after operations that change nothing for others: OpStart, OpSleep, OpYield,
-	// OpWait, OpJoin, OpEnd, and an OpPoint without more.
-	Stepped(f *Fiber) bool
-	// Choose returns a number below n: one of n things that could happen to f's operation.
-	Choose(f *Fiber, n int) int
-	// Stray tells that a goroutine, which nobody controls, is doing op on something that a fiber of the runtime has made.
-	Stray(op Op)
-}
+func init() { policy.Option = func(p policy.Policy) any { return withPolicy(p) } }
 
-// WithPolicy has p decide the order of everything. The runtime has one worker.
-func WithPolicy(p Policy) RuntimeOption {
+// withPolicy lets p decide the order of everything. The runtime has one worker.
+func withPolicy(p policy.Policy) RuntimeOption {
 	return func(s *settings) {
 		simulating.Add(1)
 		s.policy = p
 	}
 }
 
-// Interrupt ends the wait of f, a fiber of a runtime with a policy, as if the context that it waits under were over, whatever that is:
-// [Shield] does not help, nor context.Background. The policy may call it in Next. It reports whether there was such a wait; those for the children of
-// a nursery and for a place in one are none.
+// policed is a runtime with a policy, as that policy and the scheduler see it. It is the same object as the Runtime.
+type policed Runtime
+
+// Interrupt implements policy.Runtime.
 //
 //go:norace
-func Interrupt(f *Fiber) bool {
+func (x *policed) Interrupt(pf policy.Fiber) bool {
+	f := pf.(*Fiber)
 	t, waits := f.task.Waiting()
-	if !waits || !f.simulated || f.waiting.Load() == noInterrupt {
+	if !waits || f.waiting.Load() == noInterrupt {
 		return false
 	}
 	f.task.Wake(t, park.Cancelled, nil)
 	return true
 }
 
-// taskPolicy is the policy of a runtime as the scheduler sees it.
-type taskPolicy Runtime
+// Outside implements policy.Runtime.
+//
+//go:norace
+func (x *policed) Outside(patience time.Duration) (stack []uintptr, deadline bool) {
+	return x.contexts.outside(patience)
+}
+
+// Announce implements policy.Runtime.
+func (x *policed) Announce(ctx context.Context, op policy.Op, do func()) {
+	by := resolve(ctx)
+	by.announce(op)
+	do()
+	if by.f != nil && by.f.simulated {
+		by.f.stepped()
+	}
+}
+
+// Push implements sched.Policy, as do the three that follow.
+//
+//go:norace
+func (x *policed) Push(t *sched.Task) { x.policy.Ready(fiberOf(t)) }
 
 //go:norace
-func (x *taskPolicy) Push(t *sched.Task) { x.policy.Ready(fiberOf(t)) }
+func (x *policed) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
-func (x *taskPolicy) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
-
-//go:norace
-func (x *taskPolicy) Pick() *sched.Task {
+func (x *policed) Pick() *sched.Task {
 	x.contexts.look(x.policy) // a fiber that has ended may have cancelled, and comes to no further step
 	if f := x.policy.Next(); f != nil {
-		return &f.task
+		return &f.(*Fiber).task
 	}
 	return nil
 }
 
 //go:norace
-func (x *taskPolicy) Len() int { return x.policy.Len() }
-
-// Op is an operation that is about to happen.
-type Op struct {
-	Kind    OpKind
-	Foreign bool // of a go, whether the caller is neither in the nursery nor has opened it
-	Limited bool // of a go, whether the nursery has a limit
-
-	Object uint64        // the number of the channel, fiber or nursery that it is about; the same thing has the same number
-	Name   string        // its name, if it has one
-	For    time.Duration // of a sleep, how long
-	In     uint64        // of a start and an end, the number of the nursery that the fiber is in
-
-	// Of a select, what it waits for: OpSend and OpRecv on channels, OpWait for the end of a fiber, OpLeave for the side of a pipe, OpSleep
-	// for a time. Nil means that they are not told, as those of a [Selector] with very many. They are there until Step returns.
-	Cases []Op
-
-	// Of OpDeadline, the stack of the call that depends on the context.
-	Stack []uintptr
-}
-
-// OpKind is what an operation does.
-type OpKind uint8
-
-// The kinds of operations.
-const (
-	OpStart OpKind = iota // a fiber begins
-	OpSend
-	OpRecv
-	OpTrySend
-	OpTryRecv
-	OpClose
-	OpAbort
-	OpSelect
-	OpSleep
-	OpYield
-	OpWait // for a fiber
-	OpGo
-	OpCancel
-	OpJoin // of a nursery's children
-	OpEnd  // of a fiber
-	OpTrySelect
-	OpLeave    // an endpoint of a pipe is given up. If it is the last of its side, OpClose or OpAbort follows
-	OpClone    // there is one more endpoint of a pipe
-	OpRegister // a case is added to a selector, or taken out
-	OpDeadline // the deadline of a context of package context has passed, by real time. Told by Stray alone
-	OpPoint    // nothing: see Announce
-)
-
-var opNames = [...]string{"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
-	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline", "point"}
-
-func (k OpKind) String() string {
-	if int(k) >= len(opNames) {
-		return "an operation of its own" // of a policy
-	}
-	return opNames[k]
-}
+func (x *policed) Len() int { return x.policy.Len() }
 
 // simulating counts the runtimes with a policy that there have been: while it is 0 nobody need ask.
 var simulating atomic.Int32
@@ -151,36 +91,34 @@ func simulatedBy() *Runtime {
 	return nil
 }
 
-// Announce calls do as an operation of the calling fiber that is not one of this package's: the policy of its runtime
-// may let others go first, and after it too. Where there is no policy it just calls do, at the cost of a look at a
-// flag. A nil do does nothing.
-//
-// An [OpPoint] with nothing to do is for code that shares memory between operations. What lies between two operations
-// is one step for a policy; with a point in it, it is two:
+// Point is a place where, in a simulation, other fibers may run first, as they may before an operation. It is for code
+// that shares memory between operations of this package, by atomics or under a mutex. What lies between two operations
+// is one step of a schedule of package sim; with a Point in it, it is two:
 //
 //	if owner.Load() == 0 {
-//		coir.Announce(ctx, coir.Op{Kind: coir.OpPoint}, nil)
-//		owner.Store(me)
+//		coir.Point(ctx)
+//		owner.Store(me) // two may come here
 //	}
-func Announce(ctx context.Context, op Op, do func()) {
-	var by caller
+//
+// Outside of a simulation it does nothing, and costs a look at a flag. Do not call it while a native mutex is held that
+// other fibers take: they would wait outside of coir.
+func Point(ctx context.Context) {
 	if simulating.Load() > 0 {
-		by = resolve(ctx)
-		by.announce(op)
+		point(ctx)
 	}
-	if do != nil {
-		do()
-		if by.f != nil && by.f.simulated {
-			by.f.stepped()
-		}
-	}
+}
+
+//go:noinline
+func point(ctx context.Context) {
+	by := resolve(ctx)
+	by.announce(policy.Op{Kind: policy.Point})
 }
 
 // announce announces an operation on something that belongs to rt, which has a policy, whoever does it. It returns the
 // fiber that does, which has to call stepped when it is done; nil if it is a goroutine.
 //
 //go:norace
-func announce(rt *Runtime, op Op) *Fiber {
+func announce(rt *Runtime, op policy.Op) *Fiber {
 	if f := currentFiber(); f != nil && f.nursery.rt == rt {
 		f.step(op)
 		return f
@@ -195,7 +133,7 @@ func announce(rt *Runtime, op Op) *Fiber {
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
 	f := currentFiber()
-	op := Op{Kind: OpGo, Object: n.id, Name: name, Limited: n.limiter != nil}
+	op := policy.Op{Kind: policy.Go, Object: n.id, Name: name, Limited: n.limiter != nil}
 	op.Foreign = f == nil || f != n.owner && f.nursery != n
 	return announce(n.rt, op)
 }
@@ -204,7 +142,7 @@ func (n *Nursery) announceGo(name string) *Fiber {
 // has to call stepped, if one has.
 //
 //go:norace
-func (c *core) announce(k OpKind) *Fiber {
+func (c *core) announce(k policy.Kind) *Fiber {
 	if c.rt != nil {
 		return announce(c.rt, c.op(k))
 	}
@@ -215,7 +153,7 @@ func (c *core) announce(k OpKind) *Fiber {
 // through here each time.
 //
 //go:norace
-func (c *core) announceBy(by *caller, k OpKind) {
+func (c *core) announceBy(by *caller, k policy.Kind) {
 	if by.f != nil && by.f.simulated {
 		by.f.step(c.op(k))
 	} else if c.rt != nil {
@@ -227,7 +165,7 @@ func (c *core) announceBy(by *caller, k OpKind) {
 // know.
 //
 //go:norace
-func (c *caller) announce(op Op) {
+func (c *caller) announce(op policy.Op) {
 	if c.f != nil && c.f.simulated {
 		c.f.step(op)
 	}
@@ -236,7 +174,9 @@ func (c *caller) announce(op Op) {
 // op is an operation on the channel.
 //
 //go:norace
-func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.ch.ID(), Name: c.name} }
+func (c *core) op(k policy.Kind) policy.Op {
+	return policy.Op{Kind: k, Object: c.ch.ID(), Name: c.name}
+}
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
 //
@@ -245,9 +185,9 @@ func (c *core) op(k OpKind) Op { return Op{Kind: k, Object: c.ch.ID(), Name: c.n
 //
 //go:noinline
 //go:norace
-func (f *Fiber) step(op Op) {
+func (f *Fiber) step(op policy.Op) {
 	switch op.Kind {
-	case OpStart, OpSleep, OpYield, OpWait, OpJoin, OpEnd, OpPoint:
+	case policy.Start, policy.Sleep, policy.Yield, policy.Wait, policy.Join, policy.End, policy.Point:
 		f.budget = budget
 	default:
 		f.budget = 0
@@ -275,7 +215,7 @@ func (f *Fiber) stepped() {
 // announceSelect announces a select over cs of f, or of a goroutine if f is nil. It returns f if a policy chooses for it.
 //
 //go:norace
-func announceSelect(f *Fiber, k OpKind, cs []Case) *Fiber {
+func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 	if f != nil && f.simulated {
 		f.stepSelect(k, cs)
 		return f
@@ -293,10 +233,10 @@ func announceSelect(f *Fiber, k OpKind, cs []Case) *Fiber {
 //
 //go:noinline
 //go:norace
-func (f *Fiber) stepSelect(k OpKind, cs []Case) {
+func (f *Fiber) stepSelect(k policy.Kind, cs []Case) {
 	s := scratchOf(f.task.Kit())
 	if s.ops == nil || len(s.ops) < len(cs) {
-		s.ops = make([]Op, len(cs))
+		s.ops = make([]policy.Op, len(cs))
 	}
 	n := 0
 	for i := range cs {
@@ -305,22 +245,22 @@ func (f *Fiber) stepSelect(k OpKind, cs []Case) {
 			n++
 		}
 	}
-	f.step(Op{Kind: k, Cases: s.ops[:n]})
+	f.step(policy.Op{Kind: k, Cases: s.ops[:n]})
 }
 
 // op is what a case waits for.
 //
 //go:norace
-func (cs *Case) op() Op {
+func (cs *Case) op() policy.Op {
 	switch cs.what {
 	case caseSend:
-		return cs.core.op(OpSend)
+		return cs.core.op(policy.Send)
 	case caseRecv:
-		return cs.core.op(OpRecv)
+		return cs.core.op(policy.Recv)
 	case caseEvent:
 		return cs.event().op()
 	}
-	return Op{Kind: OpSleep}
+	return policy.Op{Kind: policy.Sleep}
 }
 
 // announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel.
@@ -334,10 +274,10 @@ func (s *Selector) announce(c *core) *Fiber {
 	f := currentFiber()
 	switch {
 	case f != nil && f.simulated:
-		f.step(Op{Kind: OpRegister, Object: s.number()})
+		f.step(policy.Op{Kind: policy.Register, Object: s.number()})
 		return f
 	case c != nil && c.rt != nil:
-		c.rt.policy.Stray(c.op(OpRegister))
+		c.rt.policy.Stray(c.op(policy.Register))
 	}
 	return nil
 }
@@ -359,7 +299,7 @@ func (s *Selector) number() uint64 {
 //go:norace
 func (f *Fiber) stepSelector(s *Selector) {
 	if s.told == nil {
-		s.told = make([]Op, 64)
+		s.told = make([]policy.Op, 64)
 	}
 	cases, n := s.told, 0
 	race.Disable()
@@ -380,5 +320,5 @@ func (f *Fiber) stepSelector(s *Selector) {
 	if cases != nil {
 		cases = cases[:n]
 	}
-	f.step(Op{Kind: OpSelect, Object: s.number(), Cases: cases})
+	f.step(policy.Op{Kind: policy.Select, Object: s.number(), Cases: cases})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -71,7 +72,7 @@ func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
 
 // lend finds the value for a permit that was taken: there is an idle one, or one may be made.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
-	p.permits.core.announce(OpPoint) // who comes first gets the value that was given back last
+	p.permits.core.announce(policy.Point) // who comes first gets the value that was given back last
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		var zero T
@@ -113,7 +114,7 @@ func (p *Pool[T]) Discard(v T) error {
 var errBroken = errors.New("discarded")
 
 func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
-	p.permits.core.announce(OpTrySend) // what follows is seen by others before the permit is there
+	p.permits.core.announce(policy.TrySend) // what follows is seen by others before the permit is there
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -23,7 +24,7 @@ import (
 type Runtime struct {
 	s        *sched.Scheduler
 	observer *guarded // nil without one
-	policy   Policy
+	policy   policy.Policy
 	contexts *contextList // what its fibers depend on, under a policy; otherwise nil
 
 	mu      xatomic.Mutex
@@ -44,7 +45,7 @@ type RuntimeOption func(*settings)
 type settings struct {
 	sched.Config
 	observer Observer
-	policy   Policy
+	policy   policy.Policy
 	onStall  func(Stall)
 }
 
@@ -123,7 +124,8 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	rt := &Runtime{policy: set.policy}
 	if set.policy != nil {
 		rt.contexts = new(contextList)
-		set.Policy = (*taskPolicy)(rt)
+		set.Policy = (*policed)(rt)
+		rt.policy.Attach((*policed)(rt))
 	}
 	rt.roots.prev, rt.roots.next = &rt.roots, &rt.roots
 	if set.observer != nil {
@@ -185,12 +187,14 @@ func guard(what string, call func()) (ok bool) {
 // not to be.
 type taskObserver guarded
 
+//go:norace
 func (x *taskObserver) Parked(t *sched.Task) {
 	race.Enable()
 	(*guarded)(x).tell(func(o Observer) { o.FiberParked(fiberOf(t)) })
 	race.Disable()
 }
 
+//go:norace
 func (x *taskObserver) Readied(t *sched.Task) {
 	race.Enable()
 	(*guarded)(x).tell(func(o Observer) { o.FiberReady(fiberOf(t)) })
@@ -386,8 +390,8 @@ func (rt *Runtime) String() string {
 }
 
 // Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given
-// to another at once, so that other fibers go on. In a goroutine it just calls fn, and so it does in a fiber whose runtime has a
-// [Policy]: there one runs at a time.
+// to another at once, so that other fibers go on. In a goroutine it just calls fn, and so it does in a fiber of a
+// simulation: there one runs at a time.
 //
 // A fiber that blocks natively without Blocking is found after about ten milliseconds, and its worker is replaced then.
 func Blocking(ctx context.Context, fn func()) {

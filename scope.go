@@ -19,7 +19,7 @@ import (
 // A fiber that waits under its own scope registers nowhere. It notes the scope in Fiber.waiting, arms its word, and then
 // looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber that
 // may wait under it: the owner, and if the scope is a nursery's, its children. Either the fiber sees the mark, or the
-// cancel sees an armed word and wakes it through the ordinary claim. (models/word.pml, the canceller.)
+// cancel sees an armed word and wakes it through the ordinary claim. (promela/word.pml, the canceller.)
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
 // guests, under the scope's lock. The cancel claims and readies them one by one.
@@ -270,6 +270,8 @@ func (sc *scope) wakeMarked(near *sched.Worker) {
 }
 
 // inside returns the ending of scopes inside one that ended by e.
+//
+//go:norace
 func (e *ending) inside() *ending {
 	if e == onPurpose {
 		return plainCancel
@@ -328,6 +330,15 @@ func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlo
 func (sc *scope) doneSlow() bool {
 	return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()
 }
+
+// mayBeDone reports false if the scope has not been cancelled. If it reports true, done tells.
+//
+//go:norace
+func (sc *scope) mayBeDone() bool { return sc.state.Load() != scopeLive && sc.linkMayBeDone() }
+
+//go:noinline
+//go:norace
+func (sc *scope) linkMayBeDone() bool { return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() }
 
 //go:noinline
 //go:norace

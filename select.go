@@ -10,6 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/hide"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -66,7 +67,7 @@ type event interface {
 	// result is called when the case was the one, and may store something.
 	result(dst unsafe.Pointer)
 	// op is the wait for it, as a policy sees it.
-	op() Op
+	op() policy.Op
 }
 
 // SendCase is a case that sends v.
@@ -124,7 +125,7 @@ func TrySelect(cases ...Case) (int, error) {
 	cs := noescape(cases)
 	var f *Fiber // if a policy chooses for it
 	if simulating.Load() > 0 {
-		f = announceSelect(currentFiber(), OpTrySelect, cs)
+		f = announceSelect(currentFiber(), policy.TrySelect, cs)
 	}
 	race.Disable()
 	g := guests.Get().(*guest)
@@ -169,7 +170,7 @@ type scratch struct {
 	locks []*channel.Core // channels that are locked, in the order of their numbers
 	ready []int32         // cases that need not wait
 	nodes []*wait.Node    // of each case; some are kept for the next select
-	ops   []Op            // of each case, as a policy sees it
+	ops   []policy.Op     // of each case, as a policy sees it
 	woken []*park.Parker  // of selectors that watch the channels
 
 	// Of a select that waits.
@@ -208,7 +209,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		return chooseAny(ctx, cs, how)
 	}
 	if f.simulated {
-		f.stepSelect(OpSelect, cs)
+		f.stepSelect(policy.Select, cs)
 	}
 	race.Disable()
 	i, r := f.beginSelect(sc, cs, how)
@@ -286,7 +287,7 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	by := resolve(ctx)
 	if simulating.Load() > 0 {
-		announceSelect(by.f, OpSelect, cs)
+		announceSelect(by.f, policy.Select, cs)
 	}
 	if e := by.ended(); e != nil {
 		return -1, e.op
@@ -594,9 +595,9 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 	s.unlockAll()
 	rouseAll(ready, more, near)
 	if rest != nil {
-		race.Enable()
+		race.EnterUser()
 		rest()
-		race.Disable()
+		race.LeaveUser()
 	}
 	return r, true
 }
@@ -796,7 +797,7 @@ func (e *fiberEnd) withdraw(n *wait.Node) bool {
 }
 
 //go:norace
-func (e *fiberEnd) op() Op { return Op{Kind: OpWait, Object: e.id, Name: e.name} }
+func (e *fiberEnd) op() policy.Op { return policy.Op{Kind: policy.Wait, Object: e.id, Name: e.name} }
 
 //go:norace
 func (e *fiberEnd) result(dst unsafe.Pointer) {

@@ -14,6 +14,7 @@ import (
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -55,8 +56,8 @@ type Selector struct {
 	fibers xatomic.Int32 // registrations that wait for the end of a fiber
 	oldest *registration // of those in regs, by number, through newer
 	newest *registration
-	id     uint64 // for a policy; 0 before it is told of the selector
-	told   []Op   // what it is told
+	id     uint64      // for a policy; 0 before it is told of the selector
+	told   []policy.Op // what it is told
 
 	// Registrations by the slot of their hook. The slice is replaced, under regMu, when there are more; Wait
 	// reads it without. What it reads there was written before the hook came on the ready list.
@@ -414,7 +415,9 @@ func (reg *registration) arm() (asleep *park.Parker) {
 			asleep, _ = h.b.push(h)
 		}
 	case caseAfter:
+		race.EnterUser()
 		h.clock = clockHere()
+		race.LeaveUser()
 		h.b.note(h)
 		h.clock.Arm(&h.timer, after(h.clock, max(cs.after, 0)), h, 0)
 	}
@@ -542,7 +545,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 			race.Enable()
 			continue // it has been removed
 		}
-		done, used, err := reg.try(&by)
+		done, used, r := reg.try(&by)
 		race.Enable()
 		if !done || used && !s.unregister(reg) {
 			continue // it was ready and is not any more, or has been removed
@@ -550,6 +553,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		if reg.cs.what == caseEvent {
 			reg.cs.event().result(reg.cs.dst)
 		}
+		err := reg.err(r)
 		race.Disable()
 		by.charge()
 		race.Enable()
@@ -591,22 +595,33 @@ func (s *Selector) park(by *caller) park.Reason {
 	return r
 }
 
-// try does the case, if it is still ready. It reports whether it was done, and whether the registration is used up.
+// err is the error of a case that was done for r. It is called with the caller's synchronisation visible: a wait that finds
+// a channel closed is ordered after the close.
 //
 //go:norace
-func (reg *registration) try(by *caller) (done, used bool, err error) {
+func (reg *registration) err(r park.Reason) error {
+	if reg.cs.core == nil {
+		return nil
+	}
+	return reg.cs.core.resultErr(reg.cs.side(), r)
+}
+
+// try does the case, if it is still ready. It reports whether it was done, whether the registration is used up, and how the
+// case ended.
+//
+//go:norace
+func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	cs := &reg.cs
 	if cs.core == nil {
-		return true, true, nil
+		return true, true, park.Data
 	}
-	var r park.Reason
 	var asleep *park.Parker
 	var rest func()
 	c := cs.core
 	c.ch.Lock()
 	if reg.hook.watch.Ended() {
 		c.ch.Unlock()
-		return false, false, nil
+		return false, false, park.None
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if cs.what == caseSend {
@@ -629,9 +644,9 @@ func (reg *registration) try(by *caller) (done, used bool, err error) {
 				reg.s.unregister(reg)
 			}
 		}()
-		race.Enable()
+		race.EnterUser()
 		rest()
-		race.Disable()
+		race.LeaveUser()
 	}
-	return r != park.None, used, c.resultErr(cs.side(), r)
+	return r != park.None, used, r
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -27,7 +28,7 @@ func Yield(ctx context.Context) error {
 //go:norace
 func yieldSlow(ctx context.Context) error {
 	c := resolve(ctx)
-	c.announce(Op{Kind: OpYield})
+	c.announce(policy.Op{Kind: policy.Yield})
 	if e := c.ended(); e != nil {
 		return e.op
 	}
@@ -55,7 +56,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return sleepSlow(ctx, d)
 	}
 	if f.simulated {
-		f.step(Op{Kind: OpSleep, For: d})
+		f.step(policy.Op{Kind: policy.Sleep, For: d})
 	}
 	race.Disable()
 	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
@@ -97,7 +98,7 @@ func sleepSlow(ctx context.Context, d time.Duration) error {
 		return Yield(ctx)
 	}
 	c := resolve(ctx)
-	c.announce(Op{Kind: OpSleep, For: d})
+	c.announce(policy.Op{Kind: policy.Sleep, For: d})
 	if e := c.ended(); e != nil {
 		return e.op
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -169,14 +168,6 @@ func TestLockedFiberEnds(t *testing.T) {
 		t.Error(err)
 	}
 	left()
-}
-
-// itself is a command that runs this test binary, under the emulator that it runs under (see .ci/arm64).
-func itself(ctx context.Context, args ...string) *exec.Cmd {
-	if emulator := os.Getenv("COIR_EMULATOR"); emulator != "" {
-		return exec.CommandContext(ctx, emulator, append([]string{os.Args[0]}, args...)...)
-	}
-	return exec.CommandContext(ctx, os.Args[0], args...)
 }
 
 // apart runs the calling test in a process of its own, and reports whether this is that process. There the test must

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -44,6 +45,8 @@ type contextList struct {
 	last  *watched
 }
 
+// add lists w. It is called with the caller's synchronisation visible.
+//
 //go:norace
 func (l *contextList) add(w *watched) {
 	race.Release(unsafe.Pointer(w)) // as package context does, whose cancel looks at what hangs on a context
@@ -110,22 +113,22 @@ func (l *contextList) takeDone() *watched {
 // a hidden section.
 //
 //go:norace
-func (l *contextList) look(p Policy) {
+func (l *contextList) look(p policy.Policy) {
 	for l.n.Load() > 0 {
 		w := l.takeDone()
 		if w == nil {
 			return
 		}
-		race.Enable()
+		race.EnterUser()
 		race.Acquire(unsafe.Pointer(w))
 		e := endingOf(w.ctx)
 		if e.err == context.DeadlineExceeded && !w.expiredInside() {
-			p.Stray(Op{Kind: OpDeadline, Stack: w.stack[:w.depth]})
+			p.Stray(policy.Op{Kind: policy.Deadline, Stack: w.stack[:w.depth]})
 		}
 		if w.sc != nil {
 			w.sc.cancel(e, nil)
 		}
-		race.Disable()
+		race.LeaveUser()
 		if w.sc == nil {
 			w.p.Wake(w.t, park.Cancelled, nil)
 		}
@@ -138,12 +141,10 @@ func (w *watched) expiredInside() bool {
 	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)
 }
 
-// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context of package
-// context which may still end: one with a deadline, for which it reports true, or one that is cancelled within patience.
+// outside returns what policy.Runtime.Outside promises.
 //
 //go:norace
-func Outside(rt *Runtime, patience time.Duration) (stack []uintptr, deadline bool) {
-	l := rt.contexts
+func (l *contextList) outside(patience time.Duration) (stack []uintptr, deadline bool) {
 	if l.n.Load() == 0 {
 		return nil, false
 	}
@@ -170,8 +171,8 @@ func Outside(rt *Runtime, patience time.Duration) (stack []uintptr, deadline boo
 //
 //go:norace
 func (w *watched) timed() bool {
-	race.Enable()
-	defer race.Disable()
+	race.EnterUser()
+	defer race.LeaveUser()
 	race.Acquire(unsafe.Pointer(w))
 	at, ok := w.ctx.Deadline()
 	if sc := scopeBehind(w.ctx); ok && sc != nil {

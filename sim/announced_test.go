@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // Every operation by which fibers can tell each other something is announced, also where it need not wait: somebody else may go first.
@@ -16,79 +17,79 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(ctx context.Context, n *coir.Nursery, c *coir.Chan[int])
-		want coir.OpKind
+		want policy.Kind
 	}{
-		{"Send", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.Send(ctx, 1) }, coir.OpSend},
-		{"SendTimeout", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.SendTimeout(ctx, 1, time.Second) }, coir.OpSend},
-		{"SendMany", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.SendMany(ctx, []int{1}) }, coir.OpSend},
-		{"TrySend", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.TrySend(1) }, coir.OpTrySend},
-		{"Recv", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.Recv(ctx) }, coir.OpRecv},
-		{"RecvTimeout", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvTimeout(ctx, time.Second) }, coir.OpRecv},
-		{"RecvMany", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvMany(ctx, make([]int, 1)) }, coir.OpRecv},
-		{"TryRecv", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.TryRecv() }, coir.OpTryRecv},
+		{"Send", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.Send(ctx, 1) }, policy.Send},
+		{"SendTimeout", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.SendTimeout(ctx, 1, time.Second) }, policy.Send},
+		{"SendMany", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.SendMany(ctx, []int{1}) }, policy.Send},
+		{"TrySend", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _ = c.TrySend(1) }, policy.TrySend},
+		{"Recv", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.Recv(ctx) }, policy.Recv},
+		{"RecvTimeout", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvTimeout(ctx, time.Second) }, policy.Recv},
+		{"RecvMany", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvMany(ctx, make([]int, 1)) }, policy.Recv},
+		{"TryRecv", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.TryRecv() }, policy.TryRecv},
 		{"All", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			for range c.All(ctx) {
 				break
 			}
-		}, coir.OpRecv},
-		{"Close", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { c.Close() }, coir.OpClose},
-		{"Abort", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { c.Abort(nil) }, coir.OpAbort},
+		}, policy.Recv},
+		{"Close", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { c.Close() }, policy.Close},
+		{"Abort", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { c.Abort(nil) }, policy.Abort},
 		{"Select", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			_, _ = coir.Select(ctx, c.RecvCase(nil))
-		}, coir.OpSelect},
+		}, policy.Select},
 		{"SelectPriority", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			_, _ = coir.SelectPriority(ctx, c.RecvCase(nil))
-		}, coir.OpSelect},
-		{"TrySelect", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = coir.TrySelect(c.RecvCase(nil)) }, coir.OpTrySelect},
+		}, policy.Select},
+		{"TrySelect", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = coir.TrySelect(c.RecvCase(nil)) }, policy.TrySelect},
 		{"Selector.Wait", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			sel := coir.NewSelector()
 			sel.Add(c.RecvCase(nil))
 			_, _ = sel.Wait(ctx)
 			sel.Close()
-		}, coir.OpSelect},
-		{"Sleep", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Sleep(ctx, time.Second) }, coir.OpSleep},
-		{"Yield", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Yield(ctx) }, coir.OpYield},
+		}, policy.Select},
+		{"Sleep", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Sleep(ctx, time.Second) }, policy.Sleep},
+		{"Yield", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Yield(ctx) }, policy.Yield},
 		{"Go", func(_ context.Context, n *coir.Nursery, _ *coir.Chan[int]) {
 			n.Go("x", func(context.Context) error { return nil })
-		}, coir.OpGo},
+		}, policy.Go},
 		{"Run", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			_ = coir.Run(ctx, func(context.Context, *coir.Nursery) error { return nil })
-		}, coir.OpJoin},
+		}, policy.Join},
 		{"Wait", func(ctx context.Context, n *coir.Nursery, _ *coir.Chan[int]) {
 			_ = n.Go("x", func(context.Context) error { return nil }).Wait(ctx)
-		}, coir.OpWait},
-		{"Nursery.Cancel", func(_ context.Context, n *coir.Nursery, _ *coir.Chan[int]) { n.Cancel(nil) }, coir.OpCancel},
+		}, policy.Wait},
+		{"Nursery.Cancel", func(_ context.Context, n *coir.Nursery, _ *coir.Chan[int]) { n.Cancel(nil) }, policy.Cancel},
 		{"cancel of a scope", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			_, cancel := coir.WithCancel(ctx)
 			cancel(errGone)
-		}, coir.OpCancel},
+		}, policy.Cancel},
 		{"cancel of a scope with a time", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			_, cancel := coir.WithTimeout(ctx, time.Second)
 			cancel()
-		}, coir.OpCancel},
-		{"Selector.Add", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { coir.NewSelector().Add(c.RecvCase(nil)) }, coir.OpRegister},
-		{"Selector.Remove", func(context.Context, *coir.Nursery, *coir.Chan[int]) { coir.NewSelector().Remove(0) }, coir.OpRegister},
-		{"Sender.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); w.Clone() }, coir.OpClone},
-		{"Receiver.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { _, r := coir.Pipe[int](1); r.Clone() }, coir.OpClone},
-		{"Sender.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); w.Close(); _ = r }, coir.OpClose},
-		{"Receiver.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); r.Close(); _ = w }, coir.OpAbort},
-		{"Sender.TrySend", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); _ = w.TrySend(1) }, coir.OpTrySend},
+		}, policy.Cancel},
+		{"Selector.Add", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { coir.NewSelector().Add(c.RecvCase(nil)) }, policy.Register},
+		{"Selector.Remove", func(context.Context, *coir.Nursery, *coir.Chan[int]) { coir.NewSelector().Remove(0) }, policy.Register},
+		{"Sender.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); w.Clone() }, policy.Clone},
+		{"Receiver.Clone", func(context.Context, *coir.Nursery, *coir.Chan[int]) { _, r := coir.Pipe[int](1); r.Clone() }, policy.Clone},
+		{"Sender.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); w.Close(); _ = r }, policy.Close},
+		{"Receiver.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); r.Close(); _ = w }, policy.Abort},
+		{"Sender.TrySend", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); _ = w.TrySend(1) }, policy.TrySend},
 		{"Pool.Recv", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			p := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil)
 			_, _ = p.Recv(ctx)
-		}, coir.OpRecv},
+		}, policy.Recv},
 		{"Pool.Send", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			p := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil)
 			v, _ := p.Recv(ctx)
 			_ = p.Send(v)
-		}, coir.OpTrySend},
+		}, policy.TrySend},
 		{"Pool.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) {
 			coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil).Close()
-		}, coir.OpAbort},
-		{"Ordered.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { coir.NewOrdered[int](1).Close() }, coir.OpClose},
+		}, policy.Abort},
+		{"Ordered.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { coir.NewOrdered[int](1).Close() }, policy.Close},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var kinds []coir.OpKind
+			var kinds []policy.Kind
 			exploreAll(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					ch := coir.NewChan[int](2)

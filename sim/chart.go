@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // The chart is the table of the report, drawn by package chart. What is found out here is what a reader of the table has to find out by
@@ -47,7 +47,7 @@ func (r *report) messages() (all []message) {
 	flows := map[int32]*flow{}
 	for s, e := range r.trace {
 		switch e.op.Kind {
-		case coir.OpSelect, coir.OpTrySelect, coir.OpCancel:
+		case policy.Select, policy.TrySelect, policy.Cancel:
 			sure = false
 		}
 		if !onChannel(e.op.Kind) {
@@ -62,7 +62,7 @@ func (r *report) messages() (all []message) {
 			x.waiting = x.waiting[1:]
 		}
 		switch k := e.op.Kind; k {
-		case coir.OpSend, coir.OpTrySend:
+		case policy.Send, policy.TrySend:
 			if x.closed {
 				break
 			}
@@ -71,19 +71,19 @@ func (r *report) messages() (all []message) {
 				x.waiting = x.waiting[1:]
 				break
 			}
-			x.unlikely = x.unlikely || k == coir.OpTrySend // there may have been no room
+			x.unlikely = x.unlikely || k == policy.TrySend // there may have been no room
 			x.sent = append(x.sent, s)
-		case coir.OpRecv, coir.OpTryRecv:
+		case policy.Recv, policy.TryRecv:
 			if len(x.sent) > 0 && next[s] != never {
 				all = append(all, message{x.sent[0], s, sure && !x.unlikely})
 				x.sent = x.sent[1:]
-			} else if k == coir.OpRecv && next[s] != never {
+			} else if k == policy.Recv && next[s] != never {
 				x.waiting = append(x.waiting, s)
 			}
-			x.unlikely = x.unlikely || k == coir.OpTryRecv // it may have taken more: RecvMany does
-		case coir.OpClose:
+			x.unlikely = x.unlikely || k == policy.TryRecv // it may have taken more: RecvMany does
+		case policy.Close:
 			x.closed, x.waiting = true, nil
-		case coir.OpAbort:
+		case policy.Abort:
 			x.closed, x.waiting, x.sent = true, nil, nil
 		}
 	}
@@ -153,7 +153,7 @@ func (r *report) starts() (all []chart.Start) {
 		return nil // who was the first is not known
 	}
 	for s, e := range r.trace {
-		if e.op.Kind != coir.OpGo {
+		if e.op.Kind != policy.Go {
 			continue
 		}
 		if child++; child >= len(r.fibers) {

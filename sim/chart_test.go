@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // chartOf draws a failure and checks that the drawing is well formed and needs nothing from elsewhere.
@@ -119,7 +120,7 @@ func TestMessagesReachAReceiverThatWaits(t *testing.T) {
 			return err
 		})
 	})
-	if len(all) != 1 || f.trace[all[0].send].op.Kind != coir.OpSend || f.trace[all[0].recv].op.Kind != coir.OpRecv || !all[0].sure {
+	if len(all) != 1 || f.trace[all[0].send].op.Kind != policy.Send || f.trace[all[0].recv].op.Kind != policy.Recv || !all[0].sure {
 		t.Errorf("%v\n%v", all, f)
 	}
 }

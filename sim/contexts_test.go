@@ -201,3 +201,41 @@ func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
 		}, sim.Time(mode), sim.Schedules(20))
 	}
 }
+
+// noted is a context of the user's own, with memory that its maker has written.
+type noted struct {
+	context.Context
+	asked int
+}
+
+func (c *noted) Err() error {
+	if c.asked < 0 {
+		return nil
+	}
+	return c.Context.Err()
+}
+
+// A step of one fiber looks at the contexts that others wait under. The race detector must see that as ordered after what
+// the waiting fiber did before, as with package context, whose cancel looks at what hangs on a context.
+func TestAContextThatAnotherFiberLooksAtIsNoRace(t *testing.T) {
+	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
+		parent, cancel := context.WithCancel(ctx)
+		parent.Done() // makes the channel: a fiber that asks for it later takes no lock of package context, which would order it
+		ch := coir.NewChan[int](0)
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("waits", func(context.Context) error {
+				_, _ = ch.Recv(&noted{Context: parent, asked: 1})
+				return nil
+			})
+			n.Go("cancels", func(ctx context.Context) error {
+				cancel()
+				_ = coir.Yield(ctx)
+				return nil
+			})
+			return nil
+		})
+	}, sim.Schedules(100))
+	if res.Failure != nil {
+		t.Error(res.Failure)
+	}
+}

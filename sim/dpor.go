@@ -3,7 +3,7 @@ package sim
 import (
 	"context"
 
-	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -13,12 +13,12 @@ import (
 // Operations conflict on the same channel, and on any two while a fiber waits in a select or a Selector has been given
 // a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with that of
 // every fiber. Under Nursery.Limit whatever takes or gives up a place conflicts. A cancel, a fiber that fails, a change
-// of a Selector's cases, a [Point], [Sim.Advance], and in [Racing] time the clock, conflict with everything.
+// of a Selector's cases, a [coir.Point], [Sim.Advance], and in [Racing] time the clock, conflict with everything.
 //
 // What fibers do to each other by memory that they share is not seen, and two schedules that differ only in that count
 // as one; so are a look at Len or Stats, a cancel of a context of package context, and one endpoint of a pipe that is
 // closed by one fiber while another uses it.
-// [Exhaustive] has no such limits, and a [Point] before it tells.
+// [Exhaustive] has no such limits, and a [coir.Point] before it tells.
 //
 // It runs alone, not in a [Portfolio].
 func DPOR() Strategy {
@@ -40,7 +40,7 @@ type dpor struct {
 
 // transition is what a fiber does next.
 type transition struct {
-	kind    coir.OpKind
+	kind    policy.Kind
 	resumed bool // what follows a wait in that operation
 	clock   bool // no fiber at all: time moves
 	watched bool // somebody else waits in a select meanwhile, which ends with the first of its cases: here two channels meet
@@ -92,9 +92,9 @@ func (s *dpor) Learned() bool {
 	s.cutting = cutting || s.failing || s.w.mode == Racing
 	for i := range s.w.nsteps - s.w.forgotten() {
 		switch op := &s.w.traced(s.w.forgotten() + i).op; op.Kind {
-		case coir.OpCancel:
+		case policy.Cancel:
 			s.cutting = true
-		case coir.OpGo:
+		case policy.Go:
 			s.limited = s.limited || op.Limited
 		}
 	}
@@ -131,10 +131,10 @@ func (s *dpor) Way(f *search.Fork, k int) transition {
 // announced is an operation as a transition.
 //
 //go:norace
-func (s *dpor) announced(op *coir.Op, object int32, cases span) transition {
+func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
 	t := transition{kind: op.Kind, object: object, cases: cases, foreign: op.Foreign, in: -1}
-	if op.Kind == coir.OpEnd {
-		t.in = s.w.objectOf(coir.Op{Kind: coir.OpJoin, Object: op.In})
+	if op.Kind == policy.End {
+		t.in = s.w.objectOf(policy.Op{Kind: policy.Join, Object: op.In})
 	}
 	return t
 }
@@ -143,7 +143,7 @@ func (s *dpor) announced(op *coir.Op, object int32, cases span) transition {
 //
 //go:norace
 func (t *transition) resume() {
-	if t.resumed = true; t.kind == coir.OpSelect && t.object >= 0 {
+	if t.resumed = true; t.kind == policy.Select && t.object >= 0 {
 		t.cases = span{n: -1}
 	}
 }
@@ -157,7 +157,7 @@ func (s *dpor) watched() bool {
 		return true
 	}
 	for i := range s.w.nfibers {
-		if x := &s.w.fibers[i]; x.op.Kind == coir.OpSelect && !x.pending {
+		if x := &s.w.fibers[i]; x.op.Kind == policy.Select && !x.pending {
 			return true
 		}
 	}
@@ -182,23 +182,23 @@ func (s *dpor) class(t transition) class {
 		return classAll
 	}
 	switch t.kind {
-	case coir.OpSend, coir.OpRecv:
+	case policy.Send, policy.Recv:
 		if t.resumed {
 			return offChan
 		}
 		return onChan
-	case coir.OpTrySend, coir.OpTryRecv, coir.OpClose, coir.OpAbort, coir.OpLeave, coir.OpClone:
+	case policy.TrySend, policy.TryRecv, policy.Close, policy.Abort, policy.Leave, policy.Clone:
 		return onChan
-	case coir.OpSelect, coir.OpTrySelect:
+	case policy.Select, policy.TrySelect:
 		return onAny
-	case coir.OpPoint:
+	case policy.Point:
 		if t.object >= 0 { // of a thing's own, which others see
 			return onChan
 		}
 		return classAll
-	case coir.OpCancel, coir.OpRegister, opAdvance:
+	case policy.Cancel, policy.Register, opAdvance:
 		return classAll
-	case coir.OpEnd:
+	case policy.End:
 		if s.failing {
 			return classAll
 		}
@@ -222,7 +222,7 @@ func (s *dpor) Conflict(a, b transition) bool {
 	case classAll:
 		return true
 	case atEnd:
-		if s.cutting && a.kind == coir.OpWait && !a.resumed && a.object == b.object {
+		if s.cutting && a.kind == policy.Wait && !a.resumed && a.object == b.object {
 			return true
 		}
 		return x == onAny && s.mayAwaitAnEnd(a) || x != private && x != offChan && a.watched && b.watched
@@ -244,7 +244,7 @@ func (s *dpor) Conflict(a, b transition) bool {
 //
 //go:norace
 func mayMissTheEnd(a, b transition) bool {
-	return a.foreign && a.kind == coir.OpGo && !a.resumed && (b.kind == coir.OpEnd || b.kind == coir.OpJoin)
+	return a.foreign && a.kind == policy.Go && !a.resumed && (b.kind == policy.End || b.kind == policy.Join)
 }
 
 // places reports whether a transition may take a place under a limit, or give one up.
@@ -252,11 +252,11 @@ func mayMissTheEnd(a, b transition) bool {
 //go:norace
 func (s *dpor) places(t transition) bool {
 	switch t.kind {
-	case coir.OpEnd, coir.OpWait, coir.OpJoin:
+	case policy.End, policy.Wait, policy.Join:
 		return true
-	case coir.OpGo:
+	case policy.Go:
 		return !t.resumed
-	case coir.OpSelect:
+	case policy.Select:
 		return s.mayAwaitAnEnd(t)
 	}
 	return false
@@ -278,7 +278,7 @@ func (s *dpor) casesOf(t transition) ([]choice, bool) {
 func (s *dpor) uses(t transition, object int32) bool {
 	cases, known := s.casesOf(t)
 	for i := range cases {
-		if c := &cases[i]; c.object == object && (c.op.Kind == coir.OpSend || c.op.Kind == coir.OpRecv || c.op.Kind == coir.OpLeave) {
+		if c := &cases[i]; c.object == object && (c.op.Kind == policy.Send || c.op.Kind == policy.Recv || c.op.Kind == policy.Leave) {
 			return true
 		}
 	}
@@ -291,7 +291,7 @@ func (s *dpor) uses(t transition, object int32) bool {
 func (s *dpor) mayAwaitAnEnd(t transition) bool {
 	cases, known := s.casesOf(t)
 	for i := range cases {
-		if cases[i].op.Kind == coir.OpWait {
+		if cases[i].op.Kind == policy.Wait {
 			return true
 		}
 	}
@@ -307,7 +307,7 @@ func (s *dpor) meetIn(a, b transition) bool {
 	}
 	cases, known := s.casesOf(a)
 	for i := range cases {
-		if c := &cases[i]; c.object >= 0 && c.op.Kind != coir.OpWait && s.uses(b, c.object) {
+		if c := &cases[i]; c.object >= 0 && c.op.Kind != policy.Wait && s.uses(b, c.object) {
 			return true
 		}
 	}
@@ -360,7 +360,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 		e.T.watched = selecting > 0 || h.watched
 		if h.step >= 0 {
 			last[h.fiber] = e.T
-			if e.T.kind == coir.OpSelect {
+			if e.T.kind == policy.Select {
 				selects[h.fiber] = true
 				selecting++
 			}
@@ -374,13 +374,13 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 // whichever order they began.
 func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	d, e := &events[j], &events[i]
-	if d.T.kind != coir.OpEnd {
+	if d.T.kind != policy.End {
 		return false
 	}
 	switch e.T.kind {
-	case coir.OpWait: // what follows a wait that was not cut short comes after what has ended it
+	case policy.Wait: // what follows a wait that was not cut short comes after what has ended it
 		return !e.T.resumed && e.T.object == d.T.object
-	case coir.OpJoin:
+	case policy.Join:
 		return e.T.object >= 0 && e.T.object == d.T.in && completed(events, i)
 	}
 	return false

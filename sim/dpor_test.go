@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -91,27 +92,27 @@ func canonical(w *world, values uint64) string {
 
 // conflicting is the plain definition.
 func conflicting(w *world, failed []bool, d, e event) bool {
-	isChan := func(k coir.OpKind) bool { return onChannel(k) || k == coir.OpLeave }
-	isSelect := func(k coir.OpKind) bool { return k == coir.OpSelect || k == coir.OpTrySelect }
-	about := func(x event, op coir.Op) bool { // the select has a case that op is about
+	isChan := func(k policy.Kind) bool { return onChannel(k) || k == policy.Leave }
+	isSelect := func(k policy.Kind) bool { return k == policy.Select || k == policy.TrySelect }
+	about := func(x event, op policy.Op) bool { // the select has a case that op is about
 		for _, c := range w.cases[x.cases.first : x.cases.first+int(x.cases.n)] {
-			if op.Kind == coir.OpEnd && c.op.Kind == coir.OpWait || isChan(op.Kind) && isChan(c.op.Kind) && c.op.Name == op.Name {
+			if op.Kind == policy.End && c.op.Kind == policy.Wait || isChan(op.Kind) && isChan(c.op.Kind) && c.op.Name == op.Name {
 				return true
 			}
 		}
 		return false
 	}
 	all := func(x event) bool {
-		return x.op.Kind == coir.OpCancel || x.op.Kind == coir.OpEnd && failed[x.fiber]
+		return x.op.Kind == policy.Cancel || x.op.Kind == policy.End && failed[x.fiber]
 	}
 	switch a, b := d.op.Kind, e.op.Kind; {
 	case all(d) || all(e) || w.mode == Racing && d.at != e.at:
 		return true
 	case isChan(a) && isChan(b):
 		return d.op.Name == e.op.Name
-	case isSelect(a) && (isChan(b) || b == coir.OpEnd):
+	case isSelect(a) && (isChan(b) || b == policy.End):
 		return about(d, e.op)
-	case isSelect(b) && (isChan(a) || a == coir.OpEnd):
+	case isSelect(b) && (isChan(a) || a == policy.End):
 		return about(e, d.op)
 	case isSelect(a) && isSelect(b):
 		for _, c := range w.cases[e.cases.first : e.cases.first+int(e.cases.n)] {
@@ -509,7 +510,7 @@ func (s eager) Choose(p *Fork) int {
 	for i := range p.N {
 		if f := p.Fiber(i); f >= 0 {
 			x := &p.w.fibers[f]
-			if k := x.op.Kind; k == coir.OpStart || x.pending && (k == coir.OpGo || s.ends && (k == coir.OpEnd || k == coir.OpJoin)) {
+			if k := x.op.Kind; k == policy.Start || x.pending && (k == policy.Go || s.ends && (k == policy.End || k == policy.Join)) {
 				return i
 			}
 		}

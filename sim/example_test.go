@@ -64,7 +64,7 @@ func ExamplePoint() {
 	all := sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
 	res := sim.Explore(elect(func(context.Context) {}), all)
 	fmt.Println(res.Failure == nil, res.Covered)
-	res = sim.Explore(elect(sim.Point), all)
+	res = sim.Explore(elect(coir.Point), all)
 	fmt.Println(res.Failure.Text)
 	// Output:
 	// true all orders of coir operations with at most 2 preemptions; code between two operations is one step

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // A failure keeps its schedule as it was at that moment: what comes after is the program being brought to its end, which tells
@@ -53,7 +54,7 @@ type Failure struct {
 
 // Kinds of what is in a trace besides operations of coir.
 const (
-	opFault   coir.OpKind = 255 - iota // a fault has fired
+	opFault   policy.Kind = 255 - iota // a fault has fired
 	opGoOn                             // a fiber that was kept from going on after its last operation does
 	opAdvance                          // Sim.Advance
 )
@@ -64,7 +65,7 @@ type column struct {
 	object int32 // its own number among the objects
 	ended  bool
 	waits  bool // in op, which it did as the operation number step of the trace; negative if that was not kept
-	op     coir.Op
+	op     policy.Op
 	on     int32 // the object of op; -1: none
 	cases  span
 	since  time.Duration
@@ -115,7 +116,7 @@ func (f *Failure) freeze(w *world) {
 		x := &w.fibers[i]
 		c := &f.fibers[i]
 		c.f = x.f
-		c.object = w.objectOf(coir.Op{Kind: coir.OpWait, Object: x.f.ID()})
+		c.object = w.objectOf(policy.Op{Kind: policy.Wait, Object: x.f.ID()})
 		c.ended = x.ended
 		// Who runs does not wait, whatever was last noted of it; when all are stuck nobody runs, when it is over nobody is left.
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == Deadlock || int32(i) != w.current)

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // A fault is what seldom happens and has to be survived: a peer that aborts, a deadline that has passed already, a step of the clock. The
@@ -37,13 +37,13 @@ func (s *Sim) Fault(name string) bool {
 	for i := range s.faults.sites {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
-				x.asked, x.enabled = true, s.w.Choose(nil, 2) == 1
+				x.asked, x.enabled = true, s.choose(2) == 1
 			}
-			if !x.enabled || s.w.Choose(nil, 2) == 0 {
+			if !x.enabled || s.choose(2) == 0 {
 				return false
 			}
 			x.fired = true
-			s.w.note(coir.Op{Kind: opFault, Name: name})
+			s.w.note(policy.Op{Kind: opFault, Name: name})
 			return true
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Sim) Fault(name string) bool {
 //
 //go:norace
 func (s *Sim) Advance(d time.Duration) {
-	coir.Announce(s.ctx, coir.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
+	s.w.host.Announce(s.ctx, policy.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
 }
 
 // faultPlan is the faults of an exploration.
@@ -96,7 +96,7 @@ func (p *faultPlan) never() (names []string) {
 // note adds something to the trace that is not an operation of the fiber that runs.
 //
 //go:norace
-func (w *world) note(op coir.Op) {
+func (w *world) note(op policy.Op) {
 	w.record(event{w.current, -1, op, span{n: -1}, w.clock.Now()})
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 }

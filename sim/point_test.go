@@ -233,7 +233,7 @@ func TestPointDividesAStep(t *testing.T) {
 		"exhaustive": func(uint64) Strategy { return Exhaustive(1) },
 		"dpor":       func(uint64) Strategy { return DPOR() },
 	} {
-		if res := Explore(electing(Point), With(strategy)); res.Failure == nil || res.Failure.Kind != Error {
+		if res := Explore(electing(coir.Point), With(strategy)); res.Failure == nil || res.Failure.Kind != Error {
 			t.Errorf("%s: %v in %d schedules", name, res.Failure, res.Schedules)
 		}
 	}
@@ -243,11 +243,11 @@ func TestPointDividesAStep(t *testing.T) {
 }
 
 func TestPointIsNothingOutside(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { Point(t.Context()) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { coir.Point(t.Context()) }); n != 0 {
 		t.Errorf("in a goroutine: %v allocations", n)
 	}
 	err := coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
-		if n := testing.AllocsPerRun(100, func() { Point(ctx) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { coir.Point(ctx) }); n != 0 {
 			t.Errorf("in a fiber: %v allocations", n)
 		}
 		return nil

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about, and of a
@@ -63,15 +63,15 @@ func newReport(f *Failure) *report {
 	where := map[string]int32{}
 	for _, e := range f.trace {
 		switch who := int(e.fiber); e.op.Kind {
-		case coir.OpSelect, coir.OpTrySelect:
+		case policy.Select, policy.TrySelect:
 			cases, known := f.casesOf(e.cases)
 			r.chose[who] = r.chose[who] || !known
 			for _, c := range cases {
-				if c.op.Kind == coir.OpSend || c.op.Kind == coir.OpRecv {
+				if c.op.Kind == policy.Send || c.op.Kind == policy.Recv {
 					r.used(c.object, who, c.op.Kind)
 				}
 			}
-		case coir.OpGo:
+		case policy.Go:
 			if at, ok := where[e.op.Name]; ok && at != e.object {
 				r.mixed[e.op.Name] = true
 			}
@@ -87,24 +87,24 @@ func newReport(f *Failure) *report {
 }
 
 // used notes that a fiber has used a channel.
-func (r *report) used(object int32, fiber int, k coir.OpKind) {
+func (r *report) used(object int32, fiber int, k policy.Kind) {
 	all := r.users[object]
 	at := slices.IndexFunc(all, func(u user) bool { return u.fiber == fiber })
 	if at < 0 {
 		at, all = len(all), append(all, user{fiber: fiber})
 		r.users[object] = all
 	}
-	if k == coir.OpRecv || k == coir.OpTryRecv {
+	if k == policy.Recv || k == policy.TryRecv {
 		all[at].takes = true
 	} else {
 		all[at].sends = true
 	}
 }
 
-func onChannel(k coir.OpKind) bool { return k >= coir.OpSend && k <= coir.OpAbort }
+func onChannel(k policy.Kind) bool { return k >= policy.Send && k <= policy.Abort }
 
 // describe is an operation in a few words, without what only the trace knows.
-func describe(op coir.Op) string {
+func describe(op policy.Op) string {
 	if op.Name == "" {
 		return op.Kind.String()
 	}
@@ -121,9 +121,9 @@ func shown(name string) string {
 }
 
 // words is an operation in a few words.
-func (r *report) words(op coir.Op, object int32, of span) string {
+func (r *report) words(op policy.Op, object int32, of span) string {
 	switch op.Kind {
-	case coir.OpSelect, coir.OpTrySelect:
+	case policy.Select, policy.TrySelect:
 		var names []string
 		cases, _ := r.casesOf(of)
 		for _, c := range cases {
@@ -136,11 +136,11 @@ func (r *report) words(op coir.Op, object int32, of span) string {
 		return "goes on"
 	case opAdvance:
 		return "advance " + op.For.String()
-	case coir.OpStart, coir.OpEnd, coir.OpJoin, coir.OpCancel:
+	case policy.Start, policy.End, policy.Join, policy.Cancel:
 		return op.Kind.String()
-	case coir.OpWait:
+	case policy.Wait:
 		return op.Kind.String() + " " + r.fiber(op, object)
-	case coir.OpSleep:
+	case policy.Sleep:
 		return op.Kind.String() + " " + op.For.String()
 	}
 	if op.Name == "" && object >= 0 {
@@ -152,9 +152,9 @@ func (r *report) words(op coir.Op, object int32, of span) string {
 // about is what a case of a select is about.
 func (r *report) about(c choice) string {
 	switch c.op.Kind {
-	case coir.OpWait:
+	case policy.Wait:
 		return r.fiber(c.op, c.object)
-	case coir.OpSleep:
+	case policy.Sleep:
 		return "time"
 	}
 	if c.op.Name == "" {
@@ -164,14 +164,14 @@ func (r *report) about(c choice) string {
 }
 
 // fiber is the name of the fiber that a wait is about.
-func (r *report) fiber(op coir.Op, object int32) string {
+func (r *report) fiber(op policy.Op, object int32) string {
 	if i, ok := r.number[object]; ok {
 		return r.labels[i]
 	}
 	return shown(op.Name)
 }
 
-func channel(op coir.Op, object int32) string {
+func channel(op policy.Op, object int32) string {
 	if op.Name != "" {
 		return shown(op.Name)
 	}
@@ -268,9 +268,9 @@ func spawned(c column) string {
 func (r *report) waitsFor(i int) string {
 	c := &r.fibers[i]
 	switch c.op.Kind {
-	case coir.OpSend, coir.OpRecv, coir.OpWait, coir.OpSleep:
+	case policy.Send, policy.Recv, policy.Wait, policy.Sleep:
 		return r.wish(choice{c.op, c.on})
-	case coir.OpSelect:
+	case policy.Select:
 		cases, known := r.casesOf(c.cases)
 		switch {
 		case !known:
@@ -279,7 +279,7 @@ func (r *report) waitsFor(i int) string {
 			return "in a select without cases"
 		}
 		return "in a select " + r.wishes(cases)
-	case coir.OpJoin:
+	case policy.Join:
 		if kids := r.children(i); len(kids) > 0 {
 			return "for its children to end: " + r.list(kids)
 		}
@@ -291,13 +291,13 @@ func (r *report) waitsFor(i int) string {
 // wish is what somebody waits for, in words that follow "waits".
 func (r *report) wish(c choice) string {
 	switch c.op.Kind {
-	case coir.OpSend:
+	case policy.Send:
 		return "to send to " + channel(c.op, c.object)
-	case coir.OpRecv:
+	case policy.Recv:
 		return "to receive from " + channel(c.op, c.object)
-	case coir.OpWait:
+	case policy.Wait:
 		return "for " + r.fiber(c.op, c.object) + " to end"
-	case coir.OpLeave:
+	case policy.Leave:
 		return "for the other side of " + channel(c.op, c.object) + " to be gone"
 	}
 	return "for time to pass"
@@ -366,23 +366,23 @@ func (r *report) arrows(i int) (out []arrow) {
 	if !c.waits {
 		return nil
 	}
-	if c.op.Kind == coir.OpJoin {
+	if c.op.Kind == policy.Join {
 		for _, to := range r.children(i) {
 			out = append(out, arrow{to: to, why: "waits for its child " + r.labels[to] + " to end"})
 		}
 	}
 	for _, x := range r.wants(i) {
 		why := "waits "
-		if c.op.Kind == coir.OpSelect {
+		if c.op.Kind == policy.Select {
 			why += "in a select "
 		}
 		why += r.wish(x)
 		switch x.op.Kind {
-		case coir.OpWait:
+		case policy.Wait:
 			if to, ok := r.number[x.object]; ok && !r.fibers[to].ended {
 				out = append(out, arrow{to: to, why: why})
 			}
-		case coir.OpSend, coir.OpRecv:
+		case policy.Send, policy.Recv:
 			servers, known := r.servers(i, x)
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
 				to := servers[0].fiber
@@ -399,9 +399,9 @@ func (r *report) arrows(i int) (out []arrow) {
 func (r *report) wants(i int) []choice {
 	c := &r.fibers[i]
 	switch c.op.Kind {
-	case coir.OpSend, coir.OpRecv, coir.OpWait:
+	case policy.Send, policy.Recv, policy.Wait:
 		return []choice{{c.op, c.on}}
-	case coir.OpSelect:
+	case policy.Select:
 		cases, _ := r.casesOf(c.cases)
 		return cases
 	}
@@ -409,8 +409,8 @@ func (r *report) wants(i int) []choice {
 }
 
 // other reports whether the fiber has been on the other side of the channel than an operation of kind k.
-func (u user) other(k coir.OpKind) bool {
-	return k == coir.OpSend && u.takes || k == coir.OpRecv && u.sends
+func (u user) other(k policy.Kind) bool {
+	return k == policy.Send && u.takes || k == policy.Recv && u.sends
 }
 
 // servers returns the fibers left that have used the channel that fiber i waits on, but for those who wait on the same side of it.
@@ -439,7 +439,7 @@ func (r *report) beside(k int, c choice) bool {
 // holder returns the fiber that was the last to receive from the channel from which fiber i waits to, and how, unless it has sent
 // to it since; or -1. Of a select it is not known whether it was this case that happened.
 func (r *report) holder(i int, c choice) (fiber int, how string) {
-	if c.op.Kind != coir.OpRecv {
+	if c.op.Kind != policy.Recv {
 		return -1, ""
 	}
 	for s := len(r.trace) - 1; s >= 0; s-- {
@@ -452,18 +452,18 @@ func (r *report) holder(i int, c choice) (fiber int, how string) {
 		kind := e.op.Kind
 		if cases, _ := r.casesOf(e.cases); len(cases) > 0 {
 			at := slices.IndexFunc(cases, func(x choice) bool {
-				return x.object == c.object && (x.op.Kind == coir.OpSend || x.op.Kind == coir.OpRecv)
+				return x.object == c.object && (x.op.Kind == policy.Send || x.op.Kind == policy.Recv)
 			})
 			if at < 0 {
 				continue
 			}
-			if kind = cases[at].op.Kind; len(cases) > 1 || e.op.Kind == coir.OpTrySelect {
+			if kind = cases[at].op.Kind; len(cases) > 1 || e.op.Kind == policy.TrySelect {
 				took = "may have taken a value at step %d, in a select"
 			}
 		} else if e.object != c.object || !onChannel(kind) {
 			continue
 		}
-		if kind == coir.OpRecv && int(e.fiber) != i && !x.ended && !r.beside(int(e.fiber), c) {
+		if kind == policy.Recv && int(e.fiber) != i && !x.ended && !r.beside(int(e.fiber), c) {
 			return int(e.fiber), fmt.Sprintf(took, r.before+s+1)
 		}
 		return -1, ""
@@ -500,9 +500,9 @@ func (r *report) causes(b *strings.Builder) {
 // closed says that the channel was closed, if it was.
 func (r *report) closed(b *strings.Builder, c choice) {
 	for s, e := range r.trace {
-		if e.object == c.object && (e.op.Kind == coir.OpClose || e.op.Kind == coir.OpAbort) {
+		if e.object == c.object && (e.op.Kind == policy.Close || e.op.Kind == policy.Abort) {
 			how := "closed"
-			if e.op.Kind == coir.OpAbort {
+			if e.op.Kind == policy.Abort {
 				how = "aborted"
 			}
 			fmt.Fprintf(b, "  %s was %s at step %d\n", channel(c.op, c.object), how, r.before+s+1)
@@ -523,9 +523,9 @@ func (r *report) alone(i int, c choice) bool {
 		switch x := &r.fibers[k]; {
 		case !x.waits:
 			return false
-		case x.op.Kind == coir.OpJoin:
+		case x.op.Kind == policy.Join:
 			return slices.ContainsFunc(r.children(k), func(kid int) bool { return held[kid] })
-		case x.op.Kind == coir.OpWait:
+		case x.op.Kind == policy.Wait:
 			to, ok := r.number[x.on]
 			return ok && held[to] && !r.fibers[to].ended
 		}
@@ -547,9 +547,9 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 	var text string
 	name := channel(c.op, c.object)
 	switch c.op.Kind {
-	case coir.OpRecv:
+	case policy.Recv:
 		text = "nobody is left to send to or close " + name
-	case coir.OpSend:
+	case policy.Send:
 		text = "nobody is left to receive from " + name
 	default:
 		return

@@ -15,7 +15,7 @@
 //	}
 //
 // What it does not see: code between two operations is one step. Data that fibers share without a channel is read and
-// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [Point] divides
+// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [coir.Point] divides
 // the step. Goroutines, native channels and mutexes are not controlled; a fiber that waits for one ends the schedule as
 // [Blocked].
 package sim
@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -149,11 +150,21 @@ func (s *Sim) Intn(n int) int {
 		panic("sim: Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
 	}
 	before := s.w.ndec
-	v := s.w.Choose(nil, n)
+	v := s.choose(n)
 	if s.w.ndec > before {
 		s.w.decisions[before].drawn = s.w.current + 1
 	}
 	return v
+}
+
+// choose makes a decision that the program asks for.
+//
+//go:norace
+func (s *Sim) choose(n int) int {
+	race.Disable() // as in the policy's other decisions
+	d := s.w.Choose(nil, n)
+	race.Enable()
+	return d
 }
 
 // Now is the virtual time since the schedule began.

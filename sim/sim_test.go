@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
@@ -498,7 +499,7 @@ type valueKey struct{}
 //
 // Spec: SM-01 (a policy is told before each operation)
 func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
-	kinds := func(derive func(context.Context) context.Context) (ks []coir.OpKind) {
+	kinds := func(derive func(context.Context) context.Context) (ks []policy.Kind) {
 		exploreAll(t, RoundRobin(), 1, func(ctx context.Context, _ *Sim) {
 			_ = coir.Run(ctx, func(own context.Context, n *coir.Nursery) error {
 				ctx := derive(own)

@@ -91,7 +91,7 @@ func Uniform(seed uint64) Strategy { return &shared{Strategy: search.Uniform(see
 
 // Exhaustive goes through all orders of coir operations, and of the code between them, with at most bound preemptions:
 // switches away from a fiber that could go on. A negative bound is none. Code between two operations is one step,
-// unless there is a [Point] in it.
+// unless there is a [coir.Point] in it.
 func Exhaustive(bound int) Strategy { return &shared{Strategy: search.Exhaustive(bound)} }
 
 // Portfolio takes turns among strategies: none finds everything that the others find.

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
 
-// A world runs one schedule after the other, on one worker and a clock of its own. It is the Policy of that worker's runtime: it is
+// A world runs one schedule after the other, on one worker and a clock of its own. It is the policy of that worker's runtime: it is
 // told of every operation before it happens, and decides who goes on.
 //
 // A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always
@@ -28,6 +29,7 @@ import (
 // neither maps nor append in it.
 type world struct {
 	rt    *coir.Runtime
+	host  policy.Runtime // rt, as its policy sees it
 	clock *coir.Clock
 	mode  ClockMode
 	limit int           // steps
@@ -92,7 +94,7 @@ type decision struct {
 // fiber is what a world knows of a fiber.
 type fiber struct {
 	f       *coir.Fiber
-	op      coir.Op
+	op      policy.Op
 	object  int32
 	cases   span // of op, if it is a select
 	pending bool // op has been announced, and has not been let go on
@@ -109,7 +111,7 @@ type fiber struct {
 type event struct {
 	fiber  int32
 	object int32 // -1: none
-	op     coir.Op
+	op     policy.Op
 	cases  span
 	at     time.Duration
 }
@@ -127,7 +129,7 @@ type happening struct {
 
 // choice is a case of a select.
 type choice struct {
-	op     coir.Op
+	op     policy.Op
 	object int32 // -1: none
 }
 
@@ -145,11 +147,11 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.ways = make([]int32, 66)
 	w.decisions = make([]decision, 1024)
 	w.trace = make([]event, 1024)
-	w.woken.fibers = make([]*coir.Fiber, 64)
+	w.woken.fibers = make([]policy.Fiber, 64)
 	w.cases = make([]choice, 64)
 	w.ids.init()
 	w.objects.init()
-	w.rt = coir.NewRuntime(coir.WithPolicy(w), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
+	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
 	return w
 }
 
@@ -173,13 +175,13 @@ func (w *world) reset() {
 // fiberOf is the world's number of a fiber.
 //
 //go:norace
-func (w *world) fiberOf(f *coir.Fiber) int32 {
+func (w *world) fiberOf(f policy.Fiber) int32 {
 	i, fresh := w.ids.find(f.ID())
 	if fresh {
 		if int(i) == len(w.fibers) {
 			w.growFibers()
 		}
-		w.fibers[i] = fiber{f: f, object: -1}
+		w.fibers[i] = fiber{f: f.(*coir.Fiber), object: -1}
 		w.nfibers++
 	}
 	return i
@@ -191,10 +193,13 @@ func (w *world) growFibers() {
 	w.ways = make([]int32, len(w.fibers)+2)
 }
 
-// Ready implements coir.Policy.
+// Attach implements policy.Policy.
+func (w *world) Attach(rt policy.Runtime) { w.host = rt }
+
+// Ready implements policy.Policy.
 //
 //go:norace
-func (w *world) Ready(f *coir.Fiber) {
+func (w *world) Ready(f policy.Fiber) {
 	i := w.fiberOf(f)
 	at := w.nready
 	for at > 0 && w.ready[at-1] > i {
@@ -208,7 +213,7 @@ func (w *world) Ready(f *coir.Fiber) {
 	}
 }
 
-// Len implements coir.Policy.
+// Len implements policy.Policy.
 //
 //go:norace
 func (w *world) Len() int { return w.nready + int(w.woken.n.Load()) }
@@ -217,13 +222,13 @@ func (w *world) Len() int { return w.nready + int(w.woken.n.Load()) }
 type inbox struct {
 	n      atomic.Int32
 	mu     sync.Mutex
-	fibers []*coir.Fiber
+	fibers []policy.Fiber
 }
 
-// Wake implements coir.Policy.
+// Wake implements policy.Policy.
 //
 //go:norace
-func (w *world) Wake(f *coir.Fiber) {
+func (w *world) Wake(f policy.Fiber) {
 	in := &w.woken
 	in.mu.Lock()
 	n := int(in.n.Load())
@@ -292,14 +297,14 @@ func (w *world) unready(i int32) {
 	w.nready--
 }
 
-// Step implements coir.Policy.
+// Step implements policy.Policy.
 //
 // Spec: SM-01 (a policy is told before each operation)
 // Spec: SM-02 (a schedule is its decisions)
 // Spec: SM-04 (virtual time moves when nobody can go on)
 //
 //go:norace
-func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
+func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	w.beat.Add(1)
 	if !w.running || w.stopping.Load() {
 		return true
@@ -315,7 +320,7 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 	if w.fail != nil {
 		return w.unwind(i)
 	}
-	if op.Kind == coir.OpStart { // that it begins was decided when it was taken up, and nothing has happened since
+	if op.Kind == policy.Start { // that it begins was decided when it was taken up, and nothing has happened since
 		w.went(i)
 		return true
 	}
@@ -326,10 +331,10 @@ func (w *world) Step(f *coir.Fiber, op coir.Op) bool {
 	return true
 }
 
-// Stepped implements coir.Policy.
+// Stepped implements policy.Policy.
 //
 //go:norace
-func (w *world) Stepped(f *coir.Fiber) bool {
+func (w *world) Stepped(f policy.Fiber) bool {
 	// Spec: SM-01 (a policy is told before each operation)
 	if !w.running || w.fail != nil || w.stopping.Load() {
 		return true
@@ -380,10 +385,10 @@ func (w *world) goesOn(i int32, after bool) bool {
 	}
 }
 
-// Next implements coir.Policy.
+// Next implements policy.Policy.
 //
 //go:norace
-func (w *world) Next() *coir.Fiber {
+func (w *world) Next() policy.Fiber {
 	w.nexts.Add(1)
 	if w.current >= 0 && !w.settled {
 		if x := &w.fibers[w.current]; !x.pending && !x.paused && !x.ended {
@@ -461,7 +466,7 @@ func (w *world) unsettled() bool {
 // run takes a fiber that can run, which now does.
 //
 //go:norace
-func (w *world) run(i int32) *coir.Fiber {
+func (w *world) run(i int32) policy.Fiber {
 	w.unready(i)
 	w.current, w.settled = i, false
 	x := &w.fibers[i]
@@ -470,7 +475,7 @@ func (w *world) run(i int32) *coir.Fiber {
 		w.went(i)
 	} else if x.paused {
 		x.paused = false
-		w.note(coir.Op{Kind: opGoOn})
+		w.note(policy.Op{Kind: opGoOn})
 	} else {
 		w.happens(happening{fiber: i, step: -1, wake: x.woken})
 	}
@@ -485,14 +490,14 @@ func (w *world) went(i int32) {
 	x.pending = false
 	x.since, x.step = w.clock.Now(), w.nsteps
 	switch x.op.Kind {
-	case coir.OpStart: // is in the log, as what it is to be taken up
-	case coir.OpEnd:
+	case policy.Start: // is in the log, as what it is to be taken up
+	case policy.End:
 		x.ended = true
 		fallthrough
 	default:
 		w.happens(happening{fiber: i, step: int32(w.nsteps), wake: -1})
 	}
-	w.watchable = w.watchable || x.op.Kind == coir.OpRegister
+	w.watchable = w.watchable || x.op.Kind == policy.Register
 	w.record(event{i, x.object, x.op, x.cases, x.since})
 	w.mix(uint64(i)<<40 | uint64(uint32(x.object+1))<<8 | uint64(x.op.Kind))
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
@@ -531,7 +536,7 @@ func (w *world) forgotten() int { return max(0, w.nsteps-len(w.trace)) }
 // keepCases copies the cases of a select. Like operations, only the last of them stay.
 //
 //go:norace
-func (w *world) keepCases(op coir.Op) span {
+func (w *world) keepCases(op policy.Op) span {
 	n := len(op.Cases)
 	if op.Cases == nil || n > mostKept {
 		return span{n: -1}
@@ -542,7 +547,7 @@ func (w *world) keepCases(op coir.Op) span {
 	at := w.ncases
 	for i := range op.Cases {
 		c := &op.Cases[i]
-		x := choice{coir.Op{Kind: c.Kind, Object: c.Object, Name: c.Name}, w.objectOf(*c)}
+		x := choice{policy.Op{Kind: c.Kind, Object: c.Object, Name: c.Name}, w.objectOf(*c)}
 		w.cases[w.ncases&(len(w.cases)-1)] = x
 		w.ncases++
 		w.mix(1<<39 | uint64(uint32(x.object+1))<<8 | uint64(c.Kind))
@@ -559,7 +564,7 @@ func (w *world) mix(x uint64) {
 }
 
 //go:norace
-func (w *world) objectOf(op coir.Op) int32 {
+func (w *world) objectOf(op policy.Op) int32 {
 	if op.Object == 0 {
 		return -1
 	}
@@ -570,9 +575,9 @@ func (w *world) objectOf(op coir.Op) int32 {
 // kindOfObject keeps the numbers of channels and of fibers apart.
 //
 //go:norace
-func kindOfObject(k coir.OpKind) uint8 {
+func kindOfObject(k policy.Kind) uint8 {
 	switch k {
-	case coir.OpWait, coir.OpStart, coir.OpEnd:
+	case policy.Wait, policy.Start, policy.End:
 		return 1
 	}
 	return 0
@@ -618,10 +623,10 @@ func (w *world) decide(n int, goOn, after bool) int {
 	return d
 }
 
-// Choose implements coir.Policy.
+// Choose implements policy.Policy.
 //
 //go:norace
-func (w *world) Choose(_ *coir.Fiber, n int) int {
+func (w *world) Choose(_ policy.Fiber, n int) int {
 	if !w.running || w.fail != nil {
 		return 0
 	}
@@ -637,9 +642,9 @@ func (w *world) stop(f *Failure) {
 		w.fail = f
 		f.freeze(w)
 		w.stopping.Store(true) // to cancel is an operation too, but not one of the program
-		race.Enable()          // contexts of package context may hang on it, and have their own synchronisation
+		race.EnterUser()       // contexts of package context may hang on it, and have their own synchronisation
 		w.cancel(errStopped)
-		race.Disable()
+		race.LeaveUser()
 		w.stopping.Store(false)
 	}
 }
@@ -652,7 +657,7 @@ var errStopped = errors.New("sim: the schedule has failed and is being ended")
 //
 //go:norace
 func (w *world) stuck() {
-	stack, deadline := coir.Outside(w.rt, strayPatience)
+	stack, deadline := w.host.Outside(strayPatience)
 	switch {
 	case stack == nil:
 		w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
@@ -676,7 +681,7 @@ const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's cloc
 func (w *world) interrupt() {
 	for i := range w.nfibers {
 		if x := &w.fibers[i]; !x.ended {
-			coir.Interrupt(x.f)
+			w.host.Interrupt(x.f)
 		}
 	}
 }
@@ -686,22 +691,22 @@ func (w *world) interrupt() {
 //
 //go:norace
 func (w *world) unwind(i int32) bool {
-	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != coir.OpEnd && k != coir.OpJoin {
-		race.Enable() // the policy is called inside a hidden section, which ends here
+	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != policy.End && k != policy.Join {
+		race.EnterUser() // the panic ends the hidden section that the policy is called in
 		panic(errStopped)
 	}
 	w.went(i)
 	return true
 }
 
-// Stray implements coir.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.
+// Stray implements policy.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.
 //
 // Spec: SM-06 (an outside goroutine is reported)
-func (w *world) Stray(op coir.Op) {
+func (w *world) Stray(op policy.Op) {
 	if w.stopping.Load() {
 		return // it is the cancel of stop, which no fiber may be there to do
 	}
-	if op.Kind == coir.OpDeadline {
+	if op.Kind == policy.Deadline {
 		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
 		w.strays.add(text)
 		w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: text + useTimeout})

@@ -24,7 +24,7 @@ type Citation struct {
 
 // IsTest says whether the place defends the rule rather than keeps it: a Go test, or a model and what runs it.
 func (c Citation) IsTest() bool {
-	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "models/")
+	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "promela/")
 }
 
 // A Kind is how a place stands behind the rules that it cites.
@@ -45,7 +45,7 @@ func (c Citation) Kind() Kind {
 	switch {
 	case c.InProse():
 		return Prose
-	case strings.HasPrefix(c.File, "models/"):
+	case strings.HasPrefix(c.File, "promela/"):
 		return Model
 	case strings.HasPrefix(c.File, "bench/"), strings.HasPrefix(c.In, "Benchmark"):
 		return Benchmark

@@ -18,8 +18,8 @@ import (
 var Layers = []Layer{
 	{"exploration", []string{"internal/interleave", "internal/search", "internal/replay"}},
 	{"ground", []string{
-		"internal/race", "internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "internal/chart",
-		"explore",
+		"internal/race", "internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "internal/policy",
+		"internal/chart", "explore",
 	}},
 	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock"}},
 	{"waiting", []string{"internal/wait"}},

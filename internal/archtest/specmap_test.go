@@ -30,10 +30,10 @@ func TestRenderMap(t *testing.T) {
 		{Rule: "PK-01", File: "park/word.go", In: "Word.Wake"},
 		{Rule: "PK-01", File: "park/word.go", In: "Word.Wake"},
 		{Rule: "PK-01", File: "park/word_test.go", In: "TestWake"},
-		{Rule: "PK-01", File: "models/word.pml"},
+		{Rule: "PK-01", File: "promela/word.pml"},
 		{Rule: "PK-02", File: "docs/HACKING.md"},
 		{Rule: "SC-02", File: "a.go", In: "F"},
-		{Rule: "SC-02", File: "models/word.pml"},
+		{Rule: "SC-02", File: "promela/word.pml"},
 		{Rule: "SC-03", File: "a.go", In: "F"},
 		{Rule: "SC-03", File: "a_test.go", In: "BenchmarkF"},
 		{Rule: "SC-04", File: "a.go", In: "F"},
@@ -41,8 +41,8 @@ func TestRenderMap(t *testing.T) {
 	}))
 	for _, want := range []string{
 		"7 rules: 4 cited (1 by a test, 1 by a model only, 1 by a benchmark only, 1 by code only), 2 open, 1 ruled out.\n",
-		"| PK-01 (p1) | test | `park/word.go` Word.Wake | `models/word.pml`<br>`park/word_test.go` TestWake |\n",
-		"| SC-02 (s2) | **model only** | `a.go` F | `models/word.pml` |\n",
+		"| PK-01 (p1) | test | `park/word.go` Word.Wake | `park/word_test.go` TestWake<br>`promela/word.pml` |\n",
+		"| SC-02 (s2) | **model only** | `a.go` F | `promela/word.pml` |\n",
 		"| SC-03 (s3) | **benchmark only** | `a.go` F | `a_test.go` BenchmarkF |\n",
 		"| SC-04 (s4) | **code only** | `a.go` F | none |\n",
 		"## Rules that were ruled out\n\n- SC-05 (s5) G. (FS)\n",

@@ -34,9 +34,9 @@ func TestDefended(t *testing.T) {
 	got := Defended([]Citation{
 		{Rule: "AA-01", File: "a.go", In: "F"},
 		{Rule: "AA-01", File: "a_test.go", In: "TestF"},
-		{Rule: "AA-01", File: "models/word.pml"},
+		{Rule: "AA-01", File: "promela/word.pml"},
 		{Rule: "AA-02", File: "a.go", In: "F"},
-		{Rule: "AA-02", File: "models/word.pml"},
+		{Rule: "AA-02", File: "promela/word.pml"},
 		{Rule: "AA-03", File: "bench/ratios/round.go", In: "round"},
 		{Rule: "AA-04", File: "a_test.go", In: "BenchmarkF"},
 		{Rule: "AA-05", File: "docs/HACKING.md"},

@@ -24,6 +24,8 @@ type Chan[T any] struct {
 
 // Init makes c a channel that holds up to limit values, in the store, or in a ring if that is nil. A channel with a
 // clock notes when things happen.
+//
+//go:norace
 func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk clock.Clock) {
 	// Spec: CH-54 (channel ids order their locks)
 	c.id = NewID()

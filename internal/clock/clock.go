@@ -37,8 +37,8 @@
 // In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the order that
 // the machine brings about by accident does not pass for an order that the user asked for. That hides the mutex of the
 // clock, but not the memory accesses under it, which would then be reported as races. So every function here carries the
-// norace pragma (guarded by TestEveryFunctionIsNorace), and none of them uses copy or a growing append, which are
-// instrumented even there.
+// norace pragma (guarded by TestHiddenCodeIsNotSeen of internal/archtest), and none of them uses copy or a growing append,
+// which are instrumented even there.
 package clock
 
 // Target is told that a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not

@@ -59,11 +59,17 @@ func (c *Coro) Rest(to *Coro) bool {
 }
 
 // Leaving reports whether the coroutine has been told to leave: it has, as soon as it rests.
+//
+//go:norace
 func (c *Coro) Leaving() bool { return true }
 
 // Release has nothing to let go: a coroutine here ends when it rests.
+//
+//go:norace
 func Release(cs []*Coro) (kept []*Coro) { return nil }
 
 // Bound reports whether the coroutine must not be used again, because it is locked to its thread. Here none is used
 // again, and the thread of a goroutine that ends locked ends with it.
+//
+//go:norace
 func (c *Coro) Bound() bool { return false }

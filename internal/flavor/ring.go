@@ -18,6 +18,8 @@ type Ring[T any] struct {
 }
 
 // Init makes a ring with room for capacity values.
+//
+//go:norace
 func (r *Ring[T]) Init(capacity int) {
 	if capacity > 0 {
 		r.buf = make([]T, capacity)

@@ -4,8 +4,8 @@
 //
 // A wait can be ended by a peer, a close, a cancel, a timer or a callback, all at once, while the one that waits is
 // still on its way to sleep. Taken as separate words (a state, a pending flag, a ticket) the protocol has at least six
-// faults, D1 to D6 in models/word.pml: wakes are lost, a running fiber is resumed a second time, a stale waker ends the
-// next wait, two wakers both believe that they delivered.
+// faults, D1 to D6 in promela/word.pml: wakes are lost, a running fiber is resumed a second time, a stale waker ends
+// the next wait, two wakers both believe that they delivered.
 //
 // # The road taken
 //
@@ -88,7 +88,7 @@ func (r Reason) Index() int { return int(r >> kindBits) }
 // State is the low part of the word.
 type State uint8
 
-// The states. Names as in models/word.pml.
+// The states. Names as in promela/word.pml.
 const (
 	Running State = iota
 	Parking

@@ -16,6 +16,16 @@ func Disable() { runtime.RaceDisable() }
 // Enable ends one Disable. A goroutine must not end between the two (golang/go#60934).
 func Enable() { runtime.RaceEnable() }
 
+// EnterUser is for a call out of a hidden section into code that is not coir's, such as a user's function or a context:
+// its synchronisation is seen, until LeaveUser. It does not nest, so the caller must be in one hidden section, not in two.
+//
+// If the user's code panics there is no LeaveUser, and so the functions above must not end their section by a deferred
+// Enable; or both calls are deferred.
+func EnterUser() { Enable() }
+
+// LeaveUser ends the call, and hides what follows.
+func LeaveUser() { Disable() }
+
 // Acquire orders what follows after every Release of p that came before.
 func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }
 

@@ -24,7 +24,7 @@
 //
 // target workers run tasks at once. A worker that is held in native code (declared by Block, or found by the monitor)
 // is not counted, and another takes its place; see idle.go for the sleep and wake of workers and monitor.go for finding
-// the held. models/idle.pml has the sleep and wake, with native calls; models/shutdown.pml the end.
+// the held. promela/idle.pml has the sleep and wake, with native calls; promela/shutdown.pml the end.
 //
 // # Invariants
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // How workers sleep and are woken. It is the handshake of internal/park again, one floor down, and as easy to get
-// wrong; models/idle.pml has it with its mutants.
+// wrong; promela/idle.pml has it with its mutants.
 //
 //	A worker that finds nothing    announces itself idle, under mu; then looks over all queues once more; then sleeps.
 //	Whoever queues a task          publishes it; then looks whether somebody should be woken: is anyone searching? are

@@ -1,0 +1,19 @@
+package policy
+
+import "testing"
+
+func TestKindsHaveNames(t *testing.T) {
+	if len(names) != int(Point)+1 {
+		t.Errorf("%d names for %d kinds", len(names), Point+1)
+	}
+	seen := map[string]Kind{}
+	for k := Start; k <= Point; k++ {
+		if was, twice := seen[k.String()]; twice || k.String() == "" {
+			t.Errorf("kind %d is called %q, as kind %d is", k, k, was)
+		}
+		seen[k.String()] = k
+	}
+	if s := Kind(255).String(); s != "an operation of its own" {
+		t.Errorf("a kind of a policy is called %q", s)
+	}
+}
