@@ -32,17 +32,7 @@ type caller struct {
 //go:norace
 func resolve(ctx context.Context) (c caller) {
 	c.ctx = ctx
-	switch x := ctx.(type) {
-	case *fiberContext:
-		c.f = (*Fiber)(x)
-		c.sc = &c.f.nursery.scope
-	case *scopeContext:
-		c.sc = (*scope)(x)
-		c.f = c.sc.owner
-	case *timedScope:
-		c.sc = (*scope)(&x.scopeContext)
-		c.f = c.sc.owner
-	default:
+	if c.f, c.sc = scopeOf(ctx); c.sc == nil {
 		c.resolveForeign()
 	}
 	if c.f == nil || !c.f.task.Here() {
@@ -106,13 +96,13 @@ func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
 // currentFiber returns the fiber that the calling goroutine is, or nil.
 //
 //go:norace
-func currentFiber() *Fiber {
+func currentFiber() (f *Fiber) {
 	race.Disable()
-	defer race.Enable()
 	if t := sched.Current(); t != nil {
-		return fiberOf(t)
+		f = fiberOf(t)
 	}
-	return nil
+	race.Enable()
+	return f
 }
 
 // currentWorker is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not

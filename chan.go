@@ -334,6 +334,11 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 //
 //go:norace
 func (c *core) unlock(p *park.Parker, near park.Place) {
+	if c.ch.Plain() {
+		c.ch.Unlock()
+		p.Rouse(near)
+		return
+	}
 	more := c.ch.TakeMore()
 	c.ch.Unlock()
 	rouseAll(p, more, near)
@@ -596,6 +601,9 @@ func (c *core) opErr(side channel.Side, r park.Reason, sc *scope) error {
 //
 //go:norace
 func (c *core) callerErr(side channel.Side, r park.Reason, by *caller) error {
+	if r == park.Data {
+		return nil
+	}
 	if r == park.Cancelled {
 		return by.cancelled().on(c.verb(side))
 	}

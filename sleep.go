@@ -14,19 +14,34 @@ import (
 //
 //go:norace
 func Yield(ctx context.Context) error {
-	if x, ok := ctx.(*fiberContext); ok && x.task.Here() && x.nursery.state.Load() == scopeLive && !x.simulated {
-		race.Disable()
-		x.budget = budget
-		x.task.Yield()
-		race.Enable()
-		return nil
+	f, sc := scopeOf(ctx)
+	if race.Enabled || f == nil || f.simulated {
+		return yieldAny(ctx)
 	}
-	return yieldSlow(ctx)
+	if !f.task.Here() {
+		return yieldAny(ctx)
+	}
+	if sc.mayBeDone() {
+		return yieldAny(ctx)
+	}
+	f.budget = budget
+	// What Task.Yield does, without a frame of its own: see Task.BeginPark.
+	if s := f.task.BeginYield(); s != nil {
+		if s.Odd {
+			s.Next()
+		} else {
+			s.Yield(struct{}{})
+		}
+		f.task.EndPark()
+	}
+	return nil
 }
 
+// yieldAny is Yield for every caller.
+//
 //go:noinline
 //go:norace
-func yieldSlow(ctx context.Context) error {
+func yieldAny(ctx context.Context) error {
 	c := resolve(ctx)
 	c.announce(policy.Op{Kind: policy.Yield})
 	if e := c.ended(); e != nil {
@@ -53,7 +68,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	// Spec: TM-02 (a sleeper is in no run queue)
 	f, sc := ownFiber(ctx)
 	if f == nil || d <= 0 {
-		return sleepSlow(ctx, d)
+		return sleepAny(ctx, d)
 	}
 	if f.simulated {
 		f.step(policy.Op{Kind: policy.Sleep, For: d})
@@ -93,7 +108,7 @@ func (f *Fiber) endSleep(r park.Reason) bool {
 
 //go:noinline
 //go:norace
-func sleepSlow(ctx context.Context, d time.Duration) error {
+func sleepAny(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return Yield(ctx)
 	}

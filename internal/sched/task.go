@@ -166,27 +166,46 @@ func (t *Task) EndPark() { t.frame.settle() }
 //
 //go:norace
 func (t *Task) Yield() {
+	if s := t.BeginYield(); s != nil {
+		if s.Odd {
+			s.Next()
+		} else {
+			s.Yield(struct{}{})
+		}
+		t.EndPark()
+	}
+}
+
+// BeginYield is the first part of Yield, up to the swap: see BeginPark. It returns nil if there are no others.
+//
+//go:norace
+func (t *Task) BeginYield() *coro.Slot {
 	// Spec: SC-21 (a yield goes to the tail)
 	if bubble.Explored != nil {
 		runtime.Gosched() // fibers that yield to each other would go on for good: a switch between them is no point
 	}
 	fr := t.frame
 	w := fr.w
-	next := w.pick()
-	if next == nil && w.state.Load() == running {
-		if next = w.s.global.pop(); next == nil {
-			w.beat++          // alone, but alive
-			runtime.Gosched() // what it waits for may be a goroutine
-			return
+	var next *Task
+	// The usual successor is the oldest in the ring. What follows is pick for that case.
+	if w.s.plain && w.picks < globalEvery-1 && w.state.Load() == running && w.next.empty() {
+		if next = w.ring.pop(); next != nil {
+			next.dequeue()
+			w.picks++
+			w.streak = 0
+		}
+	}
+	if next == nil {
+		if next = w.pick(); next == nil && w.state.Load() == running {
+			if next = w.s.global.pop(); next == nil {
+				w.beat++          // alone, but alive
+				runtime.Gosched() // what it waits for may be a goroutine
+				return nil
+			}
 		}
 	}
 	w.prev, w.requeue = t, true
-	if s := fr.Via(fr.Enter(w.handTo(w.frameFor(next)))); s.Odd {
-		s.Next()
-	} else {
-		s.Yield(struct{}{})
-	}
-	fr.settle()
+	return fr.Via(fr.Enter(w.handTo(w.frameFor(next))))
 }
 
 // Ready implements park.Owner.
@@ -466,7 +485,9 @@ func (w *Worker) settle() {
 	w.prev = nil
 	if w.requeue {
 		w.requeue = false
-		w.putBack(t)
+		if invariant.Enabled || !w.s.plain || !w.ring.push(t) {
+			w.putBack(t)
+		}
 	} else if !t.Commit() {
 		t.Ready(w) // woken on its way to sleep
 	}
