@@ -9,7 +9,7 @@ PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 OTHERS    := linux/arm linux/riscv64 linux/s390x js/wasm
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest fuzz examples bench
 
 help: ## list the verbs
@@ -133,3 +133,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios
+
+# How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
+compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c
+	cd bench && $(GO) run ./compare -base '$(BASE)' -names '$(NAMES)' $(FLAGS)
