@@ -22,6 +22,7 @@ func TestTableHasWhatWasPromised(t *testing.T) {
 		{"sleep-100k", 1.2, 1.0},
 		{"parked-memory", 1.2, 1.13},
 		{"fork-join", 0.9, 0.7},
+		{"wake-p99", 1.0, 0.5},
 		{"sim-pingpong", 20, 5},
 		{"sim-pipeline", 20, 5},
 		{"sim-select", 20, 5},

@@ -246,6 +246,36 @@ var table = []comparison{
 		coir:    goroutinesThroughCoir(0, 1, 1), other: goroutinesThrough(0, 1, 1),
 	},
 	{
+		name: "wake-p50", unit: "µs", rounds: longRounds,
+		what:    "the median delay of a wake by a busy task, all workers busy with tasks of 100 µs",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.5), other: wakeGoroutines(fromTask, 0.5),
+	},
+	{
+		name: "wake-p99", bound: 1.0, goal: 0.5, unit: "µs", rounds: longRounds,
+		what:    "the same, 99th percentile",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.99), other: wakeGoroutines(fromTask, 0.99),
+	},
+	{
+		name: "wake-p999", unit: "µs", rounds: longRounds,
+		what:    "the same, 99.9th percentile",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.999), other: wakeGoroutines(fromTask, 0.999),
+	},
+	{
+		name: "wake-timer-p99", unit: "µs", rounds: longRounds,
+		what:    "the same where a fiber sleeps and then wakes, from the time it sleeps until",
+		against: "goroutines, time.Sleep and chan, the same load",
+		coir:    wakeFibers(fromTimer, 0.99), other: wakeGoroutines(fromTimer, 0.99),
+	},
+	{
+		name: "wake-outside-p99", unit: "µs", rounds: longRounds,
+		what:    "the same where a goroutine outside wakes",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromOutside, 0.99), other: wakeGoroutines(fromOutside, 0.99),
+	},
+	{
 		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
 		what:    "sim.Run of a program: two fibers, 1,000 round trips, capacity 0",
 		against: "the same on a runtime with one worker",
