@@ -73,8 +73,9 @@ switchers: ## the short tests on the second switcher; without assembly those abo
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
 
-toolchain: ## the short tests with the newest Go release
+toolchain: ## the short tests with the newest Go release, and what it inlines
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) ./...
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
 i386: ## the short tests as linux/386, which an amd64 machine runs itself
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 EXCEPT=bench .ci/each $(GO) test $(SHORT) ./...
