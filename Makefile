@@ -10,7 +10,7 @@ OTHERS    := linux/arm linux/riscv64 linux/s390x js/wasm
 
 .DEFAULT_GOAL := help
 .PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave programs sim coirtest fuzz examples bench
+	arm64 models interleave programs sim coirtest fuzz examples bench hot
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -117,6 +117,9 @@ examples: ## build and test the examples
 
 bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
 	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list
+
+hot: ## the ratios of the hot paths in a short form, with generous bounds and no new allocation
+	cd bench && $(GO) run ./ratios -hot
 
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, and the models; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
