@@ -9,8 +9,8 @@ PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 OTHERS    := linux/arm linux/riscv64 linux/s390x js/wasm
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave programs sim coirtest fuzz examples bench
+.PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+	arm64 models interleave programs sim coirtest fuzz examples bench hot
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,9 +18,9 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-generate: ## write what is generated: spec/MAP.md and api/coir.txt
+generate: ## write what is generated: spec/MAP.md, api/coir.txt and the counts of docs/design/0012
 	$(GO) run ./internal/archtest/specmap
-	$(GO) test -count=1 -timeout 1m ./internal/archtest -run TestAPIIsRecorded -update
+	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
@@ -73,8 +73,9 @@ switchers: ## the short tests on the second switcher; without assembly those abo
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
 
-toolchain: ## the short tests with the newest Go release
+toolchain: ## the short tests with the newest Go release, and what it inlines
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) ./...
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
 i386: ## the short tests as linux/386, which an amd64 machine runs itself
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 EXCEPT=bench .ci/each $(GO) test $(SHORT) ./...
@@ -117,6 +118,9 @@ examples: ## build and test the examples
 bench: ## build and test the benchmarks, and list the ratios; measuring is done by hand
 	cd bench && $(GO) build ./... && $(GO) test $(SHORT) ./... && $(GO) run ./ratios -list
 
+hot: ## the ratios of the hot paths in a short form, with generous bounds and no new allocation
+	cd bench && $(GO) run ./ratios -hot
+
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, and the models; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
@@ -133,3 +137,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios
+
+# How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
+compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c
+	cd bench && $(GO) run ./compare -base '$(BASE)' -names '$(NAMES)' $(FLAGS)

@@ -14,6 +14,7 @@
 //	go run ./ratios -only yield,spawn-join -rounds 100
 //	go run ./ratios -only yield -max 1.1
 //	go run ./ratios -bounds
+//	go run ./ratios -hot
 //	go run ./ratios -only spawn-join -profile cpu.out
 //
 // For each comparison one line comes out:
@@ -56,6 +57,7 @@ var (
 	only    = flag.String("only", "", "run only these, separated by commas")
 	limit   = flag.Float64("max", 0, "exit 1 if a ratio is above this")
 	bounds  = flag.Bool("bounds", false, "exit 1 if a ratio is above its own bound")
+	hot     = flag.Bool("hot", false, "measure the hot paths, shortly; exit 1 if one is slow in every try, or allocates")
 	asJSON  = flag.Bool("json", false, "print one JSON object a comparison")
 	rounds  = flag.Int("rounds", 0, "rounds that count; 0 leaves each comparison its own number")
 	round   = flag.Duration("round", roundTime, "length of a round of one side")
@@ -94,9 +96,17 @@ func main() {
 		return
 	}
 
+	if *hot {
+		if err := checkHot(chosen, inChild, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+
 	ok := true
 	for _, c := range chosen {
-		r, err := inChild(c)
+		r, err := inChild(c, *rounds)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", c.name, err)
 			ok = false
@@ -141,9 +151,9 @@ func choose(names string) []*comparison {
 }
 
 // inChild runs c in a process of its own and returns what that printed.
-func inChild(c *comparison) (result, error) {
+func inChild(c *comparison, rounds int) (result, error) {
 	var r result
-	err := callSelf(&r, "-child", c.name, "-rounds", fmt.Sprint(*rounds), "-round", round.String(), "-cpu="+strconv.FormatBool(*cpu))
+	err := callSelf(&r, "-child", c.name, "-rounds", fmt.Sprint(rounds), "-round", round.String(), "-cpu="+strconv.FormatBool(*cpu))
 	return r, err
 }
 

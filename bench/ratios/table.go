@@ -16,6 +16,8 @@ type comparison struct {
 	ops     int     // operations in one turn of a round's loop; 0 means 1
 	procs   int     // GOMAXPROCS for both sides; 0 leaves it as it is
 	rounds  int     // rounds that count, unless -rounds says otherwise
+	hot     bool    // on a path that -hot looks at
+	allocs  float64 // allocations of an operation on coir's side, as far as -hot looks at them
 
 	// round is the least length of a round of one side, where the usual one is
 	// too short to hold everything that the operation costs in the long run.
@@ -54,7 +56,7 @@ const (
 // table lists the comparisons in the order in which they are run.
 var table = []comparison{
 	{
-		name: "yield-limit", bound: 1.5, goal: 1.2, unit: "ns", procs: 1, rounds: shortRounds,
+		name: "yield-limit", bound: 1.75, goal: 1.5, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
 		what:    "a switch by Yield between two fibers on one worker",
 		against: "one bare iter.Pull swap (half a next and yield round trip)",
 		coir:    yieldCoir, other: yieldPull,
@@ -66,7 +68,7 @@ var table = []comparison{
 		coir:    yieldCoir, other: yieldGosched,
 	},
 	{
-		name: "spawn-join", bound: 0.45, goal: 0.35, unit: "ns", rounds: shortRounds,
+		name: "spawn-join", bound: 0.7, goal: 0.45, unit: "ns", rounds: shortRounds, hot: true, allocs: 2,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "go and sync.WaitGroup",
 		coir:    spawnNursery, other: spawnWaitGroup,
@@ -78,7 +80,7 @@ var table = []comparison{
 		coir:    spawnWait, other: spawnWaitGroup,
 	},
 	{
-		name: "spawn-join-errgroup", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, unit: "ns", rounds: shortRounds, hot: true, allocs: 2,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "errgroup.Group, Go, Wait",
 		coir:    spawnNursery, other: spawnErrgroup,
@@ -108,13 +110,13 @@ var table = []comparison{
 		coir:    replaceWheel, other: replaceAfterFunc,
 	},
 	{
-		name: "sleep-100k", bound: 1.0, goal: 0.6, unit: "ns", rounds: longRounds,
+		name: "sleep-100k", bound: 1.2, goal: 1.0, unit: "ns", rounds: longRounds,
 		what:    "processor time of a fiber that sleeps a random time to 1 s, 100,000 at once",
 		against: "goroutines in time.Sleep, the same times",
 		coir:    sleepFibers, other: sleepGoroutines,
 	},
 	{
-		name: "parked-memory", bound: 1.35, goal: 1.1, unit: "B", rounds: fewRounds,
+		name: "parked-memory", bound: 1.2, goal: 1.13, unit: "B", rounds: fewRounds,
 		what:    "bytes of a parked fiber, a million of them",
 		against: "a goroutine parked on a channel",
 		coir:    parkedIn("fiber"), other: parkedIn("goroutine"),
@@ -126,7 +128,7 @@ var table = []comparison{
 		coir:    parkedIn("fiber-1k"), other: parkedIn("goroutine-1k"),
 	},
 	{
-		name: "fork-join", bound: 0.6, goal: 0.4, unit: "ns", ops: fibForks, rounds: shortRounds,
+		name: "fork-join", bound: 0.9, goal: 0.7, unit: "ns", ops: fibForks, rounds: shortRounds, hot: true, allocs: 6,
 		what:    "a fork and join of fib, one half forked, one half in place",
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkFibers, other: forkGoroutines,
@@ -138,49 +140,49 @@ var table = []comparison{
 		coir:    forkWaits, other: forkGoroutines,
 	},
 	{
-		name: "rendezvous", bound: 0.55, goal: 0.45, unit: "ns", rounds: shortRounds,
+		name: "rendezvous", bound: 0.55, goal: 0.45, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 0",
 		against: "unbuffered chan",
 		coir:    fibersThrough(0, 1, 1), other: goroutinesThrough(0, 1, 1),
 	},
 	{
-		name: "rendezvous-limit", bound: 2.0, goal: 1.5, unit: "ns", procs: 1, rounds: shortRounds,
+		name: "rendezvous-limit", bound: 3.2, goal: 2.5, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 0",
 		against: "one bare iter.Pull swap",
 		coir:    fibersThrough(0, 1, 1), other: yieldPull,
 	},
 	{
-		name: "buffered-64", bound: 0.75, goal: 0.5, unit: "ns", rounds: shortRounds,
+		name: "buffered-64", bound: 0.6, goal: 0.45, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 64",
 		against: "chan of 64, one to one",
 		coir:    fibersThrough(64, 1, 1), other: goroutinesThrough(64, 1, 1),
 	},
 	{
-		name: "mpmc-4x4-128", bound: 0.9, goal: 0.6, unit: "ns", rounds: shortRounds,
+		name: "mpmc-4x4-128", bound: 0.75, goal: 0.55, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from four fibers to four, capacity 128",
 		against: "chan of 128, four to four",
 		coir:    fibersThrough(128, 4, 4), other: goroutinesThrough(128, 4, 4),
 	},
 	{
-		name: "pipeline-8", bound: 0.55, goal: 0.4, unit: "ns", rounds: shortRounds,
+		name: "pipeline-8", bound: 0.6, goal: 0.48, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value through eight stages, a fiber each, capacity 0",
 		against: "eight stages of unbuffered chan",
 		coir:    pipelineFibers, other: pipelineGoroutines,
 	},
 	{
-		name: "fan-in-1000", bound: 0.6, goal: 0.45, unit: "ns", rounds: shortRounds, round: crowdRound,
+		name: "fan-in-1000", bound: 0.75, goal: 0.6, unit: "ns", rounds: shortRounds, hot: true, round: crowdRound,
 		what:    "a value from 1,000 fibers to one, capacity 0",
 		against: "unbuffered chan",
 		coir:    fibersThrough(0, 1000, 1), other: goroutinesThrough(0, 1000, 1),
 	},
 	{
-		name: "select-2", bound: 0.7, goal: 0.5, unit: "ns", rounds: shortRounds,
+		name: "select-2", bound: 0.65, goal: 0.5, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "Select over two channels of capacity 0, a sender each",
 		against: "native select, unbuffered chan",
 		coir:    fibersInto(2, 2, select2Coir), other: goroutinesInto(2, 2, select2Go),
 	},
 	{
-		name: "select-8", bound: 0.7, goal: 0.5, unit: "ns", rounds: shortRounds,
+		name: "select-8", bound: 0.68, goal: 0.5, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "Select over eight channels of capacity 0, a sender each",
 		against: "native select, unbuffered chan",
 		coir:    fibersInto(8, 8, select8Coir), other: goroutinesInto(8, 8, select8Go),
@@ -198,7 +200,7 @@ var table = []comparison{
 		coir:    fiberOver(8, ready8Coir), other: goroutineOver(8, ready8Go),
 	},
 	{
-		name: "select-priority", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		name: "select-priority", bound: 0.65, goal: 0.5, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "SelectPriority over two channels of capacity 0, a sender each",
 		against: "nested native selects, unbuffered chan",
 		coir:    fibersInto(2, 2, priorityCoir), other: goroutinesInto(2, 2, priorityGo),
@@ -216,13 +218,13 @@ var table = []comparison{
 		coir:    fibersInto(1000, 1000, selectorCoir), other: goroutinesInto(1000, 1000, selectorGo),
 	},
 	{
-		name: "recv-timeout", bound: 0.3, goal: 0.2, unit: "ns", ops: pings, rounds: shortRounds,
+		name: "recv-timeout", bound: 0.25, goal: 0.2, unit: "ns", ops: pings, rounds: shortRounds, hot: true,
 		what:    "RecvTimeout that waits for its value, in ping-pong",
 		against: "select with time.NewTimer and Stop",
 		coir:    fibersPing(timeoutCoir), other: goroutinesPing(timeoutGo),
 	},
 	{
-		name: "recv-cancel", bound: 0.6, goal: 0.45, unit: "ns", ops: pings, rounds: shortRounds,
+		name: "recv-cancel", bound: 0.4, goal: 0.33, unit: "ns", ops: pings, rounds: shortRounds, hot: true,
 		what:    "Recv in a scope that can be cancelled, in ping-pong",
 		against: "select with ctx.Done",
 		coir:    fibersPing(cancelCoir), other: goroutinesPing(cancelGo),
@@ -240,10 +242,40 @@ var table = []comparison{
 		coir:    burstCoir, other: burstChanx,
 	},
 	{
-		name: "goroutines-both-ends", bound: 1.3, goal: 1.0, unit: "ns", rounds: shortRounds,
+		name: "goroutines-both-ends", bound: 1.25, goal: 1.0, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from goroutine to goroutine through coir's channel, capacity 0",
 		against: "unbuffered chan",
 		coir:    goroutinesThroughCoir(0, 1, 1), other: goroutinesThrough(0, 1, 1),
+	},
+	{
+		name: "wake-p50", unit: "µs", rounds: longRounds,
+		what:    "the median delay of a wake by a busy task, all workers busy with tasks of 100 µs",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.5), other: wakeGoroutines(fromTask, 0.5),
+	},
+	{
+		name: "wake-p99", bound: 1.0, goal: 0.5, unit: "µs", rounds: longRounds,
+		what:    "the same, 99th percentile",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.99), other: wakeGoroutines(fromTask, 0.99),
+	},
+	{
+		name: "wake-p999", unit: "µs", rounds: longRounds,
+		what:    "the same, 99.9th percentile",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromTask, 0.999), other: wakeGoroutines(fromTask, 0.999),
+	},
+	{
+		name: "wake-timer-p99", unit: "µs", rounds: longRounds,
+		what:    "the same where a fiber sleeps and then wakes, from the time it sleeps until",
+		against: "goroutines, time.Sleep and chan, the same load",
+		coir:    wakeFibers(fromTimer, 0.99), other: wakeGoroutines(fromTimer, 0.99),
+	},
+	{
+		name: "wake-outside-p99", unit: "µs", rounds: longRounds,
+		what:    "the same where a goroutine outside wakes",
+		against: "goroutines and chan, the same load",
+		coir:    wakeFibers(fromOutside, 0.99), other: wakeGoroutines(fromOutside, 0.99),
 	},
 	{
 		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The hot paths in a short form, for CI.
+//
+// It is to notice on the day it happens that a function is no longer inlined, or
+// that an operation allocates. Such a loss is large, so the bounds are generous: the
+// comparison's own, times hotSlack. A machine that others keep busy gives wrong
+// figures for a second or two; a comparison that fails is measured again, in more
+// rounds, and only one that fails each time has failed. Allocations have no noise. One
+// that was not there fails at once.
+
+const (
+	hotSlack  = 1.3
+	hotAllocs = 0.5 // what starting and joining the sides may come to for each operation
+)
+
+// hotRounds are the rounds of the first try, and of those that follow.
+var hotRounds = []int{15, 30, 60, 60}
+
+// checkHot measures the comparisons that are hot, and says which are beyond their
+// bounds. measure runs one of them in that many rounds.
+func checkHot(all []*comparison, measure func(c *comparison, rounds int) (result, error), out io.Writer) error {
+	var failed error
+	for _, c := range all {
+		if !c.hot {
+			continue
+		}
+		if err := c.checkHot(measure, out); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", c.name, err))
+		}
+	}
+	return failed
+}
+
+func (c *comparison) checkHot(measure func(c *comparison, rounds int) (result, error), out io.Writer) error {
+	var low result
+	for i, rounds := range hotRounds {
+		r, err := measure(c, rounds)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, r)
+		if r.Allocs > c.allocs+hotAllocs {
+			return fmt.Errorf("%.2f allocations an operation, where %g are expected", r.Allocs, c.allocs)
+		}
+		if r.Ratio <= hotSlack*c.bound {
+			return nil
+		}
+		if i == 0 || r.Ratio < low.Ratio {
+			low = r
+		}
+	}
+	return fmt.Errorf("ratio %.3f at the least in %d tries, more than %g times the bound of %g",
+		low.Ratio, len(hotRounds), hotSlack, c.bound)
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Every wake of a source beside the load arrives, on both sides, and none before it
+// was sent. Tasks send as often as there is one at work when a wake is due, which a
+// loaded machine does not promise; some arrive.
+func TestWakesArrive(t *testing.T) {
+	const round = 100 * time.Millisecond
+	const sends = int(round/wakeEvery) - 1
+	rt := coir.NewRuntime()
+	defer shut(rt)
+	for from := fromTask; from <= fromOutside; from++ {
+		for name, delays := range map[string][]float64{
+			"fibers":     wakesOfFibers(rt, from, round),
+			"goroutines": wakesOfGoroutines(from, round),
+		} {
+			if len(delays) == 0 || len(delays) > sends+1 || from != fromTask && len(delays) != sends {
+				t.Errorf("%s, source %d: %d wakes arrived, want %d", name, from, len(delays), sends)
+			}
+			for _, d := range delays {
+				if d < 0 {
+					t.Errorf("%s, source %d: a wake arrived %g µs before it was sent", name, from, -d)
+				}
+			}
+		}
+	}
+}
