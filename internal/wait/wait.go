@@ -98,7 +98,7 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 	}
 }
 
-// Withdraw takes the node out, if it is still in the queue. A node that has been shifted is not: Withdraw does nothing.
+// Withdraw takes back a node that was pushed to this queue. If it has been shifted since, Withdraw does nothing.
 //
 //go:norace
 func (q *Queue) Withdraw(n *Node) {
