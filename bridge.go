@@ -35,7 +35,11 @@ type link struct {
 // hangOn has the end of ctx cancel sc.
 func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
-	if up := scopeBehind(ctx); up != nil && up.link != nil {
+	up := scopeBehind(ctx)
+	if up != nil {
+		up.tie() // else its link is not known
+	}
+	if up != nil && up.link != nil {
 		l.behind = up
 	} else {
 		l.err = errOf(ctx)
@@ -104,6 +108,7 @@ func isClosed(done <-chan struct{}) bool {
 //
 //go:norace
 func (sc *scope) poll() bool {
+	sc.tie()
 	if sc.state.Load() == scopeLinked {
 		l := sc.link
 		if l.behind != nil && l.behind.poll() {

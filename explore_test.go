@@ -464,3 +464,78 @@ func TestExploreGuestsOfAScope(t *testing.T) {
 		new(ledger).check(c)
 	})
 }
+
+// inside makes the scope of a nursery that b opens under parent.
+func (b *bare) inside(parent *scope) *Nursery {
+	n := new(Nursery)
+	n.n = n
+	n.init((*scopeContext)(parent), parent.rt, parent, &b.Fiber)
+	return n
+}
+
+// A nursery is opened inside a nursery that is cancelled. Its scope is tied at the first look: by its owner, which begins to wait, or
+// by another that asks. The wait ends in every order, and whoever finds the outer scope cancelled finds the inner one so.
+//
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-09 (cancel goes down the tree only)
+func TestExploreTieAgainstCancel(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		a := s.fiber()
+		in := a.inside(&s.n.scope)
+		c := NewChan[int](0)
+		interleave.Go("recv", func() {
+			_, r := c.beginRecv(&a.Fiber, &in.scope, forever)
+			if r == park.None {
+				r = a.park()
+				c.endRecv(&a.Fiber, &in.scope, r, false)
+			}
+			if r != park.Cancelled {
+				interleave.Failf("ended for %d", r)
+			}
+		})
+		interleave.Go("ask", func() {
+			if s.n.done() && !in.done() {
+				interleave.Failf("the nursery is cancelled, and the one inside it is not")
+			}
+		})
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if in.ending().cause != errStopped {
+			interleave.Failf("it was cancelled for %v", in.ending().cause)
+		}
+		in.endJoined()
+		if in.linked || s.n.inner != nil {
+			interleave.Failf("it is still in its parent's list")
+		}
+		new(ledger).check(c)
+	})
+}
+
+// A nursery that no fiber has waited in ends, while another that has its context looks at it, and the parent is cancelled. It is cancelled
+// afterwards, and not in its parent's list.
+//
+// Spec: NU-09 (cancel goes down the tree only)
+func TestExploreTieAgainstEnd(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		in := s.fiber().inside(&s.n.scope)
+		for range 2 {
+			interleave.Go("ask", func() { in.done() })
+		}
+		interleave.Go("end", func() {
+			in.endJoined()
+			if !in.done() {
+				interleave.Failf("it has ended, and is not cancelled")
+			}
+		})
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if in.linked || s.n.inner != nil {
+			interleave.Failf("it is still in its parent's list")
+		}
+		if e := in.ending(); e.cause != nil && e.cause != errStopped {
+			interleave.Failf("it was cancelled for %v", e.cause)
+		}
+	})
+}

@@ -247,6 +247,7 @@ func (n *Nursery) addPanic(err error, first bool) {
 //go:norace
 func (n *Nursery) note(err error) {
 	known := false
+	n.tie()
 	if n.state.Load() == scopeCancelled {
 		e := n.ending()
 		known = e.echoedBy(err) // asks the error, which is the user's: not under the lock

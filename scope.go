@@ -24,8 +24,8 @@ import (
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
 // guests, under the scope's lock. The cancel claims and readies them one by one.
 //
-// A scope passes its cancel on to the scopes inside it, which it keeps in a list. How contexts of package context cancel a scope,
-// and how a scope cancels them, is in bridge.go.
+// A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list at the first
+// look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is in bridge.go.
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
@@ -34,7 +34,7 @@ type scope struct {
 	parent *scope   // which passes its cancel on to this one
 	link   *link    // to the context of package context that this scope or one above it hangs on; nil if there is none
 
-	state   xatomic.Uint32 // set under mu, with how
+	state   xatomic.Uint32 // set under mu, with how; but see tie for scopeLoose and scopeTying
 	unwoken bool           // it has been marked as cancelled, and those who wait under it have not been woken yet. Under mu
 
 	mu     xatomic.Mutex
@@ -48,10 +48,18 @@ type scope struct {
 	linked     bool
 }
 
-// The states of a scope.
+// The states of a scope. A nursery's scope begins loose; all others begin live or linked.
+//
+//	          tie                tie
+//	loose ----------> tying ----------> live or linked ----------> cancelled
+//	  |                  +------------------------------------------^ ^
+//	  +---------------------------------------------------------------+
+//	          endLoose
 const (
 	scopeLive      = iota // nothing but its own cancel, or that of a scope above it, ends it
 	scopeLinked           // the same, and it hangs on a context of package context: see poll
+	scopeLoose            // as cancelled as its parent is, which does not know of it yet
+	scopeTying            // one caller of tie decides what comes next. It holds parent.mu
 	scopeCancelled        // for good
 )
 
@@ -103,13 +111,11 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	switch {
 	case parent != nil:
 		sc.parent = parent
-		if parent.link != nil {
-			sc.link = parent.link
-			sc.state.Store(scopeLinked)
-		}
-		if !parent.add(sc) {
-			race.Acquire(unsafe.Pointer(parent))
-			sc.cancel(parent.how.inside(), nil)
+		race.Disable() // to open a nursery orders no other
+		sc.state.Store(scopeLoose)
+		race.Enable()
+		if sc.n == nil {
+			sc.tie()
 		}
 	case ctx.Done() != nil:
 		if e := endingOf(ctx); e != nil {
@@ -124,6 +130,9 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 //
 //go:norace
 func (sc *scope) end() {
+	if sc.endLoose() {
+		return
+	}
 	sc.detach()
 	sc.cancel(plainCancel, nil)
 }
@@ -133,6 +142,9 @@ func (sc *scope) end() {
 //
 //go:norace
 func (sc *scope) endJoined() {
+	if sc.endLoose() {
+		return
+	}
 	sc.detach()
 	race.Disable()
 	sc.mu.Lock()
@@ -145,6 +157,68 @@ func (sc *scope) endJoined() {
 	if !quiet {
 		sc.cancel(plainCancel, nil)
 	}
+}
+
+// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every look at a scope ties it
+// first, and so does every cancel of it. A fiber looks before it arms, so no fiber waits under a loose scope, and a nursery in
+// which none waits or asks never takes its parent's lock.
+//
+// Until it is tied a scope is as cancelled as its parent, which is where each look at it looks. From then on the parent's cancel
+// finds it, because both hold parent.mu. A second caller meets scopeTying, and waits for that lock. It is called with the
+// caller's synchronisation visible.
+//
+// Guarded by TestExploreTieAgainstCancel.
+//
+//go:noinline
+//go:norace
+func (sc *scope) tie() {
+	race.Disable()
+	s := sc.state.Load()
+	race.Enable()
+	if s != scopeLoose && s != scopeTying {
+		return
+	}
+	p := sc.parent
+	p.tie()
+	race.Disable()
+	p.mu.Lock()
+	if sc.state.CompareAndSwap(scopeLoose, scopeTying) {
+		switch p.state.Load() {
+		case scopeCancelled:
+			race.Enable()
+			sc.how = p.ending().inside()
+			race.Release(unsafe.Pointer(sc))
+			race.Disable()
+			sc.state.Store(scopeCancelled) // no wait or scope is under it yet: each would have tied it
+		case scopeLinked:
+			sc.link = p.link
+			p.add(sc)
+			sc.state.Store(scopeLinked)
+		default:
+			p.add(sc)
+			sc.state.Store(scopeLive)
+		}
+	}
+	p.mu.Unlock()
+	race.Enable()
+}
+
+// endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It reports false
+// for a scope that is not loose any more.
+//
+//go:norace
+func (sc *scope) endLoose() bool {
+	if sc.state.Load() == scopeLoose {
+		race.Release(unsafe.Pointer(sc))
+		race.Disable()
+		ok := sc.state.CompareAndSwap(scopeLoose, scopeCancelled)
+		race.Enable()
+		if ok {
+			return true
+		}
+	}
+	sc.tie() // waits for one that ties
+	return false
 }
 
 // detach takes the scope out of its parent, and off the context that it hangs on: neither will cancel it any more.
@@ -172,6 +246,7 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	// Spec: NU-06 (cancel wakes every parked child)
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
+	sc.tie() // the first cancel counts, and that may have been the parent's
 	race.Disable()
 	sc.mu.Lock()
 	if !sc.mark(e) {
@@ -326,7 +401,14 @@ func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlo
 //go:noinline
 //go:norace
 func (sc *scope) doneSlow() bool {
-	return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()
+	s := sc.state.Load()
+	if s == scopeLoose || s == scopeTying {
+		race.Enable()
+		sc.tie()
+		race.Disable()
+		s = sc.state.Load()
+	}
+	return s == scopeCancelled || s == scopeLinked && sc.link.mayBeDone() && sc.pollHidden()
 }
 
 //go:noinline
@@ -354,28 +436,20 @@ func (sc *scope) ctxErr() error {
 func (sc *scope) ending() *ending {
 	race.Acquire(unsafe.Pointer(sc))
 	if sc.how == nil {
-		return plainCancel // by Interrupt
+		return plainCancel // by Interrupt, or endLoose
 	}
 	return sc.how
 }
 
-// add puts a scope inside this one. It reports false if this one has been cancelled: then it will pass nothing on.
+// add puts a scope into the list of those inside this one, which has not been cancelled. The caller holds mu.
 //
 //go:norace
-func (sc *scope) add(in *scope) bool {
-	race.Disable()
-	sc.mu.Lock()
-	ok := sc.state.Load() != scopeCancelled
-	if ok {
-		in.linked, in.next = true, sc.inner
-		if in.next != nil {
-			in.next.prev = in
-		}
-		sc.inner = in
+func (sc *scope) add(in *scope) {
+	in.linked, in.next = true, sc.inner
+	if in.next != nil {
+		in.next.prev = in
 	}
-	sc.mu.Unlock()
-	race.Enable()
-	return ok
+	sc.inner = in
 }
 
 //go:norace
