@@ -12,16 +12,13 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber under sc, one of its own scopes, or nobody. It notes the scope first, so that it is true
+// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It notes the scope first, so that it is true
 // of the ticket.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
 //go:norace
 func (f *Fiber) arm(sc *scope) park.Ticket {
-	if sc == &f.nursery.scope {
-		sc = nil
-	}
 	f.waitUnder(sc)
 	return f.task.Arm()
 }
@@ -82,18 +79,27 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	if c.own {
 		return c.f.arm(c.sc)
 	}
-	return c.f.arm(nobody)
+	return c.f.arm(noScope)
 }
 
-// nobody is the scope of waits that no scope's cancel ends. Those under uncut Interrupt does not end either: they end when others have come
-// to their end.
-var nobody, uncut = new(scope), new(scope)
+// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either: they end when
+// other fibers have ended.
+var noScope, noInterrupt = new(scope), new(scope)
 
 // waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
 func (f *Fiber) waitUnder(sc *scope) {
 	if f.waiting.Load() != sc {
-		f.waiting.Store(sc)
+		f.changeScope(sc)
 	}
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) changeScope(sc *scope) {
+	if !f.listed && !f.main && sc == &f.nursery.scope {
+		f.nursery.list(f)
+	}
+	f.waiting.Store(sc)
 }
 
 // forever is a wait without a time limit of its own; never is when it ends.

@@ -349,9 +349,7 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 
 // living returns how many children have not ended.
 func (n *Nursery) living() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.live
+	return n.live()
 }
 
 // stackLines counts the goroutines in whose stack a function is.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/interleave"
 	"github.com/coir-go/coir/internal/park"
@@ -46,10 +47,8 @@ func (s *stage) make() *bare {
 
 // fiber makes a fiber, a child of the nursery.
 func (s *stage) fiber() *bare {
-	b := s.make()
-	s.n.live++
-	s.n.link(&b.Fiber)
-	return b
+	s.n.spawned++
+	return s.make()
 }
 
 // park is Task.Park without a switch.
@@ -227,7 +226,8 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
-// A fiber waits under a scope that its nursery's cancel does not reach: the cancel does not end that wait.
+// A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the cancel does not end
+// that wait.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 // Spec: NU-21 (a shield delays a cancel)
@@ -235,6 +235,8 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
 		a, b := s.fiber(), s.fiber()
+		a.waitUnder(&s.n.scope)
+		b.waitUnder(&s.n.scope)
 		c := NewChan[int](0)
 		var shield scope
 		shield.init(context.Background(), s.n.rt, nil, &b.Fiber)
@@ -538,4 +540,105 @@ func TestExploreTieAgainstEnd(t *testing.T) {
 			interleave.Failf("it was cancelled for %v", e.cause)
 		}
 	})
+}
+
+// Children wait for the first time while their nursery is cancelled: each wait ends, once, and no child stays in the ring.
+//
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-08 (cancel wakes each child once)
+func TestExploreFirstWaitAgainstCancel(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		for range 2 {
+			b, c := s.fiber(), NewChan[int](0)
+			interleave.Go("recv", func() {
+				if _, err := recv(b, c); !errors.Is(err, context.Canceled) {
+					interleave.Failf("ended for %v", err)
+				}
+				b.finish(returned, nil)
+			})
+		}
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if s.n.children != nil || s.n.listed != 0 || s.n.live() != 0 {
+			interleave.Failf("%d are in the ring, %d live", s.n.listed, s.n.live())
+		}
+	})
+}
+
+// The owner of a nursery joins while its child ends, and another starts one more: either the join waits for that one too, or it is
+// refused.
+//
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-05 (a completed nursery takes no child)
+func TestExploreJoinAgainstEnd(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		owner := (*bare)(unsafe.Pointer(s.n.owner))
+		a, b := s.fiber(), s.make()
+		var ended xatomic.Int32
+		var before int32 // the join returned
+		want := int32(2)
+		end := func(f *bare) {
+			ended.Add(1)
+			f.finish(returned, nil)
+		}
+		interleave.Go("join", func() {
+			if own := s.n.closeEmpty(); own != 0 && s.n.beginJoin(own) {
+				owner.park()
+			}
+			if !s.n.closed() {
+				interleave.Failf("joined, and not closed")
+			}
+			before = ended.Load()
+		})
+		interleave.Go("end", func() { end(a) })
+		interleave.Go("stray", func() {
+			if s.n.admit() {
+				end(b)
+			} else {
+				want = 1
+			}
+		})
+		interleave.JoinAll()
+		if before != want || s.n.live() != 0 {
+			interleave.Failf("joined when %d of %d had ended, %d live", before, want, s.n.live())
+		}
+	})
+}
+
+// Two fibers wait for a third while it ends, and their nursery is cancelled: each wait ends, by the one or the other.
+//
+// Spec: NU-19 (every joiner gets the same error)
+// Spec: NU-20 (a join cut short leaves the fiber running)
+func TestExploreWaitAgainstEnd(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cancel %v", cancels), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s := newStage()
+				f := s.fiber()
+				for range 2 {
+					b := s.fiber()
+					interleave.Go("wait", func() {
+						r, parks := f.beginWait(&b.Fiber, &s.n.scope)
+						if parks {
+							r = b.park()
+							f.endWait(&b.Fiber, r)
+						}
+						if r == park.Data && !f.ended() || r != park.Data && !cancels {
+							interleave.Failf("ended for %d", r)
+						}
+					})
+				}
+				if cancels {
+					interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+				}
+				interleave.Go("end", func() { f.finish(returned, nil) })
+				interleave.JoinAll()
+				if !f.joiners.Empty() {
+					interleave.Failf("a joiner is left")
+				}
+			})
+		})
+	}
 }

@@ -34,7 +34,7 @@ func (n *Nursery) Limit(places int) {
 	}
 	race.Disable()
 	n.mu.Lock()
-	late := n.live > 0
+	late := n.live() > 0
 	if !late {
 		n.limiter = &limiter{places: places}
 	}
@@ -45,10 +45,13 @@ func (n *Nursery) Limit(places int) {
 	}
 }
 
-// admit gives f a place, or puts it in line. The caller holds the nursery's lock.
+// takeFirstPlace gives a new child a place, or puts it in line. It reports whether the child may begin.
 //
 //go:norace
-func (l *limiter) admit(f *Fiber) bool {
+func (n *Nursery) takeFirstPlace(f *Fiber) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.limiter
 	f.place = true
 	if l.taken < l.places {
 		l.taken++
@@ -78,8 +81,7 @@ func (n *Nursery) release(near *sched.Worker) {
 		return
 	}
 	if f := l.line; f != nil {
-		l.line = f.next
-		n.link(f)
+		l.line, f.next = f.next, nil
 		n.rt.s.Go(&f.task, near)
 		return
 	}
@@ -118,7 +120,7 @@ func (f *Fiber) takePlace(wait bool) {
 		n.mu.Unlock()
 		return
 	}
-	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(uncut))
+	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(noInterrupt))
 	n.mu.Unlock()
 	f.task.Park()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
@@ -26,11 +27,16 @@ type Nursery struct {
 	body func(context.Context, *Nursery) error
 	id   uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
+	// pending counts children by twos: those that others than the owner have started, less those that have ended. When the owner
+	// joins it adds those that it has started itself, and one. So pending is odd once the owner has joined, and 1 when no child is
+	// left: then the nursery is closed. A long-lived nursery would overflow 32 bits.
+	pending xatomic.Int64
+	spawned int64 // children that the owner has started, until it joins; the owner's own
+	joined  bool  // the owner's own
+
 	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
-	children *Fiber        // a ring without an anchor; nil if there are none
-	live     int           // children that have not ended
-	joining  park.Ticket
-	closed   bool
+	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if there are none
+	listed   int           // how many those are
 	errs     []error
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
 	panics   *[]error // each is a *PanicError; nil if there is none. It keeps the nursery within 256 bytes
@@ -54,7 +60,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	for _, o := range opts {
 		f.index = o.index
 	}
-	near := n.near()
+	near, owner := n.near()
 	if !n.rt.s.Has(near) && n.rt.abroad() {
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
 			n.rt.s.Home().String() + ": start fibers from where the nursery is")
@@ -63,44 +69,62 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	if n.rt.policy != nil {
 		by = n.announceGo(name)
 	}
-	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
-	if ok {
-		n.prepare(f, near)
-		race.Disable()
-		var start bool
-		if start, ok = n.admit(f); start {
-			n.rt.s.Go(&f.task, near)
-		}
-		race.Enable()
-	}
-	if !ok {
+	if owner && !n.joined {
+		n.spawned++
+	} else if !n.admit() {
 		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
 	}
+	n.prepare(f, near)
+	race.Disable()
+	if n.limiter == nil || n.takeFirstPlace(f) {
+		n.rt.s.Go(&f.task, near)
+	}
+	race.Enable()
 	if by != nil {
 		by.stepped()
 	}
 	return f
 }
 
-// admit makes f a child. It reports whether f may begin, and false if the nursery is closed.
+// admit counts a child that another than the owner starts. It reports false if the nursery is closed.
 //
+//go:noinline
 //go:norace
-func (n *Nursery) admit(f *Fiber) (start, ok bool) {
-	n.mu.Lock()
-	if ok = !n.closed; ok {
-		n.live++
-		if start = n.limiter == nil || n.limiter.admit(f); start {
-			n.link(f)
+func (n *Nursery) admit() bool {
+	race.Disable()
+	defer race.Enable()
+	for {
+		p := n.pending.Load()
+		if p == 1 {
+			return false
+		}
+		if n.pending.CompareAndSwap(p, p+2) {
+			return true
 		}
 	}
-	n.mu.Unlock()
-	return start, ok
 }
 
-// link puts a child that begins into the ring. The caller holds the lock.
+// closed reports whether the owner has joined and no child is left. None comes any more.
 //
 //go:norace
-func (n *Nursery) link(f *Fiber) {
+func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
+
+// live is how many children have not ended. Only the owner gets an exact answer.
+//
+//go:norace
+func (n *Nursery) live() int { return int(n.spawned + n.pending.Load()>>1) }
+
+// list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms the first wait
+// under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it finds the child there, or the
+// child came after it, and sees the mark when it looks at the scope after it has armed.
+//
+// Guarded by TestExploreFirstWaitAgainstCancel.
+//
+//go:norace
+func (n *Nursery) list(f *Fiber) {
+	f.listed = true
+	n.mu.Lock()
+	n.listed++
 	if c := n.children; c == nil {
 		f.prev, f.next = f, f
 		n.children = f
@@ -108,6 +132,23 @@ func (n *Nursery) link(f *Fiber) {
 		f.prev, f.next = c.prev, c
 		f.prev.next, f.next.prev = f, f
 	}
+	n.mu.Unlock()
+}
+
+// unlist takes a child out of the ring. The caller holds the lock.
+//
+//go:norace
+func (n *Nursery) unlist(f *Fiber) {
+	n.listed--
+	if f.next == f {
+		n.children = nil
+	} else {
+		f.prev.next, f.next.prev = f.next, f.prev
+		if n.children == f {
+			n.children = f.next
+		}
+	}
+	f.prev, f.next = nil, nil
 }
 
 // prepare readies the fiber for the scheduler.
@@ -126,17 +167,18 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 }
 
-// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber.
+// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber. owner reports whether the
+// caller is the fiber that has opened the nursery.
 //
 //go:norace
-func (n *Nursery) near() *sched.Worker {
+func (n *Nursery) near() (w *sched.Worker, owner bool) {
 	f := n.owner
-	if !f.task.Here() {
+	if owner = f.task.Here(); !owner {
 		if f = currentFiber(); f == nil {
-			return nil
+			return nil, false
 		}
 	}
-	return f.task.Worker()
+	return f.task.Worker(), owner
 }
 
 // Cancel cancels the nursery: every wait under its context, in its fibers and in nurseries inside it, ends with an error that
@@ -159,7 +201,8 @@ func (n *Nursery) cancelFor(e *ending) {
 	if n.rt.policy != nil {
 		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
 	}
-	n.cancel(e, n.near())
+	near, _ := n.near()
+	n.cancel(e, near)
 	if by != nil {
 		by.stepped()
 	}
@@ -171,36 +214,24 @@ func (n *Nursery) cancelFor(e *ending) {
 func (n *Nursery) String() string {
 	owner := n.owner.Name()
 	race.Disable()
-	n.mu.Lock()
-	live := n.live
-	n.mu.Unlock()
+	live := n.live()
 	race.Enable()
 	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
 }
 
-// remove takes an ended child out. It returns the ticket of whoever waits for the last one, if this was it. The caller
-// holds the lock.
+// remove takes an ended child out of the ring, and gives its place to the next in line.
 //
+//go:noinline
 //go:norace
-func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
-	if f.next == f {
-		n.children = nil
-	} else {
-		f.prev.next, f.next.prev = f.next, f.prev
-		if n.children == f {
-			n.children = f.next
-		}
+func (n *Nursery) remove(f *Fiber, near *sched.Worker) {
+	n.mu.Lock()
+	if f.listed {
+		n.unlist(f)
 	}
-	f.prev, f.next = nil, nil
-	if n.limiter != nil {
+	if f.place {
 		n.release(near)
 	}
-	n.live--
-	if n.live == 0 && n.joining != 0 {
-		n.closed = true
-		last = n.joining
-	}
-	return last
+	n.mu.Unlock()
 }
 
 // childFailed notes the error of a child that has ended, and cancels its siblings.
@@ -208,7 +239,7 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 // Spec: NU-11 (a child's error cancels its siblings)
 //
 //go:norace
-func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
+func (n *Nursery) childFailed(how outcome, err error, near *sched.Worker) {
 	if how == panicked {
 		n.addPanic(err, false)
 	} else {
@@ -302,8 +333,8 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
 	n.mu.Lock()
-	if n.live > len(fs) {
-		fs = make([]*Fiber, n.live)
+	if n.listed > len(fs) {
+		fs = make([]*Fiber, n.listed)
 	}
 	i := 0
 	if f := n.children; f != nil {
@@ -397,27 +428,59 @@ func (n *Nursery) join() {
 		f.step(Op{Kind: OpJoin, Object: n.id})
 	}
 	race.Disable()
-	if f.place {
-		n.mu.Lock()
-		alone := n.live == 0
-		n.mu.Unlock()
-		if !alone {
+	if own := n.closeEmpty(); own != 0 {
+		if f.place {
 			f.leavePlace()
 			defer f.regainPlace()
 		}
-	}
-	n.mu.Lock()
-	if n.live == 0 {
-		n.closed = true
-		n.mu.Unlock()
-	} else {
-		n.joining = f.arm(uncut) // a cancel does not end this wait: it ends the children
-		n.mu.Unlock()
-		f.task.Park() // the last child closes the nursery
+		if n.beginJoin(own) {
+			f.task.Park() // the last child closes the nursery
+		}
 	}
 	race.Enable()
-	race.Acquire(unsafe.Pointer(&n.mu))
+	race.Acquire(unsafe.Pointer(&n.pending))
 	n.endJoined()
+}
+
+// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to pending.
+//
+//go:norace
+func (n *Nursery) closeEmpty() int64 {
+	own := 2*n.spawned + 1
+	n.spawned, n.joined = 0, true
+	if p := n.pending.Load(); p+own == 1 && n.pending.CompareAndSwap(p, 1) {
+		return 0
+	}
+	return own
+}
+
+// beginJoin reports whether the owner has to park. The owner arms before it adds itself to pending, so the child that brings pending
+// to 1 finds it armed. If none is left to do that, the owner itself brings pending to 1.
+//
+// Guarded by TestExploreJoinAgainstEnd.
+//
+//go:norace
+func (n *Nursery) beginJoin(own int64) bool {
+	f := n.owner
+	f.arm(noInterrupt) // a cancel does not end this wait: it ends the children
+	if n.pending.Add(own) == 1 {
+		f.task.Disarm()
+		return false
+	}
+	return true
+}
+
+// childEnded counts a child that has ended. The last one wakes the owner, if that waits. The nursery is not to be touched after it.
+//
+//go:norace
+func (n *Nursery) childEnded(near *sched.Worker) {
+	if n.pending.Add(-2) == 1 {
+		t, waits := n.owner.task.Waiting()
+		if invariant.Enabled {
+			invariant.Check(waits, "the last child of a nursery has ended, and its owner does not wait")
+		}
+		n.owner.task.Wake(t, park.Data, near)
+	}
 }
 
 // result is what Run returns, or panics with.

@@ -52,7 +52,7 @@ func WithPolicy(p Policy) RuntimeOption {
 //go:norace
 func Interrupt(f *Fiber) bool {
 	t, waits := f.task.Waiting()
-	if !waits || !f.simulated || f.waiting.Load() == uncut {
+	if !waits || !f.simulated || f.waiting.Load() == noInterrupt {
 		return false
 	}
 	f.task.Wake(t, park.Cancelled, nil)

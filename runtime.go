@@ -240,7 +240,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	rt.s.Go(&f.task, nil)
 	f.outwait(c)
 	race.Enable()
-	return f.outcome(c.f)
+	return f.resultFor(c.f)
 }
 
 // outwait waits for a main fiber from outside, whatever happens to ctx: that cancels the fiber, and its end is waited
@@ -250,18 +250,18 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 func (f *Fiber) outwait(c *caller) {
 	main := caller{ctx: context.Background(), f: c.f}
 	if c.f != nil {
-		main.sc, main.own = uncut, true
+		main.sc, main.own = noInterrupt, true
 	}
 	f.join(&main)
 }
 
-// outcome is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
+// resultFor is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
 // failed besides a Goexit is for by to report: a goroutine cannot.
 //
 //go:norace
-func (f *Fiber) outcome(by *Fiber) error {
+func (f *Fiber) resultFor(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
-	switch f.how {
+	switch outcome(f.outcome.Load()) {
 	case exited:
 		if u, ok := f.err.(*unreported); ok && by != nil {
 			by.reportLater(u.panics, u.errs)

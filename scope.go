@@ -18,7 +18,7 @@ import (
 //
 // A fiber that waits under its own scope registers nowhere. It notes the scope in Fiber.waiting, arms its word, and then
 // looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber that
-// may wait under it: the owner, and if the scope is a nursery's, its children. Either the fiber sees the mark, or the
+// may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it: see Nursery.list. Either the fiber sees the mark, or the
 // cancel sees an armed word and wakes it through the ordinary claim. (models/word.pml, the canceller.)
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
@@ -316,7 +316,7 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, near)
 	}
-	if sc.n != nil && !sc.n.closed { // closed means that no child is left; an old value costs a look
+	if sc.n != nil && !sc.n.closed() { // closed means that no child is left; an old value costs a look
 		sc.n.cancelWaits(near)
 	}
 	if w.guests {

@@ -767,20 +767,17 @@ type fiberEnd Fiber
 
 //go:norace
 func (e *fiberEnd) over() bool {
-	f := (*Fiber)(e)
-	f.nursery.mu.Lock()
-	defer f.nursery.mu.Unlock()
-	return f.how != not
+	return (*Fiber)(e).ended()
 }
 
 //go:norace
 func (e *fiberEnd) subscribe(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	return (*Fiber)(e).enlist(n, p, t)
+	return (*Fiber)(e).addJoiner(n, p, t)
 }
 
 //go:norace
 func (e *fiberEnd) unsubscribe(n *wait.Node) bool {
-	(*Fiber)(e).forget(n)
+	(*Fiber)(e).removeJoiner(n)
 	return n.Won // nobody else has the node any more
 }
 
