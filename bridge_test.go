@@ -303,9 +303,9 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 			}
 			sc := resolve(shared).sc
 			waiting := func() int {
-				sc.mu.Lock()
-				defer sc.mu.Unlock()
-				return sc.guests.Len()
+				sc.cold().mu.Lock()
+				defer sc.cold().mu.Unlock()
+				return sc.cold().guests.Len()
 			}
 			var goroutines sync.WaitGroup
 			for range each {

@@ -23,9 +23,9 @@ import (
 type stage struct{ n *Nursery }
 
 func newStage() *stage {
-	s := &stage{new(Nursery)}
+	s := &stage{newNursery()}
 	s.n.init(context.Background(), NewRuntime(Workers(1)), nil, &s.make().Fiber)
-	s.n.n = s.n
+	s.n.tie()
 	return s
 }
 
@@ -460,7 +460,7 @@ func TestExploreGuestsOfAScope(t *testing.T) {
 		if (sent == nil) != (received == nil) {
 			interleave.Failf("the send returned %v, the receive %v", sent, received)
 		}
-		if !sc.guests.Empty() {
+		if !sc.cold().guests.Empty() {
 			interleave.Failf("the scope has a guest left")
 		}
 		new(ledger).check(c)
@@ -469,8 +469,7 @@ func TestExploreGuestsOfAScope(t *testing.T) {
 
 // inside makes the scope of a nursery that b opens under parent.
 func (b *bare) inside(parent *scope) *Nursery {
-	n := new(Nursery)
-	n.n = n
+	n := newNursery()
 	n.init((*scopeContext)(parent), parent.rt, parent, &b.Fiber)
 	return n
 }
@@ -507,7 +506,7 @@ func TestExploreTieAgainstCancel(t *testing.T) {
 			interleave.Failf("it was cancelled for %v", in.ending().cause)
 		}
 		in.endJoined()
-		if in.linked || s.n.inner != nil {
+		if in.cold().linked || s.n.cold().inner != nil {
 			interleave.Failf("it is still in its parent's list")
 		}
 		new(ledger).check(c)
@@ -522,9 +521,8 @@ func TestExploreTieAgainstEnd(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
 		in := s.fiber().inside(&s.n.scope)
-		for range 2 {
-			interleave.Go("ask", func() { in.done() })
-		}
+		in.cold() // how it is made is in TestExploreTieAgainstCancel
+		interleave.Go("ask", func() { in.done() })
 		interleave.Go("end", func() {
 			in.endJoined()
 			if !in.done() {
@@ -533,7 +531,7 @@ func TestExploreTieAgainstEnd(t *testing.T) {
 		})
 		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
 		interleave.JoinAll()
-		if in.linked || s.n.inner != nil {
+		if in.cold().linked || s.n.cold().inner != nil {
 			interleave.Failf("it is still in its parent's list")
 		}
 		if e := in.ending(); e.cause != nil && e.cause != errStopped {
@@ -560,8 +558,8 @@ func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 		}
 		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
 		interleave.JoinAll()
-		if s.n.children != nil || s.n.listed != 0 || s.n.live() != 0 {
-			interleave.Failf("%d are in the ring, %d live", s.n.listed, s.n.live())
+		if s.n.more().children != nil || s.n.more().listed != 0 || s.n.live() != 0 {
+			interleave.Failf("%d are in the ring, %d live", s.n.more().listed, s.n.live())
 		}
 	})
 }

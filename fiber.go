@@ -322,19 +322,14 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id})
+		f.step(Op{Kind: OpStart, Object: f.id, Name: f.name, In: f.nursery.id()})
 	}
 	if bubble.Explored != nil {
 		bubble.Explored.CoirName(f.Name())
 	}
-	var err error
-	if f.main {
-		err = f.nursery.run()
-	} else {
-		fn := f.fn
-		f.fn = nil // whoever keeps the fiber need not keep what its function holds
-		err = fn((*fiberContext)(f))
-	}
+	fn := f.fn
+	f.fn = nil // whoever keeps the fiber need not keep what its function holds
+	err := fn((*fiberContext)(f))
 	f.finish(returned, err)
 }
 
@@ -397,7 +392,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name, In: n.id})
+		f.step(Op{Kind: OpEnd, Object: f.id, Name: f.name, In: n.id()})
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })

@@ -24,8 +24,6 @@ import (
 // the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause. A child's panic comes out of Run.
 type Nursery struct {
 	scope
-	body func(context.Context, *Nursery) error
-	id   uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
 	// pending counts children by twos: those that others than the owner have started, less those that have ended. When the owner
 	// joins it adds those that it has started itself, and one. So pending is odd once the owner has joined, and 1 when no child is
@@ -33,14 +31,62 @@ type Nursery struct {
 	pending xatomic.Int64
 	spawned int64 // children that the owner has started, until it joins; the owner's own
 	joined  bool  // the owner's own
+}
+
+// coldNursery is what a nursery needs once a child waits or fails, or with a limit or a policy.
+type coldNursery struct {
+	coldScope
+	id uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
 	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
 	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if there are none
 	listed   int           // how many those are
 	errs     []error
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
-	panics   *[]error // each is a *PanicError; nil if there is none. It keeps the nursery within 256 bytes
+	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil: no limit
+}
+
+//go:norace
+func newNursery() *Nursery {
+	n := new(Nursery)
+	n.isNursery = true
+	return n
+}
+
+// more returns the nursery's cold part, and makes it if there is none.
+//
+//go:norace
+func (n *Nursery) more() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
+
+// ifCold returns the nursery's cold part, or nil if there is none.
+//
+//go:norace
+func (n *Nursery) ifCold() *coldNursery {
+	race.Disable()
+	c := n.rest.Load()
+	race.Enable()
+	return (*coldNursery)(unsafe.Pointer(c))
+}
+
+// id is the nursery's number for a policy, or 0 without one.
+//
+//go:norace
+func (n *Nursery) id() uint64 {
+	if c := n.ifCold(); c != nil {
+		return c.id
+	}
+	return 0
+}
+
+// limits is the nursery's limiter, or nil.
+//
+//go:norace
+func (n *Nursery) limits() *limiter {
+	if c := n.ifCold(); c != nil {
+		return c.limiter
+	}
+	return nil
 }
 
 // Go starts a fiber that runs fn. The context that fn is given is the fiber's own: it is over when the nursery is
@@ -76,7 +122,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	}
 	n.prepare(f, near)
 	race.Disable()
-	if n.limiter == nil || n.takeFirstPlace(f) {
+	if n.limits() == nil || n.takeFirstPlace(f) {
 		n.rt.s.Go(&f.task, near)
 	}
 	race.Enable()
@@ -123,29 +169,30 @@ func (n *Nursery) live() int { return int(n.spawned + n.pending.Load()>>1) }
 //go:norace
 func (n *Nursery) list(f *Fiber) {
 	f.listed = true
-	n.mu.Lock()
-	n.listed++
-	if c := n.children; c == nil {
+	c := n.more()
+	c.mu.Lock()
+	c.listed++
+	if first := c.children; first == nil {
 		f.prev, f.next = f, f
-		n.children = f
+		c.children = f
 	} else {
-		f.prev, f.next = c.prev, c
+		f.prev, f.next = first.prev, first
 		f.prev.next, f.next.prev = f, f
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 }
 
 // unlist takes a child out of the ring. The caller holds the lock.
 //
 //go:norace
-func (n *Nursery) unlist(f *Fiber) {
-	n.listed--
+func (c *coldNursery) unlist(f *Fiber) {
+	c.listed--
 	if f.next == f {
-		n.children = nil
+		c.children = nil
 	} else {
 		f.prev.next, f.next.prev = f.next, f.prev
-		if n.children == f {
-			n.children = f.next
+		if c.children == f {
+			c.children = f.next
 		}
 	}
 	f.prev, f.next = nil, nil
@@ -199,7 +246,7 @@ func (n *Nursery) Cancel(cause error) {
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
-		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id})
+		by = announce(n.rt, Op{Kind: OpCancel, Object: n.id()})
 	}
 	near, _ := n.near()
 	n.cancel(e, near)
@@ -224,14 +271,15 @@ func (n *Nursery) String() string {
 //go:noinline
 //go:norace
 func (n *Nursery) remove(f *Fiber, near *sched.Worker) {
-	n.mu.Lock()
+	c := n.more()
+	c.mu.Lock()
 	if f.listed {
-		n.unlist(f)
+		c.unlist(f)
 	}
 	if f.place {
 		n.release(near)
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 }
 
 // childFailed notes the error of a child that has ended, and cancels its siblings.
@@ -253,12 +301,10 @@ func (n *Nursery) childFailed(how outcome, err error, near *sched.Worker) {
 //
 //go:norace
 func (n *Nursery) addPanic(err error, first bool) {
+	c := n.more()
 	race.Disable()
-	n.mu.Lock()
-	var was []error
-	if n.panics != nil {
-		was = *n.panics
-	}
+	c.mu.Lock()
+	was := c.panics
 	all := make([]error, len(was)+1)
 	own, rest := len(was), 0
 	if first {
@@ -268,8 +314,8 @@ func (n *Nursery) addPanic(err error, first bool) {
 	for i, e := range was {
 		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
 	}
-	n.panics = &all
-	n.mu.Unlock()
+	c.panics = all
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -286,18 +332,19 @@ func (n *Nursery) note(err error) {
 			err = e.op // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
 		}
 	}
+	c := n.more()
 	race.Disable()
-	n.mu.Lock()
+	c.mu.Lock()
 	switch {
-	case len(n.errs) == 0:
-		n.errs, n.onlyEcho = append(n.errs, err), known
+	case len(c.errs) == 0:
+		c.errs, c.onlyEcho = append(c.errs, err), known
 	case known:
-	case n.onlyEcho:
-		n.errs[0], n.onlyEcho = err, false
+	case c.onlyEcho:
+		c.errs[0], c.onlyEcho = err, false
 	default:
-		n.errs = append(n.errs, err)
+		c.errs = append(c.errs, err)
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -332,21 +379,22 @@ func (e *ending) echoedBy(err error) bool {
 func (n *Nursery) cancelWaits(near *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
-	n.mu.Lock()
-	if n.listed > len(fs) {
-		fs = make([]*Fiber, n.listed)
+	c := n.more()
+	c.mu.Lock()
+	if c.listed > len(fs) {
+		fs = make([]*Fiber, c.listed)
 	}
 	i := 0
-	if f := n.children; f != nil {
+	if f := c.children; f != nil {
 		for {
 			fs[i] = f
 			i++
-			if f = f.next; f == n.children {
+			if f = f.next; f == c.children {
 				break
 			}
 		}
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 	for _, f := range fs[:i] {
 		f.cancelWait(&n.scope, near)
 	}
@@ -368,27 +416,24 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	if c.f == nil {
 		return defaultRuntime().run(&c, fn)
 	}
-	n := &Nursery{body: fn}
-	n.n = n
+	n := newNursery()
 	if c.f.simulated {
 		race.Disable() // to open a nursery orders nobody
-		n.id = lastChan.Add(1)
+		n.more().id = lastChan.Add(1)
 		race.Enable()
 	}
 	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
-	return n.run()
+	return n.run(fn)
 }
 
 // run is the life of a nursery, in the fiber that owns it.
-func (n *Nursery) run() error {
+func (n *Nursery) run(body func(context.Context, *Nursery) error) error {
 	returned := false
 	defer func() {
 		if !returned { // fn panicked, or called Goexit
 			n.abandoned(recover())
 		}
 	}()
-	body := n.body
-	n.body = nil // a fiber or a context of the nursery may be kept for long; what its body holds need not be
 	err := body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
@@ -410,11 +455,12 @@ func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		panic(n.failure())
 	}
-	if n.onlyEcho { // of the cancel above, or of another's, who knows its cause
-		n.errs = nil
+	c := n.more()
+	if c.onlyEcho { // of the cancel above, or of another's, who knows its cause
+		c.errs = nil
 	}
 	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
-	n.owner.reportLater(n.panicked(), n.errs)
+	n.owner.reportLater(c.panics, c.errs)
 }
 
 // join waits until every child has ended, and closes the nursery.
@@ -425,7 +471,7 @@ func (n *Nursery) abandoned(v any) {
 func (n *Nursery) join() {
 	f := n.owner
 	if f.simulated {
-		f.step(Op{Kind: OpJoin, Object: n.id})
+		f.step(Op{Kind: OpJoin, Object: n.id()})
 	}
 	race.Disable()
 	if own := n.closeEmpty(); own != 0 {
@@ -489,11 +535,12 @@ func (n *Nursery) childEnded(near *sched.Worker) {
 func (n *Nursery) result() error {
 	// Spec: NU-12 (Run returns every child's error)
 	// Spec: NU-13 (a child's panic is raised from Run)
-	if len(n.errs) == 0 && n.panics == nil {
+	c := n.ifCold()
+	if c == nil || len(c.errs)+len(c.panics) == 0 {
 		return nil
 	}
 	err := n.failure()
-	if n.panics != nil {
+	if len(c.panics) > 0 {
 		panic(err)
 	}
 	return err
@@ -503,25 +550,15 @@ func (n *Nursery) result() error {
 //
 //go:norace
 func (n *Nursery) failure() error {
-	errs := n.errs
-	panics := n.panicked()
-	if n.onlyEcho && (n.how == onPurpose || len(panics) > 0) {
+	c := n.more()
+	errs, panics := c.errs, c.panics
+	if c.onlyEcho && (c.how == onPurpose || len(panics) > 0) {
 		errs = nil
 	}
 	if len(panics) > 0 {
 		return panics[0].(*PanicError).with(slices.Concat(panics[1:], errs))
 	}
 	return joined(errs)
-}
-
-// panicked returns the panics of the nursery's function and its fibers.
-//
-//go:norace
-func (n *Nursery) panicked() []error {
-	if n.panics == nil {
-		return nil
-	}
-	return *n.panics
 }
 
 // joined is errors.Join, but for a single error that one itself.

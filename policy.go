@@ -194,7 +194,7 @@ func announce(rt *Runtime, op Op) *Fiber {
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
 	f := currentFiber()
-	op := Op{Kind: OpGo, Object: n.id, Name: name, Limited: n.limiter != nil}
+	op := Op{Kind: OpGo, Object: n.id(), Name: name, Limited: n.limits() != nil}
 	op.Foreign = f == nil || f != n.owner && f.nursery != n
 	return announce(n.rt, op)
 }

@@ -225,9 +225,9 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 
 // run is Run for a caller from outside of the runtime, but not from another bubble.
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
-	n := &Nursery{body: fn}
-	n.n = n
+	n := newNursery()
 	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
+	f.fn = func(context.Context) error { return n.run(fn) }
 	n.init(c.ctx, rt, c.sc, f)
 	r := &root{n: n}
 	if !rt.enter(r) {

@@ -29,23 +29,86 @@ import (
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
-	owner  *Fiber   // the fiber that waits under it without registering; nil if a goroutine made the scope
-	n      *Nursery // whose scope this is, or nil
-	parent *scope   // which passes its cancel on to this one
-	link   *link    // to the context of package context that this scope or one above it hangs on; nil if there is none
+	owner  *Fiber // the fiber that waits under it without registering; nil if a goroutine made the scope
+	parent *scope // which passes its cancel on to this one
 
-	state   xatomic.Uint32 // set under mu, with how; but see tie for scopeLoose and scopeTying
-	unwoken bool           // it has been marked as cancelled, and those who wait under it have not been woken yet. Under mu
+	state     xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
+	isNursery bool                       // it is the scope that a Nursery begins with
+	rest      xatomic.Pointer[coldScope] // made on demand: see cold
+}
 
-	mu     xatomic.Mutex
-	how    *ending                   // how it was cancelled; nil before that
-	std    xatomic.Pointer[standard] // made by the first call of Done
-	inner  *scope                    // the scopes inside this one, through next
-	guests wait.Queue                // waiters that neither own the scope nor are children of its nursery
+// coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has none, and is a
+// third as large.
+type coldScope struct {
+	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 
-	// Under parent.mu.
+	mu      xatomic.Mutex
+	unwoken bool                      // it has been marked as cancelled, and those who wait under it have not been woken yet
+	how     *ending                   // how it was cancelled; nil before that
+	std     xatomic.Pointer[standard] // made by the first call of Done
+	inner   *scope                    // the scopes inside this one, through next
+	guests  wait.Queue                // waiters that neither own the scope nor are children of its nursery
+
+	// Under the parent's mu.
 	prev, next *scope
 	linked     bool
+}
+
+// newScope makes a scope that is no nursery's, with its cold part.
+func newScope() *scope {
+	s := new(struct {
+		scope
+		cold coldScope
+	})
+	s.useCold(&s.cold)
+	return &s.scope
+}
+
+// useCold gives a new scope its cold part.
+//
+//go:norace
+func (sc *scope) useCold(c *coldScope) {
+	race.Disable()
+	sc.rest.Store(c)
+	race.Enable()
+}
+
+// cold returns the cold part, and makes it if there is none.
+//
+//go:norace
+func (sc *scope) cold() *coldScope {
+	race.Disable()
+	c := sc.rest.Load()
+	race.Enable()
+	if c == nil {
+		c = sc.makeCold()
+	}
+	return c
+}
+
+//go:noinline
+//go:norace
+func (sc *scope) makeCold() *coldScope {
+	race.Disable()
+	defer race.Enable()
+	c := new(coldScope)
+	if sc.isNursery {
+		c = &new(coldNursery).coldScope
+	}
+	if !sc.rest.CompareAndSwap(nil, c) {
+		c = sc.rest.Load()
+	}
+	return c
+}
+
+// nursery returns the nursery whose scope this is, or nil.
+//
+//go:norace
+func (sc *scope) nursery() *Nursery {
+	if sc.isNursery {
+		return (*Nursery)(unsafe.Pointer(sc))
+	}
+	return nil
 }
 
 // The states of a scope. A nursery's scope begins loose; all others begin live or linked.
@@ -109,15 +172,15 @@ func (e *ending) reason() park.Reason {
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
 	sc.rt, sc.up, sc.owner = rt, ctx, owner
 	switch {
-	case parent != nil:
+	case parent != nil || ctx.Done() == nil:
 		sc.parent = parent
 		race.Disable() // to open a nursery orders no other
 		sc.state.Store(scopeLoose)
 		race.Enable()
-		if sc.n == nil {
+		if !sc.isNursery {
 			sc.tie()
 		}
-	case ctx.Done() != nil:
+	default:
 		if e := endingOf(ctx); e != nil {
 			sc.cancel(e, nil)
 			return
@@ -146,13 +209,14 @@ func (sc *scope) endJoined() {
 		return
 	}
 	sc.detach()
+	c := sc.cold()
 	race.Disable()
-	sc.mu.Lock()
-	quiet := sc.inner == nil && sc.guests.Empty() && sc.std.Load() == nil
+	c.mu.Lock()
+	quiet := c.inner == nil && c.guests.Empty() && c.std.Load() == nil
 	if quiet && sc.mark(plainCancel) {
-		sc.unwoken = false
+		c.unwoken = false
 	}
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	race.Enable()
 	if !quiet {
 		sc.cancel(plainCancel, nil)
@@ -178,20 +242,28 @@ func (sc *scope) tie() {
 	if s != scopeLoose && s != scopeTying {
 		return
 	}
+	c := sc.cold() // before the lock: it allocates
 	p := sc.parent
+	if p == nil {
+		race.Disable()
+		sc.state.CompareAndSwap(scopeLoose, scopeLive)
+		race.Enable()
+		return
+	}
 	p.tie()
+	outer := p.cold()
 	race.Disable()
-	p.mu.Lock()
+	outer.mu.Lock()
 	if sc.state.CompareAndSwap(scopeLoose, scopeTying) {
 		switch p.state.Load() {
 		case scopeCancelled:
 			race.Enable()
-			sc.how = p.ending().inside()
+			c.how = p.ending().inside()
 			race.Release(unsafe.Pointer(sc))
 			race.Disable()
 			sc.state.Store(scopeCancelled) // no wait or scope is under it yet: each would have tied it
 		case scopeLinked:
-			sc.link = p.link
+			c.link = outer.link
 			p.add(sc)
 			sc.state.Store(scopeLinked)
 		default:
@@ -199,7 +271,7 @@ func (sc *scope) tie() {
 			sc.state.Store(scopeLive)
 		}
 	}
-	p.mu.Unlock()
+	outer.mu.Unlock()
 	race.Enable()
 }
 
@@ -233,8 +305,8 @@ func (sc *scope) detach() {
 			race.Enable()
 		}
 	}
-	if sc.link != nil && sc.link.sc == sc {
-		sc.link.detach()
+	if l := sc.cold().link; l != nil && l.sc == sc {
+		l.detach()
 	}
 }
 
@@ -247,15 +319,16 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
 	sc.tie() // the first cancel counts, and that may have been the parent's
+	c := sc.cold()
 	race.Disable()
-	sc.mu.Lock()
+	c.mu.Lock()
 	if !sc.mark(e) {
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		race.Enable()
 		return
 	}
 	w := sc.takeWake()
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	sc.wake(w, near)
 	race.Enable()
 }
@@ -269,15 +342,16 @@ func (sc *scope) mark(e *ending) bool {
 	if sc.state.Load() == scopeCancelled {
 		return false
 	}
-	for in := sc.inner; in != nil; in = in.next {
-		in.mu.Lock()
+	c := sc.cold()
+	for in := c.inner; in != nil; in = in.cold().next {
+		in.cold().mu.Lock()
 		in.mark(e.inside())
-		in.mu.Unlock()
+		in.cold().mu.Unlock()
 	}
 	race.Enable()
 	race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
 	race.Disable()
-	sc.how, sc.unwoken = e, true
+	c.how, c.unwoken = e, true
 	sc.state.Store(scopeCancelled)
 	return true
 }
@@ -294,8 +368,9 @@ type scopeWakes struct {
 //
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
-	w := scopeWakes{sc.unwoken, !sc.guests.Empty(), sc.inner != nil, sc.std.Load()}
-	sc.unwoken = false
+	c := sc.cold()
+	w := scopeWakes{c.unwoken, !c.guests.Empty(), c.inner != nil, c.std.Load()}
+	c.unwoken = false
 	return w
 }
 
@@ -310,25 +385,25 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(w.std))
-		w.std.finish(sc.how) // a receive from Done is ordered after the cancel
+		w.std.finish(sc.cold().how) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, near)
 	}
-	if sc.n != nil && !sc.n.closed() { // closed means that no child is left; an old value costs a look
-		sc.n.cancelWaits(near)
+	if n := sc.nursery(); n != nil && !n.closed() { // closed means that no child is left; an old value costs a look
+		n.cancelWaits(near)
 	}
 	if w.guests {
 		sc.cancelGuests(near)
 	}
-	for w.inner {
-		sc.mu.Lock()
-		in := sc.inner
+	for c := sc.cold(); w.inner; {
+		c.mu.Lock()
+		in := c.inner
 		if in != nil {
 			sc.unlink(in) // whoever takes a scope out of the list wakes it
 		}
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		if in == nil {
 			return
 		}
@@ -338,9 +413,10 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 
 //go:norace
 func (sc *scope) wakeMarked(near *sched.Worker) {
-	sc.mu.Lock()
+	c := sc.cold()
+	c.mu.Lock()
 	w := sc.takeWake()
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	sc.wake(w, near)
 }
 
@@ -357,12 +433,13 @@ func (e *ending) inside() *ending {
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	sc.mu.Lock()
+	c := sc.cold()
+	c.mu.Lock()
 	ok := sc.state.Load() != scopeCancelled
 	if ok {
-		sc.guests.Push(n, p, t)
+		c.guests.Push(n, p, t)
 	}
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	return ok
 }
 
@@ -370,24 +447,25 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
-	sc.mu.Lock()
-	sc.guests.Remove(n)
-	sc.mu.Unlock()
+	c := sc.cold()
+	c.mu.Lock()
+	c.guests.Remove(n)
+	c.mu.Unlock()
 }
 
 // cancelGuests wakes the guests of a scope that has been cancelled.
 //
 //go:norace
 func (sc *scope) cancelGuests(near *sched.Worker) {
-	for {
-		sc.mu.Lock()
-		n := sc.guests.Shift()
+	for c := sc.cold(); ; {
+		c.mu.Lock()
+		n := c.guests.Shift()
 		if n == nil {
-			sc.mu.Unlock()
+			c.mu.Unlock()
 			return
 		}
 		_, asleep := n.Claim(park.Cancelled)
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		asleep.Rouse(near)
 	}
 }
@@ -408,13 +486,13 @@ func (sc *scope) doneSlow() bool {
 		race.Disable()
 		s = sc.state.Load()
 	}
-	return s == scopeCancelled || s == scopeLinked && sc.link.mayBeDone() && sc.pollHidden()
+	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
 //go:noinline
 //go:norace
 func (sc *scope) pollHidden() bool {
-	if sc.link.behind == nil && !isClosed(sc.link.done) {
+	if l := sc.cold().link; l.behind == nil && !isClosed(l.done) {
 		return false
 	}
 	race.Enable()
@@ -435,31 +513,36 @@ func (sc *scope) ctxErr() error {
 //go:norace
 func (sc *scope) ending() *ending {
 	race.Acquire(unsafe.Pointer(sc))
-	if sc.how == nil {
+	race.Disable()
+	c := sc.rest.Load()
+	race.Enable()
+	if c == nil || c.how == nil {
 		return plainCancel // by Interrupt, or endLoose
 	}
-	return sc.how
+	return c.how
 }
 
 // add puts a scope into the list of those inside this one, which has not been cancelled. The caller holds mu.
 //
 //go:norace
 func (sc *scope) add(in *scope) {
-	in.linked, in.next = true, sc.inner
-	if in.next != nil {
-		in.next.prev = in
+	outer, c := sc.cold(), in.cold()
+	c.linked, c.next = true, outer.inner
+	if c.next != nil {
+		c.next.cold().prev = in
 	}
-	sc.inner = in
+	outer.inner = in
 }
 
 //go:norace
 func (sc *scope) drop(in *scope) {
+	c := sc.cold()
 	race.Disable()
-	sc.mu.Lock()
-	if in.linked {
+	c.mu.Lock()
+	if in.cold().linked {
 		sc.unlink(in)
 	}
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -467,13 +550,14 @@ func (sc *scope) drop(in *scope) {
 //
 //go:norace
 func (sc *scope) unlink(in *scope) {
-	if in.prev == nil {
-		sc.inner = in.next
+	c := in.cold()
+	if c.prev == nil {
+		sc.cold().inner = c.next
 	} else {
-		in.prev.next = in.next
+		c.prev.cold().next = c.next
 	}
-	if in.next != nil {
-		in.next.prev = in.prev
+	if c.next != nil {
+		c.next.cold().prev = c.prev
 	}
-	in.linked, in.prev, in.next = false, nil, nil
+	c.linked, c.prev, c.next = false, nil, nil
 }
