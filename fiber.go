@@ -175,7 +175,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
 	if parks {
-		r = self.task.Park()
+		r = self.task.ParkFor(&f.task, nil)
 		f.endWait(self, r)
 	}
 	race.Enable()

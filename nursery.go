@@ -207,6 +207,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Enable()
 	f.simulated = n.rt.policy != nil
 	f.task.Init(n.rt.s, (*thunk)(f))
+	f.task.Join(unsafe.Pointer(n))
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
@@ -480,7 +481,7 @@ func (n *Nursery) join() {
 			defer f.regainPlace()
 		}
 		if n.beginJoin(own) {
-			f.task.Park() // the last child closes the nursery
+			f.task.ParkFor(nil, unsafe.Pointer(n)) // the last child closes the nursery
 		}
 	}
 	race.Enable()
