@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It notes the scope first, so that it is true
-// of the ticket.
+// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It notes the scope first, so that it is
+// true of the ticket.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
@@ -82,8 +82,8 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	return c.f.arm(noScope)
 }
 
-// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either: they end when
-// other fibers have ended.
+// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either:
+// they end when other fibers have ended.
 var noScope, noInterrupt = new(scope), new(scope)
 
 // waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.

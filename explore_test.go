@@ -226,8 +226,8 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
-// A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the cancel does not end
-// that wait.
+// A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the
+// cancel does not end that wait.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 // Spec: NU-21 (a shield delays a cancel)
@@ -474,8 +474,9 @@ func (b *bare) inside(parent *scope) *Nursery {
 	return n
 }
 
-// A nursery is opened inside a nursery that is cancelled. Its scope is tied at the first look: by its owner, which begins to wait, or
-// by another that asks. The wait ends in every order, and whoever finds the outer scope cancelled finds the inner one so.
+// A nursery is opened inside a nursery that is cancelled. Its scope is tied at the first look: by its owner, which
+// begins to wait, or by another that asks. The wait ends in every order, and whoever finds the outer scope cancelled
+// finds the inner one so.
 //
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-09 (cancel goes down the tree only)
@@ -513,8 +514,8 @@ func TestExploreTieAgainstCancel(t *testing.T) {
 	})
 }
 
-// A nursery that no fiber has waited in ends, while another that has its context looks at it, and the parent is cancelled. It is cancelled
-// afterwards, and not in its parent's list.
+// A nursery that no fiber has waited in ends, while another that has its context looks at it, and the parent is
+// cancelled. It is cancelled afterwards, and not in its parent's list.
 //
 // Spec: NU-09 (cancel goes down the tree only)
 func TestExploreTieAgainstEnd(t *testing.T) {
@@ -540,7 +541,8 @@ func TestExploreTieAgainstEnd(t *testing.T) {
 	})
 }
 
-// Children wait for the first time while their nursery is cancelled: each wait ends, once, and no child stays in the ring.
+// Children wait for the first time while their nursery is cancelled: each wait ends, once, and no child stays in the
+// ring.
 //
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-08 (cancel wakes each child once)
@@ -564,8 +566,8 @@ func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 	})
 }
 
-// The owner of a nursery joins while its child ends, and another starts one more: either the join waits for that one too, or it is
-// refused.
+// The owner of a nursery joins while its child ends, and another starts one more: either the join waits for that one
+// too, or it is refused.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-05 (a completed nursery takes no child)

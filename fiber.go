@@ -213,8 +213,9 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	self.takePlace(r == park.Data)
 }
 
-// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. The mark that there are joiners is set
-// under mu, before the node is pushed: so an end that finds the mark finds the node, once it has the lock.
+// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. The mark that there are
+// joiners is set under mu, before the node is pushed: so an end that finds the mark finds the node, once it has the
+// lock.
 //
 // Guarded by TestExploreWaitAgainstEnd.
 //

@@ -25,9 +25,9 @@ import (
 type Nursery struct {
 	scope
 
-	// pending counts children by twos: those that others than the owner have started, less those that have ended. When the owner
-	// joins it adds those that it has started itself, and one. So pending is odd once the owner has joined, and 1 when no child is
-	// left: then the nursery is closed. A long-lived nursery would overflow 32 bits.
+	// pending counts children by twos: those that others than the owner have started, less those that have ended. When
+	// the owner joins it adds those that it has started itself, and one. So pending is odd once the owner has joined,
+	// and 1 when no child is left: then the nursery is closed. A long-lived nursery would overflow 32 bits.
 	pending xatomic.Int64
 	spawned int64 // children that the owner has started, until it joins; the owner's own
 	joined  bool  // the owner's own
@@ -39,7 +39,7 @@ type coldNursery struct {
 	id uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
 	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
-	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if there are none
+	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if empty
 	listed   int           // how many those are
 	errs     []error
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
@@ -160,9 +160,9 @@ func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
 //go:norace
 func (n *Nursery) live() int { return int(n.spawned + n.pending.Load()>>1) }
 
-// list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms the first wait
-// under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it finds the child there, or the
-// child came after it, and sees the mark when it looks at the scope after it has armed.
+// list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms
+// the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it
+// finds the child there, or the child came after it, and sees the mark when it looks at the scope after it has armed.
 //
 // Guarded by TestExploreFirstWaitAgainstCancel.
 //
@@ -207,7 +207,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Enable()
 	f.simulated = n.rt.policy != nil
 	f.task.Init(n.rt.s, (*thunk)(f))
-	f.task.Join(unsafe.Pointer(n))
+	f.task.SetGroup(unsafe.Pointer(n))
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
@@ -215,8 +215,8 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 }
 
-// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber. owner reports whether the
-// caller is the fiber that has opened the nursery.
+// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber. owner reports
+// whether the caller is the fiber that has opened the nursery.
 //
 //go:norace
 func (n *Nursery) near() (w *sched.Worker, owner bool) {
@@ -489,7 +489,8 @@ func (n *Nursery) join() {
 	n.endJoined()
 }
 
-// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to pending.
+// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to
+// pending.
 //
 //go:norace
 func (n *Nursery) closeEmpty() int64 {
@@ -501,8 +502,8 @@ func (n *Nursery) closeEmpty() int64 {
 	return own
 }
 
-// beginJoin reports whether the owner has to park. The owner arms before it adds itself to pending, so the child that brings pending
-// to 1 finds it armed. If none is left to do that, the owner itself brings pending to 1.
+// beginJoin reports whether the owner has to park. The owner arms before it adds itself to pending, so the child that
+// brings pending to 1 finds it armed. If none is left to do that, the owner itself brings pending to 1.
 //
 // Guarded by TestExploreJoinAgainstEnd.
 //
@@ -517,7 +518,8 @@ func (n *Nursery) beginJoin(own int64) bool {
 	return true
 }
 
-// childEnded counts a child that has ended. The last one wakes the owner, if that waits. The nursery is not to be touched after it.
+// childEnded counts a child that has ended. The last one wakes the owner, if that waits. The nursery is not to be
+// touched after it.
 //
 //go:norace
 func (n *Nursery) childEnded(near *sched.Worker) {

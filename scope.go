@@ -16,16 +16,18 @@ import (
 //
 // How a cancel finds those who wait, without a lock on every wait:
 //
-// A fiber that waits under its own scope registers nowhere. It notes the scope in Fiber.waiting, arms its word, and then
-// looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber that
-// may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it: see Nursery.list. Either the fiber sees the mark, or the
-// cancel sees an armed word and wakes it through the ordinary claim. (models/word.pml, the canceller.)
+// A fiber that waits under its own scope registers nowhere at each wait. It notes the scope in Fiber.waiting, arms its word, and
+// then looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber
+// that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it: see
+// Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the ordinary
+// claim. (models/word.pml, the canceller.)
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
 // guests, under the scope's lock. The cancel claims and readies them one by one.
 //
-// A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list at the first
-// look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is in bridge.go.
+// A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list
+// at the first look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is
+// in bridge.go.
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
@@ -37,13 +39,13 @@ type scope struct {
 	rest      xatomic.Pointer[coldScope] // made on demand: see cold
 }
 
-// coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has none, and is a
-// third as large.
+// coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has
+// none, and is a third as large.
 type coldScope struct {
 	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 
 	mu      xatomic.Mutex
-	unwoken bool                      // it has been marked as cancelled, and those who wait under it have not been woken yet
+	unwoken bool                      // marked as cancelled, and those who wait under it have not been woken yet
 	how     *ending                   // how it was cancelled; nil before that
 	std     xatomic.Pointer[standard] // made by the first call of Done
 	inner   *scope                    // the scopes inside this one, through next
@@ -223,13 +225,13 @@ func (sc *scope) endJoined() {
 	}
 }
 
-// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every look at a scope ties it
-// first, and so does every cancel of it. A fiber looks before it arms, so no fiber waits under a loose scope, and a nursery in
-// which none waits or asks never takes its parent's lock.
+// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every look at a scope
+// ties it first, and so does every cancel of it. A fiber looks before it arms, so no fiber waits under a loose scope,
+// and a nursery in which none waits or asks never takes its parent's lock.
 //
-// Until it is tied a scope is as cancelled as its parent, which is where each look at it looks. From then on the parent's cancel
-// finds it, because both hold parent.mu. A second caller meets scopeTying, and waits for that lock. It is called with the
-// caller's synchronisation visible.
+// Until it is tied a scope is as cancelled as its parent, which is where each look at it looks. From then on the
+// parent's cancel finds it, because both hold parent.mu. A second caller meets scopeTying, and waits for that lock. It
+// is called with the caller's synchronisation visible.
 //
 // Guarded by TestExploreTieAgainstCancel.
 //
@@ -275,8 +277,8 @@ func (sc *scope) tie() {
 	race.Enable()
 }
 
-// endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It reports false
-// for a scope that is not loose any more.
+// endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It
+// reports false for a scope that is not loose any more.
 //
 //go:norace
 func (sc *scope) endLoose() bool {

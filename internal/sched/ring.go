@@ -8,8 +8,8 @@ import (
 
 const ringSize = 256 // a power of two
 
-// ring is a worker's queue of runnable tasks. The worker pushes at the tail and pops at the head, or takes the newest back at the
-// tail; thieves take from the head.
+// ring is a worker's queue of runnable tasks. The worker pushes at the tail and pops at the head, or takes the newest
+// back at the tail; thieves take from the head.
 //
 //	head <= tail, tail-head <= ringSize; places head..tail-1 hold tasks
 //
@@ -20,9 +20,9 @@ const ringSize = 256 // a power of two
 //	|      number       |    tail    |    head    |
 //	+-------------------+------------+------------+
 //
-// A taker copies the tasks that it wants and then changes the word. If the CAS fails another was faster, and the copies are
-// worthless. A place is written again only after the word has passed it. So the places need no atomic access: what a thief
-// may read in a race is a pointer, one word, and it is thrown away.
+// A taker copies the tasks that it wants and then changes the word. If the CAS fails another was faster, and the
+// copies are worthless. A place is written again only after the word has passed it. So the places need no atomic
+// access: what a thief may read in a race is a pointer, one word, and it is thrown away.
 type ring struct {
 	word  xatomic.Uint64
 	place [ringSize]*Task
@@ -79,7 +79,8 @@ func (r *ring) pop() *Task {
 	}
 }
 
-// newest returns the task that was pushed last, or nil. It stays where it is, and thieves may take it. Only the worker calls it.
+// newest returns the task that was pushed last, or nil. It stays where it is, and thieves may take it. Only the worker
+// calls it.
 //
 //go:norace
 func (r *ring) newest() *Task {

@@ -28,7 +28,7 @@ type Task struct {
 	park.Parker
 	s      *Scheduler
 	frame  *Frame         // what runs it, or ran it; nil before it has started. See Here
-	link   unsafe.Pointer // the next *Task in the global queue; until it has been there, its group: see Join
+	link   unsafe.Pointer // the next *Task in the global queue; until it has been there, its group: see SetGroup
 	labels unsafe.Pointer // those of its spawner, for the profiler, until it starts
 }
 
@@ -40,11 +40,11 @@ func (t *Task) Init(s *Scheduler, th Thunk) {
 	t.Parker.Init(th)
 }
 
-// Join says which group the task belongs to, for ParkFor. It is called before Go. A task that goes through the global queue leaves its
-// group: it is no longer the newest of any worker.
+// SetGroup says which group the task belongs to, for ParkFor. It is called before Go. A task that goes through the global
+// queue leaves its group: it is no longer the newest of any worker.
 //
 //go:norace
-func (t *Task) Join(group unsafe.Pointer) { t.link = group }
+func (t *Task) SetGroup(group unsafe.Pointer) { t.link = group }
 
 // Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the
 // spawner's labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called
@@ -119,7 +119,8 @@ func (t *Task) Park() park.Reason {
 	return t.Reason()
 }
 
-// ParkFor is Park of a task that waits for the end of other, or of all tasks of a group: see pickFor. Either may be nil.
+// ParkFor is Park of a task that waits for the end of other, or of all tasks of a group: see pickFor. Either may be
+// nil.
 //
 //go:norace
 func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
@@ -140,9 +141,9 @@ func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
 	return t.Reason()
 }
 
-// Leave is the first part of Park, up to the swap, which the caller makes as Park does, followed by Arrive. It returns nil
-// if the wait has ended already. Operations that do it themselves have one frame less between their caller and the swap: see
-// coro.Enter.
+// Leave is the first part of Park, up to the swap, which the caller makes as Park does, followed by Arrive. It returns
+// nil if the wait has ended already. Operations that do it themselves have one frame less between their caller and the
+// swap: see coro.Enter.
 //
 //go:norace
 func (t *Task) Leave() *coro.Slot {

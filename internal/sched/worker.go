@@ -192,9 +192,10 @@ func (w *Worker) pick() *Task {
 	return w.takeNext()
 }
 
-// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If nothing is in run-next, and the newest
-// task of the ring is one of those, that one goes first: so a tree of forks is gone through in depth, and has as many stacks as it
-// is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head has its turn.
+// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If nothing is in run-next,
+// and the newest task of the ring is one of those, that one goes first: so a tree of forks is gone through in depth,
+// and has as many stacks as it is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head
+// has its turn.
 //
 // Guarded by TestJoinRunsTheNewest and TestJoinsDoNotStarve.
 //

@@ -51,8 +51,8 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 }
 
-// A task that joins its group runs the newest of the ring first, if that is of the group, or the one that it waits for. All others
-// take from the head.
+// A task that joins its group runs the newest of the ring first, if that is of the group, or the one that it waits
+// for. All others take from the head.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
@@ -62,9 +62,9 @@ func TestJoinRunsTheNewest(t *testing.T) {
 	number := numbered(ts)
 	var group, another byte
 	for i, task := range ts[:5] {
-		task.Join(unsafe.Pointer(&group))
+		task.SetGroup(unsafe.Pointer(&group))
 		if i == 2 {
-			task.Join(unsafe.Pointer(&another))
+			task.SetGroup(unsafe.Pointer(&another))
 		}
 		w.putBack(task)
 	}
