@@ -28,13 +28,9 @@ func (f *Fiber) arm(sc *scope) park.Ticket {
 //go:norace
 func (f *Fiber) waitUnder(sc *scope) {
 	if f.waiting.Load() != sc {
-		f.setWaiting(sc)
+		f.changeScope(sc)
 	}
 }
-
-//go:noinline
-//go:norace
-func (f *Fiber) setWaiting(sc *scope) { f.waiting.Store(sc) }
 
 // shouldPark reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has
 // been disarmed.
@@ -99,9 +95,18 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	return c.f.arm(noScope)
 }
 
-// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either: they end when others have come
-// to their end.
+// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either:
+// they end when other fibers have ended.
 var noScope, noInterrupt = new(scope), new(scope)
+
+//go:noinline
+//go:norace
+func (f *Fiber) changeScope(sc *scope) {
+	if !f.listed && !f.main && sc == &f.nursery.scope {
+		f.nursery.list(f)
+	}
+	f.waiting.Store(sc)
+}
 
 // forever is a wait without a time limit of its own; never is when it ends.
 const (

@@ -35,12 +35,16 @@ type link struct {
 // hangOn has the end of ctx cancel sc.
 func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
-	if up := scopeBehind(ctx); up != nil && up.link != nil {
+	up := scopeBehind(ctx)
+	if up != nil {
+		up.tie() // else its link is not known
+	}
+	if up != nil && up.cold().link != nil {
 		l.behind = up
 	} else {
 		l.err = errOf(ctx)
 	}
-	sc.link = l
+	sc.cold().link = l
 	sc.state.Store(scopeLinked)
 	if cs := sc.rt.contexts; cs != nil {
 		l.watch = &watched{ctx: ctx, done: l.done, sc: sc}
@@ -104,8 +108,9 @@ func isClosed(done <-chan struct{}) bool {
 //
 //go:norace
 func (sc *scope) poll() bool {
+	sc.tie()
 	if sc.state.Load() == scopeLinked {
-		l := sc.link
+		l := sc.cold().link
 		if l.behind != nil && l.behind.poll() {
 			l.behind.standard() // waits until l.done is closed, if that depends on it
 		}
@@ -158,14 +163,15 @@ func (sc *scope) afterFunc(f func()) func() bool { return context.AfterFunc(sc.s
 // Spec: FB-22 (a derived context still parks the fiber)
 // Spec: FB-23 (a fiber's context ends with its nursery)
 func (sc *scope) standard() *standard {
-	std := sc.std.Load()
+	c := sc.cold()
+	std := c.std.Load()
 	if std == nil {
 		std = new(standard)
 		std.Context, std.cancel = context.WithCancelCause((*standardParent)(std))
 		sc.bindDone(std)
 		race.Release(unsafe.Pointer(std))
-		if !sc.std.CompareAndSwap(nil, std) {
-			std = sc.std.Load()
+		if !c.std.CompareAndSwap(nil, std) {
+			std = c.std.Load()
 		}
 	}
 	if sc.ctxErr() != nil { // else cancel will see std

@@ -303,9 +303,9 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 			}
 			sc := resolve(shared).sc
 			waiting := func() int {
-				sc.mu.Lock()
-				defer sc.mu.Unlock()
-				return sc.guests.Len()
+				sc.cold().mu.Lock()
+				defer sc.cold().mu.Unlock()
+				return sc.cold().guests.Len()
 			}
 			var goroutines sync.WaitGroup
 			for range each {
@@ -349,9 +349,7 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 
 // living returns how many children have not ended.
 func (n *Nursery) living() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.live
+	return n.live()
 }
 
 // stackLines counts the goroutines in whose stack a function is.

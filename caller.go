@@ -172,8 +172,10 @@ func (c *caller) cancelled() *ending {
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {
-	if e := sc.how; r == park.Cancelled && e != nil { // nil: by Interrupt
-		return e.reason()
+	if r == park.Cancelled {
+		if c := sc.rest.Load(); c != nil && c.how != nil { // else it was ended by Interrupt
+			return c.how.reason()
+		}
 	}
 	return r
 }

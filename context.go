@@ -57,6 +57,7 @@ func (c *scopeContext) String() string { return "coir.Scope" }
 // timedScope is a scope with a deadline on the runtime's clock.
 type timedScope struct {
 	scopeContext
+	cold     coldScope
 	deadline time.Time
 	timer    clock.Timer
 }
@@ -97,7 +98,7 @@ func (c *timedScope) expire() {
 // no goroutine is started. Call cancel when the scope is no longer needed: defer cancel(nil). A nil cause is
 // context.Canceled.
 func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	sc := new(scope)
+	sc := newScope()
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	return (*scopeContext)(sc), func(cause error) {
@@ -137,6 +138,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	}
 	c := resolve(ctx)
 	sc := (*scope)(&ts.scopeContext)
+	sc.useCold(&ts.cold)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	if d <= 0 {
 		ts.Expire(0)
@@ -163,7 +165,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 // giving things back, telling a peer. Put a deadline on it with WithTimeout.
 func Shield(ctx context.Context) context.Context {
 	// Spec: NU-21 (a shield delays a cancel)
-	sc := new(scope)
+	sc := newScope()
 	c := resolve(ctx)
 	sc.init(context.WithoutCancel(ctx), c.runtime(), nil, c.f)
 	return (*scopeContext)(sc)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/interleave"
 	"github.com/coir-go/coir/internal/park"
@@ -22,9 +23,9 @@ import (
 type stage struct{ n *Nursery }
 
 func newStage() *stage {
-	s := &stage{new(Nursery)}
+	s := &stage{newNursery()}
 	s.n.init(context.Background(), NewRuntime(Workers(1)), nil, &s.make().Fiber)
-	s.n.n = s.n
+	s.n.tie()
 	return s
 }
 
@@ -52,10 +53,8 @@ func (s *stage) make() *bare {
 
 // fiber makes a fiber, a child of the nursery.
 func (s *stage) fiber() *bare {
-	b := s.make()
-	s.n.live++
-	s.n.link(&b.Fiber)
-	return b
+	s.n.spawned++
+	return s.make()
 }
 
 // here returns the context of the fiber, whose thread the caller is.
@@ -200,7 +199,8 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
-// A fiber waits under a scope that its nursery's cancel does not reach: the cancel does not end that wait.
+// A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the
+// cancel does not end that wait.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 // Spec: NU-21 (a shield delays a cancel)
@@ -208,6 +208,8 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
 		a, b := s.fiber(), s.fiber()
+		a.waitUnder(&s.n.scope)
+		b.waitUnder(&s.n.scope)
 		c := NewChan[int](0)
 		var shield scope
 		shield.init(context.Background(), s.n.rt, nil, &b.Fiber)
@@ -426,9 +428,177 @@ func TestExploreGuestsOfAScope(t *testing.T) {
 		if (sent == nil) != (received == nil) {
 			interleave.Failf("the send returned %v, the receive %v", sent, received)
 		}
-		if !sc.guests.Empty() {
+		if !sc.cold().guests.Empty() {
 			interleave.Failf("the scope has a guest left")
 		}
 		new(ledger).check(c)
 	})
+}
+
+// inside makes the scope of a nursery that b opens under parent.
+func (b *bare) inside(parent *scope) *Nursery {
+	n := newNursery()
+	n.init((*scopeContext)(parent), parent.rt, parent, &b.Fiber)
+	return n
+}
+
+// A nursery is opened inside a nursery that is cancelled. Its scope is tied at the first look: by its owner, which
+// begins to wait, or by another that asks. The wait ends in every order, and whoever finds the outer scope cancelled
+// finds the inner one so.
+//
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-09 (cancel goes down the tree only)
+func TestExploreTieAgainstCancel(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		a := s.fiber()
+		in := a.inside(&s.n.scope)
+		c := NewChan[int](0)
+		interleave.Go("recv", func() {
+			a.task.Embody()
+			if _, err := c.Recv((*scopeContext)(&in.scope)); !errors.Is(err, context.Canceled) {
+				interleave.Failf("ended with %v", err)
+			}
+		})
+		interleave.Go("ask", func() {
+			if s.n.done() && !in.done() {
+				interleave.Failf("the nursery is cancelled, and the one inside it is not")
+			}
+		})
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if in.ending().cause != errStopped {
+			interleave.Failf("it was cancelled for %v", in.ending().cause)
+		}
+		in.endJoined()
+		if in.cold().linked || s.n.cold().inner != nil {
+			interleave.Failf("it is still in its parent's list")
+		}
+		new(ledger).check(c)
+	})
+}
+
+// A nursery that no fiber has waited in ends, while another that has its context looks at it, and the parent is
+// cancelled. It is cancelled afterwards, and not in its parent's list.
+//
+// Spec: NU-09 (cancel goes down the tree only)
+func TestExploreTieAgainstEnd(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		in := s.fiber().inside(&s.n.scope)
+		in.cold() // how it is made is in TestExploreTieAgainstCancel
+		interleave.Go("ask", func() { in.done() })
+		interleave.Go("end", func() {
+			in.endJoined()
+			if !in.done() {
+				interleave.Failf("it has ended, and is not cancelled")
+			}
+		})
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if in.cold().linked || s.n.cold().inner != nil {
+			interleave.Failf("it is still in its parent's list")
+		}
+		if e := in.ending(); e.cause != nil && e.cause != errStopped {
+			interleave.Failf("it was cancelled for %v", e.cause)
+		}
+	})
+}
+
+// Children wait for the first time while their nursery is cancelled: each wait ends, once, and no child stays in the
+// ring.
+//
+// Spec: NU-06 (cancel wakes every parked child)
+// Spec: NU-08 (cancel wakes each child once)
+func TestExploreFirstWaitAgainstCancel(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		for range 2 {
+			b, c := s.fiber(), NewChan[int](0)
+			interleave.Go("recv", func() {
+				if _, err := recv(b, c); !errors.Is(err, context.Canceled) {
+					interleave.Failf("ended for %v", err)
+				}
+				b.finish(returned, nil)
+			})
+		}
+		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+		interleave.JoinAll()
+		if s.n.more().children != nil || s.n.more().listed != 0 || s.n.live() != 0 {
+			interleave.Failf("%d are in the ring, %d live", s.n.more().listed, s.n.live())
+		}
+	})
+}
+
+// The owner of a nursery joins while its child ends, and another starts one more: either the join waits for that one
+// too, or it is refused.
+//
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-05 (a completed nursery takes no child)
+func TestExploreJoinAgainstEnd(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		owner := (*bare)(unsafe.Pointer(s.n.owner))
+		a, b := s.fiber(), s.make()
+		var ended xatomic.Int32
+		var before int32 // the join returned
+		want := int32(2)
+		end := func(f *bare) {
+			ended.Add(1)
+			f.finish(returned, nil)
+		}
+		interleave.Go("join", func() {
+			if own := s.n.closeEmpty(); own != 0 && s.n.beginJoin(own) {
+				owner.task.Park()
+			}
+			if !s.n.closed() {
+				interleave.Failf("joined, and not closed")
+			}
+			before = ended.Load()
+		})
+		interleave.Go("end", func() { end(a) })
+		interleave.Go("stray", func() {
+			if s.n.admit() {
+				end(b)
+			} else {
+				want = 1
+			}
+		})
+		interleave.JoinAll()
+		if before != want || s.n.live() != 0 {
+			interleave.Failf("joined when %d of %d had ended, %d live", before, want, s.n.live())
+		}
+	})
+}
+
+// Two fibers wait for a third while it ends, and their nursery is cancelled: each wait ends, by the one or the other.
+//
+// Spec: NU-19 (every joiner gets the same error)
+// Spec: NU-20 (a join cut short leaves the fiber running)
+func TestExploreWaitAgainstEnd(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cancel %v", cancels), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s := newStage()
+				f := s.fiber()
+				for range 2 {
+					b := s.fiber()
+					interleave.Go("wait", func() {
+						err := f.Wait(b.here())
+						if err == nil && !f.ended() || err != nil && !cancels {
+							interleave.Failf("ended with %v", err)
+						}
+					})
+				}
+				if cancels {
+					interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+				}
+				interleave.Go("end", func() { f.finish(returned, nil) })
+				interleave.JoinAll()
+				if !f.joiners.Empty() {
+					interleave.Failf("a joiner is left")
+				}
+			})
+		})
+	}
 }

@@ -24,7 +24,7 @@ import (
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
-	waiting xatomic.Pointer[scope] // whose cancel ends the wait that the fiber is in; nil: its nursery's. See scope
+	waiting xatomic.Pointer[scope] // whose cancel ends the wait that the fiber is in. See scope
 
 	fn     func(context.Context) error
 	name   string
@@ -32,27 +32,39 @@ type Fiber struct {
 	pc     uintptr // where it was spawned
 	index  int32   // one more than the index; 0: none
 	budget int32   // operations that need not wait before it yields
-	main   bool    // runs the body of its nursery; is not a child of it
-	place  bool    // counts against its nursery's limit
 
-	simulated bool // its runtime has a policy, which is told of each operation
+	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after err
+	main      bool           // runs the body of its nursery; is not a child of it
+	place     bool           // counts against its nursery's limit
+	listed    bool           // is in its nursery's ring: has waited under the nursery's scope
+	simulated bool           // its runtime has a policy, which is told of each operation
+	err       error          // before the end, what could not be reported: see unreported
 
-	// Under nursery.mu.
-	prev, next *Fiber
-	joiners    wait.Queue
-	how        end
-	err        error // before the end, what could not be reported: see unreported
+	prev, next *Fiber // under nursery.mu
+
+	mu      xatomic.Mutex // guards joiners; no other lock is taken under it
+	joiners wait.Queue
 }
 
-// end is how a fiber has ended.
-type end uint8
+// outcome is how a fiber has ended, if it has.
+//
+//	running --addJoiner--> awaited
+//	   |                      |
+//	   +-------finish---------+--> returned, panicked or exited
+type outcome uint32
 
 const (
-	not      end = iota
-	returned     // its function returned
-	panicked     // err is a *PanicError
-	exited       // by runtime.Goexit
+	running  outcome = iota
+	awaited          // running, and has had joiners: its end has to look for them
+	returned         // its function returned
+	panicked         // err is a *PanicError
+	exited           // by runtime.Goexit
 )
+
+// ended reports whether the fiber has. Then err is its error.
+//
+//go:norace
+func (f *Fiber) ended() bool { return outcome(f.outcome.Load()) > awaited }
 
 // FiberOption is an option of [Nursery.Go].
 type FiberOption struct {
@@ -86,7 +98,7 @@ func (s State) String() string { return [...]string{"pending", "active", "waitin
 func (f *Fiber) State() State {
 	race.Disable()
 	defer race.Enable()
-	if f.how != not { // one byte, set once: the lock would add nothing, and whoever asks may hold it
+	if f.ended() {
 		return Ended
 	}
 	switch f.task.State() {
@@ -164,7 +176,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
 	if parks {
-		r = self.task.Park()
+		r = self.task.ParkFor(&f.task, nil)
 		f.endWait(self, r)
 	}
 	race.Enable()
@@ -179,19 +191,14 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 	if sc.done() {
 		return park.Cancelled, false
 	}
-	n := f.nursery
 	t := self.arm(sc)
-	n.mu.Lock()
-	if f.how != not {
-		n.mu.Unlock()
+	if !f.addJoiner(&self.task.Kit().Node, &self.task.Parker, t) {
 		self.task.Disarm()
 		self.charge()
 		return park.Data, false
 	}
-	f.joiners.Push(&self.task.Kit().Node, &self.task.Parker, t)
-	n.mu.Unlock()
 	if !self.shouldPark(sc) {
-		f.forget(&self.task.Kit().Node)
+		f.removeJoiner(&self.task.Kit().Node)
 		return park.Cancelled, false
 	}
 	self.leavePlace()
@@ -202,32 +209,35 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 //go:norace
 func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	if r != park.Data {
-		f.forget(&self.task.Kit().Node)
+		f.removeJoiner(&self.task.Kit().Node)
 	}
 	self.takePlace(r == park.Data)
 }
 
-// enlist has a joiner wait for the fiber's end. It reports false if there is nothing to wait for. beginWait has it written out.
+// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. The mark that there are
+// joiners is set under mu, before the node is pushed: so an end that finds the mark finds the node, once it has the
+// lock.
+//
+// Guarded by TestExploreWaitAgainstEnd.
 //
 //go:norace
-func (f *Fiber) enlist(node *wait.Node, p *park.Parker, t park.Ticket) bool {
-	n := f.nursery
-	n.mu.Lock()
-	ok := f.how == not
+func (f *Fiber) addJoiner(node *wait.Node, p *park.Parker, t park.Ticket) bool {
+	f.mu.Lock()
+	ok := f.outcome.CompareAndSwap(uint32(running), uint32(awaited)) || !f.ended()
 	if ok {
 		f.joiners.Push(node, p, t)
 	}
-	n.mu.Unlock()
+	f.mu.Unlock()
 	return ok
 }
 
-// forget takes out a joiner that waits no longer.
+// removeJoiner takes out a joiner that waits no longer.
 //
 //go:norace
-func (f *Fiber) forget(node *wait.Node) {
-	f.nursery.mu.Lock()
+func (f *Fiber) removeJoiner(node *wait.Node) {
+	f.mu.Lock()
 	f.joiners.Withdraw(node)
-	f.nursery.mu.Unlock()
+	f.mu.Unlock()
 }
 
 // waited is the result of a wait for f that ended for r.
@@ -271,14 +281,14 @@ func (f *Fiber) join(c *caller) park.Reason {
 	w := c.waiter()
 	defer w.done()
 	t := c.arm(&w)
-	if !f.enlist(&w.kit.Node, w.p, t) {
+	if !f.addJoiner(&w.kit.Node, w.p, t) {
 		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
 	c.f.leavePlace()
 	r := c.await(&w, t, never)
 	if r != park.Data {
-		f.forget(&w.kit.Node)
+		f.removeJoiner(&w.kit.Node)
 	}
 	c.f.takePlace(r == park.Data)
 	return r
@@ -295,8 +305,7 @@ func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
 	if !waits {
 		return
 	}
-	under := f.waiting.Load()
-	if under == sc || under == nil && sc == &f.nursery.scope {
+	if f.waiting.Load() == sc {
 		f.task.Wake(t, park.Cancelled, near)
 	}
 }
@@ -312,19 +321,14 @@ func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
 	race.Acquire(unsafe.Pointer(&f.fn))
 	if f.simulated {
-		f.step(policy.Op{Kind: policy.Start, Object: f.id, Name: f.name, In: f.nursery.id})
+		f.step(policy.Op{Kind: policy.Start, Object: f.id, Name: f.name, In: f.nursery.id()})
 	}
 	if bubble.Explored != nil {
 		bubble.Explored.CoirName(f.Name())
 	}
-	var err error
-	if f.main {
-		err = f.nursery.run()
-	} else {
-		fn := f.fn
-		f.fn = nil // whoever keeps the fiber need not keep what its function holds
-		err = fn((*fiberContext)(f))
-	}
+	fn := f.fn
+	f.fn = nil // whoever keeps the fiber need not keep what its function holds
+	err := fn((*fiberContext)(f))
 	f.finish(returned, err)
 }
 
@@ -383,11 +387,11 @@ func (f *Fiber) reportLater(panics, errs []error) {
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 //
 //go:norace
-func (f *Fiber) finish(how end, err error) {
+func (f *Fiber) finish(how outcome, err error) {
 	n := f.nursery
 	near := f.task.Worker()
 	if f.simulated {
-		f.step(policy.Op{Kind: policy.End, Object: f.id, Name: f.name, In: n.id})
+		f.step(policy.Op{Kind: policy.End, Object: f.id, Name: f.name, In: n.id()})
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })
@@ -397,39 +401,37 @@ func (f *Fiber) finish(how end, err error) {
 		n.childFailed(how, err, near)
 	}
 	race.Release(unsafe.Pointer(f))
-	race.Release(unsafe.Pointer(&n.mu))
+	race.Release(unsafe.Pointer(&n.pending))
 	race.Disable()
 	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
-		f.setWaiting(nil) // it may hold much
+		f.waitUnder(nil) // it may hold much
 	}
-	n.mu.Lock()
-	f.err, f.how = err, how
-	asleep, more := f.wakeJoiner()
-	var last park.Ticket
+	f.err = err
+	if outcome(f.outcome.Swap(uint32(how))) == awaited {
+		f.wakeJoiners(near)
+	}
+	if f.listed || f.place {
+		n.remove(f, near)
+	}
 	if !f.main {
-		last = n.remove(f, near)
-	}
-	n.mu.Unlock()
-	asleep.Rouse(near)
-	for more {
-		n.mu.Lock()
-		asleep, more = f.wakeJoiner()
-		n.mu.Unlock()
-		asleep.Rouse(near)
-	}
-	if last != 0 {
-		n.owner.task.Wake(last, park.Data, near)
+		n.childEnded(near)
 	}
 	race.Enable()
 }
 
-// wakeJoiner claims the next of those who wait for the fiber's end. Joiners may leave meanwhile, but none comes. The caller
-// holds the nursery's lock, and rouses whom it is given without it.
+// wakeJoiners wakes those who wait for the fiber's end. Joiners may leave meanwhile, but none comes.
 //
+//go:noinline
 //go:norace
-func (f *Fiber) wakeJoiner() (asleep *park.Parker, more bool) {
-	if n := f.joiners.Shift(); n != nil {
-		_, asleep = n.Claim(park.Data)
+func (f *Fiber) wakeJoiners(near *sched.Worker) {
+	for more := true; more; {
+		var asleep *park.Parker
+		f.mu.Lock()
+		if n := f.joiners.Shift(); n != nil {
+			_, asleep = n.Claim(park.Data)
+		}
+		more = !f.joiners.Empty()
+		f.mu.Unlock()
+		asleep.Rouse(near)
 	}
-	return asleep, !f.joiners.Empty()
 }

@@ -33,22 +33,25 @@ func (n *Nursery) Limit(places int) {
 		_ = n.rt // a nil nursery fails here, before synchronisation is hidden
 	}
 	race.Disable()
-	n.mu.Lock()
-	late := n.live > 0
+	n.more().mu.Lock()
+	late := n.live() > 0
 	if !late {
-		n.limiter = &limiter{places: places}
+		n.more().limiter = &limiter{places: places}
 	}
-	n.mu.Unlock()
+	n.more().mu.Unlock()
 	race.Enable()
 	if late {
 		panic("coir: Nursery.Limit after the first Nursery.Go")
 	}
 }
 
-// admit gives f a place, or puts it in line. The caller holds the nursery's lock.
+// takeFirstPlace gives a new child a place, or puts it in line. It reports whether the child may begin.
 //
 //go:norace
-func (l *limiter) admit(f *Fiber) bool {
+func (n *Nursery) takeFirstPlace(f *Fiber) bool {
+	n.more().mu.Lock()
+	defer n.more().mu.Unlock()
+	l := n.more().limiter
 	f.place = true
 	if l.taken < l.places {
 		l.taken++
@@ -67,7 +70,7 @@ func (l *limiter) admit(f *Fiber) bool {
 //
 //go:norace
 func (n *Nursery) release(near *sched.Worker) {
-	l := n.limiter
+	l := n.more().limiter
 	if l.taken > l.places { // somebody went on above the limit
 		l.taken--
 		return
@@ -78,8 +81,7 @@ func (n *Nursery) release(near *sched.Worker) {
 		return
 	}
 	if f := l.line; f != nil {
-		l.line = f.next
-		n.link(f)
+		l.line, f.next = f.next, nil
 		n.rt.s.Go(&f.task, near)
 		return
 	}
@@ -97,9 +99,9 @@ func (f *Fiber) leavePlace() {
 		return
 	}
 	n := f.nursery
-	n.mu.Lock()
+	n.more().mu.Lock()
 	n.release(f.task.Worker())
-	n.mu.Unlock()
+	n.more().mu.Unlock()
 }
 
 // takePlace takes a place again. It waits for one, unless the fiber's own wait was cut short by a cancel or a deadline:
@@ -111,15 +113,15 @@ func (f *Fiber) takePlace(wait bool) {
 		return
 	}
 	n := f.nursery
-	l := n.limiter
-	n.mu.Lock()
+	l := n.more().limiter
+	n.more().mu.Lock()
 	if l.taken < l.places || !wait {
 		l.taken++
-		n.mu.Unlock()
+		n.more().mu.Unlock()
 		return
 	}
 	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(noInterrupt))
-	n.mu.Unlock()
+	n.more().mu.Unlock()
 	f.task.Park()
 }
 

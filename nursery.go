@@ -11,6 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -25,18 +26,69 @@ import (
 // the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause. A child's panic comes out of Run.
 type Nursery struct {
 	scope
-	body func(context.Context, *Nursery) error
-	id   uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
+
+	// pending counts children by twos: those that others than the owner have started, less those that have ended. When
+	// the owner joins it adds those that it has started itself, and one. So pending is odd once the owner has joined,
+	// and 1 when no child is left: then the nursery is closed. A long-lived nursery would overflow 32 bits.
+	pending xatomic.Int64
+	spawned int64 // children that the owner has started, until it joins; the owner's own
+	joined  bool  // the owner's own
+}
+
+// coldNursery is what a nursery needs once a child waits or fails, or with a limit or a policy.
+type coldNursery struct {
+	coldScope
+	id uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
 
 	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
-	children *Fiber        // a ring without an anchor; nil if there are none
-	live     int           // children that have not ended
-	joining  park.Ticket
-	closed   bool
+	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if empty
+	listed   int           // how many those are
 	errs     []error
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
-	panics   *[]error // each is a *PanicError; nil if there is none. It keeps the nursery within 256 bytes
+	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil: no limit
+}
+
+//go:norace
+func newNursery() *Nursery {
+	n := new(Nursery)
+	n.isNursery = true
+	return n
+}
+
+// more returns the nursery's cold part, and makes it if there is none.
+//
+//go:norace
+func (n *Nursery) more() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
+
+// ifCold returns the nursery's cold part, or nil if there is none.
+//
+//go:norace
+func (n *Nursery) ifCold() *coldNursery {
+	race.Disable()
+	c := n.rest.Load()
+	race.Enable()
+	return (*coldNursery)(unsafe.Pointer(c))
+}
+
+// id is the nursery's number for a policy, or 0 without one.
+//
+//go:norace
+func (n *Nursery) id() uint64 {
+	if c := n.ifCold(); c != nil {
+		return c.id
+	}
+	return 0
+}
+
+// limits is the nursery's limiter, or nil.
+//
+//go:norace
+func (n *Nursery) limits() *limiter {
+	if c := n.ifCold(); c != nil {
+		return c.limiter
+	}
+	return nil
 }
 
 // Go starts a fiber that runs fn. The context that fn is given is the fiber's own: it is over when the nursery is
@@ -56,7 +108,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	for _, o := range opts {
 		f.index = o.index
 	}
-	near := n.near()
+	near, owner := n.near()
 	if !n.rt.s.Has(near) && n.rt.abroad() {
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
 			n.rt.s.Home().String() + ": start fibers from where the nursery is")
@@ -65,51 +117,87 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	if n.rt.policy != nil {
 		by = n.announceGo(name)
 	}
-	ok := !n.closed // a hint: admit looks under the lock, but the observer would have been told by then
-	if ok {
-		n.prepare(f, near)
-		race.Disable()
-		var start bool
-		if start, ok = n.admit(f); start {
-			n.rt.s.Go(&f.task, near)
-		}
-		race.Enable()
-	}
-	if !ok {
+	if owner && !n.joined {
+		n.spawned++
+	} else if !n.admit() {
 		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
 	}
+	n.prepare(f, near)
+	race.Disable()
+	if n.limits() == nil || n.takeFirstPlace(f) {
+		n.rt.s.Go(&f.task, near)
+	}
+	race.Enable()
 	if by != nil {
 		by.stepped()
 	}
 	return f
 }
 
-// admit makes f a child. It reports whether f may begin, and false if the nursery is closed.
+// admit counts a child that another than the owner starts. It reports false if the nursery is closed.
 //
+//go:noinline
 //go:norace
-func (n *Nursery) admit(f *Fiber) (start, ok bool) {
-	n.mu.Lock()
-	if ok = !n.closed; ok {
-		n.live++
-		if start = n.limiter == nil || n.limiter.admit(f); start {
-			n.link(f)
+func (n *Nursery) admit() bool {
+	race.Disable()
+	defer race.Enable()
+	for {
+		p := n.pending.Load()
+		if p == 1 {
+			return false
+		}
+		if n.pending.CompareAndSwap(p, p+2) {
+			return true
 		}
 	}
-	n.mu.Unlock()
-	return start, ok
 }
 
-// link puts a child that begins into the ring. The caller holds the lock.
+// closed reports whether the owner has joined and no child is left. None comes any more.
 //
 //go:norace
-func (n *Nursery) link(f *Fiber) {
-	if c := n.children; c == nil {
+func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
+
+// live is how many children have not ended. Only the owner gets an exact answer.
+//
+//go:norace
+func (n *Nursery) live() int { return int(n.spawned + n.pending.Load()>>1) }
+
+// list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms
+// the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it
+// finds the child there, or the child came after it, and sees the mark when it looks at the scope after it has armed.
+//
+// Guarded by TestExploreFirstWaitAgainstCancel.
+//
+//go:norace
+func (n *Nursery) list(f *Fiber) {
+	f.listed = true
+	c := n.more()
+	c.mu.Lock()
+	c.listed++
+	if first := c.children; first == nil {
 		f.prev, f.next = f, f
-		n.children = f
+		c.children = f
 	} else {
-		f.prev, f.next = c.prev, c
+		f.prev, f.next = first.prev, first
 		f.prev.next, f.next.prev = f, f
 	}
+	c.mu.Unlock()
+}
+
+// unlist takes a child out of the ring. The caller holds the lock.
+//
+//go:norace
+func (c *coldNursery) unlist(f *Fiber) {
+	c.listed--
+	if f.next == f {
+		c.children = nil
+	} else {
+		f.prev.next, f.next.prev = f.next, f.prev
+		if c.children == f {
+			c.children = f.next
+		}
+	}
+	f.prev, f.next = nil, nil
 }
 
 // prepare readies the fiber for the scheduler.
@@ -121,6 +209,7 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	race.Enable()
 	f.simulated = n.rt.policy != nil
 	f.task.Init(n.rt.s)
+	f.task.SetGroup(unsafe.Pointer(n))
 	race.Release(unsafe.Pointer(&f.fn))
 	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
@@ -128,17 +217,18 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 }
 
-// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber.
+// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber. owner reports
+// whether the caller is the fiber that has opened the nursery.
 //
 //go:norace
-func (n *Nursery) near() *sched.Worker {
+func (n *Nursery) near() (w *sched.Worker, owner bool) {
 	f := n.owner
-	if !f.task.Here() {
+	if owner = f.task.Here(); !owner {
 		if f = currentFiber(); f == nil {
-			return nil
+			return nil, false
 		}
 	}
-	return f.task.Worker()
+	return f.task.Worker(), owner
 }
 
 // Cancel cancels the nursery: every wait under its context, in its fibers and in nurseries inside it, ends with an error that
@@ -159,9 +249,10 @@ func (n *Nursery) Cancel(cause error) {
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
-		by = announce(n.rt, policy.Op{Kind: policy.Cancel, Object: n.id})
+		by = announce(n.rt, policy.Op{Kind: policy.Cancel, Object: n.id()})
 	}
-	n.cancel(e, n.near())
+	near, _ := n.near()
+	n.cancel(e, near)
 	if by != nil {
 		by.stepped()
 	}
@@ -173,36 +264,25 @@ func (n *Nursery) cancelFor(e *ending) {
 func (n *Nursery) String() string {
 	owner := n.owner.Name()
 	race.Disable()
-	n.mu.Lock()
-	live := n.live
-	n.mu.Unlock()
+	live := n.live()
 	race.Enable()
 	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
 }
 
-// remove takes an ended child out. It returns the ticket of whoever waits for the last one, if this was it. The caller
-// holds the lock.
+// remove takes an ended child out of the ring, and gives its place to the next in line.
 //
+//go:noinline
 //go:norace
-func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
-	if f.next == f {
-		n.children = nil
-	} else {
-		f.prev.next, f.next.prev = f.next, f.prev
-		if n.children == f {
-			n.children = f.next
-		}
+func (n *Nursery) remove(f *Fiber, near *sched.Worker) {
+	c := n.more()
+	c.mu.Lock()
+	if f.listed {
+		c.unlist(f)
 	}
-	f.prev, f.next = nil, nil
-	if n.limiter != nil {
+	if f.place {
 		n.release(near)
 	}
-	n.live--
-	if n.live == 0 && n.joining != 0 {
-		n.closed = true
-		last = n.joining
-	}
-	return last
+	c.mu.Unlock()
 }
 
 // childFailed notes the error of a child that has ended, and cancels its siblings.
@@ -210,7 +290,7 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) (last park.Ticket) {
 // Spec: NU-11 (a child's error cancels its siblings)
 //
 //go:norace
-func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
+func (n *Nursery) childFailed(how outcome, err error, near *sched.Worker) {
 	if how == panicked {
 		n.addPanic(err, false)
 	} else {
@@ -224,12 +304,10 @@ func (n *Nursery) childFailed(how end, err error, near *sched.Worker) {
 //
 //go:norace
 func (n *Nursery) addPanic(err error, first bool) {
+	c := n.more()
 	race.Disable()
-	n.mu.Lock()
-	var was []error
-	if n.panics != nil {
-		was = *n.panics
-	}
+	c.mu.Lock()
+	was := c.panics
 	all := make([]error, len(was)+1)
 	own, rest := len(was), 0
 	if first {
@@ -239,8 +317,8 @@ func (n *Nursery) addPanic(err error, first bool) {
 	for i, e := range was {
 		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
 	}
-	n.panics = &all
-	n.mu.Unlock()
+	c.panics = all
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -249,6 +327,7 @@ func (n *Nursery) addPanic(err error, first bool) {
 //go:norace
 func (n *Nursery) note(err error) {
 	known := false
+	n.tie()
 	if n.state.Load() == scopeCancelled {
 		e := n.ending()
 		known = e.echoedBy(err) // asks the error, which is the user's: not under the lock
@@ -256,18 +335,19 @@ func (n *Nursery) note(err error) {
 			err = e.op // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
 		}
 	}
+	c := n.more()
 	race.Disable()
-	n.mu.Lock()
+	c.mu.Lock()
 	switch {
-	case len(n.errs) == 0:
-		n.errs, n.onlyEcho = append(n.errs, err), known
+	case len(c.errs) == 0:
+		c.errs, c.onlyEcho = append(c.errs, err), known
 	case known:
-	case n.onlyEcho:
-		n.errs[0], n.onlyEcho = err, false
+	case c.onlyEcho:
+		c.errs[0], c.onlyEcho = err, false
 	default:
-		n.errs = append(n.errs, err)
+		c.errs = append(c.errs, err)
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -302,21 +382,22 @@ func (e *ending) echoedBy(err error) bool {
 func (n *Nursery) cancelWaits(near *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
-	n.mu.Lock()
-	if n.live > len(fs) {
-		fs = make([]*Fiber, n.live)
+	c := n.more()
+	c.mu.Lock()
+	if c.listed > len(fs) {
+		fs = make([]*Fiber, c.listed)
 	}
 	i := 0
-	if f := n.children; f != nil {
+	if f := c.children; f != nil {
 		for {
 			fs[i] = f
 			i++
-			if f = f.next; f == n.children {
+			if f = f.next; f == c.children {
 				break
 			}
 		}
 	}
-	n.mu.Unlock()
+	c.mu.Unlock()
 	for _, f := range fs[:i] {
 		f.cancelWait(&n.scope, near)
 	}
@@ -338,25 +419,22 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	if c.f == nil {
 		return defaultRuntime().run(&c, fn)
 	}
-	n := &Nursery{body: fn}
-	n.n = n
+	n := newNursery()
 	if c.f.simulated {
-		n.id = channel.NewID()
+		n.more().id = channel.NewID()
 	}
 	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
-	return n.run()
+	return n.run(fn)
 }
 
 // run is the life of a nursery, in the fiber that owns it.
-func (n *Nursery) run() error {
+func (n *Nursery) run(body func(context.Context, *Nursery) error) error {
 	returned := false
 	defer func() {
 		if !returned { // fn panicked, or called Goexit
 			n.abandoned(recover())
 		}
 	}()
-	body := n.body
-	n.body = nil // a fiber or a context of the nursery may be kept for long; what its body holds need not be
 	err := body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
@@ -378,11 +456,12 @@ func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		panic(n.failure())
 	}
-	if n.onlyEcho { // of the cancel above, or of another's, who knows its cause
-		n.errs = nil
+	c := n.more()
+	if c.onlyEcho { // of the cancel above, or of another's, who knows its cause
+		c.errs = nil
 	}
 	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
-	n.owner.reportLater(n.panicked(), n.errs)
+	n.owner.reportLater(c.panics, c.errs)
 }
 
 // join waits until every child has ended, and closes the nursery.
@@ -393,30 +472,64 @@ func (n *Nursery) abandoned(v any) {
 func (n *Nursery) join() {
 	f := n.owner
 	if f.simulated {
-		f.step(policy.Op{Kind: policy.Join, Object: n.id})
+		f.step(policy.Op{Kind: policy.Join, Object: n.id()})
 	}
 	race.Disable()
-	if f.place {
-		n.mu.Lock()
-		alone := n.live == 0
-		n.mu.Unlock()
-		if !alone {
+	if own := n.closeEmpty(); own != 0 {
+		if f.place {
 			f.leavePlace()
 			defer f.regainPlace()
 		}
-	}
-	n.mu.Lock()
-	if n.live == 0 {
-		n.closed = true
-		n.mu.Unlock()
-	} else {
-		n.joining = f.arm(noInterrupt) // a cancel does not end this wait: it ends the children
-		n.mu.Unlock()
-		f.task.Park() // the last child closes the nursery
+		if n.beginJoin(own) {
+			f.task.ParkFor(nil, unsafe.Pointer(n)) // the last child closes the nursery
+		}
 	}
 	race.Enable()
-	race.Acquire(unsafe.Pointer(&n.mu))
+	race.Acquire(unsafe.Pointer(&n.pending))
 	n.endJoined()
+}
+
+// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to
+// pending.
+//
+//go:norace
+func (n *Nursery) closeEmpty() int64 {
+	own := 2*n.spawned + 1
+	n.spawned, n.joined = 0, true
+	if p := n.pending.Load(); p+own == 1 && n.pending.CompareAndSwap(p, 1) {
+		return 0
+	}
+	return own
+}
+
+// beginJoin reports whether the owner has to park. The owner arms before it adds itself to pending, so the child that
+// brings pending to 1 finds it armed. If none is left to do that, the owner itself brings pending to 1.
+//
+// Guarded by TestExploreJoinAgainstEnd.
+//
+//go:norace
+func (n *Nursery) beginJoin(own int64) bool {
+	f := n.owner
+	f.arm(noInterrupt) // a cancel does not end this wait: it ends the children
+	if n.pending.Add(own) == 1 {
+		f.task.Disarm()
+		return false
+	}
+	return true
+}
+
+// childEnded counts a child that has ended. The last one wakes the owner, if that waits. The nursery is not to be
+// touched after it.
+//
+//go:norace
+func (n *Nursery) childEnded(near *sched.Worker) {
+	if n.pending.Add(-2) == 1 {
+		t, waits := n.owner.task.Waiting()
+		if invariant.Enabled {
+			invariant.Check(waits, "the last child of a nursery has ended, and its owner does not wait")
+		}
+		n.owner.task.Wake(t, park.Data, near)
+	}
 }
 
 // result is what Run returns, or panics with.
@@ -425,11 +538,12 @@ func (n *Nursery) join() {
 func (n *Nursery) result() error {
 	// Spec: NU-12 (Run returns every child's error)
 	// Spec: NU-13 (a child's panic is raised from Run)
-	if len(n.errs) == 0 && n.panics == nil {
+	c := n.ifCold()
+	if c == nil || len(c.errs)+len(c.panics) == 0 {
 		return nil
 	}
 	err := n.failure()
-	if n.panics != nil {
+	if len(c.panics) > 0 {
 		panic(err)
 	}
 	return err
@@ -439,25 +553,15 @@ func (n *Nursery) result() error {
 //
 //go:norace
 func (n *Nursery) failure() error {
-	errs := n.errs
-	panics := n.panicked()
-	if n.onlyEcho && (n.how == onPurpose || len(panics) > 0) {
+	c := n.more()
+	errs, panics := c.errs, c.panics
+	if c.onlyEcho && (c.how == onPurpose || len(panics) > 0) {
 		errs = nil
 	}
 	if len(panics) > 0 {
 		return panics[0].(*PanicError).with(slices.Concat(panics[1:], errs))
 	}
 	return joined(errs)
-}
-
-// panicked returns the panics of the nursery's function and its fibers.
-//
-//go:norace
-func (n *Nursery) panicked() []error {
-	if n.panics == nil {
-		return nil
-	}
-	return *n.panics
 }
 
 // joined is errors.Join, but for a single error that one itself.

@@ -133,7 +133,7 @@ func announce(rt *Runtime, op policy.Op) *Fiber {
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
 	f := currentFiber()
-	op := policy.Op{Kind: policy.Go, Object: n.id, Name: name, Limited: n.limiter != nil}
+	op := policy.Op{Kind: policy.Go, Object: n.id(), Name: name, Limited: n.limits() != nil}
 	op.Foreign = f == nil || f != n.owner && f.nursery != n
 	return announce(n.rt, op)
 }

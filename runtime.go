@@ -235,9 +235,9 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 
 // run is Run for a caller from outside of the runtime, but not from another bubble.
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
-	n := &Nursery{body: fn}
-	n.n = n
+	n := newNursery()
 	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
+	f.fn = func(context.Context) error { return n.run(fn) }
 	n.init(c.ctx, rt, c.sc, f)
 	r := &root{n: n}
 	if !rt.enter(r) {
@@ -250,7 +250,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	rt.s.Go(&f.task, nil)
 	f.outwait(c)
 	race.Enable()
-	return f.outcome(c.f)
+	return f.resultFor(c.f)
 }
 
 // outwait waits for a main fiber from outside, whatever happens to ctx: that cancels the fiber, and its end is waited
@@ -265,13 +265,13 @@ func (f *Fiber) outwait(c *caller) {
 	f.join(&main)
 }
 
-// outcome is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
+// resultFor is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
 // failed besides a Goexit is for by to report: a goroutine cannot.
 //
 //go:norace
-func (f *Fiber) outcome(by *Fiber) error {
+func (f *Fiber) resultFor(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
-	switch f.how {
+	switch outcome(f.outcome.Load()) {
 	case exited:
 		if u, ok := f.err.(*unreported); ok && by != nil {
 			by.reportLater(u.panics, u.errs)

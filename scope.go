@@ -16,42 +16,115 @@ import (
 //
 // How a cancel finds those who wait, without a lock on every wait:
 //
-// A fiber that waits under its own scope registers nowhere. It notes the scope in Fiber.waiting, arms its word, and then
-// looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of each fiber that
-// may wait under it: the owner, and if the scope is a nursery's, its children. Either the fiber sees the mark, or the
-// cancel sees an armed word and wakes it through the ordinary claim. (promela/word.pml, the canceller.)
+// A fiber that waits under its own scope does not register at each wait. It notes the scope in Fiber.waiting, arms its
+// word, and then looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of
+// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it:
+// see Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the ordinary
+// claim. (promela/word.pml, the canceller.)
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
 // guests, under the scope's lock. The cancel claims and readies them one by one.
 //
-// A scope passes its cancel on to the scopes inside it, which it keeps in a list. How contexts of package context cancel a scope,
-// and how a scope cancels them, is in bridge.go.
+// A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list
+// at the first look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is
+// in bridge.go.
 type scope struct {
 	up     context.Context // where values come from, and deadlines
 	rt     *Runtime
-	owner  *Fiber   // the fiber that waits under it without registering; nil if a goroutine made the scope
-	n      *Nursery // whose scope this is, or nil
-	parent *scope   // which passes its cancel on to this one
-	link   *link    // to the context of package context that this scope or one above it hangs on; nil if there is none
+	owner  *Fiber // the fiber that waits under it without registering; nil if a goroutine made the scope
+	parent *scope // which passes its cancel on to this one
 
-	state   xatomic.Uint32 // set under mu, with how
-	unwoken bool           // it has been marked as cancelled, and those who wait under it have not been woken yet. Under mu
+	state     xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
+	isNursery bool                       // it is the scope that a Nursery begins with
+	rest      xatomic.Pointer[coldScope] // made on demand: see cold
+}
 
-	mu     xatomic.Mutex
-	how    *ending                   // how it was cancelled; nil before that
-	std    xatomic.Pointer[standard] // made by the first call of Done
-	inner  *scope                    // the scopes inside this one, through next
-	guests wait.Queue                // waiters that neither own the scope nor are children of its nursery
+// coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has
+// none, and is a third as large.
+type coldScope struct {
+	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 
-	// Under parent.mu.
+	mu      xatomic.Mutex
+	unwoken bool                      // marked as cancelled, and those who wait under it have not been woken yet
+	how     *ending                   // how it was cancelled; nil before that
+	std     xatomic.Pointer[standard] // made by the first call of Done
+	inner   *scope                    // the scopes inside this one, through next
+	guests  wait.Queue                // waiters that neither own the scope nor are children of its nursery
+
+	// Under the parent's mu.
 	prev, next *scope
 	linked     bool
 }
 
-// The states of a scope.
+// newScope makes a scope that is no nursery's, with its cold part.
+func newScope() *scope {
+	s := new(struct {
+		scope
+		cold coldScope
+	})
+	s.useCold(&s.cold)
+	return &s.scope
+}
+
+// useCold gives a new scope its cold part.
+//
+//go:norace
+func (sc *scope) useCold(c *coldScope) {
+	race.Disable()
+	sc.rest.Store(c)
+	race.Enable()
+}
+
+// cold returns the cold part, and makes it if there is none.
+//
+//go:norace
+func (sc *scope) cold() *coldScope {
+	race.Disable()
+	c := sc.rest.Load()
+	race.Enable()
+	if c == nil {
+		c = sc.makeCold()
+	}
+	return c
+}
+
+//go:noinline
+//go:norace
+func (sc *scope) makeCold() *coldScope {
+	race.Disable()
+	defer race.Enable()
+	c := new(coldScope)
+	if sc.isNursery {
+		c = &new(coldNursery).coldScope
+	}
+	if !sc.rest.CompareAndSwap(nil, c) {
+		c = sc.rest.Load()
+	}
+	return c
+}
+
+// nursery returns the nursery whose scope this is, or nil.
+//
+//go:norace
+func (sc *scope) nursery() *Nursery {
+	if sc.isNursery {
+		return (*Nursery)(unsafe.Pointer(sc))
+	}
+	return nil
+}
+
+// The states of a scope. A nursery's scope begins loose; all others begin live or linked.
+//
+//	          tie                tie
+//	loose ----------> tying ----------> live or linked ----------> cancelled
+//	  |                  +------------------------------------------^ ^
+//	  +---------------------------------------------------------------+
+//	          endLoose
 const (
 	scopeLive      = iota // nothing but its own cancel, or that of a scope above it, ends it
 	scopeLinked           // the same, and it hangs on a context of package context: see poll
+	scopeLoose            // as cancelled as its parent is, which does not know of it yet
+	scopeTying            // one caller of tie decides what comes next. It holds parent.mu
 	scopeCancelled        // for good
 )
 
@@ -101,17 +174,15 @@ func (e *ending) reason() park.Reason {
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
 	sc.rt, sc.up, sc.owner = rt, ctx, owner
 	switch {
-	case parent != nil:
+	case parent != nil || ctx.Done() == nil:
 		sc.parent = parent
-		if parent.link != nil {
-			sc.link = parent.link
-			sc.state.Store(scopeLinked)
+		race.Disable() // to open a nursery orders no other
+		sc.state.Store(scopeLoose)
+		race.Enable()
+		if !sc.isNursery {
+			sc.tie()
 		}
-		if !parent.add(sc) {
-			race.Acquire(unsafe.Pointer(parent))
-			sc.cancel(parent.how.inside(), nil)
-		}
-	case ctx.Done() != nil:
+	default:
 		if e := endingOf(ctx); e != nil {
 			sc.cancel(e, nil)
 			return
@@ -124,6 +195,9 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 //
 //go:norace
 func (sc *scope) end() {
+	if sc.endLoose() {
+		return
+	}
 	sc.detach()
 	sc.cancel(plainCancel, nil)
 }
@@ -133,18 +207,92 @@ func (sc *scope) end() {
 //
 //go:norace
 func (sc *scope) endJoined() {
-	sc.detach()
-	race.Disable()
-	sc.mu.Lock()
-	quiet := sc.inner == nil && sc.guests.Empty() && sc.std.Load() == nil
-	if quiet && sc.mark(plainCancel) {
-		sc.unwoken = false
+	if sc.endLoose() {
+		return
 	}
-	sc.mu.Unlock()
+	sc.detach()
+	c := sc.cold()
+	race.Disable()
+	c.mu.Lock()
+	quiet := c.inner == nil && c.guests.Empty() && c.std.Load() == nil
+	if quiet && sc.mark(plainCancel) {
+		c.unwoken = false
+	}
+	c.mu.Unlock()
 	race.Enable()
 	if !quiet {
 		sc.cancel(plainCancel, nil)
 	}
+}
+
+// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every look at a scope
+// ties it first, and so does every cancel of it. A fiber looks before it arms, so no fiber waits under a loose scope,
+// and a nursery in which none waits or asks never takes its parent's lock.
+//
+// Until it is tied a scope is as cancelled as its parent, which is where each look at it looks. From then on the
+// parent's cancel finds it, because both hold parent.mu. A second caller meets scopeTying, and waits for that lock. It
+// is called with the caller's synchronisation visible.
+//
+// Guarded by TestExploreTieAgainstCancel.
+//
+//go:noinline
+//go:norace
+func (sc *scope) tie() {
+	race.Disable()
+	s := sc.state.Load()
+	race.Enable()
+	if s != scopeLoose && s != scopeTying {
+		return
+	}
+	c := sc.cold() // before the lock: it allocates
+	p := sc.parent
+	if p == nil {
+		race.Disable()
+		sc.state.CompareAndSwap(scopeLoose, scopeLive)
+		race.Enable()
+		return
+	}
+	p.tie()
+	outer := p.cold()
+	race.Disable()
+	outer.mu.Lock()
+	if sc.state.CompareAndSwap(scopeLoose, scopeTying) {
+		switch p.state.Load() {
+		case scopeCancelled:
+			race.Enable()
+			c.how = p.ending().inside()
+			race.Release(unsafe.Pointer(sc))
+			race.Disable()
+			sc.state.Store(scopeCancelled) // no wait or scope is under it yet: each would have tied it
+		case scopeLinked:
+			c.link = outer.link
+			p.add(sc)
+			sc.state.Store(scopeLinked)
+		default:
+			p.add(sc)
+			sc.state.Store(scopeLive)
+		}
+	}
+	outer.mu.Unlock()
+	race.Enable()
+}
+
+// endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It
+// reports false for a scope that is not loose any more.
+//
+//go:norace
+func (sc *scope) endLoose() bool {
+	if sc.state.Load() == scopeLoose {
+		race.Release(unsafe.Pointer(sc))
+		race.Disable()
+		ok := sc.state.CompareAndSwap(scopeLoose, scopeCancelled)
+		race.Enable()
+		if ok {
+			return true
+		}
+	}
+	sc.tie() // waits for one that ties
+	return false
 }
 
 // detach takes the scope out of its parent, and off the context that it hangs on: neither will cancel it any more.
@@ -159,8 +307,8 @@ func (sc *scope) detach() {
 			race.Enable()
 		}
 	}
-	if sc.link != nil && sc.link.sc == sc {
-		sc.link.detach()
+	if l := sc.cold().link; l != nil && l.sc == sc {
+		l.detach()
 	}
 }
 
@@ -172,15 +320,17 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	// Spec: NU-06 (cancel wakes every parked child)
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
+	sc.tie() // the first cancel counts, and that may have been the parent's
+	c := sc.cold()
 	race.Disable()
-	sc.mu.Lock()
+	c.mu.Lock()
 	if !sc.mark(e) {
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		race.Enable()
 		return
 	}
 	w := sc.takeWake()
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	sc.wake(w, near)
 	race.Enable()
 }
@@ -194,15 +344,16 @@ func (sc *scope) mark(e *ending) bool {
 	if sc.state.Load() == scopeCancelled {
 		return false
 	}
-	for in := sc.inner; in != nil; in = in.next {
-		in.mu.Lock()
+	c := sc.cold()
+	for in := c.inner; in != nil; in = in.cold().next {
+		in.cold().mu.Lock()
 		in.mark(e.inside())
-		in.mu.Unlock()
+		in.cold().mu.Unlock()
 	}
 	race.Enable()
 	race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
 	race.Disable()
-	sc.how, sc.unwoken = e, true
+	c.how, c.unwoken = e, true
 	sc.state.Store(scopeCancelled)
 	return true
 }
@@ -219,8 +370,9 @@ type scopeWakes struct {
 //
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
-	w := scopeWakes{sc.unwoken, !sc.guests.Empty(), sc.inner != nil, sc.std.Load()}
-	sc.unwoken = false
+	c := sc.cold()
+	w := scopeWakes{c.unwoken, !c.guests.Empty(), c.inner != nil, c.std.Load()}
+	c.unwoken = false
 	return w
 }
 
@@ -235,25 +387,25 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(w.std))
-		w.std.finish(sc.how) // a receive from Done is ordered after the cancel
+		w.std.finish(sc.cold().how) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, near)
 	}
-	if sc.n != nil && !sc.n.closed { // closed means that no child is left; an old value costs a look
-		sc.n.cancelWaits(near)
+	if n := sc.nursery(); n != nil && !n.closed() { // closed means that no child is left; an old value costs a look
+		n.cancelWaits(near)
 	}
 	if w.guests {
 		sc.cancelGuests(near)
 	}
-	for w.inner {
-		sc.mu.Lock()
-		in := sc.inner
+	for c := sc.cold(); w.inner; {
+		c.mu.Lock()
+		in := c.inner
 		if in != nil {
 			sc.unlink(in) // whoever takes a scope out of the list wakes it
 		}
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		if in == nil {
 			return
 		}
@@ -263,9 +415,10 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 
 //go:norace
 func (sc *scope) wakeMarked(near *sched.Worker) {
-	sc.mu.Lock()
+	c := sc.cold()
+	c.mu.Lock()
 	w := sc.takeWake()
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	sc.wake(w, near)
 }
 
@@ -284,12 +437,13 @@ func (e *ending) inside() *ending {
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	sc.mu.Lock()
+	c := sc.cold()
+	c.mu.Lock()
 	ok := sc.state.Load() != scopeCancelled
 	if ok {
-		sc.guests.Push(n, p, t)
+		c.guests.Push(n, p, t)
 	}
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	return ok
 }
 
@@ -297,24 +451,25 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
-	sc.mu.Lock()
-	sc.guests.Withdraw(n)
-	sc.mu.Unlock()
+	c := sc.cold()
+	c.mu.Lock()
+	c.guests.Withdraw(n)
+	c.mu.Unlock()
 }
 
 // cancelGuests wakes the guests of a scope that has been cancelled.
 //
 //go:norace
 func (sc *scope) cancelGuests(near *sched.Worker) {
-	for {
-		sc.mu.Lock()
-		n := sc.guests.Shift()
+	for c := sc.cold(); ; {
+		c.mu.Lock()
+		n := c.guests.Shift()
 		if n == nil {
-			sc.mu.Unlock()
+			c.mu.Unlock()
 			return
 		}
 		_, asleep := n.Claim(park.Cancelled)
-		sc.mu.Unlock()
+		c.mu.Unlock()
 		asleep.Rouse(near)
 	}
 }
@@ -328,7 +483,14 @@ func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlo
 //go:noinline
 //go:norace
 func (sc *scope) doneSlow() bool {
-	return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() && sc.pollHidden()
+	s := sc.state.Load()
+	if s == scopeLoose || s == scopeTying {
+		race.Enable()
+		sc.tie()
+		race.Disable()
+		s = sc.state.Load()
+	}
+	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
 // mayBeDone reports false if the scope has not been cancelled. If it reports true, done tells.
@@ -338,12 +500,16 @@ func (sc *scope) mayBeDone() bool { return sc.state.Load() != scopeLive && sc.li
 
 //go:noinline
 //go:norace
-func (sc *scope) linkMayBeDone() bool { return sc.state.Load() == scopeCancelled || sc.link.mayBeDone() }
+func (sc *scope) linkMayBeDone() bool {
+	sc.tie()
+	s := sc.state.Load()
+	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone()
+}
 
 //go:noinline
 //go:norace
 func (sc *scope) pollHidden() bool {
-	if sc.link.behind == nil && !isClosed(sc.link.done) {
+	if l := sc.cold().link; l.behind == nil && !isClosed(l.done) {
 		return false
 	}
 	race.Enable()
@@ -364,39 +530,36 @@ func (sc *scope) ctxErr() error {
 //go:norace
 func (sc *scope) ending() *ending {
 	race.Acquire(unsafe.Pointer(sc))
-	if sc.how == nil {
-		return plainCancel // by Interrupt
+	race.Disable()
+	c := sc.rest.Load()
+	race.Enable()
+	if c == nil || c.how == nil {
+		return plainCancel // by Interrupt, or endLoose
 	}
-	return sc.how
+	return c.how
 }
 
-// add puts a scope inside this one. It reports false if this one has been cancelled: then it will pass nothing on.
+// add puts a scope into the list of those inside this one, which has not been cancelled. The caller holds mu.
 //
 //go:norace
-func (sc *scope) add(in *scope) bool {
-	race.Disable()
-	sc.mu.Lock()
-	ok := sc.state.Load() != scopeCancelled
-	if ok {
-		in.linked, in.next = true, sc.inner
-		if in.next != nil {
-			in.next.prev = in
-		}
-		sc.inner = in
+func (sc *scope) add(in *scope) {
+	outer, c := sc.cold(), in.cold()
+	c.linked, c.next = true, outer.inner
+	if c.next != nil {
+		c.next.cold().prev = in
 	}
-	sc.mu.Unlock()
-	race.Enable()
-	return ok
+	outer.inner = in
 }
 
 //go:norace
 func (sc *scope) drop(in *scope) {
+	c := sc.cold()
 	race.Disable()
-	sc.mu.Lock()
-	if in.linked {
+	c.mu.Lock()
+	if in.cold().linked {
 		sc.unlink(in)
 	}
-	sc.mu.Unlock()
+	c.mu.Unlock()
 	race.Enable()
 }
 
@@ -404,13 +567,14 @@ func (sc *scope) drop(in *scope) {
 //
 //go:norace
 func (sc *scope) unlink(in *scope) {
-	if in.prev == nil {
-		sc.inner = in.next
+	c := in.cold()
+	if c.prev == nil {
+		sc.cold().inner = c.next
 	} else {
-		in.prev.next = in.next
+		c.prev.cold().next = c.next
 	}
-	if in.next != nil {
-		in.next.prev = in.prev
+	if c.next != nil {
+		c.next.cold().prev = c.prev
 	}
-	in.linked, in.prev, in.next = false, nil, nil
+	c.linked, c.prev, c.next = false, nil, nil
 }

@@ -778,21 +778,16 @@ func (cs *Case) withdraw(n *wait.Node) bool {
 type fiberEnd Fiber
 
 //go:norace
-func (e *fiberEnd) happened() bool {
-	f := (*Fiber)(e)
-	f.nursery.mu.Lock()
-	defer f.nursery.mu.Unlock()
-	return f.how != not
-}
+func (e *fiberEnd) happened() bool { return (*Fiber)(e).ended() }
 
 //go:norace
 func (e *fiberEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	return (*Fiber)(e).enlist(n, p, t)
+	return (*Fiber)(e).addJoiner(n, p, t)
 }
 
 //go:norace
 func (e *fiberEnd) withdraw(n *wait.Node) bool {
-	(*Fiber)(e).forget(n)
+	(*Fiber)(e).removeJoiner(n)
 	return n.Won // no other has the node any more
 }
 

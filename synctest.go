@@ -127,7 +127,7 @@ func (sc *scope) bindDone(std context.Context) {
 //
 //go:norace
 func (sc *scope) checkDone() {
-	if rt := sc.rt; sc.std.Load() == nil && rt.abroad() {
+	if rt := sc.rt; sc.cold().std.Load() == nil && rt.abroad() {
 		panic("coir: a context that was made " + rt.s.Home().String() + " has no Done channel yet and was used " +
 			bubble.Here().String() + ": use a context that was made there, such as t.Context(), " +
 			"or call Done once where the context was made")

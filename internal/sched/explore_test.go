@@ -86,6 +86,40 @@ func TestExploreRing(t *testing.T) {
 	}
 }
 
+// The worker takes back the newest and pushes another into its place, while a thief takes: nothing comes out twice.
+//
+// Spec: SC-10 (a queue gives each entry to one taker)
+func TestExploreUnpush(t *testing.T) {
+	for name, start := range map[string]uint32{"places wrap": ringSize - 1, "ends wrap": math.MaxUint16} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				r := ringAt(start)
+				k := newTaken(3)
+				r.push(k.ts[0])
+				for range 2 {
+					interleave.Go("thief", func() {
+						var loot [1]*Task
+						k.add(loot[:r.grab(loot[:])]...)
+					})
+				}
+				interleave.Go("worker", func() {
+					for _, t := range k.ts[1:] {
+						if n := r.newest(); n != nil && r.unpush(n) {
+							k.add(n)
+						}
+						r.push(t)
+					}
+				})
+				interleave.JoinAll()
+				for t := r.pop(); t != nil; t = r.pop() {
+					k.add(t)
+				}
+				k.check()
+			})
+		})
+	}
+}
+
 // A full ring: the worker's push fails, or finds the place that a thief has just left.
 //
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
@@ -140,7 +174,7 @@ func TestExploreOverflow(t *testing.T) {
 		for t := w.ring.pop(); t != nil; t = w.ring.pop() {
 			k.add(t)
 		}
-		for t := s.global.head; t != nil; t = t.link {
+		for t := s.global.head; t != nil; t = (*Task)(t.link) {
 			k.add(t)
 		}
 		k.check()

@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/coir-go/coir/internal/xatomic"
+import (
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/xatomic"
+)
 
 // list is the global queue: tasks from outside, and what overflowed a ring. It is intrusive and has no bound; a push
 // takes the lock for two stores and never blocks.
@@ -20,7 +24,7 @@ func (l *list) push(ts ...*Task) {
 		if l.tail == nil {
 			l.head = t
 		} else {
-			l.tail.link = t
+			l.tail.link = unsafe.Pointer(t)
 		}
 		l.tail = t
 	}
@@ -47,7 +51,7 @@ func (l *list) take() *Task {
 	if t == nil {
 		return nil
 	}
-	l.head = t.link
+	l.head = (*Task)(t.link)
 	if l.head == nil {
 		l.tail = nil
 	}
@@ -86,7 +90,7 @@ func (l *list) share(r *ring, workers int) *Task {
 //go:norace
 func (l *list) putBack(t *Task) {
 	t.enqueue()
-	t.link = l.head
+	t.link = unsafe.Pointer(l.head)
 	l.head = t
 	if l.tail == nil {
 		l.tail = t

@@ -8,37 +8,56 @@ import (
 
 const ringSize = 256 // a power of two
 
-// ring is a worker's queue of runnable tasks. The worker pushes at the tail and pops at the head; thieves take from the
-// head.
+// ring is a worker's queue of runnable tasks. The worker pushes at the tail and pops at the head, or takes the newest
+// back at the tail; thieves take from the head.
 //
 //	head <= tail, tail-head <= ringSize; places head..tail-1 hold tasks
 //
-// head moves by CAS, because everybody takes there. Only the worker moves tail. A thief copies the tasks that it wants
-// and then moves head past them; if the CAS fails somebody else took one of them, and the copies are worthless. A place
-// is written again only after head has passed it, and then the thief's CAS fails. So the places need no atomic access:
-// what a thief may read in a race is a pointer, one word, and it is thrown away.
+// Both ends are in one word, with a number that grows whenever something is taken, so that the word does not come back:
+//
+//	 63               32 31        16 15         0
+//	+-------------------+------------+------------+
+//	|      number       |    tail    |    head    |
+//	+-------------------+------------+------------+
+//
+// A taker copies the tasks that it wants and then changes the word. If the CAS fails another was faster, and the
+// copies are worthless. A place is written again only after the word has passed it. So the places need no atomic
+// access: what a thief may read in a race is a pointer, one word, and it is thrown away.
 type ring struct {
-	head  xatomic.Uint32
-	tail  xatomic.Uint32
+	word  xatomic.Uint64
 	place [ringSize]*Task
 }
 
+const ringTaken = 1 << 32 // one more in number
+
+//go:norace
+func ends(w uint64) (head, tail uint16) { return uint16(w), uint16(w >> 16) }
+
+//go:norace
+func withHead(w uint64, head uint16) uint64 { return w&^0xffff | uint64(head) }
+
+//go:norace
+func withTail(w uint64, tail uint16) uint64 { return w&^(0xffff<<16) | uint64(tail)<<16 }
+
 func (r *ring) len() int {
-	head := r.head.Load() // first: tail only grows, so the difference cannot be negative
-	return int(r.tail.Load() - head)
+	head, tail := ends(r.word.Load())
+	return int(tail - head)
 }
 
 // push reports false if the ring is full. Only the worker calls it.
 //
 //go:norace
 func (r *ring) push(t *Task) bool {
-	tail := r.tail.Load()
-	if tail-r.head.Load() == ringSize {
+	w := r.word.Load()
+	head, tail := ends(w)
+	if tail-head == ringSize {
 		return false
 	}
 	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))
 	r.place[tail%ringSize] = t
-	r.tail.Store(tail + 1)
+	for !r.word.CompareAndSwap(w, withTail(w, tail+1)) {
+		w = r.word.Load() // a thief has moved head; only the worker moves tail
+	}
 	return true
 }
 
@@ -47,14 +66,43 @@ func (r *ring) push(t *Task) bool {
 //go:norace
 func (r *ring) pop() *Task {
 	for {
-		head := r.head.Load()
-		if head == r.tail.Load() {
+		w := r.word.Load()
+		head, tail := ends(w)
+		if head == tail {
 			return nil
 		}
 		xatomic.Reads(unsafe.Pointer(&r.place[head%ringSize]))
 		t := r.place[head%ringSize]
-		if r.head.CompareAndSwap(head, head+1) {
+		if r.word.CompareAndSwap(w, withHead(w, head+1)+ringTaken) {
 			return t
+		}
+	}
+}
+
+// newest returns the task that was pushed last, or nil. It stays where it is, and thieves may take it. Only the worker
+// calls it.
+//
+//go:norace
+func (r *ring) newest() *Task {
+	head, tail := ends(r.word.Load())
+	if head == tail {
+		return nil
+	}
+	return r.place[(tail-1)%ringSize]
+}
+
+// unpush takes the newest back, if it is t. Only the worker calls it.
+//
+//go:norace
+func (r *ring) unpush(t *Task) bool {
+	for {
+		w := r.word.Load()
+		head, tail := ends(w)
+		if head == tail || r.place[(tail-1)%ringSize] != t {
+			return false
+		}
+		if r.word.CompareAndSwap(w, withTail(w, tail-1)+ringTaken) {
+			return true
 		}
 	}
 }
@@ -67,12 +115,10 @@ func (r *ring) pop() *Task {
 //go:norace
 func (r *ring) grab(into []*Task) int {
 	for {
-		head := r.head.Load()
-		n := r.tail.Load() - head
-		if n > ringSize {
-			continue // head moved between the two loads
-		}
-		n = min(n-n/2, uint32(len(into)))
+		w := r.word.Load()
+		head, tail := ends(w)
+		n := tail - head
+		n = min(n-n/2, uint16(len(into)))
 		if n == 0 {
 			return 0
 		}
@@ -81,7 +127,7 @@ func (r *ring) grab(into []*Task) int {
 			xatomic.Reads(unsafe.Pointer(from))
 			into[i] = *from
 		}
-		if r.head.CompareAndSwap(head, head+n) {
+		if r.word.CompareAndSwap(w, withHead(w, head+n)+ringTaken) {
 			return int(n)
 		}
 	}

@@ -26,8 +26,7 @@ func tasks(n int) []*Task {
 // ringAt is an empty ring whose counters stand at n.
 func ringAt(n uint32) *ring {
 	r := new(ring)
-	r.head.Store(n)
-	r.tail.Store(n)
+	r.word.Store(uint64(uint16(n))<<16 | uint64(uint16(n)))
 	return r
 }
 

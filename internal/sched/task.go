@@ -28,7 +28,7 @@ type Task struct {
 	park.Parker
 	s      *Scheduler
 	frame  *Frame         // what runs it, or ran it; nil before it has started. See Here
-	link   *Task          // in the global queue
+	link   unsafe.Pointer // the next *Task in the global queue; until it has been there, its group: see SetGroup
 	labels unsafe.Pointer // those of its spawner, for the profiler, until it starts
 }
 
@@ -39,6 +39,12 @@ func (t *Task) Init(s *Scheduler) {
 	t.s = s
 	t.Parker.Init(t)
 }
+
+// SetGroup says which group the task belongs to, for ParkFor. It is called before Go. A task that goes through the global
+// queue leaves its group: it is no longer the newest of any worker.
+//
+//go:norace
+func (t *Task) SetGroup(group unsafe.Pointer) { t.link = group }
 
 // Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the
 // spawner's labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called
@@ -109,6 +115,28 @@ func (t *Task) Park() park.Reason {
 			s.Yield(struct{}{})
 		}
 		t.EndPark()
+	}
+	return t.Reason()
+}
+
+// ParkFor is Park of a task that waits for the end of other, or of all tasks of a group: see pickFor. Either may be
+// nil.
+//
+//go:norace
+func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
+	if !t.Woken() && (!xatomic.Instrumented || !parkBare(t)) {
+		fr := t.frame
+		w := fr.w
+		if w.s.observer != nil {
+			w.s.observer.Parked(t)
+		}
+		w.prev = t
+		if s := fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group))))); s.Odd {
+			s.Next()
+		} else {
+			s.Yield(struct{}{})
+		}
+		fr.settle()
 	}
 	return t.Reason()
 }

@@ -13,6 +13,7 @@ import (
 const (
 	nextCap     = 3  // run-next picks in a row before the ring's head has its turn (tokio#5686)
 	globalEvery = 61 // every so many picks the global queue comes first
+	ageEvery    = 16 // every so many picks the newest of the ring does not come before its head: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
 	maxExits    = 16 // Goexits that a frame serves on after
 )
@@ -209,6 +210,29 @@ func (w *Worker) pick() *Task {
 		return t.dequeue()
 	}
 	return w.takeNext()
+}
+
+// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If nothing is in run-next,
+// and the newest task of the ring is one of those, that one goes first: so a tree of forks is gone through in depth,
+// and has as many stacks as it is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head
+// has its turn.
+//
+// Guarded by TestJoinRunsTheNewest and TestJoinsDoNotStarve.
+//
+// Spec: SC-07 (the order in which a worker looks for work)
+//
+//go:norace
+func (w *Worker) pickFor(other *Task, group unsafe.Pointer) *Task {
+	picks := w.picks + 1
+	if w.state.Load() != running || w.s.policy != nil || picks%ageEvery == 0 || picks%globalEvery == 0 || !w.next.empty() {
+		return w.pick()
+	}
+	t := w.ring.newest()
+	if t == nil || t != other && (group == nil || t.link != group) || !w.ring.unpush(t) {
+		return w.pick() // the link of one that a thief has taken may be any, and unpush fails
+	}
+	w.picks = picks
+	return t.dequeue()
 }
 
 //go:norace

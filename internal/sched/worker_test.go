@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -48,6 +49,56 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 	for w.pick() != nil {
 	}
+}
+
+// A task that joins its group runs the newest of the ring first, if that is of the group, or the one that it waits
+// for. All others take from the head.
+//
+// Spec: SC-07 (the order in which a worker looks for work)
+func TestJoinRunsTheNewest(t *testing.T) {
+	_, ws := still(1)
+	w := ws[0]
+	ts := tasks(6)
+	number := numbered(ts)
+	var group, another byte
+	for i, task := range ts[:5] {
+		task.SetGroup(unsafe.Pointer(&group))
+		if i == 2 {
+			task.SetGroup(unsafe.Pointer(&another))
+		}
+		w.putBack(task)
+	}
+	got := []int{
+		number(w.pickFor(nil, unsafe.Pointer(&group))), // 4
+		number(w.pickFor(ts[3], nil)),
+		number(w.pickFor(ts[0], nil)),                  // is not the newest, but the head
+		number(w.pickFor(nil, unsafe.Pointer(&group))), // the newest is of another
+		number(w.pickFor(nil, nil)),
+	}
+	if !slices.Equal(got, []int{4, 3, 0, 1, 2}) {
+		t.Fatalf("ran %v", got)
+	}
+	w.putBack(ts[0])
+	w.push(ts[5])
+	if i := number(w.pickFor(ts[0], nil)); i != 5 {
+		t.Fatalf("ran %d: run-next comes first", i)
+	}
+	w.pick()
+}
+
+// However many join and find their own child, the oldest of the ring has its turn.
+func TestJoinsDoNotStarve(t *testing.T) {
+	_, ws := still(1)
+	w := ws[0]
+	ts := tasks(ageEvery + 2)
+	w.putBack(ts[0])
+	for _, task := range ts[1:] {
+		w.putBack(task)
+		if w.pickFor(task, nil) == ts[0] {
+			return
+		}
+	}
+	t.Fatalf("the oldest has not run in %d joins", ageEvery+1)
 }
 
 // Spec: SC-13 (every 61st pick is global)
