@@ -118,6 +118,7 @@ func (s *Scheduler) sendOut() bool {
 func (s *Scheduler) start() {
 	w := &Worker{s: s, searching: true, sema: xatomic.NewSema()}
 	w.slice.Store(s.slice)
+	w.every = globalEvery
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
 	s.replaceWorkers(nil, w)
 	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again

@@ -157,7 +157,7 @@ func (t *Task) BeginPark() *coro.Slot {
 	w := fr.w
 	w.prev = t
 	// The usual successor is the task that has just been readied. What follows is pick and frameFor for that case.
-	if w.s.plain && w.picks < globalEvery-1 {
+	if w.s.plain && w.picks < w.every-1 {
 		if w.state.Load() == running {
 			if streak := w.streak; streak < nextCap || w.ring.len() == 0 {
 				if next := w.next.take(); next != nil {
@@ -216,7 +216,7 @@ func (t *Task) BeginYield() *coro.Slot {
 	w := fr.w
 	var next *Task
 	// The usual successor is the oldest in the ring. What follows is pick for that case.
-	if w.s.plain && w.picks < globalEvery-1 && w.state.Load() == running && w.next.empty() {
+	if w.s.plain && w.picks < w.every-1 && w.state.Load() == running && w.next.empty() {
 		if next = w.ring.pop(); next != nil {
 			next.dequeue()
 			w.picks++

@@ -17,7 +17,7 @@ func still(workers int) (*Scheduler, []*Worker) {
 	s.active.Store(s.target.Load())
 	ws := make([]*Worker, workers)
 	for i := range ws {
-		ws[i] = &Worker{s: s, rand: uint32(i)}
+		ws[i] = &Worker{s: s, rand: uint32(i), every: globalEvery}
 		s.replaceWorkers(nil, ws[i])
 	}
 	return s, ws
