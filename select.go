@@ -204,8 +204,8 @@ func scratchOf(k *wait.Kit) *scratch {
 // the caller.
 func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	cs := noescape(cases)
-	f, sc := ownFiber(ctx)
-	if f == nil {
+	f, sc := scopeOf(ctx)
+	if f == nil || !f.task.Here() {
 		return chooseAny(ctx, cs, how)
 	}
 	if f.simulated {
@@ -623,6 +623,10 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 				n = s.newNode(k, i, ch.Port())
 			}
 			n.Index, n.Won = indexOf(i), false
+			if c.what == caseRecv && ch.Plain() {
+				ch.Publish(receiving, n, p, t) // what the port does, which is a call through an interface
+				continue
+			}
 			ready := ch.Port().Publish(c.side(), n, c.arg, p, t)
 			if !ch.Plain() {
 				s.addWoken(ready, ch.TakeMore())

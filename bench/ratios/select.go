@@ -20,6 +20,8 @@ import (
 // the only form that Go has; coir would also take a slice that was made once.
 
 // fibersInto passes n values from the senders to one fiber, which runs body.
+//
+//go:noinline
 func fibersInto(channels, senders int, body func(ctx context.Context, cs []*coir.Chan[int], n int) error) func() side {
 	return func() side {
 		rt := coir.NewRuntime()
@@ -54,6 +56,8 @@ func fibersInto(channels, senders int, body func(ctx context.Context, cs []*coir
 }
 
 // goroutinesInto is the same with goroutines and channels of Go.
+//
+//go:noinline
 func goroutinesInto(channels, senders int, body func(cs []chan int, n int)) func() side {
 	return func() side {
 		cs := make([]chan int, channels)
