@@ -23,7 +23,7 @@ func TestCheckHot(t *testing.T) {
 		{"good at last", []result{{Ratio: 0.7}, {Ratio: 0.7}, {Ratio: 0.7}, {Ratio: 0.64}}, nil, []int{15, 30, 60, 60}, ""},
 		{
 			"bad", []result{{Ratio: 0.8}, {Ratio: 0.7}, {Ratio: 0.9}, {Ratio: 0.8}}, nil, []int{15, 30, 60, 60},
-			"bad: ratio 0.700 at the least in 4 tries, more than 1.3 times the bound of 0.5",
+			"bad: ratio 0.700 at the least in 4 tries, more than 1.3 times 0.5",
 		},
 		{"a little to start", []result{{Ratio: 0.3, Allocs: 2.4}}, nil, []int{15}, ""},
 		{

@@ -12,6 +12,7 @@ type comparison struct {
 	against string  // the other side
 	bound   float64 // the ratio may be at most this; 0: no bound, the figure is for information
 	goal    float64 // the ratio we would like to see
+	held    float64 // where the bound is missed, the ratio that was measured: -hot holds it to that
 	unit    string  // of the figures printed, for one operation
 	ops     int     // operations in one turn of a round's loop; 0 means 1
 	procs   int     // GOMAXPROCS for both sides; 0 leaves it as it is
