@@ -4,7 +4,9 @@ import "context"
 
 // Generic code is compiled in the packages that use it. There the compiler inlines a function of another package, such
 // as the atomics of internal/park, only if this package has inlined it too: only then is its body in what this package
-// exports. So this package compiles a channel of its own. TestHotPathIsInlined looks at a program that uses coir.
+// exports. So this package compiles a channel of its own.
+//
+// Guarded by TestHotFunctionsCallNothingNew, which looks at a program that uses coir.
 var _ = func(ctx context.Context, c *Chan[struct{}]) error {
 	if err := c.Send(ctx, struct{}{}); err != nil {
 		return err

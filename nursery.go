@@ -315,7 +315,7 @@ func (n *Nursery) addPanic(err error, first bool) {
 	}
 	all[own] = err
 	for i, e := range was {
-		all[rest+i] = e //nolint:gosimple,staticcheck // the race detector would see a copy
+		all[rest+i] = e //nolint:staticcheck // the race detector would see a copy
 	}
 	c.panics = all
 	c.mu.Unlock()

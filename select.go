@@ -353,7 +353,7 @@ func (s *scratch) grow(n int) {
 func (s *scratch) grown(n int) {
 	n = max(n, 4)
 	nodes := make([]*wait.Node, n)
-	for i, old := range s.nodes { //nolint:gosimple,staticcheck // the race detector would see a copy
+	for i, old := range s.nodes { //nolint:staticcheck // the race detector would see a copy
 		nodes[i] = old
 	}
 	s.locks, s.ready, s.nodes = make([]*channel.Core, n), make([]int32, n), nodes

@@ -308,7 +308,7 @@ func (s *Selector) place(reg *registration) {
 	if s.nfree == 0 {
 		n := max(2*len(slots), 8)
 		more, free := make([]*registration, n), make([]int, n)
-		for i, old := range slots { //nolint:gosimple,staticcheck // the race detector would see a copy
+		for i, old := range slots { //nolint:staticcheck // the race detector would see a copy
 			more[i] = old
 		}
 		for i := len(slots); i < n; i++ {

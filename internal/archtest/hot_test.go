@@ -12,75 +12,121 @@ import (
 	"testing"
 )
 
-// hot lists the functions on the short paths of a channel, and what each of them may call. A function that was inlined
-// and is not any more shows as a call that is not listed. So does an allocation, which is a call of the runtime.
+// hot lists the functions on the short paths of a channel, of a select and of a yield, and what each of them may call. A
+// function that was inlined and is not any more shows as a call that is not listed. So does an allocation, which is a
+// call of the runtime. What is allocated once and kept for the next time is listed.
 //
 // Calls of the runtime that grow a stack, mark a pointer or panic are not listed. A call through an interface or a
 // function value is listed as "indirect". The type of the values is T.
 //
 // After a change on purpose, the test prints the new list of a function.
 var hot = map[string][]string{
-	"coir.(*Chan[T]).Send": {
-		"coir.(*Chan[T]).beginSend", "coir.(*Chan[T]).endSend", "coir.(*Chan[T]).sendSlow", "coir.(*Fiber).step",
-		"coir.(*core).opErr", "coir.ownFiber", "indirect", "internal/sched.(*Task).Leave",
-		"internal/sched.(*Worker).settle",
+	// A user's calls: Send, Recv and Select are inlined.
+	"main.send":   {"coir.(*Chan[T]).send"},
+	"main.recv":   {"coir.(*Chan[T]).recv"},
+	"main.choose": {"coir.choose"},
+	"main.yield":  {"coir.Yield"},
+
+	// Operations of a fiber.
+	"coir.(*Chan[T]).send": {
+		"coir.(*Chan[T]).sendAny", "coir.(*Chan[T]).sendFailed", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill",
+		"coir.(*Fiber).changeScope", "coir.(*Fiber).yieldBudget", "coir.(*scope).linkMayBeDone", "indirect",
+		"internal/channel.(*Chan[T]).Put", "internal/coro.G.abi0", "internal/sched.(*Task).BeginPark",
+		"internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle", "internal/sync.(*Mutex).lockSlow",
+		"internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
 	},
-	"coir.(*Chan[T]).Recv": {
-		"coir.(*Chan[T]).beginRecv", "coir.(*Chan[T]).endRecv", "coir.(*Chan[T]).recvSlow", "coir.(*Fiber).step",
-		"coir.(*core).opErr", "coir.ownFiber", "indirect", "internal/sched.(*Task).Leave",
-		"internal/sched.(*Worker).settle",
+	"coir.(*Chan[T]).recv": {
+		"coir.(*Chan[T]).recvAny", "coir.(*Chan[T]).recvFailed", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill",
+		"coir.(*Fiber).changeScope", "coir.(*Fiber).yieldBudget", "coir.(*scope).linkMayBeDone", "indirect",
+		"internal/channel.(*Chan[T]).Take", "internal/coro.G.abi0", "internal/sched.(*Task).BeginPark",
+		"internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle", "internal/sync.(*Mutex).lockSlow",
+		"internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
 	},
-	"coir.(*Chan[T]).beginSend": {
-		"coir.(*Chan[T]).endSend", "coir.(*Chan[T]).overrun", "coir.(*Chan[T]).publishSend", "coir.(*Chan[T]).put",
-		"coir.(*Fiber).arm", "coir.(*Fiber).armTimer", "coir.(*Fiber).spent", "coir.(*Fiber).went",
-		"coir.(*core).countFailed", "coir.(*core).passed", "coir.(*scope).doneSlow", "indirect",
-		"internal/park.(*Parker).Disarm", "internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow",
-		"internal/wait.Peek[T]", "runtime.ifaceeq",
+	"coir.Yield": {
+		"coir.(*scope).linkMayBeDone", "coir.yieldAny", "indirect", "internal/coro.G.abi0",
+		"internal/sched.(*Task).BeginYield", "internal/sched.(*Worker).settle",
 	},
-	"coir.(*Chan[T]).beginRecv": {
-		"coir.(*Chan[T]).endRecv", "coir.(*Chan[T]).publishRecv", "coir.(*Chan[T]).take", "coir.(*Fiber).arm",
-		"coir.(*Fiber).armTimer", "coir.(*Fiber).went", "coir.(*core).countFailed", "coir.(*core).passed",
-		"coir.(*scope).doneSlow", "indirect", "internal/park.(*Parker).Disarm", "internal/sync.(*Mutex).lockSlow",
-		"internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]", "runtime.ifaceeq",
+	"coir.choose": {
+		"coir.(*Case).done", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect",
+		"coir.chooseAny", "coir.ownFiber", "indirect", "internal/hide.Pointer.abi0",
+		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
-	"coir.(*Chan[T]).put": {
-		"coir.(*chanTimes).note", "coir.(*watchers).tell", "indirect", "internal/wait.(*Node).Claim",
+	"coir.ownFiber": {"internal/coro.G.abi0"},
+
+	// What runs under a channel's lock.
+	"internal/channel.(*Chan[T]).Put": {
+		"indirect", "internal/channel.(*Core).changed", "internal/channel.(*times).note",
+		"internal/wait.(*Node).Claim",
 	},
-	"coir.(*Chan[T]).take": {
-		"coir.(*chanTimes).note", "coir.(*watchers).tell", "indirect", "internal/wait.(*Node).Claim",
+	"internal/channel.(*Chan[T]).Take": {
+		"indirect", "internal/channel.(*Chan[T]).keep", "internal/channel.(*Core).changed",
+		"internal/channel.(*times).note", "internal/wait.(*Node).Claim",
 	},
-	"coir.(*Chan[T]).publishSend":  {"coir.(*watchers).tell", "indirect"},
-	"coir.(*Chan[T]).publishRecv":  {"coir.(*watchers).tell", "indirect"},
-	"coir.(*Chan[T]).endSend":      {"coir.(*Chan[T]).leave", "indirect", "internal/wait.Peek[T]", "runtime.ifaceeq"},
-	"coir.(*Chan[T]).endRecv":      {"coir.(*Chan[T]).leave", "indirect", "internal/wait.Peek[T]", "runtime.ifaceeq"},
-	"coir.(*core).passed":          {"coir.(*Fiber).went", "indirect", "internal/sync.(*Mutex).unlockSlow"},
-	"coir.ownFiber":                {"internal/coro.G.abi0"},
-	"coir.(*Fiber).step":           {"coir.(*contextList).look", "indirect", "internal/sched.(*Task).Yield"},
-	"coir.(*Fiber).arm":            {"coir.(*Fiber).waitUnder", "internal/park.(*Parker).Arm"},
-	"internal/sched.(*Task).Leave": {"indirect", "internal/coro.viaStandIn", "internal/sched.(*Worker).successor"},
+	"internal/wait.(*Node).Claim":   {"internal/park.(*Parker).Claim"},
+	"internal/park.(*Parker).Claim": {"indirect"},
+	"internal/park.(*Parker).Wake":  {"indirect", "internal/park.(*Parker).Claim"},
+
+	// A select.
+	"coir.(*Fiber).beginSelect": {
+		"coir.(*Fiber).arm", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).endSelect",
+		"coir.(*Fiber).leavePlace", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow", "coir.(*scratch).publish",
+		"coir.(*scratch).try", "runtime.newobject",
+	},
+	"coir.(*Fiber).endSelect": {"coir.(*Fiber).takePlace", "coir.(*scratch).withdraw", "indirect", "runtime.newobject"},
+	"coir.(*Fiber).arm":       {"coir.(*Fiber).changeScope"},
+	"coir.(*scratch).try": {
+		"coir.(*Case).try", "coir.(*scratch).findReady", "coir.(*scratch).grown", "coir.(*scratch).lockAll",
+		"coir.(*scratch).pick", "coir.(*scratch).unlockAll", "internal/sync.(*Mutex).lockSlow",
+	},
+	"coir.(*scratch).findReady": {"coir.(*Case).happened"},
+	"coir.(*scratch).pick":      {"indirect"},
+	"coir.(*scratch).lockAll":   {"coir.sortCores", "internal/sync.(*Mutex).lockSlow"},
+	"coir.sortCores":            {},
+	"coir.(*scratch).unlockAll": {"internal/sync.(*Mutex).unlockSlow"},
+	"coir.(*scratch).publish": {
+		"coir.(*scratch).addWoken", "coir.(*scratch).newNode", "coir.(*scratch).rouseWoken",
+		"coir.(*scratch).subscribe", "coir.(*scratch).unlockAll", "indirect",
+	},
+	"coir.(*scratch).withdraw": {"coir.(*Case).withdraw", "indirect", "runtime.newobject"},
+	"coir.(*Case).try":         {"coir.(*scratch).unlockAll", "coir.rouseAll", "indirect"},
+	"coir.(*Case).withdraw":    {"indirect", "internal/channel.(*Core).WithdrawCase", "runtime.typeAssert"},
+	"coir.(*Case).done":        {"coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
+	"coir.rouseAll":            {"indirect"},
+	"internal/channel.(*port[T]).Send": {
+		"internal/channel.(*Chan[T]).Displace", "internal/channel.(*Chan[T]).Put", "runtime.newobject",
+	},
+	"internal/channel.(*port[T]).Recv": {"internal/channel.(*Chan[T]).Take"},
+	"internal/channel.(*port[T]).Publish": {
+		"internal/channel.(*Chan[T]).PublishRecv", "internal/channel.(*Chan[T]).PublishSend",
+	},
+	"internal/channel.(*port[T]).Finish":      {"internal/channel.(*Chan[T]).Finish"},
+	"internal/channel.(*Chan[T]).PublishSend": {"internal/channel.(*Core).waits"},
+	"internal/channel.(*Chan[T]).PublishRecv": {"internal/channel.(*Core).waits"},
+	"internal/channel.(*Chan[T]).Finish":      {"internal/channel.(*Core).Withdraw"},
+	"internal/channel.(*Core).WithdrawCase": {
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.(*Queue).Withdraw",
+	},
+	"internal/wait.(*Queue).Withdraw": {},
+
+	// The switch, and the queues of a worker.
+	"internal/sched.(*Task).BeginPark": {"indirect", "internal/coro.viaStandIn", "internal/sched.(*Worker).successor"},
+	"internal/sched.(*Task).BeginYield": {
+		"internal/coro.viaStandIn", "internal/sched.(*Worker).pick", "internal/sched.(*list).pop", "runtime.mcall",
+	},
 	"internal/sched.(*Worker).settle": {
-		"internal/park.(*Parker).Commit", "internal/sched.(*Task).Ready", "internal/sched.(*Worker).putBack",
+		"internal/sched.(*Task).Ready", "internal/sched.(*Worker).putBack", "internal/sched.(*ring).push",
 	},
-	"internal/sched.(*Worker).pick": {"indirect", "internal/sched.(*list).pop"},
+	"internal/sched.(*Worker).successor": {"internal/sched.(*Worker).pick"},
+	"internal/sched.(*Worker).pick":      {"indirect", "internal/sched.(*list).pop"},
+	"internal/sched.(*Worker).Ready":     {"indirect", "internal/sched.(*Worker).offer", "internal/sched.(*Worker).toRing"},
 	"internal/sched.(*Worker).push": {
 		"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).offer",
 		"internal/sched.(*Worker).toRing",
 	},
-	"internal/sched.(*Task).Ready": {
-		"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).push",
-	},
-	"internal/sched.(*Task).Yield": {
-		"indirect", "internal/coro.viaStandIn", "internal/sched.(*Worker).pick", "internal/sched.(*Worker).settle",
-		"internal/sched.(*list).pop", "runtime.mcall",
-	},
-	"internal/wait.(*Node).Claim":    {"internal/park.(*Parker).Claim"},
-	"coir.Yield":                     {"coir.yieldSlow", "internal/coro.G.abi0", "internal/sched.(*Task).Yield"},
-	"internal/park.(*Parker).Arm":    {"sync/atomic.(*Uint64).Load", "sync/atomic.(*Uint64).Store"},
-	"internal/park.(*Parker).Commit": {"sync/atomic.(*Uint64).CompareAndSwap", "sync/atomic.(*Uint64).Load"},
-	"internal/park.(*Parker).Claim": {
-		"indirect", "sync/atomic.(*Uint64).CompareAndSwap", "sync/atomic.(*Uint64).Load",
-	},
-	"internal/park.(*Parker).Wake": {"indirect", "internal/park.(*Parker).Claim"},
+	"internal/sched.(*Worker).toRing": {"internal/sched.(*Worker).overflow", "internal/sched.(*ring).push"},
+	"internal/sched.(*Worker).offer":  {"internal/sched.(*Scheduler).wake"},
+	"internal/sched.(*ring).push":     {},
+	"internal/sched.(*Task).Ready":    {"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).push"},
 }
 
 // hotCalls are the calls that a disassembly shows, by function: each once, in order.
@@ -110,7 +156,9 @@ func hotCalls(disassembly string) map[string][]string {
 var (
 	hotText = regexp.MustCompile(`^TEXT (\S+)\(SB\)`)
 	hotCall = regexp.MustCompile(`\sCALL\s+(?:(\S+)\(SB\)|\S+)`)
-	hotFree = regexp.MustCompile(`^runtime\.(morestack|gcWriteBarrier|panic|goPanic|gopanic|wb|duff)`)
+	// From Go 1.27 on there is a function for each size of a small object.
+	hotAlloc = regexp.MustCompile(`^runtime\.mallocgc\w+$`)
+	hotFree  = regexp.MustCompile(`^runtime\.(morestack|gcWriteBarrier|panic|goPanic|gopanic|wb|duff)`)
 )
 
 // hotName shortens the name of a symbol.
@@ -118,7 +166,8 @@ func hotName(symbol string) string {
 	const root = "github.com/coir-go/coir"
 	symbol = strings.ReplaceAll(symbol, root+"/", "")
 	symbol = strings.ReplaceAll(symbol, root+".", "coir.")
-	return strings.ReplaceAll(symbol, "go.shape.int", "T")
+	symbol = strings.ReplaceAll(symbol, "go.shape.int", "T")
+	return hotAlloc.ReplaceAllString(symbol, "runtime.newobject")
 }
 
 // The functions on the short paths call what they are meant to call, in a program outside the module: generic code is
@@ -137,7 +186,7 @@ func TestHotFunctionsCallNothingNew(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	dump, err := exec.Command("go", "tool", "objdump", "-s", "coir-go/coir", program).Output()
+	dump, err := exec.Command("go", "tool", "objdump", "-s", `coir-go/coir|^main\.`, program).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +224,7 @@ func TestHotCalls(t *testing.T) {
   chan.go:2	0x2	e89801fcff	CALL sync/atomic.(*Uint64).Load(SB)
   chan.go:3	0x3	e89801fcff	CALL runtime.newobject(SB)
   chan.go:3	0x3	e89801fcff	CALL runtime.gcWriteBarrier2(SB)
+  chan.go:3	0x3	e89801fcff	CALL runtime.mallocgcSmallScanNoHeaderSC5(SB)
   chan.go:4	0x4	ffd2		CALL DX
 TEXT github.com/coir-go/coir/internal/sched.(*Task).Leave(SB) /somewhere/task.go
   task.go:1	0x1	97ffb5a4	CALL github.com/coir-go/coir/internal/wait.Peek[go.shape.int](SB)

@@ -113,7 +113,7 @@ func (c *Core) tell(side Side) (ready *park.Parker) {
 //go:norace
 func (l *watchers) addMore(p *park.Parker) {
 	more := make([]*park.Parker, len(l.more)+1)
-	for i, old := range l.more { //nolint:gosimple,staticcheck // the race detector would see a copy
+	for i, old := range l.more { //nolint:staticcheck // the race detector would see a copy
 		more[i] = old
 	}
 	more[len(l.more)] = p

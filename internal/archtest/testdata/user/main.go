@@ -1,5 +1,5 @@
 // Command user is a program outside the module, so that what is generic is compiled as for a user. See
-// TestHotFunctionsCallNothingNew.
+// TestHotFunctionsCallNothingNew, which looks at each of its functions but main.
 package main
 
 import (
@@ -13,20 +13,20 @@ func main() {
 	a, b := coir.NewChan[int](0), coir.NewChan[int](1)
 	err := coir.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
 		nur.Go("send", func(ctx context.Context) error {
-			if err := a.Send(ctx, 1); err != nil {
+			if err := send(ctx, a); err != nil {
 				return err
 			}
-			if err := coir.Yield(ctx); err != nil {
+			if err := yield(ctx); err != nil {
 				return err
 			}
-			return b.Send(ctx, 2)
+			return send(ctx, b)
 		})
-		v, err := a.Recv(ctx)
+		v, err := recv(ctx, a)
 		if err != nil {
 			return err
 		}
 		var w int
-		_, err = coir.Select(ctx, a.RecvCase(&w), b.RecvCase(&w))
+		_, err = choose(ctx, a, b, &w)
 		fmt.Println(v, w)
 		return err
 	})
@@ -34,3 +34,17 @@ func main() {
 		fmt.Println(err)
 	}
 }
+
+//go:noinline
+func send(ctx context.Context, c *coir.Chan[int]) error { return c.Send(ctx, 1) }
+
+//go:noinline
+func recv(ctx context.Context, c *coir.Chan[int]) (int, error) { return c.Recv(ctx) }
+
+//go:noinline
+func choose(ctx context.Context, a, b *coir.Chan[int], v *int) (int, error) {
+	return coir.Select(ctx, a.RecvCase(v), b.RecvCase(v))
+}
+
+//go:noinline
+func yield(ctx context.Context) error { return coir.Yield(ctx) }
