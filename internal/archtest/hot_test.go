@@ -48,10 +48,9 @@ var hot = map[string][]string{
 	},
 	"coir.choose": {
 		"coir.(*Case).done", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect",
-		"coir.chooseAny", "coir.ownFiber", "indirect", "internal/hide.Pointer.abi0",
+		"coir.chooseAny", "indirect", "internal/coro.G.abi0", "internal/hide.Pointer.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
-	"coir.ownFiber": {"internal/coro.G.abi0"},
 
 	// What runs under a channel's lock.
 	"internal/channel.(*Chan[T]).Put": {
@@ -117,7 +116,7 @@ var hot = map[string][]string{
 		"internal/sched.(*Task).Ready", "internal/sched.(*Worker).putBack", "internal/sched.(*ring).push",
 	},
 	"internal/sched.(*Worker).successor": {"internal/sched.(*Worker).pick"},
-	"internal/sched.(*Worker).pick":      {"indirect", "internal/sched.(*list).pop"},
+	"internal/sched.(*Worker).pick":      {"indirect", "internal/sched.(*Worker).glance"},
 	"internal/sched.(*Worker).Ready":     {"indirect", "internal/sched.(*Worker).offer", "internal/sched.(*Worker).toRing"},
 	"internal/sched.(*Worker).push": {
 		"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).offer",
