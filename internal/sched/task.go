@@ -291,7 +291,7 @@ type Frame struct {
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
-	exits   int    // Goexits that it serves on from the inside of
+	exits   int32  // Goexits that it serves on from the inside of
 	resting bool
 	left    bool
 }
@@ -299,17 +299,18 @@ type Frame struct {
 //go:norace
 func newFrame(s *Scheduler) *Frame {
 	fr := new(Frame)
-	fr.Init(fr)
+	fr.Init(fr.run)
 	race.Disable()
 	s.stats.frames.Add(1)
 	race.Enable()
 	return fr
 }
 
-// Run implements coro.Runner: it is the whole life of the frame's goroutine.
+// run is a coro.Body: the whole life of the frame's goroutine.
 //
 //go:norace
-func (fr *Frame) Run() {
+func (fr *Frame) run(yield func(struct{}) bool) {
+	fr.Begin(yield)
 	race.Disable()
 	if !coro.Fresh {
 		coro.Reset() // the worker that made it has labels of its own, perhaps
@@ -325,7 +326,7 @@ func (fr *Frame) Run() {
 	}
 }
 
-// unwound is deferred by Run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
+// unwound is deferred by run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
 // dealt with such a panic, the Goexit goes on to end the goroutine. So the frame serves from in here until it is to leave, as
 // caught does for a plain Goexit.
 //
