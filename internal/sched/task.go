@@ -95,7 +95,13 @@ func (t *Task) Worker() *Worker { return t.frame.w }
 // Timer is the task's timer node. Only the task itself may use it, for one wait at a time.
 //
 //go:norace
-func (t *Task) Timer() *clock.Timer { return &t.frame.timer }
+func (t *Task) Timer() *clock.Timer {
+	fr := t.frame
+	if fr.timer == nil {
+		fr.timer = new(clock.Timer)
+	}
+	return fr.timer
+}
 
 // Kit is what the task waits with. Only the task itself may use it, for one wait at a time.
 //
@@ -286,8 +292,8 @@ type Frame struct {
 	w       *Worker // who runs it; set by whoever passes control to it
 	task    *Task
 	g       uintptr
-	goid    uint64 // only if stalls are to be reported
-	timer   clock.Timer
+	goid    uint64       // only if stalls are to be reported
+	timer   *clock.Timer // made for the first wait that needs one
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
