@@ -49,8 +49,8 @@ func (f *Fiber) armedStill() bool { return !f.task.Disarm() }
 type waiter struct {
 	p     *park.Parker
 	kit   *wait.Kit
-	timer *clock.Timer
-	g     *guest // nil for a fiber
+	timer *clock.Timer // of a fiber: nil until await needs it
+	g     *guest       // nil for a fiber
 }
 
 // guest is what a goroutine waits with.
@@ -69,7 +69,7 @@ var guests = sync.Pool{New: func() any {
 //go:norace
 func (c *caller) waiter() waiter {
 	if f := c.f; f != nil {
-		return waiter{p: &f.task.Parker, kit: f.task.Kit(), timer: f.task.Timer()}
+		return waiter{p: &f.task.Parker, kit: f.task.Kit()}
 	}
 	g := guests.Get().(*guest)
 	return waiter{p: &g.Parker, kit: &g.kit, timer: &g.timer, g: g}
@@ -168,6 +168,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	var clk clock.Clock
 	if deadline != never {
 		clk = c.clock()
+		if c.f != nil {
+			w.timer = c.f.task.Timer()
+		}
 		clk.Arm(w.timer, deadline, w.p, uint64(t))
 	}
 	var r park.Reason

@@ -68,7 +68,7 @@ func send(b *bare, c *Chan[int], v int) error { return c.Send(b.here(), v) }
 func recv(b *bare, c *Chan[int]) (int, error) { return c.Recv(b.here()) }
 
 func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
-	b.task.Kit().Turn = 1 // no chance: the turn of the next
+	*b.task.Kit().Turn() = 1 // no chance: the turn of the next
 	return choose(b.here(), cases, how)
 }
 

@@ -192,13 +192,13 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 		return park.Cancelled, false
 	}
 	t := self.arm(sc)
-	if !f.addJoiner(&self.task.Kit().Node, &self.task.Parker, t) {
+	if !f.addJoiner(self.task.Kit().Event(), &self.task.Parker, t) {
 		self.task.Disarm()
 		self.charge()
 		return park.Data, false
 	}
 	if !self.shouldPark(sc) {
-		f.removeJoiner(&self.task.Kit().Node)
+		f.removeJoiner(self.task.Kit().Event())
 		return park.Cancelled, false
 	}
 	self.leavePlace()
@@ -209,7 +209,7 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 //go:norace
 func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	if r != park.Data {
-		f.removeJoiner(&self.task.Kit().Node)
+		f.removeJoiner(self.task.Kit().Event())
 	}
 	self.takePlace(r == park.Data)
 }
@@ -281,14 +281,14 @@ func (f *Fiber) join(c *caller) park.Reason {
 	w := c.waiter()
 	defer w.done()
 	t := c.arm(&w)
-	if !f.addJoiner(&w.kit.Node, w.p, t) {
+	if !f.addJoiner(w.kit.Event(), w.p, t) {
 		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
 		return park.Data
 	}
 	c.f.leavePlace()
 	r := c.await(&w, t, never)
 	if r != park.Data {
-		f.removeJoiner(&w.kit.Node)
+		f.removeJoiner(w.kit.Event())
 	}
 	c.f.takePlace(r == park.Data)
 	return r

@@ -120,7 +120,7 @@ func (f *Fiber) takePlace(wait bool) {
 		n.more().mu.Unlock()
 		return
 	}
-	l.again.Push(&f.task.Kit().Node, &f.task.Parker, f.arm(noInterrupt))
+	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt))
 	n.more().mu.Unlock()
 	f.task.Park()
 }

@@ -186,16 +186,17 @@ const keepNodes = 16
 //go:norace
 func trim(k *wait.Kit, cs []Case) {
 	if len(cs) > 1024 {
-		k.Scratch = nil
+		*k.Scratch() = nil
 	}
 }
 
 //go:norace
 func scratchOf(k *wait.Kit) *scratch {
-	s, ok := k.Scratch.(*scratch)
+	kept := k.Scratch()
+	s, ok := (*kept).(*scratch)
 	if !ok {
 		s = new(scratch)
-		k.Scratch = s
+		*kept = s
 	}
 	return s
 }
@@ -523,12 +524,13 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	case f != nil && f.simulated:
 		at = uint64(f.nursery.rt.policy.Choose(f, n))
 	case n > 1:
-		if k.Turn == 0 {
-			k.Turn = rand.Uint64() // many that choose once must not all choose the same
+		turn := k.Turn()
+		if *turn == 0 {
+			*turn = rand.Uint64() // many that choose once must not all choose the same
 		}
 		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
-		k.Turn += 0x9E3779B97F4A7C15
-		at, _ = bits.Mul64(k.Turn, uint64(n))
+		*turn += 0x9E3779B97F4A7C15
+		at, _ = bits.Mul64(*turn, uint64(n))
 	}
 	i := s.ready[at]
 	if how == fairly {

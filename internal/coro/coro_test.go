@@ -21,11 +21,12 @@ type fiber struct {
 
 func newFiber(job func(*fiber), back *Coro) *fiber {
 	f := &fiber{job: job, back: back}
-	f.Init(f)
+	f.Init(f.run)
 	return f
 }
 
-func (f *fiber) Run() {
+func (f *fiber) run(yield func(struct{}) bool) {
+	f.Begin(yield)
 	f.g = G()
 	f.serve()
 }

@@ -27,6 +27,7 @@
 // that ends locked ends the process. [Coro.Bound] tells.
 package coro
 
-// Runner is the body of a coroutine. (A plain function would be one frame more on every coroutine's stack, and a stack
-// that outgrows its first two kilobytes doubles.)
-type Runner interface{ Run() }
+// Body is what a coroutine runs. It passes what it is given on to [Coro.Begin]. It is what iter.Pull takes: a
+// function around it would be one frame more on every coroutine's stack, and a stack that outgrows its first
+// two kilobytes doubles.
+type Body = func(yield func(struct{}) bool)

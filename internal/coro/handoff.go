@@ -20,18 +20,23 @@ type Coro struct {
 	slot  Slot
 }
 
-// Init makes c a new coroutine that runs body.Run when control first reaches it.
+// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything else.
 //
 //go:norace
-func (c *Coro) Init(body Runner) {
+func (c *Coro) Init(body Body) {
 	c.token = make(chan struct{}, 1)
 	go func() {
 		race.Disable()
 		<-c.token
 		race.Enable()
-		body.Run()
+		body(nil)
 	}()
 }
+
+// Begin is told what the body of c was given: here, nothing.
+//
+//go:norace
+func (c *Coro) Begin(func(struct{}) bool) {}
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
 // from.

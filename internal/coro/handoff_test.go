@@ -13,24 +13,20 @@ func TestHandoff(t *testing.T) {
 	var main, a, b Coro
 	var trail atomic.Uint64
 	step := func(n uint64) { trail.Store(trail.Load()*10 + n) }
-	a.Init(body(func() {
+	a.Init(func(func(struct{}) bool) {
 		step(1)
 		Transfer(&a, &b)
 		step(3)
 		a.Rest(&b)
-	}))
-	b.Init(body(func() {
+	})
+	b.Init(func(func(struct{}) bool) {
 		step(2)
 		Transfer(&b, &a)
 		step(4)
 		b.Rest(&main)
-	}))
+	})
 	Transfer(&main, &a)
 	if got := trail.Load(); got != 1234 {
 		t.Fatalf("control went %d", got)
 	}
 }
-
-type body func()
-
-func (b body) Run() { b() }

@@ -15,8 +15,7 @@ const Fresh = false
 type Slot struct {
 	Next  func() (struct{}, bool)
 	Yield func(struct{}) bool
-	Odd   bool  // whose turn it is: Next if true, else Yield, whoever calls them
-	of    *Coro // whose birth slot it is
+	Odd   bool // whose turn it is: Next if true, else Yield, whoever calls them
 }
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
@@ -37,31 +36,23 @@ type Coro struct {
 	birth Slot
 	at    *Slot // where it is suspended; meaningless while it runs
 	tie         // whether a stand-in is suspended there in its place
-
-	// For Release.
-	order  order // what a resting coroutine finds when it is resumed
-	closer *Coro // whom a coroutine ordered to move passes control back to
-	owned  bool  // it is in the list
-	sitter *Coro // who of the list sits in its birth slot; nil means a stranger
+	order *Coro // what it finds when it is resumed at rest; nil: work. See Release
 }
 
-type order uint8
+// The orders of Release to a resting coroutine. Any other is the closer: pass control back to it, into the slot that it
+// sits in.
+var leave = new(Coro) // return from the body
 
-const (
-	work  order = iota
-	move        // pass control back to the closer, into the slot the closer sits in
-	leave       // return from the body
-)
-
-// Init makes c a new coroutine that runs body.Run when control first reaches it.
-func (c *Coro) Init(body Runner) {
-	c.birth.Next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		c.birth.Yield = yield
-		c.tie.init()
-		body.Run()
-	})
-	c.birth.of = c
+// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything else.
+func (c *Coro) Init(body Body) {
+	c.birth.Next, _ = iter.Pull(body)
 	c.at = &c.birth
+}
+
+// Begin is told what the body of c was given.
+func (c *Coro) Begin(yield func(struct{}) bool) {
+	c.birth.Yield = yield
+	c.tie.init()
 }
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
@@ -121,9 +112,10 @@ func (c *Coro) Rest(to *Coro) bool {
 // leave. Rest calls it. A coroutine that was resumed by a Goexit passing on (see Release) never came back from Rest and
 // must call it itself.
 func (c *Coro) Leaving() bool {
-	for c.order == move {
-		c.order = work
-		Transfer(c, c.closer)
+	for c.order != nil && c.order != leave {
+		closer := c.order
+		c.order = nil
+		Transfer(c, closer)
 	}
 	return c.order == leave
 }
@@ -147,11 +139,9 @@ func (c *Coro) Leaving() bool {
 func Release(cs []*Coro) (kept []*Coro) {
 	// Spec: SH-09 (coroutines exit one after the other)
 	// Spec: FB-26 (a coroutine after Goexit is tainted)
+	sitters := make(map[*Slot]*Coro, len(cs)) // who of the list sits where; those in slots of others do not matter
 	for _, c := range cs {
-		c.owned, c.sitter = true, nil
-	}
-	for _, c := range cs {
-		c.at.of.sit(c)
+		sitters[c.at] = c
 	}
 	for i := 0; i < len(cs); {
 		done := make(chan struct{})
@@ -161,32 +151,22 @@ func Release(cs []*Coro) (kept []*Coro) {
 			for i < len(cs) {
 				c := cs[i]
 				i++
-				d := c.sitter
+				d := sitters[&c.birth]
 				if d == nil {
 					kept = append(kept, c)
 					continue
 				}
 				if d != c {
-					d.order, d.closer = move, &closer
+					d.order = &closer
 				}
 				c.order = leave
 				Transfer(&closer, c)
 				if d != c {
-					d.at.of.sit(d)
+					sitters[d.at] = d
 				}
 			}
 		}()
 		<-done
 	}
-	for _, c := range kept {
-		c.owned = false
-	}
 	return kept
-}
-
-// sit notes that d is in c's birth slot. A coroutine that is not in the list belongs to others and is left alone.
-func (c *Coro) sit(d *Coro) {
-	if c.owned {
-		c.sitter = d
-	}
 }

@@ -23,13 +23,13 @@ type Coro struct {
 	tie
 }
 
-// Init makes c a new coroutine that runs body.Run when control first reaches it.
-func (c *Coro) Init(body Runner) {
-	c.next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		c.yield = yield
-		c.tie.init()
-		body.Run()
-	})
+// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything else.
+func (c *Coro) Init(body Body) { c.next, _ = iter.Pull(body) }
+
+// Begin is told what the body of c was given.
+func (c *Coro) Begin(yield func(struct{}) bool) {
+	c.yield = yield
+	c.tie.init()
 }
 
 // Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to

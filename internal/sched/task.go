@@ -95,7 +95,13 @@ func (t *Task) Worker() *Worker { return t.frame.w }
 // Timer is the task's timer node. Only the task itself may use it, for one wait at a time.
 //
 //go:norace
-func (t *Task) Timer() *clock.Timer { return &t.frame.timer }
+func (t *Task) Timer() *clock.Timer {
+	fr := t.frame
+	if fr.timer == nil {
+		fr.timer = new(clock.Timer)
+	}
+	return fr.timer
+}
 
 // Kit is what the task waits with. Only the task itself may use it, for one wait at a time.
 //
@@ -286,12 +292,12 @@ type Frame struct {
 	w       *Worker // who runs it; set by whoever passes control to it
 	task    *Task
 	g       uintptr
-	goid    uint64 // only if stalls are to be reported
-	timer   clock.Timer
+	goid    uint64       // only if stalls are to be reported
+	timer   *clock.Timer // made for the first wait that needs one
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
-	exits   int    // Goexits that it serves on from the inside of
+	exits   int32  // Goexits that it serves on from the inside of
 	resting bool
 	left    bool
 }
@@ -299,17 +305,18 @@ type Frame struct {
 //go:norace
 func newFrame(s *Scheduler) *Frame {
 	fr := new(Frame)
-	fr.Init(fr)
+	fr.Init(fr.run)
 	race.Disable()
 	s.stats.frames.Add(1)
 	race.Enable()
 	return fr
 }
 
-// Run implements coro.Runner: it is the whole life of the frame's goroutine.
+// run is a coro.Body: the whole life of the frame's goroutine.
 //
 //go:norace
-func (fr *Frame) Run() {
+func (fr *Frame) run(yield func(struct{}) bool) {
+	fr.Begin(yield)
 	race.Disable()
 	if !coro.Fresh {
 		coro.Reset() // the worker that made it has labels of its own, perhaps
@@ -325,7 +332,7 @@ func (fr *Frame) Run() {
 	}
 }
 
-// unwound is deferred by Run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
+// unwound is deferred by run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
 // dealt with such a panic, the Goexit goes on to end the goroutine. So the frame serves from in here until it is to leave, as
 // caught does for a plain Goexit.
 //

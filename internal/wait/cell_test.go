@@ -149,7 +149,7 @@ func TestKitAgainstASet(t *testing.T) {
 			q.Shift()
 		}
 	}
-	for b := k.bins; b != nil; b = b.next {
+	for b := k.rest().bins; b != nil; b = b.next {
 		kept := 0
 		for n := b.free; n != nil; n = n.next {
 			if kept++; n.kind != b.kind || kept > keep {

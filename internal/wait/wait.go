@@ -178,23 +178,45 @@ func KindOf[T any]() Kind {
 }
 
 // Kit is what a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that a wait allocates nothing
-// once its kit has been used.
+// once its kit has been used. Most waits need no more of it than last.
 type Kit struct {
-	last    *Node  // the cell that Peek returned last, if it is still kept
-	Node    Node   // for a wait for one thing that hands nothing over
-	Turn    uint64 // where a fair choice among cases goes on
-	Scratch any    // what a wait for many things needs besides
+	last *Node // the cell that Peek or Event returned last, if it is still kept
+	more *more // made on demand
+}
+
+// more is what a kit needs for a second kind of cells, and for waits for many things.
+type more struct {
+	turn    uint64
+	scratch any
 	bins    *bin
 }
 
 // bin keeps cells of one kind that are not in use.
 type bin struct {
 	kind Kind
-	solo *Node // for a wait for one thing. It is apart from the chain, whose links a queue would overwrite
+	solo *Node // for a wait for one thing, unless it is the kit's last; apart from the chain, whose links a queue overwrites
 	free *Node
 	n    int
 	next *bin
 }
+
+//go:norace
+func (k *Kit) rest() *more {
+	if k.more == nil {
+		k.more = new(more)
+	}
+	return k.more
+}
+
+// Turn is where a fair choice among cases goes on.
+//
+//go:norace
+func (k *Kit) Turn() *uint64 { return &k.rest().turn }
+
+// Scratch is what a wait for many things needs besides.
+//
+//go:norace
+func (k *Kit) Scratch() *any { return &k.rest().scratch }
 
 // Waits must not hold memory for ever: a kit keeps so many cells of one kind, and none whose value is larger.
 const (
@@ -210,12 +232,55 @@ func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 	if n := k.Solo(kind); n != nil {
 		return CellOf[T](n)
 	}
-	b := k.bin(kind)
-	if b.solo == nil {
-		b.solo = &newCell[T](kind).Node
+	n := k.solo(kind)
+	if n == nil {
+		n = &newCell[T](kind).Node
 	}
-	k.last = b.solo
-	return CellOf[T](b.solo)
+	k.last = n
+	return CellOf[T](n)
+}
+
+// Event is Peek of a node alone, for a wait that hands nothing over.
+//
+//go:norace
+func (k *Kit) Event() *Node {
+	if n := k.last; n != nil && n.kind == nil {
+		return n
+	}
+	return k.event()
+}
+
+//go:noinline
+//go:norace
+func (k *Kit) event() *Node {
+	n := k.solo(nil)
+	if n == nil {
+		n = new(Node)
+	}
+	k.last = n
+	return n
+}
+
+// solo takes the cell of that kind for a wait for one thing out of its bin, if there is one. The kit's last goes into
+// the bin of its own kind.
+//
+//go:norace
+func (k *Kit) solo(kind Kind) *Node {
+	if n := k.last; n != nil {
+		k.bin(n.kind).solo = n
+		k.last = nil
+	}
+	if k.more == nil {
+		return nil
+	}
+	for b := k.more.bins; b != nil; b = b.next {
+		if b.kind == kind {
+			n := b.solo
+			b.solo = nil
+			return n
+		}
+	}
+	return nil
 }
 
 // Solo returns the cell that Peek returned last, if it is of that kind, or nil: Peek in short.
@@ -237,7 +302,7 @@ func (k *Kit) Solo(kind Kind) *Node {
 //go:norace
 func Done[T any](k *Kit, kind Kind) {
 	if unsafe.Sizeof(*new(T)) > keepSize {
-		k.bin(kind).solo, k.last = nil, nil
+		k.solo(kind)
 	}
 }
 
@@ -245,15 +310,26 @@ func Done[T any](k *Kit, kind Kind) {
 //
 //go:norace
 func Get[T any](k *Kit, kind Kind) *Cell[T] {
-	for b := k.bins; b != nil; b = b.next {
+	if n := k.get(kind); n != nil {
+		return CellOf[T](n)
+	}
+	return newCell[T](kind)
+}
+
+//go:norace
+func (k *Kit) get(kind Kind) *Node {
+	if k.more == nil {
+		return nil
+	}
+	for b := k.more.bins; b != nil; b = b.next {
 		if b.kind == kind && b.free != nil {
 			n := b.free
 			b.free, n.next = n.next, nil
 			b.n--
-			return CellOf[T](n)
+			return n
 		}
 	}
-	return newCell[T](kind)
+	return nil
 }
 
 //go:noinline
@@ -279,11 +355,12 @@ func (k *Kit) Put(n *Node) {
 
 //go:norace
 func (k *Kit) bin(kind Kind) *bin {
-	for b := k.bins; b != nil; b = b.next {
+	m := k.rest()
+	for b := m.bins; b != nil; b = b.next {
 		if b.kind == kind {
 			return b
 		}
 	}
-	k.bins = &bin{kind: kind, next: k.bins}
-	return k.bins
+	m.bins = &bin{kind: kind, next: m.bins}
+	return m.bins
 }
