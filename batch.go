@@ -102,10 +102,19 @@ func (c *Chan[T]) takeMany(into []T) (n int, more bool) {
 //go:norace
 func (c *core) unlockBatch(batch *channel.Wakes) {
 	if !batch.Any() {
-		c.ch.Unlock()
+		c.unlock(nil, nil)
 		return
 	}
 	near := currentWorker()
 	c.unlock(nil, near)
-	rouseAll(nil, batch.All(), near)
+	rouse(batch, near)
+}
+
+// rouse readies the parkers of a batch.
+//
+//go:norace
+func rouse(batch *channel.Wakes, near park.Place) {
+	for _, p := range batch.All() {
+		p.Rouse(near)
+	}
 }

@@ -199,8 +199,8 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 		w := by.waiter()
 		cell := wait.Peek[T](w.kit, ch.Cells())
 		t := by.arm(&w)
-		ready = ch.PublishSend(cell, v, w.p, t)
-		c.core.unlock(ready, by.worker())
+		ch.PublishSend(cell, v, w.p, t)
+		c.core.unlock(nil, by.worker())
 		r = by.await(&w, t, by.deadline(d))
 		ch.Finish(sending, cell, r)
 		wait.Done[T](w.kit, ch.Cells())
@@ -318,8 +318,8 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 		w := by.waiter()
 		cell := wait.Peek[T](w.kit, ch.Cells())
 		t := by.arm(&w)
-		ready = ch.PublishRecv(cell, w.p, t)
-		c.core.unlock(ready, by.worker())
+		ch.PublishRecv(cell, w.p, t)
+		c.core.unlock(nil, by.worker())
 		r = by.await(&w, t, by.deadline(d))
 		v = ch.Finish(receiving, cell, r)
 		wait.Done[T](w.kit, ch.Cells())
@@ -339,18 +339,23 @@ func (c *core) unlock(p *park.Parker, near park.Place) {
 		p.Rouse(near)
 		return
 	}
-	more := c.ch.TakeMore()
+	woken := c.ch.TakeWoken()
 	c.ch.Unlock()
-	rouseAll(p, more, near)
+	if near == nil && woken != nil {
+		near = currentWorker()
+	}
+	p.Rouse(near)
+	rouseWoken(woken, near)
 }
 
-// rouseAll readies p, which may be nil, and more.
+// rouseWoken readies the Selectors that an operation has told.
 //
 //go:norace
-func rouseAll(p *park.Parker, more []*park.Parker, near park.Place) {
-	p.Rouse(near)
-	for _, p := range more {
+func rouseWoken(w *channel.Watch, near park.Place) {
+	for w != nil {
+		p, next := w.Next()
 		p.Rouse(near)
+		w = next
 	}
 }
 
@@ -469,11 +474,11 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	if r != park.Data {
 		c.ch.Count(side, r)
 	}
-	if ready != nil {
+	if ready != nil || !c.ch.Plain() {
 		c.unlock(ready, currentWorker())
-		return
+	} else {
+		c.ch.Unlock()
 	}
-	c.ch.Unlock()
 	if r == park.None {
 		if f := currentFiber(); f != nil && !f.simulated {
 			f.charge() // a fiber that tries again and again must not keep the one from running that it waits for
@@ -543,7 +548,6 @@ func (c *core) end(to channel.State, cause error) bool {
 	race.Disable()
 	c.ch.Lock()
 	was := c.ch.State()
-	var ready *park.Parker
 	if was < to {
 		race.Enable()
 		race.Release(unsafe.Pointer(c)) // here, because a close that comes too late orders nothing
@@ -553,18 +557,16 @@ func (c *core) end(to channel.State, cause error) bool {
 		}
 		c.errs.Store(nil) // those of a closed channel have another text
 		c.ch.Close(to)
-		ready = c.ch.TellBoth()
+		c.ch.TellBoth()
 	}
 	for { // the waits that the close has ended; none comes after it
 		var batch channel.Wakes
-		batch.Add(ready)
 		c.ch.EndWaits(&batch)
 		more := batch.Full()
 		c.unlockBatch(&batch)
 		if !more {
 			break
 		}
-		ready = nil
 		c.ch.Lock()
 	}
 	race.Enable()

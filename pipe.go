@@ -81,7 +81,7 @@ func (e *pipeEnd) announce() {
 		batch.Claim(&e.wake, park.Data)
 		e.mu.Unlock()
 		if more = batch.Full(); batch.Any() {
-			rouseAll(nil, batch.All(), currentWorker())
+			rouse(&batch, currentWorker())
 		}
 	}
 	race.Enable()

@@ -278,11 +278,12 @@ func (sc *scope) tie() {
 }
 
 // endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It
-// reports false for a scope that is not loose any more.
+// reports false for a scope that is not loose any more, or whose parent may have been cancelled: then its context, which
+// may be kept, shows how.
 //
 //go:norace
 func (sc *scope) endLoose() bool {
-	if sc.state.Load() == scopeLoose {
+	if sc.state.Load() == scopeLoose && sc.parentLives() {
 		race.Release(unsafe.Pointer(sc))
 		race.Disable()
 		ok := sc.state.CompareAndSwap(scopeLoose, scopeCancelled)
@@ -292,6 +293,30 @@ func (sc *scope) endLoose() bool {
 		}
 	}
 	sc.tie() // waits for one that ties
+	return false
+}
+
+// parentLives reports whether the scopes above have certainly not been cancelled. It looks at a few: if all of those are
+// loose too it reports false, and tie finds out.
+//
+//go:norace
+func (sc *scope) parentLives() bool {
+	p := sc.parent
+	for range 8 {
+		if p == nil {
+			return true
+		}
+		switch p.state.Load() {
+		case scopeLive:
+			return true
+		case scopeLinked:
+			return !p.cold().link.mayBeDone()
+		case scopeLoose:
+			p = p.parent
+		default:
+			return false
+		}
+	}
 	return false
 }
 

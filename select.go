@@ -171,7 +171,6 @@ type scratch struct {
 	ready []int32         // cases that need not wait
 	nodes []*wait.Node    // of each case; some are kept for the next select
 	ops   []policy.Op     // of each case, as a policy sees it
-	woken []*park.Parker  // of selectors that watch the channels
 
 	// Of a select that waits.
 	soonest int  // the case whose time comes first, or -1
@@ -590,12 +589,13 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 	if r == park.None {
 		return r, false
 	}
-	var more []*park.Parker
+	var woken *channel.Watch
 	if cs.core != nil {
-		more = cs.core.ch.TakeMore()
+		woken = cs.core.ch.TakeWoken()
 	}
 	s.unlockAll()
-	rouseAll(ready, more, near)
+	ready.Rouse(near)
+	rouseWoken(woken, near)
 	if rest != nil {
 		race.EnterUser()
 		rest()
@@ -615,6 +615,7 @@ func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
 func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket, near park.Place) {
 	s.soonest, s.joins = -1, false
 	events := false
+	var woken *channel.Watch // of Selectors that watch the channels
 	for i := range cs {
 		c := &cs[i]
 		switch c.what {
@@ -629,9 +630,9 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 				ch.Publish(receiving, n, p, t) // what the port does, which is a call through an interface
 				continue
 			}
-			ready := ch.Port().Publish(c.side(), n, c.arg, p, t)
+			ch.Port().Publish(c.side(), n, c.arg, p, t)
 			if !ch.Plain() {
-				s.addWoken(ready, ch.TakeMore())
+				woken = ch.TakeWoken().Append(woken)
 			}
 		case caseEvent:
 			events = true
@@ -643,9 +644,7 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 		}
 	}
 	s.unlockAll()
-	if len(s.woken) > 0 {
-		s.rouseWoken(near)
-	}
+	rouseWoken(woken, near)
 	if events {
 		s.subscribe(cs, k, p, t)
 	}
@@ -661,34 +660,6 @@ func (s *scratch) newNode(k *wait.Kit, i int, port channel.Port) *wait.Node {
 	}
 	s.nodes[i] = port.Cell(k)
 	return s.nodes[i]
-}
-
-// addWoken keeps the parkers of selectors that a publication has claimed, until the channels are unlocked. It is written
-// out because the race detector would see what append does.
-//
-//go:noinline
-//go:norace
-func (s *scratch) addWoken(p *park.Parker, more []*park.Parker) {
-	all := make([]*park.Parker, 0, len(s.woken)+len(more)+1)
-	n := 0
-	for _, list := range [...][]*park.Parker{s.woken, {p}, more} {
-		for _, p := range list {
-			if p != nil {
-				all = all[:n+1]
-				all[n] = p
-				n++
-			}
-		}
-	}
-	s.woken = all
-}
-
-//go:noinline
-//go:norace
-func (s *scratch) rouseWoken(near park.Place) {
-	all := s.woken
-	s.woken = nil
-	rouseAll(nil, all, near)
 }
 
 // indexOf is the index of a case that fits a reason.

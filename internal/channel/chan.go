@@ -86,9 +86,9 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 		c.high = c.held
 	}
 	if c.noted {
-		ready = c.changed(Receiving)
+		c.changed(Receiving)
 	}
-	return park.Data, ready
+	return park.Data, nil
 }
 
 // Take takes the oldest value, and returns Data. If there is none it returns None, and on a closed channel Closed. A
@@ -136,9 +136,9 @@ func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
 	case full:
 		c.received++
 		if c.noted {
-			ready = c.changed(Sending)
+			c.changed(Sending)
 		}
-		return v, park.Data, ready
+		return v, park.Data, nil
 	case c.state == Closed:
 		return v, park.Closed, nil
 	}
@@ -177,11 +177,10 @@ func (c *Chan[T]) passed() {
 	}
 }
 
-// PublishSend makes a sender wait with v, for which Put has returned None. The caller readies the parker, if there is
-// one, after unlocking.
+// PublishSend makes a sender wait with v, for which Put has returned None.
 //
 //go:norace
-func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) (ready *park.Parker) {
+func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) {
 	// Spec: CH-29 (a send is admitted if it sees the channel open)
 	// Spec: CH-31 (an admitted send transfers or waits)
 	// Spec: CH-50 (waiters are reached under the lock alone)
@@ -189,23 +188,20 @@ func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 	cell.Value = v
 	c.Publish(Sending, &cell.Node, p, t)
 	if c.noted {
-		ready = c.waits(Receiving, &cell.Node)
+		c.waits(Receiving, &cell.Node)
 	}
-	return ready
 }
 
-// PublishRecv makes a receiver wait, for whom Take has returned None. The caller readies the parker, if there is one,
-// after unlocking.
+// PublishRecv makes a receiver wait, for whom Take has returned None.
 //
 //go:norace
-func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) (ready *park.Parker) {
+func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) {
 	// Spec: CH-32 (how a receive is admitted)
 	// Spec: CH-50 (waiters are reached under the lock alone)
 	c.Publish(Receiving, &cell.Node, p, t)
 	if c.noted {
-		ready = c.waits(Sending, &cell.Node)
+		c.waits(Sending, &cell.Node)
 	}
-	return ready
 }
 
 // Took returns what a wait was given that has ended for Data, and empties the cell.

@@ -232,7 +232,7 @@ func (s *script) ready(got *park.Parker, ended *sleeper) {
 	if got != nil {
 		all = append(all, got)
 	}
-	all = append(all, s.c.TakeMore()...)
+	all = append(all, woken(&s.c.Core)...)
 	for _, p := range want {
 		if i := slices.Index(all, p); i >= 0 {
 			all = slices.Delete(all, i, i+1)
@@ -305,8 +305,8 @@ func (s *script) put() {
 		cell := wait.Get[int](&s.kit, s.c.Cells())
 		w := newSleeper(Sending, v, cell)
 		s.ref.tell(Receiving)
-		ready := s.c.PublishSend(cell, v, &w.Parker, w.ticket)
-		s.published(w, ready)
+		s.c.PublishSend(cell, v, &w.Parker, w.ticket)
+		s.published(w)
 	}
 }
 
@@ -321,13 +321,13 @@ func (s *script) take() {
 		cell := wait.Get[int](&s.kit, s.c.Cells())
 		w := newSleeper(Receiving, 0, cell)
 		s.ref.tell(Sending)
-		ready := s.c.PublishRecv(cell, &w.Parker, w.ticket)
-		s.published(w, ready)
+		s.c.PublishRecv(cell, &w.Parker, w.ticket)
+		s.published(w)
 	}
 }
 
-func (s *script) published(w *sleeper, ready *park.Parker) {
-	s.ready(ready, nil)
+func (s *script) published(w *sleeper) {
+	s.ready(nil, nil)
 	w.park(s.rnd.IntN(2) == 0)
 	s.ref.waiting[w.side] = append(s.ref.waiting[w.side], w)
 	s.all = append(s.all, w)
@@ -392,7 +392,8 @@ func (s *script) end(to State) {
 		s.ref.state = to
 		s.ref.tell(Sending)
 		s.ref.tell(Receiving)
-		s.ready(s.c.TellBoth(), nil)
+		s.c.TellBoth()
+		s.ready(nil, nil)
 	}
 	var want []*park.Parker
 	for _, side := range []Side{Receiving, Sending} {
@@ -653,8 +654,17 @@ func TestWithdrawCaseTellsWhetherItWon(t *testing.T) {
 	}
 }
 
-// Of several watchers that sleep, the operation returns one parker, and TakeMore has the others, once. One that is gone
-// is not told again.
+// woken returns the parkers of the watchers that operations have told.
+func woken(c *Core) (all []*park.Parker) {
+	for w := c.TakeWoken(); w != nil; {
+		p, next := w.Next()
+		all = append(all, p)
+		w = next
+	}
+	return all
+}
+
+// Watchers that sleep are returned by TakeWoken, once. One that is gone is not told again.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestWatchersAreTold(t *testing.T) {
@@ -670,12 +680,12 @@ func TestWatchersAreTold(t *testing.T) {
 	all[1].gone = true
 	for turn := range 2 {
 		_, ready := c.Put(turn)
-		more := c.TakeMore()
-		if ready != &all[2].Parker || !slices.Equal(more, []*park.Parker{&all[0].Parker}) {
-			t.Errorf("turn %d: to ready %p and %v", turn, ready, more)
+		told := woken(&c.Core)
+		if ready != nil || !slices.Equal(told, []*park.Parker{&all[0].Parker, &all[2].Parker}) {
+			t.Errorf("turn %d: to ready %p and %v", turn, ready, told)
 		}
-		if more := c.TakeMore(); more != nil {
-			t.Errorf("turn %d: TakeMore again: %v", turn, more)
+		if again := woken(&c.Core); again != nil {
+			t.Errorf("turn %d: TakeWoken again: %v", turn, again)
 		}
 	}
 	if all[1].told != 1 || !all[1].Ended() {
@@ -684,11 +694,21 @@ func TestWatchersAreTold(t *testing.T) {
 	if other.told != 0 {
 		t.Error("the watcher of the other side was told")
 	}
-	if _, _, ready := c.Take(); ready != &other.Parker {
-		t.Errorf("after a Take: to ready %p, want %p", ready, &other.Parker)
+	c.Take()
+	if told := woken(&c.Core); !slices.Equal(told, []*park.Parker{&other.Parker}) {
+		t.Errorf("after a Take: to ready %p, want %p", told, &other.Parker)
 	}
-	if ready, more := c.TellBoth(), c.TakeMore(); ready != &other.Parker || len(more) != 2 {
-		t.Errorf("TellBoth: %p and %d more", ready, len(more))
+	c.TellBoth()
+	first := c.TakeWoken()
+	if (*Watch)(nil).Append(first) != first || first.Append(nil) != first {
+		t.Error("Append of nothing changes the list")
+	}
+	told := 0
+	for w := first; w != nil; told++ {
+		_, w = w.Next()
+	}
+	if told != 3 {
+		t.Errorf("TellBoth: %d told", told)
 	}
 }
 

@@ -18,7 +18,7 @@ type Port interface {
 	// Cell returns a cell for a case. It needs no lock.
 	Cell(k *wait.Kit) *wait.Node
 	// Publish publishes a case with a cell of this channel; a send has the value v.
-	Publish(side Side, n *wait.Node, v any, p *park.Parker, t park.Ticket) (ready *park.Parker)
+	Publish(side Side, n *wait.Node, v any, p *park.Parker, t park.Ticket)
 	// Finish ends the case that was taken, for r, without the lock. It stores what was received in *dst.
 	Finish(side Side, n *wait.Node, r park.Reason, dst unsafe.Pointer)
 	// Clear empties a cell that was withdrawn, without the lock.
@@ -62,14 +62,15 @@ func (p *port[T]) Recv(dst unsafe.Pointer) (park.Reason, *park.Parker) {
 func (p *port[T]) Cell(k *wait.Kit) *wait.Node { return &wait.Get[T](k, p.cells).Node }
 
 //go:norace
-func (p *port[T]) Publish(side Side, n *wait.Node, v any, by *park.Parker, t park.Ticket) *park.Parker {
+func (p *port[T]) Publish(side Side, n *wait.Node, v any, by *park.Parker, t park.Ticket) {
 	c := (*Chan[T])(p)
 	cell := wait.CellOf[T](n)
 	if side == Receiving {
-		return c.PublishRecv(cell, by, t)
+		c.PublishRecv(cell, by, t)
+		return
 	}
 	value, _ := v.(T)
-	return c.PublishSend(cell, value, by, t)
+	c.PublishSend(cell, value, by, t)
 }
 
 //go:norace

@@ -48,25 +48,24 @@ func (c *Core) transferred() {
 	}
 }
 
-// changed notes a transfer to or from the store, and tells who watches that one side may have become ready. It returns
-// a parker to ready after unlocking.
+// changed notes a transfer to or from the store, and tells who watches that one side may have become ready.
 //
 //go:noinline
 //go:norace
-func (c *Core) changed(side Side) *park.Parker {
+func (c *Core) changed(side Side) {
 	c.times.note()
-	return c.tell(side)
+	c.tell(side)
 }
 
 // waits notes when a wait began, and tells who watches that the other side may have become ready.
 //
 //go:noinline
 //go:norace
-func (c *Core) waits(other Side, n *wait.Node) *park.Parker {
+func (c *Core) waits(other Side, n *wait.Node) {
 	if c.times != nil {
 		n.Since = c.times.clock.Now()
 	}
-	return c.tell(other)
+	c.tell(other)
 }
 
 // Fail counts an operation that ended for r. It takes the lock itself.

@@ -16,6 +16,10 @@ type Watch struct {
 	Watcher
 	prev, next *Watch
 	ended      bool // it was taken out of the list, for good
+
+	// From when the watcher was told until its parker is readied. It is not told twice in between: the watcher sleeps.
+	asleep *park.Parker
+	woken  *Watch // the next whose parker is to be readied
 }
 
 // Ended reports whether the watch was taken out of its list.
@@ -28,7 +32,7 @@ type watchers struct {
 	first  [2]*Watch
 	n      [2]int
 	enough [2]int // at so many look for those whose watcher is gone
-	more   []*park.Parker
+	woken  *Watch // those whose parkers are to be readied after unlocking
 }
 
 // Watch puts a watch into the list of one side. Now and then it takes out those whose watcher is gone: as often as their
@@ -81,16 +85,15 @@ func (l *watchers) withdraw(side Side, w *Watch) {
 	l.n[side]--
 }
 
-// tell tells the watchers of one side that it may have become ready. It returns a parker to ready after unlocking. If
-// there are more, TakeMore has them.
+// tell tells the watchers of one side that it may have become ready. TakeWoken has those to ready.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 //
 //go:norace
-func (c *Core) tell(side Side) (ready *park.Parker) {
+func (c *Core) tell(side Side) {
 	l := c.watch
 	if l == nil {
-		return nil
+		return
 	}
 	for w := l.first[side]; w != nil; {
 		next := w.next
@@ -98,47 +101,53 @@ func (c *Core) tell(side Side) (ready *park.Parker) {
 		switch {
 		case gone:
 			l.withdraw(side, w)
-		case p != nil && ready == nil:
-			ready = p
 		case p != nil:
-			l.addMore(p) // one Selector a channel is usual
+			w.asleep, w.woken, l.woken = p, l.woken, w
 		}
 		w = next
 	}
-	return ready
 }
 
-// addMore keeps a parker for TakeMore. It is written out because the race detector would see what append does.
+// TellBoth tells the watchers of both sides.
 //
 //go:norace
-func (l *watchers) addMore(p *park.Parker) {
-	more := make([]*park.Parker, len(l.more)+1)
-	for i, old := range l.more { //nolint:staticcheck // the race detector would see a copy
-		more[i] = old
-	}
-	more[len(l.more)] = p
-	l.more = more
+func (c *Core) TellBoth() {
+	c.tell(Sending)
+	c.tell(Receiving)
 }
 
-// TellBoth tells all watchers, and returns a parker as tell does.
+// TakeWoken returns the watches whose parkers are to be readied after unlocking, by Next. It is called before
+// unlocking.
 //
 //go:norace
-func (c *Core) TellBoth() (ready *park.Parker) {
-	ready = c.tell(Sending)
-	if p := c.tell(Receiving); ready == nil {
-		ready = p
-	} else if p != nil {
-		c.watch.addMore(p)
-	}
-	return ready
-}
-
-// TakeMore returns the parkers to ready beyond the one that was returned. It is called before unlocking.
-//
-//go:norace
-func (c *Core) TakeMore() (more []*park.Parker) {
+func (c *Core) TakeWoken() (first *Watch) {
 	if c.watch != nil {
-		more, c.watch.more = c.watch.more, nil
+		first, c.watch.woken = c.watch.woken, nil
 	}
-	return more
+	return first
+}
+
+// Next returns the parker of a watch that TakeWoken has returned, and the watch after it. The caller asks before it
+// readies the parker: after that the watch is the channel's again.
+//
+//go:norace
+func (w *Watch) Next() (p *park.Parker, next *Watch) {
+	p, next = w.asleep, w.woken
+	w.asleep, w.woken = nil, nil
+	return p, next
+}
+
+// Append puts the watches of another list behind those of this one, and returns the first. Either may be nil.
+//
+//go:norace
+func (w *Watch) Append(more *Watch) *Watch {
+	if w == nil {
+		return more
+	}
+	last := w
+	for last.woken != nil {
+		last = last.woken
+	}
+	last.woken = more
+	return w
 }
