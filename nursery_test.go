@@ -779,3 +779,39 @@ func TestEndedNurseryKeepsNothing(t *testing.T) {
 		runtime.KeepAlive(&k)
 	}
 }
+
+// A nursery inside one that has been cancelled shows how, in a context that is kept, also if nothing looked at it while it
+// was open.
+//
+// Spec: NU-10 (the first cause of a cancel stays)
+func TestKeptContextOfANurseryThatWasNotLookedAt(t *testing.T) {
+	cause := errors.New("the cause")
+	var kept context.Context
+	open := func(ctx context.Context) error {
+		return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+			kept = ctx
+			return nil
+		})
+	}
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Cancel(cause)
+		return open(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := context.Cause(kept); got != cause { //nolint:errorlint // the very value is promised
+		t.Errorf("the cause is %v", got)
+	}
+	err = coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		ctx, cancel := coir.WithTimeout(ctx, 0)
+		defer cancel()
+		return open(ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kept.Err(); got != context.DeadlineExceeded { //nolint:errorlint // the very value is promised
+		t.Errorf("the error is %v", got)
+	}
+}

@@ -1082,3 +1082,55 @@ func TestDroppedSelectorsDoNotPileUp(t *testing.T) {
 	})
 	runtime.KeepAlive(idle)
 }
+
+// An event on a channel that many Selectors watch, which all sleep, wakes each of them, and allocates nothing.
+//
+// Spec: SE-21 (a Selector's events do not cost its size)
+func TestManySelectorsOnOneChannel(t *testing.T) {
+	const selectors = 200
+	rt := one(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		c, stop := coir.NewChan[int](coir.Conflated), coir.NewChan[int](0)
+		woken := 0
+		for range selectors {
+			n.Go("wait", func(ctx context.Context) error {
+				s := coir.NewSelector()
+				var v int
+				s.Add(c.RecvCase(&v))
+				last := s.Add(stop.RecvCase(nil))
+				for {
+					i, err := s.Wait(ctx)
+					if i == last {
+						woken++
+						return nil
+					}
+					if err != nil {
+						return err
+					}
+				}
+			})
+		}
+		round := func() {
+			_ = c.Send(ctx, 1) // all are told, and one receives it
+			for range 3 {
+				_ = coir.Yield(ctx)
+			}
+		}
+		for range 5 {
+			round()
+		}
+		if got := testing.AllocsPerRun(20, round); got > 1 && !raceEnabled {
+			t.Errorf("%v allocations for an event that %d selectors are told of", got, selectors)
+		}
+		stop.Close()
+		for woken < selectors {
+			if err := coir.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

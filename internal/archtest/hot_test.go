@@ -92,7 +92,6 @@ var hot = map[string][]string{
 	"coir.(*Case).try":         {"coir.(*scratch).unlockAll", "coir.rouseWoken", "indirect"},
 	"coir.(*Case).withdraw":    {"indirect", "internal/channel.(*Core).WithdrawCase", "runtime.typeAssert"},
 	"coir.(*Case).done":        {"coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
-	"coir.rouseAll":            {"indirect"},
 	"internal/channel.(*port[T]).Send": {
 		"internal/channel.(*Chan[T]).Displace", "internal/channel.(*Chan[T]).Put", "runtime.newobject",
 	},
