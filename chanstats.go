@@ -40,10 +40,11 @@ type SideStats struct {
 //
 //go:norace
 func (c *Chan[T]) Len() int {
+	ch := &c.ch // a nil channel fails here, before synchronisation is hidden
 	race.Disable()
-	c.ch.Lock()
-	n := c.ch.Len()
-	c.ch.Unlock()
+	ch.Lock()
+	n := ch.Len()
+	ch.Unlock()
 	race.Enable()
 	return n
 }
@@ -95,8 +96,9 @@ func typeName[T any]() string { return reflect.TypeFor[T]().String() }
 //
 //go:norace
 func (c *Chan[T]) Stats() ChanStats {
+	ch := &c.ch // a nil channel fails here, before synchronisation is hidden
 	race.Disable()
-	x := c.ch.Stats()
+	x := ch.Stats()
 	race.Enable()
 	s := ChanStats{
 		Name: c.core.name, Cap: c.ch.Limit(),

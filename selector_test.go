@@ -1091,7 +1091,7 @@ func TestManySelectorsOnOneChannel(t *testing.T) {
 	rt := one(t)
 	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		c, stop := coir.NewChan[int](coir.Conflated), coir.NewChan[int](0)
-		woken := 0
+		var woken atomic.Int32
 		for range selectors {
 			n.Go("wait", func(ctx context.Context) error {
 				s := coir.NewSelector()
@@ -1101,7 +1101,7 @@ func TestManySelectorsOnOneChannel(t *testing.T) {
 				for {
 					i, err := s.Wait(ctx)
 					if i == last {
-						woken++
+						woken.Add(1)
 						return nil
 					}
 					if err != nil {
@@ -1123,7 +1123,7 @@ func TestManySelectorsOnOneChannel(t *testing.T) {
 			t.Errorf("%v allocations for an event that %d selectors are told of", got, selectors)
 		}
 		stop.Close()
-		for woken < selectors {
+		for woken.Load() < selectors {
 			if err := coir.Yield(ctx); err != nil {
 				return err
 			}
