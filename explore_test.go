@@ -199,6 +199,39 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
+// A receive is cancelled, or not, and the same fiber receives again: its cell was withdrawn before it is used again.
+//
+// Spec: CH-28 (an ended wait is unlinked before it returns)
+// Spec: CH-56 (a cancelled wait takes no value and no place)
+func TestExploreWaitAfterACancelledOne(t *testing.T) {
+	for _, capacity := range []int{0, 1} {
+		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s, l := newStage(), new(ledger)
+				a, b := s.fiber(), s.fiber()
+				c := NewChan[int](capacity)
+				own := new(scope)
+				own.init(context.Background(), s.n.rt, nil, &b.Fiber)
+				interleave.Go("recv", func() {
+					b.task.Embody()
+					v, err := c.Recv((*scopeContext)(own))
+					if err != nil {
+						v, err = c.Recv(b.here())
+					}
+					if err != nil {
+						interleave.Failf("%v", err)
+					}
+					l.received = append(l.received, v)
+				})
+				interleave.Go("send", func() { l.send(a, c, 1) })
+				interleave.Go("cancel", func() { own.cancel(plainCancel, nil) })
+				interleave.JoinAll()
+				l.check(c)
+			})
+		})
+	}
+}
+
 // A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the
 // cancel does not end that wait.
 //
