@@ -60,7 +60,7 @@ var mutants = []mutant{
 	{"Cancel(nil) is an error", "nursery.go",
 		[]string{"	e := onPurpose\n", "	e := plainCancel\n"}},
 	{"a Goexit makes the nursery outside fail", "nursery.go",
-		[]string{"	if n.onlyEcho { // of the cancel", "	if false { // of the cancel"}},
+		[]string{"	if c.onlyEcho { // of the cancel", "	if false { // of the cancel"}},
 	{"errors are lost beside a Goexit on another runtime", "runtime.go",
 		[]string{"			by.reportLater(u.panics, u.errs)\n", "			_ = u\n"}},
 	{"the cause of WithTimeoutCause is lost", "scope.go",
