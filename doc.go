@@ -139,6 +139,7 @@
 // it, a cancel before the return of a wait that it ended. A send is ordered before the return of the receive that takes its
 // value; on a channel of capacity 0 the receive is ordered before the return of the send, and on one of capacity n the k-th
 // receive before the return of the send k+n. A close is ordered before whatever returns ErrClosed for it. Nothing else orders
-// fibers, on one worker or on many, and the
-// race detector sees them as it sees goroutines.
+// fibers, on one worker or on many, and the race detector sees them as it sees goroutines. There is one exception: where
+// an operation on a channel of capacity n waits, the detector takes the operation that ends the wait as ordered after
+// what came before the wait, so it may miss a race between those two.
 package coir
