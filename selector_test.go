@@ -1116,10 +1116,10 @@ func TestManySelectorsOnOneChannel(t *testing.T) {
 				_ = coir.Yield(ctx)
 			}
 		}
-		for range 5 {
+		for range 30 {
 			round()
 		}
-		if got := testing.AllocsPerRun(20, round); got > 1 && !raceEnabled {
+		if got := testing.AllocsPerRun(20, round); got > 1 && !raceEnabled && !hidesNothing() {
 			t.Errorf("%v allocations for an event that %d selectors are told of", got, selectors)
 		}
 		stop.Close()
