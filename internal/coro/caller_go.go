@@ -8,6 +8,7 @@ import "runtime"
 // function must not be inlined.
 //
 //go:noinline
+//go:norace
 func CallerPC() uintptr {
 	var pc [1]uintptr
 	runtime.Callers(3, pc[:])
