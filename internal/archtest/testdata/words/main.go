@@ -189,7 +189,7 @@ func yield(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 // woken. Only what the goroutine does is counted.
 func outside(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 	c := coir.NewChan[int](0)
-	var received, stop atomic.Int64
+	var received, rounds, stop atomic.Int64
 	receiver := nur.Go("receive", func(ctx context.Context) error {
 		for range turns {
 			if _, err := c.Recv(ctx); err != nil {
@@ -205,6 +205,10 @@ func outside(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 			for received.Load() < int64(i) || c.Stats().Recv.Waiting == 0 {
 				runtime.Gosched()
 			}
+			// The receiver has published its wait. It has parked when the other fiber has run since.
+			for before := rounds.Load(); rounds.Load() < before+2; {
+				runtime.Gosched()
+			}
 			for w, n := range counted.Under(func() { must(c.TrySend(i)) }) {
 				sum[w] += n
 			}
@@ -213,6 +217,7 @@ func outside(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 	}()
 	for stop.Load() == 0 {
 		must(coir.Yield(ctx))
+		rounds.Add(1)
 		runtime.Gosched()
 	}
 	must(receiver.Wait(ctx))
