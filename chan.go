@@ -16,14 +16,16 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Chan passes values of type T between fibers and goroutines, in any mix. Any number may send and receive at once.
+// Chan passes values of type T between fibers and goroutines, in any mix. Any number of them may send and receive at
+// the same time.
 //
-// Its capacity makes the kind: with 0 a send returns once a receiver has taken the value; with n values wait in a
-// buffer; see also [Unlimited] and [Conflated]. What a send does when the buffer is full is set by [Overflow].
+// The capacity sets the kind of channel. With capacity 0 a send returns once a receiver has taken the value. With
+// capacity n up to n values wait in a buffer. See also [Unlimited] and [Conflated]. [Overflow] sets what a send does
+// when the buffer is full.
 //
-// Values of one sender are received in the order in which they were sent. Operations that wait are served in the order
-// of arrival, and are never overtaken by an operation that came later. On every error the value stays the sender's, and
-// nothing has been received.
+// Values of one sender are received in the order in which they were sent. Waiting operations are served in the order of
+// arrival; a later operation never overtakes them. If a send returns an error, the value is still the sender's. If a
+// receive returns an error, it has received nothing.
 //
 // A channel need not be closed to be collected.
 type Chan[T any] struct {
@@ -31,17 +33,17 @@ type Chan[T any] struct {
 	ch   channel.Chan[T]
 }
 
-// core is what a channel has besides, whatever the type of its values: what errors and a policy say of it.
+// core is the part of a channel that does not depend on the type of its values: what errors and a policy need to know.
 type core struct {
-	ch    *channel.Core // of the same channel
-	rt    *Runtime      // the runtime with a policy on which it was made, or nil
+	ch    *channel.Core // the core of the same channel
+	rt    *Runtime      // the runtime that the channel was made on if that has a policy, or nil
 	name  string
-	cause error // given to Abort; written before the state, under the lock
+	cause error // the cause given to Abort; written under the lock, before the state
 	errs  xatomic.Pointer[[2]sideErrors]
 }
 
-// sideErrors are the errors of one side of a channel that has a name, or a cause. They are made when they are first
-// needed and kept, so that an operation that fails again and again allocates nothing.
+// sideErrors are the errors of one side of a channel that has a name or a cause. They are made on first use and kept,
+// so that repeated failures do not allocate.
 type sideErrors struct {
 	closed     closedError
 	wouldBlock wouldBlockError
@@ -54,7 +56,8 @@ const (
 	receiving = channel.Receiving
 )
 
-// NewChan makes a channel. The capacity is 0, the number of values that it may hold, [Unlimited] or [Conflated].
+// NewChan makes a channel. The capacity is the number of values that the channel can hold, 0 or more, or [Unlimited] or
+// [Conflated].
 //
 //go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
@@ -63,7 +66,7 @@ func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
 	return newChan(limit, store, over, set)
 }
 
-// newChan makes a channel that holds up to limit values in the store, or in a ring if that is nil.
+// newChan makes a channel that holds up to limit values in store, or in a ring if store is nil.
 func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *chanSettings) *Chan[T] {
 	c := new(Chan[T])
 	c.core.ch, c.core.name, c.core.rt = &c.ch.Core, set.name, simulatedBy()
@@ -76,26 +79,26 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	return c
 }
 
-// Send gives v to the channel. It waits while there is neither a receiver nor room, unless the channel's [Overflow] says
-// otherwise. It returns an error that is [ErrClosed] if the channel is closed, and ctx's if ctx has ended.
+// Send sends v on the channel. It waits while there is neither a receiver nor room, unless [Overflow] says otherwise.
+// It returns an error that is [ErrClosed] if the channel is closed, and the error of ctx if ctx is done.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	// Spec: CH-03 (a rendezvous send returns when the value is taken)
 	// Spec: CH-41 (a send on a closed channel is an error)
 	return c.send(ctx, v, forever)
 }
 
-// SendTimeout is Send that waits for d at most: then it returns [ErrTimeout].
+// SendTimeout is like Send, but waits for at most d and then returns [ErrTimeout].
 func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 	// Spec: CH-27 (a timed wait never polls)
 	return c.send(ctx, v, max(d, 0))
 }
 
-// send is Send that waits for d at most, or forever. It has the short way: a fiber in a context of its own, on a channel
-// that no one watches or times, whose send is done at once or has to wait. Everything else is sendAny's, which begins
-// anew. Both have the same parts: try, publish, park, finish.
+// send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path, for a fiber that uses
+// its own context on a channel that nothing watches or times, and whose send either succeeds immediately or waits. It
+// leaves all else to sendAny, which starts over. Both take the same steps: try, publish, park, finish.
 //
-// Send is inlined where it is called, so that this is the only frame between the caller and the switch.
+// Send is inlined into its callers, so this is the only frame between the caller and the switch.
 //
 //go:norace
 func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
@@ -139,7 +142,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 		f.armTimer(t, d)
 	}
 	if f.shouldPark(sc) {
-		// What Park does, without a frame of its own: see Task.BeginPark.
+		// This is Task.Park, without its frame: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -161,7 +164,8 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	return nil
 }
 
-// sendFailed ends a wait of send that ended for r; None stands for a wait that did not begin, because sc was cancelled.
+// sendFailed finishes a send whose wait ended for r, which is not Data. None means that the wait did not begin, because
+// sc was cancelled.
 //
 //go:noinline
 //go:norace
@@ -174,8 +178,8 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 	return c.core.opErr(sending, r, sc)
 }
 
-// sendAny is send for every caller: goroutines, fibers in a context that is not their own, fibers of a runtime with a
-// policy, and in race builds all.
+// sendAny is send for every caller: goroutines, fibers that use a context other than their own, fibers of a runtime
+// with a policy, and in race builds every fiber.
 //
 //go:noinline
 //go:norace
@@ -211,18 +215,18 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	return c.core.callerErr(sending, r, &by)
 }
 
-// Recv takes the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is
-// closed and has nothing left, and ctx's if ctx has ended.
+// Recv receives the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is
+// closed and holds no more values, and the error of ctx if ctx is done.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) { return c.recv(ctx, forever) }
 
-// RecvTimeout is Recv that waits for d at most: then it returns [ErrTimeout].
+// RecvTimeout is like Recv, but waits for at most d and then returns [ErrTimeout].
 func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 	// Spec: CH-27 (a timed wait never polls)
 	return c.recv(ctx, max(d, 0))
 }
 
-// recv is Recv that waits for d at most, or forever. See send.
+// recv implements Recv and RecvTimeout: it waits for at most d, or forever. See send.
 //
 //go:norace
 func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
@@ -265,7 +269,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		f.armTimer(t, d)
 	}
 	if f.shouldPark(sc) {
-		// What Park does: see Task.BeginPark.
+		// This is Task.Park: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -330,7 +334,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 	return v, c.core.callerErr(receiving, r, &by)
 }
 
-// unlock unlocks the channel and readies p, and the other parkers that the operation has claimed.
+// unlock unlocks the channel, then readies p and the other parkers that the operation has claimed.
 //
 //go:norace
 func (c *core) unlock(p *park.Parker, near park.Place) {
@@ -348,7 +352,7 @@ func (c *core) unlock(p *park.Parker, near park.Place) {
 	rouseWoken(woken, near)
 }
 
-// rouseWoken readies the Selectors that an operation has told.
+// rouseWoken readies the Selectors that an operation has notified.
 //
 //go:norace
 func rouseWoken(w *channel.Watch, near park.Place) {
@@ -359,8 +363,8 @@ func rouseWoken(w *channel.Watch, near park.Place) {
 	}
 }
 
-// finishLocked completes an operation that did not wait, and unlocks the channel. It returns what the operation ended
-// for.
+// finishLocked completes an operation that did not wait, and unlocks the channel. It returns the reason that the
+// operation ended for.
 //
 // Spec: CH-43 (a fast operation leaves the scheduler alone)
 //
@@ -377,8 +381,9 @@ func (c *core) finishLocked(by *caller, side channel.Side, r park.Reason, ready 
 	return r
 }
 
-// reclassifyTimeout counts a wait as timed out that was counted as cancelled, if its context has run out of time. To
-// find out it asks the context, which is foreign code, and not hidden: so only once the wait has been withdrawn.
+// reclassifyTimeout counts a wait that was counted as cancelled as timed out, if its context has expired. It calls the
+// context, which is foreign code whose synchronisation must stay visible, so it runs only after the wait has been
+// withdrawn.
 //
 //go:norace
 func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
@@ -393,7 +398,7 @@ func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
 	}
 }
 
-// overrun does with v what the overflow policy says, because there is no room. It unlocks the channel.
+// overrun applies the overflow policy to v, which finds no room. It unlocks the channel.
 //
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
@@ -408,7 +413,8 @@ func (c *Chan[T]) overrun(v T) park.Reason {
 	return r
 }
 
-// undeliver hands over a value that is not delivered. It is called inside a hidden section, without the lock.
+// undeliver hands a value that is not delivered to OnUndelivered. It is called inside a hidden section, without the
+// lock.
 //
 //go:norace
 func (c *Chan[T]) undeliver(v T) {
@@ -429,7 +435,7 @@ func (c *core) failedBefore(side channel.Side, e *ending) error {
 	return e.on(c.verb(side))
 }
 
-// TrySend is Send that never waits: where it would have to it returns [ErrWouldBlock], and nothing has happened.
+// TrySend is like Send, but never waits. If it would have to wait, it returns [ErrWouldBlock] and changes nothing.
 //
 //go:norace
 func (c *Chan[T]) TrySend(v T) error {
@@ -450,7 +456,7 @@ func (c *Chan[T]) TrySend(v T) error {
 	return c.core.resultErr(sending, r)
 }
 
-// TryRecv is Recv that never waits: where it would have to it returns [ErrWouldBlock].
+// TryRecv is like Recv, but never waits. If it would have to wait, it returns [ErrWouldBlock].
 //
 //go:norace
 func (c *Chan[T]) TryRecv() (T, error) {
@@ -467,7 +473,7 @@ func (c *Chan[T]) TryRecv() (T, error) {
 	return v, c.core.resultErr(receiving, r)
 }
 
-// finishTryLocked ends an operation that must not wait, and unlocks the channel.
+// finishTryLocked completes a Try operation, and unlocks the channel.
 //
 //go:norace
 func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Parker) {
@@ -481,13 +487,13 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	}
 	if r == park.None {
 		if f := currentFiber(); f != nil && !f.simulated {
-			f.charge() // a fiber that tries again and again must not keep the one from running that it waits for
+			f.charge() // a fiber that keeps trying must let the fiber run that it is trying for
 		}
 	}
 }
 
-// All returns the values that are received until the channel is closed and has nothing left, or ctx has ended. It does
-// not say which it was: where that matters return ctx.Err() after the loop, or receive with Recv.
+// All returns an iterator over the received values. It ends when the channel is closed and holds no more values, or
+// when ctx is done. It does not report which: if that matters, return ctx.Err() after the loop, or receive with Recv.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, c.Recv) }
 
 func received[T any](ctx context.Context, recv func(context.Context) (T, error)) iter.Seq[T] {
@@ -501,12 +507,12 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error))
 	}
 }
 
-// Close ends the channel gently: later sends fail, values that the channel holds and senders that wait are still
-// delivered, and then receivers get an error that is [ErrClosed]. It reports whether this call has closed it; closing
-// again does nothing.
+// Close closes the channel gently. Later sends fail. Values that the channel holds, and those of senders that already
+// wait, are still delivered; then receivers get an error that is [ErrClosed]. Close reports whether this call closed
+// the channel; closing again does nothing.
 //
-// It belongs to the sending side. Senders that wait already go on waiting for a receiver, so a receiver that leaves does not
-// call Close but [Chan.Abort], or the channel is a [Pipe], where writers learn that the last reader is gone.
+// Close belongs to the sending side. Senders that already wait go on waiting for a receiver. So a receiver that leaves
+// calls [Chan.Abort] instead, or uses a [Pipe], whose writers learn that the last reader is gone.
 //
 //go:norace
 func (c *Chan[T]) Close() bool {
@@ -523,9 +529,9 @@ func (c *Chan[T]) Close() bool {
 	return first
 }
 
-// Abort ends the channel at once: operations that wait return an error that is [ErrClosed] and wraps the cause, and the values
-// that the channel holds go to [OnUndelivered], all of them, even if the handler panics. It reports whether this call
-// has closed the channel. On one that was closed before it discards what has not been delivered.
+// Abort closes the channel immediately. Waiting operations return an error that is [ErrClosed] and wraps the cause, and
+// every value that the channel holds goes to [OnUndelivered], even if the handler panics. Abort reports whether this
+// call closed the channel. On a channel that was closed before it discards what has not been delivered.
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
@@ -541,7 +547,8 @@ func (c *Chan[T]) Abort(cause error) bool {
 	return first
 }
 
-// end closes the channel as far as to. It reports whether it had been open.
+// end moves the channel to the state to, Closed or Aborted, and wakes every waiter that this ends. It reports whether
+// the channel was open.
 //
 //go:norace
 func (c *core) end(to channel.State, cause error) bool {
@@ -550,16 +557,16 @@ func (c *core) end(to channel.State, cause error) bool {
 	was := c.ch.State()
 	if was < to {
 		race.Enable()
-		race.Release(unsafe.Pointer(c)) // here, because a close that comes too late orders nothing
+		race.Release(unsafe.Pointer(c)) // only here: a close that comes too late orders nothing
 		race.Disable()
 		if to == channel.Aborted {
 			c.cause = cause
 		}
-		c.errs.Store(nil) // those of a closed channel have another text
+		c.errs.Store(nil) // a closed channel has other texts
 		c.ch.Close(to)
 		c.ch.TellBoth()
 	}
-	for { // the waits that the close has ended; none comes after it
+	for { // wake those whose wait the close ends; no wait begins after it
 		var batch channel.Wakes
 		c.ch.EndWaits(&batch)
 		more := batch.Full()
@@ -573,7 +580,7 @@ func (c *core) end(to channel.State, cause error) bool {
 	return was == channel.Open
 }
 
-// discard hands over a value of an aborted channel, if there is one left. It reports whether there was.
+// discard hands one value of an aborted channel to OnUndelivered. It reports whether there was a value left.
 //
 //go:norace
 func (c *Chan[T]) discard() bool {
@@ -588,7 +595,7 @@ func (c *Chan[T]) discard() bool {
 	return ok
 }
 
-// opErr returns the error of an operation under sc that ended for r.
+// opErr returns the error of an operation under sc that ended for the reason r.
 //
 //go:noinline
 //go:norace
@@ -612,7 +619,7 @@ func (c *core) callerErr(side channel.Side, r park.Reason, by *caller) error {
 	return c.resultErr(side, r)
 }
 
-// resultErr returns the error of an operation that ended for r, which is not Cancelled.
+// resultErr returns the error of an operation that ended for the reason r, which is not Cancelled.
 //
 //go:norace
 func (c *core) resultErr(side channel.Side, r park.Reason) error {
@@ -637,7 +644,7 @@ func (c *core) resultErr(side channel.Side, r park.Reason) error {
 	return &c.errors(side).wouldBlock
 }
 
-// verb returns what an operation of that side does, for its error; it is empty if the channel has no name.
+// verb returns the verb and object of an error of that side, such as "send on jobs", or "" if the channel has no name.
 //
 //go:norace
 func (c *core) verb(side channel.Side) string {
@@ -650,7 +657,7 @@ func (c *core) verb(side channel.Side) string {
 	return "receive from " + c.name
 }
 
-// errors returns the errors of one side. It takes the lock the first time, so that they agree with the channel's state.
+// errors returns the errors of one side. It makes them under the lock, so that they agree with the channel's state.
 //
 //go:norace
 func (c *core) errors(side channel.Side) *sideErrors {

@@ -10,33 +10,33 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// ChanStats is what a channel has counted, all of one moment.
+// ChanStats holds the counters of a channel, all taken at the same moment.
 type ChanStats struct {
 	Name       string
-	Len        int    // values that it holds
+	Len        int    // values that the channel holds
 	Cap        int    // see Chan.Cap
-	High       int    // the most that it has held
+	High       int    // the largest Len so far
 	Sent       uint64 // sends that succeeded
 	Received   uint64 // receives that succeeded
-	Dropped    uint64 // values that were sent and are not delivered
-	SentBytes  uint64 // Sent, times the size of a value
+	Dropped    uint64 // values that were sent and will not be delivered
+	SentBytes  uint64 // Sent times the size of a value
 	Closed     bool
 	Send, Recv SideStats
 
-	First, Last time.Time // the first and the last operation, if the channel is Timed
+	First, Last time.Time // times of the first and the last operation, if the channel is Timed
 }
 
-// SideStats is about the operations of one side of a channel: its sends or its receives.
+// SideStats holds the counters of one side of a channel: its sends or its receives.
 type SideStats struct {
-	Waiting    int           // wait at this moment
-	Oldest     time.Duration // for how long the first of them has waited, if the channel is Timed
-	WouldBlock uint64        // had to wait and must not
+	Waiting    int           // operations that wait now
+	Oldest     time.Duration // how long the first of them has waited, if the channel is Timed
+	WouldBlock uint64        // Try operations that would have blocked
 	TimedOut   uint64
 	Cancelled  uint64
-	Closed     uint64 // came to a closed channel, or were waiting when it closed
+	Closed     uint64 // found the channel closed, or were waiting when it closed
 }
 
-// Len returns how many values the channel holds. It was true at some moment of the call, and need not be any more.
+// Len returns the number of values that the channel holds. The number may be out of date when Len returns.
 //
 //go:norace
 func (c *Chan[T]) Len() int {
@@ -49,19 +49,19 @@ func (c *Chan[T]) Len() int {
 	return n
 }
 
-// Cap returns how many values the channel can hold: math.MaxInt if it is unlimited, 1 if it is conflated.
+// Cap returns the number of values that the channel can hold: math.MaxInt if it is unlimited, 1 if it is conflated.
 func (c *Chan[T]) Cap() int { return c.ch.Limit() }
 
-// Name returns the name that the channel was given.
+// Name returns the name that was set with the option [Name].
 func (c *Chan[T]) Name() string { return c.core.name }
 
-// String describes the channel in a few words: its name, or its number if it has none, how full it is, and whether it is
-// closed.
+// String returns a short description of the channel: its name, or its number if it has none, how full it is, and
+// whether it is closed.
 func (c *Chan[T]) String() string {
 	return "coir.Chan[" + typeName[T]() + "](" + c.core.describe() + ")"
 }
 
-// describe is the channel in a few words.
+// describe returns a short description of the channel.
 //
 //go:norace
 func (c *core) describe() string {
@@ -80,7 +80,7 @@ func (c *core) describe() string {
 	return s + [...]string{"", ", closed", ", aborted"}[state]
 }
 
-// title is the channel's name, or its number.
+// title returns the channel's name, or its number if it has none.
 //
 //go:norace
 func (c *core) title() string {
@@ -92,7 +92,7 @@ func (c *core) title() string {
 
 func typeName[T any]() string { return reflect.TypeFor[T]().String() }
 
-// Stats returns what the channel has counted.
+// Stats returns the channel's counters.
 //
 //go:norace
 func (c *Chan[T]) Stats() ChanStats {

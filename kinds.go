@@ -7,17 +7,20 @@ import (
 	"github.com/coir-go/coir/internal/flavor"
 )
 
-// The capacities that are not a number of places.
+// Capacities with a special meaning.
 const (
-	// Unlimited makes a channel that keeps any number of values: a send never waits. It gives memory back after a burst.
+	// Unlimited makes a channel that holds any number of values: a send never waits. The channel releases memory after
+	// a burst.
 	Unlimited = -1
-	// Conflated makes a channel that keeps the newest value alone: a send never waits, and replaces a value that nobody has
-	// received yet. The value that it replaced goes to [OnUndelivered]. As on every channel, one receiver gets a value.
+	// Conflated makes a channel that keeps only the newest value: a send never waits, and replaces a value that has not
+	// been received yet. The replaced value goes to [OnUndelivered]. As on every channel, each value goes to one
+	// receiver.
 	Conflated = -2
 )
 
-// kindOf returns what makes a kind of channel: how many values it may hold, what it keeps them in if that is not a ring,
-// and its overflow policy. Each kind is one row here. A store of its own is one file of internal/flavor.
+// kindOf returns the parts that make up a kind of channel: how many values it can hold, the store that keeps them (nil
+// for a ring), and the overflow policy. Each kind is one row here. A kind that needs another store adds one file to
+// internal/flavor.
 //
 // Spec: CH-01 (one channel type, four kinds)
 // Spec: CH-04 (rendezvous hands over directly)
@@ -44,8 +47,8 @@ type OverflowPolicy uint8
 
 // The policies. See [Overflow].
 const (
-	Wait       = OverflowPolicy(channel.Wait)       // the send waits for room: the default
-	DropOldest = OverflowPolicy(channel.DropOldest) // the oldest value makes room. Without any (capacity 0) the new one is dropped
+	Wait       = OverflowPolicy(channel.Wait)       // the send waits for room; this is the default
+	DropOldest = OverflowPolicy(channel.DropOldest) // the oldest value is dropped; with capacity 0, the new one
 	DropNewest = OverflowPolicy(channel.DropNewest) // the new value is dropped
 	Fail       = OverflowPolicy(channel.Fail)       // the send returns ErrWouldBlock
 )
@@ -57,7 +60,7 @@ func (p OverflowPolicy) String() string {
 	return [...]string{"wait", "drop oldest", "drop newest", "fail"}[p]
 }
 
-// ChanOption is an option of [NewChan] and of whatever is built on a channel.
+// ChanOption is an option of [NewChan] and of the types that are built on a channel.
 type ChanOption func(*chanSettings)
 
 type chanSettings struct {
@@ -67,7 +70,7 @@ type chanSettings struct {
 	timed       bool
 }
 
-// settingsOf is what the options come to.
+// settingsOf returns the settings that the options make.
 func settingsOf(opts []ChanOption) *chanSettings {
 	s := new(chanSettings)
 	for _, o := range opts {
@@ -76,12 +79,12 @@ func settingsOf(opts []ChanOption) *chanSettings {
 	return s
 }
 
-// Name gives the channel a name, for errors and for whoever looks inside.
+// Name gives the channel a name, which errors and debugging tools show.
 func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
 
-// Overflow sets what a send does when the channel is full. A channel that drops never makes a sender wait; every value that
-// it drops is counted, and handed to [OnUndelivered]. A channel that is never full needs none. A conflated one has its
-// own: NewChan panics if it is given DropNewest or Fail.
+// Overflow sets what a send does when the channel is full. On a channel that drops, a sender never waits; each dropped
+// value is counted, and goes to [OnUndelivered]. A conflated channel always replaces its value: NewChan panics if it is
+// given DropNewest or Fail.
 func Overflow(p OverflowPolicy) ChanOption {
 	// Spec: CH-17 (the overflow policy decides a full send)
 	if p > Fail {
@@ -90,22 +93,22 @@ func Overflow(p OverflowPolicy) ChanOption {
 	return func(s *chanSettings) { s.over = p }
 }
 
-// OnUndelivered has f called with every value that the channel took over and does not deliver: dropped by its policy,
-// replaced in a conflated channel, or left in it when it was aborted. A value whose send returned an error is still the
-// sender's, and is not handed over. f is called by whoever caused it, outside of the channel's lock. If it panics where
-// several values are handed over, such as in [Chan.Abort], it is still called with the others; then the first panic
-// goes on. T is the channel's: if it is not, NewChan panics.
+// OnUndelivered makes the channel call f with each value that it accepted and will not deliver: dropped by its policy,
+// replaced in a conflated channel, or left when the channel was aborted. A value whose send returned an error is still
+// the sender's, and f is not called with it. f is called by the operation that caused it, without the channel's lock.
+// If f panics where several values are handed over, such as in [Chan.Abort], it is still called with the others, and
+// then the first panic continues. NewChan panics if T is not the channel's type.
 func OnUndelivered[T any](f func(T)) ChanOption {
 	// Spec: CH-18 (dropped values are counted and handed over)
 	// Spec: CH-40 (no value is lost silently)
 	return func(s *chanSettings) { s.undelivered = f }
 }
 
-// Timed has the channel note when things happen, for [Chan.Stats]: its first and last operation, and since when the oldest
-// waiter waits. It costs a look at the clock for each operation.
+// Timed makes the channel record, for [Chan.Stats], the times of its first and last operation, and since when its
+// oldest waiter waits. Each operation then reads the clock.
 func Timed() ChanOption { return func(s *chanSettings) { s.timed = true } }
 
-// handler is the OnUndelivered that the options have set.
+// handler returns the function that OnUndelivered has set, or nil.
 func handler[T any](s *chanSettings) func(T) {
 	if s.undelivered == nil {
 		return nil
@@ -118,9 +121,10 @@ func handler[T any](s *chanSettings) func(T) {
 	return f
 }
 
-// toEnd calls step, which calls the user's code, until it reports false. A panic or a Goexit in step goes on to the
-// caller, but only once the steps that are left have been made; panics of those are dropped, because one is on its way
-// already. The first is not recovered, so its stack is intact for the caller that does recover it.
+// toEnd calls step, which calls user code, until it reports false. If step panics or calls Goexit, toEnd makes the
+// remaining steps before the panic or Goexit continues to the caller. Panics of the remaining steps are dropped,
+// because the first is already on its way. The first is not recovered, so its stack is intact for a caller that
+// recovers it.
 func toEnd(step func() bool) {
 	more := true
 	defer func() {
@@ -133,8 +137,7 @@ func toEnd(step func() bool) {
 	}
 }
 
-// goOn makes the steps that are left while a panic or a Goexit is on its way. It reports whether a panic has stopped it
-// again.
+// goOn makes the remaining steps while a panic or a Goexit is on its way. It reports whether another panic stopped it.
 func goOn(step func() bool) (stopped bool) {
 	more := true
 	defer func() {
