@@ -10,19 +10,20 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// SendMany sends the values in order, as if by one Send after the other, and takes the lock once for as many as need no wait.
-// Values of others may come between. It returns how many were sent; with fewer than all of them there is an error.
+// SendMany sends the values in order, like one Send after the other, but takes the lock once for all values that need
+// no wait. Values of other senders may come between them. It returns the number of values sent, and an error if that is
+// less than len(values).
 func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 	race.Reads(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(*new(T)))
 	sent := 0
 	for sent < len(values) {
-		// One at least goes the whole way: it looks at the context, waits, and spends of the fiber's budget.
+		// The first goes through Send, which checks the context, waits, and charges the fiber's budget.
 		if err := c.Send(ctx, values[sent]); err != nil {
 			return sent, err
 		}
 		sent++
 		if c.core.rt != nil {
-			continue // each by itself, so that the policy is told of it
+			continue // one by one, so that the policy sees each
 		}
 		race.Disable()
 		sent += c.putMany(values[sent:min(len(values), sent+chunk)])
@@ -31,10 +32,11 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 	return sent, nil
 }
 
-// chunk is how many values go under one lock at most: others want it too.
+// chunk is the largest number of values that pass under one lock, so that other operations get the lock too.
 const chunk = 256
 
-// putMany sends what needs no wait and wakes at most some; then it returns, and the caller comes again.
+// putMany sends values while that needs no wait and the batch of wakes is not full. It returns how many it sent. The
+// caller calls it again for the rest.
 //
 //go:norace
 func (c *Chan[T]) putMany(values []T) (n int) {
@@ -52,8 +54,8 @@ func (c *Chan[T]) putMany(values []T) (n int) {
 	return n
 }
 
-// RecvMany waits for a value, and then takes as many as there are, up to len(into), under one lock. It returns how many. An
-// error means that there are none; with an empty slice it returns at once.
+// RecvMany waits for a value, then receives as many as there are, up to len(into), under one lock. It returns the
+// number of values received, which is 0 if there is an error. With an empty slice it returns immediately.
 func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	if len(into) == 0 {
 		return 0, nil
@@ -97,7 +99,7 @@ func (c *Chan[T]) takeMany(into []T) (n int, more bool) {
 	return n, more
 }
 
-// unlockBatch unlocks the channel and readies the parkers of a batch.
+// unlockBatch unlocks the channel and readies the parkers of the batch.
 //
 //go:norace
 func (c *core) unlockBatch(batch *channel.Wakes) {
@@ -110,7 +112,7 @@ func (c *core) unlockBatch(batch *channel.Wakes) {
 	rouse(batch, near)
 }
 
-// rouse readies the parkers of a batch.
+// rouse readies the parkers of the batch.
 //
 //go:norace
 func rouse(batch *channel.Wakes, near park.Place) {

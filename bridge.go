@@ -14,30 +14,32 @@ import (
 
 // The bridge between scopes and package context, in both directions.
 //
-// Downwards: a scope may be made inside a context of package context. It hangs on that context by a link. Package context tells
-// of a cancel on a goroutine of its own, some time after cancel() has returned. That is too late for an operation which
-// begins after it, so scopes that are linked look for themselves before each operation: poll. It costs a look at a channel.
+// Downwards: a scope may be made inside a context of package context. A link ties it to that context. Package context
+// reports a cancel on a separate goroutine, some time after cancel() has returned. That is too late for an operation
+// that begins after the cancel, so a linked scope polls its context before each operation. That costs a look at a
+// channel.
 //
-// Upwards: contexts that package context derives from a scope hang on a standard context, which ends when the scope does: standard.
+// Upwards: contexts that package context derives from a scope are children of a standard context, which ends when the
+// scope does. See standard.
 
-// A link ties a scope to the context that it was made inside, if that is none of ours and can be cancelled. The scopes inside that
-// scope share the link.
+// A link ties a scope to the context that it was made inside, if that context is not coir's and can be cancelled. The
+// scopes inside that scope share the link.
 type link struct {
-	sc     *scope // which hangs on ctx
+	sc     *scope // the scope that ends with ctx
 	ctx    context.Context
 	done   <-chan struct{}
-	err    *atomic.Value // set before done is closed; nil if that is not known. See mayBeDone
-	behind *scope        // a scope that ctx was derived from, if that one is linked too
-	stop   func() bool   // stops the call back; nil under a policy
-	watch  *watched      // under a policy
+	err    *atomic.Value // the word where ctx keeps its error, or nil if not known; see mayBeDone
+	behind *scope        // the scope that ctx was derived from, if that is linked too
+	stop   func() bool   // stops the AfterFunc; nil under a policy
+	watch  *watched      // set under a policy
 }
 
-// hangOn has the end of ctx cancel sc.
+// hangOn arranges for the end of ctx to cancel sc.
 func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
 	up := scopeBehind(ctx)
 	if up != nil {
-		up.tie() // else its link is not known
+		up.tie() // its link is not known before that
 	}
 	if up != nil && up.cold().link != nil {
 		l.behind = up
@@ -62,14 +64,15 @@ func (l *link) detach() {
 	}
 }
 
-// mayBeDone reports false if l.ctx has not been cancelled. Every operation under a linked scope asks, and almost every service
-// runs below a context that can be cancelled. A receive from done or a call of Err takes ten times as long as this look at
-// the word that Err reads.
+// mayBeDone reports false if l.ctx has not been cancelled. Every operation under a linked scope calls it, and almost
+// every service runs below a context that can be cancelled. A receive from done, or a call of Err, takes ten times as
+// long as this load of the word that Err reads.
 //
 //go:norace
 func (l *link) mayBeDone() bool { return l.err == nil || l.err.Load() != nil }
 
-// errOf returns where the context that closes ctx's Done channel keeps its error, if it is one of package context's own.
+// errOf returns the address where the context that closes ctx's Done channel keeps its error, if that context is one of
+// package context's own. Otherwise it returns nil.
 func errOf(ctx context.Context) *atomic.Value {
 	std, ok := ctx.Value(causeKey).(context.Context)
 	if !ok || errField == nil || reflect.TypeOf(std) != errType || std.Done() != ctx.Done() {
@@ -78,8 +81,8 @@ func errOf(ctx context.Context) *atomic.Value {
 	return (*atomic.Value)(unsafe.Add(reflect.ValueOf(std).UnsafePointer(), errField.Offset))
 }
 
-// errField is the field of package context's own type that errOf looks for. It is nil if there is none of that name and type
-// in this release of Go: then links look at the channel.
+// errField is the field of package context's own type that errOf looks for. It is nil if this release of Go has no
+// field of that name and type: then links look at the channel.
 var errType, errField = func() (reflect.Type, *reflect.StructField) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -104,7 +107,8 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// poll reports whether the scope has been cancelled, and cancels it first if the context that it hangs on is done.
+// poll reports whether the scope has been cancelled. It first cancels the scope if the context that the scope is linked
+// to is done.
 //
 //go:norace
 func (sc *scope) poll() bool {
@@ -112,7 +116,7 @@ func (sc *scope) poll() bool {
 	if sc.state.Load() == scopeLinked {
 		l := sc.cold().link
 		if l.behind != nil && l.behind.poll() {
-			l.behind.standard() // waits until l.done is closed, if that depends on it
+			l.behind.standard() // returns once l.done is closed, if that depends on l.behind
 		}
 		if isClosed(l.done) {
 			l.sc.cancel(endingOf(l.ctx), nil) // and sc with it
@@ -121,7 +125,7 @@ func (sc *scope) poll() bool {
 	return sc.state.Load() == scopeCancelled
 }
 
-// scopeBehind returns the scope of ours that ctx was derived from, or nil.
+// scopeBehind returns the scope of coir that ctx was derived from, or nil.
 func scopeBehind(ctx context.Context) *scope {
 	switch x := ctx.Value(contextKey{}).(type) {
 	case *fiberContext:
@@ -132,7 +136,7 @@ func scopeBehind(ctx context.Context) *scope {
 	return nil
 }
 
-// endingOf returns how a context of package context ended, or nil if it has not.
+// endingOf returns how a context of package context ended, or nil if it has not ended.
 func endingOf(ctx context.Context) *ending {
 	err := ctx.Err()
 	switch {
@@ -144,15 +148,16 @@ func endingOf(ctx context.Context) *ending {
 	return canceledFor(context.Cause(ctx))
 }
 
-// standard is the scope as a context of the standard library, and ends with it. Package context knows its own kind
-// through any number of WithValues: what is derived registers there, starts no goroutine, and finds the cause. All that
-// it takes is that Done is that context's channel, and that Value answers the key by which package context asks.
+// standard is a scope as a context of the standard library. It ends when the scope ends. Package context recognises its
+// own contexts through any number of WithValues: a derived context registers with the standard context, starts no
+// goroutine, and finds the cause. For that, Done must return the standard context's channel, and Value must answer the
+// key that package context uses.
 type standard struct {
 	context.Context
 	cancel context.CancelCauseFunc
 	once   sync.Once
 	err    error
-	why    context.Context // has ended for the cause, if that is not err
+	why    context.Context // a context that has ended with the cause, if that differs from err
 	pass   func()          // ends the context with err
 }
 
@@ -174,13 +179,13 @@ func (sc *scope) standard() *standard {
 			std = c.std.Load()
 		}
 	}
-	if sc.ctxErr() != nil { // else cancel will see std
+	if sc.ctxErr() != nil { // otherwise cancel will see std
 		std.finish(sc.ending())
 	}
 	return std
 }
 
-// finish ends the context as its scope has ended.
+// finish ends the context with e, the ending of its scope.
 func (std *standard) finish(e *ending) {
 	std.once.Do(func() {
 		if e.err == context.Canceled {
@@ -197,8 +202,8 @@ func (std *standard) finish(e *ending) {
 	})
 }
 
-// standardParent is what the standard context is derived from. It lets the scope choose the error that it ends with, and
-// the cause.
+// standardParent is the parent of a standard context. Through it the scope chooses the error and the cause that the
+// context ends with.
 type standardParent standard
 
 func (*standardParent) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -219,7 +224,7 @@ func (p *standardParent) AfterFunc(f func()) func() bool {
 
 var neverDone = make(chan struct{})
 
-// causeKey is the key by which package context asks a context for the one of its own that it was derived from.
+// causeKey is the key that package context uses to ask a context for the nearest context of its own types.
 var causeKey = func() (key any) {
 	_ = context.Cause(keyProbe{context.Background(), &key})
 	return key
@@ -233,7 +238,7 @@ type keyProbe struct {
 func (p keyProbe) Value(key any) any { *p.key = key; return nil }
 func (keyProbe) Err() error          { return context.Canceled }
 
-// value is what Value of a scope's or a fiber's context gives for all but our own key.
+// value implements Value of a scope's and a fiber's context, for all keys but our own.
 func (sc *scope) value(key any) any {
 	if key == causeKey {
 		return sc.standard().Value(key)

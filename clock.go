@@ -10,35 +10,36 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Clock is a time that only moves when it is told to. A runtime made [WithClock] waits by it: sleeps, timeouts and
-// deadlines of its fibers end when the clock has been moved past them. Any number of goroutines and fibers may use it
-// at once, and any number of runtimes may wait by it: those who move it do so one after the other.
+// Clock is a virtual clock, which moves only when the program moves it. A runtime made with [WithClock] uses it:
+// sleeps, timeouts and deadlines of its fibers end when the clock has moved past them. Any number of goroutines and
+// fibers may use a clock at the same time, and any number of runtimes may wait by it. Calls that move it run one after
+// the other.
 type Clock struct {
 	// Spec: TM-15 (time comes in through Clock alone)
 
 	v     *clock.Virtual
-	turn  sync.Mutex     // of whoever moves it
-	mover atomic.Uintptr // the goroutine that does; 0 if none
+	turn  sync.Mutex     // held while the clock is moved
+	mover atomic.Uintptr // the goroutine that moves the clock; 0 if none
 }
 
-// NewClock makes a clock that stands at 0.
+// NewClock makes a clock that shows 0.
 func NewClock() *Clock { return &Clock{v: clock.NewVirtual()} }
 
-// Now returns how far the clock has been moved.
+// Now returns how far the clock has been moved since it was made.
 func (c *Clock) Now() time.Duration { return time.Duration(c.v.Now()) }
 
-// String describes the clock in a few words: what it says.
+// String returns a short description of the clock: the time that it shows.
 func (c *Clock) String() string { return "coir.Clock(" + c.Now().String() + ")" }
 
-// Len returns how many waits have a time on the clock.
+// Len returns the number of waits that have a time on the clock.
 func (c *Clock) Len() int {
 	race.Disable()
 	defer race.Enable()
 	return c.v.Len()
 }
 
-// Advance moves the clock by d. What falls due on the way ends its wait, in order. If others are moving the clock it
-// waits until they are done.
+// Advance moves the clock by d. Waits that fall due on the way end, in order. If another goroutine is moving the clock,
+// Advance waits until that is done.
 func (c *Clock) Advance(d time.Duration) {
 	race.Disable()
 	defer race.Enable()
@@ -47,8 +48,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.v.Advance(d)
 }
 
-// AdvanceToNext moves the clock to the earliest time that something waits for, as Advance does. It reports whether
-// there was one.
+// AdvanceToNext moves the clock to the earliest time that anything waits for, like Advance. It reports whether there
+// was one.
 func (c *Clock) AdvanceToNext() bool {
 	race.Disable()
 	defer race.Enable()
@@ -57,8 +58,8 @@ func (c *Clock) AdvanceToNext() bool {
 	return c.v.AdvanceToNext()
 }
 
-// move takes the turn to move the clock; moved gives it back. What the clock wakes on its way may call back, into an
-// observer; one that moves the clock again would wait for itself.
+// move takes the turn to move the clock; moved gives it back. A wake may call an observer. If that moved the clock
+// again, it would wait for itself, so move panics.
 //
 //go:norace
 func (c *Clock) move() {
@@ -76,7 +77,7 @@ func (c *Clock) moved() {
 	c.turn.Unlock()
 }
 
-// WithClock has the runtime's fibers wait by c.
+// WithClock makes the runtime's fibers wait by c.
 func WithClock(c *Clock) RuntimeOption {
 	return func(s *settings) { s.Clock = c.v }
 }

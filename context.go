@@ -10,10 +10,10 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// scopeContext is a scope as its owner's code sees it. It is the same object: only the methods differ.
+// scopeContext is a scope as seen by the code that runs under it. It is the same object with other methods.
 type scopeContext scope
 
-// fiberContext is a fiber as its own code sees it.
+// fiberContext is a fiber as seen by its own code.
 type fiberContext Fiber
 
 type contextKey struct{}
@@ -64,8 +64,8 @@ type timedScope struct {
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Expire implements clock.Target. In a race build the scope is cancelled on a goroutine of its own, because the clock may
-// call from inside a hidden section, and package context, which is told, must be seen to synchronise.
+// Expire implements clock.Target. In a race build it cancels the scope on another goroutine. The clock may call from
+// inside a hidden section, and the cancel calls package context, whose synchronisation must stay visible.
 //
 //go:norace
 func (c *timedScope) Expire(uint64) {
@@ -87,16 +87,16 @@ func (c *timedScope) expire() {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if cs := sc.rt.contexts; cs != nil { // contexts derived from it are done too, and no step may follow that would look
+	if cs := sc.rt.contexts; cs != nil { // derived contexts are done too, and no step may follow to find them
 		race.Disable()
 		cs.look(sc.rt.policy)
 		race.Enable()
 	}
 }
 
-// WithCancel returns a scope inside ctx that can be cancelled for a cause. Waits under it cost a fiber nothing extra, and
-// no goroutine is started. Call cancel when the scope is no longer needed: defer cancel(nil). A nil cause is
-// context.Canceled.
+// WithCancel returns a scope inside ctx and a function that cancels it for a cause. A wait under the scope costs a
+// fiber nothing extra, and WithCancel starts no goroutine. Call cancel when the scope is no longer needed: defer
+// cancel(nil). A nil cause stands for context.Canceled.
 func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	sc := newScope()
 	c := resolve(ctx)
@@ -111,8 +111,8 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	}
 }
 
-// announceCancel announces to a policy that the scope is about to be cancelled, unless it has been. It returns the fiber that has
-// to call stepped, if one has.
+// announceCancel announces to the policy, if there is one, that the scope is about to be cancelled, unless it already
+// has been. It returns the fiber that must call stepped afterwards, or nil.
 func (sc *scope) announceCancel() *Fiber {
 	if sc.rt.policy != nil && sc.state.Load() != scopeCancelled {
 		return announce(sc.rt, policy.Op{Kind: policy.Cancel})
@@ -120,13 +120,14 @@ func (sc *scope) announceCancel() *Fiber {
 	return nil
 }
 
-// WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock: operations under it then return an error
-// that is [ErrTimeout]. An earlier deadline of ctx stays in force. Call cancel when the scope is no longer needed.
+// WithTimeout returns a scope inside ctx that ends after d, by the runtime's clock. Operations under it then return an
+// error that is [ErrTimeout]. An earlier deadline of ctx stays in force. Call cancel when the scope is no longer
+// needed.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return withTimeout(ctx, time.Now().Add(d), d)
 }
 
-// WithDeadline is WithTimeout with a point in time.
+// WithDeadline is like WithTimeout, but takes a point in time.
 func WithDeadline(ctx context.Context, at time.Time) (context.Context, context.CancelFunc) {
 	return withTimeout(ctx, at, time.Until(at))
 }
@@ -134,7 +135,7 @@ func WithDeadline(ctx context.Context, at time.Time) (context.Context, context.C
 func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Context, context.CancelFunc) {
 	ts := &timedScope{deadline: at}
 	if up, ok := ctx.Deadline(); ok && up.Before(at) {
-		ts.deadline = up // only to be shown: the runtime's clock may be another one than that of ctx
+		ts.deadline = up // only to show it: ctx may use another clock than the runtime
 	}
 	c := resolve(ctx)
 	sc := (*scope)(&ts.scopeContext)
@@ -161,8 +162,8 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	}
 }
 
-// Shield returns a context with the values of ctx that is not cancelled when ctx is, for work that must be finished:
-// giving things back, telling a peer. Put a deadline on it with WithTimeout.
+// Shield returns a context that has the values of ctx but is not cancelled when ctx is. It is for work that must be
+// finished, such as giving resources back or notifying a peer. Limit it with WithTimeout.
 func Shield(ctx context.Context) context.Context {
 	// Spec: NU-21 (a shield delays a cancel)
 	sc := newScope()

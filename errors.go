@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// The errors of operations. Each kind is a type that says what happened, and on which object if that has a name. Their texts
-// have the form "coir: send on jobs: timed out".
+// The errors of operations. Each kind is a type that records what happened, and on which object if that has a name.
+// Their texts have the form "coir: send on jobs: timed out".
 
 // ErrClosed is returned by operations on a closed channel, and by [Runtime.Run] on a closed runtime. Compare with
-// errors.Is: the error itself also says which channel it was, and the cause that [Chan.Abort] was given.
+// errors.Is: the returned error also names the channel and the cause given to [Chan.Abort].
 var ErrClosed error = &closedError{}
 
 // ErrWouldBlock is returned by a Try operation that would have blocked, and by a send on a full channel with
 // [Overflow]([Fail]). Compare with errors.Is.
 var ErrWouldBlock error = &wouldBlockError{}
 
-// ErrTimeout is returned by an operation that ran out of time: its own limit, or the deadline of its context. Compare with
-// errors.Is. It is also a context.DeadlineExceeded, and a net.Error whose Timeout is true.
+// ErrTimeout is returned by an operation that ran out of time: its own limit, or the deadline of its context. Compare
+// with errors.Is. It is also context.DeadlineExceeded, and a net.Error whose Timeout method returns true.
 var ErrTimeout error = &timeoutError{}
 
-// ErrGoexit is what [Fiber.Wait] returns for a fiber that ended by runtime.Goexit, as t.FailNow does.
+// ErrGoexit is returned by [Fiber.Wait] for a fiber that ended by runtime.Goexit, which t.FailNow calls.
 var ErrGoexit = errors.New("coir: the fiber ended by runtime.Goexit")
 
-// opText puts the text of an error together. op is empty if the operation or its object has no name, cause may be nil.
+// opText returns the text of an error. op is empty if the operation or its object has no name; cause may be nil.
 func opText(op, what string, cause error) string {
 	var b strings.Builder
 	b.WriteString("coir: ")
@@ -46,14 +46,14 @@ func opText(op, what string, cause error) string {
 	return b.String()
 }
 
-// closedError is an ErrClosed with what is known about it.
+// closedError is an ErrClosed with details.
 type closedError struct {
 	op    string
-	cause error // given to Abort
+	cause error // the cause given to Abort
 	how   closing
 }
 
-// closing is how a thing was closed.
+// closing is how a channel or a runtime was closed.
 type closing uint8
 
 const (
@@ -74,8 +74,8 @@ func (e *closedError) Error() string {
 
 func (e *closedError) Is(target error) bool { return target == ErrClosed }
 
-// Unwrap returns the cause given to Abort, unless that says how some other operation ended: an aborted channel is no timeout,
-// even if a timeout was the reason to abort it.
+// Unwrap returns the cause given to Abort, unless the cause is one of the errors that operations return. A channel that
+// was aborted because of a timeout is closed; it has not timed out.
 func (e *closedError) Unwrap() error {
 	for _, how := range []error{ErrTimeout, ErrWouldBlock, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(e.cause, how) {
@@ -92,7 +92,7 @@ func (e *wouldBlockError) Error() string { return opText(e.op, "would block", ni
 
 func (e *wouldBlockError) Is(target error) bool { return target == ErrWouldBlock }
 
-// timeoutError is an ErrTimeout with what is known about it. The cause is that of context.WithTimeoutCause.
+// timeoutError is an ErrTimeout with details. The cause is the one given to context.WithTimeoutCause.
 type timeoutError struct {
 	op    string
 	cause error
@@ -100,7 +100,7 @@ type timeoutError struct {
 
 func (e *timeoutError) Error() string { return opText(e.op, "timed out", e.cause) }
 
-// Timeout and Temporary make it a net.Error. They say what those of context.DeadlineExceeded do.
+// Timeout and Temporary implement net.Error. They return what those of context.DeadlineExceeded return.
 func (e *timeoutError) Timeout() bool   { return true }
 func (e *timeoutError) Temporary() bool { return true }
 
@@ -108,8 +108,8 @@ func (e *timeoutError) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// canceledError is the error of an operation in a scope that was cancelled. The cause is shown and not wrapped: what ended another
-// operation has not ended this one. context.Cause has it.
+// canceledError is the error of an operation in a scope that was cancelled. The cause is part of the text but is not
+// wrapped, because it ended another operation, not this one. context.Cause returns it.
 type canceledError struct {
 	op    string
 	cause error
@@ -119,7 +119,7 @@ func (e *canceledError) Error() string { return opText(e.op, "cancelled", e.caus
 
 func (e *canceledError) Is(target error) bool { return target == context.Canceled }
 
-// on returns the error of an operation that e ended. op says which operation it was, if there is a name to tell.
+// on returns the error of an operation that e ended. op names the operation, or is empty.
 func (e *ending) on(op string) error {
 	switch {
 	case op == "":
@@ -130,17 +130,18 @@ func (e *ending) on(op string) error {
 	return &canceledError{op, e.cause}
 }
 
-// PanicError is what [Run] panics with when its function or a fiber has panicked.
+// PanicError is the value that [Run] panics with when its function or a fiber has panicked.
 type PanicError struct {
 	Fiber string // the fiber's name
 	Value any    // what it panicked with
 	Stack []byte // its stack at that moment
 
-	// Also joins what else has failed in the nursery: other panics, and errors. It is nil if nothing has.
+	// Also joins the other failures in the nursery: panics and errors. It is nil if there were none.
 	Also error
 }
 
-// panicError returns the *PanicError for a panic of f with v. One that comes out of a nursery inside has the stack that counts.
+// panicError returns the *PanicError for a panic of f with v. If v is already a *PanicError, which comes from an inner
+// nursery, panicError returns v, because its stack shows the origin.
 func panicError(f *Fiber, v any, stack []byte) *PanicError {
 	if pe, ok := v.(*PanicError); ok && pe != nil {
 		return pe
@@ -148,7 +149,7 @@ func panicError(f *Fiber, v any, stack []byte) *PanicError {
 	return &PanicError{Fiber: f.Name(), Value: v, Stack: stack}
 }
 
-// with returns e with more that has failed. e itself may be in others' hands, and stays as it is.
+// with returns e with more failures added. It copies e, which others may be using.
 func (e *PanicError) with(more []error) *PanicError {
 	if len(more) == 0 {
 		return e
@@ -161,7 +162,7 @@ func (e *PanicError) with(more []error) *PanicError {
 	return &all
 }
 
-// Error returns the panic, the panicking frames, and what else has failed.
+// Error returns the panic, its stack, and the other failures.
 func (e *PanicError) Error() string {
 	s := fmt.Sprintf("panic in fiber %s: %v\n\n%s", e.Fiber, e.Value, e.Stack)
 	if e.Also != nil {
@@ -170,7 +171,7 @@ func (e *PanicError) Error() string {
 	return s
 }
 
-// Unwrap returns the value of the panic, if that is an error, and Also.
+// Unwrap returns the panic's value, if that is an error, and Also.
 func (e *PanicError) Unwrap() []error {
 	var errs []error
 	if err, ok := e.Value.(error); ok && e.Value != any((*PanicError)(nil)) {
