@@ -14,46 +14,46 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Ordered is a queue of tasks that run beside each other and whose results come out in the order in which the tasks were
-// given. A task that takes long holds up those behind it, at the exit and not before: they run on, up to the capacity.
+// Ordered is a queue of tasks that run concurrently and whose results come out in the order in which the tasks were
+// given. A slow task delays the results behind it, but not the tasks: they run on, up to the capacity.
 //
-// It ends as a channel does. [Ordered.Close] belongs to the side that gives tasks: what has been given still comes out.
-// [Ordered.Abort] ends the queue at once, for a receiver that leaves early. Neither stops a task that runs: it is a
-// fiber of its nursery, and is cancelled with that.
+// It ends like a channel. [Ordered.Close] belongs to the side that gives tasks: queued tasks still come out.
+// [Ordered.Abort] ends the queue immediately, for a receiver that leaves early. Neither stops a running task: the task
+// is a fiber of its nursery, and is cancelled with the nursery.
 type Ordered[T any] struct {
-	// It is a channel of started fibers, received from by whoever waits for each in turn.
+	// An Ordered is a channel of started fibers. Receivers wait for each fiber in turn.
 	tasks       *Chan[*task[T]]
-	turn        *Chan[*task[T]] // holds who is next at the exit, if anybody took it and did not get to see its end
+	turn        *Chan[*task[T]] // holds the task at the exit: one that was taken but has not ended, or nil
 	over        *Chan[struct{}] // closed by Abort
 	undelivered func(Result[T])
 }
 
-// Result is what a task of an [Ordered] has returned. One that nobody receives any more is given to [OnUndelivered].
+// Result is what a task of an [Ordered] returned. A result that can no longer be received goes to [OnUndelivered].
 type Result[T any] struct {
 	Value T
 	Err   error
 }
 
-// task is a fiber and its result. What has been taken out of the queue belongs to who took it: it is delivered or
-// dropped, once.
+// task is a fiber and its result. A task that has been taken out of the queue belongs to its taker, which delivers or
+// drops it, once.
 type task[T any] struct {
 	f *Fiber
 	Result[T]
 	state xatomic.Uint32
 }
 
-// The states of a task. Of the fiber, which has a result, and whoever has dropped the task, the second to come hands
-// the result over.
+// The states of a task. The fiber stores taskReturned when it has a result; drop stores taskDropped. The second of the
+// two hands the result over.
 const (
 	taskRuns uint32 = iota
 	taskReturned
 	taskDropped
 )
 
-// NewOrdered makes an ordered queue that holds up to capacity tasks, with [Unlimited] any number. Besides these run the
-// one that is waited for at the exit, and one for each caller of Go that waits for room. A function for [OnUndelivered]
-// takes a [Result]; it is called with each result that cannot be received any more, by the task itself if it is still
-// running then. A task that has panicked has none: its panic comes out of Run.
+// NewOrdered makes an ordered queue that holds up to capacity tasks, or any number with [Unlimited]. In addition, the
+// task at the exit runs, and one task for each caller of Go that waits for room. A function given to [OnUndelivered]
+// takes a [Result]. It is called with each result that can no longer be received, by the task itself if that is still
+// running. A task that panicked has no result: Run panics with its panic.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	// Spec: CH-51 (fiber handles arrive in the order sent)
 	// Spec: CH-62 (an ordered queue loses no result)
@@ -70,20 +70,20 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if set.timed {
 		own = append(own, Timed())
 	}
-	// A list, whatever the capacity: on a close it is given more than it has room for.
+	// A list, whatever the capacity: Close adds more tasks than the capacity allows.
 	limit, _, _ := kindOf[*task[T]](capacity, Wait)
 	o.tasks = newChan(limit, new(flavor.List[*task[T]]), Wait, settingsOf(own))
 	_ = o.turn.TrySend(nil) // there is room
 	return o
 }
 
-// Go starts fn as a fiber of n and queues it. It waits while the queue is full, and gives up the caller's place under
-// [Nursery.Limit] meanwhile. A queue that is closed when Go is called starts nothing. If the queue is closed while Go
-// waits for room the task is queued all the same, and Go returns nil; if it is aborted, Go returns an error that is
-// [ErrClosed] and does not wait for the task. If ctx ends while Go waits, Go waits until the task has ended, and returns
-// ctx's error; if it has ended before, nothing is started. A result that is not queued goes to [OnUndelivered].
+// Go starts fn as a fiber of n and queues it. While the queue is full, Go waits, and gives up the caller's place under
+// [Nursery.Limit]. If the queue is already closed or ctx is already done, Go starts nothing and returns an error. If
+// the queue is closed while Go waits for room, the task is still queued, and Go returns nil. If the queue is aborted,
+// Go returns an error that is [ErrClosed] and does not wait for the task. If ctx ends while Go waits, Go waits until
+// the task has ended, and returns the error of ctx. A result that is not queued goes to [OnUndelivered].
 //
-// An error of fn is a result like another, and cancels nobody. A panic goes the way of every fiber's panic.
+// An error of fn is a result like any other, and cancels nothing. A panic of fn is treated like that of any fiber.
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
 	// Spec: CH-59 (a task that cannot be queued is joined)
 	// Spec: CH-62 (an ordered queue loses no result)
@@ -115,7 +115,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	return err
 }
 
-// drop gives up a task whose result nobody will receive: it is handed over now, or when the task returns.
+// drop gives up a task whose result will not be received. The result is handed over now, or when the task returns.
 func (o *Ordered[T]) drop(t *task[T]) {
 	if !t.state.CompareAndSwap(taskRuns, taskDropped) {
 		o.handOver(t)
@@ -128,8 +128,8 @@ func (o *Ordered[T]) handOver(t *task[T]) {
 	}
 }
 
-// away is a wait that gives up the caller's place under [Nursery.Limit]: what ends it is the end of a task, which may need that
-// place.
+// away calls wait without the caller's place under [Nursery.Limit]: the end of a task ends the wait, and the task may
+// need that place.
 //
 //go:norace
 func away(f *Fiber, wait func() error) error {
@@ -150,21 +150,21 @@ func away(f *Fiber, wait func() error) error {
 	return err
 }
 
-// Recv waits for the oldest task to end and returns its result. Whoever calls at the same time gets the next one. If ctx is over
-// first, the result stays for whoever comes next. The error of a task and the error of the queue come the same way: where a task may
-// return [ErrClosed] itself use All, which ends with the queue.
+// Recv waits for the oldest task to end and returns its result. Another caller at the same time gets the next result.
+// If ctx ends first, the result stays for the next caller. Recv returns the task's error or the queue's. If a task may
+// itself return [ErrClosed], use All, which ends with the queue.
 func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 	v, _, err := o.recv(ctx)
 	return v, err
 }
 
-// recv is Recv that also reports whether the error, or its absence, is a task's.
+// recv is like Recv, but also reports whether the result is a task's, rather than the queue's or ctx's.
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
 		return v, false, e.on(o.tasks.core.verb(receiving))
 	}
-	t, err := o.turn.TryRecv() // it overtakes nobody: while somebody waits for it, it is never there
+	t, err := o.turn.TryRecv() // this overtakes no one: while a receiver waits for the turn, the channel is empty
 	if err != nil {
 		if err = away(by.f, func() error { t, err = o.turn.Recv(ctx); return err }); err != nil {
 			return v, false, err
@@ -173,11 +173,11 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	defer func() {
 		_ = o.turn.TrySend(t) // we took the only one: there is room
 		if t != nil && o.over.Stats().Closed {
-			o.sweep() // Abort may have looked before
+			o.sweep() // Abort may have swept before the send
 		}
 	}()
 	if t == nil {
-		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // who is to give a task may need the place
+		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // the fiber that gives tasks may need the place
 			err = away(by.f, func() error { t, err = o.tasks.Recv(ctx); return err })
 		}
 		if err != nil {
@@ -198,7 +198,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	return v, true, err
 }
 
-// sweep drops the task that was left at the exit, if there is one. Whoever is at the exit sees to it itself.
+// sweep drops the task that was left at the exit, if there is one. A receiver that is at the exit drops its own task.
 func (o *Ordered[T]) sweep() {
 	t, err := o.turn.TryRecv()
 	if err != nil {
@@ -210,8 +210,9 @@ func (o *Ordered[T]) sweep() {
 	}
 }
 
-// All returns the results in order, until the queue is closed and has nothing left, was aborted, or ctx is over. A loop
-// that ends early leaves the queue as it is, and whoever gives tasks will wait for room: call Abort.
+// All returns an iterator over the results in order. It ends when the queue is closed and has nothing left, when the
+// queue was aborted, or when ctx is done. A loop that ends early leaves the queue as it is, and callers of Go will wait
+// for room: call Abort.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -223,11 +224,11 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close says that no more tasks come: a later Go returns an error that is [ErrClosed]. Those that are queued still come
-// out, and so do those whose Go waits for room, which returns at once. Then receivers get ErrClosed. It reports whether
-// this call has closed the queue.
+// Close ends the input: a later Go returns an error that is [ErrClosed]. Queued tasks still come out, and so do tasks
+// whose Go waits for room; these calls of Go return immediately. Then receivers get ErrClosed. Close reports whether
+// this call closed the queue.
 //
-// It belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
+// Close belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Close)
@@ -237,7 +238,7 @@ func (o *Ordered[T]) Close() bool {
 	return first
 }
 
-// admitWaiting queues some of the tasks that wait for room, in their order. It reports whether there may be more.
+// admitWaiting queues some of the tasks whose Go waits for room, in their order. It reports whether there may be more.
 //
 //go:norace
 func (o *Ordered[T]) admitWaiting() bool {
@@ -251,14 +252,14 @@ func (o *Ordered[T]) admitWaiting() bool {
 	return more
 }
 
-// Abort ends the queue at once: whoever waits in Go or Recv, or comes later, gets an error that is [ErrClosed] and
-// wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. It
-// reports whether this call has closed the queue. On one that was closed before it discards what has not been received.
+// Abort ends the queue immediately: current and later calls of Go and Recv return an error that is [ErrClosed] and
+// wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. Abort
+// reports whether this call closed the queue. On a queue that was closed before it discards what has not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Abort)
 	first := o.tasks.core.end(channel.Aborted, cause)
-	o.over.core.end(channel.Closed, nil) // after that: who is woken by it asks for the cause
+	o.over.core.end(channel.Closed, nil) // after tasks: a receiver that this wakes reads the cause
 	swept := false
 	toEnd(func() bool {
 		if !swept {
@@ -271,10 +272,10 @@ func (o *Ordered[T]) Abort(cause error) bool {
 	return first
 }
 
-// String is like [Chan.String].
+// String returns a short description, like [Chan.String].
 func (o *Ordered[T]) String() string {
 	return "coir.Ordered[" + typeName[T]() + "](" + o.tasks.core.describe() + ")"
 }
 
-// Len returns how many tasks are queued.
+// Len returns the number of queued tasks.
 func (o *Ordered[T]) Len() int { return o.tasks.Len() }

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Pipe makes a channel whose two sides are counted, and returns the first endpoint of each. More are made by Clone, and each
-// is closed by whoever holds it. When the last [Writer] has been closed the channel is closed, as by [Chan.Close]; when the
-// last [Reader] has been closed there is nobody left to send to: writers get an error that is [ErrClosed] at once, and
-// what the channel still held goes to [OnUndelivered].
+// Pipe makes a channel that counts the open endpoints of its two sides, and returns the first endpoint of each. Clone
+// makes more; each must be closed. Closing the last [Writer] closes the channel, like [Chan.Close]. Closing the last
+// [Reader] aborts it: writers get an error that is [ErrClosed] immediately, and the values that the channel still holds
+// go to [OnUndelivered].
 //
-// An endpoint that has been closed returns ErrClosed to whoever still uses it. An operation that waits already, or a case that was
-// made before, is not affected.
+// Operations on a closed endpoint return ErrClosed. An operation that already waits, or a case that was made before, is
+// not affected.
 //
 //go:noinline
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
@@ -37,16 +37,16 @@ type pipe[T any] struct {
 	ends [2]pipeEnd
 }
 
-// pipeEnd is one side of a pipe. That it is gone is an event.
+// pipeEnd is one side of a pipe. It is the event that the side is gone.
 type pipeEnd struct {
 	of   *core
 	mu   xatomic.Mutex
-	open int        // endpoints that have not been closed; at 0 none is made any more
-	gone bool       // that has been announced, and the channel was ended before
-	wake wait.Queue // those who wait for that
+	open int        // open endpoints; at 0 no more can be made
+	gone bool       // set by announce, after the channel has ended
+	wake wait.Queue // waiters for gone
 }
 
-// clone counts one endpoint more. It reports false if the side is gone.
+// clone counts one more endpoint. It reports false if the side is gone.
 func (e *pipeEnd) clone() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *pipeEnd) clone() bool {
 	return true
 }
 
-// close counts one endpoint less. It reports whether it was the last.
+// close counts one endpoint less. It reports whether that was the last.
 func (e *pipeEnd) close() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +65,7 @@ func (e *pipeEnd) close() bool {
 	return e.open == 0
 }
 
-// announce wakes those who wait for the side to be gone.
+// announce wakes those that wait for the side to be gone.
 //
 // Spec: CH-47 (the end of a peer can be waited for)
 // Spec: CH-48 (each side's end is announced once)
@@ -118,18 +118,18 @@ func (e *pipeEnd) op() policy.Op { return e.of.op(policy.Leave) }
 
 func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
 
-// Writer is an endpoint of a [Pipe] that sends. Its operations are those of [Chan].
+// Writer is the sending endpoint of a [Pipe]. Its operations are those of [Chan].
 type Writer[T any] struct {
 	p    *pipe[T]
 	shut xatomic.Bool
 }
 
-// String is like [Chan.String].
+// String returns a short description, like [Chan.String].
 func (w *Writer[T]) String() string {
 	return "coir.Writer[" + typeName[T]() + "](" + w.p.ch.core.describe() + shutMark(&w.shut) + ")"
 }
 
-// shutMark says of an endpoint that it is closed.
+// shutMark returns the part of an endpoint's description that says that it is closed.
 func shutMark(shut *xatomic.Bool) string {
 	race.Disable()
 	defer race.Enable()
@@ -139,7 +139,7 @@ func shutMark(shut *xatomic.Bool) string {
 	return ""
 }
 
-// Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
+// Clone returns another endpoint, which must be closed too. The clone of a closed endpoint is closed.
 func (w *Writer[T]) Clone() *Writer[T] {
 	by := w.p.ch.core.announce(policy.Clone)
 	c := &Writer[T]{p: w.p}
@@ -152,7 +152,7 @@ func (w *Writer[T]) Clone() *Writer[T] {
 	return c
 }
 
-// Close gives the endpoint up. The last one closes the channel. It reports whether this call has closed the endpoint.
+// Close closes the endpoint. Closing the last one closes the channel. It reports whether this call closed the endpoint.
 func (w *Writer[T]) Close() bool {
 	by := w.p.ch.core.announce(policy.Leave)
 	if w.shut.Swap(true) {
@@ -168,10 +168,10 @@ func (w *Writer[T]) Close() bool {
 	return true
 }
 
-// Gone is a case that happens when the last [Reader] has been closed.
+// Gone returns a case that happens when the last [Reader] has been closed.
 func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, arg: &w.p.ends[receiving]} }
 
-// channel is the pipe's channel, or one that is closed if the endpoint is.
+// channel returns the pipe's channel, or a closed one if the endpoint is closed.
 func (w *Writer[T]) channel() *Chan[T] {
 	if w.shut.Load() {
 		return shutChan(w.p.ch)
@@ -198,21 +198,21 @@ func (w *Writer[T]) SendMany(ctx context.Context, values []T) (int, error) {
 // SendCase is [Chan.SendCase].
 func (w *Writer[T]) SendCase(v T) Case { return w.channel().SendCase(v) }
 
-// Stats is [Chan.Stats], of the pipe's channel.
+// Stats returns the [Chan.Stats] of the pipe's channel.
 func (w *Writer[T]) Stats() ChanStats { return w.p.ch.Stats() }
 
-// Reader is an endpoint of a [Pipe] that receives. Its operations are those of [Chan].
+// Reader is the receiving endpoint of a [Pipe]. Its operations are those of [Chan].
 type Reader[T any] struct {
 	p    *pipe[T]
 	shut xatomic.Bool
 }
 
-// String is like [Chan.String].
+// String returns a short description, like [Chan.String].
 func (r *Reader[T]) String() string {
 	return "coir.Reader[" + typeName[T]() + "](" + r.p.ch.core.describe() + shutMark(&r.shut) + ")"
 }
 
-// Clone returns another endpoint, which has to be closed too. That of a closed endpoint is closed.
+// Clone returns another endpoint, which must be closed too. The clone of a closed endpoint is closed.
 func (r *Reader[T]) Clone() *Reader[T] {
 	by := r.p.ch.core.announce(policy.Clone)
 	c := &Reader[T]{p: r.p}
@@ -225,8 +225,8 @@ func (r *Reader[T]) Clone() *Reader[T] {
 	return c
 }
 
-// Close gives the endpoint up. After the last one nothing is received any more: see [Pipe]. It reports whether this call
-// has closed the endpoint.
+// Close closes the endpoint. After the last one nothing can be received: see [Pipe]. It reports whether this call
+// closed the endpoint.
 func (r *Reader[T]) Close() bool {
 	by := r.p.ch.core.announce(policy.Leave)
 	if r.shut.Swap(true) {
@@ -242,7 +242,7 @@ func (r *Reader[T]) Close() bool {
 	return true
 }
 
-// Gone is a case that happens when the last [Writer] has been closed. What they have sent can still be received.
+// Gone returns a case that happens when the last [Writer] has been closed. Values sent before can still be received.
 func (r *Reader[T]) Gone() Case { return Case{what: caseEvent, arg: &r.p.ends[sending]} }
 
 func (r *Reader[T]) channel() *Chan[T] {
@@ -268,13 +268,13 @@ func (r *Reader[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	return r.channel().RecvMany(ctx, into)
 }
 
-// All is [Chan.All]. It also ends when the endpoint is closed.
+// All is like [Chan.All], but also ends when the endpoint is closed.
 func (r *Reader[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, r.Recv) }
 
 // RecvCase is [Chan.RecvCase].
 func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
 
-// Stats is [Chan.Stats], of the pipe's channel.
+// Stats returns the [Chan.Stats] of the pipe's channel.
 func (r *Reader[T]) Stats() ChanStats { return r.p.ch.Stats() }
 
 var (
@@ -282,7 +282,7 @@ var (
 	errShut     = errors.New("this endpoint of the pipe is closed")
 )
 
-// shutChan is what a closed endpoint has for a channel.
+// shutChan returns the channel that a closed endpoint of c uses.
 func shutChan[T any](c *Chan[T]) *Chan[T] {
 	s := NewChan[T](0, Name(c.core.name))
 	s.core.end(channel.Aborted, errShut)

@@ -12,12 +12,12 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// Where a simulator comes in. Package sim is a policy (internal/policy) and a Clock; the rest of this package does not
-// know it. A runtime without a policy pays with one look at a flag of the fiber for each operation.
+// This file is where a simulator plugs in. Package sim is a policy (internal/policy) and a Clock; the rest of this
+// package does not know it. A runtime without a policy pays one look at a flag of the fiber for each operation.
 
 func init() { policy.Option = func(p policy.Policy) any { return withPolicy(p) } }
 
-// withPolicy lets p decide the order of everything. The runtime has one worker.
+// withPolicy lets p decide the order of all steps. The runtime then has one worker.
 func withPolicy(p policy.Policy) RuntimeOption {
 	return func(s *settings) {
 		simulating.Add(1)
@@ -25,7 +25,7 @@ func withPolicy(p policy.Policy) RuntimeOption {
 	}
 }
 
-// policed is a runtime with a policy, as that policy and the scheduler see it. It is the same object as the Runtime.
+// policed is a runtime with a policy, as seen by the policy and the scheduler. It is the same object as the Runtime.
 type policed Runtime
 
 // Interrupt implements policy.Runtime.
@@ -58,7 +58,7 @@ func (x *policed) Announce(ctx context.Context, op policy.Op, do func()) {
 	}
 }
 
-// Push implements sched.Policy, as do the three that follow.
+// Push, Inject, Pick and Len implement sched.Policy.
 //
 //go:norace
 func (x *policed) Push(t *sched.Task) { x.policy.Ready(fiberOf(t)) }
@@ -68,7 +68,7 @@ func (x *policed) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
 func (x *policed) Pick() *sched.Task {
-	x.contexts.look(x.policy) // a fiber that has ended may have cancelled, and comes to no further step
+	x.contexts.look(x.policy) // a fiber that has ended may have cancelled, and makes no more steps
 	if f := x.policy.Next(); f != nil {
 		return &f.(*Fiber).task
 	}
@@ -78,10 +78,10 @@ func (x *policed) Pick() *sched.Task {
 //go:norace
 func (x *policed) Len() int { return x.policy.Len() }
 
-// simulating counts the runtimes with a policy that there have been: while it is 0 nobody need ask.
+// simulating counts the runtimes with a policy made so far. While it is 0, no check for a policy is needed.
 var simulating atomic.Int32
 
-// simulatedBy is the runtime with a policy that the caller is a fiber of, or nil.
+// simulatedBy returns the runtime of the calling fiber if that runtime has a policy, or nil.
 func simulatedBy() *Runtime {
 	if simulating.Load() > 0 {
 		if f := currentFiber(); f != nil && f.simulated {
@@ -91,17 +91,17 @@ func simulatedBy() *Runtime {
 	return nil
 }
 
-// Point is a place where, in a simulation, other fibers may run first, as they may before an operation. It is for code
-// that shares memory between operations of this package, by atomics or under a mutex. What lies between two operations
-// is one step of a schedule of package sim; with a Point in it, it is two:
+// Point marks a place where, in a simulation, other fibers may run first, as they may before an operation. It is for
+// code that shares memory between operations of this package, by atomics or under a mutex. In a schedule of package
+// sim, the code between two operations is one step; with a Point in it, it is two:
 //
 //	if owner.Load() == 0 {
 //		coir.Point(ctx)
-//		owner.Store(me) // two may come here
+//		owner.Store(me) // two fibers may get here
 //	}
 //
-// Outside of a simulation it does nothing, and costs a look at a flag. Do not call it while a native mutex is held that
-// other fibers take: they would wait outside of coir.
+// Outside of a simulation Point does nothing, and costs a look at a flag. Do not call it while holding a native mutex
+// that other fibers lock: they would wait outside of coir.
 func Point(ctx context.Context) {
 	if simulating.Load() > 0 {
 		point(ctx)
@@ -114,8 +114,8 @@ func point(ctx context.Context) {
 	by.announce(policy.Op{Kind: policy.Point})
 }
 
-// announce announces an operation on something that belongs to rt, which has a policy, whoever does it. It returns the
-// fiber that does, which has to call stepped when it is done; nil if it is a goroutine.
+// announce announces an operation on an object of rt, which has a policy. It returns the calling fiber, which must call
+// stepped when the operation is done, or nil if the caller is not a fiber of rt.
 //
 //go:norace
 func announce(rt *Runtime, op policy.Op) *Fiber {
@@ -127,8 +127,8 @@ func announce(rt *Runtime, op policy.Op) *Fiber {
 	return nil
 }
 
-// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that has to call
-// stepped, if one has.
+// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that must call stepped,
+// or nil.
 //
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
@@ -138,8 +138,8 @@ func (n *Nursery) announceGo(name string) *Fiber {
 	return announce(n.rt, op)
 }
 
-// announce announces an operation on the channel, whoever does it, if anybody wants to know. It returns the fiber that
-// has to call stepped, if one has.
+// announce announces an operation on the channel, if a policy listens. It returns the fiber that must call stepped, or
+// nil.
 //
 //go:norace
 func (c *core) announce(k policy.Kind) *Fiber {
@@ -149,7 +149,7 @@ func (c *core) announce(k policy.Kind) *Fiber {
 	return nil
 }
 
-// announceBy is announce for a caller that has been resolved. The operation is put together only if somebody is told: goroutines come
+// announceBy is announce for a resolved caller. It builds the Op only if a policy listens, because goroutines pass
 // through here each time.
 //
 //go:norace
@@ -161,8 +161,8 @@ func (c *core) announceBy(by *caller, k policy.Kind) {
 	}
 }
 
-// announce announces an operation that is about no channel, of a caller that may be a fiber in another scope than its own, if anybody wants to
-// know.
+// announce announces an operation that involves no channel, if a policy listens. The caller may be a fiber in another
+// scope than its own.
 //
 //go:norace
 func (c *caller) announce(op policy.Op) {
@@ -171,17 +171,18 @@ func (c *caller) announce(op policy.Op) {
 	}
 }
 
-// op is an operation on the channel.
+// op returns an operation on the channel.
 //
 //go:norace
 func (c *core) op(k policy.Kind) policy.Op {
 	return policy.Op{Kind: k, Object: c.ch.ID(), Name: c.name}
 }
 
-// step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation visible.
+// step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation
+// visible.
 //
-// What spends of the fiber's budget is what does not wait, so a budget that is used up brings the operation to Stepped
-// when it is done: see Fiber.yieldBudget. Operations that spend nothing call stepped.
+// Operations that do not wait charge the fiber's budget. So a budget of 0 makes the operation call the policy's Stepped
+// when it is done: see Fiber.yieldBudget. Operations that charge nothing call stepped.
 //
 //go:noinline
 //go:norace
@@ -201,7 +202,7 @@ func (f *Fiber) step(op policy.Op) {
 	race.Enable()
 }
 
-// stepped tells the policy that the fiber has done what it announced, and did not wait. It is called with the caller's
+// stepped tells the policy that the fiber has done what it announced, without waiting. It is called with the caller's
 // synchronisation visible.
 //
 //go:noinline
@@ -212,7 +213,8 @@ func (f *Fiber) stepped() {
 	race.Enable()
 }
 
-// announceSelect announces a select over cs of f, or of a goroutine if f is nil. It returns f if a policy chooses for it.
+// announceSelect announces a select over cs by f, or by a goroutine if f is nil. It returns f if a policy chooses the
+// case.
 //
 //go:norace
 func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
@@ -229,7 +231,7 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 	return nil
 }
 
-// stepSelect announces a select over cs. What it tells the policy is in the fiber's scratch.
+// stepSelect announces a select over cs. It builds the list of cases in the fiber's scratch.
 //
 //go:noinline
 //go:norace
@@ -248,7 +250,7 @@ func (f *Fiber) stepSelect(k policy.Kind, cs []Case) {
 	f.step(policy.Op{Kind: k, Cases: s.ops[:n]})
 }
 
-// op is what a case waits for.
+// op returns the operation that the case waits for.
 //
 //go:norace
 func (cs *Case) op() policy.Op {
@@ -263,8 +265,8 @@ func (cs *Case) op() policy.Op {
 	return policy.Op{Kind: policy.Sleep}
 }
 
-// announce announces a change of the selector's cases, and if it is done by a goroutine, what that does to a channel.
-// It returns the fiber that has to call stepped, if one has.
+// announce announces a change of the selector's cases. If a goroutine makes the change, it announces the effect on the
+// channel. It returns the fiber that must call stepped, or nil.
 //
 //go:norace
 func (s *Selector) announce(c *core) *Fiber {
@@ -292,8 +294,8 @@ func (s *Selector) number() uint64 {
 	return s.id
 }
 
-// stepSelector announces a wait at s, with its cases in the order of their numbers. That it looks at the registrations orders nobody, so the
-// lock is hidden, and what it reads is not the map.
+// stepSelector announces a wait of f at s, with the cases in the order of their numbers. Reading the registrations must
+// order nothing, so the lock is hidden, and the list is read instead of the map.
 //
 //go:noinline
 //go:norace

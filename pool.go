@@ -13,28 +13,28 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Pool lends out values that are dear to make, such as connections: at most so many at a time, each made when it is first
-// needed and then used again. It is a channel that makes what it hands out: Recv takes one, Send gives it back. It is a pool of resources,
-// not of workers: for at most so many fibers at once there is [Nursery.Limit].
+// Pool hands out values that are expensive to create, such as connections: at most a fixed number at a time, each
+// created when it is first needed and then reused. It works like a channel: Recv takes a value, Send gives it back. It
+// is a pool of resources, not of workers: to bound how many fibers run, use [Nursery.Limit].
 type Pool[T any] struct {
 	// Spec: CH-60 (a pool lends idle values first, in order)
 	// Spec: CH-61 (a value given back is reset or thrown away)
 
-	permits *Chan[struct{}] // one for each value that may be lent
+	permits *Chan[struct{}] // one for each value that may be handed out
 	create  func(context.Context) (T, error)
 	reset   func(T) error
 	discard func(T)
 
 	mu   xatomic.Mutex
-	idle []T // the one given back last is lent first: it is the warmest
+	idle []T // a stack: the value given back last is the warmest
 	lent int
 	shut bool
-	out  map[any]int // in checked builds, the values that are lent, and how often each
+	out  map[any]int // in builds with invariants, how often each value is lent
 }
 
-// NewPool makes a pool of at most size values. create makes one; it may wait, and several may be under way at once. reset, unless it is nil, readies one that was
-// given back; if it returns an error the value is thrown away, and another may be made in its place. What is thrown away goes to
-// [OnUndelivered].
+// NewPool makes a pool of at most size values. create makes one value; it may wait, and several calls may run at the
+// same time. reset, if not nil, prepares a value that was given back for reuse. If it returns an error, the pool
+// discards the value, and may create another instead. Discarded values go to [OnUndelivered].
 func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error, opts ...ChanOption) *Pool[T] {
 	if size < 1 {
 		panic(fmt.Sprintf("coir: NewPool(%d): a pool has at least one place", size))
@@ -53,8 +53,8 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	return p
 }
 
-// Recv lends a value: one that was given back, or a new one if there may be more. Otherwise it waits until one is given back;
-// those who wait are served in the order of arrival. The value goes back by [Pool.Send].
+// Recv returns a value: one that was given back, or a new one if there are fewer than size. Otherwise it waits until a
+// value is given back. Waiting callers are served in the order of arrival. Give the value back with [Pool.Send].
 func (p *Pool[T]) Recv(ctx context.Context) (v T, err error) {
 	if _, err = p.permits.Recv(ctx); err != nil {
 		return v, err
@@ -62,7 +62,8 @@ func (p *Pool[T]) Recv(ctx context.Context) (v T, err error) {
 	return p.lend(ctx)
 }
 
-// TryRecv is Recv that does not wait for a value: if all are lent it returns [ErrWouldBlock]. It may have to make one, in ctx.
+// TryRecv is like Recv, but does not wait for a value: if all are lent it returns [ErrWouldBlock]. It may call create,
+// with ctx.
 func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
 	if _, err = p.permits.TryRecv(); err != nil {
 		return v, err
@@ -70,9 +71,9 @@ func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
 	return p.lend(ctx)
 }
 
-// lend finds the value for a permit that was taken: there is an idle one, or one may be made.
+// lend returns the value for a permit that the caller has taken: an idle one, or a new one.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
-	p.permits.core.announce(policy.Point) // who comes first gets the value that was given back last
+	p.permits.core.announce(policy.Point) // the first caller gets the value that was given back last
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		var zero T
@@ -86,7 +87,7 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	made := false
 	defer func() { // also if create panics
 		if !made {
-			_ = p.permits.TrySend(struct{}{}) // somebody else may try
+			_ = p.permits.TrySend(struct{}{}) // another caller may try
 		}
 	}()
 	value, err := p.create(ctx)
@@ -100,13 +101,14 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	return v, nil
 }
 
-// Send gives a value back that Recv has lent. It never waits. More values than were lent are an error: the value stays
-// the caller's. To give one value back twice while others are lent is wrong too, because two would then share it.
-// Builds with the tag coirinvariants look for that and return an error; they tell values apart that are pointers,
-// channels, maps, numbers or strings, or interfaces that hold one. After Close the value is thrown away.
+// Send gives back a value that Recv returned. It never waits. If more values are given back than were lent, Send
+// returns an error, and the value stays the caller's. Giving one value back twice while others are lent is also wrong,
+// because two callers would then share it. Builds with the tag coirinvariants check for that and return an error, for
+// values that are pointers, channels, maps, numbers or strings, or interfaces that hold one of these. After Close the
+// value is discarded.
 func (p *Pool[T]) Send(v T) error { return p.giveBack(v, p.reset) }
 
-// Discard gives a value back that is of no more use: it is thrown away, and another may be made in its place.
+// Discard gives back a value that can no longer be used. The pool discards it, and may create another instead.
 func (p *Pool[T]) Discard(v T) error {
 	return p.giveBack(v, func(T) error { return errBroken })
 }
@@ -114,7 +116,7 @@ func (p *Pool[T]) Discard(v T) error {
 var errBroken = errors.New("discarded")
 
 func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
-	p.permits.core.announce(policy.TrySend) // what follows is seen by others before the permit is there
+	p.permits.core.announce(policy.TrySend) // others see what follows before the permit
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()
@@ -126,7 +128,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	}
 	p.lent--
 	p.mu.Unlock()
-	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for as many as were lent; after Close nobody wants it
+	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for each permit; after Close none is needed
 	kept := false
 	defer func() { // also if reset panics
 		if !kept && p.discard != nil {
@@ -143,7 +145,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// lending counts a value that is lent. The caller has the lock.
+// lending records that v is lent. The caller holds p.mu.
 func (p *Pool[T]) lending(v T) {
 	p.lent++
 	if !invariant.Enabled {
@@ -157,7 +159,7 @@ func (p *Pool[T]) lending(v T) {
 	}
 }
 
-// wasLent takes a value off those that are lent. It reports false if it was not one. The caller has the lock.
+// wasLent records that v is no longer lent. It reports false if v was not lent. The caller holds p.mu.
 func (p *Pool[T]) wasLent(v T) bool {
 	id, ok := identity(v)
 	if !ok {
@@ -172,8 +174,8 @@ func (p *Pool[T]) wasLent(v T) bool {
 	return true
 }
 
-// identity is what tells a value from others, if anything does: a struct may be changed while it is lent, and a slice
-// may grow.
+// identity returns a key that tells v from other values, if there is one: a struct may change while it is lent, and a
+// slice may grow.
 func identity(v any) (id any, ok bool) {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Map:
@@ -184,9 +186,9 @@ func identity(v any) (id any, ok bool) {
 	return v, v == v //nolint:gocritic,staticcheck // a NaN is not
 }
 
-// Close ends the pool: whoever waits or comes later gets an error that is [ErrClosed], idle values are thrown away at
-// once, and those that are lent when they are given back. Every value goes to [OnUndelivered], even if that panics for
-// one of them. It reports whether this call has closed the pool.
+// Close closes the pool. Waiting and later calls of Recv return an error that is [ErrClosed]. Idle values are discarded
+// now, and lent values when they are given back. Every value goes to [OnUndelivered], even if that panics for one of
+// them. Close reports whether this call closed the pool.
 func (p *Pool[T]) Close() bool {
 	if !p.permits.Abort(nil) {
 		return false
@@ -207,7 +209,7 @@ func (p *Pool[T]) Close() bool {
 	return true
 }
 
-// String describes the pool in a few words: its name, or its number if it has none, and how many values it has.
+// String returns a short description of the pool: its name, or its number if it has none, and how many values it has.
 //
 //go:norace
 func (p *Pool[T]) String() string {
@@ -225,7 +227,7 @@ func (p *Pool[T]) String() string {
 	return s + ")"
 }
 
-// Len returns how many values are idle.
+// Len returns the number of idle values.
 func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

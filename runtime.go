@@ -19,21 +19,21 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Runtime is a set of workers that run fibers, and a clock that they wait by. Most programs need only the default one,
-// which [Run] uses. A runtime at rest holds no goroutine.
+// Runtime is a set of workers that run fibers, and the clock that these wait by. Most programs need only the default
+// runtime, which [Run] uses. An idle runtime holds no goroutine.
 type Runtime struct {
 	s        *sched.Scheduler
 	observer *guarded // nil without one
 	policy   policy.Policy
-	contexts *contextList // what its fibers depend on, under a policy; otherwise nil
+	contexts *contextList // the contexts that its fibers depend on, under a policy; otherwise nil
 
 	mu      xatomic.Mutex
 	closing bool
-	roots   root          // ring of the nurseries that Run has opened from outside
-	empty   chan struct{} // closed when the last root has gone, once closing
+	roots   root          // ring of the nurseries opened by Run from outside
+	empty   chan struct{} // once closing, closed when the last root is gone
 }
 
-// root is an entry in a runtime's list of what runs on it.
+// root is an entry in a runtime's list of outermost nurseries.
 type root struct {
 	prev, next *root
 	n          *Nursery
@@ -49,8 +49,9 @@ type settings struct {
 	onStall  func(Stall)
 }
 
-// Workers sets how many fibers run at the same time. The default is GOMAXPROCS; a change of it, by the program or by
-// the Go runtime when the limits of a container change, is followed within some ten milliseconds of work.
+// Workers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
+// GOMAXPROCS, by the program or by the Go runtime when the limits of a container change, within some ten milliseconds
+// of work.
 func Workers(n int) RuntimeOption {
 	// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 	if n < 1 {
@@ -59,7 +60,7 @@ func Workers(n int) RuntimeOption {
 	return func(s *settings) { s.Workers = n }
 }
 
-// MaxWorkers bounds how many workers there may be, with those that are held up in blocking calls. The default is 10,000.
+// MaxWorkers bounds the number of workers, including those held up in blocking calls. The default is 10,000.
 func MaxWorkers(n int) RuntimeOption {
 	// Spec: SC-36 (the number of workers is capped)
 	if n < 1 {
@@ -68,38 +69,39 @@ func MaxWorkers(n int) RuntimeOption {
 	return func(s *settings) { s.MaxWorkers = n }
 }
 
-// OnStall has f told, once, of each fiber that runs for longer than after without a switch. f is called on a goroutine of
-// its own. If it panics, the panic is written to standard error, and the program goes on. Without OnStall the threshold
-// is a second, for Stats and for an Observer; 0 turns it off.
+// OnStall calls f once for each fiber that runs longer than after without yielding. f is called on a separate
+// goroutine. If it panics, the panic is written to standard error and the program goes on. Without OnStall the
+// threshold for Stats and for an Observer is one second; 0 turns it off.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
 	return func(s *settings) { s.StallAfter, s.onStall = after, f }
 }
 
-// WithObserver has o told what fibers do.
+// WithObserver makes the runtime report what fibers do to o.
 func WithObserver(o Observer) RuntimeOption {
 	return func(s *settings) { s.observer = o }
 }
 
-// Stall tells of a fiber that has run for long without a switch: it computes, or blocks in native code without
+// Stall describes a fiber that has run for long without yielding: it computes, or blocks in native code without
 // [Blocking].
 type Stall struct {
 	Fiber *Fiber
 	For   time.Duration
-	Stack string // of the fiber, when it was noticed
+	Stack string // the fiber's stack when it was noticed
 }
 
-// Observer is told what fibers do, where it happens. It must not block, wait, start or cancel: locks may be held. To ask a
-// fiber for its name, number, state or site is fine. A nil observer costs nothing.
+// Observer is notified of what fibers do, on the goroutine where it happens. Its methods must not block, wait, start or
+// cancel fibers: locks may be held. They may ask a fiber for its name, number, state or site. A nil observer costs
+// nothing.
 //
-// An observer that panics must not bring down what it observes: the panic is written to standard error with its stack,
-// and the observer is not called any more, but for calls that are under way. It must not call runtime.Goexit, which
-// cannot be stopped.
+// If an observer panics, the panic is written to standard error with its stack, and the program goes on. The observer
+// is not called again, except by calls that are already under way. It must not call runtime.Goexit, which cannot be
+// stopped.
 type Observer interface {
-	FiberStarted(f *Fiber)          // was given to a nursery
-	FiberParked(f *Fiber)           // is about to wait
-	FiberReady(f *Fiber)            // its wait has ended
-	FiberEnded(f *Fiber, err error) // its function has returned, panicked, or called Goexit
-	FiberStalled(s Stall)           // has run for longer than OnStall allows
+	FiberStarted(f *Fiber)          // f was given to a nursery
+	FiberParked(f *Fiber)           // f is about to wait
+	FiberReady(f *Fiber)            // the wait of f has ended
+	FiberEnded(f *Fiber, err error) // the function of f has returned, panicked, or called Goexit
+	FiberStalled(s Stall)           // s.Fiber has run for longer than OnStall allows
 }
 
 const (
@@ -107,7 +109,7 @@ const (
 	defaultStall      = time.Second
 )
 
-// NewRuntime makes a runtime. It starts nothing until it is used. Close it when it is no longer needed.
+// NewRuntime makes a runtime. It starts no goroutine until it is used. Close it when it is no longer needed.
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set := settings{Config: sched.Config{
 		Thunk:      thunkOf,
@@ -155,14 +157,14 @@ type guarded struct {
 	broken xatomic.Bool
 }
 
-// tell calls the observer. The caller's synchronisation is visible, and the observer's is too.
+// tell calls the observer. The caller's synchronisation is visible, and so is the observer's.
 //
 //go:norace
 func (g *guarded) tell(call func(Observer)) {
 	race.Disable()
 	broken := g.broken.Load()
 	race.Enable()
-	o := g.o // read here: nothing that the detector sees need order the caller after the making of the runtime
+	o := g.o // not in the closure: the detector may see no order between NewRuntime and the caller
 	if !broken && !guard("an Observer, which is not called any more,", func() { call(o) }) {
 		race.Disable()
 		g.broken.Store(true)
@@ -170,9 +172,9 @@ func (g *guarded) tell(call func(Observer)) {
 	}
 }
 
-// guard calls the user's code where a panic could not go anywhere: the caller holds locks, is half way through a
-// switch, or is a goroutine that no user has started. It reports false after a panic, which it writes to standard
-// error, as the runtime would. It does not go through package log: what the user has set there might come back here.
+// guard calls user code where a panic must not propagate: the caller holds locks, is in the middle of a switch, or is a
+// goroutine that no user started. After a panic, guard writes it to standard error, as the runtime would, and returns
+// false. It does not use package log, whose output the user may have redirected back to here.
 func guard(what string, call func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -183,8 +185,8 @@ func guard(what string, call func()) (ok bool) {
 	return true
 }
 
-// taskObserver tells of tasks as fibers. The scheduler calls it with its synchronisation hidden; the observer's own is
-// not to be.
+// taskObserver reports tasks as fibers. The scheduler calls it with synchronisation hidden; the observer's own must be
+// visible.
 type taskObserver guarded
 
 //go:norace
@@ -208,17 +210,17 @@ func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(unsafe.Pointer(t)) }
 
 var _ [unsafe.Offsetof(Fiber{}.task)]struct{} = [0]struct{}{}
 
-// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made when it is first
-// needed and never closed: it lets go of everything when it is not used.
+// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made on first use and
+// never closed: when it is idle it holds no goroutine.
 var outside = sync.OnceValue(func() *Runtime { return NewRuntime() })
 
 func init() {
-	if race.Enabled { // else the first Run from a goroutine would be before every later one
+	if race.Enabled { // otherwise the first Run would be ordered before every later one
 		outside()
 	}
 }
 
-// Run is the function [Run] on this runtime: fn runs as a fiber of it, and the caller waits. A fiber of another runtime
+// Run is the function [Run] on this runtime: fn runs as a fiber of rt, and the caller waits. A fiber of another runtime
 // may call it too.
 func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	c := resolve(ctx)
@@ -233,7 +235,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	return rt.run(&c, fn)
 }
 
-// run is Run for a caller from outside of the runtime, but not from another bubble.
+// run is Run for a caller outside of the runtime, but in the same bubble.
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
 	n := newNursery()
 	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
@@ -253,8 +255,8 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	return f.resultFor(c.f)
 }
 
-// outwait waits for a main fiber from outside, whatever happens to ctx: that cancels the fiber, and its end is waited
-// for.
+// outwait waits from outside for a main fiber to end. If ctx ends, that cancels the fiber, and outwait goes on waiting
+// for its end.
 //
 //go:norace
 func (f *Fiber) outwait(c *caller) {
@@ -265,8 +267,8 @@ func (f *Fiber) outwait(c *caller) {
 	f.join(&main)
 }
 
-// resultFor is what Run returns to the caller, a goroutine or by: the fiber's error, its panic, or its Goexit. What has
-// failed besides a Goexit is for by to report: a goroutine cannot.
+// resultFor returns the result of Run to the caller by, or to a goroutine if by is nil: the fiber's error, its panic,
+// or its Goexit. After a Goexit by reports the other failures; a goroutine cannot.
 //
 //go:norace
 func (f *Fiber) resultFor(by *Fiber) error {
@@ -313,12 +315,12 @@ func (rt *Runtime) leave(r *root) {
 	}
 }
 
-// Close cancels what was started by Run from outside, waits for it to end and lets every worker go. Run then returns
-// [ErrClosed]. A nursery that a fiber opened under a context of no nursery (context.Background, [Shield]) is not
-// cancelled, but waited for. If ctx is over first, Close returns its error and may be called again; what runs has been
-// cancelled, and nothing new is let in.
+// Close cancels the nurseries that Run opened from outside, waits for them to end, and ends all workers. Run then
+// returns [ErrClosed]. A nursery that a fiber opened under a context of no nursery (context.Background, [Shield]) is
+// not cancelled, but Close waits for it. If ctx ends first, Close returns its error and may be called again; the
+// nurseries have been cancelled, and none can be opened.
 //
-// Close must not be called by a fiber of the runtime: it would wait for itself.
+// A fiber of the runtime must not call Close: it would wait for itself.
 func (rt *Runtime) Close(ctx context.Context) error {
 	// Spec: SH-03 (close first refuses new work)
 	// Spec: SH-04 (close then cancels)
@@ -350,7 +352,7 @@ func (rt *Runtime) Close(ctx context.Context) error {
 
 var errRuntimeClosed = errors.New("coir: the runtime is being closed")
 
-// close lets nobody in any more. It returns what is still running, and a channel that is closed when that has ended.
+// close refuses new nurseries. It returns the nurseries still open, and a channel that is closed when they have ended.
 //
 //go:norace
 func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
@@ -368,7 +370,7 @@ func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
 	return roots, rt.empty
 }
 
-// String describes the runtime in a few words: how many nurseries have been opened on it from outside and not ended.
+// String returns a short description of the runtime: how many nurseries Run has open on it from outside.
 //
 //go:norace
 func (rt *Runtime) String() string {
@@ -389,11 +391,12 @@ func (rt *Runtime) String() string {
 	return s + ")"
 }
 
-// Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. The worker's place is given
-// to another at once, so that other fibers go on. In a goroutine it just calls fn, and so it does in a fiber of a
-// simulation: there one runs at a time.
+// Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. Another worker takes over
+// immediately, so that other fibers go on. In a goroutine Blocking just calls fn. In a simulation, where one fiber runs
+// at a time, it does the same.
 //
-// A fiber that blocks natively without Blocking is found after about ten milliseconds, and its worker is replaced then.
+// If a fiber blocks natively without Blocking, the runtime notices after about ten milliseconds and then replaces its
+// worker.
 func Blocking(ctx context.Context, fn func()) {
 	c := resolve(ctx)
 	if c.f == nil || c.f.simulated {

@@ -21,106 +21,108 @@ import (
 )
 
 // Selector waits for many cases that stay registered from one event to the next. Select looks at all its cases on every
-// call; a Selector looks at those that something has happened to, so that an event costs the same with ten cases and with a
-// hundred thousand. [Selector.Add] and [Selector.Remove] may be called by anybody at any time; [Selector.Wait] by one at a time.
+// call. A Selector looks only at cases that something has happened to, so that an event costs the same with ten cases
+// and with a hundred thousand. [Selector.Add] and [Selector.Remove] may be called concurrently at any time;
+// [Selector.Wait] by one caller at a time.
 //
-// A case stays until it is used up: a receive when its channel is closed and has nothing left; a send, a time or the end of
-// something when it has happened. Cases that are ready are served in turn.
+// A case stays registered until it is used up. A receive is used up when its channel is closed and holds no more
+// values; a send, a time or the end of something when it has happened. Ready cases are served in turn.
 //
-// A registered case does not wait in its channel's queues; it is tried when the channel becomes ready. So those who wait in
-// operations come first, TrySend does not see it, and on a channel of capacity 0 one side at least has to wait in an operation:
-// two selectors never meet there.
+// A registered case does not wait in its channel's queues; it is tried when the channel becomes ready. So waiting
+// operations come first, and TrySend does not see the case. On a channel of capacity 0 at least one side must wait in
+// an operation: two selectors never meet there.
 //
-// A selector that is no longer used need not be closed: what it is registered with does not keep it, nor what its cases
-// send or where they receive to. The garbage collector takes it, and its registrations go with it.
+// A selector that is no longer used need not be closed. The objects that it is registered with do not keep it alive,
+// nor the values that its cases send, nor the variables that they receive to. When the selector is garbage collected,
+// its registrations are removed.
 //
 // # How it works
 //
-// A channel knows the registrations that want to hear of each of its sides, and under its lock puts them on the ready
-// lists of their selectors when that side may have become ready; one that is on the list already costs a look. Wait
-// takes the first off the list and then tries it: whatever happens to the channel after that puts it back. Lock order:
+// A channel lists the registrations that watch each of its sides. When a side may have become ready, the channel, under
+// its lock, puts them on the ready lists of their selectors; if one is already on the list, that costs a look. Wait
+// first takes a registration off the list and then tries it: a later event on the channel puts it back. Lock order:
 // registrations, channel, board.
 //
-// A selector is in two parts, so that it can be collected. What channels, timers and fibers point to is a hook, with
-// the board that has the ready list; neither leads to the selector, its cases, or anything of the program's. When the
-// selector is collected its board is marked as abandoned: channels drop the hooks of such a board when they come across
-// them, and the others are taken out.
+// A selector has two parts, so that it can be collected. Channels, timers and fibers point to a hook, and the hook to
+// the board, which has the ready list. Neither points to the selector, its cases, or other objects of the program. When
+// the selector is collected, its board is marked as gone. Channels drop the hooks of such a board when they come across
+// them; the other hooks are removed immediately.
 type Selector struct {
 	b    *board
-	busy xatomic.Bool // somebody is in Wait
+	busy xatomic.Bool // a caller is in Wait
 
-	// What events do not need.
+	// The fields that handling an event does not need.
 	regMu  xatomic.Mutex
 	regs   map[int]*registration
 	next   int
-	fibers xatomic.Int32 // registrations that wait for the end of a fiber
-	oldest *registration // of those in regs, by number, through newer
+	fibers xatomic.Int32 // number of registrations that wait for the end of a fiber
+	oldest *registration // list of regs by number, linked by newer
 	newest *registration
-	id     uint64      // for a policy; 0 before it is told of the selector
-	told   []policy.Op // what it is told
+	id     uint64      // for a policy; 0 until it is needed
+	told   []policy.Op // the cases, as announced to the policy
 
-	// Registrations by the slot of their hook. The slice is replaced, under regMu, when there are more; Wait
-	// reads it without. What it reads there was written before the hook came on the ready list.
+	// Registrations by the slot of their hook. To grow, the slice is replaced under regMu. Wait reads it without regMu:
+	// an entry is written before its hook gets on the ready list.
 	slots atomic.Pointer[[]*registration]
-	free  []int // slots that are not used, the first nfree of them
+	free  []int // free[:nfree] are the unused slots
 	nfree int
 }
 
-// NewSelector makes a selector without cases.
+// NewSelector makes a selector that has no cases.
 func NewSelector() *Selector {
 	s := &Selector{b: new(board), regs: make(map[int]*registration)}
 	s.slots.Store(new([]*registration))
 	// Spec: SE-25 (a dropped selector is collected)
-	if !xatomic.Instrumented { // an exploration knows no garbage collector
+	if !xatomic.Instrumented { // an exploration has no garbage collector
 		runtime.AddCleanup(s, (*board).abandon, s.b)
 	}
 	return s
 }
 
-// board is what is known of a selector where its cases happen.
+// board is the part of a selector that hooks point to.
 type board struct {
 	mu     xatomic.Mutex
-	first  *hook // ready, in the order in which they became so
+	first  *hook // the ready list, in the order in which the cases became ready
 	last   *hook
-	waiter *park.Parker // of whoever is in Wait, while it is parked
+	waiter *park.Parker // the caller in Wait, while it is parked
 	ticket park.Ticket
 	gone   bool  // the selector has been collected
-	once   *hook // those that do not wait for a channel, through after
+	once   *hook // hooks of cases that are not on channels, linked by after
 }
 
 // registration is a case of a selector.
 type registration struct {
 	s    *Selector
 	hook *hook
-	pin  *pin // of an event
+	pin  *pin // only for an event
 	id   int
 	cs   Case
 
-	// By number, under its lock.
+	// List by number, under s.regMu.
 	older, newer *registration
 }
 
-// hook is the part of a registration that is known where its case happens. It must not lead to the selector, nor to
-// anything of the program's that might.
+// hook is the part of a registration that channels, timers and events point to. It must not lead to the selector, nor
+// to any object of the program that might.
 type hook struct {
 	b    *board
 	slot int
 
-	watch channel.Watch // of a channel. It is ended once the registration has been removed or used up
+	watch channel.Watch // for a channel; ended once the registration is removed or used up
 
-	// In the board's ready list, under its lock.
+	// In the board's ready list, under b.mu.
 	behind, ahead *hook
 	queued        bool
 
-	// Of a case that is not a channel.
+	// For a case that is not on a channel.
 	timer         clock.Timer
 	clock         clock.Clock
 	pin           weak.Pointer[pin]
-	before, after *hook // in the board's list, under its lock
+	before, after *hook // in the board's list once, under b.mu
 }
 
-// pin is what an event that happens once knows of a registration. While it is in the event's queue it leads to the
-// event, and so to things of the program's: so a hook must not keep it.
+// pin is the part of a registration that points to an event. While it is in the event's queue it leads to the event,
+// and so to objects of the program: a hook must not keep it alive.
 type pin struct {
 	parker park.Parker
 	node   wait.Node
@@ -128,7 +130,7 @@ type pin struct {
 	hook   *hook
 }
 
-// abandon is called when the selector has been collected.
+// abandon releases what the selector is registered with, after it was collected.
 //
 //go:norace
 func (b *board) abandon() {
@@ -166,7 +168,7 @@ func (h *hook) Gone() bool {
 	return h.b.gone
 }
 
-// push puts a hook on the ready list. It returns whom to rouse, or that the selector is gone.
+// push puts a hook on the ready list. It returns the parker to ready, if any, and whether the selector is gone.
 //
 //go:norace
 func (b *board) push(h *hook) (asleep *park.Parker, gone bool) {
@@ -185,7 +187,8 @@ func (b *board) push(h *hook) (asleep *park.Parker, gone bool) {
 	return b.wakeWaiter(), false
 }
 
-// wakeWaiter ends the wait of whoever is parked in Wait, and returns whom to rouse. The caller has the lock.
+// wakeWaiter ends the wait of the caller that is parked in Wait, and returns its parker if that must be readied. The
+// caller holds b.mu.
 //
 //go:norace
 func (b *board) wakeWaiter() *park.Parker {
@@ -211,7 +214,7 @@ func (b *board) shift() *hook {
 	return h
 }
 
-// note puts a hook that does not wait for a channel into the list of those.
+// note adds a hook of a case that is not on a channel to b.once.
 //
 //go:norace
 func (b *board) note(h *hook) {
@@ -223,7 +226,7 @@ func (b *board) note(h *hook) {
 	b.mu.Unlock()
 }
 
-// drop takes a hook that is gone off the lists, so that it keeps nothing until the next Wait.
+// drop removes a hook that is no longer registered from the lists, so that they do not keep it until the next Wait.
 //
 //go:norace
 func (b *board) drop(h *hook) {
@@ -258,8 +261,9 @@ func (b *board) unqueue(h *hook) {
 	h.ahead, h.behind, h.queued = nil, nil, false
 }
 
-// Add registers a case and returns its number: 0 for the first, and never the same twice. A time counts from now. What a case
-// receives is stored where [Chan.RecvCase] says when Wait returns its number, and stays until the next such event.
+// Add registers a case and returns its number: 0 for the first, and never the same number twice. A time counts from
+// now. A received value is stored where [Chan.RecvCase] says when Wait returns the case's number, and stays there until
+// the next such event.
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
@@ -279,16 +283,16 @@ func (s *Selector) Add(cs Case) int {
 	if cs.joins() {
 		s.fibers.Add(1)
 	}
-	race.Release(unsafe.Pointer(reg)) // before it happens
+	race.Release(unsafe.Pointer(reg)) // Add is ordered before the event
 	race.Disable()
 	asleep := reg.arm()
 	if asleep == nil && cs.joins() {
 		s.b.mu.Lock()
-		asleep = s.b.wakeWaiter() // it kept its place under Nursery.Limit, and waits for a fiber now: let it begin anew
+		asleep = s.b.wakeWaiter() // it kept its place under Nursery.Limit and now waits for a fiber: start over
 		s.b.mu.Unlock()
 	}
 	race.Enable()
-	s.regMu.Unlock() // not before: Close must not find it half made
+	s.regMu.Unlock() // not earlier: Close must not find it half made
 	if asleep != nil {
 		race.Disable()
 		asleep.Rouse(currentWorker())
@@ -324,7 +328,7 @@ func (s *Selector) place(reg *registration) {
 }
 
 // find returns the registration that a hook belongs to, or nil if it has been unregistered: then its slot is empty, or
-// another's.
+// another registration's.
 //
 //go:norace
 func (s *Selector) find(h *hook) *registration {
@@ -334,7 +338,7 @@ func (s *Selector) find(h *hook) *registration {
 	return nil
 }
 
-// unregister takes the registration out of the selector. It reports false if it was not there.
+// unregister removes the registration from the selector. It reports whether it was registered.
 //
 //go:norace
 func (s *Selector) unregister(reg *registration) bool {
@@ -369,14 +373,14 @@ func (s *Selector) unregister(reg *registration) bool {
 	return ok
 }
 
-// Len returns how many cases are registered.
+// Len returns the number of registered cases.
 func (s *Selector) Len() int {
 	s.regMu.Lock()
 	defer s.regMu.Unlock()
 	return len(s.regs)
 }
 
-// String describes the selector in a few words: how many cases it has.
+// String returns a short description of the selector: how many cases it has.
 //
 //go:norace
 func (s *Selector) String() string {
@@ -389,7 +393,8 @@ func (s *Selector) String() string {
 	return "coir.Selector(cases: " + strconv.Itoa(n) + ")"
 }
 
-// arm has the registration hear of what it waits for, and puts it on the ready list if that is so already.
+// arm makes what the case waits for notify the registration, and puts the registration on the ready list if that has
+// happened already.
 //
 //go:norace
 func (reg *registration) arm() (asleep *park.Parker) {
@@ -410,7 +415,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 		h.b.note(h)
 		p.parker.Init(p)
 		t := p.parker.Arm()
-		p.parker.Commit() // nobody sleeps; whoever wakes the parker calls Ready
+		p.parker.Commit() // no one sleeps: a waker of the parker calls Ready
 		if !p.event.publish(&p.node, &p.parker, t) {
 			asleep, _ = h.b.push(h)
 		}
@@ -447,7 +452,7 @@ func (h *hook) Expire(uint64) {
 	race.Enable()
 }
 
-// Remove takes a case out. Once it has returned the case does not happen any more. It reports whether the case was still
+// Remove removes a case. After it has returned the case does not happen. It reports whether the case was still
 // registered.
 //
 //go:norace
@@ -464,8 +469,8 @@ func (s *Selector) Remove(id int) bool {
 	return removed
 }
 
-// Close removes every case, at once: a selector that is only dropped costs its channels a little until it is collected.
-// It may be used again.
+// Close removes every case immediately. A selector that is dropped without Close costs its channels a little until it
+// is collected. It may be used again after Close.
 func (s *Selector) Close() {
 	by := s.announce(nil)
 	s.regMu.Lock()
@@ -479,8 +484,8 @@ func (s *Selector) Close() {
 	}
 }
 
-// remove takes the registration out. A channel's is gone or not under the channel's lock: either Wait has used it up, or it will
-// not happen any more. The others are decided by regMu.
+// remove removes the registration. For a case on a channel, the channel's lock decides: either Wait has used the case
+// up, or it will not happen. For other cases, regMu decides.
 //
 //go:norace
 func (reg *registration) remove() bool {
@@ -490,7 +495,7 @@ func (reg *registration) remove() bool {
 		c.ch.Lock()
 		late := reg.hook.watch.Ended()
 		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
-		race.Meet(unsafe.Pointer(reg)) // what has happened is before the return
+		race.Meet(unsafe.Pointer(reg)) // what has happened is ordered before the return
 		c.ch.Unlock()
 		race.Enable()
 		if late {
@@ -508,12 +513,12 @@ func (reg *registration) remove() bool {
 	case caseAfter:
 		h.clock.Stop(&h.timer)
 	}
-	reg.s.b.drop(reg.hook) // it may have happened meanwhile
+	reg.s.b.drop(reg.hook) // it may have become ready meanwhile
 	return true
 }
 
-// Wait waits until one of the cases has happened and returns its number. It comes with an error that is [ErrClosed] if the
-// case's channel is closed, and is then used up. A number of -1 comes with an error of ctx.
+// Wait waits until one of the cases has happened, and returns its number. If the case's channel is closed, Wait also
+// returns an error that is [ErrClosed], and the case is used up. If ctx is done, it returns -1 and the error of ctx.
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	// Spec: SE-21 (a Selector's events do not cost its size)
 	// Spec: SE-22 (a Selector tries again before it reports)
@@ -543,12 +548,12 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		reg := s.find(h)
 		if reg == nil {
 			race.Enable()
-			continue // it has been removed
+			continue // it was removed
 		}
 		done, used, r := reg.try(&by)
 		race.Enable()
 		if !done || used && !s.unregister(reg) {
-			continue // it was ready and is not any more, or has been removed
+			continue // it is no longer ready, or was removed
 		}
 		if reg.cs.what == caseEvent {
 			reg.cs.event().result(reg.cs.dst)
@@ -574,7 +579,7 @@ func (s *Selector) park(by *caller) park.Reason {
 	b.mu.Lock()
 	if b.first != nil {
 		b.mu.Unlock()
-		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
+		w.p.Disarm() // even if a cancel came first: there is no wait
 		return park.Data
 	}
 	b.waiter, b.ticket = w.p, t
@@ -595,8 +600,8 @@ func (s *Selector) park(by *caller) park.Reason {
 	return r
 }
 
-// err is the error of a case that was done for r. It is called with the caller's synchronisation visible: a wait that finds
-// a channel closed is ordered after the close.
+// err returns the error of a case that ended for the reason r. It is called with the caller's synchronisation visible:
+// a wait that finds a channel closed is ordered after the close.
 //
 //go:norace
 func (reg *registration) err(r park.Reason) error {
@@ -606,8 +611,8 @@ func (reg *registration) err(r park.Reason) error {
 	return reg.cs.core.resultErr(reg.cs.side(), r)
 }
 
-// try does the case, if it is still ready. It reports whether it was done, whether the registration is used up, and how the
-// case ended.
+// try does the case, if it is still ready. It reports whether it did, whether the registration is used up, and the
+// reason that the case ended for.
 //
 //go:norace
 func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
@@ -635,12 +640,12 @@ func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	if used {
 		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
 	} else if r != park.None && c.ch.Ready(cs.side()) {
-		reg.hook.b.push(reg.hook) // behind the others. We are the waiter, and awake
+		reg.hook.b.push(reg.hook) // behind the others; no wake: we are the waiter
 	}
 	c.unlock(asleep, by.worker())
 	if rest != nil {
 		defer func() {
-			if !done { // OnUndelivered has panicked
+			if !done { // OnUndelivered panicked
 				reg.s.unregister(reg)
 			}
 		}()

@@ -2,45 +2,45 @@ package coir
 
 import "time"
 
-// Stats is a snapshot of a [Runtime]. Each number is right by itself, at its own moment; no two need belong together.
-// Those that only grow count since the runtime was made.
+// Stats is a snapshot of a [Runtime]. Each number is correct by itself, at its own moment; numbers may be of different
+// moments. Counters that only grow count since the runtime was made.
 type Stats struct {
 	// The workers, now.
-	Workers int // all there are: the sum of the next four
-	Active  int // run fibers or look for some; at most twice [Workers]
-	Idle    int // sleep
-	Blocked int // are in a call of [Blocking]
-	Held    int // were found held up in native code without Blocking
+	Workers int // all workers: the sum of the next four
+	Active  int // running fibers or looking for some; at most twice [Workers]
+	Idle    int // sleeping
+	Blocked int // in a call of [Blocking]
+	Held    int // found held up in native code without Blocking
 
-	Runnable int // fibers in queues: the pressure
+	Runnable int // fibers in queues
 
 	// Fibers.
-	Spawned int64 // started
-	Ended   int64 // of them have ended
-	Woken   int64 // waits of fibers that were asleep, ended by whoever
-	Late    int64 // wakes, cancels and timeouts that came when the wait had ended already
+	Spawned int64 // fibers started
+	Ended   int64 // fibers ended
+	Woken   int64 // waits ended after the fiber had parked
+	Late    int64 // wakes, cancels and timeouts that came after the wait had ended
 
 	// Work.
-	Switches  uint64 // passings of control between fibers
-	Stolen    int64  // fibers that a worker took from another
-	Overflows int64  // times that a worker's queue was full and half of it went to the common one
+	Switches  uint64 // switches between fibers
+	Stolen    int64  // fibers that a worker took from another worker
+	Overflows int64  // times that a worker's queue was full and half of it moved to the shared queue
 
 	// Coroutines, on which fibers run one after the other.
-	Coroutines     int64 // made
-	IdleCoroutines int   // now in the common pool
+	Coroutines     int64 // coroutines made
+	IdleCoroutines int   // in the shared pool now
 
 	// Scaling.
 	Blocks   int64         // calls of Blocking
-	Replaced int64         // workers found held up, whose place was given to another
+	Replaced int64         // workers found held up and replaced
 	Started  int64         // workers started
-	Retired  int64         // workers that have left
-	AtCap    int64         // times that [MaxWorkers] kept another from being started
+	Retired  int64         // workers ended
+	AtCap    int64         // times that [MaxWorkers] prevented a start
 	Pressed  int64         // times that the monitor found fibers waiting for a worker
 	Stalls   int64         // fibers found running past the stall threshold
-	Slept    time.Duration // by idle workers, in sum
+	Slept    time.Duration // total, by idle workers
 }
 
-// Stats takes a snapshot.
+// Stats returns a snapshot of the runtime's counters.
 func (rt *Runtime) Stats() Stats {
 	// Spec: OB-07 (a runtime counts waits and wakes)
 	// Spec: OB-09 (counters are diagnostic)

@@ -10,30 +10,29 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// What coir does in a bubble of testing/synctest.
+// How coir works in a bubble of testing/synctest.
 //
-// A bubble must be left as it was entered: goroutines, channels and timers that were made in it cannot be used outside,
-// and those of the world outside do not run by its time. So a runtime belongs to the place where it was made, and so do
-// the nurseries and scopes on it:
+// Goroutines, channels and timers that were made in a bubble cannot be used outside, and those made outside do not
+// follow the bubble's time. So a runtime belongs to the place where it was made, and so do the nurseries and scopes on
+// it:
 //
 //   - Run, and time limits of goroutines, use the default runtime of the bubble that they are called in.
 //   - A runtime is used from where it was made. Runtime.Run, Runtime.Close and Nursery.Go from elsewhere panic.
-//   - Channels, and whatever else is waited for, are nothing but memory, and belong nowhere. But a fiber or goroutine
-//     that waits in a bubble must be woken from inside it: its waker panics otherwise. One that waits outside may be
-//     woken from anywhere.
-//   - A context that coir has made outside cannot be asked for its Done channel in a bubble first, because the channel
-//     would belong to the bubble; nor be cancelled from outside if it was made in a bubble and its channel was asked
-//     for.
+//   - Channels and the other things to wait for are only memory, and belong to no bubble. But a fiber or goroutine that
+//     waits in a bubble must be woken from inside it; otherwise its waker panics. One that waits outside may be woken
+//     from anywhere.
+//   - Done of a context that coir made outside must not be called for the first time in a bubble, because the channel
+//     would belong to the bubble. A context made in a bubble must not be cancelled from outside once Done was called.
 //
-// To break a rule is a panic, with a sentence, instead of the fatal error that the Go runtime has for it.
+// Breaking a rule is a panic with an explanation, instead of the Go runtime's fatal error.
 //
-// Roads not taken: channels that belong to a bubble, as Go's do. Then a goroutine that waits on a channel from outside
-// would not be durably blocked, and time in the bubble would stand still: a channel in a package variable would hang
-// the test. And every operation would have to look.
+// Rejected: channels that belong to a bubble, like Go's. A goroutine that waits on a channel from outside would not be
+// durably blocked, and time in the bubble would stand still: a channel in a package variable would hang the test. And
+// every operation would have to check.
 
-// bubbles lists the default runtimes of bubbles. A bubble does not tell when it ends, so the list holds them weakly: a
-// runtime that is in use is referred to by what runs on it, or by what is armed on its clock; any other may be made
-// anew.
+// bubbles lists the default runtimes of bubbles. A bubble does not report its end, so the list holds the runtimes
+// weakly: a runtime in use is referred to by what runs on it, or by a timer on its clock. Any other may be collected
+// and made again.
 var bubbles struct {
 	mu   sync.Mutex
 	list *bubbleEntry
@@ -45,7 +44,7 @@ type bubbleEntry struct {
 	next *bubbleEntry
 }
 
-// defaultRuntime is the default runtime of the place where it is called.
+// defaultRuntime returns the default runtime for its caller.
 func defaultRuntime() *Runtime {
 	if home := bubble.Here(); home != 0 {
 		return bubbleRuntime(home)
@@ -53,7 +52,7 @@ func defaultRuntime() *Runtime {
 	return outside()
 }
 
-// bubbleRuntime is the default runtime of the bubble that the caller is in. To share it orders nothing.
+// bubbleRuntime returns the default runtime of the caller's bubble. Sharing it orders nothing.
 //
 //go:norace
 func bubbleRuntime(home bubble.ID) *Runtime {
@@ -70,7 +69,7 @@ func bubbleRuntime(home bubble.ID) *Runtime {
 	return rt
 }
 
-// findBubble looks a runtime up, and drops the entries of those that are gone. The caller holds the lock.
+// findBubble looks up a runtime, and removes the entries of runtimes that are gone. The caller holds bubbles.mu.
 //
 //go:norace
 func findBubble(home bubble.ID) (found *Runtime) {
@@ -90,8 +89,7 @@ func findBubble(home bubble.ID) (found *Runtime) {
 }
 
 // makeAlone makes a runtime. In a race build it does so in a goroutine, which is ordered after nothing because it is
-// started in a hidden section: those who use the runtime are ordered after its making, and not after the one who came
-// first.
+// started in a hidden section: users of the runtime are ordered after its creation, but not after its first user.
 //
 //go:norace
 func makeAlone() *Runtime {
@@ -107,13 +105,13 @@ func makeAlone() *Runtime {
 	return <-made
 }
 
-// abroad reports whether the caller is in another bubble than the one that the runtime was made in.
+// abroad reports whether the caller is in another bubble than the runtime.
 //
 //go:norace
 func (rt *Runtime) abroad() bool { return bubble.Abroad(rt.s.Home()) }
 
-// bindDone makes the Done channel of a scope, where the scope belongs. Package context would make it when and where it
-// is first asked for.
+// bindDone makes the Done channel of a scope in the scope's bubble. Package context would make it on the first call of
+// Done, wherever that is.
 //
 //go:norace
 func (sc *scope) bindDone(std context.Context) {
@@ -123,7 +121,7 @@ func (sc *scope) bindDone(std context.Context) {
 	}
 }
 
-// checkDone panics if the scope has no Done channel yet and none can be made where the caller is.
+// checkDone panics if the scope has no Done channel yet and the caller is in another bubble, where none can be made.
 //
 //go:norace
 func (sc *scope) checkDone() {

@@ -14,33 +14,33 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Contexts of package context on a runtime with a policy. Package context tells of a cancel on a goroutine of its own, at a
-// moment that the policy does not choose. But cancel() has closed the Done channel when it returns, and the fiber that called
-// it comes to its next step before any other fiber runs. So each step first looks at the contexts that something waits
-// under: a cancel by a fiber takes effect at a definite step, and it is the canceller that finds it.
+// Contexts of package context on a runtime with a policy. Package context reports a cancel on a separate goroutine, at
+// a moment that the policy does not choose. But cancel() has closed the Done channel when it returns, and the fiber
+// that called it makes its next step before any other fiber runs. So each step first looks at the contexts that fibers
+// wait under: a cancel by a fiber takes effect at a definite step, and the canceller finds it.
 //
-// A deadline of package context passes by real time, and a goroutine may cancel at any time. Neither can be controlled: the policy
-// is told.
+// A deadline of package context passes by real time, and a goroutine may cancel at any time. Neither can be controlled:
+// both are reported to the policy.
 
-// watched is a context that a scope hangs on, or that a fiber waits under.
+// watched is a context that a scope is linked to, or that a fiber waits under.
 type watched struct {
 	ctx  context.Context
 	done <-chan struct{}
 
-	sc *scope // to be cancelled; or, if that is nil,
-	p  *park.Parker
-	t  park.Ticket // to be woken
+	sc *scope       // the scope to cancel; if nil,
+	p  *park.Parker // the parker to wake,
+	t  park.Ticket  // with this ticket
 
 	prev, next *watched
 	listed     bool
 	depth      int
-	stack      [24]uintptr // of the call that made the scope, or of the wait
+	stack      [24]uintptr // the call that made the scope, or the wait
 }
 
-// contextList is what the fibers of a runtime with a policy depend on.
+// contextList lists the contexts that the fibers of a runtime with a policy depend on.
 type contextList struct {
 	n     atomic.Int32
-	mu    sync.Mutex // goroutines may make scopes of the runtime too
+	mu    sync.Mutex // goroutines may make scopes on the runtime too
 	first *watched
 	last  *watched
 }
@@ -49,7 +49,7 @@ type contextList struct {
 //
 //go:norace
 func (l *contextList) add(w *watched) {
-	race.Release(unsafe.Pointer(w)) // as package context does, whose cancel looks at what hangs on a context
+	race.Release(unsafe.Pointer(w)) // as package context does, whose cancel reads a context's children
 	race.Disable()
 	w.depth = runtime.Callers(3, w.stack[:])
 	l.mu.Lock()
@@ -93,7 +93,7 @@ func (l *contextList) unlink(w *watched) {
 	l.n.Add(-1)
 }
 
-// takeDone takes the oldest context that is done out of the list, or returns nil.
+// takeDone removes the oldest context that is done from the list, and returns it, or nil if none is done.
 //
 //go:norace
 func (l *contextList) takeDone() *watched {
@@ -109,8 +109,8 @@ func (l *contextList) takeDone() *watched {
 	return w
 }
 
-// look cancels the scopes and wakes the fibers whose context is done. It is called by the fiber that is about to do a step, in
-// a hidden section.
+// look cancels the scopes and wakes the fibers whose context is done. The fiber that is about to make a step calls it,
+// in a hidden section.
 //
 //go:norace
 func (l *contextList) look(p policy.Policy) {
@@ -135,13 +135,14 @@ func (l *contextList) look(p policy.Policy) {
 	}
 }
 
-// expiredInside reports whether the deadline that ended the context is that of one of our scopes, which it was derived from.
+// expiredInside reports whether the context was derived from one of coir's scopes, and ended with the deadline of that
+// scope.
 func (w *watched) expiredInside() bool {
 	sc := scopeBehind(w.ctx)
 	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)
 }
 
-// outside returns what policy.Runtime.Outside promises.
+// outside implements policy.Runtime.Outside.
 //
 //go:norace
 func (l *contextList) outside(patience time.Duration) (stack []uintptr, deadline bool) {
@@ -167,7 +168,7 @@ func (l *contextList) outside(patience time.Duration) (stack []uintptr, deadline
 	}
 }
 
-// timed reports whether the context has a deadline that is not one of ours.
+// timed reports whether the context has a deadline that is not one of coir's.
 //
 //go:norace
 func (w *watched) timed() bool {
