@@ -63,7 +63,7 @@ func (s *Service) Do(ctx context.Context, job string) (string, error) {
 	r := request{job: job, reply: coir.NewChan[answer](1, coir.Name("reply"))}
 	err := s.queue.SendTimeout(ctx, r, s.Admission)
 	if errors.Is(err, coir.ErrTimeout) && ctx.Err() == nil {
-		return "", ErrBusy // not a deadline of the client's own
+		return "", ErrBusy // not the client's own deadline
 	}
 	if err != nil {
 		return "", err
@@ -114,17 +114,17 @@ func (w *worker) work(ctx context.Context) error {
 
 // answer answers one request, in time.
 func (w *worker) answer(ctx context.Context, backend Backend, r request) {
-	defer r.reply.Close() // also if the backend panics
+	defer r.reply.Close() // even if the backend panics
 	ctx, cancel := coir.WithTimeout(ctx, w.Patience)
 	defer cancel()
 	text, err := backend(ctx, w.config, r.job)
-	_ = r.reply.TrySend(answer{text, err}) // there is room, also if the client has left
+	_ = r.reply.TrySend(answer{text, err}) // there is room, even if the client has left
 }
 
 // Run serves until Stop, and returns nil once what was accepted has been answered; or until ctx is cancelled or a worker is given
 // up, and returns that error.
 func (s *Service) Run(ctx context.Context) error {
-	defer s.queue.Abort(nil) // nobody receives any more
+	defer s.queue.Abort(nil) // nothing receives any longer
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("report", s.report)
 		err := coir.Run(ctx, func(_ context.Context, crew *coir.Nursery) error {
@@ -133,7 +133,7 @@ func (s *Service) Run(ctx context.Context) error {
 			}
 			return nil
 		})
-		n.Cancel(nil) // the workers have ended: the others need not go on
+		n.Cancel(nil) // the workers have ended: stop the other fibers
 		return err
 	})
 }

@@ -21,7 +21,7 @@ func supervise(ctx context.Context, name string, work func(context.Context) erro
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return err // everything is being ended
+			return err // the service is being stopped
 		case restart == restarts:
 			return fmt.Errorf("%s is given up after %d restarts: %w", name, restarts, err)
 		}
