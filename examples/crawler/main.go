@@ -1,9 +1,9 @@
-// Crawler visits every page that can be reached from the first one, each once, so many at a time.
+// Crawler visits every page that can be reached from the first one, each once, a bounded number at a time.
 //
-// The difficulty is the end. An empty frontier does not mean that all is done: a fetch that still runs may find more. Usually
-// somebody counts. Here the endpoints of a pipe do: each page in the frontier carries a writer to it, kept open until the
-// page has been fetched and its links have been sent. When the last writer is closed nothing is queued and nothing runs, and
-// the frontier closes.
+// The difficulty is knowing when to end. An empty frontier does not mean that the crawl is done: a fetch that still
+// runs may find more pages. The usual solution is a counter. Here the endpoints of a pipe count: each page in the
+// frontier carries a writer to the frontier, which stays open until the page has been fetched and its links have been
+// sent. When the last writer is closed nothing is queued and nothing runs, and the frontier closes.
 package main
 
 import (
@@ -20,25 +20,25 @@ import (
 
 type crawler struct {
 	fetch    func(ctx context.Context, page int) (links []int, err error)
-	places   int           // fetches at once
-	patience time.Duration // with one page
+	places   int           // fetches at the same time
+	patience time.Duration // time limit for one page
 	overall  time.Duration
 }
 
-// job is a page to fetch. Whoever has it closes its writer when it is done.
+// job is a page to fetch. Its holder closes the writer when the page is done.
 type job struct {
 	page     int
 	frontier *coir.Writer[job]
 }
 
-// visit is what came of a page. The fiber that fetches it alone writes it, and it is read after Run.
+// visit is the result of a page. Only the fiber that fetches the page writes it; it is read after Run.
 type visit struct {
 	links []int
 	err   error
 }
 
-// crawl visits what can be reached from page 0. If the time was not enough it returns what it has got, and an error that is
-// context.DeadlineExceeded.
+// crawl visits the pages that can be reached from page 0. If the time runs out it returns the visits so far, and an
+// error that is context.DeadlineExceeded.
 func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
 	ctx, cancel := coir.WithTimeout(ctx, c.overall)
 	defer cancel()
@@ -63,7 +63,8 @@ func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
 	return visits, err
 }
 
-// visit fetches a page and sends its links to the frontier. A page that cannot be had is noted, and stops nobody.
+// visit fetches a page and sends its links to the frontier. A page that cannot be fetched is recorded, and does not
+// stop the others.
 func (c *crawler) visit(ctx context.Context, j job, v *visit) error {
 	defer j.frontier.Close()
 	limited, cancel := coir.WithTimeout(ctx, c.patience)
@@ -79,7 +80,7 @@ func (c *crawler) visit(ctx context.Context, j job, v *visit) error {
 
 // site is a web site in memory.
 type site struct {
-	links [][]int // of each page
+	links [][]int // the links of each page
 	slow  []bool
 }
 

@@ -1,7 +1,7 @@
 package main
 
-// Every page that can be reached is fetched once, never too many at a time, and the crawl ends by itself: when no work is left,
-// or when its time is over. Nothing here waits for time but where a time limit is what is tested.
+// Every page that can be reached is fetched once, never too many at a time, and the crawl ends by itself: when no work
+// is left, or when its time runs out. Only tests of a time limit wait for time.
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func TestEveryReachablePageIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// All places are used: each of the fetches ends only when all of them have begun.
+// All places are used: each fetch ends only when all of them have begun.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
@@ -93,12 +93,12 @@ func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestASlowPageTimesOut(t *testing.T) {
-	links := [][]int{{1, 2}, {3}, {4}, {}, {}} // page 3 can only be reached by way of the slow one
+	links := [][]int{{1, 2}, {3}, {4}, {}, {}} // page 3 can only be reached through the slow one
 	c := patient(func(ctx context.Context, page int) ([]int, error) {
 		if page == 1 {
 			return nil, coir.Sleep(ctx, time.Hour)
 		}
-		return links[page], nil // at once: it cannot be late
+		return links[page], nil // immediately: it cannot be late
 	})
 	c.patience = 10 * time.Millisecond
 	visits, err := c.crawl(t.Context())
@@ -115,7 +115,7 @@ func TestASlowPageTimesOut(t *testing.T) {
 	}
 }
 
-// A site without end is left when the time is over, with what has been seen.
+// A crawl of an endless site ends when its time runs out, and returns what it has seen.
 //
 // Spec: NU-02 (Run returns when its nursery is complete)
 func TestTheWholeCrawlHasADeadline(t *testing.T) {
@@ -127,12 +127,12 @@ func TestTheWholeCrawlHasADeadline(t *testing.T) {
 	}
 }
 
-// patient is a crawler whose time is never over.
+// patient returns a crawler whose time never runs out.
 func patient(fetch func(context.Context, int) ([]int, error)) *crawler {
 	return &crawler{fetch: fetch, places: places, patience: time.Hour, overall: time.Hour}
 }
 
-// reachable is found without coir.
+// reachable computes the reachable pages without coir.
 func (s *site) reachable() map[int]bool {
 	seen, queue := map[int]bool{0: true}, []int{0}
 	for len(queue) > 0 {

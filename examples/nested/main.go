@@ -1,8 +1,8 @@
-// Nested shows what a bounded pool cannot do: tasks that start others in the same pool and wait for them.
+// Nested shows what a bounded pool cannot do: tasks that start other tasks in the same pool and wait for them.
 //
-// 16 places, 100 tasks, and each task starts 100 children under the same limit and waits for them. In a pool of 16
-// workers the first 16 tasks would hold every place, waiting for children that never get one. Here a task that waits
-// gives its place up, so the program ends.
+// There are 16 places and 100 tasks, and each task starts 100 children under the same limit and waits for them. In a
+// pool of 16 workers the first 16 tasks would hold every place, waiting for children that never get one. Here a task
+// that waits gives up its place, so the program ends.
 package main
 
 import (
@@ -63,7 +63,7 @@ func task(ctx context.Context, n *coir.Nursery, running, waiting *gauge) error {
 	defer waiting.add(-1)
 	for _, f := range fibers {
 		running.add(-1)
-		err := f.Wait(ctx) // gives the place up, and has one again when it returns
+		err := f.Wait(ctx) // gives up the place, and has one again when it returns
 		running.add(1)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func task(ctx context.Context, n *coir.Nursery, running, waiting *gauge) error {
 	return nil
 }
 
-// gauge counts up and down, and keeps the most that it has seen.
+// gauge counts up and down, and keeps the maximum.
 type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) add(d int64) {

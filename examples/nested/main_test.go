@@ -1,6 +1,6 @@
 package main
 
-// The program ends, every time, and its limit holds while tasks wait beyond it.
+// The program always ends, and its limit holds while more tasks than that wait.
 
 import (
 	"fmt"

@@ -1,10 +1,10 @@
-// Pipeline is a supervised pipeline, source -> parse -> enrich -> sink, that accounts for every record it has read.
+// Pipeline is a supervised pipeline, source -> parse -> enrich -> sink, that accounts for every record that it reads.
 //
-// A stage that fails is started again after a delay, a few times (stage.go). It keeps the record that it failed on in hand and
-// begins with that one; and since an operation that returns an error has not happened, no record is lost and none is doubled.
-// Settings come through a conflated channel and are applied before the next record. Looking records up takes long and is
-// done for several beside each other; they come out in order all the same (pipeline.go). Here the pipeline is given an
-// input, and things that go wrong.
+// A stage that fails is restarted after a delay, a few times (stage.go). It keeps the record that it failed on and
+// begins with that one. An operation that returns an error has not happened, so no record is lost or duplicated.
+// Settings come through a conflated channel and are applied before the next record. Lookups are slow, so several run
+// concurrently; the records still come out in order (pipeline.go). This program runs the pipeline with an input and
+// injected failures.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(out io.Writer) error {
 	return err
 }
 
-// input is so many lines: every hundredth is a setting, and one in seventy is no number.
+// input returns that many lines: every hundredth is a setting, and one in seventy is not a number.
 func input(lines int) []string {
 	in := make([]string, lines)
 	for i := range in {
@@ -65,7 +65,7 @@ func input(lines int) []string {
 	return in
 }
 
-// failOnce has each stage fail once, when it comes to the record at or after the one given. Each stage is one fiber.
+// failOnce makes each stage fail once, at the given record or the first one after it. Each stage is one fiber.
 func failOnce(at map[string]int) func(string, int) error {
 	failed := map[string]*bool{}
 	for stage := range at {

@@ -11,7 +11,7 @@ import (
 
 const (
 	queue  = 16 // records between two stages
-	beside = 8  // lookups beside each other
+	beside = 8  // concurrent lookups
 )
 
 // record is a line of the input, and its number there. Each stage fills in its part.
@@ -20,21 +20,21 @@ type record struct {
 	text   string
 	cents  int
 	rate   int   // the setting that it was looked up under
-	err    error // of its lookup
+	err    error // the error of its lookup
 }
 
 type pipeline struct {
 	input   []string                             // records, and settings such as "rate 3"
-	fault   func(stage string, number int) error // what goes wrong in a stage; it is called by that stage alone
+	fault   func(stage string, number int) error // the error to inject into a stage; called only by that stage
 	lookup  func(context.Context, record) error
 	deliver func(record)
 
 	lines, parsed *coir.Chan[record]
 	enriched      *coir.Ordered[record]
 	rates         *coir.Chan[int]
-	rate          int // of the enrich stage alone
+	rate          int // used only by the enrich stage
 
-	// What became of the records. Once run has returned, read is the sum of the next three.
+	// The fate of the records. Once run has returned, read is the sum of the next three.
 	read        atomic.Int64
 	delivered   atomic.Int64
 	rejected    atomic.Int64 // the record is at fault
@@ -56,7 +56,7 @@ func (p *pipeline) run(ctx context.Context) error {
 		p.stage(n, "sink", p.enriched.Recv, p.sink, func() bool { return true })
 		return nil
 	})
-	p.lines.Abort(err) // what a pipeline that has failed leaves behind goes to OnUndelivered
+	p.lines.Abort(err) // what a failed pipeline leaves behind goes to OnUndelivered
 	p.parsed.Abort(err)
 	for range p.enriched.All(context.Background()) {
 		p.undelivered.Add(1)
@@ -64,7 +64,7 @@ func (p *pipeline) run(ctx context.Context) error {
 	return err
 }
 
-// source reads the input. A setting overtakes the records that are on their way, and is replaced by a newer one.
+// source reads the input. A setting overtakes the queued records, and is replaced by a newer one.
 func (p *pipeline) source(ctx context.Context) error {
 	defer p.lines.Close()
 	for number, text := range p.input {
@@ -95,8 +95,8 @@ func (p *pipeline) parse(ctx context.Context, r record) (err error) {
 	return p.parsed.Send(ctx, r)
 }
 
-// nextParsed receives a record, once the newest setting has been applied. So none is looked up under a setting older than the
-// one that was in force when it was read.
+// nextParsed receives a record after applying the newest setting. So no record is looked up under a setting older than
+// the one in force when it was read.
 func (p *pipeline) nextParsed(ctx context.Context) (r record, err error) {
 	for {
 		which, err := coir.SelectPriority(ctx, p.rates.RecvCase(&p.rate), p.parsed.RecvCase(&r))
@@ -106,8 +106,8 @@ func (p *pipeline) nextParsed(ctx context.Context) (r record, err error) {
 	}
 }
 
-// enrichIn has each record looked up by a fiber of n, several beside each other. Each is supervised for itself, so a record
-// that cannot be looked up stops nobody else.
+// enrichIn looks up each record in a fiber of n, several concurrently. Each lookup has its own supervisor, so a record
+// that cannot be looked up does not stop the others.
 func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error {
 	return func(ctx context.Context, r record) error {
 		r.rate = p.rate
@@ -121,7 +121,7 @@ func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error
 func (p *pipeline) sink(ctx context.Context, r record) error {
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // the lookup may have failed for that
+		return ctx.Err() // that may be why the lookup failed
 	case r.err != nil:
 		p.rejected.Add(1)
 	default:

@@ -14,8 +14,8 @@ const (
 	delay    = time.Millisecond
 )
 
-// stage starts a supervised fiber that takes one record after the other through step. A record stays in hand until step has
-// returned nil. When no more records come, or the stage is given up, it calls end.
+// stage starts a supervised fiber that takes one record after the other through step. It keeps a record until step has
+// returned nil. When there are no more records, or the stage is given up, it calls end.
 func (p *pipeline) stage(n *coir.Nursery, name string, next func(context.Context) (record, error),
 	step func(context.Context, record) error, end func() bool,
 ) {
@@ -50,7 +50,7 @@ func (p *pipeline) stage(n *coir.Nursery, name string, next func(context.Context
 	})
 }
 
-// supervise calls work until it succeeds, up to the number of restarts and with a delay before each.
+// supervise calls work until it succeeds. It makes a limited number of restarts, with a delay before each.
 func (p *pipeline) supervise(ctx context.Context, work func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := work()

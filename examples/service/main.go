@@ -1,7 +1,7 @@
-// Service is a service with a bounded queue, workers that are started again when they fail, a configuration that changes while it
-// runs, a time limit on each operation, and a planned stop.
+// Service is a service with a bounded queue, workers that are restarted when they fail, a configuration that changes at
+// run time, a time limit on each operation, and a planned stop.
 //
-// docs/guide/service.md goes through it. Here it is given a few requests, one of which makes a worker panic.
+// docs/guide/service.md explains it. This program sends it a few requests, one of which makes a worker panic.
 package main
 
 import (
@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// greet has a bug: it panics without a name. It does not find nobody in time.
+// greet has a bug: it panics if there is no name. For the name "nobody" it does not answer in time.
 func greet(ctx context.Context, config, job string) (string, error) {
 	if job == "nobody" {
 		if err := coir.Sleep(ctx, time.Hour); err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// Whatever fails, each client gets an answer or an error, and the service comes to its end.
+// Whatever fails, each client gets an answer or an error, and the service ends.
 
 import (
 	"context"
@@ -21,7 +21,8 @@ var (
 	errGone    = errors.New("the parent has gone")
 )
 
-// faulty is a service whose backends do what the faults of s say. They answer with the configuration, and count their panics.
+// faulty returns a service whose backends have the faults of s. They answer with the configuration, and count their
+// panics.
 func faulty(s *sim.Sim, panics *atomic.Int64) *Service {
 	return New(Settings{
 		Workers: 2, Queue: 1, Admission: time.Second, Patience: 2 * time.Second,
@@ -44,7 +45,8 @@ func faulty(s *sim.Sim, panics *atomic.Int64) *Service {
 	})
 }
 
-// TestService has clients, a change of the configuration and a planned stop meet in many orders, with backends that refuse, panic and are slow.
+// TestService makes clients, a change of the configuration and a planned stop meet in many orders, with backends that
+// refuse, panic and are slow.
 func TestService(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var panics atomic.Int64
@@ -100,8 +102,8 @@ func isCancelFor(err, cause error) bool {
 		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
 }
 
-// TestCancel: when the parent is cancelled all end at once, Run returns the cancel with its cause, and no client is
-// left waiting.
+// TestCancel: when the parent is cancelled everything ends immediately, Run returns the cancel with its cause, and no
+// client is left waiting.
 func TestCancel(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := faulty(s, nil)
@@ -133,7 +135,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestAStopThatTakesTooLong: what does not end in time is cancelled.
+// TestAStopThatTakesTooLong: if the service does not end in time, it is cancelled.
 func TestAStopThatTakesTooLong(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := faulty(s, nil)
@@ -156,7 +158,8 @@ func TestAStopThatTakesTooLong(t *testing.T) {
 	}, sim.Faults("slow"))
 }
 
-// TestWhoseDeadline: a queue that is full for too long is not taken for a deadline of the client's own, nor the other way round.
+// TestWhoseDeadline: a queue that is full for too long is not mistaken for the client's own deadline, nor the other way
+// round.
 func TestWhoseDeadline(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := New(Settings{Admission: time.Second}) // there are no workers
@@ -171,7 +174,7 @@ func TestWhoseDeadline(t *testing.T) {
 	})
 }
 
-// What the program prints is what the README shows.
+// The program prints what the README shows.
 func TestItAnswers(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), &out); err != nil {
@@ -182,7 +185,8 @@ func TestItAnswers(t *testing.T) {
 	}
 }
 
-// TestInABubble: fibers in a bubble of synctest, on a runtime of the bubble's own. The service reports on time, and is stopped.
+// TestInABubble: fibers run in a bubble of synctest, on the bubble's own runtime. The service reports on time, and is
+// stopped.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := coir.NewRuntime()
@@ -207,7 +211,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// TestTheGuideQuotesTheProgram: what docs/guide/service.md shows is here, word for word.
+// TestTheGuideQuotesTheProgram: docs/guide/service.md quotes this program word for word.
 func TestTheGuideQuotesTheProgram(t *testing.T) {
 	var all strings.Builder
 	for _, name := range []string{"service.go", "supervise.go", "main.go", "main_test.go"} {
@@ -233,7 +237,7 @@ func TestTheGuideQuotesTheProgram(t *testing.T) {
 	}
 }
 
-// shown is the block of a file that begins with these words.
+// shown returns the block of a file that begins with these words.
 func shown(t *testing.T, name, begins string) string {
 	t.Helper()
 	_, after, _ := strings.Cut(read(t, name), begins)

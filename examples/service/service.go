@@ -9,34 +9,35 @@ import (
 )
 
 var (
-	// ErrBusy is returned to a client if there is no room in the queue for too long.
+	// ErrBusy is returned to a client if the queue has no room for too long.
 	ErrBusy = errors.New("service: busy")
 	// ErrLost is returned to a client whose request was accepted and will not be answered. It may have had its effect.
 	ErrLost = errors.New("service: the request was lost")
 )
 
-// Backend does what a request asks for, as the configuration says. Its errors are the client's affair; if it panics, the worker is started again.
+// Backend handles a request under the given configuration. Its errors go to the client; if it panics, the worker is
+// restarted.
 type Backend func(ctx context.Context, config, job string) (string, error)
 
-// Service answers requests by a few workers.
+// Service answers requests with a few workers.
 type Service struct {
 	Settings
 	queue   *coir.Chan[request]
 	workers []*worker
 }
 
-// Settings is what a service is made from.
+// Settings are the parameters of a service.
 type Settings struct {
 	Workers   int
 	Queue     int                                        // requests that wait for a worker
 	Admission time.Duration                              // how long a client waits for room in the queue
 	Patience  time.Duration                              // how long a request may take
-	Connect   func(ctx context.Context) (Backend, error) // each worker has a backend of its own
+	Connect   func(ctx context.Context) (Backend, error) // each worker has its own backend
 	Every     time.Duration                              // between two reports
 	Report    func(waiting int)
 }
 
-// request is on its way to a worker. Whoever has it closes reply: the queue, the worker that has received it.
+// request is on its way to a worker. Its holder, the queue or the worker that received it, closes reply.
 type request struct {
 	job   string
 	reply *coir.Chan[answer]
@@ -47,7 +48,7 @@ type answer struct {
 	err  error
 }
 
-// New makes a service that has not begun.
+// New makes a service that has not started.
 func New(set Settings) *Service {
 	s := &Service{Settings: set}
 	s.queue = coir.NewChan[request](set.Queue, coir.Name("queue"), coir.OnUndelivered(func(r request) { r.reply.Close() }))
@@ -58,7 +59,7 @@ func New(set Settings) *Service {
 	return s
 }
 
-// Do has a request answered. Fibers and goroutines may call it.
+// Do sends a request and returns its answer. Fibers and goroutines may call it.
 func (s *Service) Do(ctx context.Context, job string) (string, error) {
 	r := request{job: job, reply: coir.NewChan[answer](1, coir.Name("reply"))}
 	err := s.queue.SendTimeout(ctx, r, s.Admission)
@@ -78,18 +79,18 @@ func (s *Service) Do(ctx context.Context, job string) (string, error) {
 	return a.text, a.err
 }
 
-// Configure has every request that is made from now on answered under this configuration, or a newer one.
+// Configure sets the configuration. Later requests are answered under this configuration, or a newer one.
 func (s *Service) Configure(config string) {
 	for _, w := range s.workers {
 		_ = w.configs.TrySend(config) // never full, never closed
 	}
 }
 
-// worker is what outlives a restart.
+// worker is the state that survives a restart.
 type worker struct {
 	*Service
-	configs *coir.Chan[string] // this worker's alone
-	config  string             // in force
+	configs *coir.Chan[string] // only this worker's
+	config  string             // the current one
 }
 
 // work answers requests until there are no more.
@@ -121,8 +122,8 @@ func (w *worker) answer(ctx context.Context, backend Backend, r request) {
 	_ = r.reply.TrySend(answer{text, err}) // there is room, even if the client has left
 }
 
-// Run serves until Stop, and returns nil once what was accepted has been answered; or until ctx is cancelled or a worker is given
-// up, and returns that error.
+// Run serves until Stop, and returns nil once the accepted requests have been answered. If ctx is cancelled or a worker
+// is given up, Run ends early and returns that error.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.queue.Abort(nil) // nothing receives any longer
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -138,7 +139,7 @@ func (s *Service) Run(ctx context.Context) error {
 	})
 }
 
-// report ends by a cancel alone. That is as it should be, and no error.
+// report ends only by a cancel, which is no error.
 func (s *Service) report(ctx context.Context) error {
 	for coir.Sleep(ctx, s.Every) == nil {
 		s.Report(s.queue.Len())
@@ -146,5 +147,5 @@ func (s *Service) report(ctx context.Context) error {
 	return nil
 }
 
-// Stop has the service accept no more requests and end when it has answered those that it has accepted.
+// Stop makes the service refuse new requests, and end when it has answered those that it accepted.
 func (s *Service) Stop() { s.queue.Close() }

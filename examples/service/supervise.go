@@ -13,7 +13,7 @@ const (
 	pause    = 10 * time.Millisecond // before the first restart; twice as long before each further one
 )
 
-// supervise runs work until it returns nil. If it fails or panics it is started again, a few times.
+// supervise runs work until it returns nil. If work fails or panics, supervise restarts it, a few times.
 func supervise(ctx context.Context, name string, work func(context.Context) error) error {
 	for restart := 0; ; restart++ {
 		err := attempt(ctx, name, work)
@@ -31,7 +31,8 @@ func supervise(ctx context.Context, name string, work func(context.Context) erro
 	}
 }
 
-// attempt runs work once, in a nursery of its own. A panic of work, or of a fiber in a nursery that it has opened, is an error like others.
+// attempt runs work once, in its own nursery. A panic of work, or of a fiber in a nursery that it opened, is an error
+// like any other.
 func attempt(ctx context.Context, name string, work func(context.Context) error) (err error) {
 	defer func() {
 		switch v := recover().(type) {

@@ -1,8 +1,9 @@
-// Sieve finds primes with a chain of fibers, one for each prime found so far: each passes on what its prime does not divide.
+// Sieve finds primes with a chain of fibers, one for each prime found so far: each passes on the numbers that its prime
+// does not divide.
 //
-// The chain has no natural end, for the numbers never run out. It is stopped from its exit: whoever has enough closes the
-// last reader, the filter before it learns on its next send that nobody receives any more, ends and closes its own reader,
-// and so on up to the source. Nothing is cancelled, and no fiber is left.
+// The chain has no natural end, because the numbers never run out. It is stopped from its exit: primes closes the last
+// reader when it has enough, the filter before it learns on its next send that the reader is gone, ends and closes its
+// own reader, and so on up to the source. Nothing is cancelled, and no fiber is left.
 package main
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-const ahead = 1 // numbers that a filter may be ahead of the next one. More is work that may turn out to be of no use
+const ahead = 1 // numbers that a filter may be ahead of the next one; more may be wasted work
 
 func main() {
 	if err := run(os.Stdout, 1000); err != nil {
@@ -38,7 +39,7 @@ func primes(ctx context.Context, count int) ([]int, error) {
 	var found []int
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		numbers := source(n)
-		defer func() { numbers.Close() }() // the reader at the end of the chain: this stops all of it
+		defer func() { numbers.Close() }() // the last reader: this stops the whole chain
 		for len(found) < count {
 			prime, err := numbers.Recv(ctx)
 			if err != nil {
@@ -52,7 +53,7 @@ func primes(ctx context.Context, count int) ([]int, error) {
 	return found, err
 }
 
-// source counts up from 2 until nobody receives any more.
+// source counts up from 2 until the reader is gone.
 func source(n *coir.Nursery) *coir.Reader[int] {
 	w, r := coir.Pipe[int](ahead)
 	n.Go("source", func(ctx context.Context) error {
@@ -66,7 +67,7 @@ func source(n *coir.Nursery) *coir.Reader[int] {
 	return r
 }
 
-// filter passes on those of the numbers that prime does not divide. It takes the reader over, and closes it.
+// filter passes on the numbers that prime does not divide. It owns the reader, and closes it.
 func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[int] {
 	w, r := coir.Pipe[int](ahead)
 	n.Go("filter", func(ctx context.Context) error {
@@ -85,7 +86,7 @@ func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[
 	return r
 }
 
-// unlessClosed leaves out the error that says that the other side is gone: here it is how the chain ends.
+// unlessClosed drops the error that says that the other side is gone: that is how the chain ends.
 func unlessClosed(err error) error {
 	if errors.Is(err, coir.ErrClosed) {
 		return nil

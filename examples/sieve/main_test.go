@@ -1,6 +1,6 @@
 package main
 
-// The primes are the right ones, and every fiber of the chain has ended by itself.
+// The primes are correct, and every fiber of the chain has ended by itself.
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func isPrime(number int) bool {
 	return true
 }
 
-// The chain is stopped from its exit: each fiber learns that nobody receives any more, and returns nil. None is cancelled.
+// The chain is stopped from its exit: each fiber learns that its reader is gone, and returns nil. None is cancelled.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestEveryFiberEndsByItself(t *testing.T) {
@@ -72,7 +72,7 @@ func TestEveryFiberEndsByItself(t *testing.T) {
 	}
 }
 
-// A chain that is cancelled ends too, and says why.
+// A cancelled chain ends too, and returns the reason.
 //
 // Spec: NU-02 (Run returns when its nursery is complete)
 func TestItCanBeCancelled(t *testing.T) {
@@ -83,7 +83,7 @@ func TestItCanBeCancelled(t *testing.T) {
 	}
 }
 
-// endings counts what becomes of fibers.
+// endings counts how fibers end.
 type endings struct{ started, ended, failed atomic.Int64 }
 
 func (e *endings) FiberStarted(*coir.Fiber) { e.started.Add(1) }
