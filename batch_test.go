@@ -1,7 +1,7 @@
 package coir_test
 
-// SendMany and RecvMany do what as many sends and receives would, with fewer locks. So they keep every promise of those:
-// order, the turn of whoever waits, the account of each value when they end in the middle.
+// SendMany and RecvMany do what as many sends and receives would do, with fewer locks. So they keep all promises of
+// those: the order of values, the order of waiters, and the account of each value when they end early.
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// numbers are n numbers from first on.
+// numbers returns n numbers, from first on.
 func numbers(first, n int) []int {
 	values := make([]int, n)
 	for i := range values {
@@ -21,17 +21,17 @@ func numbers(first, n int) []int {
 	return values
 }
 
-// sendMany has the row's sender send all the values. The player's v is how many it has sent.
+// sendMany makes the row's sender send all the values. The player's v is how many it has sent.
 func (s *stage) sendMany(values []int) *player {
 	return s.start(s.sender, func(ctx context.Context, a *player) { a.v, a.err = s.c.SendMany(ctx, values) })
 }
 
-// recvMany has the row's receiver receive once into the slice.
+// recvMany makes the row's receiver receive once into the slice.
 func (s *stage) recvMany(into []int) *player {
 	return s.start(s.receiver, func(ctx context.Context, a *player) { a.v, a.err = s.c.RecvMany(ctx, into) })
 }
 
-// Many go through in order, in pieces of any size, also pieces that are larger than what the channel holds.
+// Many values pass in order, in batches of any size, even batches larger than the capacity.
 //
 // Spec: CH-02 (kinds differ in what they store)
 // Spec: CH-05 (a taken value resumes one sender)
@@ -71,8 +71,9 @@ func TestManyGoThroughInOrder(t *testing.T) {
 	}
 }
 
-// RecvMany waits for one value and takes what else there is: what the channel holds, and what those have who wait to send,
-// who are more here than one batch of wakes. It does not wait for more, and leaves the rest of the slice alone.
+// RecvMany waits for one value and takes the others that are there: those in the channel, and those of waiting senders,
+// of which there are more here than fit into one batch of wakes. It does not wait for more, and leaves the rest of the
+// slice unchanged.
 //
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-10 (room goes to the longest-waiting sender)
@@ -107,7 +108,7 @@ func TestRecvManyTakesWhatThereIs(t *testing.T) {
 	})
 }
 
-// RecvMany takes no more than fits.
+// RecvMany takes no more values than fit into the slice.
 //
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-10 (room goes to the longest-waiting sender)
@@ -125,7 +126,7 @@ func TestRecvManyTakesWhatFits(t *testing.T) {
 	})
 }
 
-// SendMany serves those who wait to receive in their order, however many, before it fills the buffer, and then waits for its
+// SendMany serves waiting receivers in their order, however many, before it fills the buffer, and then waits for its
 // turn.
 //
 // Spec: CH-07 (a send with room does not wait)
@@ -150,7 +151,7 @@ func TestSendManyServesThoseWhoWait(t *testing.T) {
 	})
 }
 
-// A SendMany that ends in the middle says how many were sent. Those are delivered; the others are still the sender's.
+// A SendMany that ends early returns how many values were sent. Those are delivered; the others are still the sender's.
 //
 // Spec: CH-24 (a cancelled wait tells the cause)
 // Spec: CH-26 (a failed send keeps its value)
@@ -181,7 +182,7 @@ func TestSendManyThatEndsInTheMiddle(t *testing.T) {
 				sent := 10 + s.capacity
 				x.end(s, a)
 				switch name {
-				case "close": // the one that waits is still delivered
+				case "close": // the waiting value is still delivered
 					s.drain(numbers(10, s.capacity+1), coir.ErrClosed)
 					sent++
 				case "abort":
@@ -199,7 +200,7 @@ func TestSendManyThatEndsInTheMiddle(t *testing.T) {
 	}
 }
 
-// SendMany to a channel that drops sends all; to one that fails, as many as there is room for.
+// SendMany to a channel that drops sends all values; to a channel that fails, as many as there is room for.
 //
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-15 (an unlimited send never waits)
@@ -229,7 +230,8 @@ func TestSendManyOverflows(t *testing.T) {
 	})
 }
 
-// At the end of a channel RecvMany gives what is left, and then the error. Nothing to send needs no channel.
+// At the end of a channel RecvMany returns the remaining values, and then the error. Sending no values needs no
+// channel.
 //
 // Spec: CH-33 (a receive on a drained closed channel fails at once)
 // Spec: CH-35 (close is graceful)

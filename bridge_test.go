@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// What package context is looked up by must be there in every release of Go that coir supports. Without it operations under a
-// cancellable context are correct, and slower.
+// The internals of package context that coir looks up must exist in every release of Go that coir supports. Without
+// them operations under a cancellable context are correct, but slower.
 func TestTheErrorOfAStandardContextIsFound(t *testing.T) {
 	if errField == nil {
 		t.Fatal("package context has no field err of type atomic.Value any more")
@@ -48,7 +48,7 @@ func TestTheErrorOfAStandardContextIsFound(t *testing.T) {
 	}
 }
 
-// ownContext is a context of a user's making.
+// ownContext is a user's own implementation of context.Context.
 type ownContext struct {
 	context.Context
 	done chan struct{}
@@ -63,7 +63,7 @@ func (c ownContext) Err() error {
 	return nil
 }
 
-// belowStandard are the ways to stand below a context that cancel cancels. Each calls fn with the context.
+// belowStandard lists the ways to make a context below one that cancel cancels. Each calls fn with the context.
 var belowStandard = map[string]func(fn func(ctx context.Context)){
 	"the body of Run": func(fn func(context.Context)) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -129,7 +129,8 @@ var belowStandard = map[string]func(fn func(ctx context.Context)){
 	},
 }
 
-// An operation that begins after cancel() has returned fails, wherever it stands below the context, though it need not wait.
+// An operation that begins after cancel() has returned fails, however its context was derived, even if it need not
+// wait.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
@@ -169,7 +170,7 @@ func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
 	for place, below := range belowStandard {
 		for name, op := range operations {
 			if name == "ctx.Err" && place == "one above, derived again" {
-				continue // that is package context's own, which is told later
+				continue // package context's own, which learns of the cancel later
 			}
 			for range 20 {
 				var err error
@@ -189,8 +190,8 @@ func filled1() *Chan[int] {
 	return c
 }
 
-// The cause of a cancel or a timeout of package context is had by context.Cause at every level, is told by the text of the
-// operation's error, and is not wrapped by it.
+// context.Cause returns the cause of a cancel or a timeout of package context at every level. The text of the
+// operation's error shows the cause, and the error does not wrap it.
 func TestCauseOfAStandardContext(t *testing.T) {
 	slow := errors.New("slow backend")
 	for _, test := range []struct {
@@ -240,7 +241,7 @@ func TestCauseOfAStandardContext(t *testing.T) {
 	}
 }
 
-// WithTimeout goes by the runtime's clock, whatever deadline a context above has.
+// WithTimeout uses the runtime's clock, whatever deadline a parent context has.
 //
 // Spec: TM-15 (time comes in through Clock alone)
 func TestTimeoutKeepsTheClockBelowARealDeadline(t *testing.T) {
@@ -271,8 +272,8 @@ func TestTimeoutKeepsTheClockBelowARealDeadline(t *testing.T) {
 	}
 }
 
-// Fibers and goroutines wait under a scope that another fiber made. Its cancel, or its deadline, ends every wait, no goroutine is
-// started for that, and those that leave earlier leave nothing behind.
+// Fibers and goroutines wait under a scope that another fiber made. Its cancel, or its deadline, ends every wait. No
+// goroutine is started for that, and waiters that leave earlier leave nothing behind.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 // Spec: FB-23 (a fiber's context ends with its nursery)
@@ -347,18 +348,18 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 	}
 }
 
-// living returns how many children have not ended.
+// living returns the number of children that have not ended.
 func (n *Nursery) living() int {
 	return n.live()
 }
 
-// stackLines counts the goroutines in whose stack a function is.
+// stackLines counts the goroutines that have a function on their stack.
 func stackLines(function string) int {
 	buf := make([]byte, 8<<20)
 	return strings.Count(string(buf[:runtime.Stack(buf, true)]), function)
 }
 
-// A wait under another fiber's scope allocates nothing once it has been used.
+// A wait under another fiber's scope does not allocate once it has been used.
 func TestAGuestAllocatesNothing(t *testing.T) {
 	if invariant.Enabled || testing.AllocsPerRun(10, func() { coro.G() }) > 0 {
 		t.Skip("checked builds allocate, and without assembly so does finding out who calls")
@@ -392,14 +393,15 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A second cancel of a scope that is being cancelled returns when the scopes inside it are cancelled too, as package context's does.
+// A second cancel of a scope that is being cancelled returns when the scopes inside it are cancelled too, like that of
+// package context.
 //
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 	for range 300 {
 		outer, cancel := WithCancel(context.Background())
 		var inner context.Context
-		for range 100 { // the first is the last to be reached
+		for range 100 { // the cancel reaches the first one last
 			in, stop := WithCancel(outer)
 			defer stop(nil)
 			if inner == nil {
@@ -422,7 +424,7 @@ func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 	}
 }
 
-// A scope that is closed by its owner while the scope around it is being cancelled leaves no waiter asleep.
+// If a scope is closed by its owner while its parent is being cancelled, no waiter is left asleep.
 func TestAScopeClosedWhileItIsCancelledWakesItsGuests(t *testing.T) {
 	for range 500 {
 		outer, cancel := WithCancel(context.Background())
@@ -441,7 +443,7 @@ func TestAScopeClosedWhileItIsCancelledWakesItsGuests(t *testing.T) {
 	}
 }
 
-// A goroutine in a context that package context has derived from a fiber's goes by the clock of that fiber's runtime.
+// A goroutine whose context package context derived from a fiber's uses the clock of that fiber's runtime.
 //
 // Spec: TM-15 (time comes in through Clock alone)
 func TestTimeoutOfAGoroutineBelowAFiberKeepsTheClock(t *testing.T) {

@@ -1,8 +1,8 @@
 package coir_test
 
 // Cancellation. A cancel wakes each fiber that waits under it, once, through the same claim as everything else that can
-// end a wait. When the thing waited for, a cancel and a deadline race, one of them wins, the wait returns that one's error,
-// and nobody is left behind. In checked builds (-tags coirinvariants) the scheduler panics if anything is enqueued twice.
+// end a wait. When the event waited for, a cancel and a deadline race, one of them wins, the wait returns that one's
+// error, and no fiber is left behind. With the tag coirinvariants the scheduler panics if anything is enqueued twice.
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestCancelWakesEachOnce(t *testing.T) {
 	fibers := sized(20_000, 100_000, 100_000)
-	woken := make([]atomic.Int32, fibers) // how often the fiber was readied
+	woken := make([]atomic.Int32, fibers) // how often each fiber was readied
 	index := map[*coir.Fiber]int{}
 	var counting atomic.Bool
 	obs := &hooked{}
@@ -92,7 +92,7 @@ func TestCancelWakesEachOnce(t *testing.T) {
 		switch woken[i].Load() {
 		case 1:
 		case 0:
-			notified++ // its park had not been committed: whoever committed it put it back
+			notified++ // its park had not been committed: the committer put it back
 		default:
 			t.Fatalf("fiber %d was readied %d times", i, woken[i].Load())
 		}
@@ -102,8 +102,7 @@ func TestCancelWakesEachOnce(t *testing.T) {
 	}
 }
 
-// Each wait is for a child that may end at any moment, under a deadline that may pass and a scope that may be cancelled at
-// the same moment.
+// Each wait is for a child that may end at any moment, under a deadline and in a scope that may end at the same moment.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-12 (the winner's argument carries reason and index)
@@ -126,11 +125,11 @@ func TestOneOutcomeOfEachWait(t *testing.T) {
 		if unit > time.Millisecond {
 			t.Fatal("the race was won too rarely by one side to show anything")
 		}
-		// A machine on which a turn takes longer than all of these times: make them longer.
+		// On this machine a turn takes longer than all of these times: make them longer.
 	}
 }
 
-// raceForWaits has the three sides race, with times of up to 400 units, and counts who won.
+// raceForWaits makes the three sides race, with times of up to 400 units, and counts the winners.
 func raceForWaits(t *testing.T, waits int, unit time.Duration) (_, _, _ int64) {
 	const fibers = 200
 	rt := newRuntime(t)
@@ -204,8 +203,8 @@ func pause(ctx context.Context, sleep bool, d time.Duration, yields int) {
 	}
 }
 
-// Many wait for one fiber, each with a deadline near its end: those that leave the line and the one that empties it meet.
-// Goroutines wait beside fibers.
+// Many fibers and goroutines wait for one fiber, each with a deadline near that fiber's end: waiters that leave the
+// queue race with the fiber that empties it.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-25 (unpublishing is idempotent)
@@ -261,7 +260,7 @@ func TestManyWaitForOneAndLeave(t *testing.T) {
 	}
 }
 
-// Two wait for a fiber, and the second is cancelled at the moment at which the fiber ends: it leaves the line while the
+// Two fibers wait for a third, and the second is cancelled at the moment when that ends: it leaves the queue while the
 // first is being woken.
 //
 // Spec: PK-10 (exactly one ends a wait)
@@ -381,10 +380,10 @@ func TestCancelAtAnyMoment(t *testing.T) {
 	}
 }
 
-// pair is two fibers that wake each other for as long as both want to: each waits in a scope of its own, and is woken by
-// the cancel of that.
+// pair is two fibers that wake each other for as long as both want to: each waits in its own scope, and is woken by the
+// cancel of that scope.
 type pair struct {
-	never *coir.Fiber // what both wait for, until one has had enough
+	never *coir.Fiber // what both wait for, until one wants to stop
 	end   context.CancelCauseFunc
 	over  atomic.Bool
 	wake  [2]atomic.Pointer[context.CancelCauseFunc]
@@ -401,8 +400,8 @@ func newPair(ctx context.Context, n *coir.Nursery) *pair {
 	return p
 }
 
-// play is one side. It goes on until turn says no, on this side or on the other. At any time at least one side is awake: a side
-// that waits has left its cancel where the other, who leaves its own first, must find it.
+// play is one side. It goes on until turn returns false, on this side or on the other. At any time at least one side is
+// awake: a side that waits has left its cancel where the other side, which leaves its own first, must find it.
 func (p *pair) play(ctx context.Context, side int, turn func() bool) {
 	for turn() && !p.over.Load() {
 		c, cancel := coir.WithCancel(ctx)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestValueOfALostClaimIsTakenBack: a sender writes its value into the cell of a waiting receiver before it claims the
-// wait. If a cancel has won that claim, the sender takes the value out again before it unlocks, and keeps it: the value is stored
-// or refused as if the receiver had not been there.
+// wait. If a cancel has won that claim, the sender takes the value out again before it unlocks, and keeps it: the value
+// is stored or refused as if the receiver had not been there.
 func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 	// Spec: PK-11 (a wake tells whether it won)
 	// Spec: PK-31 (a lost claim takes its value back)
@@ -27,7 +27,7 @@ func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 		c.ch.Lock()
 		c.ch.PublishRecv(cell, &g.Parker, ticket)
 		c.ch.Unlock()
-		g.Wake(ticket, park.Cancelled, nil) // and has not unlinked its cell yet
+		g.Wake(ticket, park.Cancelled, nil) // but its cell is not unlinked yet
 		race.Enable()
 
 		v := new(int)

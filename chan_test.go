@@ -1,8 +1,9 @@
 package coir_test
 
-// How an operation on a channel ends: by data, time, a cancel, a close. Exactly one of them ends a wait; whichever it is,
-// the value is accounted for, and nothing of the wait is left in the channel. The claims run over the table of
-// conform_test.go. At the end is what operations cost: no scheduling without need, no memory, no place kept for nothing.
+// How an operation on a channel ends: by data, a timeout, a cancel or a close. Exactly one of them ends a wait.
+// Whichever it is, the value is accounted for, and nothing of the wait is left in the channel. The tests run over the
+// table of conform_test.go. The tests at the end are about cost: no scheduling without need, no allocation, no memory
+// kept for nothing.
 
 import (
 	"context"
@@ -27,8 +28,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// A deadline ends a wait with ErrTimeout, not early; nothing is left of the wait when the operation returns, and the value
-// is still the sender's.
+// A deadline ends a wait with ErrTimeout, not early. Nothing of the wait is left when the operation returns, and the
+// value is still the sender's.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-26 (a failed send keeps its value)
@@ -40,7 +41,7 @@ func TestTimeout(t *testing.T) {
 		begun := a.s.now()
 		a.err = op(ctx)
 		if took := a.s.now() - begun; took < d {
-			a.err = fmt.Errorf("%s after %v", a.err, took) // and no longer what is wanted
+			a.err = fmt.Errorf("%s after %v", a.err, took) // and so no longer the expected error
 		}
 	}
 	wants := func(s *stage, a *player, counts func() coir.SideStats) {
@@ -75,7 +76,7 @@ func TestTimeout(t *testing.T) {
 				a.waiting = s.c.Stats().Recv.Waiting
 			})
 			wants(s, a, func() coir.SideStats { return s.c.Stats().Recv })
-			held := s.fill() // all of it is there for others
+			held := s.fill() // all of it can still be received
 			s.drain(held, coir.ErrWouldBlock)
 		})
 	})
@@ -99,7 +100,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// With no time to wait an operation does what it can do at once. With all the time there is it waits.
+// With a time limit of 0 an operation does what it can do immediately. With the largest limit it waits.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
@@ -130,8 +131,8 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 	})
 }
 
-// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing is left of the wait when the
-// operation returns, those behind it keep their order, and the value is still the sender's.
+// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing of the wait is left when the
+// operation returns, the waiters behind it keep their order, and the value is still the sender's.
 //
 // Spec: CH-04 (rendezvous hands over directly)
 // Spec: CH-19 (waiters are served in order)
@@ -149,7 +150,7 @@ func TestCancelEndsAWait(t *testing.T) {
 			s.t.Fatalf("%d wait when the operation returns, want %d", a.waiting, waiting)
 		}
 	}
-	order := []int{2, 0, 4} // one in the middle, the first, the last
+	order := []int{2, 0, 4} // in the middle, first, last
 	t.Run("send", func(t *testing.T) {
 		claim(t, sendersWait, func(s *stage) {
 			held := s.fill()
@@ -186,7 +187,7 @@ func TestCancelEndsAWait(t *testing.T) {
 	})
 }
 
-// A cancel for no cause of its own is context.Canceled.
+// A cancel without a cause has the cause context.Canceled.
 //
 // Spec: CH-24 (a cancelled wait tells the cause)
 func TestCancelWithoutACause(t *testing.T) {
@@ -197,7 +198,7 @@ func TestCancelWithoutACause(t *testing.T) {
 	})
 }
 
-// An operation in a context that is over never waits, and does not begin: it has no effect even where it need not have
+// An operation in a context that is done never waits, and does not begin: it has no effect even if it need not have
 // waited.
 //
 // Spec: CH-26 (a failed send keeps its value)
@@ -234,7 +235,7 @@ func TestContextThatIsOver(t *testing.T) {
 	})
 }
 
-// all returns an error unless every error is what is wanted.
+// all returns an error unless every error is the expected one.
 func all(want error, errs ...error) error {
 	for i, err := range errs {
 		if !isWanted(err, want) {
@@ -244,8 +245,8 @@ func all(want error, errs ...error) error {
 	return nil
 }
 
-// Close is graceful. What the channel holds and who waits to send is still delivered; then, and not before, there is
-// ErrClosed. Whoever comes later is told at once.
+// Close is graceful. The values in the channel and those of waiting senders are still delivered; then, and not before,
+// operations return ErrClosed. Later ones return it immediately.
 //
 // Spec: CH-30 (a send that is not admitted transfers nothing)
 // Spec: CH-31 (an admitted send transfers or waits)
@@ -291,7 +292,7 @@ func TestCloseDeliversWhatThereIs(t *testing.T) {
 	})
 }
 
-// A sender that waits when the channel is closed can still leave; the channel has then nothing left.
+// A sender that waits when the channel is closed can still leave; then the channel has nothing left.
 //
 // Spec: CH-33 (a receive on a drained closed channel fails at once)
 // Spec: CH-35 (close is graceful)
@@ -313,7 +314,7 @@ func TestSenderLeavesAClosedChannel(t *testing.T) {
 // crowd is more than one batch of wakes.
 const crowd = 70
 
-// Close and Abort tell every receiver that waits, however many.
+// Close and Abort wake every waiting receiver, however many.
 //
 // Spec: CH-36 (a drained closed channel ends its receivers)
 // Spec: CH-37 (abort is the hard close)
@@ -344,8 +345,8 @@ func TestEndWakesReceivers(t *testing.T) {
 	}
 }
 
-// Abort ends everything at once: those who wait to send get ErrClosed with the cause and keep their values; what the channel
-// holds goes to OnUndelivered, once; nothing can be received.
+// Abort ends everything immediately: waiting senders get ErrClosed with the cause and keep their values; the values in
+// the channel go to OnUndelivered, once; nothing can be received.
 //
 // Spec: CH-26 (a failed send keeps its value)
 // Spec: CH-37 (abort is the hard close)
@@ -389,7 +390,7 @@ func TestAbortDiscardsWhatThereIs(t *testing.T) {
 	}
 }
 
-// Of many who close at once one is told that it did.
+// Of many concurrent calls of Close one reports that it closed the channel.
 //
 // Spec: CH-34 (close is one step)
 // Spec: CH-38 (close and abort are idempotent)
@@ -415,8 +416,8 @@ func TestOneOfManyCloses(t *testing.T) {
 	})
 }
 
-// Closed and count are one state: whoever is told that the channel is closed has had everything that was accepted. The
-// sender closes it itself right after its last value, or somebody else closes or aborts it while it sends.
+// Closed and count are one state: a receiver that finds the channel closed has received every accepted value. The
+// sender closes the channel itself right after its last value, or another goroutine closes or aborts it meanwhile.
 //
 // Spec: CH-29 (a send is admitted if it sees the channel open)
 // Spec: CH-30 (a send that is not admitted transfers nothing)
@@ -522,7 +523,7 @@ func (s *stage) closeRounds(rounds int, end func(*coir.Chan[int])) {
 	}
 }
 
-// Data, a close, a cancel and a deadline race for one wait. One wins, and what both sides are told agrees: a send that
+// Data, a close, a cancel and a deadline race for one wait. One wins, and the results of both sides agree: a send that
 // succeeded is a value that was received or handed over, and a send that failed is not.
 //
 // Spec: CH-25 (one of data, close, cancel and timeout wins)
@@ -577,7 +578,7 @@ func TestOneEndOfEachWait(t *testing.T) {
 				},
 			}
 			for i := range starts {
-				starts[(r/4+i)%len(starts)]() // in another order each time
+				starts[(r/4+i)%len(starts)]() // in a different order each time
 			}
 			s.until("all are at the gate", func() bool { return gate.Stats().Recv.Waiting == len(starts) })
 			gate.Close()
@@ -591,7 +592,7 @@ func TestOneEndOfEachWait(t *testing.T) {
 	})
 }
 
-// settled checks that what a sender and a receiver were told agrees with where the values are.
+// settled checks that the results of a sender and a receiver agree with where the values are.
 func (s *stage) settled(sender, receiver *player, held []int) {
 	s.t.Helper()
 	where := s.takeLost()
@@ -618,8 +619,8 @@ func (s *stage) settled(sender, receiver *player, held []int) {
 	}
 }
 
-// What the claim decided stands: an operation that has been given its value, or has given it, reports that, even if a
-// cancel or an end of the channel comes before it runs again.
+// The claim is final: an operation that was given its value, or has given it, reports that, even if a cancel or an end
+// of the channel comes before it runs again.
 //
 // Spec: CH-25 (one of data, close, cancel and timeout wins)
 // Spec: CH-55 (a value that was claimed is reported)
@@ -652,7 +653,7 @@ func TestDataComesBeforeALaterCancel(t *testing.T) {
 	}
 }
 
-// All gives what is received until the channel is closed and empty, and no more than it is asked for.
+// All yields the received values until the channel is closed and empty, and receives no more than the loop asks for.
 //
 // Spec: CH-21 (one sender's values stay in order)
 // Spec: CH-33 (a receive on a drained closed channel fails at once)
@@ -689,7 +690,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// All ends when its context is over, also while it waits.
+// All ends when its context is done, even while it waits.
 //
 // Spec: CH-24 (a cancelled wait tells the cause)
 func TestAllEndsWithItsContext(t *testing.T) {
@@ -705,7 +706,7 @@ func TestAllEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The error of a closed channel says which operation on which channel it was, and why.
+// The error of a closed channel names the operation and the channel, and says why.
 //
 // Spec: CH-37 (abort is the hard close)
 func TestErrorsNameTheChannel(t *testing.T) {
@@ -753,13 +754,13 @@ func TestErrorsNameTheChannel(t *testing.T) {
 	}
 }
 
-// failing is an operation that has failed.
+// failing is an operation that failed.
 type failing struct {
 	verb string
 	err  error
 }
 
-// operationsOn returns what the operations on a channel return that cannot go on.
+// operationsOn returns the results of all operations on a channel on which none can succeed.
 func operationsOn(ctx context.Context, c *coir.Chan[int]) []failing {
 	_, recv := c.Recv(ctx)
 	_, timed := c.RecvTimeout(ctx, 1)
@@ -775,7 +776,7 @@ func operationsOn(ctx context.Context, c *coir.Chan[int]) []failing {
 	}
 }
 
-// A timeout is a net.Error, as those of package net and of package context are.
+// A timeout is a net.Error, like those of package net and of package context.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestTimeoutIsANetError(t *testing.T) {
@@ -792,8 +793,8 @@ func TestTimeoutIsANetError(t *testing.T) {
 	}
 }
 
-// A channel that was aborted because something else was closed, ran out of time or was cancelled has not run out of
-// time, and the operation was not cancelled: the cause is shown and does not match.
+// A channel that was aborted because something else was closed, timed out or was cancelled has not timed out itself,
+// nor was the operation cancelled: the cause is shown but does not match.
 //
 // Spec: CH-37 (abort is the hard close)
 func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
@@ -821,8 +822,8 @@ func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 	}
 }
 
-// Also the errors of a channel that goes on say which operation it was, if the channel has a name. Without one they are
-// the very values.
+// The errors of an open channel also name the operation, if the channel has a name. Otherwise they are the exported
+// values.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
@@ -865,8 +866,8 @@ func TestErrorsNameTheOperation(t *testing.T) {
 	}
 }
 
-// A channel, and whoever has used it, keeps nothing of a value that has left: received, dropped, or still its sender's
-// because the send failed.
+// A channel, and the fibers and goroutines that used it, keep no reference to a value that has left: received, dropped,
+// or still its sender's because the send failed.
 //
 // Spec: CH-26 (a failed send keeps its value)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
@@ -889,7 +890,7 @@ func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 			for _, err := c.TryRecv(); err == nil; _, err = c.TryRecv() {
 			}
 		}
-		// Kept and received, dropped, or refused: for want of room, of time, of a context that is not over.
+		// Kept and received, dropped, or refused: for lack of room or time, or because of a context that is done.
 		refused := s.start(s.sender, func(ctx context.Context, a *player) {
 			fill()
 			_ = c.SendTimeout(ctx, fresh(), time.Millisecond)
@@ -898,12 +899,12 @@ func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 		})
 		s.allEnded([]*player{refused}, nil)
 		empty()
-		// Given to a receiver that waits.
+		// Given to a waiting receiver.
 		receiver := s.start(s.receiver, func(ctx context.Context, a *player) { _, a.err = c.Recv(ctx) })
 		s.until("it waits", func() bool { return c.Stats().Recv.Waiting == 1 })
 		_ = c.TrySend(fresh())
 		s.allEnded([]*player{receiver}, nil)
-		// Taken from a sender that waits.
+		// Taken from a waiting sender.
 		if s.waits() {
 			sender := s.start(s.sender, func(ctx context.Context, a *player) { fill(); a.err = c.Send(ctx, fresh()) })
 			s.until("it waits", func() bool { return c.Stats().Send.Waiting == 1 })
@@ -920,7 +921,7 @@ func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 	})
 }
 
-// Channels are locked in one order, whichever way round a select names them: crossing selects do not lock each other out.
+// Channels are locked in one order, whatever order a select names them in: crossing selects do not deadlock.
 //
 // Spec: CH-54 (channel ids order their locks)
 func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
@@ -949,7 +950,7 @@ func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
 	}
 }
 
-// A channel knows those who wait, and their parkers; queues and workers it does not know.
+// A channel knows its waiters and their parkers, but not queues and workers.
 //
 // Spec: CH-44 (channels do not touch queues or workers)
 func TestChannelsDoNotKnowTheScheduler(t *testing.T) {
@@ -972,7 +973,7 @@ func TestChannelsDoNotKnowTheScheduler(t *testing.T) {
 	}
 }
 
-// An operation that need not wait leaves the scheduler alone.
+// An operation that need not wait does not touch the scheduler.
 //
 // Spec: CH-43 (a fast operation leaves the scheduler alone)
 func TestOperationsThatNeedNotWaitDoNotSwitch(t *testing.T) {
@@ -1002,7 +1003,7 @@ func TestOperationsThatNeedNotWaitDoNotSwitch(t *testing.T) {
 	}
 }
 
-// A fiber that never has to wait lets others run all the same.
+// A fiber that never has to wait still lets others run.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
@@ -1035,7 +1036,8 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 							}
 							_ = c.Send(in(ctx), 0)
 						}
-						// A worker that was found held up, on a busy machine, has given the other fiber away, and goes on with its own first.
+						// On a busy machine, a worker that was found held up has given the other fiber away, and first
+						// goes on with its own.
 						if n, held := turns.Load(), rt.Stats().Replaced; n < 2_000/128-1-2*held {
 							t.Errorf("another fiber had %d turns in 2000 operations", n)
 						}
@@ -1051,7 +1053,7 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 	}
 }
 
-// Waiting for a deadline is a park with a timer: no switch happens until it has passed.
+// Waiting for a deadline is a park with a timer: no switch happens until the deadline has passed.
 //
 // Spec: CH-27 (a timed wait never polls)
 func TestTimedWaitDoesNotPoll(t *testing.T) {
@@ -1072,8 +1074,8 @@ func TestTimedWaitDoesNotPoll(t *testing.T) {
 	}
 }
 
-// A producer that a full channel holds back does not hold its worker: the only one there is goes on with others, among them
-// the consumer that makes room.
+// A producer that waits at a full channel does not hold its worker: the only worker goes on with other fibers, among
+// them the consumer that makes room.
 //
 // Spec: CH-53 (a held-back producer holds no worker)
 // Spec: FB-19 (an operation parks the fiber, not the worker)
@@ -1109,8 +1111,8 @@ func TestProducerThatIsHeldBackHoldsNoWorker(t *testing.T) {
 	}
 }
 
-// In the steady state nothing is allocated: neither by operations that wait nor by those that need not, with a time limit or
-// without, also by one fiber on channels of several types.
+// In the steady state nothing is allocated: neither by operations that wait nor by others, with a time limit or
+// without, nor by one fiber on channels of several types.
 //
 // Spec: CH-49 (a blocking operation allocates nothing)
 func TestOperationsAllocateNothing(t *testing.T) {
@@ -1159,7 +1161,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 				for {
 					v, err := a.Recv(ctx)
 					if err != nil {
-						return nil // it is over
+						return nil // done
 					}
 					_ = b.SendTimeout(ctx, "x", time.Hour)
 					_ = c.Send(ctx, [64]byte{byte(v)})
@@ -1180,7 +1182,8 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	})
 }
 
-// withoutCancel is ctx for a fiber. A goroutine gets one that is never over: its wait under one that may be needs a channel.
+// withoutCancel returns ctx for a fiber. A goroutine gets a context that is never done, because its wait under one that
+// can be needs a channel.
 func withoutCancel(ctx context.Context) context.Context {
 	if coir.Self(ctx) == nil {
 		return context.Background()
@@ -1188,8 +1191,8 @@ func withoutCancel(ctx context.Context) context.Context {
 	return ctx
 }
 
-// passWithoutMemory passes values there and back between two players. In one direction it goes from full to empty, so that
-// each side waits now and then.
+// passWithoutMemory passes values back and forth between two players. One direction goes from full to empty, so that
+// each side sometimes waits.
 func (s *stage) passWithoutMemory(timed bool) {
 	there, back := s.channel(), s.channel()
 	echo := s.start(s.receiver, func(ctx context.Context, a *player) {
@@ -1236,7 +1239,7 @@ func (s *stage) passWithoutMemory(timed bool) {
 	s.allEnded([]*player{sender, echo}, nil)
 }
 
-// recvAgain takes another value with a time limit, unless that was the last.
+// recvAgain receives another value with a time limit, unless that was the last.
 func recvAgain(ctx context.Context, c *coir.Chan[int], v int, err error) (int, error) {
 	if v == 0 || err != nil {
 		return v, err
@@ -1248,7 +1251,7 @@ func recvAgain(ctx context.Context, c *coir.Chan[int], v int, err error) (int, e
 func noMemory(t tester, f func()) {
 	t.Helper()
 	n := allocations(f)
-	for range 4 { // what others allocate comes and goes; what f allocates is there each time
+	for range 4 { // allocations of others come and go; those of f are there each time
 		if n <= 50 {
 			return
 		}
@@ -1257,8 +1260,8 @@ func noMemory(t tester, f func()) {
 	t.Errorf("%d allocations in 100 runs", n)
 }
 
-// allocations counts those of 100 runs of f, once it has run for a while. A handful is somebody else: package testing, or
-// the collector.
+// allocations counts the allocations of 100 runs of f, after a warm-up. A handful is not f's, but package testing's or
+// the garbage collector's.
 func allocations(f func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would empty pools
 	for range 20 {
@@ -1274,7 +1277,7 @@ func allocations(f func()) uint64 {
 }
 
 // An operation on a nil channel, fiber or nursery panics and leaves nothing behind: what a fiber does after it has
-// recovered is in the race detector's sight as before. Both fibers run all of them, and then count under a lock; in a
+// recovered is visible to the race detector as before. Both fibers run all of them, and then count under a lock; in a
 // race build the detector reports the count if it cannot see the lock.
 func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 	var c *coir.Chan[int]
@@ -1324,8 +1327,8 @@ func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 	}
 }
 
-// A wait on a channel of large values holds a place for one, and only as long as it lasts: neither a fiber that goes on
-// nor the goroutine that has run one, nor a goroutine that waited, keeps it.
+// A wait on a channel of large values holds memory for one value, only while it lasts: neither a fiber that goes on,
+// nor the goroutine that ran one, nor a goroutine that waited, keeps it.
 //
 // Spec: CH-26 (a failed send keeps its value)
 func TestLargePlacesAreNotKept(t *testing.T) {
@@ -1334,7 +1337,7 @@ func TestLargePlacesAreNotKept(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what a sync.Pool holds goes in two rounds
+		runtime.GC() // a sync.Pool is emptied in two collections
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}

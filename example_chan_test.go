@@ -1,8 +1,8 @@
 package coir_test
 
-// What the documentation shows of channels and of what is built on them: short programs, each of one thing, with its output.
+// Examples of channels and of the types built on them: short programs, each about one thing, with its output.
 //
-// Most need no fiber. An operation in a plain goroutine does the same, so context.Background() is enough to show it.
+// Most need no fiber. An operation in a plain goroutine does the same, so context.Background() is enough.
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func ExampleNewChan() {
 	// true
 }
 
-// An unlimited channel keeps whatever is sent: a send never waits.
+// An unlimited channel keeps everything that is sent: a send never waits.
 func ExampleNewChan_unlimited() {
 	ctx := context.Background()
 	c := coir.NewChan[int](coir.Unlimited)
@@ -44,7 +44,7 @@ func ExampleNewChan_unlimited() {
 	// Output: first 0 and 99999 more
 }
 
-// A conflated channel keeps the newest value alone, for whoever comes late.
+// A conflated channel keeps only the newest value, for a receiver that comes late.
 func ExampleNewChan_conflated() {
 	ctx := context.Background()
 	level := coir.NewChan[string](coir.Conflated)
@@ -56,7 +56,7 @@ func ExampleNewChan_conflated() {
 	// Output: loud
 }
 
-// The name is in the channel's errors.
+// Errors of the channel show its name.
 func ExampleName() {
 	orders := coir.NewChan[int](8, coir.Name("orders"))
 	orders.Close()
@@ -64,7 +64,7 @@ func ExampleName() {
 	// Output: coir: send on orders: channel is closed
 }
 
-// A channel that drops the oldest keeps the last few values, and never makes a sender wait.
+// A channel that drops the oldest value keeps the last few, and a sender never waits.
 func ExampleOverflow() {
 	ctx := context.Background()
 	recent := coir.NewChan[int](3, coir.Overflow(coir.DropOldest))
@@ -83,7 +83,7 @@ func ExampleOverflow() {
 	// dropped: 7
 }
 
-// A channel that drops the newest keeps what came first: those that find it full are too late.
+// A channel that drops the newest value keeps what came first.
 func ExampleOverflow_dropNewest() {
 	ctx := context.Background()
 	seats := coir.NewChan[string](2, coir.Overflow(coir.DropNewest))
@@ -98,7 +98,7 @@ func ExampleOverflow_dropNewest() {
 	// seated: 2 turned away: 1
 }
 
-// A channel that fails tells the sender, who still has the value.
+// A channel that fails returns an error to the sender, which still has the value.
 func ExampleOverflow_fail() {
 	ctx := context.Background()
 	queue := coir.NewChan[string](1, coir.Overflow(coir.Fail))
@@ -115,19 +115,19 @@ func ExampleOverflowPolicy() {
 	// Output: wait | drop oldest | drop newest | fail
 }
 
-// What the channel took over and does not deliver can be had.
+// Values that the channel accepted and will not deliver go to a handler.
 func ExampleOnUndelivered() {
 	ctx := context.Background()
 	c := coir.NewChan[string](coir.Conflated, coir.OnUndelivered(func(s string) { fmt.Println("not delivered:", s) }))
 	_ = c.Send(ctx, "draft")
-	_ = c.Send(ctx, "final") // replaces it
+	_ = c.Send(ctx, "final") // replaces the draft
 	c.Abort(nil)
 	// Output:
 	// not delivered: draft
 	// not delivered: final
 }
 
-// A timed channel knows when it was used.
+// A timed channel records when it was used.
 func ExampleTimed() {
 	ctx := context.Background()
 	c := coir.NewChan[int](1, coir.Timed())
@@ -138,7 +138,7 @@ func ExampleTimed() {
 	// Output: true true
 }
 
-// On every error the value is still the sender's.
+// If a send fails, the value is still the sender's.
 func ExampleChan_Send() {
 	ctx := context.Background()
 	c := coir.NewChan[int](1)
@@ -150,7 +150,7 @@ func ExampleChan_Send() {
 	// coir: channel is closed
 }
 
-// What a closed channel holds can still be received.
+// The values that a closed channel holds can still be received.
 func ExampleChan_Recv() {
 	ctx := context.Background()
 	c := coir.NewChan[int](1)
@@ -185,14 +185,14 @@ func ExampleChan_TryRecv() {
 
 func ExampleChan_SendTimeout() {
 	c := coir.NewChan[int](0)
-	err := c.SendTimeout(context.Background(), 1, time.Millisecond) // nobody receives
+	err := c.SendTimeout(context.Background(), 1, time.Millisecond) // there is no receiver
 	fmt.Println(errors.Is(err, coir.ErrTimeout))
 	// Output: true
 }
 
 func ExampleChan_RecvTimeout() {
 	c := coir.NewChan[int](0)
-	_, err := c.RecvTimeout(context.Background(), time.Millisecond) // nobody sends
+	_, err := c.RecvTimeout(context.Background(), time.Millisecond) // there is no sender
 	fmt.Println(errors.Is(err, coir.ErrTimeout), errors.Is(err, context.DeadlineExceeded))
 	// Output: true true
 }
@@ -207,7 +207,7 @@ func ExampleChan_SendMany() {
 	// 3
 }
 
-// RecvMany takes what is there, and does not wait until the slice is full.
+// RecvMany takes the values that are there, and does not wait until the slice is full.
 func ExampleChan_RecvMany() {
 	ctx := context.Background()
 	c := coir.NewChan[int](coir.Unlimited)
@@ -228,7 +228,7 @@ func ExampleChan_RecvMany() {
 	// [3 4]
 }
 
-// The value is sent if the case is the one that happens.
+// The value is sent if this case is the one that happens.
 func ExampleChan_SendCase() {
 	ctx := context.Background()
 	full, free := coir.NewChan[int](0), coir.NewChan[int](1)
@@ -254,7 +254,7 @@ func ExampleChan_RecvCase() {
 	// Output: number 7
 }
 
-// Close is gentle: what the channel holds is still delivered.
+// Close is gentle: the values in the channel are still delivered.
 func ExampleChan_Close() {
 	ctx := context.Background()
 	c := coir.NewChan[int](2)
@@ -269,7 +269,7 @@ func ExampleChan_Close() {
 	// 2
 }
 
-// Abort is hard: nothing more is delivered, and everybody gets the cause.
+// Abort is hard: no more values are delivered, and every operation returns the cause.
 func ExampleChan_Abort() {
 	ctx := context.Background()
 	c := coir.NewChan[int](2)
@@ -299,7 +299,7 @@ func ExampleChan_All() {
 		for s := range squares.All(ctx) {
 			fmt.Println(s)
 		}
-		return ctx.Err() // All ends when ctx is over, too
+		return ctx.Err() // All also ends when ctx is done
 	})
 	// Output:
 	// 0
@@ -325,7 +325,7 @@ func ExampleChan_Name() {
 	// Output: orders
 }
 
-// How full is it, who waits, what went wrong: a channel always knows.
+// Stats shows how full a channel is, how many operations wait, and what went wrong.
 func ExampleChan_Stats() {
 	c := coir.NewChan[int](2, coir.Name("orders"))
 	for i := range 3 {
@@ -340,18 +340,18 @@ func ExampleChan_Stats() {
 	// sent 2, received 1, found it full 1
 }
 
-// Several send, and none of them has to know which one is the last.
+// Several fibers send, and none has to know which is the last.
 func ExamplePipe() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		w, r := coir.Pipe[int](8)
 		for i := range 3 {
 			w := w.Clone()
 			n.Go("writer", func(ctx context.Context) error {
-				defer w.Close() // the last one closes the channel
+				defer w.Close() // the last Close closes the channel
 				return w.Send(ctx, i)
 			}, coir.Index(i))
 		}
-		w.Close() // each fiber has its own
+		w.Close() // each fiber has its own writer
 		sum := 0
 		for v := range r.All(ctx) {
 			sum += v
@@ -400,11 +400,11 @@ func ExampleWriter_Close() {
 	// true
 }
 
-// A writer that has nothing to send for now learns all the same that nobody receives any more.
+// A writer that has nothing to send for now can still learn that the last reader is gone.
 func ExampleWriter_Gone() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8)
-	ticks := coir.NewChan[int](0) // where its values come from
+	ticks := coir.NewChan[int](0) // the source of its values
 	r.Close()
 	var tick int
 	i, err := coir.Select(ctx, ticks.RecvCase(&tick), w.Gone())
@@ -445,7 +445,7 @@ func ExampleReader_Clone() {
 	// 2 <nil>
 }
 
-// When the last reader is gone, writers are told.
+// When the last reader is gone, writers get an error.
 func ExampleReader_Close() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8, coir.OnUndelivered(func(v int) { fmt.Println("nobody took", v) }))
@@ -465,13 +465,13 @@ func ExampleReader_Gone() {
 	w.Close()
 	i, err := coir.Select(ctx, r.Gone())
 	fmt.Println(i, err)
-	fmt.Println(r.Recv(ctx)) // what was sent can still be received
+	fmt.Println(r.Recv(ctx)) // values sent before can still be received
 	// Output:
 	// 0 <nil>
 	// 1 <nil>
 }
 
-// The first that can happen is done, and no other has any effect.
+// The first case that can happen is done, and no other has any effect.
 func ExampleSelect() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		answers, questions := coir.NewChan[string](0), coir.NewChan[string](0)
@@ -489,7 +489,7 @@ func ExampleSelect() {
 				return err
 			}
 			if i == 0 {
-				ask = coir.Case{} // it has been asked: the zero case never happens
+				ask = coir.Case{} // it was sent: the zero case never happens
 			}
 			fmt.Printf("case %d: %q\n", i, answer)
 		}
@@ -500,7 +500,7 @@ func ExampleSelect() {
 	// case 1: "42"
 }
 
-// The list of cases may be put together at run time.
+// The list of cases may be built at run time.
 func ExampleSelect_list() {
 	ctx := context.Background()
 	inputs := make([]*coir.Chan[int], 10)
@@ -516,7 +516,7 @@ func ExampleSelect_list() {
 	// Output: 7 70 <nil>
 }
 
-// What is urgent comes first, whatever else is ready.
+// SelectPriority takes the first ready case in the list.
 func ExampleSelectPriority() {
 	ctx := context.Background()
 	urgent, normal := coir.NewChan[string](8), coir.NewChan[string](8)
@@ -551,11 +551,11 @@ func ExampleAfter() {
 	news := coir.NewChan[string](0)
 	var item string
 	i, err := coir.Select(ctx, news.RecvCase(&item), coir.After(time.Millisecond))
-	fmt.Println(i, err) // that the time is over is a case like another, not an error
+	fmt.Println(i, err) // the timeout is a case like any other, not an error
 	// Output: 1 <nil>
 }
 
-// The zero Case never happens: it stands for a case that is switched off.
+// The zero Case never happens: it stands for a disabled case.
 func ExampleCase() {
 	ctx := context.Background()
 	in := coir.NewChan[int](1)
@@ -570,7 +570,7 @@ func ExampleCase() {
 	// Output: 1 <nil> 1
 }
 
-// The end of a fiber is a case like another.
+// The end of a fiber is a case like any other.
 func ExampleFiber_Done() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		results := coir.NewChan[int](0)
@@ -618,7 +618,7 @@ func ExampleSelector() {
 	// 30 anybody here? <nil>
 }
 
-// A receive stays until its channel is closed and has nothing left.
+// A receive stays registered until its channel is closed and holds no more values.
 func ExampleSelector_Wait() {
 	ctx := context.Background()
 	s := coir.NewSelector()
@@ -674,7 +674,7 @@ func ExampleSelector_Close() {
 	// Output: 0
 }
 
-// Tasks run beside each other, and their results come in the order of the tasks.
+// Tasks run concurrently, and their results come in the order of the tasks.
 func ExampleOrdered() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		pages := coir.NewOrdered[string](4)
@@ -702,7 +702,7 @@ func ExampleOrdered() {
 	// page 2 <nil>
 }
 
-// The error of a task is a result like another.
+// The error of a task is a result like any other.
 func ExampleOrdered_Go() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		o := coir.NewOrdered[int](8)
@@ -745,7 +745,7 @@ func ExampleOrdered_Recv() {
 
 type conn struct{ id int }
 
-// One connection serves many: it is made when it is first needed, and whoever finds it lent waits for it.
+// Several fibers share one connection. It is created on first use; a fiber waits while another uses it.
 func ExamplePool() {
 	made := 0
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) {
@@ -769,7 +769,7 @@ func ExamplePool() {
 	// Output: 1 made, 1 idle
 }
 
-// reset readies a value that was given back, or has it thrown away.
+// reset prepares a value that was given back for reuse. If it returns an error, the pool discards the value.
 func ExampleNewPool() {
 	ctx := context.Background()
 	made := 0
@@ -794,7 +794,7 @@ func ExampleNewPool() {
 	// 2 <nil>
 }
 
-// How long to wait for a connection is said by the context.
+// The context limits how long to wait for a connection.
 func ExamplePool_Recv() {
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
 	c, err := pool.Recv(context.Background())
@@ -820,7 +820,7 @@ func ExamplePool_TryRecv() {
 	// true
 }
 
-// What is lent when the pool is closed is thrown away when it comes back.
+// A value that is lent when the pool is closed is discarded when it is given back.
 func ExamplePool_Close() {
 	ctx := context.Background()
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil,

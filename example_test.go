@@ -1,6 +1,6 @@
 package coir_test
 
-// What the documentation shows: short programs, each with its output.
+// Examples: short programs, each with its output.
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func ExampleRun() {
 	// Run: broken pipe
 }
 
-// A panic in a fiber comes out of Run, when its siblings have ended.
+// If a fiber panics, Run panics when the other fibers have ended.
 func ExamplePanicError() {
 	defer func() {
 		var pe *coir.PanicError
@@ -75,8 +75,8 @@ func ExampleNursery_Go() {
 	// greet[7] ended <nil>
 }
 
-// At most two run at once. A task that waits for another gives its place up meanwhile, so tasks may start others under the
-// same limit and wait for them.
+// At most two tasks run at the same time. A task that waits for another gives up its place meanwhile, so tasks may
+// start others under the same limit and wait for them.
 func ExampleNursery_Limit() {
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Limit(2)
@@ -92,8 +92,7 @@ func ExampleNursery_Limit() {
 	// Output: all done
 }
 
-// The error of a cancel shows its cause, and is context.Canceled whatever the cause was. context.Cause returns the
-// cause.
+// The error of a cancel shows the cause, and is context.Canceled whatever the cause. context.Cause returns the cause.
 func ExampleNursery_Cancel() {
 	full := errors.New("the disk is full")
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -153,7 +152,7 @@ func ExampleSelf() {
 	// me
 }
 
-// Ten thousand fibers sleep at once, on a few workers.
+// Ten thousand fibers sleep at the same time, on a few workers.
 func ExampleSleep() {
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		for range 10_000 {
@@ -215,7 +214,7 @@ func ExampleWithCancel() {
 	// <nil>
 }
 
-// What must be finished goes on under a shield, with a deadline of its own.
+// Work that must be finished goes on under a shield, with its own deadline.
 func ExampleShield() {
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("session", func(ctx context.Context) error {
@@ -231,7 +230,7 @@ func ExampleShield() {
 	// Output: saying goodbye: <nil>
 }
 
-// Code that blocks natively is put in Blocking, so that other fibers go on at once.
+// Code that blocks natively goes into Blocking, so that other fibers can run meanwhile.
 func ExampleBlocking() {
 	lines := make(chan string)
 	go func() { lines <- "from a goroutine" }()
@@ -258,7 +257,7 @@ func ExampleNewRuntime() {
 	// Output: <nil>
 }
 
-// Close cancels what still runs, waits for it, and leaves no goroutine.
+// Close cancels what still runs, waits for it to end, and leaves no goroutine.
 func ExampleRuntime_Close() {
 	rt := coir.NewRuntime()
 	begun, ended := make(chan struct{}), make(chan error)
@@ -278,7 +277,7 @@ func ExampleRuntime_Close() {
 	// true
 }
 
-// A fiber that computes for long, or blocks without Blocking, is told of.
+// OnStall reports a fiber that computes for long, or blocks without Blocking.
 func ExampleOnStall() {
 	noticed := make(chan struct{})
 	rt := coir.NewRuntime(coir.OnStall(500*time.Millisecond, func(s coir.Stall) {
@@ -288,7 +287,7 @@ func ExampleOnStall() {
 	defer func() { _ = rt.Close(context.Background()) }()
 	_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("greedy", func(context.Context) error {
-			<-noticed // blocks natively, until somebody says so
+			<-noticed // blocks natively, until the stall is reported
 			return nil
 		})
 		return nil
