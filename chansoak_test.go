@@ -1,11 +1,11 @@
 package coir_test
 
-// The big soaks of channels. Elements with numbers go from many producers to many consumers, fibers and goroutines, by every
-// operation there is, while scopes are cancelled, times run out and channels are closed and aborted. Each element must end
-// in exactly one of three ways: received, handed to OnUndelivered, or reported to its sender as not sent. The other two
-// soaks are about memory: waits that were given up, and a burst in an unlimited channel, leave nothing behind.
+// The large soaks of channels. Numbered elements go from many producers to many consumers, fibers and goroutines, by
+// every operation, while scopes are cancelled, time limits pass, and channels are closed and aborted. Each element must
+// end in exactly one of three ways: received, handed to OnUndelivered, or reported to its sender as not sent. The other
+// two soaks are about memory: waits that were given up, and a burst in an unlimited channel, leave nothing behind.
 //
-// make soak passes a hundred million elements through each kind; ordinarily it is a small part of that.
+// make soak passes a hundred million elements through each kind; an ordinary run passes a small part of that.
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
 // waveSize is how many elements pass through one pair of channels.
 const waveSize = 20_000
 
-// passElements sends the elements in waves, and sees to it that everything has struck that should.
+// passElements sends the elements in waves, and checks that every kind of disturbance has happened.
 func passElements(t *testing.T, kind string, capacity int, over coir.OverflowPolicy, total int) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -98,13 +98,13 @@ func passElements(t *testing.T, kind string, capacity int, over coir.OverflowPol
 	}
 }
 
-// tally counts what became of elements, and what struck the operations.
+// tally counts the fates of elements and the disturbances of operations.
 type tally struct {
 	Received, Undelivered, Failed           int
 	WouldBlock, TimedOut, Cancelled, Closed uint64
 }
 
-// element is a number, and the same again inverted: one that was put together from two would show.
+// element is a number and its inverse: an element mixed from two would show.
 type element struct{ id, twin uint64 }
 
 // The fates of an element.
@@ -114,15 +114,15 @@ const (
 	failed
 )
 
-// wave is one pair of channels and those who use them.
+// wave is one pair of channels and their users.
 type wave struct {
 	rt     *coir.Runtime
 	ch     [2]*coir.Chan[element]
 	fates  [waveSize]atomic.Uint32
-	next   atomic.Int64 // the first element that no producer has taken
-	cut    int64        // whoever takes the element with this number ends the channels first
+	next   atomic.Int64 // the next element for a producer to take
+	cut    int64        // the producer that takes this element ends the channels first
 	ending int
-	ended  [2]atomic.Int32 // how many calls have reported that they closed the channel
+	ended  [2]atomic.Int32 // how many calls reported that they closed the channel
 	scopes [producers + consumers]atomic.Pointer[context.CancelFunc]
 	seeds  [producers + consumers]uint64
 	fault  atomic.Pointer[string]
@@ -159,7 +159,7 @@ func newWave(rt *coir.Runtime, rnd *rand.Rand, capacity int, over coir.OverflowP
 	return w
 }
 
-// settle notes the fate of an element: it must not have had one.
+// settle records the fate of an element, which must not have had one.
 func (w *wave) settle(e element, fate uint32) {
 	switch {
 	case e.twin != ^e.id || e.id >= waveSize:
@@ -176,7 +176,7 @@ func (w *wave) blame(format string, args ...any) {
 	w.fault.CompareAndSwap(nil, &text)
 }
 
-// run has everybody do their part, half of them as fibers. It returns when all have ended.
+// run starts all actors, half of them as fibers, and returns when all have ended.
 func (w *wave) run(ctx context.Context) {
 	var sent, got sync.WaitGroup
 	for i := producers / 2; i < producers; i++ {
@@ -227,7 +227,7 @@ func (w *wave) end() {
 	}
 }
 
-// account sees that every element has a fate and that the channels have counted the same.
+// account checks that every element has a fate and that the counters of the channels agree.
 func (w *wave) account(sum *tally) error {
 	if fault := w.fault.Load(); fault != nil {
 		return errors.New(*fault)
@@ -264,14 +264,14 @@ func (w *wave) account(sum *tally) error {
 	return nil
 }
 
-// actor is a producer or a consumer. It works in a scope that anybody may cancel; then it takes a new one.
+// actor is a producer or a consumer. It works in a scope that any actor may cancel; then it makes a new one.
 type actor struct {
 	w    *wave
 	i    int
 	rnd  *rand.Rand
 	base context.Context
 	ctx  context.Context
-	over [2]bool // the channel has ended, and has nothing left
+	over [2]bool // the channel has ended and holds nothing
 }
 
 func (w *wave) actor(ctx context.Context, i int) *actor {
@@ -280,7 +280,7 @@ func (w *wave) actor(ctx context.Context, i int) *actor {
 	return a
 }
 
-// renew begins a scope, of ours or of the standard library.
+// renew makes a new scope, by coir or by the standard library.
 func (a *actor) renew() {
 	var cancel context.CancelFunc
 	if a.rnd.IntN(4) == 0 {
@@ -299,10 +299,10 @@ func (a *actor) leave() {
 	}
 }
 
-// chance is true once in n times.
+// chance returns true once in n times.
 func (a *actor) chance(n int) bool { return a.rnd.IntN(n) == 0 }
 
-// strike cancels somebody now and then.
+// strike sometimes cancels an actor.
 func (a *actor) strike() {
 	if a.chance(64) {
 		if cancel := a.w.scopes[a.rnd.IntN(len(a.w.scopes))].Swap(nil); cancel != nil {
@@ -311,7 +311,7 @@ func (a *actor) strike() {
 	}
 }
 
-// moment is a time limit that passes soon, or has passed.
+// moment returns a time limit that passes soon, or has passed.
 func (a *actor) moment() time.Duration {
 	if a.chance(2) {
 		return time.Duration(a.rnd.IntN(2)) * time.Nanosecond
@@ -319,7 +319,7 @@ func (a *actor) moment() time.Duration {
 	return time.Duration(a.rnd.IntN(20)) * time.Microsecond
 }
 
-// one is mostly the first channel.
+// one returns mostly the first channel.
 func (a *actor) one() int {
 	if a.chance(4) {
 		return 1
@@ -359,7 +359,7 @@ func (a *actor) produce() {
 	}
 }
 
-// failed goes on after an operation that has failed.
+// failed handles an operation that failed.
 func (a *actor) failed(err error) {
 	if errors.Is(err, context.Canceled) {
 		a.renew()
@@ -368,7 +368,8 @@ func (a *actor) failed(err error) {
 	}
 }
 
-// send sends some elements, at least one, unless it returns an error: then the next one has been tried and is still ours.
+// send sends some elements, at least one, unless it returns an error: then it has tried the next one, which is still
+// ours.
 func (a *actor) send(block []element) (n int, err error) {
 	k := a.one()
 	c, d, e := a.w.ch[k], a.w.ch[1-k], block[0]
@@ -401,20 +402,20 @@ func (a *actor) send(block []element) (n int, err error) {
 	return 1, nil
 }
 
-// exchange sends e on c, and receives from d as long as it cannot.
+// exchange sends e on c, and receives from d for as long as it cannot.
 func (a *actor) exchange(e element, c, d *coir.Chan[element]) error {
 	for {
 		var in element
 		i, err := coir.Select(a.ctx, c.SendCase(e), d.RecvCase(&in))
 		if i != 1 || err != nil {
-			return err // d has ended: so will c, or it has
+			return err // d has ended: so has c, or it will
 		}
 		a.w.settle(in, received)
 	}
 }
 
-// consume receives until both channels have nothing left. Some always look at both, so that no sender waits for those who
-// wait at the other channel.
+// consume receives until both channels have ended and hold nothing. Some consumers always look at both, so that no
+// sender waits for consumers that wait at the other channel.
 func (a *actor) consume(both bool) {
 	defer a.leave()
 	for !a.over[0] || !a.over[1] {
@@ -504,7 +505,7 @@ func (a *actor) receiveEither(way int) (k int, e element, err error) {
 	return k, in[k], err
 }
 
-// refused goes on after a receive that has given nothing.
+// refused handles a receive that returned no value.
 func (a *actor) refused(k int, err error) {
 	switch {
 	case err == nil:
@@ -518,7 +519,7 @@ func (a *actor) refused(k int, err error) {
 	}
 }
 
-// watch receives by a selector until both channels have nothing left.
+// watch receives by a selector until both channels have ended and hold nothing.
 func (a *actor) watch() {
 	defer a.leave()
 	s := coir.NewSelector()
@@ -547,8 +548,8 @@ func (a *actor) watch() {
 	}
 }
 
-// Waits on channels where nothing ever happens, given up by a time limit and by a cancel: no waiter is left in a queue, and
-// nothing in memory.
+// Waits on channels where nothing ever happens are given up by a time limit and by a cancel: no waiter is left in a
+// queue, and nothing in memory.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
@@ -572,7 +573,7 @@ func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 		}
 	}
 	for range 3 {
-		round() // what is kept for the next time is there
+		round() // warm-up: what is kept for reuse is there now
 	}
 	before, start, told := heapInUse(), time.Now(), time.Now()
 	for i := range rounds {
@@ -585,15 +586,15 @@ func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	after := heapInUse()
 	t.Logf("%d waits given up in %v; heap %d KiB before, %d KiB after",
 		rounds*perRound, time.Since(start), before>>10, after>>10)
-	if after > before+2<<20 { // a waiter that is left takes 100 bytes; the idle frames that may come and go, half a MiB in all
+	if after > before+2<<20 { // a leaked waiter takes 100 bytes; idle frames vary by half a MiB in all
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
 	runtime.KeepAlive(in)
 	runtime.KeepAlive(out)
 }
 
-// keepInUse has a runtime not let go of everything because nobody has used it for a moment: what is measured before and after
-// would not be the same. What it returns ends that.
+// keepInUse keeps a runtime from releasing its resources while it is idle: memory before and after could not be
+// compared. The function that it returns ends that.
 func keepInUse(rt *coir.Runtime) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := make(chan struct{})
@@ -610,10 +611,10 @@ func keepInUse(rt *coir.Runtime) (end func()) {
 	}
 }
 
-// giveUp has each of many wait until a time limit, and then until a cancel.
+// giveUp makes each of many wait until a time limit, and then until a cancel.
 func giveUp(t *testing.T, rt *coir.Runtime, in *coir.Chan[int], out *coir.Chan[*int], fibers, goroutines int) {
 	t.Helper()
-	var late, twice atomic.Int64 // those whose time limit has passed, and how many of them wait at both channels
+	var late, twice atomic.Int64 // waits whose time limit has passed, and those of them at both channels
 	body := func(ctx context.Context, i int) error {
 		const soon = time.Microsecond
 		var first error
@@ -659,7 +660,7 @@ func giveUp(t *testing.T, rt *coir.Runtime, in *coir.Chan[int], out *coir.Chan[*
 	}
 }
 
-// waitInVain receives, sends, or does either in a select, for so long at most unless it is 0.
+// waitInVain receives, sends, or does either in a select, for at most that long unless it is 0.
 func waitInVain(ctx context.Context, in *coir.Chan[int], out *coir.Chan[*int], way int, limit time.Duration) (err error) {
 	switch {
 	case way == 0 && limit > 0:
@@ -683,7 +684,7 @@ func waitInVain(ctx context.Context, in *coir.Chan[int], out *coir.Chan[*int], w
 	return err
 }
 
-// What a case of a select sends may point to a variable of its sender, which then has to outlive the call.
+// The value that a case of a select sends may point to a variable of its sender, which must then outlive the call.
 //
 // Spec: SE-14 (a message goes directly, under the locks)
 func TestWhatASelectSendsStays(t *testing.T) {
@@ -701,7 +702,7 @@ func TestWhatASelectSendsStays(t *testing.T) {
 	}
 }
 
-// selectSend sends a pointer to a variable of its own.
+// selectSend sends a pointer to one of its variables.
 func selectSend(ctx context.Context, c *coir.Chan[*int], v int) error {
 	_, err := coir.Select(ctx, c.SendCase(&v), coir.After(time.Hour))
 	return err
@@ -726,7 +727,7 @@ func TestUnlimitedGivesABurstBack(t *testing.T) {
 	}
 	after := heapInUse()
 	t.Logf("%d ints: heap %d KiB before, %d KiB with them, %d KiB after", n, before>>10, most>>10, after>>10)
-	if most < before+uint64(n)*8/2 { // half, because what earlier tests have left may go meanwhile
+	if most < before+uint64(n)*8/2 { // half, because memory of earlier tests may be freed meanwhile
 		t.Errorf("with %d ints the heap was at %d bytes, %d before: what is measured is not the channel", n, most, before)
 	}
 	if after > before+2<<20 {
@@ -735,7 +736,7 @@ func TestUnlimitedGivesABurstBack(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// heapInUse is the heap, once what is not needed has been collected. A pool takes two collections.
+// heapInUse returns the size of the heap after garbage collection. A pool takes two collections.
 func heapInUse() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -1,7 +1,7 @@
 package coir_test
 
-// What a channel counts. A script does everything that can happen to a channel, once for each sort of caller, and after each
-// line of it every counter is compared: the one that the line is about has moved, and no other.
+// What a channel counts. A script does everything that can happen to a channel, once for each sort of caller. After
+// each line of it every counter is compared: the counter of the line has moved, and no other.
 
 import (
 	"context"
@@ -117,8 +117,8 @@ func TestCountersAreExact(t *testing.T) {
 	}
 }
 
-// An operation that returns ErrTimeout is counted as timed out, be the deadline its own, that of a scope of coir's or of a
-// context; and whether it was waiting or came too late.
+// An operation that returns ErrTimeout is counted as timed out, whether the deadline was its own, that of a scope of
+// coir, or that of a context, and whether it waited or came too late.
 //
 // Spec: OB-03 (failures are counted by kind)
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
@@ -147,8 +147,8 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 	}
 }
 
-// A Timed channel tells when its first and its last operation were and for how long the oldest waiter has waited. Others
-// do not look at the clock.
+// A Timed channel records the times of its first and its last operation, and how long the oldest waiter has waited.
+// Other channels do not read the clock.
 //
 // Spec: OB-05 (a channel tells its marks and waiters)
 func TestTimed(t *testing.T) {
@@ -157,7 +157,7 @@ func TestTimed(t *testing.T) {
 		if st := c.Stats(); !st.First.IsZero() || !st.Last.IsZero() {
 			s.t.Fatalf("nothing has happened, but %+v", st)
 		}
-		const slack = time.Millisecond // First and Last are given as dates, which are looked up anew
+		const slack = time.Millisecond // First and Last are dates, computed from the clock anew
 		begun := time.Now()
 		first := s.recv(c)
 		s.until("a receiver waits", func() bool { return c.Stats().Recv.Oldest > 0 })
@@ -202,7 +202,7 @@ func TestTimed(t *testing.T) {
 	})
 }
 
-// Stats are all of one moment: whenever they are read, what was sent is received, dropped or held.
+// Stats are all of one moment: whenever they are read, each sent value is received, dropped or held.
 //
 // Spec: OB-06 (counters can be read or pushed)
 // Spec: OB-14 (a snapshot is consistent for each object)
@@ -233,7 +233,7 @@ func TestStatsAreOfOneMoment(t *testing.T) {
 	})
 }
 
-// What fmt prints of the things that a program holds is a short description.
+// fmt prints a short description of the objects that a program holds.
 func TestDescriptions(t *testing.T) {
 	describe := func(what fmt.Stringer, want string) {
 		t.Helper()
@@ -306,7 +306,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// Everything is printed over and over while everything is used. In a race build that must be silent.
+// All objects are printed again and again while they are used. A race build must report nothing.
 func TestDescriptionsOfWhatIsInUse(t *testing.T) {
 	const rounds = 200
 	crews(t, func(t *testing.T, c *crew) {

@@ -1,9 +1,9 @@
 package coir_test
 
-// How a runtime ends. Close stops what runs, wherever it is at that moment (parked, sleeping, running, blocked in native
-// code, not begun), waits for it, and leaves no goroutine; it can be called with a context that is over, twice, by many at
-// once, and while others call Run. A runtime that nobody uses lets go of everything by itself, and can be used again at
-// any moment of that.
+// How a runtime ends. Close cancels fibers wherever they are (parked, sleeping, running, blocked in native code, not
+// started), waits for them, and leaves no goroutine. It can be called with a context that is done, twice, concurrently,
+// and while others call Run. An idle runtime releases its resources by itself, and can be used again at any moment of
+// that.
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	t.Logf("%d times %d fibers: %v a round", rounds, fibers, time.Since(start)/time.Duration(rounds))
 }
 
-// closeBusyRuntime closes a runtime while its fibers are in every place that a fiber can be in.
+// closeBusyRuntime closes a runtime while its fibers are in every state that a fiber can be in.
 func closeBusyRuntime(t *testing.T, fibers int) {
 	t.Helper()
 	rt := coir.NewRuntime()
@@ -60,14 +60,14 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 						close(full)
 					}
 					switch i % 10 {
-					case 0: // computes, and looks up now and then
+					case 0: // computes, and sometimes checks ctx
 						for coir.Yield(ctx) == nil {
 						}
 						return nil
 					case 1, 2, 3:
 						return coir.Sleep(ctx, time.Duration(1+rand.IntN(3_600_000))*time.Millisecond)
 					case 4:
-						if i%40 == 4 { // every worker that is held so is a goroutine more
+						if i%40 == 4 { // each worker held like that is one more goroutine
 							coir.Blocking(ctx, func() { <-ctx.Done() })
 							return nil
 						}
@@ -77,7 +77,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 						})
 					case 5:
 						if i%1000 == 5 {
-							<-ctx.Done() // not declared
+							<-ctx.Done() // without Blocking
 							return nil
 						}
 						c, cancel := coir.WithTimeout(ctx, time.Hour)
@@ -177,7 +177,7 @@ func TestCloseTwice(t *testing.T) {
 	noGoroutinesAbove(t, base)
 }
 
-// Close by many at once, while others call Run: every Close returns, every Run runs or is refused.
+// Many goroutines call Close while others call Run: every Close returns, and every Run runs or is refused.
 //
 // Spec: SH-07 (a worker about to sleep is woken for close)
 // Spec: SH-08 (after close no goroutine is left)
@@ -222,8 +222,8 @@ func TestCloseByMany(t *testing.T) {
 	t.Logf("ran %d, refused %d, cancelled %d", ran.Load(), refused.Load(), cancelled.Load())
 }
 
-// cancelledByClose reports whether err is the cancel of what was still running when its runtime was closed. That is no
-// ErrClosed: only what came later is refused.
+// cancelledByClose reports whether err is the cancel of what was still running when its runtime was closed. That is not
+// ErrClosed: only later calls are refused.
 func cancelledByClose(err error) bool {
 	return isCancelFor(err, errors.New("coir: the runtime is being closed"))
 }
@@ -262,8 +262,8 @@ func TestDefaultRuntimeRests(t *testing.T) {
 	}
 }
 
-// A runtime that lets go because nobody uses it may be used again, or closed, at that very moment. The moment is some 40 ms
-// after the last use; many runtimes are used again at about that time.
+// An idle runtime that releases its resources may be used again, or closed, at that very moment. The moment is some 40
+// ms after the last use; many runtimes are used again at about that time.
 //
 // Spec: SH-11 (close is idempotent)
 // Spec: SH-14 (an unused default runtime keeps no goroutine)

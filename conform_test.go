@@ -2,18 +2,18 @@ package coir_test
 
 // One suite for every kind of channel, every overflow policy and every sort of caller.
 //
-// What a channel promises does not depend on its kind, nor on who calls: a fiber in its own context, in a scope, in a
-// context of the standard library, or a goroutine. So a claim is written once, as a script, and runs over all rows of the
-// table where it applies. A row that is new to the table is held to every claim.
+// What a channel promises depends neither on its kind nor on the caller: a fiber in its own context, in a scope, in a
+// context of the standard library, or a goroutine. So each claim is written once, as a script, and runs over all rows
+// of the table where it applies. A new row of the table must satisfy every claim.
 //
-// The script runs in the test's goroutine, and has players send and receive. The order of arrival is never left to time: the
-// script waits until the channel's own counters show the one before as waiting.
+// The script runs in the test's goroutine, and makes players send and receive. The order of arrival never depends on
+// time: the script waits until the channel's own counters show the previous operation as waiting.
 //
-// The same scripts run as fibers of a simulation, with those players that are fibers: see undersim_test.go. A script does not say where it
-// runs; what differs is in the stage.
+// The same scripts run as fibers of a simulation, with the players that are fibers: see undersim_test.go. A script does
+// not know where it runs; what differs is in the stage.
 //
-// This file has the table, the stage and the claims about values and their order. How operations end is in chan_test.go,
-// what is special to a kind or a policy in kinds_test.go.
+// This file has the table, the stage and the claims about values and their order. chan_test.go tests how operations
+// end, kinds_test.go what is special to a kind or a policy.
 
 import (
 	"context"
@@ -50,8 +50,8 @@ type sort int
 
 const (
 	ownFiber     sort = iota // a fiber in its own context
-	scopedFiber              // a fiber in a scope of its own
-	derivedFiber             // a fiber in a context that package context has made
+	scopedFiber              // a fiber in its own scope
+	derivedFiber             // a fiber in a context of package context
 	guest                    // a goroutine
 )
 
@@ -67,7 +67,7 @@ var callers = [][2]sort{
 	{scopedFiber, scopedFiber}, {derivedFiber, derivedFiber},
 }
 
-// row is what a claim runs with.
+// row is the parameters that a claim runs with.
 type row struct {
 	kind
 	over             coir.OverflowPolicy
@@ -78,26 +78,26 @@ func (r row) String() string {
 	return fmt.Sprintf("%s/%v/%v to %v", r.name, r.over, r.sender, r.receiver)
 }
 
-// exists says whether there is such a channel: a conflated one has a policy of its own.
+// exists reports whether there is such a channel: a conflated channel has its own policy.
 func (r row) exists() bool { return r.capacity != coir.Conflated || r.over <= coir.DropOldest }
 
-// drops says whether values that were sent may get lost.
+// drops reports whether sent values may be lost.
 func (r row) drops() bool {
 	full := r.over == coir.DropOldest || r.over == coir.DropNewest
 	return r.capacity == coir.Conflated || full && r.capacity >= 0
 }
 
-// waits says whether a send to a full channel waits.
+// waits reports whether a send to a full channel waits.
 func (r row) waits() bool { return r.over == coir.Wait && r.capacity >= 0 }
 
-// A filter chooses the rows that a claim is about.
+// A filter selects the rows that a claim is about.
 type filter func(row) bool
 
 func everyRow(row) bool       { return true }
 func sendersWait(r row) bool  { return r.waits() }
 func nothingDrops(r row) bool { return !r.drops() }
 
-// claim runs a script once for each row that the filter lets through, as a subtest.
+// claim runs a script as a subtest for each row that the filter selects.
 func claim(t *testing.T, where filter, script func(s *stage)) {
 	t.Helper()
 	if underSim {
@@ -123,7 +123,7 @@ func claimInTime(t *testing.T, where filter, script func(s *stage)) {
 	}
 }
 
-// tester is what a script reports to: a test, or a schedule of a simulation.
+// tester is where a script reports failures: a test, or a schedule of a simulation.
 type tester interface {
 	Helper()
 	Log(args ...any)
@@ -142,7 +142,7 @@ type stage struct {
 	players []*player
 
 	mu   sync.Mutex
-	lost []int // what the channel gave to OnUndelivered
+	lost []int // the values given to OnUndelivered
 }
 
 func newStage(t *testing.T, rt *coir.Runtime, r row) *stage {
@@ -159,7 +159,7 @@ func newStage(t *testing.T, rt *coir.Runtime, r row) *stage {
 	}()
 	s.n = <-nursery
 	t.Cleanup(func() {
-		for _, a := range s.players { // a script that failed has left some
+		for _, a := range s.players { // a failed script leaves some
 			a.cancel(errors.New("the script is over"))
 		}
 		for _, a := range s.players {
@@ -186,7 +186,7 @@ func (s *stage) channel(more ...coir.ChanOption) *coir.Chan[int] {
 	return coir.NewChan[int](s.capacity, opts...)
 }
 
-// takeLost returns what has been lost since it was called last.
+// takeLost returns the values lost since its last call.
 func (s *stage) takeLost() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,19 +195,19 @@ func (s *stage) takeLost() []int {
 	return lost
 }
 
-// player is a caller of some sort who does one thing.
+// player is a caller of some sort that does one thing.
 type player struct {
 	s      *stage
 	cancel context.CancelCauseFunc
 	done   signal
 
-	// What it reports, once it is done.
+	// Its results, once it is done.
 	v       int
 	err     error
-	waiting int // how many waited on its side when its operation had returned
+	waiting int // how many waited on its side when its operation returned
 }
 
-// start has a player of that sort do something. Its context is its own: a.cancel cancels nobody else.
+// start makes a player of that sort do something. The player has its own context: a.cancel cancels no other.
 func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player {
 	a := &player{s: s, done: s.signal()}
 	begun := s.signal()
@@ -223,7 +223,7 @@ func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player 
 		act(ctx, cancel)
 	}
 	switch as {
-	case ownFiber: // in a nursery of its own, which can be cancelled
+	case ownFiber: // in its own nursery, which can be cancelled
 		s.n.Go("nursery", func(ctx context.Context) error {
 			defer a.done.give()
 			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -244,7 +244,7 @@ func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player 
 	return a
 }
 
-// send has the row's sender send v on c. The forms of sending take turns: they promise the same.
+// send makes the row's sender send v on c. The forms of sending take turns: they promise the same.
 func (s *stage) send(c *coir.Chan[int], v int) *player {
 	form := len(s.players) % 3
 	return s.start(s.sender, func(ctx context.Context, a *player) {
@@ -260,7 +260,7 @@ func (s *stage) send(c *coir.Chan[int], v int) *player {
 	})
 }
 
-// recv has the row's receiver receive from c.
+// recv makes the row's receiver receive from c.
 func (s *stage) recv(c *coir.Chan[int]) *player {
 	form := len(s.players) % 3
 	return s.start(s.receiver, func(ctx context.Context, a *player) {
@@ -278,7 +278,7 @@ func (s *stage) recv(c *coir.Chan[int]) *player {
 	})
 }
 
-// sendersInLine has one sender after the other wait, with the values from first on.
+// sendersInLine makes senders wait one after the other, with the values from first on.
 func (s *stage) sendersInLine(n, first int) []*player {
 	s.t.Helper()
 	line := make([]*player, n)
@@ -289,7 +289,7 @@ func (s *stage) sendersInLine(n, first int) []*player {
 	return line
 }
 
-// receiversInLine has one receiver after the other wait.
+// receiversInLine makes receivers wait one after the other.
 func (s *stage) receiversInLine(n int) []*player {
 	s.t.Helper()
 	line := make([]*player, n)
@@ -333,7 +333,8 @@ func (a *player) ended() error {
 	return a.err
 }
 
-// allEnded waits for all, and wants each to end with that error; nil is none, a cancelFor is a cancel for that cause.
+// allEnded waits for all players, and checks that each ended with that error; nil means none, a cancelFor a cancel for
+// that cause.
 func (s *stage) allEnded(players []*player, want error) {
 	s.t.Helper()
 	for i, a := range players {
@@ -343,7 +344,7 @@ func (s *stage) allEnded(players []*player, want error) {
 	}
 }
 
-// until waits for something that has no signal.
+// until waits for a condition that has no signal.
 func (s *stage) until(what string, happened func() bool) {
 	s.t.Helper()
 	if s.sim != nil {
@@ -360,7 +361,8 @@ func (s *stage) until(what string, happened func() bool) {
 	}
 }
 
-// fill puts 1, 2, ... in until the channel is full, or holds a few if it is never full. It returns what the channel holds.
+// fill sends 1, 2, ... until the channel is full, or a few if it is never full. It returns the values that the channel
+// holds.
 func (s *stage) fill() []int {
 	s.t.Helper()
 	n := s.capacity
@@ -389,7 +391,7 @@ func (s *stage) holds(n int) {
 	}
 }
 
-// drain takes everything that can be had without waiting, and wants it to be that, followed by the error.
+// drain receives everything that needs no wait, and checks the values and the error that follows them.
 func (s *stage) drain(want []int, then error) {
 	s.t.Helper()
 	var got []int
@@ -405,7 +407,7 @@ func (s *stage) drain(want []int, then error) {
 	}
 }
 
-// loses checks what has been handed to OnUndelivered since the last time, in any order.
+// loses checks the values handed to OnUndelivered since the last time, in any order.
 func (s *stage) loses(want ...int) {
 	s.t.Helper()
 	got := slices.Sorted(slices.Values(s.takeLost()))
@@ -414,7 +416,7 @@ func (s *stage) loses(want ...int) {
 	}
 }
 
-// insist sends v, again and again if the channel's policy is to fail. It counts the refusals.
+// insist sends v, repeatedly if the channel's policy is to fail. It counts the refusals.
 func (s *stage) insist(ctx context.Context, c *coir.Chan[int], v int, refused *atomic.Int64) error {
 	for {
 		err := c.Send(ctx, v)
@@ -429,14 +431,14 @@ func (s *stage) insist(ctx context.Context, c *coir.Chan[int], v int, refused *a
 // giveWay lets others run: fibers, and goroutines.
 func (s *stage) giveWay(ctx context.Context) {
 	if s.sim != nil {
-		_ = coir.Sleep(ctx, 1) // until the others have come to rest: no schedule can have it spin
+		_ = coir.Sleep(ctx, 1) // until the others wait: no schedule can make it spin
 		return
 	}
 	_ = coir.Yield(ctx)
-	runtime.Gosched() // a fiber that is alone with its yield goes on at once
+	runtime.Gosched() // a fiber that yields with no other to run goes on immediately
 }
 
-// Every value is received once or handed over once, whatever the number of those who send and receive, and values of one
+// Every value is received once or handed over once, whatever the number of senders and receivers, and values of one
 // sender keep their order.
 //
 // Spec: CH-01 (one channel type, four kinds)
@@ -453,7 +455,7 @@ func TestEachValueArrivesOnceAndInOrder(t *testing.T) {
 	}
 }
 
-// passMany has as many send n values each, as others receive, and accounts for each value.
+// passMany makes senders send n values each and as many receivers receive, and accounts for each value.
 func (s *stage) passMany(many, n int) {
 	var refused atomic.Int64
 	senders, receivers := make([]*player, many), make([]*player, many)
@@ -507,8 +509,8 @@ func (s *stage) passMany(many, n int) {
 	}
 }
 
-// What has been sent is never ahead of what has been taken by more than the channel holds. On a rendezvous that is: a send
-// returns only after the take.
+// The number of sent values exceeds that of taken values by at most the capacity. So on a rendezvous a send returns
+// only after the take.
 //
 // Spec: CH-03 (a rendezvous send returns when the value is taken)
 // Spec: CH-04 (rendezvous hands over directly)
@@ -548,7 +550,7 @@ func TestSendsAreAheadByTheCapacityAtMost(t *testing.T) {
 	})
 }
 
-// A sender that waits on a rendezvous has put its value nowhere: it goes from hand to hand, or stays.
+// The value of a sender that waits on a rendezvous is stored nowhere: it passes directly to a receiver, or stays.
 //
 // Spec: CH-03 (a rendezvous send returns when the value is taken)
 // Spec: CH-04 (rendezvous hands over directly)
@@ -567,8 +569,8 @@ func TestRendezvousHasNoPlace(t *testing.T) {
 	})
 }
 
-// A send that finds room keeps the value and returns; a receive that finds a value takes the oldest and returns. Neither
-// looks at anyone.
+// A send that finds room stores the value and returns; a receive that finds a value takes the oldest and returns.
+// Neither needs a peer.
 //
 // Spec: CH-06 (a bounded channel holds its capacity)
 // Spec: CH-07 (a send with room does not wait)
@@ -598,7 +600,7 @@ func TestOperationsThatNeedNotWait(t *testing.T) {
 	})
 }
 
-// Senders that wait are served in the order in which they came, and each by the receive that makes room.
+// Waiting senders are served in the order of arrival, each by the receive that makes room.
 //
 // Spec: CH-05 (a taken value resumes one sender)
 // Spec: CH-10 (room goes to the longest-waiting sender)
@@ -623,7 +625,7 @@ func TestSendersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Receivers that wait are served in the order in which they came, straight from hand to hand: nothing passes the buffer.
+// Waiting receivers are served in the order of arrival, directly: no value passes through the buffer.
 //
 // Spec: CH-09 (a send prefers a waiting receiver)
 // Spec: CH-11 (nobody waits for what is there)
@@ -646,8 +648,8 @@ func TestReceiversAreServedInOrder(t *testing.T) {
 	})
 }
 
-// The room that a receive makes belongs to the sender that waits, at once: nobody who comes by gets it, even if the sender
-// has not run yet. The same with a value and a receiver that waits.
+// The room that a receive makes immediately belongs to the waiting sender: no later operation gets it, even if the
+// sender has not run yet. The same holds for a value and a waiting receiver.
 //
 // Spec: CH-09 (a send prefers a waiting receiver)
 // Spec: CH-10 (room goes to the longest-waiting sender)
@@ -692,7 +694,7 @@ func TestWaitingBeatsPassing(t *testing.T) {
 	})
 }
 
-// TrySend and TryRecv never wait, and where they would have to they change nothing but a counter.
+// TrySend and TryRecv never wait. Where they would have to, they change nothing but a counter.
 //
 // Spec: CH-22 (Try never waits and changes nothing)
 // Spec: CH-26 (a failed send keeps its value)
@@ -721,9 +723,9 @@ func TestTryChangesNothing(t *testing.T) {
 	})
 }
 
-// A program may rely on it: what was written before a send is seen after its receive, what was written before a receive
-// is seen by the sender that could go on because of it, and what was written before a close is seen after ErrClosed. A race
-// build finds where that is not so.
+// A program may rely on this order: writes before a send are seen after its receive, writes before a receive are seen
+// by the sender that it lets go on, and writes before a close are seen after ErrClosed. A race build finds where that
+// fails.
 //
 // Spec: FB-29 (the race detector sees fibers as goroutines)
 // Spec: CH-02 (kinds differ in what they store)
@@ -765,7 +767,8 @@ func TestChannelsOrderMemory(t *testing.T) {
 	})
 }
 
-// A channel that holds n makes a semaphore: with n of 1, or a rendezvous both ways, what it guards needs no other lock.
+// A channel of capacity n makes a semaphore: with n = 1, or with a rendezvous both ways, what it guards needs no other
+// lock.
 //
 // Spec: FB-29 (the race detector sees fibers as goroutines)
 // Spec: CH-06 (a bounded channel holds its capacity)
@@ -796,17 +799,17 @@ func TestChannelAsAMutex(t *testing.T) {
 	})
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 0 }, func(s *stage) {
 		n := s.atMost(n)
-		shared := 0 // in turns: each side writes between its operations
+		shared := 0 // the sides take turns: each writes between its operations
 		sender := s.start(s.sender, func(ctx context.Context, a *player) {
 			for i := range n {
 				if shared++; shared != 2*i+1 {
 					a.err = fmt.Errorf("%d before send %d", shared, i)
 					return
 				}
-				if a.err = s.c.Send(ctx, i); a.err != nil { // gives the turn away
+				if a.err = s.c.Send(ctx, i); a.err != nil { // passes the turn
 					return
 				}
-				if a.err = s.c.Send(ctx, i); a.err != nil { // has it back once it was taken
+				if a.err = s.c.Send(ctx, i); a.err != nil { // has the turn back once the value was taken
 					return
 				}
 			}

@@ -1,11 +1,11 @@
 package coir_test
 
-// Contexts. A fiber's context is an ordinary context.Context that can be handed around: whoever calls an operation with
-// it, waits as what it is. Contexts derived from it, by the standard library or by coir, park the fiber and start no
-// goroutine. Scopes: timeouts, cancels with a cause, shields.
+// Contexts. A fiber's context is an ordinary context.Context that can be passed around: a fiber or a goroutine that
+// calls an operation with it waits as what it is. Contexts derived from it, by the standard library or by coir, park
+// the fiber and start no goroutine. Scopes: timeouts, cancels with a cause, shields.
 //
-// The runtimes here have one worker and may have no second one. So wherever something goes on while a fiber waits, the
-// fiber was parked, and had not blocked its worker.
+// The runtimes here have only one worker. So if anything runs while a fiber waits, the fiber was parked and did not
+// block its worker.
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func TestFiberContextInAGoroutineWhileTheFiberRuns(t *testing.T) {
 	}, nil)
 }
 
-// usesAsGoroutine calls every operation with a context that is somebody's, in a goroutine.
+// usesAsGoroutine calls every operation in a goroutine, with a context that belongs to a fiber.
 func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
 	t.Helper()
 	if f := coir.Self(ctx); f != nil {
@@ -192,8 +192,8 @@ func TestFiberContextInAnotherFiber(t *testing.T) {
 	}, nil)
 }
 
-// A fiber that waits by the context of a fiber of another nursery is woken when that nursery is cancelled, and when its
-// own is not.
+// A fiber that waits with the context of a fiber of another nursery is woken when that nursery is cancelled, and not
+// when its own is.
 //
 // Spec: FB-21 (the caller's identity is checked)
 // Spec: FB-23 (a fiber's context ends with its nursery)
@@ -342,7 +342,7 @@ func TestDerivedContextIsCancelled(t *testing.T) {
 	}, nil)
 }
 
-// startedByContext counts the goroutines that package context has started to watch a parent. Other goroutines of the
+// startedByContext counts the goroutines that package context started to watch a parent. Other goroutines of the
 // process come and go.
 func startedByContext() int {
 	buf := make([]byte, 4<<20)
@@ -384,7 +384,7 @@ func contextsOf(ctx context.Context, n *coir.Nursery) map[string]context.Context
 	}
 }
 
-// What package context promises of any Context.
+// What package context promises for any Context.
 //
 // Spec: FB-23 (a fiber's context ends with its nursery)
 func TestContextContract(t *testing.T) {
@@ -490,7 +490,7 @@ func TestWithTimeout(t *testing.T) {
 	}, nil)
 }
 
-// A time so long that it cannot be told is not over at once; one that has passed is.
+// A scope whose time is too long to be represented does not end immediately; one whose time has passed does.
 //
 // Spec: TM-03 (no timer fires early)
 func TestWithTimeoutOfAnyLength(t *testing.T) {
@@ -534,7 +534,7 @@ func TestNestedDeadlines(t *testing.T) {
 			cancelInner()
 			cancelOuter()
 		}
-		// A standard deadline outside counts as well.
+		// A standard deadline of the parent counts as well.
 		outer, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		inner, cancelInner := coir.WithTimeout(outer, time.Hour)
@@ -546,7 +546,7 @@ func TestNestedDeadlines(t *testing.T) {
 	}, nil)
 }
 
-// A cancel goes down through scopes and nurseries of every kind, and not up.
+// A cancel reaches scopes and nurseries of every kind below it, and none above.
 //
 // Spec: NU-09 (cancel goes down the tree only)
 func TestNestedScopes(t *testing.T) {
@@ -601,7 +601,8 @@ func TestShield(t *testing.T) {
 	}, cancelFor{errA})
 }
 
-// AfterFunc's promises: f runs once, in its own time, if the context ends; stop tells whether it kept it from running.
+// What AfterFunc promises: f runs once, in its own goroutine, if the context ends; stop reports whether it prevented
+// that.
 //
 // Spec: FB-22 (a derived context still parks the fiber)
 func TestAfterFunc(t *testing.T) {
@@ -632,7 +633,7 @@ func TestAfterFunc(t *testing.T) {
 		native(ctx, goes(func() {
 			eventually(t, "each is called", func() bool { return calls.Load() >= want })
 		}))
-		for name, c := range theirs { // it is over already
+		for name, c := range theirs { // it has ended already
 			called := make(chan struct{})
 			stop := context.AfterFunc(c, func() { close(called) })
 			coir.Blocking(ctx, func() { <-called })
@@ -659,7 +660,7 @@ func TestAfterFunc(t *testing.T) {
 	}, nil)
 }
 
-// In a scope that is over, every operation says so before it does anything, whoever calls.
+// In a scope that has ended, every operation fails before it does anything, whatever the caller.
 //
 // Spec: NU-07 (a running child sees the cancel at its next operation)
 // Spec: PK-26 (a condition that holds needs no park)
@@ -728,7 +729,7 @@ func TestOperationsInACancelledScope(t *testing.T) {
 					_ = ended.Wait(ctx)
 					check(t, ctx, ended)                                    // a fiber
 					goroutine(ctx, func() { check(t, ctx, ended) })         // a goroutine with a fiber's context
-					goroutine(ctx, func() { check(t, t.Context(), ended) }) // a goroutine with one of its own
+					goroutine(ctx, func() { check(t, t.Context(), ended) }) // a goroutine with its own context
 					return nil
 				}, nil)
 			})

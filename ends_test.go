@@ -1,8 +1,8 @@
 package coir_test
 
-// How fibers end. A panic comes out of Run with the frames that panicked; Goexit ends one fiber alone; the first error
-// cancels the siblings, and none is lost but those that only echo the cancel. After each of them every sibling has
-// ended, and when the runtime is closed no goroutine is left.
+// How fibers end. If a fiber panics, Run panics with the frames that panicked. Goexit ends only one fiber. The first
+// error cancels the siblings, and no error is lost but those that only echo the cancel. After each of them every
+// sibling has ended, and when the runtime is closed no goroutine is left.
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func TestPanicInTheBodyOfRun(t *testing.T) {
 	}
 }
 
-// Through nurseries inside nurseries the first stack stays: it is the one that says where.
+// Through nested nurseries the first stack is kept: it shows where the panic happened.
 //
 // Spec: FB-24 (a panic is recovered in its fiber)
 // Spec: NU-13 (a child's panic is raised from Run)
@@ -135,7 +135,8 @@ func TestNestedPanicKeepsTheInnermostStack(t *testing.T) {
 	}
 }
 
-// A fiber that recovers what came out of a Run inside it has dealt with it: given back as an error it is an error.
+// A fiber that recovers the panic of a Run inside it has handled it: if it returns the panic as an error, it is an
+// error.
 //
 // Spec: NU-12 (Run returns every child's error)
 // Spec: NU-13 (a child's panic is raised from Run)
@@ -169,7 +170,7 @@ func TestRecoveredPanicIsAnError(t *testing.T) {
 	})
 }
 
-// Wait tells of a panic as an error, before it comes out of Run.
+// Wait returns a panic as an error, before Run panics.
 //
 // Spec: NU-19 (every joiner gets the same error)
 func TestWaitForAFiberThatPanics(t *testing.T) {
@@ -252,7 +253,7 @@ func TestGoexitEndsThatFiberAlone(t *testing.T) {
 	}
 }
 
-// An error is what a function returns. To return the one that Wait gave for a fiber that exited is not to exit.
+// An error is what a function returns. Returning the error of a Wait for a fiber that exited is not a Goexit.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: NU-12 (Run returns every child's error)
@@ -311,7 +312,7 @@ func TestGoexitInTheBodyOfRun(t *testing.T) {
 	}
 }
 
-// Goexit in a Run inside a fiber ends that fiber, with the nurseries that it has open.
+// Goexit in a Run inside a fiber ends that fiber, with the nurseries that it has opened.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: NU-01 (a nursery completes after every child)
@@ -337,7 +338,7 @@ func TestGoexitInANestedRun(t *testing.T) {
 	}, nil)
 }
 
-// Coroutines that went through Goexit serve on, many in a row, and are let go with the others.
+// Coroutines that went through Goexit are reused, many in a row, and are released with the others.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: FB-26 (a coroutine after Goexit is tainted)
@@ -376,7 +377,7 @@ func TestManyGoexits(t *testing.T) {
 	}
 }
 
-// failer is as much of testing.T as FailNow needs.
+// failer is the part of testing.T that FailNow needs.
 type failer struct{ failed atomic.Bool }
 
 func (f *failer) FailNow() {
@@ -384,7 +385,7 @@ func (f *failer) FailNow() {
 	runtime.Goexit()
 }
 
-// A test that fails in a fiber: that fiber ends where it is, and the test function goes on to its end.
+// A test that fails in a fiber: that fiber ends there, and the test function goes on to its end.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 func TestFailNowInAFiber(t *testing.T) {
@@ -447,7 +448,7 @@ func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 	}
 }
 
-// An error that stands alone is returned as it is.
+// A single error is returned as it is.
 //
 // Spec: NU-12 (Run returns every child's error)
 func TestOneErrorIsReturnedAsItIs(t *testing.T) {
@@ -476,7 +477,7 @@ func TestOneErrorIsReturnedAsItIs(t *testing.T) {
 	}
 }
 
-// A thousand fail at once: none is missing.
+// A thousand fibers fail at the same time: no error is missing.
 //
 // Spec: NU-12 (Run returns every child's error)
 func TestEveryErrorIsFound(t *testing.T) {
@@ -499,7 +500,7 @@ func TestEveryErrorIsFound(t *testing.T) {
 	}
 }
 
-// Of several panics one comes out; errors that came with it do not hide it.
+// Run panics with one of several panics; errors beside it do not hide it.
 //
 // Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicBesideErrors(t *testing.T) {
@@ -533,7 +534,7 @@ func TestPanicBesideErrors(t *testing.T) {
 	}
 }
 
-// What a panic in the function of Run comes out as does not depend on who has called Run.
+// The value of a panic in the function of Run does not depend on the caller of Run.
 //
 // Spec: FB-24 (a panic is recovered in its fiber)
 // Spec: NU-13 (a child's panic is raised from Run)
@@ -569,8 +570,8 @@ func TestPanicInTheBodyIsTheSameForAll(t *testing.T) {
 	}
 }
 
-// A Goexit of the function hides neither the errors of the children nor a panic. Run does not return, so they come out
-// of the nursery that the fiber is in.
+// A Goexit of the function hides neither the errors of the children nor a panic. That Run does not return, so the Run
+// of the nursery around it reports them.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: NU-12 (Run returns every child's error)
@@ -622,7 +623,7 @@ func TestGoexitHidesNothing(t *testing.T) {
 	})
 }
 
-// A coroutine that serves on after a Goexit is a level deeper each time, so it is not used for ever.
+// A coroutine that is reused after a Goexit is one level deeper each time, so it is not reused forever.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: FB-26 (a coroutine after Goexit is tainted)

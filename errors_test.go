@@ -15,10 +15,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// endingErrs are the errors by which an operation says how it ended.
+// endingErrs are the errors that tell how an operation ended.
 var endingErrs = []error{coir.ErrClosed, coir.ErrTimeout, coir.ErrWouldBlock, context.Canceled, context.DeadlineExceeded}
 
-// wantEnding checks an error against the table in the package's documentation: it is what it should be and nothing else.
+// wantEnding checks an error against the table in the package documentation: it is exactly those errors.
 func wantEnding(t *testing.T, what string, err error, text string, is ...error) {
 	t.Helper()
 	for _, e := range endingErrs {
@@ -44,8 +44,8 @@ func wantEnding(t *testing.T, what string, err error, text string, is ...error) 
 	}
 }
 
-// Each way in which an operation can end, for sends and receives, with and without a name, by a fiber in its own context, by a fiber in
-// another's and by a goroutine: the error is what the package's documentation says.
+// Each way in which an operation can end, for sends and receives, with and without a name, by a fiber in its own
+// context, by a fiber in another's and by a goroutine: the error is what the package documentation says.
 func TestHowAnOperationEnds(t *testing.T) {
 	why := errors.New("why")
 	for _, name := range []string{"", "jobs"} {
@@ -105,7 +105,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 				for _, cause := range append(endingErrs, why, nil) {
 					text := ""
 					if cause == context.Canceled {
-						cause = nil // it says nothing more
+						cause = nil // it adds nothing
 					} else if cause != nil {
 						text = ": " + cause.Error()
 					}
@@ -139,7 +139,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 	}
 }
 
-// Errors that come again and again are made once.
+// Errors that are returned repeatedly are made once.
 func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
 	if testing.AllocsPerRun(10, func() { _ = coir.Self(context.Background()) }) > 0 {
 		t.Skip("without assembly, finding out who calls allocates")
@@ -163,8 +163,8 @@ func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
 	}
 }
 
-// A loop that takes ErrClosed for the end of the data, as the README has it, does not take a cancel for it: not if a sibling failed by a
-// channel of its own that was closed, nor if the runtime is being closed.
+// A loop that takes ErrClosed for the end of the data, like the one of the README, does not mistake a cancel for it:
+// not if a sibling failed with the ErrClosed of another channel, nor if the runtime is being closed.
 func TestCancelIsNotTakenForTheEndOfData(t *testing.T) {
 	other := coir.NewChan[int](0)
 	other.Close()
@@ -217,7 +217,7 @@ func recovered(t *testing.T, fn func()) (pe *coir.PanicError) {
 	return nil
 }
 
-// nested calls fn in a goroutine and in a fiber: what Run does must be the same.
+// nested calls fn in a goroutine and in a fiber: Run must behave the same.
 func nested(t *testing.T, fn func(t *testing.T, ctx context.Context)) {
 	t.Run("goroutine", func(t *testing.T) { fn(t, context.Background()) })
 	t.Run("fiber", func(t *testing.T) {
@@ -231,7 +231,7 @@ func nested(t *testing.T, fn func(t *testing.T, ctx context.Context)) {
 	})
 }
 
-// What fails beside a panic is not lost, and the value of a panic is the same whoever has called Run.
+// Failures beside a panic are not lost, and the value of a panic does not depend on the caller of Run.
 //
 // Spec: NU-12 (Run returns every child's error)
 // Spec: NU-13 (a child's panic is raised from Run)
@@ -240,7 +240,7 @@ func TestNothingIsLostBesideAPanic(t *testing.T) {
 	type body = func(ctx context.Context, n *coir.Nursery) error
 	sleep := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
 	fails := func(err error) func(context.Context) error {
-		return func(ctx context.Context) error { _ = sleep(ctx); return err } // once it is cancelled
+		return func(ctx context.Context) error { _ = sleep(ctx); return err } // after the cancel
 	}
 	panics := func(v any) func(context.Context) error {
 		return func(ctx context.Context) error { panic(v) }
@@ -319,13 +319,13 @@ func TestNothingIsLostBesideAPanic(t *testing.T) {
 	}
 }
 
-// A child's panic comes out of Run though the body calls Goexit; an error of a nursery whose body calls Goexit comes out of the one
-// around it.
+// If a child panics, Run panics even if the body calls Goexit. An error of a nursery whose body calls Goexit is
+// returned by the Run around it.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: NU-13 (a child's panic is raised from Run)
 func TestNothingIsLostBesideAGoexit(t *testing.T) {
-	left := func(fn func()) (exited bool) { // a goroutine of its own, which Goexit may end
+	left := func(fn func()) (exited bool) { // in a separate goroutine, which Goexit may end
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -380,8 +380,8 @@ func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	}
 }
 
-// The Goexit of a body cancels its nursery, and children that say so when they return have not failed. So the fiber has
-// ended by Goexit alone, which fails nobody.
+// The Goexit of a body cancels its nursery, and children that return that cancel have not failed. So the fiber ended
+// only by Goexit, which is no failure.
 func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	nested(t, func(t *testing.T, ctx context.Context) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -403,7 +403,7 @@ func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	})
 }
 
-// ErrGoexit that a function returns, because it has waited for a fiber that ended so, is an error like another.
+// If a function returns ErrGoexit, because it waited for a fiber that exited, that is an error like any other.
 func TestErrGoexitReturned(t *testing.T) {
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		exits := n.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
@@ -415,7 +415,7 @@ func TestErrGoexitReturned(t *testing.T) {
 	}
 }
 
-// A *PanicError that a function returns is an error, also beside a Goexit.
+// A *PanicError that a function returns is an error, even beside a Goexit.
 func TestPanicErrorReturnedBesideAGoexit(t *testing.T) {
 	pe := &coir.PanicError{Fiber: "long ago", Value: "once"}
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -433,7 +433,7 @@ func TestPanicErrorReturnedBesideAGoexit(t *testing.T) {
 	}
 }
 
-// What has failed on another runtime, in a nursery whose body has called Goexit, is told by the fiber that had opened it.
+// Failures on another runtime, in a nursery whose body called Goexit, are reported by the fiber that opened it.
 func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
 	rt := coir.NewRuntime()
 	defer func() { _ = rt.Close(context.Background()) }()
@@ -452,7 +452,7 @@ func TestErrorsBesideAGoexitOnAnotherRuntime(t *testing.T) {
 	}
 }
 
-// A panic with a nil *PanicError can be looked into like another.
+// A panic with a nil *PanicError can be inspected like any other.
 func TestChainOfAPanicWithANilPanicError(t *testing.T) {
 	defer func() {
 		pe, ok := recover().(*coir.PanicError)
@@ -466,7 +466,7 @@ func TestChainOfAPanicWithANilPanicError(t *testing.T) {
 	})
 }
 
-// A panic in a deferred function while a Goexit is under way ends the fiber as a panic, and its goroutine serves on.
+// A panic in a deferred function during a Goexit ends the fiber as a panic, and its goroutine is reused.
 //
 // Spec: FB-24 (a panic is recovered in its fiber)
 // Spec: FB-25 (Goexit ends one fiber alone)
@@ -501,7 +501,7 @@ func TestPanicDuringGoexit(t *testing.T) {
 	}
 }
 
-// Cancel(nil) stops a nursery on purpose: what only says so is no failure, and anything else is.
+// Cancel(nil) stops a nursery on purpose: errors that only report that cancel are no failure, and all others are.
 //
 // Spec: NU-11 (a child's error cancels its siblings)
 // Spec: NU-12 (Run returns every child's error)
@@ -554,7 +554,7 @@ func TestStoppedOnPurpose(t *testing.T) {
 	})
 }
 
-// many is an error with parts, as some packages have.
+// many is an error with parts, like those of some packages.
 type many struct {
 	text  string
 	parts []error
@@ -563,7 +563,7 @@ type many struct {
 func (m many) Error() string   { return m.text }
 func (m many) Unwrap() []error { return m.parts }
 
-// An error without parts is a real one; what package net says for a cancel is none.
+// An error without parts is a failure; the error that package net returns for a cancel is not.
 //
 // Spec: NU-12 (Run returns every child's error)
 func TestWhatOnlySaysThatTheNurseryWasCancelled(t *testing.T) {
@@ -592,7 +592,7 @@ func TestWhatOnlySaysThatTheNurseryWasCancelled(t *testing.T) {
 	}
 }
 
-// A panic of a deferred function during a Goexit hides nothing of the nursery that the Goexit has ended.
+// A panic of a deferred function during a Goexit hides nothing of the nursery that the Goexit ended.
 //
 // Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicDuringGoexitHidesNothing(t *testing.T) {

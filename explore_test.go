@@ -2,8 +2,8 @@
 
 package coir
 
-// Channels and select of the real code, through every order of their accesses. Who sends and receives are fibers without a scheduler
-// below them: the operations are the same up to the switch, in whose place the thread waits to be woken.
+// Channels and select of the real code, through every order of their accesses. The senders and receivers are fibers
+// without a scheduler: the operations are the same up to the switch; there the thread waits to be woken instead.
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (s *stage) fiber() *bare {
 	return s.make()
 }
 
-// here returns the context of the fiber, whose thread the caller is.
+// here returns the context of the fiber that the calling thread runs as.
 func (b *bare) here() context.Context {
 	b.task.Embody()
 	return (*fiberContext)(&b.Fiber)
@@ -68,11 +68,11 @@ func send(b *bare, c *Chan[int], v int) error { return c.Send(b.here(), v) }
 func recv(b *bare, c *Chan[int]) (int, error) { return c.Recv(b.here()) }
 
 func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
-	*b.task.Kit().Turn() = 1 // no chance: the turn of the next
+	*b.task.Kit().Turn() = 1 // deterministic: the turn of the next
 	return choose(b.here(), cases, how)
 }
 
-// ledger has what became of each value.
+// ledger records the fate of each value.
 type ledger struct{ sent, received, failed, lost []int }
 
 func (l *ledger) send(b *bare, c *Chan[int], v int) {
@@ -93,7 +93,7 @@ func (l *ledger) recv(b *bare, c *Chan[int]) {
 
 func (l *ledger) lose(v int) { l.lost = append(l.lost, v) }
 
-// check drains the channels and makes sure that what was sent was received or lost, once, and that nobody waits.
+// check drains the channels and checks that each sent value was received or lost, once, and that nothing waits.
 func (l *ledger) check(cs ...*Chan[int]) {
 	for _, c := range cs {
 		for v, err := c.TryRecv(); err == nil; v, err = c.TryRecv() {
@@ -149,7 +149,7 @@ func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 	}
 }
 
-// A close against a send and two receives: everybody gets an answer.
+// A close against a send and two receives: every operation returns.
 //
 // Spec: CH-34 (close is one step)
 // Spec: CH-35 (close is graceful)
@@ -199,7 +199,7 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	}
 }
 
-// A receive is cancelled, or not, and the same fiber receives again: its cell was withdrawn before it is used again.
+// A receive is cancelled, or not, and the same fiber receives again: its cell was withdrawn before it is reused.
 //
 // Spec: CH-28 (an ended wait is unlinked before it returns)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
@@ -232,7 +232,7 @@ func TestExploreWaitAfterACancelledOne(t *testing.T) {
 	}
 }
 
-// A fiber that has waited under its nursery's scope waits under one that the nursery's cancel does not reach: the
+// A fiber that has waited under its nursery's scope waits under a scope that the nursery's cancel does not reach: the
 // cancel does not end that wait.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
@@ -266,8 +266,8 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	})
 }
 
-// A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until the main thread takes its
-// value.
+// A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until
+// the main thread takes its value.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-05 (losing registrations are removed first)
@@ -315,8 +315,8 @@ func TestExploreSelectOnTwoChannels(t *testing.T) {
 	}
 }
 
-// A select waits on two channels, and one of them becomes ready while it registers. The reduction believes that what a lock guards is used with
-// the lock held; a bound on preemptions does not, so this one is gone through in both ways.
+// A select waits on two channels, and one of them becomes ready while it registers. The reduction assumes that what a
+// lock guards is used with the lock held; a bound on preemptions does not, so this one is explored in both ways.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-13 (no channel lock is held while waiting)
@@ -376,7 +376,7 @@ func TestExploreTwoSelectsMeet(t *testing.T) {
 	})
 }
 
-// A standing selector is told of a channel that becomes ready while it goes to sleep, and of the close.
+// A selector is notified of a channel that becomes ready while the selector goes to sleep, and of the close.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 // Spec: SE-23 (a registration stays until used up)
@@ -413,7 +413,7 @@ func TestExploreSelectorIsTold(t *testing.T) {
 	})
 }
 
-// A whole runtime: goroutine, worker, fibers, switch. Every order with so many preemptions.
+// A whole runtime: goroutine, worker, fibers, switch. Every order with up to that many preemptions.
 func TestExploreRuntime(t *testing.T) {
 	interleave.Check(t, interleave.Config{Bound: 2}, func() {
 		rt := NewRuntime(Workers(2))
@@ -439,8 +439,8 @@ func TestExploreRuntime(t *testing.T) {
 	})
 }
 
-// Goroutines wait under a scope that is not their own while it is cancelled and a value comes: each wait ends, the value arrives once or stays
-// the sender's, and no node is left in the scope.
+// Goroutines wait under a scope that is not their own while it is cancelled and a value comes: each wait ends, the
+// value arrives once or stays the sender's, and no node is left in the scope.
 //
 // Spec: CH-41 (a send on a closed channel is an error)
 // Spec: CH-42 (closed and count are one state)
@@ -476,8 +476,8 @@ func (b *bare) inside(parent *scope) *Nursery {
 }
 
 // A nursery is opened inside a nursery that is cancelled. Its scope is tied at the first look: by its owner, which
-// begins to wait, or by another that asks. The wait ends in every order, and whoever finds the outer scope cancelled
-// finds the inner one so.
+// begins to wait, or by another thread. The wait ends in every order, and a thread that finds the outer scope cancelled
+// finds the inner one cancelled too.
 //
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-09 (cancel goes down the tree only)
@@ -511,15 +511,15 @@ func TestExploreTieAgainstCancel(t *testing.T) {
 	})
 }
 
-// A nursery that no fiber has waited in ends, while another that has its context looks at it, and the parent is
-// cancelled. It is cancelled afterwards, and not in its parent's list.
+// A nursery that no fiber has waited in ends, while another thread looks at its context and the parent is cancelled.
+// Afterwards it is cancelled, and not in its parent's list.
 //
 // Spec: NU-09 (cancel goes down the tree only)
 func TestExploreTieAgainstEnd(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
 		in := s.fiber().inside(&s.n.scope)
-		in.cold() // how it is made is in TestExploreTieAgainstCancel
+		in.cold() // TestExploreTieAgainstCancel explores how it is made
 		interleave.Go("ask", func() { in.done() })
 		interleave.Go("end", func() {
 			in.endJoined()
@@ -563,8 +563,8 @@ func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 	})
 }
 
-// The owner of a nursery joins while its child ends, and another starts one more: either the join waits for that one
-// too, or it is refused.
+// The owner of a nursery joins while its child ends, and another fiber starts one more: either the join waits for that
+// one too, or it is refused.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-05 (a completed nursery takes no child)
@@ -604,7 +604,7 @@ func TestExploreJoinAgainstEnd(t *testing.T) {
 	})
 }
 
-// Two fibers wait for a third while it ends, and their nursery is cancelled: each wait ends, by the one or the other.
+// Two fibers wait for a third while it ends, and their nursery is cancelled: each wait ends, by either.
 //
 // Spec: NU-19 (every joiner gets the same error)
 // Spec: NU-20 (a join cut short leaves the fiber running)

@@ -1,6 +1,7 @@
 package coir_test
 
-// What can be known of a fiber: its name, number and place of birth, what it is doing, how it ended, and who one is.
+// What a program can learn about a fiber: its name, number and place of birth, its state, how it ended, and which fiber
+// is calling.
 
 import (
 	"context"
@@ -27,7 +28,7 @@ func TestFiberNames(t *testing.T) {
 			n.Go("many", nothing, coir.Index(1234567)): "many[1234567]",
 			n.Go("", nothing):                          "",
 			n.Go("twice", nothing, coir.Index(1)):      "twice[1]",
-			n.Go("twice", nothing, coir.Index(1)):      "twice[1]", // fibers may share one
+			n.Go("twice", nothing, coir.Index(1)):      "twice[1]", // fibers may share a name
 		} {
 			if f.Name() != want {
 				t.Errorf("%q, want %q", f.Name(), want)
@@ -75,7 +76,7 @@ func TestFiberIDs(t *testing.T) {
 	}
 }
 
-// Site is the line of the call of Go, in whatever it is wrapped.
+// Site is the line that calls Go, however the call is wrapped.
 //
 // Spec: FB-09 (a fiber has a name, a nursery and a state)
 func TestFiberSite(t *testing.T) {
@@ -155,7 +156,7 @@ func TestFiberStates(t *testing.T) {
 	}
 }
 
-// A fiber that waits for a place has not begun.
+// A fiber that waits for a place has not started.
 //
 // Spec: FB-09 (a fiber has a name, a nursery and a state)
 // Spec: NU-14 (Limit bounds the children that run)
@@ -205,7 +206,7 @@ func TestSelf(t *testing.T) {
 	}, nil)
 }
 
-// Everybody who waits is told the same, before and after the end, fibers and goroutines alike.
+// Every waiter gets the same result, before and after the end, fibers and goroutines alike.
 //
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 // Spec: FB-17 (a join is a wait like any other)
@@ -249,7 +250,7 @@ func TestManyWaitForOne(t *testing.T) {
 	}
 }
 
-// A wait that is given up leaves the fiber as it was, and the next wait is not disturbed by it.
+// A wait that is given up leaves the fiber unchanged, and does not disturb the next wait.
 //
 // Spec: NU-20 (a join cut short leaves the fiber running)
 // Spec: TM-12 (an ended wait stops its timer)
@@ -288,7 +289,7 @@ func TestFiberThatWaitsForItself(t *testing.T) {
 	}, nil)
 }
 
-// watcher is an observer that asks each fiber what can be asked of it.
+// watcher is an observer that asks each fiber everything that it can.
 type watcher struct {
 	mu     sync.Mutex
 	events map[string]int
@@ -313,7 +314,7 @@ func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber
 // Spec: OB-13 (an absent Observer costs nothing)
 func TestObserverMayAsk(t *testing.T) {
 	w := &watcher{events: map[string]int{}}
-	rt := coir.NewRuntime(coir.Workers(1), coir.WithObserver(w)) // closed only if it does not hang
+	rt := coir.NewRuntime(coir.Workers(1), coir.WithObserver(w)) // closed only if it did not hang
 	done := goes(func() {
 		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			n.Limit(2)

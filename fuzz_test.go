@@ -1,9 +1,9 @@
 package coir_test
 
-// Channels against the model, on histories that a fuzzer makes up: see internal/history. The seeds in testdata/fuzz/FuzzChan
-// are named after what they show, and are played with the ordinary tests.
+// Channels against the model, on histories that a fuzzer makes: see internal/history. The seeds in
+// testdata/fuzz/FuzzChan are named after what they show, and ordinary test runs play them.
 //
-//	go test -run FuzzChan -v .               tells what happens in each
+//	go test -run FuzzChan -v .               prints what happens in each
 //	go test -run '^$' -fuzz FuzzChan .       looks for more
 
 import (

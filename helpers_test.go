@@ -1,7 +1,7 @@
 package coir_test
 
-// What several files of tests share: what they ask of errors, runtimes that are closed, ways to wait for something, and
-// crews of fibers and goroutines. The helpers of the conformance suite are with it, in conform_test.go.
+// Helpers that several test files share: checks of errors, runtimes that are closed at the end, ways to wait for
+// something, and crews of fibers and goroutines. The helpers of the conformance suite are in conform_test.go.
 
 import (
 	"context"
@@ -34,13 +34,13 @@ func isCancelFor(err, cause error) bool {
 	return true
 }
 
-// isCancelIn is isCancelFor of an operation under ctx, which has the cause.
+// isCancelIn is isCancelFor for an operation under ctx, which has the cause.
 func isCancelIn(ctx context.Context, err, cause error) bool {
 	//nolint:errorlint // the very value is promised
 	return isCancelFor(err, cause) && ctx.Err() == context.Canceled && context.Cause(ctx) == cause
 }
 
-// cancelFor is an error that a test wants: one for which isCancelFor holds. isWanted knows it.
+// cancelFor is an expected error, one for which isCancelFor holds. isWanted knows it.
 type cancelFor struct{ cause error }
 
 func (c cancelFor) Error() string { return "a cancel for " + c.cause.Error() }
@@ -53,7 +53,7 @@ func isWanted(err, want error) bool {
 	return errors.Is(err, want)
 }
 
-// hooked is an Observer that passes on what it is told.
+// hooked is an Observer that calls the functions that are set.
 type hooked struct {
 	onReady   func(*coir.Fiber)
 	onParked  func(*coir.Fiber)
@@ -86,12 +86,12 @@ var errStop = errors.New("stop")
 
 var errWhy = errors.New("because")
 
-// newRuntime makes a runtime that is closed when the test is over.
+// newRuntime makes a runtime that is closed when the test ends.
 func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	t.Helper()
 	rt := coir.NewRuntime(opts...)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // what has failed may never end
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // after a failure it may never end
 		defer cancel()
 		if err := rt.Close(ctx); err != nil {
 			t.Error(err)
@@ -100,9 +100,9 @@ func newRuntime(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	return rt
 }
 
-// undisturbed does something on a runtime with one worker, which has to go in turns. If that worker was kept from running, on a
-// busy machine, for so long that the monitor found it held up and gave its queue away, then the turns are not what they would
-// be: what has gone wrong is done again.
+// undisturbed runs a test on a runtime with one worker, whose fibers must take turns. On a busy machine the worker may
+// be kept from running for so long that the monitor finds it held up and gives its queue away. Then the turns differ:
+// undisturbed runs a failed test again.
 func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(rt *coir.Runtime) error) {
 	t.Helper()
 	var err error
@@ -120,11 +120,11 @@ func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(r
 
 func nothing(context.Context, *coir.Nursery) error { return nil }
 
-// soaking says whether tests run at full size: make soak.
+// soaking reports whether tests run at full size: make soak.
 func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
 
-// sized chooses how much a test does: with -short, ordinarily, or under make soak. A race build does a
-// tenth, and so does one without assembly.
+// sized returns how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth, and so
+// does one without assembly.
 func sized(short, ordinary, soak int) int {
 	n := ordinary
 	switch {
@@ -139,7 +139,7 @@ func sized(short, ordinary, soak int) int {
 	return n
 }
 
-// waited is closed when all have ended.
+// waited returns a channel that is closed when all have ended.
 func waited(all *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -149,7 +149,7 @@ func waited(all *sync.WaitGroup) <-chan struct{} {
 	return done
 }
 
-// within fails the test, with the stacks of all, if what is to happen does not.
+// within fails the test, with all stacks, if the event does not happen in time.
 func within(t *testing.T, d time.Duration, what string, happened <-chan struct{}) {
 	t.Helper()
 	limit := time.NewTimer(d)
@@ -161,9 +161,9 @@ func within(t *testing.T, d time.Duration, what string, happened <-chan struct{}
 	}
 }
 
-// noGoroutinesAbove waits for a moment until there are no more goroutines than there were. Those of the default runtime and
-// of the tests before this one may still be on their way out; they only make the test wait. A base of 0 means: until the
-// number has not changed for a while.
+// noGoroutinesAbove waits until there are no more goroutines than base. Those of the default runtime and of earlier
+// tests may still be ending; they only make the test wait. A base of 0 means: until the number has not changed for a
+// while.
 func noGoroutinesAbove(t *testing.T, base int) {
 	t.Helper()
 	limit := time.Now().Add(20 * time.Second)
@@ -186,7 +186,7 @@ func noGoroutinesAbove(t *testing.T, base int) {
 	}
 }
 
-// goroutineCount is how many there are. One reading may be too low, while goroutines of an earlier test end.
+// goroutineCount returns the number of goroutines. One reading may be too low, while goroutines of an earlier test end.
 func goroutineCount() (n int) {
 	for range 5 {
 		n = max(n, runtime.NumGoroutine())
@@ -202,7 +202,7 @@ func stacks() []byte {
 
 var errA, errB, errC = errors.New("error a"), errors.New("error b"), errors.New("error c")
 
-// one is a runtime with one worker, which is not replaced whatever it does. When the test ends it is closed, and none of
+// one returns a runtime with one worker, which is never replaced. When the test ends the runtime is closed, and none of
 // its goroutines may be left.
 func one(t *testing.T) *coir.Runtime { return on(t, coir.Workers(1), coir.MaxWorkers(1)) }
 
@@ -219,8 +219,8 @@ func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	return rt
 }
 
-// onOne runs fn on such a runtime, and looks for want in what Run returns; nil means no error, a cancelFor a cancel for
-// that cause.
+// onOne runs fn on such a runtime, and checks that Run returns want; nil means no error, a cancelFor a cancel for that
+// cause.
 func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, want error) {
 	t.Helper()
 	if err := one(t).Run(context.Background(), fn); !isWanted(err, want) {
@@ -228,8 +228,8 @@ func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, wa
 	}
 }
 
-// goroutines counts them now; what it returns fails the test if there are more later. One that has been let go needs a
-// moment to end.
+// goroutines counts the goroutines now; the function that it returns fails the test if there are more later. A released
+// goroutine needs a moment to end.
 func goroutines(t *testing.T) (left func()) {
 	t.Helper()
 	before := goroutineCount()
@@ -245,10 +245,10 @@ func goroutines(t *testing.T) (left func()) {
 	}
 }
 
-// patience is how long something may take that happens at once on a machine that is not busy.
+// patience is how long something may take that takes no time on an idle machine.
 const patience = 20 * time.Second
 
-// eventually waits, in a goroutine, for something that has no signal.
+// eventually waits, in a goroutine, for a condition that has no signal.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !happened(); runtime.Gosched() {
@@ -259,7 +259,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-// yieldUntil is eventually in a fiber.
+// yieldUntil is eventually for a fiber.
 func yieldUntil(ctx context.Context, t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !happened(); {
@@ -270,7 +270,7 @@ func yieldUntil(ctx context.Context, t *testing.T, what string, happened func() 
 	}
 }
 
-// parkAt parks until the gate is opened: cancelled for no cause.
+// parkAt parks until the gate is opened, that is, cancelled without a cause.
 func parkAt(gate context.Context) error {
 	if err := coir.Sleep(gate, time.Hour); err != context.Canceled { //nolint:errorlint // the very value is promised
 		return err
@@ -314,11 +314,11 @@ func goroutine(ctx context.Context, f func()) {
 	}
 }
 
-// crew starts those who take part in a test: as fibers, as goroutines, or as one and the other in turn.
+// crew starts the participants of a test: as fibers, as goroutines, or alternating.
 type crew struct {
 	t     *testing.T
-	n     *coir.Nursery   // of the fibers
-	ctx   context.Context // of the goroutines
+	n     *coir.Nursery   // for the fibers
+	ctx   context.Context // for the goroutines
 	fiber func(i int64) bool
 	count atomic.Int64
 	all   sync.WaitGroup
@@ -340,7 +340,7 @@ func crews(t *testing.T, test func(t *testing.T, c *crew)) {
 	}
 }
 
-// newCrew makes a crew. When the test ends all of it has to end, and no goroutine may be left.
+// newCrew makes a crew. When the test ends every member must end, and no goroutine may be left.
 func newCrew(t *testing.T, fiber func(i int64) bool) *crew {
 	t.Helper()
 	before := goroutineCount()
@@ -359,7 +359,7 @@ func newCrew(t *testing.T, fiber func(i int64) bool) *crew {
 	open := <-begun
 	t.Cleanup(func() {
 		if t.Failed() {
-			cancel() // who still waits would wait for ever
+			cancel() // a member that still waits would wait forever
 		}
 		c.wait()
 		open(nil)
@@ -375,7 +375,7 @@ func newCrew(t *testing.T, fiber func(i int64) bool) *crew {
 	return c
 }
 
-// do starts one that takes part.
+// do starts a member.
 func (c *crew) do(fn func(ctx context.Context)) {
 	c.all.Add(1)
 	if !c.fiber(c.count.Add(1) - 1) {
@@ -392,7 +392,7 @@ func (c *crew) do(fn func(ctx context.Context)) {
 	})
 }
 
-// did is do, and waits until it has ended.
+// did starts a member and waits until it has ended.
 func (c *crew) did(fn func(ctx context.Context)) {
 	c.t.Helper()
 	done := make(chan struct{})
@@ -403,7 +403,7 @@ func (c *crew) did(fn func(ctx context.Context)) {
 	within(c.t, limit(), "one of the crew has ended", done)
 }
 
-// wait waits until everybody has ended.
+// wait waits until every member has ended.
 func (c *crew) wait() {
 	c.t.Helper()
 	within(c.t, limit(), "the crew has ended", waited(&c.all))
@@ -423,13 +423,13 @@ func limit() time.Duration {
 	return time.Minute
 }
 
-// outcome is what a select returns.
+// outcome is the result of a select.
 type outcome struct {
 	index int
 	err   error
 }
 
-// selects has one of the crew select.
+// selects makes a member select.
 func (c *crew) selects(cases ...coir.Case) <-chan outcome {
 	out := make(chan outcome, 1)
 	c.do(func(ctx context.Context) {
@@ -439,14 +439,14 @@ func (c *crew) selects(cases ...coir.Case) <-chan outcome {
 	return out
 }
 
-// outcome waits for what a select returns.
+// outcome waits for the result of a select.
 func (c *crew) outcome(out <-chan outcome) (o outcome) {
 	c.t.Helper()
 	within(c.t, limit(), "the select has ended", goes(func() { o = <-out }))
 	return o
 }
 
-// waitFor waits until so many wait on each side of a channel.
+// waitFor waits until that many operations wait on each side of a channel.
 func waitFor[T any](t *testing.T, ch *coir.Chan[T], send, recv int) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; runtime.Gosched() {
@@ -460,7 +460,7 @@ func waitFor[T any](t *testing.T, ch *coir.Chan[T], send, recv int) {
 	}
 }
 
-// itself is a command that runs this test binary, under the emulator that it runs under (see .ci/arm64).
+// itself returns a command that runs this test binary, under the same emulator (see .ci/arm64).
 func itself(ctx context.Context, args ...string) *exec.Cmd {
 	if emulator := os.Getenv("COIR_EMULATOR"); emulator != "" {
 		return exec.CommandContext(ctx, emulator, append([]string{os.Args[0]}, args...)...)

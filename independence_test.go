@@ -1,6 +1,6 @@
 package coir_test
 
-// Nurseries own fibers; channels belong to who holds them. The end of the one is not the end of the other.
+// Nurseries own fibers; channels belong to their holders. The end of one is not the end of the other.
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// TestCancelClosesNoChannel: cancelling a nursery ends the waits of its fibers, on any kind of channel, and the channel stays
-// open for everybody else: what it held is still there, and it takes and gives new values.
+// TestCancelClosesNoChannel: cancelling a nursery ends the waits of its fibers, on any kind of channel. The channel
+// stays open for others: its values are still there, and new ones can be sent and received.
 func TestCancelClosesNoChannel(t *testing.T) {
 	// Spec: NU-16 (cancelling a nursery closes no channel)
 	for _, k := range kinds {
@@ -45,7 +45,7 @@ func TestCancelClosesNoChannel(t *testing.T) {
 			for range held {
 				if _, err := full.TryRecv(); err != nil {
 					if k.capacity == coir.Conflated {
-						break // it held the newest alone
+						break // it held only the newest
 					}
 					t.Errorf("what the channel held is gone: %v", err)
 				}
@@ -55,7 +55,8 @@ func TestCancelClosesNoChannel(t *testing.T) {
 	}
 }
 
-// stillOpen passes a value through an empty channel between two fibers, and fails if it says that it is closed.
+// stillOpen passes a value through an empty channel between two fibers, and fails if the channel reports that it is
+// closed.
 func stillOpen(t *testing.T, rt *coir.Runtime, name string, c *coir.Chan[int]) {
 	t.Helper()
 	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -109,8 +110,9 @@ func TestCloseCancelsNoNursery(t *testing.T) {
 	}
 }
 
-// TestChannelOutlivesItsNursery: a channel that a fiber made is used after its nursery, and its runtime, have ended: what was
-// sent in the nursery is received outside, and the channel serves fibers of another runtime and goroutines.
+// TestChannelOutlivesItsNursery: a channel that a fiber made can be used after its nursery, and its runtime, have
+// ended: values sent in the nursery are received outside, and the channel serves fibers of another runtime and
+// goroutines.
 func TestChannelOutlivesItsNursery(t *testing.T) {
 	// Spec: NU-17 (a channel outlives its nursery)
 	for _, k := range kinds {
