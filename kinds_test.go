@@ -1,7 +1,7 @@
 package coir_test
 
-// What is special to a kind of channel or to a policy: what it keeps, what it drops, what it costs in memory, and what it
-// says to those who ask for one that there is not. What all kinds share is in conform_test.go.
+// What is special to a kind of channel or to a policy: what it keeps, what it drops, what it costs in memory, and the
+// panics for kinds that do not exist. conform_test.go tests what all kinds share.
 
 import (
 	"context"
@@ -41,7 +41,8 @@ func TestCapacityOfEachKind(t *testing.T) {
 	}
 }
 
-// What a policy does when a channel is full is the same for every way of sending and every sort of caller. It never waits.
+// What a policy does when a channel is full is the same for every form of send and every sort of caller. A send never
+// waits.
 //
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-14 (conflated is bounded 1 that drops the oldest)
@@ -55,7 +56,7 @@ func TestOverflow(t *testing.T) {
 		held := s.fill()
 		over := s.over
 		if s.capacity == coir.Conflated {
-			over = coir.DropOldest // whatever was asked for
+			over = coir.DropOldest // whatever was given
 		}
 		ways := []func(ctx context.Context, v int) error{
 			func(ctx context.Context, v int) error { return s.c.Send(ctx, v) },
@@ -93,7 +94,7 @@ func TestOverflow(t *testing.T) {
 	})
 }
 
-// A channel that drops hands a value to a receiver that waits, and drops nothing while there is room.
+// A channel that drops passes a value to a waiting receiver, and drops nothing while there is room.
 //
 // Spec: CH-09 (a send prefers a waiting receiver)
 // Spec: CH-17 (the overflow policy decides a full send)
@@ -111,8 +112,8 @@ func TestOverflowIsForFullChannels(t *testing.T) {
 	})
 }
 
-// A conflated channel is a bounded one with one place that drops the oldest: after any history they have returned the same
-// and counted the same. What a receive takes is the newest, and then there is nothing.
+// A conflated channel is a bounded one of capacity 1 that drops the oldest: after any history both have returned the
+// same and counted the same. A receive takes the newest value, and leaves the channel empty.
 //
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-13 (a conflated receive empties the channel)
@@ -156,20 +157,20 @@ func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 					i, did[0], lost[0], pair[0].Stats(), did[1], lost[1], pair[1].Stats())
 			}
 			if pair[0].Stats().Closed {
-				break // newest is not followed beyond
+				break // newest is not tracked further
 			}
 		}
 	}
 }
 
-// An unlimited channel takes whatever comes, and gives the memory back once it has been received.
+// An unlimited channel accepts every value, and releases the memory once it has been received.
 //
 // Spec: CH-15 (an unlimited send never waits)
 // Spec: CH-16 (an unlimited channel gives memory back)
 func TestUnlimitedGivesItsMemoryBack(t *testing.T) {
 	n := sized(500_000, 1_000_000, 5_000_000)
 	c := coir.NewChan[[4]uint64](coir.Unlimited)
-	const noise = 1 << 20 // what else may be allocated meanwhile; the values take 16 MiB at least, but in race builds
+	const noise = 1 << 20 // other allocations meanwhile; the values take at least 16 MiB, but not in race builds
 	before := heap()
 	for i := range n {
 		if err := c.TrySend([4]uint64{uint64(i)}); err != nil {
@@ -203,7 +204,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The function that values are handed to may use the channel: it is called without its lock.
+// The handler of OnUndelivered may use the channel: it is called without the lock.
 //
 // Spec: CH-18 (dropped values are counted and handed over)
 // Spec: CH-37 (abort is the hard close)
@@ -221,7 +222,7 @@ func TestUndeliveredMayUseTheChannel(t *testing.T) {
 			}))
 			a := s.start(as, func(ctx context.Context, a *player) {
 				for v := range 3 {
-					a.err = errors.Join(a.err, c.Send(ctx, v)) // the third drops the first, and that closes it and takes another
+					a.err = errors.Join(a.err, c.Send(ctx, v)) // the third drops the first, and the handler ends c
 				}
 				c.Abort(nil)
 			})
@@ -233,7 +234,7 @@ func TestUndeliveredMayUseTheChannel(t *testing.T) {
 	}
 }
 
-// A channel without OnUndelivered, or with a nil one, drops and counts all the same.
+// A channel without OnUndelivered, or with a nil one, still drops and counts.
 //
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
@@ -264,14 +265,14 @@ func TestPoliciesHaveNames(t *testing.T) {
 }
 
 // A handler that panics, or exits, for some of the values is still called with all the others, in order. Then the first
-// panic comes out, with the stack of the handler.
+// panic continues, with the stack of the handler.
 //
 // Spec: CH-40 (no value is lost silently)
 func TestHandlerThatPanicsLosesNothing(t *testing.T) {
 	const values = 5
 	ends := []struct {
 		name string
-		end  func(handle coir.ChanOption) func() // fills something with 0, 1, ..., and returns what hands it over
+		end  func(handle coir.ChanOption) func() // fills something with 0, 1, ...; the result hands it over
 	}{
 		{"Chan.Abort", func(handle coir.ChanOption) func() {
 			c := coir.NewChan[int](values, handle)
@@ -354,7 +355,7 @@ func TestHandlerThatPanicsLosesNothing(t *testing.T) {
 	}
 }
 
-// Wrong use panics with a sentence that says what is right.
+// Wrong use panics with a text that says what is right.
 func TestWrongUseSaysWhatIsRight(t *testing.T) {
 	for _, x := range []struct {
 		use  func()
@@ -398,7 +399,7 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 	}
 }
 
-// Values of every shape pass every way: from hand to hand with either side first, and through a buffer.
+// Values of every shape pass on every path: directly, with either side first, and through a buffer.
 //
 // Spec: CH-01 (one channel type, four kinds)
 // Spec: CH-04 (rendezvous hands over directly)
@@ -435,7 +436,7 @@ func TestValuesOfManyShapes(t *testing.T) {
 	})
 }
 
-// shape passes the values in each way there is.
+// shape passes the values on each path.
 func shape[T comparable](s *stage, values ...T) {
 	s.t.Helper()
 	c := coir.NewChan[T](s.capacity, coir.Overflow(s.over))
@@ -482,7 +483,7 @@ func shape[T comparable](s *stage, values ...T) {
 	}
 }
 
-// However fast values come, the last one that was sent to a conflated channel is received.
+// However fast values come, a receiver gets the last one that was sent to a conflated channel.
 //
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-35 (close is graceful)

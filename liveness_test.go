@@ -2,10 +2,10 @@
 
 package coir_test
 
-// Others go on, whatever one fiber does. With every worker held in native code (a mutex, a system call, time.Sleep, a long
-// computation) a fresh fiber starts soon; when the blocking is declared, at once. Fibers that hand control to each other,
-// or that never need to wait, do not keep a third from running. A fiber that stays too long is reported. And what
-// liveness costs is bounded: workers never exceed their cap, and those that are not needed leave.
+// Other fibers run, whatever one fiber does. With every worker held in native code (a mutex, a system call, time.Sleep,
+// a long computation) a new fiber starts soon; when the blocking is declared, immediately. Fibers that pass control to
+// each other, or that never need to wait, do not keep a third from running. A fiber that runs too long is reported. And
+// the cost of liveness is bounded: workers never exceed their cap, and workers that are not needed end.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// hold is one way to be held in native code: block is what the fiber calls, release ends it for all who are held.
+// hold is one way to be held in native code: the fiber calls block; release ends it for all held fibers.
 type hold struct {
 	name string
 	make func(t *testing.T) (block, release func())
@@ -39,7 +39,7 @@ var holds = []hold{
 		if err := syscall.Pipe(p[:]); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = syscall.Close(p[0]) }) // when all who read have ended
+		t.Cleanup(func() { _ = syscall.Close(p[0]) }) // when all readers have ended
 		block := func() {
 			var one [1]byte
 			_, _ = syscall.Read(p[0], one[:])
@@ -61,7 +61,7 @@ var holds = []hold{
 	}},
 }
 
-// compute uses the processor for d, or until it is enough.
+// compute uses the processor for d, or until enough is set.
 func compute(d time.Duration, enough *atomic.Bool) {
 	for start := time.Now(); time.Since(start) < d && !enough.Load(); {
 		for x := 1; x < 1000; x++ {
@@ -89,13 +89,13 @@ func TestFreshFiberStartsWhileAllAreHeld(t *testing.T) {
 	}
 }
 
-// tries is how often a start is measured.
+// tries is the number of measured starts.
 func tries() int { return max(10, sized(25, 100, 100)) }
 
-// judge asserts that all have started while the others were held, and what the issue asks of the time that it took, under make
-// soak: the median within 50 ms, 2 ms if the blocking was declared, and none above half a second. On a machine that is busy
-// with something else any start may take long, but not each: the quickest quarter is to be in time. That is less than a tick
-// of the monitor where nobody has to wait for it, and otherwise a second, for what takes 20 ms.
+// judge checks that all fibers started while the others were held. Under make soak it also checks the times that the
+// issue asks for: the median within 50 ms, 2 ms if the blocking was declared, and none above half a second. On a busy
+// machine any start may take long, but not each: the fastest quarter must be in time. That is less than a tick of the
+// monitor where no start depends on it, and otherwise a second, for what takes 20 ms.
 func judge(t *testing.T, starts []time.Duration, declared bool) {
 	t.Helper()
 	slices.Sort(starts)
@@ -163,7 +163,7 @@ func startsWhileHeld(t *testing.T, how hold, declared bool) (starts []time.Durat
 	return starts
 }
 
-// startOne says how long a fresh fiber, spawned by a goroutine, takes to start: patience, if it does not.
+// startOne returns how long a new fiber, spawned by a goroutine, takes to start: patience, if it does not start.
 func startOne(n *coir.Nursery) time.Duration {
 	started := make(chan time.Duration, 1)
 	begin := time.Now()
@@ -252,7 +252,8 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 	}
 }
 
-// While the only worker was in a declared call nothing ran, and nobody watched. It is watched again when the call returns.
+// While the only worker was in a declared call nothing ran, and the monitor stopped. It watches again when the call
+// returns.
 //
 // Spec: SC-32 (the monitor is advisory)
 // Spec: SC-33 (a stuck worker is replaced after 10 ms)
@@ -272,10 +273,10 @@ func TestHeldAfterBlocking(t *testing.T) {
 	}()
 	n, started := <-nursery, make(chan struct{})
 	n.Go("fresh", func(context.Context) error { close(started); return nil })
-	within(t, patience, "a fresh fiber started", started) // at all: the worker is held until the test is over
+	within(t, patience, "a fresh fiber started", started) // at all: the worker is held until the test ends
 }
 
-// fewWorkers waits until the workers that are not needed have left.
+// fewWorkers waits until the workers that are not needed have ended.
 func fewWorkers(t *testing.T, rt *coir.Runtime) {
 	t.Helper()
 	limit := time.Now().Add(patience)
@@ -294,8 +295,8 @@ func fewWorkers(t *testing.T, rt *coir.Runtime) {
 	}
 }
 
-// Fibers that are ready to run and sit in the queue of a worker that blocks are run by the others, even if those never
-// run out of work of their own.
+// Runnable fibers in the queue of a worker that blocks are run by the other workers, even if those never run out of
+// their own work.
 //
 // Spec: SC-29 (a fiber is diverted from a stuck worker)
 // Spec: SC-33 (a stuck worker is replaced after 10 ms)
@@ -331,7 +332,7 @@ func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 							})
 						}
 						stay := func() {
-							n.Go("late", func(context.Context) error { // spawned by a worker that is held already
+							n.Go("late", func(context.Context) error { // spawned by a worker that is already held
 								if ran.Add(1) == queued+1 {
 									close(all)
 								}
@@ -358,7 +359,7 @@ func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 	}
 }
 
-// A pair of fibers that hand control to each other for ever, three ways, on one worker. Each counts its turns.
+// A pair of fibers that pass control to each other forever, in three ways, on one worker. Each counts its turns.
 var pairs = []struct {
 	name string
 	run  func(ctx context.Context, n *coir.Nursery, turns *atomic.Int64, over *atomic.Bool)
@@ -411,10 +412,10 @@ func TestThirdIsNotStarved(t *testing.T) {
 	}
 }
 
-// oneWorker is a runtime with one worker, and others in its place when it is held.
+// oneWorker returns a runtime with one worker, which others replace when it is held.
 func oneWorker(t *testing.T) *coir.Runtime { return newRuntime(t, coir.Workers(1)) }
 
-// thirdWaits has fibers start beside a pair, and fails if one has waited for too many turns of the pair.
+// thirdWaits starts fibers beside a pair, and fails if one has waited for too many turns of the pair.
 func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
 	play func(context.Context, *coir.Nursery, *atomic.Int64, *atomic.Bool), inside bool,
 ) error {
@@ -454,7 +455,7 @@ func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
 	return err
 }
 
-// A fiber that calls operations which never need to wait gives way every 128 of them.
+// A fiber whose operations never need to wait yields after every 128 of them.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 func TestBudget(t *testing.T) {
@@ -524,7 +525,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 	if err := rt.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine others may be kept from running for as long, and be told of.
+	// On a busy machine others may be kept from running for as long, and be reported.
 	eventually(t, "all that was counted is told", func() bool {
 		n := rt.Stats().Stalls
 		return hook.len() == int(n) && observed.len() == int(n)
@@ -541,7 +542,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 	}
 }
 
-// stalls is what has been told of stalls.
+// stalls records the reported stalls.
 type stalls struct {
 	mu   sync.Mutex
 	list []coir.Stall
@@ -559,7 +560,7 @@ func (l *stalls) len() int {
 	return len(l.list)
 }
 
-// of is what was told of the fiber with that name.
+// of returns the reports about the fiber with that name.
 func (l *stalls) of(name string) (told []coir.Stall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -571,7 +572,7 @@ func (l *stalls) of(name string) (told []coir.Stall) {
 	return told
 }
 
-// Both stay for several times the threshold after they have been reported.
+// Both run on for several times the threshold after they have been reported.
 //
 //go:noinline
 func computesTooLong(reported func() bool) {
@@ -590,8 +591,8 @@ func blocksTooLong(reported func() bool) {
 	time.Sleep(200 * time.Millisecond)
 }
 
-// What is declared is not a stall, however long it takes. If the machine kept the fiber from running for as long before or after
-// it, then a report is right, and proves nothing: once more.
+// Declared blocking is not a stall, however long it takes. If the machine kept the fiber from running for as long
+// before or after it, a report is correct and proves nothing: try again.
 //
 // Spec: OB-10 (a stall is reported once)
 func TestDeclaredBlockingIsNoStall(t *testing.T) {
@@ -673,7 +674,7 @@ func TestWorkersAreCapped(t *testing.T) {
 				})
 			}()
 			within(t, patience, "as many fibers blocked as there may be workers", full)
-			// Not at once: what is being moved from one queue to another is in neither.
+			// Not immediately: a fiber that is being moved from one queue to another is in neither.
 			s := rt.Stats()
 			for limit := time.Now().Add(patience); s.AtCap == 0 || s.Runnable != fibers-most; s = rt.Stats() {
 				if time.Now().After(limit) {
@@ -699,7 +700,7 @@ func TestWorkersAreCapped(t *testing.T) {
 				<-time.After(time.Millisecond)
 			}
 			s = rt.Stats()
-			// One may have retired while others were blocked, and have been started again: Started has no bound.
+			// A worker may have retired while others were blocked, and have been started again: Started has no bound.
 			if s.Started-s.Retired > workers || s.Retired < most-workers || s.Runnable != 0 || s.Switches == 0 {
 				t.Errorf("at the end: %+v", s)
 			}

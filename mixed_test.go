@@ -1,8 +1,7 @@
 package coir_test
 
-// Small programs in which goroutines and fibers meet, for coir test: each is a handful of operations that race with each
-// other, and a sentence about what must hold whatever the order. go test runs each once; make coirtest goes through their
-// orders.
+// Small programs in which goroutines and fibers meet, for coir test: each is a handful of operations that race with
+// each other, and a claim that must hold in every order. go test runs each once; make coirtest explores their orders.
 
 import (
 	"context"
@@ -39,7 +38,7 @@ func mixed(t *testing.T, fn func(t *testing.T, ctx context.Context, n *coir.Nurs
 	}
 }
 
-// A receive by a goroutine is cancelled while a fiber sends: the send is done if and only if the receive is.
+// A receive by a goroutine is cancelled while a fiber sends: the send succeeds if and only if the receive does.
 func TestMixedCancelAgainstSend(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		c := coir.NewChan[int](0)
@@ -64,7 +63,7 @@ func TestMixedCancelAgainstSend(t *testing.T) {
 	})
 }
 
-// A channel is closed while goroutines send: what was sent is received, and no more.
+// A channel is closed while goroutines send: exactly the sent values are received.
 func TestMixedCloseAgainstSends(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		c := coir.NewChan[int](1)
@@ -89,7 +88,7 @@ func TestMixedCloseAgainstSends(t *testing.T) {
 	})
 }
 
-// A channel is aborted while goroutines send and one receives: what was sent is received or handed over.
+// A channel is aborted while goroutines send and one receives: each sent value is received or handed over.
 func TestMixedAbortAgainstSends(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		var sent, received, dropped atomic.Int32
@@ -142,7 +141,7 @@ func TestMixedSelectsMeet(t *testing.T) {
 	})
 }
 
-// The time limit of a goroutine passes at the moment at which a fiber sends: the send is done if the receive is.
+// The time limit of a goroutine passes while a fiber sends: the send succeeds if the receive does.
 func TestMixedTimeAgainstData(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		c := coir.NewChan[int](0)
@@ -189,8 +188,8 @@ func TestMixedCancelAgainstGo(t *testing.T) {
 	})
 }
 
-// A fiber waits under a context of package context, which a goroutine cancels. The function that waits for the same end
-// is called once, and the wait has the cause.
+// A fiber waits under a context of package context, which a goroutine cancels. The AfterFunc of the same context is
+// called once, and the wait returns the cause.
 func TestMixedContexts(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		cause := errors.New("cause")
@@ -213,7 +212,7 @@ func TestMixedContexts(t *testing.T) {
 	})
 }
 
-// One place for two fibers, each of which waits for a goroutine: who waits gives no place up for good.
+// There is one place for two fibers, each of which waits for a goroutine: a place that a waiter gives up is not lost.
 func TestMixedLimit(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		n.Limit(1)
@@ -234,7 +233,7 @@ func TestMixedLimit(t *testing.T) {
 	})
 }
 
-// A runtime is closed by one goroutine while another runs something on it: that runs to its end or not at all.
+// One goroutine closes a runtime while another runs something on it: that runs to its end or not at all.
 func TestMixedCloseAgainstRun(t *testing.T) {
 	explore.Test(t, func(t *testing.T) {
 		rt := coir.NewRuntime(coir.Workers(2))
@@ -263,7 +262,7 @@ func TestMixedCloseAgainstRun(t *testing.T) {
 	})
 }
 
-// A fiber blocks in a native channel, and says so. A goroutine sends there, and then receives from the fiber.
+// A fiber blocks in a native channel, in Blocking. A goroutine sends there, and then receives from the fiber.
 func TestMixedBlocking(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		native, ours := make(chan bool), coir.NewChan[bool](0)

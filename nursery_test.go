@@ -1,7 +1,7 @@
 package coir_test
 
-// Nurseries: who may start fibers, when they begin under a limit, that waiting inside a limit cannot starve it, how far
-// a cancel reaches, and that depth and number are bounded by memory alone.
+// Nurseries: who may start fibers, when fibers start under a limit, that waiting inside a limit cannot starve it, how
+// far a cancel reaches, and that only memory bounds depth and number.
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func TestGoAfterRunPanics(t *testing.T) {
 	left()
 }
 
-// Anybody may start fibers while the nursery is open: the body, children, children of children, goroutines.
+// Fibers may be started while the nursery is open by the body, children, children of children, and goroutines.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-02 (Run returns when its nursery is complete)
@@ -82,7 +82,7 @@ func TestWhoStartsFibers(t *testing.T) {
 	}
 }
 
-// Never more than the limit run at once, and each begins.
+// Never more fibers than the limit run at the same time, and each starts.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 func TestLimitBounds(t *testing.T) {
@@ -116,7 +116,7 @@ func TestLimitBounds(t *testing.T) {
 	}
 }
 
-// Those that wait for a place begin in the order of their Go.
+// Fibers that wait for a place start in the order of their Go.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 func TestLimitKeepsTheOrder(t *testing.T) {
@@ -146,7 +146,7 @@ func beginInOrder(rt *coir.Runtime, places int) error {
 	if places == 1 && !slices.IsSorted(begun) {
 		return fmt.Errorf("one place, and they began as %v", begun)
 	}
-	// With several places those that have one are run in the order of the scheduler, so they are a few apart.
+	// With several places the scheduler orders the fibers that have one, so they are a few apart.
 	for at, i := range begun {
 		if apart := max(at-i, i-at); apart > 4*places {
 			return fmt.Errorf("%d places: task %d began as number %d", places, i, at)
@@ -155,8 +155,8 @@ func beginInOrder(rt *coir.Runtime, places int) error {
 	return nil
 }
 
-// The test of the house: 16 places, 100 tasks that each start 100 children under the same limit and wait for them, one by
-// one or in a nursery of their own. A task that waits gives its place up, so it ends, every time.
+// The main test of limits: 16 places, 100 tasks that each start 100 children under the same limit and wait for them,
+// one by one or in their own nursery. A task that waits gives up its place, so the program always ends.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -214,7 +214,7 @@ func waitsForEach(ctx context.Context, n *coir.Nursery, count int, children *ato
 	return nil
 }
 
-// waitsInside opens a nursery whose fibers wait for children of n, and waits for them at its end.
+// waitsInside opens a nursery whose fibers wait for children of n, and joins it.
 func waitsInside(ctx context.Context, n *coir.Nursery, count int, children *atomic.Int64) error {
 	return coir.Run(ctx, func(_ context.Context, inner *coir.Nursery) error {
 		for range 4 {
@@ -224,7 +224,7 @@ func waitsInside(ctx context.Context, n *coir.Nursery, count int, children *atom
 	})
 }
 
-// A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on.
+// A place that is given up in a wait serves another fiber meanwhile, and the waiter has one again before it goes on.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -282,8 +282,8 @@ func TestPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 	}
 }
 
-// A wait that is cut short goes on at once, above the limit if need be: otherwise who holds the place could never be
-// stopped. Once it has ended, the limit holds again.
+// A cancelled wait returns immediately, above the limit if need be: otherwise the holder of the place could never be
+// stopped. Once the fiber has ended, the limit holds again.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -302,7 +302,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 					if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
 						t.Errorf("Wait: %v", err)
 					}
-					open(nil) // only this lets slow end, and slow has the only place
+					open(nil) // only this lets slow end, which has the only place
 					return slow.Wait(ctx)
 				})
 				if err := f.Wait(ctx); err != nil {
@@ -324,7 +324,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 	}, nil)
 }
 
-// Those that wait in line when the nursery is cancelled still begin, see it, and end.
+// Fibers that wait for a place when the nursery is cancelled still start, see the cancel, and end.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -369,7 +369,7 @@ func TestLimitIsForBeforeTheFirstGo(t *testing.T) {
 	}, nil)
 }
 
-// Cancel ends every wait below, wherever it is, once, for the first cause, and none above.
+// Cancel ends every wait below, once, for the first cause, and no wait above.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -390,7 +390,7 @@ func TestCancel(t *testing.T) {
 			return nil
 		}
 		err := rt.Run(context.Background(), func(ctx context.Context, outer *coir.Nursery) error {
-			// Not a sibling: one that is woken first may end, and then its end is what the other was waiting for.
+			// Not a sibling: a fiber that is woken first may end, and then its end is what the other waited for.
 			target := outer.Go("target", func(ctx context.Context) error { _ = coir.Sleep(ctx, time.Hour); return nil })
 			defer outer.Cancel(nil)
 			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -430,7 +430,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return nothing
+// A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return no error
 // but that cancel.
 //
 // Spec: NU-06 (cancel wakes every parked child)
@@ -461,7 +461,7 @@ func TestCancelOnPurpose(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		cancel []error
-		also   error // of a child that has failed for itself
+		also   error // of a child that failed on its own
 		want   error
 	}{
 		{"on purpose", []error{nil}, nil, nil},
@@ -497,7 +497,7 @@ func TestCancelOnPurpose(t *testing.T) {
 	}
 }
 
-// A nursery is cancelled by a goroutine, too.
+// A goroutine can cancel a nursery, too.
 //
 // Spec: NU-06 (cancel wakes every parked child)
 func TestCancelFromOutside(t *testing.T) {
@@ -553,7 +553,7 @@ func TestDeepNesting(t *testing.T) {
 func TestManyChildren(t *testing.T) {
 	children := 100_000
 	if testing.Short() || race.Enabled {
-		children = 5_000 // a goroutine each under the race detector, which has a bound of 8,128
+		children = 5_000 // one goroutine each under the race detector, which allows 8,128
 	}
 	for _, workers := range []int{1, 2} {
 		rt := on(t, coir.Workers(workers))
@@ -575,8 +575,7 @@ func TestManyChildren(t *testing.T) {
 	}
 }
 
-// A fiber may run things on another runtime. It is parked meanwhile; its cancel reaches there; what happens there comes
-// back.
+// A fiber may run things on another runtime. It is parked meanwhile; its cancel reaches there; results come back.
 //
 // Spec: FB-19 (an operation parks the fiber, not the worker)
 // Spec: NU-02 (Run returns when its nursery is complete)
@@ -597,7 +596,7 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 				t.Error("the same fiber on two runtimes")
 			}
 			n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) })
-			// Back to the first: it goes on while this one waits.
+			// Back to the first runtime, which goes on while this one waits.
 			return first.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Sleep(ctx, time.Millisecond) })
 		})
 		if err != nil {
@@ -632,7 +631,7 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 	}
 }
 
-// What a fiber starts natively in Blocking runs while it blocks.
+// A fiber that is started by code inside Blocking runs while that code blocks.
 //
 // Spec: SC-25 (work pushed at bedtime is found)
 // Spec: SC-40 (Blocking frees the place at once)
@@ -640,7 +639,7 @@ func TestGoInsideBlocking(t *testing.T) {
 	rt := on(t, coir.Workers(1))
 	if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		partner := n.Go("partner", func(ctx context.Context) error {
-			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); { // until slices are known to be short
+			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); { // until slices are short
 				_ = coir.Yield(ctx)
 			}
 			return nil
@@ -649,7 +648,7 @@ func TestGoInsideBlocking(t *testing.T) {
 			_ = coir.Yield(ctx)
 		}
 		coir.Blocking(ctx, func() {
-			// Native code that takes its time, long enough for the scheduler to come to rest meanwhile.
+			// Native code that takes long enough for the scheduler to become idle meanwhile.
 			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
 			}
 			ran := make(chan struct{})
@@ -666,8 +665,8 @@ func TestGoInsideBlocking(t *testing.T) {
 	}
 }
 
-// What is kept of a nursery that has ended, be it a fiber, a context or the nursery itself, keeps nothing alive that
-// the functions which ran there have captured, or that they waited under, however they ended.
+// A fiber, a context or a nursery that is kept after the nursery has ended keeps nothing alive that the functions which
+// ran there captured, or waited under, however they ended.
 func TestEndedNurseryKeepsNothing(t *testing.T) {
 	type big struct{ b [1 << 12]byte }
 	type key struct{}
@@ -780,8 +779,8 @@ func TestEndedNurseryKeepsNothing(t *testing.T) {
 	}
 }
 
-// A nursery inside one that has been cancelled shows how, in a context that is kept, also if nothing looked at it while it
-// was open.
+// The kept context of a nursery inside a cancelled one shows how it was cancelled, even if nothing looked at it while
+// it was open.
 //
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestKeptContextOfANurseryThatWasNotLookedAt(t *testing.T) {

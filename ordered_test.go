@@ -1,7 +1,7 @@
 package coir_test
 
-// Ordered queues: tasks run beside each other, and their results come out in the order in which the tasks were given, whatever
-// order they end in and however they end. No task is left behind, no result is lost.
+// Ordered queues: tasks run concurrently, and their results come out in the order in which the tasks were given,
+// whatever order they end in and however they end. No task is left behind, and no result is lost.
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func TestOrderedKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Tasks end in the opposite order: the first holds the others up at the exit, and only there.
+// Tasks end in the opposite order: the first delays the others at the exit, and only there.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedHeadHoldsTheOthersUp(t *testing.T) {
@@ -113,7 +113,7 @@ func TestOrderedHeadHoldsTheOthersUp(t *testing.T) {
 	})
 }
 
-// The queue holds as many tasks as it has room for. One more has begun and waits to be queued.
+// The queue holds as many tasks as its capacity. One more has started and waits to be queued.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedIsBounded(t *testing.T) {
@@ -146,7 +146,7 @@ func TestOrderedIsBounded(t *testing.T) {
 	})
 }
 
-// A task that cannot be queued is waited for: when Go returns an error, what it began has ended.
+// Go waits for a task that cannot be queued: when Go returns an error, its task has ended.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: CH-59 (a task that cannot be queued is joined)
@@ -213,8 +213,8 @@ func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 	})
 }
 
-// Whoever queues tasks of its own nursery gives its place up while the queue is full: what makes room is the end of a task, which may
-// need that place.
+// A fiber that queues tasks of its own nursery gives up its place while the queue is full: the end of a task makes
+// room, and the task may need that place.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -254,7 +254,8 @@ func TestOrderedGivesThePlaceUp(t *testing.T) {
 	}
 }
 
-// A Recv that is cancelled, before there is a task or while the task runs, takes nothing: the result is there for the next.
+// A Recv that is cancelled, before there is a task or while the task runs, takes nothing: the next Recv gets the
+// result.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: CH-24 (a cancelled wait tells the cause)
@@ -302,7 +303,7 @@ func TestOrderedRecvIsCancelled(t *testing.T) {
 	})
 }
 
-// Many receive: each result comes out once, and whoever receives sees what it gets in order.
+// Many fibers receive: each result comes out once, and each receiver gets its results in order.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedHasManyReceivers(t *testing.T) {
@@ -356,7 +357,7 @@ func TestOrderedHasManyReceivers(t *testing.T) {
 	})
 }
 
-// A panic in a task is its result, and goes the way of every fiber's panic too. Goexit ends that task alone.
+// A panic in a task is its result, and is also treated like that of any fiber. Goexit ends only that task.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: FB-24 (a panic is recovered in its fiber)
@@ -396,8 +397,8 @@ func TestOrderedCapacity(t *testing.T) {
 	coir.NewOrdered[int](coir.Conflated)
 }
 
-// A queue that is closed takes in the tasks whose Go waits for room: each Go returns nil, though nobody receives, and
-// the results come out after those that were queued, in the order of the calls.
+// A queue that is closed admits the tasks whose Go waits for room: each Go returns nil, though there is no receiver,
+// and the results come out after those that were queued, in the order of the calls.
 //
 // Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
@@ -452,7 +453,7 @@ func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A receiver that has enough ends the queue, by whichever of the two: whoever gives tasks is told, and everything ends.
+// A receiver that has enough ends the queue, by Close or Abort: Go returns an error, and everything ends.
 //
 // Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedReceiverLeavesEarly(t *testing.T) {
@@ -491,7 +492,7 @@ func TestOrderedReceiverLeavesEarly(t *testing.T) {
 		if !errors.Is(given, coir.ErrClosed) {
 			t.Errorf("the producer is told %v", given)
 		}
-		// Close may come after Go has started a task and before it is queued: that one is refused.
+		// Close may come after Go has started a task and before it is queued: that task is refused.
 		if n := lost.Load(); abort && n == 0 || !abort && n > 1 {
 			t.Errorf("aborted %v, and %d results were handed over", abort, n)
 		}
@@ -502,8 +503,8 @@ func TestOrderedReceiverLeavesEarly(t *testing.T) {
 	}
 }
 
-// Abort ends every wait at once, with its cause, though the tasks run on: a Recv that waits for a task, one that waits
-// for its turn, a Go that waits for room. When the tasks return, their results are handed over.
+// Abort ends every wait immediately, with its cause, though the tasks run on: a Recv that waits for a task, one that
+// waits for its turn, a Go that waits for room. When the tasks return, their results are handed over.
 //
 // Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedAbort(t *testing.T) {
@@ -544,7 +545,7 @@ func TestOrderedAbort(t *testing.T) {
 		for i := tasks - 2; i < tasks; i++ {
 			c.do(func(ctx context.Context) {
 				err := give(ctx, i)
-				if i < tasks-1 { // it was queued
+				if i < tasks-1 { // the task was queued
 					return
 				}
 				out <- err
@@ -592,7 +593,7 @@ func TestOrderedAbort(t *testing.T) {
 	})
 }
 
-// A result that cannot be queued because the context is over is handed over too, before Go returns.
+// A result that cannot be queued because the context has ended is handed over too, before Go returns.
 //
 // Spec: CH-59 (a task that cannot be queued is joined)
 // Spec: CH-62 (an ordered queue loses no result)
@@ -616,8 +617,8 @@ func TestOrderedHandsOverWhatIsNotQueued(t *testing.T) {
 	})
 }
 
-// Whoever gives, receives without patience, closes and aborts does so at any moment: each task that has begun comes out
-// once, or is handed over once.
+// Fibers give tasks, receive with short time limits, close and abort at any moment: each started task comes out once,
+// or is handed over once.
 //
 // Spec: CH-62 (an ordered queue loses no result)
 // Spec: CH-40 (no value is lost silently)
@@ -695,7 +696,7 @@ func TestOrderedLosesNothing(t *testing.T) {
 }
 
 // A handler that panics when the queue is aborted is still called with the other results, first with the one that a
-// receiver has left at the exit.
+// receiver left at the exit.
 //
 // Spec: CH-62 (an ordered queue loses no result)
 // Spec: CH-40 (no value is lost silently)
@@ -749,8 +750,8 @@ func TestOrderedWrongHandler(t *testing.T) {
 	coir.NewOrdered[int](1, coir.OnUndelivered(func(int) {}))
 }
 
-// Go whose context ends while it waits for room returns when its task has ended, also if the queue is closed meanwhile; the texts
-// name the queue.
+// If its context ends while Go waits for room, Go returns when its task has ended, even if the queue is closed
+// meanwhile; the error texts name the queue.
 func TestOrderedGoWaitsForItsTaskThoughTheQueueIsClosed(t *testing.T) {
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		o := coir.NewOrdered[int](0, coir.Name("jobs"))

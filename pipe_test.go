@@ -1,7 +1,7 @@
 package coir_test
 
-// Pipes: a channel whose endpoints are counted. The last one of a side to be closed ends the channel, as that side must, and tells
-// whoever waits for it on the other.
+// Pipes: a channel whose endpoints are counted. Closing the last endpoint of a side ends the channel in that side's
+// way, and wakes those on the other side that wait for it.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The channel is open for as long as there is a writer, and gives what it has after that.
+// The channel is open for as long as there is a writer, and delivers its values after that.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestLastWriterClosesThePipe(t *testing.T) {
@@ -51,7 +51,7 @@ func TestLastWriterClosesThePipe(t *testing.T) {
 	})
 }
 
-// A receiver that waits learns that the last writer has gone; a sender that waits was admitted, and is delivered.
+// A waiting receiver learns that the last writer is gone; a waiting sender was admitted, and is delivered.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 // Spec: CH-35 (close is graceful)
@@ -89,8 +89,8 @@ func TestLastWriterAndThoseWhoWait(t *testing.T) {
 	})
 }
 
-// Without a reader there is nobody to send to: writers that wait and writers that come later learn it at once. Values that the
-// channel had taken over go to OnUndelivered, and those of writers that waited stay theirs.
+// Without a reader, waiting writers and later ones fail immediately. Values that the channel held go to OnUndelivered,
+// and those of waiting writers stay theirs.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 // Spec: CH-37 (abort is the hard close)
@@ -188,7 +188,7 @@ func TestEndpointAfterClose(t *testing.T) {
 	})
 }
 
-// That the other side has gone can be waited for, by many, before and after.
+// Many can wait for the other side to be gone, before and after that.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 // Spec: CH-47 (the end of a peer can be waited for)
@@ -242,7 +242,7 @@ func TestPipeGone(t *testing.T) {
 	})
 }
 
-// Whoever has learned that the other side is gone finds the channel closed.
+// A fiber that has learned that the other side is gone finds the channel closed.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 // Spec: CH-47 (the end of a peer can be waited for)
@@ -312,7 +312,7 @@ func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 	})
 }
 
-// Endpoints are cloned and closed by everybody at once. Each value is received, or undelivered, or was refused.
+// Endpoints are cloned and closed concurrently. Each value is received, undelivered, or refused.
 //
 // Spec: CH-40 (no value is lost silently)
 // Spec: CH-46 (the last Close of a side tells the other)
@@ -371,7 +371,7 @@ func TestPipeStress(t *testing.T) {
 	})
 }
 
-// Every kind of channel has every operation: none gives errors.ErrUnsupported.
+// Every kind of channel has every operation: none returns errors.ErrUnsupported.
 //
 // Spec: CH-45 (a missing feature is ErrUnsupported)
 func TestEveryKindHasEveryOperation(t *testing.T) {

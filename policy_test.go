@@ -1,6 +1,6 @@
 package coir_test
 
-// The doors: a clock that is moved by hand, and a policy that decides the order of everything.
+// The hooks for simulation: a clock that is moved by hand, and a policy that decides the order of all steps.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Fibers of a runtime with a clock of its own wait by that clock: however long they wait, it takes no time.
+// Fibers of a runtime with its own clock wait by that clock: however long they wait, it takes no time.
 //
 // Spec: TM-15 (time comes in through Clock alone)
 func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
@@ -43,7 +43,7 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 			if _, err := coir.NewChan[int](0).Recv(ctx); !errors.Is(err, coir.ErrTimeout) {
 				t.Errorf("receive in a scope whose time is up: %v", err)
 			}
-			return order.TrySend("scope over") // the scope is over
+			return order.TrySend("scope over") // the scope has ended
 		})
 		for clock.Len() < 3 {
 			if err := coir.Yield(ctx); err != nil {
@@ -54,7 +54,7 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 			if clock.Now() != want {
 				t.Errorf("the clock stands at %v, want %v", clock.Now(), want)
 			}
-			for order.Len() < int(want/time.Hour) { // until whoever that was for has run
+			for order.Len() < int(want/time.Hour) { // until the woken fiber has run
 				if err := coir.Yield(ctx); err != nil {
 					return err
 				}
@@ -72,13 +72,13 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	}
 }
 
-// Goroutines and fibers of two runtimes move one clock at the same time: each wait by it ends, in time and once, and
-// the clock is moved by as much as all have moved it.
+// Goroutines and fibers of two runtimes move one clock concurrently: each wait by it ends, in time and once, and the
+// clock moves by the sum.
 //
 // Spec: TM-15 (time comes in through Clock alone)
 func TestClockIsMovedByMany(t *testing.T) {
 	clock := coir.NewClock()
-	slow := &hooked{onReady: func(*coir.Fiber) { runtime.Gosched() }} // the clock is in others' hands for a while
+	slow := &hooked{onReady: func(*coir.Fiber) { runtime.Gosched() }} // others may run while the clock is moved
 	stop := make(chan struct{})
 	var movers sync.WaitGroup
 	for range 3 {
@@ -128,7 +128,7 @@ func TestClockIsMovedByMany(t *testing.T) {
 	}
 }
 
-// An observer that moves the clock which has just called it is told so, where it would wait for itself.
+// An observer that moves the clock which has just called it panics, instead of waiting for itself.
 func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
 	clock := coir.NewClock()
 	said := make(chan any, 100)
@@ -142,7 +142,7 @@ func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
 	}}))
 	done := goes(func() {
 		_ = rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-			for len(said) == 0 { // a fiber that is woken on its way to sleep is readied by its worker
+			for len(said) == 0 { // a fiber that is woken while it parks is readied by its worker
 				if err := coir.Sleep(ctx, time.Hour); err != nil {
 					return err
 				}

@@ -1,6 +1,6 @@
 package coir_test
 
-// Pools: never more values than the bound, each used again, a place that is lost to an error given back, and nothing kept after
+// Pools: never more values than the bound, each reused, a place lost to an error given back, and nothing kept after
 // Close.
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// conns makes numbered values, and counts them.
+// conns creates numbered values, and counts them.
 type conns struct {
 	made atomic.Int64
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ func (m *conns) lose(v int) {
 	m.lost = append(m.lost, v)
 }
 
-// Values are made when they are needed, up to the bound, and the one given back last is lent first.
+// Values are created when they are needed, up to the bound, and the value given back last is lent first.
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
 // Spec: CH-61 (a value given back is reset or thrown away)
@@ -81,7 +81,7 @@ func TestPoolLendsAndUsesAgain(t *testing.T) {
 	})
 }
 
-// Those who wait are served in the order of arrival.
+// Waiting callers are served in the order of arrival.
 //
 // Spec: CH-19 (waiters are served in order)
 // Spec: CH-60 (a pool lends idle values first, in order)
@@ -102,7 +102,7 @@ func TestPoolServesInOrder(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				served = append(served, i) // whoever has the value is alone
+				served = append(served, i) // only the holder of the value gets here
 				return p.Send(v)
 			})
 			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
@@ -123,7 +123,7 @@ func TestPoolServesInOrder(t *testing.T) {
 	}, nil)
 }
 
-// Whoever waits and is cancelled takes no place with it.
+// A waiter that is cancelled takes no place with it.
 //
 // Spec: CH-56 (a cancelled wait takes no value and no place)
 // Spec: CH-60 (a pool lends idle values first, in order)
@@ -156,7 +156,7 @@ func TestPoolRecvIsCancelled(t *testing.T) {
 	})
 }
 
-// A value that cannot be made, because of an error, a panic or a Goexit, leaves its place to somebody else.
+// If a value cannot be created, because of an error, a panic or a Goexit, its place is free for another caller.
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolCreateFails(t *testing.T) {
@@ -222,7 +222,7 @@ func TestPoolCreateFails(t *testing.T) {
 	}
 }
 
-// A value that cannot be readied is thrown away, and another is made in its place.
+// If reset fails, the value is discarded, and another is created instead.
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
 // Spec: CH-61 (a value given back is reset or thrown away)
@@ -259,7 +259,7 @@ func TestPoolResetFails(t *testing.T) {
 	})
 }
 
-// A value that is given up, or whose reset panics, is thrown away, and its place is free.
+// A value that is given to Discard, or whose reset panics, is discarded, and its place is free.
 //
 // Spec: CH-61 (a value given back is reset or thrown away)
 func TestPoolDiscards(t *testing.T) {
@@ -302,7 +302,7 @@ func TestPoolDiscards(t *testing.T) {
 	}
 }
 
-// Close ends those who wait, throws idle values away at once and lent ones when they come back.
+// Close ends waiting calls, and discards idle values immediately and lent ones when they are given back.
 //
 // Spec: CH-38 (close and abort are idempotent)
 func TestPoolClose(t *testing.T) {
@@ -397,8 +397,8 @@ func TestPoolIsGivenBackTooMuch(t *testing.T) {
 	}()
 }
 
-// In checked builds a value that is given back twice, or that comes from elsewhere, is refused and stays the caller's,
-// also while others are lent. Where values have no identity there is nothing to go by but their number.
+// In builds with invariants a value that is given back twice, or that comes from elsewhere, is refused and stays the
+// caller's, even while others are lent. For values without identity only their number is checked.
 func TestPoolKnowsWhatItHasLent(t *testing.T) {
 	if !invariant.Enabled {
 		t.Skip("needs the tag coirinvariants")
@@ -415,7 +415,7 @@ func TestPoolKnowsWhatItHasLent(t *testing.T) {
 	refused(t, "functions", false, func(int) func() { return func() {} })
 
 	same := 0
-	p := coir.NewPool(2, func(context.Context) (int, error) { return same, nil }, nil) // two equal ones are still two
+	p := coir.NewPool(2, func(context.Context) (int, error) { return same, nil }, nil) // two equal values are two
 	_, _ = p.Recv(t.Context())
 	_, _ = p.Recv(t.Context())
 	for range 2 {
@@ -438,7 +438,7 @@ func refused[T any](t *testing.T, what string, known bool, value func(int) T) {
 	for _, v := range []T{a, value(7)} {
 		switch err := p.Send(v); {
 		case !known && err == nil:
-			return // there is no room for b any more
+			return // there is no room left for b
 		case !known || err == nil || !strings.Contains(err.Error(), `pool "database" was given back`):
 			t.Errorf("%s: a value that was not lent: %v", what, err)
 		}
@@ -454,8 +454,8 @@ func refused[T any](t *testing.T, what string, known bool, value func(int) T) {
 	}
 }
 
-// Everybody borrows at once; making and readying fail now and then, waits are cut short. There are never more values than places,
-// nobody shares one, and in the end every value has been thrown away.
+// Many fibers borrow concurrently; create and reset sometimes fail, and waits are cut short. There are never more
+// values than places, no two fibers share one, and in the end every value has been discarded.
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
 // Spec: CH-61 (a value given back is reset or thrown away)

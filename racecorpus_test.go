@@ -19,14 +19,14 @@ import (
 	"time"
 )
 
-// corpusRounds is how often each program runs. What the detector says of a program must not depend on the schedule.
+// corpusRounds is how often each program runs. The detector's report of a program must not depend on the schedule.
 const corpusRounds = 3
 
-var corpusOnce sync.Once // -cpu and -count change nothing for programs that have a process and a runtime of their own
+var corpusOnce sync.Once // -cpu and -count change nothing for programs in their own process
 
-// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs them. In the racy ones nothing
-// orders two accesses to a variable of the program, and the detector must say so, and of nothing else; in the
-// ordered ones coir orders them, and it must say nothing. The first line of each program tells why.
+// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs them. In the racy ones
+// nothing orders two accesses to a variable of the program, and the detector must report that and nothing else; in the
+// ordered ones coir orders them, and it must report nothing. The first line of each program says why.
 //
 // It is not part of a race build: the programs are, and once is enough.
 func TestRacesAreSeen(t *testing.T) {
@@ -59,7 +59,7 @@ func runCorpus(t *testing.T) {
 		for _, dir := range dirs {
 			name := filepath.Base(dir)
 			ok := t.Run(kind+"/"+name, func(t *testing.T) {
-				var all sync.WaitGroup // the rounds beside each other: most of the time a program sleeps
+				var all sync.WaitGroup // the rounds run concurrently: a program mostly sleeps
 				for range corpusRounds {
 					all.Go(func() {
 						run, err := runProgram(t.Context(), filepath.Join(bin, kind, name), env)
@@ -81,7 +81,8 @@ func runCorpus(t *testing.T) {
 	}
 }
 
-// raceEnv is the environment to build and run the programs in. It skips the test where there is no race detector.
+// raceEnv returns the environment for building and running the programs. It skips the test where there is no race
+// detector.
 func raceEnv(t *testing.T) []string {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to build the programs with: ", err)
@@ -104,7 +105,7 @@ func raceEnv(t *testing.T) []string {
 	return env
 }
 
-// buildCorpus builds all programs and returns the directory that they are in: racy/name, ordered/name.
+// buildCorpus builds all programs and returns their directory: racy/name, ordered/name.
 func buildCorpus(t *testing.T, env []string) string {
 	bin := t.TempDir()
 	for _, kind := range []string{"racy", "ordered"} {
@@ -153,7 +154,7 @@ func checkOrdered(_ string, run corpusRun) error {
 // access matches an access in a report, with its stack: two lines a frame.
 var access = regexp.MustCompile(`(?m)^(?:Previous )?(?:[Rr]ead|[Ww]rite|[Aa]tomic read|[Aa]tomic write) at 0x.*:\n((?:  .+\n)*)`)
 
-// checkRacy wants at least one report, and in every report two accesses that file itself makes.
+// checkRacy checks that there is at least one report, and that each report has two accesses by file itself.
 func checkRacy(file string, run corpusRun) error {
 	reports := strings.Split(run.output, "WARNING: DATA RACE")[1:]
 	if run.code != 66 || len(reports) == 0 {
@@ -173,9 +174,9 @@ func checkRacy(file string, run corpusRun) error {
 	return nil
 }
 
-// raceSite is the file and line of the topmost frame of a stack that is not the Go runtime's, which makes the accesses to
-// maps. What coir reads and writes for a program, where the program told it to, it reports as a range: for such an access
-// it is the frame that called coir.
+// raceSite returns the file and line of the topmost frame that is not the Go runtime's, which accesses maps. coir
+// reports the memory that it reads and writes for a program as a range: for such an access raceSite returns the frame
+// that called coir.
 func raceSite(stack string) string {
 	pass := []string{"runtime.", "internal/runtime/"}
 	if top := strings.TrimSpace(stack); strings.HasPrefix(top, "runtime.raceread") || strings.HasPrefix(top, "runtime.racewrite") {

@@ -1,6 +1,6 @@
 package coir_test
 
-// What a runtime does with the code that it is given besides fibers: an observer, a function that is told of stalls.
+// How a runtime treats the user code that it calls beside fibers: an observer, and the function of OnStall.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// clumsy is an observer that panics when it is told of one thing, and counts how often.
+// clumsy is an observer that panics at one kind of call, and counts those.
 type clumsy struct {
 	at string
 
@@ -41,10 +41,10 @@ func (o *clumsy) FiberReady(*coir.Fiber)        { o.note("ready") }
 func (o *clumsy) FiberEnded(*coir.Fiber, error) { o.note("ended") }
 func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
 
-// The panic of an observer, wherever it is called, and of a function that is told of stalls, goes to standard error with
-// its stack. What was observed goes on, and the observer is not called again.
+// The panic of an observer, wherever it is called, and of the function of OnStall, goes to standard error with its
+// stack. The program goes on, and the observer is not called again.
 //
-// It runs in a process of its own, whose standard error it reads.
+// It runs in a separate process, whose standard error it reads.
 func TestPanicOfAnObserverIsReported(t *testing.T) {
 	const child = "COIR_TEST_CLUMSY_OBSERVER"
 	if os.Getenv(child) == "" {
@@ -60,7 +60,7 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.Stderr = w // before there is a runtime, and for good
+	os.Stderr = w // before there is a runtime, and forever
 	go func() { _, _ = io.Copy(&out, r) }()
 	for _, at := range []string{"started", "parked", "ready", "ended", "stalled"} {
 		for _, workers := range []int{1, 2} {
@@ -106,7 +106,7 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 	}
 }
 
-// report is what has been written to standard error.
+// report returns what was written to standard error.
 type report struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -130,8 +130,8 @@ func (r *report) clear() {
 	r.b.Reset()
 }
 
-// A runtime whose number of workers was not set follows GOMAXPROCS up and down while it runs, and after it has
-// rested. One whose number was set does not.
+// A runtime whose number of workers was not set follows GOMAXPROCS up and down while it runs, and after it was idle. A
+// runtime whose number was set does not.
 //
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
@@ -147,7 +147,7 @@ func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 				for range 16 {
 					n.Go("busy", func(ctx context.Context) error {
 						for coir.Yield(ctx) == nil {
-							for range 1000 { // long enough that it pays to wake a worker
+							for range 1000 { // long enough to make waking a worker worthwhile
 								runtime.KeepAlive(n)
 							}
 						}
@@ -180,7 +180,7 @@ func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 	busy(follows, func() { active(follows, 4) })
 	busy(fixed, func() {
 		active(fixed, 2)
-		busy(follows, func() { active(follows, 4) }) // at least one tick of its own goes by meanwhile
+		busy(follows, func() { active(follows, 4) }) // at least one tick of its own passes meanwhile
 		active(fixed, 2)
 	})
 }

@@ -1,11 +1,11 @@
 package coir_test
 
-// Select. It does exactly one of its cases, or none and gives an error; the others leave no trace in their channels. It is
-// fair, or takes the first; it never meets itself; two that wait for each other match; it waits for channels, times, the
-// ends of fibers and of pipes alike, in lists of any length.
+// Select. It does exactly one of its cases, or none and returns an error; the other cases leave no trace in their
+// channels. It is fair, or takes the first; it never meets itself; two selects that wait for each other match; it waits
+// for channels, times, the ends of fibers and of pipes alike, in lists of any length.
 //
-// What can differ between fibers and goroutines is tried with both, and with one of each on the two sides. Who takes part is
-// started by a crew, at the end of this file: the tests of what is built around select share it.
+// What can differ between fibers and goroutines is tried with both, and with one of each on the two sides. A crew
+// starts the participants; the tests of what is built around select share it.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel changes.
+// Every mixture of ready and other cases: one of the ready ones happens, and no other channel changes.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-03 (a losing case has no effect)
@@ -107,7 +107,7 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 				waitFor(t, chans[i], i%2, 1-i%2)
 			}
 			ch, buffered := chans[won], won/2%2 == 1
-			var peer int // what came out on the other side
+			var peer int // what the other side got
 			c.did(func(ctx context.Context) {
 				var err error
 				if won%2 == 0 {
@@ -127,7 +127,7 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 				if got[won] != 30+won {
 					t.Errorf("received %d", got[won])
 				}
-			case buffered: // the oldest came out, and ours moved in
+			case buffered: // the oldest came out, and our value moved in
 				if v, err := ch.TryRecv(); peer != 10+won || v != 20+won || err != nil {
 					t.Errorf("received %d, then %d, %v", peer, v, err)
 				}
@@ -141,7 +141,7 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 			before[won].Sent++
 			before[won].SentBytes += uint64(unsafe.Sizeof(0))
 			before[won].Received++
-			sameStats(t, chans, before) // also that a value handed over was never in the buffer: High
+			sameStats(t, chans, before) // High also shows that a value handed over was never in the buffer
 			for i := range got {
 				if i != won && got[i] != 0 {
 					t.Errorf("case %d lost, and stored %d", i, got[i])
@@ -151,7 +151,7 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 	})
 }
 
-// A select that ends without any of its cases: the channels are as they were, and nothing has been counted.
+// A select that ends without any of its cases: the channels are unchanged, and nothing has been counted.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)
@@ -221,7 +221,7 @@ func TestSelectThatFailsLeavesNoTrace(t *testing.T) {
 	})
 }
 
-// A nursery that is cancelled ends the selects of its fibers.
+// Cancelling a nursery ends the selects of its fibers.
 //
 // Spec: SE-11 (a cancel ends a select)
 func TestSelectEndsWithTheNursery(t *testing.T) {
@@ -244,7 +244,7 @@ func TestSelectEndsWithTheNursery(t *testing.T) {
 	}, nil)
 }
 
-// A channel in many cases, on both sides, is locked once and registered for each; the select does not meet itself.
+// A channel in many cases, on both sides, is locked once and registered for each case; the select does not meet itself.
 //
 // Spec: SE-12 (channel locks are taken in the order of ids)
 // Spec: SE-16 (a select never matches itself)
@@ -282,7 +282,7 @@ func TestSelectHasTheSameChannelManyTimes(t *testing.T) {
 		if s := ch.Stats(); s.Sent != 100 || s.Received != 100 {
 			t.Errorf("%+v", s)
 		}
-		full := coir.NewChan[int](1) // what it puts in it may take out, in another select
+		full := coir.NewChan[int](1) // a later select may take out what this one puts in
 		c.did(func(ctx context.Context) {
 			for i := range 100 {
 				v := -1
@@ -295,8 +295,8 @@ func TestSelectHasTheSameChannelManyTimes(t *testing.T) {
 	})
 }
 
-// An even number of selects, each of which sends and receives on every channel: they meet in pairs, of one that sends and
-// one that receives, and nobody is left.
+// An even number of selects, each of which sends and receives on every channel: they meet in pairs of a sender and a
+// receiver, and none is left.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
@@ -351,8 +351,8 @@ func TestSelectsThatWaitForEachOtherMatch(t *testing.T) {
 	}
 }
 
-// Everybody selects over all channels: receives from each, and sends its next value to some, in any order, now and then with a
-// time limit or without waiting. Every value is received exactly once.
+// All members select over all channels: each receives from every channel, and sends its next value to some, in any
+// order, sometimes with a time limit or without waiting. Every value is received exactly once.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
@@ -391,7 +391,7 @@ func TestSelectStress(t *testing.T) {
 					if rng.IntN(4) == 0 {
 						cases = append(cases, coir.After(time.Duration(rng.IntN(20_000))))
 					}
-					where := make([]int, len(cases)) // where[i] is what case i was before the shuffle
+					where := make([]int, len(cases)) // where[i] is the index of case i before the shuffle
 					for i := range where {
 						where[i] = i
 					}
@@ -448,7 +448,7 @@ func TestSelectStress(t *testing.T) {
 	})
 }
 
-// Selects that name the same channels in opposite order do not lock each other out.
+// Selects that name the same channels in opposite order do not deadlock.
 //
 // Spec: SE-12 (channel locks are taken in the order of ids)
 // Spec: CH-54 (channel ids order their locks)
@@ -461,7 +461,7 @@ func TestSelectsInOppositeOrder(t *testing.T) {
 			for i := range chans {
 				chans[i] = coir.NewChan[int](i % 2)
 			}
-			for side := range 4 { // two that send, two that receive; one of each goes forward
+			for side := range 4 { // two send, two receive; one of each in forward order
 				c.do(func(ctx context.Context) {
 					var v int
 					cases := make([]coir.Case, size)
@@ -489,8 +489,7 @@ func TestSelectsInOppositeOrder(t *testing.T) {
 	})
 }
 
-// Each of the cases that are always ready is chosen as often as the others: 8 of 8, 2 of 8, and in two selects that take
-// turns.
+// Each of the cases that are always ready is chosen equally often: 8 of 8, 2 of 8, and in two selects that take turns.
 //
 // Spec: SE-07 (select is fair)
 func TestSelectIsFair(t *testing.T) {
@@ -516,7 +515,7 @@ func TestSelectIsFair(t *testing.T) {
 		two[2], two[5] = ready[0], ready[1]
 		slack := 5 // percent
 		if raceEnabled {
-			slack = 20 // sync.Pool throws what goroutines wait with away at random, and with it whose turn it is
+			slack = 20 // sync.Pool drops what goroutines wait with at random, and the turn with it
 		}
 		even := func(what string, counts []int, of ...int) {
 			for _, i := range of {
@@ -556,7 +555,7 @@ func TestSelectIsFair(t *testing.T) {
 	})
 }
 
-// Many that select once each, all at once: they do not all choose the same.
+// Many members select once each, concurrently: they do not all choose the same.
 //
 // Spec: SE-07 (select is fair)
 func TestFirstSelectsOfManyAreFair(t *testing.T) {
@@ -579,8 +578,8 @@ func TestFirstSelectsOfManyAreFair(t *testing.T) {
 		waitFor(t, gate, 0, people)
 		gate.Close()
 		c.wait()
-		// Not closer: while one channel is locked those who chose it pile up, each with its turn, and the turns go to others.
-		// How many they are is up to the machine.
+		// Not closer: while one channel is locked, the selects that chose it pile up, each with its turn, and the turns
+		// go to others. How many they are depends on the machine.
 		if n := counts[0].Load(); n < people*10/100 || n > people*90/100 {
 			t.Errorf("%d of %d chose the first of two", n, people)
 		}
@@ -827,7 +826,7 @@ func TestSelectCancelAgainstData(t *testing.T) {
 	})
 }
 
-// Close ends a receive that waits. A send that waits has been admitted: it stays, and may still be delivered, or lose to
+// Close ends a waiting receive. A waiting send has been admitted: it stays, and may still be delivered, or lose to
 // another case; Abort ends it.
 //
 // Spec: SE-17 (close wakes a receiving case, abort a sending one)
@@ -929,7 +928,8 @@ func TestSelectAndClose(t *testing.T) {
 	})
 }
 
-// The end of a fiber is a case: one that has ended, one that will, by return, error, panic or Goexit, and on another runtime.
+// The end of a fiber is a case: of a fiber that has ended, or that will, by return, error, panic or Goexit, and on
+// another runtime.
 //
 // Spec: SE-18 (a case can wait for anything)
 // Spec: FB-17 (a join is a wait like any other)
@@ -957,7 +957,7 @@ func TestSelectFiberEnd(t *testing.T) {
 				gate, never := coir.NewChan[int](0), coir.NewChan[int](0)
 				fibers := make(chan *coir.Fiber, 1)
 				ran := goes(func() {
-					defer func() { _ = recover() }() // the panic comes out of Run
+					defer func() { _ = recover() }() // Run panics
 					_ = other.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 						fibers <- n.Go("ends", func(ctx context.Context) error {
 							_, _ = gate.Recv(ctx)
@@ -1005,7 +1005,7 @@ func TestSelectFiberEnd(t *testing.T) {
 	})
 }
 
-// Of everything that a select can wait for, each in turn is the one that happens.
+// A select waits for everything that it can; each event in turn happens.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)
@@ -1081,8 +1081,8 @@ func TestZeroCaseNeverHappens(t *testing.T) {
 	})
 }
 
-// Lists that are longer than a wake can name: the index is right on both sides of that bound, whatever the case is and
-// whether it was ready or waited for.
+// Lists that are longer than a wake can name: the index is correct on both sides of that bound, for every sort of case,
+// ready or waited for.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
@@ -1135,7 +1135,7 @@ func TestSelectOfManyCases(t *testing.T) {
 			c.did(func(ctx context.Context) { meet(ctx, at) })
 			settled(at, c.outcome(out))
 		}
-		for range sized(5, 20, 500) { // two peers at once
+		for range sized(5, 20, 500) { // two peers at the same time
 			a, b := 2*rand.IntN(size/2), 2*rand.IntN(size/2)
 			out := c.selects(cases...)
 			waitFor(t, chans[size-1], 1, 0)
@@ -1205,8 +1205,8 @@ func TestSelectOfManyFiberEnds(t *testing.T) {
 	})
 }
 
-// Sends to channels that do not make a sender wait: the policy decides what happens when the case is the one, and nothing
-// happens when it is not.
+// Sends to channels on which a sender never waits: if the select chooses the case, the policy decides what happens; if
+// not, nothing happens.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: CH-17 (the overflow policy decides a full send)
@@ -1218,8 +1218,8 @@ func TestSelectSendsByPolicy(t *testing.T) {
 		cap     int
 		over    coir.OverflowPolicy
 		err     error
-		left    int // what the channel holds after 1 and 2 were sent to one place; 0: nothing
-		dropped int // what OnUndelivered is given; 0: nothing
+		left    int // the value held after 1 and 2 were sent to capacity 1; 0: none
+		dropped int // the value given to OnUndelivered; 0: none
 	}{
 		{"drop oldest", 1, coir.DropOldest, nil, 2, 1},
 		{"drop newest", 1, coir.DropNewest, nil, 1, 2},
@@ -1258,7 +1258,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 				if v, err := ch.TryRecv(); v != p.left || (err == nil) != (p.left != 0) {
 					t.Errorf("it holds %d, %v", v, err)
 				}
-				var v int // to somebody who waits it goes whatever the policy
+				var v int // a waiting receiver gets the value, whatever the policy
 				out := c.selects(never.RecvCase(nil), ch.RecvCase(&v))
 				waitFor(t, ch, 0, 1)
 				if o := c.outcome(c.selects(ch.SendCase(9), never.RecvCase(nil))); o != (outcome{0, nil}) {
@@ -1272,8 +1272,8 @@ func TestSelectSendsByPolicy(t *testing.T) {
 	}
 }
 
-// A completion that comes when the select has its winner stays with its sender. The select's fiber is woken once, when that has
-// been decided, however many come.
+// A completion that comes after the select has its winner stays with its sender. The select's fiber is woken once,
+// after the decision, however many come.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-19 (a late completion stays with its sender)
@@ -1322,7 +1322,7 @@ func TestSelectIsWokenOnce(t *testing.T) {
 					t.Fatalf("case %d happened; sent %v, received %v", won, sent, got)
 				}
 			}
-			if w := woken.Load(); w > 1 { // 0: it was on its way to sleep
+			if w := woken.Load(); w > 1 { // 0: it had not parked yet
 				t.Fatalf("it was woken %d times", w)
 			}
 		}
@@ -1333,7 +1333,7 @@ func TestSelectIsWokenOnce(t *testing.T) {
 	}
 }
 
-// A select that finds a case ready does not park, and registers with nobody.
+// A select that finds a case ready does not park, and registers nowhere.
 //
 // Spec: SE-06 (a ready case needs no registration)
 func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
@@ -1342,7 +1342,7 @@ func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 	err := rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		a, b := coir.NewChan[int](0), coir.NewChan[int](1)
 		heard := coir.NewSelector()
-		heard.Add(a.SendCase(1)) // would be told if a receiver waited
+		heard.Add(a.SendCase(1)) // would be notified if a receiver waited
 		defer heard.Close()
 		before := parked.Load()
 		for range 50 {
@@ -1394,8 +1394,8 @@ func TestSelectHoldsNothingWhileItWaits(t *testing.T) {
 	})
 }
 
-// What is sent through a select may be a pointer, or hold one: what it points to lives on after the sender's function has
-// returned.
+// A value sent through a select may be a pointer, or hold one: what it points to lives on after the sender's function
+// has returned.
 //
 // Spec: SE-14 (a message goes directly, under the locks)
 // Spec: SE-20 (up to 8 cases lock without allocating)
@@ -1453,7 +1453,7 @@ func overwriteStack(depth int) int {
 	return overwriteStack(depth-1) + a[depth%len(a)]
 }
 
-// What a case that lost wanted to send is not kept by anybody, while whoever selected lives on and while it waits again.
+// The value of a losing send case is not kept alive, while its fiber or goroutine lives on and while it waits again.
 //
 // Spec: SE-05 (losing registrations are removed first)
 func TestSelectKeepsNothingOfItsCases(t *testing.T) {
@@ -1498,8 +1498,8 @@ func TestSelectKeepsNothingOfItsCases(t *testing.T) {
 	})
 }
 
-// A child under a limit of one place that selects on the end of another gives its place up, or the other would never begin. It
-// has the place again when it goes on.
+// A child under a limit of one place that selects on the end of another child gives up its place, or the other would
+// never start. It has the place again when it goes on.
 //
 // Spec: SE-18 (a case can wait for anything)
 // Spec: NU-14 (Limit bounds the children that run)
@@ -1587,7 +1587,7 @@ func TestSelectAllocatesNothing(t *testing.T) {
 		}
 		over, ready := coir.NewChan[string](0), coir.NewChan[[3]int](1)
 		defer over.Close()
-		rendezvous := func(ctx context.Context, i int) int { // what the other side waits for, or soon will
+		rendezvous := func(ctx context.Context, i int) int { // a value that the other side waits for, or soon will
 			var a, b, v int
 			won, _ := coir.Select(ctx, chans[0].RecvCase(&a), chans[1].RecvCase(&b), chans[2].RecvCase(&v), chans[3].RecvCase(&v),
 				back[0].SendCase(i), back[1].SendCase(i+1000), over.RecvCase(nil), coir.After(time.Hour))
@@ -1624,8 +1624,8 @@ func TestSelectAllocatesNothing(t *testing.T) {
 	})
 }
 
-// uncancelled is a fiber's context, or for a goroutine one that is never cancelled: for a wait that another may cancel a goroutine makes
-// a channel.
+// uncancelled returns a fiber's own context, or for a goroutine one that is never cancelled: a goroutine makes a
+// channel for a wait that can be cancelled.
 func uncancelled(ctx context.Context) context.Context {
 	if coir.Self(ctx) == nil {
 		return context.Background()
@@ -1642,7 +1642,7 @@ func hidesNothing() bool {
 	}) != 0
 }
 
-// keep stores a pointer, so that the compiler allocates what it sees p point to. It returns what was stored before.
+// keep stores a pointer, so that the compiler allocates what it sees p point to. It returns the previous one.
 //
 //go:noinline
 func keep(p unsafe.Pointer) (was unsafe.Pointer) {
@@ -1662,7 +1662,7 @@ func statsOf[T any](chans []*coir.Chan[T]) []coir.ChanStats {
 	return all
 }
 
-// sameStats fails if a channel has counted anything else than expected.
+// sameStats fails if the counters of a channel differ from those expected.
 func sameStats[T any](t *testing.T, chans []*coir.Chan[T], want []coir.ChanStats) {
 	t.Helper()
 	for i, ch := range chans {

@@ -1,8 +1,8 @@
 package coir_test
 
-// Selector: cases that stay registered. What select promises has to hold here too (one receiver for each value, no trace of what
-// did not happen), and besides: cases come and go while somebody waits, nothing happens after Remove, those that are ready are
-// served in turn, and many cost no more than few.
+// Selector: cases that stay registered. It keeps the promises of select (one receiver for each value, no trace of what
+// did not happen). In addition, cases come and go during a wait, nothing happens after Remove, ready cases are served
+// in turn, and many cases cost no more than few.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// waits has one of the crew wait once.
+// waits makes a member wait once.
 func (c *crew) waits(sel *coir.Selector) <-chan outcome {
 	out := make(chan outcome, 1)
 	c.do(func(ctx context.Context) {
@@ -46,7 +46,7 @@ func (c *crew) quiet(sel *coir.Selector) {
 	}
 }
 
-// A case is there for event after event, until its channel is closed and has nothing left.
+// A case reports event after event, until its channel is closed and holds no more values.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 // Spec: SE-23 (a registration stays until used up)
@@ -136,7 +136,7 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 			sel.Add(coir.After(time.Millisecond))
 			sel.Add(coir.After(-1))
 		})
-		late := time.Since(start) >= time.Millisecond // then one may have come before the next was added
+		late := time.Since(start) >= time.Millisecond // then one may have fired before the next was added
 		var times []int
 		for range 3 {
 			o := c.outcome(c.waits(sel))
@@ -196,7 +196,7 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 	})
 }
 
-// Cases come and go while another waits.
+// Cases come and go while another member waits.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 // Spec: SE-24 (a removed case does not happen)
@@ -236,8 +236,8 @@ func TestSelectorAddAndRemoveWhileAnotherWaits(t *testing.T) {
 	})
 }
 
-// Once Remove has returned the case does not happen. If it reports that the case was there, a send has not happened either, and
-// if not, it has, and is reported.
+// Once Remove has returned the case does not happen. If Remove reports that the case was there, a send has not
+// happened; if not, it has, and Wait reports it.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-24 (a removed case does not happen)
@@ -307,7 +307,7 @@ func TestNothingHappensAfterRemove(t *testing.T) {
 	})
 }
 
-// Those that are always ready are served in turn.
+// Cases that are always ready are served in turn.
 //
 // Spec: SE-07 (select is fair)
 // Spec: SE-21 (a Selector's events do not cost its size)
@@ -339,7 +339,7 @@ func TestSelectorServesInTurn(t *testing.T) {
 	})
 }
 
-// A channel with several selectors, and somebody who receives: each value goes to one of them.
+// A channel with several selectors, and a receiver: each value goes to one of them.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-21 (a Selector's events do not cost its size)
@@ -490,7 +490,7 @@ func TestSelectorHasOneWaiter(t *testing.T) {
 	})
 }
 
-// A wait that is cancelled takes nothing: what comes is there for the next.
+// A wait that is cancelled takes nothing: the next wait gets what comes.
 //
 // Spec: SE-11 (a cancel ends a select)
 // Spec: SE-21 (a Selector's events do not cost its size)
@@ -542,7 +542,7 @@ func TestSelectorWaitIsCancelled(t *testing.T) {
 	})
 }
 
-// Readiness that has gone is not reported: somebody else took the value, or the room.
+// A case that is no longer ready is not reported: another receiver took the value, or another sender the room.
 //
 // Spec: SE-22 (a Selector tries again before it reports)
 func TestSelectorTriesAgain(t *testing.T) {
@@ -563,7 +563,7 @@ func TestSelectorTriesAgain(t *testing.T) {
 		if v != 7 || values.Stats().Received != 20 || room.Stats().Sent != 21 || sel.Len() != 2 {
 			t.Errorf("%d, %+v, %+v", v, values.Stats(), room.Stats())
 		}
-		out := make(chan outcome, 1) // whoever waits in an operation comes first
+		out := make(chan outcome, 1) // a waiting operation comes first
 		c.do(func(ctx context.Context) {
 			v, err := values.Recv(ctx)
 			out <- outcome{v, err}
@@ -577,8 +577,8 @@ func TestSelectorTriesAgain(t *testing.T) {
 	})
 }
 
-// On a channel without a buffer a case of a selector meets those who wait in operations and in selects, and no passing one, nor
-// another selector.
+// On a channel without a buffer a case of a selector meets waiting operations and selects, but no Try operation and no
+// other selector.
 //
 // Spec: SE-15 (two selects match with one case each)
 // Spec: SE-21 (a Selector's events do not cost its size)
@@ -652,7 +652,7 @@ func TestSelectorAndRendezvous(t *testing.T) {
 	})
 }
 
-// Sends to channels that do not make a sender wait happen at once.
+// Sends to channels on which a sender never waits happen immediately.
 //
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-58 (a failing overflow is ErrWouldBlock)
@@ -715,7 +715,8 @@ func TestSelectorClose(t *testing.T) {
 	})
 }
 
-// Cases are added while others are removed, all of them at once by Close. Another selector's cases with the same channels stay.
+// Cases are added while others are removed, all of them together by Close. Cases of another selector on the same
+// channels stay.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorAddAgainstClose(t *testing.T) {
@@ -746,7 +747,7 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 		for range 2 {
 			c.do(func(ctx context.Context) {
 				for id := range rounds {
-					sel.Remove(4 * id) // perhaps one that is being added
+					sel.Remove(4 * id) // maybe one that is being added
 					if id%8 == 0 {
 						sel.Close()
 					}
@@ -767,7 +768,7 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 	})
 }
 
-// A case that was removed keeps nothing alive, even if it was ready and nobody waits.
+// A removed case keeps nothing alive, even if it was ready and nothing waits.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-24 (a removed case does not happen)
@@ -796,7 +797,8 @@ func TestSelectorKeepsNothingAfterRemove(t *testing.T) {
 	runtime.KeepAlive(full)
 }
 
-// Many channels, many who send, and cases that come and go at random while one waits: every value is received exactly once.
+// Many channels and senders, and cases that come and go at random while one member waits: every value is received
+// exactly once.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-21 (a Selector's events do not cost its size)
@@ -810,7 +812,7 @@ func TestSelectorStress(t *testing.T) {
 			chans[i] = coir.NewChan[int]([]int{0, 1, 4, coir.Unlimited}[i%4])
 		}
 		sel := coir.NewSelector()
-		var book sync.Mutex // a case is in places before anybody asks for it
+		var book sync.Mutex // a case is in places before it is looked up
 		places := make(map[int]*int)
 		add := func(ch *coir.Chan[int]) int {
 			book.Lock()
@@ -840,7 +842,7 @@ func TestSelectorStress(t *testing.T) {
 				seen[*p].Add(1)
 			}
 		})
-		c.do(func(ctx context.Context) { // moves cases about, and leaves each channel with one
+		c.do(func(ctx context.Context) { // moves cases, and leaves each channel with one
 			rng := rand.New(rand.NewPCG(1, 2))
 			for !over.Load() {
 				i := rng.IntN(len(chans))
@@ -942,12 +944,12 @@ func TestSelectorWaitAllocatesNothing(t *testing.T) {
 	})
 }
 
-// A selector that is dropped is collected with all that its cases hold, whatever they wait for and however long that
-// lives, even if a case leads back to the selector. What it was registered with is rid of it.
+// A dropped selector is collected with everything that its cases hold, whatever they wait for and however long that
+// lives, even if a case leads back to the selector. Its registrations are removed.
 //
 // Spec: SE-25 (a dropped selector is collected)
 func TestDroppedSelectorIsCollected(t *testing.T) {
-	type machine struct { // what a program makes of a selector: all of it leads to all
+	type machine struct { // a program's use of a selector, with references in all directions
 		sel *coir.Selector
 		in  int
 		_   [1 << 12]byte
@@ -961,7 +963,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		w, r := coir.Pipe[int](1)
 		gate := coir.NewChan[int](0)
 		f := n.Go("lives on", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil })
-		adds := make(chan *machine) // to those that get a time of another clock
+		adds := make(chan *machine) // for those that use another clock
 		added := make(chan struct{})
 		timer := goes(func() {
 			_ = timed.Run(context.Background(), func(context.Context, *coir.Nursery) error {
@@ -1005,14 +1007,14 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			},
 		}
 		refs := map[string]weak.Pointer[machine]{}
-		func() { // what it holds is dropped when it returns
+		func() { // its variables are dropped when it returns
 			all := &machine{sel: coir.NewSelector()}
 			refs["everything"] = weak.Make(all)
 			for what, add := range cases {
 				m := &machine{sel: coir.NewSelector()}
 				refs[what] = weak.Make(m)
 				add(m)
-				if what != "what has happened" { // with others ready it need not be that
+				if what != "what has happened" { // if others are ready, it need not be this case
 					add(all)
 				}
 			}
@@ -1026,7 +1028,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			}
 			eventually(t, "the clock is rid of the times", func() bool { runtime.GC(); return clock.Len() == 0 })
 		})
-		// All that it was registered with works on, also for another selector.
+		// Everything that it was registered with still works, also for another selector.
 		next := coir.NewSelector()
 		var v int
 		id := next.Add(empty.RecvCase(&v))
@@ -1053,7 +1055,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 	}
 }
 
-// Selectors that are dropped one after the other do not pile up in a channel to which nothing happens.
+// Selectors that are dropped one after the other do not accumulate in a channel that nothing happens to.
 //
 // Spec: SE-25 (a dropped selector is collected)
 func TestDroppedSelectorsDoNotPileUp(t *testing.T) {
@@ -1083,7 +1085,7 @@ func TestDroppedSelectorsDoNotPileUp(t *testing.T) {
 	runtime.KeepAlive(idle)
 }
 
-// An event on a channel that many Selectors watch, which all sleep, wakes each of them, and allocates nothing.
+// An event on a channel that many sleeping selectors watch wakes each of them, and allocates nothing.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestManySelectorsOnOneChannel(t *testing.T) {
@@ -1111,7 +1113,7 @@ func TestManySelectorsOnOneChannel(t *testing.T) {
 			})
 		}
 		round := func() {
-			_ = c.Send(ctx, 1) // all are told, and one receives it
+			_ = c.Send(ctx, 1) // all are notified, and one receives it
 			for range 3 {
 				_ = coir.Yield(ctx)
 			}

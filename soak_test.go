@@ -2,8 +2,8 @@
 
 package coir_test
 
-// What a runtime uses. A hundred million times a fiber parks and is resumed, and memory stays flat (make soak; ordinarily a
-// small part of it). A hundred thousand fibers that wait, and as many timers that are far away, cost no CPU time.
+// What a runtime uses. Fibers park and are resumed a hundred million times, and memory stays constant (make soak; an
+// ordinary run does a small part). A hundred thousand waiting fibers, and as many distant timers, use no CPU time.
 
 import (
 	"context"
@@ -45,10 +45,10 @@ func TestIdleCostsNothing(t *testing.T) {
 				}
 			}
 		}
-		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector is not what is measured
+		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // do not measure the collector
 		debug.FreeOSMemory()
 		used, best := time.Duration(0), time.Duration(1<<62)
-		for range 10 { // another process may have made ours pay, which only adds: then once more
+		for range 10 { // other processes can only add to the time: try again
 			coir.Blocking(ctx, func() {
 				<-time.After(200 * time.Millisecond) // the monitor sees that nothing runs, and stops
 				before := cpuTime(t)
@@ -71,7 +71,7 @@ func TestIdleCostsNothing(t *testing.T) {
 	}
 }
 
-// cpuTime is what the process has used, in user and in system mode.
+// cpuTime returns the CPU time of the process, in user and in system mode.
 func cpuTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -80,8 +80,8 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Fibers park and are resumed in the three ways there are so far: by each other, by time, and by a fiber that ends. Memory is
-// looked at with every fiber parked, a quarter of the way and at the end.
+// Fibers park and are resumed in three ways: by each other, by time, and by the end of a fiber. Memory is measured with
+// every fiber parked, after a quarter and at the end.
 //
 // Spec: FB-03 (a coroutine is reused for the next thunk)
 // Spec: FB-32 (memory alone bounds the number of fibers)
@@ -97,7 +97,7 @@ func TestSoak(t *testing.T) {
 	var memory [2]uint64
 	start := time.Now()
 	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
-		var gates [2]*coir.Fiber // the first is for a quarter of the way, the second for the end
+		var gates [2]*coir.Fiber // the first for the first quarter, the second for the end
 		var open [2]context.CancelCauseFunc
 		for i := range gates {
 			var c context.Context
@@ -163,14 +163,14 @@ func TestSoak(t *testing.T) {
 	s := rt.Stats()
 	t.Logf("%d cycles in %v, %d switches; %d KiB in use after a quarter, %d KiB at the end; %d coroutines",
 		done.Load(), time.Since(start), s.Switches, memory[0]>>10, memory[1]>>10, s.Coroutines)
-	// The constant is for what comes and goes: the stacks and frames of 250 children, and what earlier tests have left. A leak
-	// of 32 bytes a cycle is 48 MiB.
+	// The constant allows for what comes and goes: the stacks and frames of 250 children, and what earlier tests left.
+	// A leak of 32 bytes per cycle is 48 MiB.
 	if float64(memory[1]) > 1.1*float64(memory[0])+4<<20 {
 		t.Errorf("memory grew from %d to %d bytes", memory[0], memory[1])
 	}
 }
 
-// memoryInUse is the heap and the stacks, once what is not needed has been collected.
+// memoryInUse returns the size of the heap and the stacks after garbage collection.
 func memoryInUse() uint64 {
 	debug.FreeOSMemory()
 	runtime.GC()

@@ -1,6 +1,6 @@
 package coir_test
 
-// What a fiber costs and what it stands on: the allocations of a switch and of a spawn, its stack, and its spawner's.
+// What a fiber costs and what it runs on: the allocations of a switch and of a spawn, its stack, and its spawner's.
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestSwitchAndSpawnAllocations(t *testing.T) {
 
 func noop(context.Context) error { return nil }
 
-// fewest is how often f allocates. What others allocate comes and goes; what f allocates is there each time.
+// fewest returns how often f allocates. Allocations of others come and go; those of f are there each time.
 func fewest(f func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would empty pools
 	n := testing.AllocsPerRun(200, f)
@@ -70,7 +70,7 @@ func fewest(f func()) float64 {
 	return n
 }
 
-// TestDeepStack: a fiber's stack grows as a goroutine's does, with nothing to set.
+// TestDeepStack: a fiber's stack grows like a goroutine's, without any setting.
 func TestDeepStack(t *testing.T) {
 	// Spec: FB-33 (stack overflow is fatal, as Go's is)
 	const depth = 100_000
@@ -98,7 +98,7 @@ func descend(ctx context.Context, depth int) int {
 	return descend(ctx, depth-1) + local[depth%8]
 }
 
-// endless recurses until the stack is at its limit.
+// endless recurses until the stack reaches its limit.
 //
 //go:noinline
 func endless(n int) int {
@@ -109,8 +109,8 @@ func endless(n int) int {
 
 const overflowVar = "COIR_TEST_OVERFLOW"
 
-// TestStackOverflowIsFatal: a fiber whose stack is at its limit ends the process with Go's own report, which names the
-// function. It is no panic: no recover, no Run and no exit code of ours stands in between.
+// TestStackOverflowIsFatal: a fiber whose stack reaches its limit ends the process with Go's own report, which names
+// the function. It is not a panic: no recover, no Run and no exit code of coir intervenes.
 func TestStackOverflowIsFatal(t *testing.T) {
 	// Spec: FB-33 (stack overflow is fatal, as Go's is)
 	if os.Getenv(overflowVar) == "1" {
@@ -143,7 +143,7 @@ func TestStackOverflowIsFatal(t *testing.T) {
 	}
 }
 
-// overflow runs in a process of its own. It must not return.
+// overflow runs in a separate process. It must not return.
 func overflow() {
 	debug.SetMaxStack(1 << 20)
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -160,8 +160,8 @@ func overflow() {
 	})
 }
 
-// TestFiberOutlivesItsSpawner: a fiber that was spawned by a goroutine goes on with what it was given when the goroutine, and
-// its stack, are gone.
+// TestFiberOutlivesItsSpawner: a fiber that a goroutine spawned goes on with its arguments when the goroutine, and its
+// stack, are gone.
 func TestFiberOutlivesItsSpawner(t *testing.T) {
 	// Spec: FB-13 (a fiber outlives the spawning call)
 	const fibers = 100
@@ -183,7 +183,7 @@ func TestFiberOutlivesItsSpawner(t *testing.T) {
 		}
 		coir.Blocking(ctx, spawners.Wait)
 		close(all)
-		runtime.GC() // the stacks of the spawners are free to be used again
+		runtime.GC() // the stacks of the spawners may be reused
 		for range fibers {
 			if err := gate.Send(ctx, struct{}{}); err != nil {
 				return err

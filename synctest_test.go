@@ -1,7 +1,7 @@
 package coir_test
 
-// Programs in bubbles of testing/synctest, and outside, and both. Time in a bubble is known to the nanosecond, a bubble
-// that leaves a goroutine behind panics, and what cannot work is a sentence.
+// Programs in bubbles of testing/synctest, outside, and both. Time in a bubble is exact to the nanosecond, a bubble
+// that leaves a goroutine behind panics, and misuse panics with an explanation.
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type place struct {
 	fake bool
 }
 
-// took checks how long something has taken: in a bubble exactly so long, outside at least.
+// took checks how long something took: in a bubble exactly that long, outside at least.
 func (p place) took(since time.Time, want time.Duration) {
 	p.Helper()
 	if d := time.Since(since); p.fake && d != want || d < want {
@@ -53,7 +53,7 @@ func (p place) want(err, want error) {
 
 const moment = 2 * time.Millisecond
 
-// bubblePrograms are complete programs for the default runtime, or for one of their own, that work wherever they are.
+// bubblePrograms are complete programs for the default runtime, or for their own, that work in a bubble and outside.
 var bubblePrograms = []struct {
 	name string
 	run  func(p place)
@@ -405,7 +405,7 @@ func (p place) wantValues(ch *coir.Chan[int], n int) {
 	}
 }
 
-// inBubble runs a program in a bubble of its own.
+// inBubble runs a program in its own bubble.
 func inBubble(t *testing.T, f func(p place)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(place{t, t.Context(), true}) })
@@ -423,7 +423,7 @@ func TestProgramsInAndOut(t *testing.T) {
 	}
 }
 
-// TestProgramsShareABubble: several programs in one bubble, one after the other and all at once.
+// TestProgramsShareABubble: several programs in one bubble, one after the other and concurrently.
 func TestProgramsShareABubble(t *testing.T) {
 	defer goroutines(t)()
 	inBubble(t, func(p place) {
@@ -441,7 +441,7 @@ func TestProgramsShareABubble(t *testing.T) {
 	})
 }
 
-// TestProgramsInAnyOrder: sequences of programs, in bubbles and outside, of which some are on at once.
+// TestProgramsInAnyOrder: sequences of programs, in bubbles and outside, some of them concurrent.
 func TestProgramsInAnyOrder(t *testing.T) {
 	defer goroutines(t)()
 	t.Run("all", func(t *testing.T) { // ends when the parallel ones have
@@ -463,7 +463,7 @@ func TestProgramsInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestManyBubbles: what one bubble leaves behind does not add up.
+// TestManyBubbles: what one bubble leaves behind does not accumulate.
 func TestManyBubbles(t *testing.T) {
 	defer goroutines(t)()
 	for range 200 {
@@ -522,10 +522,10 @@ func TestWaitInABubble(t *testing.T) {
 	})
 }
 
-// shared is used in bubbles and outside, as a package's channel may be.
+// shared is used in bubbles and outside, like a channel in a package variable.
 var shared = coir.NewChan[int](1)
 
-// TestPackageChannel: who waits on a channel from outside is durably blocked all the same.
+// TestPackageChannel: a fiber or goroutine that waits on a channel from outside is still durably blocked.
 func TestPackageChannel(t *testing.T) {
 	program := func(p place) {
 		start := time.Now()
@@ -580,7 +580,7 @@ func awaitReceiver(t *testing.T, ch *coir.Chan[int]) {
 	}
 }
 
-// TestBubbleInAFiber: a fiber may run a bubble, as any goroutine may.
+// TestBubbleInAFiber: a fiber may run a bubble, like any goroutine.
 func TestBubbleInAFiber(t *testing.T) {
 	defer goroutines(t)()
 	place{t, t.Context(), false}.run(func(ctx context.Context, n *coir.Nursery) error {
@@ -592,8 +592,8 @@ func TestBubbleInAFiber(t *testing.T) {
 	})
 }
 
-// TestOuterContextInABubble: a context of coir from outside is good for its values and, if its channel is there, for
-// its cancel.
+// TestOuterContextInABubble: a context that coir made outside provides its values in a bubble and, if its channel
+// exists, its cancel.
 func TestOuterContextInABubble(t *testing.T) {
 	outer, cancel := coir.WithCancel(t.Context())
 	defer cancel(nil)
@@ -617,7 +617,7 @@ func TestOuterContextInABubble(t *testing.T) {
 	})
 }
 
-// panicsWith checks that f panics with the sentence, or, if there is none, that it does not.
+// panicsWith checks that f panics with the text, or, if it is empty, that f does not panic.
 func panicsWith(t *testing.T, sentence string, f func()) {
 	t.Helper()
 	defer func() {
@@ -632,7 +632,7 @@ func panicsWith(t *testing.T, sentence string, f func()) {
 	f()
 }
 
-// TestRuntimeElsewhere: a runtime is used where it was made.
+// TestRuntimeElsewhere: a runtime must be used where it was made.
 func TestRuntimeElsewhere(t *testing.T) {
 	defer goroutines(t)()
 	idle := func(context.Context, *coir.Nursery) error { return nil }
@@ -656,7 +656,7 @@ func TestRuntimeElsewhere(t *testing.T) {
 	}
 }
 
-// TestGoElsewhere: fibers are started from where their nursery is.
+// TestGoElsewhere: fibers must be started where their nursery is.
 func TestGoElsewhere(t *testing.T) {
 	defer goroutines(t)()
 	const said = "start fibers from where the nursery is"
@@ -684,8 +684,8 @@ func TestGoElsewhere(t *testing.T) {
 	})
 }
 
-// fatalPrograms wake a waiter in a bubble from outside. The waiter sleeps for good, so they end the process, with a
-// sentence of coir and not of the Go runtime.
+// fatalPrograms wake a waiter in a bubble from outside. The waiter sleeps forever, so they end the process, with an
+// explanation by coir and not by the Go runtime.
 var fatalPrograms = map[string]struct {
 	sentence string
 	run      func(t *testing.T)
@@ -729,7 +729,7 @@ var fatalPrograms = map[string]struct {
 
 func forever(int) bool { return true }
 
-// wakeFromOutside sends from outside to a receiver in a bubble, until one was asleep.
+// wakeFromOutside sends from outside to a receiver in a bubble, until one was parked.
 func wakeFromOutside(t *testing.T, ch *coir.Chan[int], wait func(p place)) {
 	outside := make(chan int)
 	go func() {
@@ -745,7 +745,7 @@ func wakeFromOutside(t *testing.T, ch *coir.Chan[int], wait func(p place)) {
 	})
 }
 
-// TestWakeIntoABubble runs each of the fatal programs in a process of its own.
+// TestWakeIntoABubble runs each of the fatal programs in its own process.
 func TestWakeIntoABubble(t *testing.T) {
 	const variable = "COIR_FATAL_PROGRAM"
 	if name := os.Getenv(variable); name != "" {

@@ -38,7 +38,8 @@ func TestLockedFiberKeepsItsThread(t *testing.T) {
 	}
 }
 
-// The thread of a fiber that has ended locked is used by nobody else: it may be in a state that none of them may meet.
+// No other fiber or goroutine uses the thread of a fiber that ended locked: the thread may be in a state that they must
+// not see.
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedEndKeepsTheThread(t *testing.T) {

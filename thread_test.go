@@ -1,8 +1,8 @@
 package coir_test
 
-// Fibers that are locked to their thread, and what else the Go runtime keeps for a goroutine: labels of the profiler,
-// whether a fault panics. A fiber has them as a goroutine would, and the next one on the same goroutine finds none of
-// it.
+// Fibers that are locked to their thread, and the other state that the Go runtime keeps for a goroutine: profiler
+// labels, and whether a fault panics. A fiber has them like a goroutine, and the next fiber on the same goroutine finds
+// none of them.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// everyWait does each thing that takes a fiber off its worker, in a child that check is called in before and after.
-// Of what it waits for, others on the same worker do their part.
+// everyWait does everything that takes a fiber off its worker, in a child that calls check before and after. Other
+// fibers on the same worker end its waits.
 func everyWait(n *coir.Nursery, lock, check func()) {
 	ch, back := coir.NewChan[int](0), coir.NewChan[int](0)
 	n.Go("echo", func(ctx context.Context) error {
@@ -130,7 +130,7 @@ func TestLockedFiberUnderSim(t *testing.T) {
 	}, sim.Schedules(20))
 }
 
-// A cancel ends the wait of a locked fiber; its panic and its Goexit are those of any other.
+// A cancel ends the wait of a locked fiber; its panic and its Goexit are like those of any other.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
@@ -170,8 +170,8 @@ func TestLockedFiberEnds(t *testing.T) {
 	left()
 }
 
-// apart runs the calling test in a process of its own, and reports whether this is that process. There the test must
-// print what it is told to print here.
+// apart runs the calling test in a separate process, and reports whether this is that process. There the test must
+// print what the caller expects here.
 func apart(t *testing.T, want string) bool {
 	if os.Getenv("COIR_APART") == t.Name() {
 		return true
@@ -185,8 +185,8 @@ func apart(t *testing.T, want string) bool {
 	return false
 }
 
-// A fiber that ends without unlocking its thread does not end the process, and the others go on. (In a process of its
-// own: the thread is kept for good.)
+// A fiber that ends without unlocking its thread does not end the process, and other fibers go on. (In a separate
+// process: the thread is kept forever.)
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedEnd(t *testing.T) {
@@ -221,7 +221,7 @@ func TestLockedEnd(t *testing.T) {
 			if bad := err != nil; bad != (name == "panics") {
 				t.Errorf("%s: %v", name, err)
 			}
-			for range 5 { // the coroutines that are left serve others
+			for range 5 { // the remaining coroutines serve others
 				err = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 					for range 50 {
 						n.Go("later", func(ctx context.Context) error { return coir.Yield(ctx) })
@@ -245,7 +245,7 @@ func TestLockedEnd(t *testing.T) {
 
 var profiling sync.Mutex // at most one goroutine is in profileHere
 
-// labelsHere returns the labels of the calling goroutine, as the profiler has them.
+// labelsHere returns the profiler labels of the calling goroutine.
 func labelsHere() string {
 	profiling.Lock()
 	defer profiling.Unlock()
@@ -270,7 +270,7 @@ func profileHere() string {
 	return ""
 }
 
-// A fiber starts with the labels of whoever starts it, and what it sets is its own.
+// A fiber starts with the labels of its spawner, and its own changes are its own.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func TestFiberLabels(t *testing.T) {
@@ -356,7 +356,7 @@ func TestFiberLabels(t *testing.T) {
 	})
 }
 
-// What debug.SetPanicOnFault was told ends with the fiber.
+// The setting of debug.SetPanicOnFault ends with the fiber.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func TestPanicOnFaultEndsWithTheFiber(t *testing.T) {

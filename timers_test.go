@@ -1,7 +1,7 @@
 package coir_test
 
-// Time, as fibers see it: a hundred thousand sleep at once, none wakes early, none is lost, and they are woken in the order
-// of their deadlines. (The wheel itself, with ten million timers, is tested in internal/clock.)
+// Time, as fibers see it: a hundred thousand sleep at the same time, none wakes early, none is lost, and they wake in
+// the order of their deadlines. (internal/clock tests the wheel itself, with ten million timers.)
 
 import (
 	"context"
@@ -16,8 +16,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// sleeper is one fiber that sleeps. Its deadline lies between the moment before Sleep and the moment at which it parked,
-// plus how long it sleeps.
+// sleeper is one fiber that sleeps. Its deadline is its duration after a moment between the call of Sleep and the park.
 type sleeper struct {
 	d             time.Duration
 	before, after time.Duration // since the beginning of the test
@@ -38,14 +37,14 @@ func TestSleepers(t *testing.T) {
 		if judged >= count/10 {
 			return
 		}
-		lead = 2 * max(lead, asleep) // they need longer to go to sleep
+		lead = 2 * max(lead, asleep) // they need longer to park
 	}
 	t.Skip("this machine is too busy to tell the order")
 }
 
-// sleepAndWake has many sleep for at least lead, and returns of how many it has judged the order in which they woke, and when
-// all slept. The order can be told of those that were due after that: one whose time is up on its way to sleep is made ready
-// by the worker that puts it to sleep, later than others if that is kept from running.
+// sleepAndWake makes many fibers sleep for at least lead. It returns the number of fibers whose order of waking it has
+// checked, and when all slept. It can check only fibers that were due after that: a fiber whose time is up before it
+// has parked is readied by the worker that parks it, which may be late.
 func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asleep time.Duration) {
 	begin := time.Now()
 	sleepers := make([]sleeper, count)
@@ -107,7 +106,7 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 				}
 			}
 		}
-		for rt.Stats().Held > 0 { // a worker that was replaced may be about to put one to sleep
+		for rt.Stats().Held > 0 { // a worker that was replaced may be about to park a fiber
 			if err := coir.Yield(ctx); err != nil {
 				return err
 			}
@@ -121,7 +120,7 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 	if early.Load() > 0 || woke.Load() != int64(count) {
 		t.Fatalf("%d woke, %d of them early; %d slept", woke.Load(), early.Load(), count)
 	}
-	// Nobody may have been woken before another whose deadline is certain to be earlier.
+	// No fiber may have been woken before another whose deadline is certain to be earlier.
 	order.Lock()
 	defer order.Unlock()
 	latest := time.Duration(0)
@@ -202,10 +201,10 @@ func TestGuestSleeps(t *testing.T) {
 	}
 }
 
-// TestTimersAreNotLate bounds how late a fiber wakes from a sleep in a quiet process. What the machine adds is measured at the same
-// time, by goroutines that sleep equally long with time.Sleep: if those are late themselves the process was not
-// quiet, and the round shows nothing. A round in which the goroutines are in time and the fibers are not counts as a failure only if
-// it happens three times, because a preemption may hit the fibers alone.
+// TestTimersAreNotLate bounds how late a fiber wakes from a sleep in a quiet process. To measure what the machine adds,
+// goroutines sleep equally long with time.Sleep at the same time: if those are late too, the process was not quiet, and
+// the round shows nothing. A round in which the goroutines are in time and the fibers are not counts as a failure only
+// if it happens three times, because a preemption may hit only the fibers.
 func TestTimersAreNotLate(t *testing.T) {
 	// Spec: TM-16 (how late a timer may be)
 	const (
@@ -234,7 +233,7 @@ func TestTimersAreNotLate(t *testing.T) {
 	t.Skipf("goroutines that sleep wake late in most of %d rounds: this process is not quiet", rounds)
 }
 
-// lateness returns, sorted, by how much fibers and goroutines woke after the ends of their sleeps. They sleep one after the other, for
+// lateness returns, sorted, how late fibers and goroutines woke from their sleeps. They sleep one after the other, for
 // times that no tick divides.
 func lateness(t *testing.T, rt *coir.Runtime, sleeps int) (fibers, goroutines []time.Duration) {
 	length := func(i int) time.Duration { return 1013*time.Microsecond + time.Duration(i%7)*613*time.Microsecond }

@@ -1,12 +1,14 @@
 package coir_test
 
-// The suite of conform_test.go under simulation: every claim over every row whose callers are fibers, each under schedules of its own.
+// The suite of conform_test.go under simulation: every claim over every row whose callers are fibers, each under its
+// own schedules.
 //
-// The script is the first fiber of the schedule. Where it waits for something that has no signal it sleeps on the virtual clock, which
-// moves only when nobody can go on: then all that could happen has happened. A claim that fails prints the line that replays it.
+// The script is the first fiber of the schedule. Where it waits for a condition that has no signal it sleeps on the
+// virtual clock, which moves only when no fiber can go on: then everything that could happen has happened. A claim that
+// fails prints the line that replays it.
 //
-// This is one test, in the last file, and not a part of each: where there has been a simulation, operations ask whether they are in it. What
-// the other tests run is what programs run.
+// This is one test, in the last file, and not a part of each: once there has been a simulation, operations check
+// whether they are in it. The other tests run the same code as programs.
 
 import (
 	"context"
@@ -22,7 +24,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// underSim has claims run under simulation.
+// underSim makes claims run under simulation.
 var underSim bool
 
 // TestUnderSimulation cites no rules: the tests that it runs do.
@@ -75,13 +77,13 @@ func TestUnderSimulation(t *testing.T) {
 	}
 }
 
-// simulated is the part of a stage that is there in a simulation only.
+// simulated is the part of a stage that exists only in a simulation.
 type simulated struct {
 	sim *sim.Sim // nil: the real world
 	ctx context.Context
 }
 
-// schedules is how many of them each claim runs under, over all of its rows; at least one each.
+// schedules is the number of schedules for each claim, over all of its rows; at least one each.
 func schedules() int {
 	if invariant.Enabled && !soaking() {
 		return 0
@@ -89,8 +91,8 @@ func schedules() int {
 	return sized(0, 2_500, 50_000)
 }
 
-// simulate runs a script under simulation, for each row that the filter lets through and that has fibers only. In short runs the two
-// sorts of fibers take turns.
+// simulate runs a script under simulation, for each row that the filter selects and that has only fibers. In short runs
+// the two sorts of fibers take turns.
 func simulate(t *testing.T, where filter, script func(s *stage)) {
 	t.Helper()
 	var rows []row
@@ -111,21 +113,21 @@ func simulate(t *testing.T, where filter, script func(s *stage)) {
 			_, _ = io.WriteString(h, t.Name())
 			opts := []sim.Option{sim.Seed(h.Sum64()), sim.Schedules(each)}
 			if each < 10 {
-				opts = append(opts, sim.With(sim.Random)) // the first schedules of the default have hardly a switch
+				opts = append(opts, sim.With(sim.Random)) // the first schedules of the default strategy have few switches
 			}
 			sim.Test(t, func(ctx context.Context, x *sim.Sim) { playSimulated(ctx, x, r, script) }, opts...)
 		})
 	}
 }
 
-// playSimulated is one schedule.
+// playSimulated runs one schedule.
 func playSimulated(ctx context.Context, x *sim.Sim, r row, script func(s *stage)) {
 	s := &stage{row: r, t: simTester{x}, simulated: simulated{sim: x}}
 	s.c = s.channel()
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		s.n, s.ctx = n, ctx
 		defer func() {
-			for _, a := range s.players { // a script that failed has left some
+			for _, a := range s.players { // a failed script leaves some
 				a.cancel(errScriptOver)
 			}
 			if p := recover(); p != nil && p != errScriptOver {
@@ -142,7 +144,7 @@ func playSimulated(ctx context.Context, x *sim.Sim, r row, script func(s *stage)
 
 var errScriptOver = errors.New("the script is over")
 
-// simTester has a schedule fail where a script has a test fail.
+// simTester makes a schedule fail where a script fails a test.
 type simTester struct{ x *sim.Sim }
 
 func (simTester) Helper()                             {}
@@ -154,7 +156,7 @@ func (f simTester) Fatalf(format string, args ...any) {
 }
 func (f simTester) Fatal(args ...any) { f.Fatalf("%s", fmt.Sprint(args...)) }
 
-// atMost is n, or a few in a simulation, where many schedules take the place of many rounds.
+// atMost returns n, or a few in a simulation, where many schedules replace many rounds.
 func (s *stage) atMost(n int) int {
 	if s.sim != nil {
 		return min(n, 5)
@@ -162,7 +164,7 @@ func (s *stage) atMost(n int) int {
 	return n
 }
 
-// now is the time that operations of the stage wait by.
+// now returns the time by which operations of the stage wait.
 func (s *stage) now() time.Duration {
 	if s.sim != nil {
 		return s.sim.Now()
@@ -172,10 +174,10 @@ func (s *stage) now() time.Duration {
 
 var testsBegan = time.Now()
 
-// rest waits until nobody else can go on.
+// rest waits until no other fiber can go on.
 func (s *stage) rest() { _ = coir.Sleep(s.ctx, 1) }
 
-// signal makes one.
+// signal makes a signal.
 func (s *stage) signal() signal {
 	if s.sim != nil {
 		return &simSignal{s: s, c: coir.NewChan[int](0, coir.Name("signal"))}
@@ -192,7 +194,7 @@ type simSignal struct {
 
 func (g *simSignal) give() { g.c.Close() }
 
-// given lets others run: a script may ask again and again. If it does so very often it is made to wait.
+// given lets others run: a script may poll it. If it does so very often it is made to wait.
 func (g *simSignal) given() bool {
 	if g.asked++; g.asked > 20 {
 		g.s.rest()
