@@ -22,8 +22,8 @@ type Chan[T any] struct {
 	Undelivered func(T)
 }
 
-// Init makes c a channel that holds up to limit values, in the store, or in a ring if that is nil. A channel with a
-// clock notes when things happen.
+// Init makes c a channel that holds up to limit values in store, or in a ring if store is nil. With a clock, the
+// channel records when operations happen.
 //
 //go:norace
 func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk clock.Clock) {
@@ -41,8 +41,8 @@ func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk cloc
 	}
 }
 
-// Put gives v to a receiver or to the store, and returns Data. If v has to wait it returns None, and on a closed channel
-// Closed. The caller readies the parker, if there is one, after unlocking.
+// Put gives v to a receiver or to the store, and returns Data. It returns None if v has to wait, and Closed if the
+// channel is closed. The caller readies the parker, if not nil, after unlocking.
 //
 //go:norace
 func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
@@ -91,8 +91,9 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 	return park.Data, nil
 }
 
-// Take takes the oldest value, and returns Data. If there is none it returns None, and on a closed channel Closed. A
-// sender that waits for the room moves in at once. The caller readies the parker, if there is one, after unlocking.
+// Take takes the oldest value, and returns Data. If there is none it returns None, or Closed if the channel is closed.
+// The value of a waiting sender moves into the room that Take makes. The caller readies the parker, if not nil, after
+// unlocking.
 //
 //go:norace
 func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
@@ -168,7 +169,7 @@ func (c *Chan[T]) oldest() T {
 	return c.other.Take()
 }
 
-// passed says that a value went past the empty store.
+// passed tells the ring that a value passed directly from a sender to a receiver.
 //
 //go:norace
 func (c *Chan[T]) passed() {
@@ -192,7 +193,7 @@ func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 	}
 }
 
-// PublishRecv makes a receiver wait, for whom Take has returned None.
+// PublishRecv makes a receiver wait for which Take has returned None.
 //
 //go:norace
 func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) {
@@ -204,7 +205,7 @@ func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket)
 	}
 }
 
-// Took returns what a wait was given that has ended for Data, and empties the cell.
+// Took returns the value of a wait that ended with Data, and empties the cell.
 //
 //go:norace
 func (c *Chan[T]) Took(cell *wait.Cell[T]) (v T) {
@@ -214,8 +215,8 @@ func (c *Chan[T]) Took(cell *wait.Cell[T]) (v T) {
 	return v
 }
 
-// Finish ends a published wait of one side that ended for r. It returns what a receiver was given. It is called without
-// the lock, and takes it if the cell may still be in its queue.
+// Finish completes a published wait that ended for r. It returns the value that a receiver was given. The caller does
+// not hold the lock: Finish locks the channel if the cell may still be in its queue.
 //
 //go:norace
 func (c *Chan[T]) Finish(side Side, cell *wait.Cell[T], r park.Reason) (v T) {
@@ -243,8 +244,8 @@ func (c *Chan[T]) Len() int {
 	return c.Core.Len()
 }
 
-// Displace makes room for v as the overflow policy says, or drops v, and returns what was lost. It returns Refused if
-// the policy is to fail.
+// Displace applies the overflow policy to v: it drops the oldest value or v, and returns the dropped one. It returns
+// Refused if the policy is Fail.
 //
 //go:norace
 func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
@@ -279,7 +280,8 @@ func (c *Chan[T]) Discard() (v T, ok bool) {
 	return c.oldest(), true
 }
 
-// AdmitWaiting moves senders that wait into the store, though it is full, until none waits or the batch is full.
+// AdmitWaiting moves the values of waiting senders into the store, even beyond its limit, until no sender waits or the
+// batch is full.
 //
 //go:norace
 func (c *Chan[T]) AdmitWaiting(batch *Wakes) {
@@ -300,7 +302,7 @@ func (c *Chan[T]) AdmitWaiting(batch *Wakes) {
 	}
 }
 
-// noteRead tells the race detector that the value of a waiting sender's cell is about to be read.
+// noteRead tells the race detector that the caller is about to read the value of a waiting sender's cell.
 //
 //go:norace
 func noteRead(n *wait.Node) { race.Meet(unsafe.Pointer(n)) }

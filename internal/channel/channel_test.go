@@ -1,7 +1,7 @@
 package channel
 
-// A channel without callers: each operation is called under the lock, by one goroutine, and the waits are those of
-// sleepers, which never sleep. So what the channel does is compared step by step with a slice and two lists.
+// One goroutine calls each operation under the lock, and the waits are those of sleepers, which never sleep. So the
+// tests compare the channel step by step with a slice and two lists.
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func (s *sleeper) Ready(park.Place) { s.readied++ }
 
 func (s *sleeper) Late() {}
 
-// newSleeper arms a wait, and lets it go to sleep if it is to.
+// newSleeper arms a wait.
 func newSleeper(side Side, v int, cell *wait.Cell[int]) *sleeper {
 	s := &sleeper{side: side, value: v, cell: cell}
 	s.Init(s)
@@ -41,12 +41,12 @@ func newSleeper(side Side, v int, cell *wait.Cell[int]) *sleeper {
 	return s
 }
 
-// park lets the wait go to sleep, as it does after it was published.
+// park commits the wait if yes is set, as a waiter does after publishing.
 func (s *sleeper) park(yes bool) {
 	s.parked = yes && s.Commit()
 }
 
-// parker is what a claim of the wait returns: a parker to ready, if it sleeps.
+// parker returns what a claim of the wait returns: the parker to ready if the wait sleeps.
 func (s *sleeper) parker() *park.Parker {
 	if s != nil && s.parked {
 		return &s.Parker
@@ -80,13 +80,13 @@ func (o *onlooker) BecameReady() (*park.Parker, bool) {
 
 func (o *onlooker) Gone() bool { return o.gone }
 
-// reference is a channel as simple as it can be.
+// reference is the simplest channel.
 type reference struct {
 	limit   int
 	over    Overflow
 	state   State
 	values  []int
-	waiting [2][]*sleeper // also those that have ended and were not withdrawn
+	waiting [2][]*sleeper // including those that have ended and are not withdrawn yet
 	watch   [2][]*onlooker
 
 	told  []*park.Parker // to ready, of watchers
@@ -179,7 +179,7 @@ func (r *reference) displace(v int) (lost int, _ park.Reason) {
 	return v, park.Data
 }
 
-// ready is whether an operation need not wait, as far as the queues tell.
+// ready reports whether an operation need not wait, judging by the queues.
 func (r *reference) ready(side Side) bool {
 	if side == Sending {
 		return len(r.values) < r.limit || len(r.waiting[Receiving]) > 0 || r.state != Open || r.over != Wait
@@ -187,7 +187,7 @@ func (r *reference) ready(side Side) bool {
 	return len(r.values) > 0 || len(r.waiting[Sending]) > 0 || r.state != Open
 }
 
-// now is what Stats returns.
+// now returns what Stats must return.
 func (r *reference) now() Stats {
 	s := r.stats
 	s.State, s.Len = r.state, len(r.values)
@@ -219,7 +219,8 @@ func (s *script) fail(format string, args ...any) {
 	s.t.Fatalf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 }
 
-// ready compares what an operation says is to be readied: the wait that it ended, and watchers, whose order is free.
+// ready checks which parkers an operation returns to ready: that of the wait it ended, and those of watchers in any
+// order.
 func (s *script) ready(got *park.Parker, ended *sleeper) {
 	s.t.Helper()
 	var want []*park.Parker
@@ -245,7 +246,7 @@ func (s *script) ready(got *park.Parker, ended *sleeper) {
 	}
 }
 
-// putCase is put as a select does it, which does not know the type.
+// putCase is put as a select does it, without knowing the type.
 func (s *script) putCase() {
 	s.last++
 	v := s.last
@@ -333,7 +334,7 @@ func (s *script) published(w *sleeper) {
 	s.all = append(s.all, w)
 }
 
-// cancel ends a wait from outside. It stays in its queue.
+// cancel ends a wait from outside. The wait stays in its queue.
 func (s *script) cancel(w *sleeper) {
 	r := park.Cancelled
 	if s.rnd.IntN(2) == 0 {
@@ -484,8 +485,8 @@ func (s *script) step() {
 	}
 }
 
-// Random operations, waits that are cancelled and not withdrawn yet, closes and watchers: the channel returns, counts and
-// delivers what the reference does, and names the same parkers to ready. It readies none.
+// Random operations, waits that are cancelled and not withdrawn yet, closes and watchers: the channel returns, counts
+// and delivers what the reference does, and names the same parkers to ready. It readies none.
 //
 // Spec: CH-05 (a taken value resumes one sender)
 // Spec: CH-09 (a send prefers a waiting receiver)
@@ -549,8 +550,8 @@ func waiting(c *Chan[int], side Side, v int) *sleeper {
 	return s
 }
 
-// A send that meets a receiver which was cancelled takes its value back out of the cell, and gives it to the next
-// receiver, or to the store, or keeps it. The receiver then withdraws, and has lost nothing.
+// A send that meets a cancelled receiver clears the cell, and gives its value to the next receiver or to the store, or
+// keeps it. The receiver then withdraws, and no value is lost.
 //
 // Spec: CH-26 (a failed send keeps its value)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
@@ -633,7 +634,7 @@ func TestWithdrawnReceiverLosesNothing(t *testing.T) {
 	}
 }
 
-// A case that is one of too many for the word is marked if it was the one, and not if it was withdrawn.
+// A case whose index does not fit the word is marked if it won, and not if it was withdrawn.
 func TestWithdrawCaseTellsWhetherItWon(t *testing.T) {
 	for _, won := range []bool{false, true} {
 		c := newChan(0)
@@ -664,7 +665,7 @@ func woken(c *Core) (all []*park.Parker) {
 	return all
 }
 
-// Watchers that sleep are returned by TakeWoken, once. One that is gone is not told again.
+// TakeWoken returns each sleeping watcher once. A watcher that is gone is not told again.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestWatchersAreTold(t *testing.T) {
@@ -712,7 +713,7 @@ func TestWatchersAreTold(t *testing.T) {
 	}
 }
 
-// A channel to which nothing happens does not collect watchers that are gone.
+// An unused channel does not collect watchers that are gone.
 func TestGoneWatchersAreDropped(t *testing.T) {
 	c := newChan(0)
 	c.Lock()
@@ -743,7 +744,7 @@ type ticks struct {
 
 func (c *ticks) Now() int64 { return c.now }
 
-// A channel with a clock notes its first and last transfer, and since when the first of a side waits.
+// A channel with a clock records its first and last transfer, and since when the first waiter of a side waits.
 func TestTimedChannelNotesTimes(t *testing.T) {
 	clk := new(ticks)
 	c := new(Chan[int])
@@ -769,8 +770,8 @@ func TestTimedChannelNotesTimes(t *testing.T) {
 	}
 }
 
-// AdmitWaiting moves the senders that wait into the store in their order, as many at a time as a batch takes, and leaves
-// out those that were cancelled.
+// AdmitWaiting moves the values of waiting senders into the store in order, a batch at a time, and skips senders that
+// were cancelled.
 func TestAdmitWaiting(t *testing.T) {
 	const senders = 80
 	c := new(Chan[int])

@@ -27,7 +27,7 @@ type State uint8
 // The states.
 const (
 	Open    State = iota
-	Closed        // takes no value, and delivers those that it has
+	Closed        // accepts no value, and still delivers those that it holds
 	Aborted       // delivers no value
 )
 
@@ -45,22 +45,22 @@ const (
 // NoLimit is the limit of a channel that holds any number of values.
 const NoLimit = math.MaxInt
 
-// Core is the part of a channel that does not depend on the type of its values. Everything but ID and Limit is guarded
-// by its lock, which the caller of a method holds unless the method says otherwise.
+// Core is the part of a channel that does not depend on the type of its values. Its lock guards everything but ID and
+// Limit. The caller of a method holds the lock unless the method says otherwise.
 type Core struct {
 	mu      xatomic.Mutex
 	waiting [2]wait.Queue // by side
 	state   State
 	over    Overflow
-	noted   bool // timed or watched: a transfer has more to do
+	noted   bool // timed or watched: a transfer takes extra steps
 	held    int  // values in the store
-	limit   int  // how many it may hold
+	limit   int  // how many the store may hold
 
 	counters
 
 	id    uint64
 	port  Port
-	cells wait.Kind // of its cells
+	cells wait.Kind // the type of its cells
 	watch *watchers // nil if no Selector ever watched it
 	times *times    // nil unless it is timed
 }
@@ -71,7 +71,7 @@ var lastID atomic.Uint64
 //
 //go:norace
 func NewID() uint64 {
-	race.Disable() // to make a channel orders nothing
+	race.Disable() // making a channel synchronizes nothing
 	defer race.Enable()
 	return lastID.Add(1)
 }
@@ -86,7 +86,7 @@ func (c *Core) Lock() { c.mu.Lock() }
 //go:norace
 func (c *Core) Unlock() { c.mu.Unlock() }
 
-// Peek marks that the channel is about to be looked at without its lock, as a guess.
+// Peek marks, for explorations, that the caller is about to look at the channel without its lock, as a guess.
 //
 //go:norace
 func (c *Core) Peek() { xatomic.Peek(&c.mu) }
@@ -96,7 +96,7 @@ func (c *Core) Peek() { xatomic.Peek(&c.mu) }
 //go:norace
 func (c *Core) ID() uint64 { return c.id }
 
-// Port returns the channel with its type.
+// Port returns the channel as a select sees it.
 //
 //go:norace
 func (c *Core) Port() Port { return c.port }
@@ -131,13 +131,13 @@ func (c *Core) Overflows() bool { return c.over != Wait }
 //go:norace
 func (c *Core) Len() int {
 	if c.state == Aborted {
-		return 0 // what it holds is on its way to be handed over
+		return 0 // Discard is handing over what it holds
 	}
 	return c.held
 }
 
-// Ready reports whether an operation of that side need not wait. Without the lock the answer is a guess: it reads words
-// that others may be writing.
+// Ready reports whether an operation of that side can proceed without waiting. Without the lock the answer is a guess:
+// Ready reads words that other goroutines may be writing.
 //
 //go:norace
 func (c *Core) Ready(side Side) bool {
@@ -147,18 +147,18 @@ func (c *Core) Ready(side Side) bool {
 	return c.held > 0 || c.waiting[Sending].First() != nil || c.state != Open
 }
 
-// Publish puts a wait at the end of its queue. It is for a channel that is Plain: see PublishSend.
+// Publish puts a wait at the end of its queue. It is only for a Plain channel; for others see PublishSend.
 //
 //go:norace
 func (c *Core) Publish(side Side, n *wait.Node, p *park.Parker, t park.Ticket) {
 	if invariant.Enabled {
 		invariant.Check(c.state == Open, "a wait is published on a channel that is closed")
 	}
-	race.Offer(unsafe.Pointer(n)) // who uses the cell later is ordered after the caller
+	race.Offer(unsafe.Pointer(n)) // later users of the cell are ordered after the caller
 	c.waiting[side].Push(n, p, t)
 }
 
-// noteWrite tells the race detector, and explorations, that the value of a cell is about to be written.
+// noteWrite tells the race detector and explorations that the caller is about to write the value of a cell.
 //
 //go:norace
 func noteWrite(n *wait.Node) {
@@ -166,7 +166,7 @@ func noteWrite(n *wait.Node) {
 	xatomic.Writes(unsafe.Pointer(n))
 }
 
-// noteTake tells them that the cell's owner takes the value.
+// noteTake tells the race detector and explorations that the cell's owner takes the value.
 //
 //go:norace
 func noteTake(n *wait.Node) {
@@ -174,7 +174,7 @@ func noteTake(n *wait.Node) {
 	xatomic.Reads(unsafe.Pointer(n))
 }
 
-// Withdraw takes a wait back that has ended for r, and counts it. It takes the lock itself.
+// Withdraw takes a wait that ended for r out of its queue, and counts it. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
@@ -186,8 +186,8 @@ func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
 	c.mu.Unlock()
 }
 
-// WithdrawCase takes back a case that a select has published and did not take. It reports whether the node is marked as
-// the one that ended the select. It takes the lock itself.
+// WithdrawCase takes a published case that the select did not choose out of its queue. It reports whether the node is
+// marked as the one that ended the select. It locks the channel itself.
 //
 //go:norace
 func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
@@ -198,8 +198,8 @@ func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
 	return won
 }
 
-// Close closes the channel as far as to. It reports false if it had been closed as far before. The waits that this ends
-// are claimed by EndWaits.
+// Close moves the channel to the given state. It reports false if the channel was already in that state or a later one.
+// EndWaits claims the waits that this ends.
 //
 //go:norace
 func (c *Core) Close(to State) bool {
@@ -212,7 +212,7 @@ func (c *Core) Close(to State) bool {
 	return true
 }
 
-// EndWaits claims waits that the channel's state has ended, until there are none or the batch is full.
+// EndWaits claims the waits that the channel's state has ended, until none is left or the batch is full.
 //
 //go:norace
 func (c *Core) EndWaits(batch *Wakes) {
@@ -225,14 +225,14 @@ func (c *Core) EndWaits(batch *Wakes) {
 	}
 }
 
-// Waits reports whether an operation waits, on either side.
+// Waits reports whether an operation waits on either side.
 //
 //go:norace
 func (c *Core) Waits() bool {
 	return c.waiting[Sending].First() != nil || c.waiting[Receiving].First() != nil
 }
 
-// Wakes are parkers that were claimed under a lock and are to be readied after it.
+// Wakes is a batch of parkers claimed under a lock, to be readied after unlocking.
 type Wakes struct {
 	n  int
 	ps [32]*park.Parker
@@ -253,7 +253,7 @@ func (w *Wakes) Add(p *park.Parker) {
 	}
 }
 
-// Any reports whether there is a parker.
+// Any reports whether the batch has a parker.
 //
 //go:norace
 func (w *Wakes) Any() bool { return w.n > 0 }

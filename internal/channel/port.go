@@ -8,20 +8,20 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// Port is a channel as a select sees it, which does not know the type of its values. Its methods are called with the
-// lock held, unless they say otherwise.
+// Port is a channel as a select sees it: without the type of its values. The caller of a method holds the lock, unless
+// the method says otherwise.
 type Port interface {
-	// Send does a send of v, a value of the channel's type, if it need not wait; Recv a receive into *dst. A function
-	// that Send returns is to be called after unlocking: it hands over a value that was lost.
+	// Send sends v, a value of the channel's type, if it need not wait; Recv likewise receives into *dst. If Send
+	// returns a function, the caller calls it after unlocking: it hands over a value that was lost.
 	Send(v any) (r park.Reason, ready *park.Parker, rest func())
 	Recv(dst unsafe.Pointer) (r park.Reason, ready *park.Parker)
 	// Cell returns a cell for a case. It needs no lock.
 	Cell(k *wait.Kit) *wait.Node
-	// Publish publishes a case with a cell of this channel; a send has the value v.
+	// Publish publishes a case with a cell of this channel. v is the value of a send.
 	Publish(side Side, n *wait.Node, v any, p *park.Parker, t park.Ticket)
-	// Finish ends the case that was taken, for r, without the lock. It stores what was received in *dst.
+	// Finish ends the chosen case, for r. It stores a received value in *dst. The caller does not hold the lock.
 	Finish(side Side, n *wait.Node, r park.Reason, dst unsafe.Pointer)
-	// Clear empties a cell that was withdrawn, without the lock.
+	// Clear empties a cell that was withdrawn. It needs no lock.
 	Clear(n *wait.Node)
 }
 
@@ -31,7 +31,7 @@ type port[T any] Chan[T]
 //go:norace
 func (p *port[T]) Send(v any) (r park.Reason, ready *park.Parker, rest func()) {
 	c := (*Chan[T])(p)
-	value, _ := v.(T) // it is one; a nil interface is the zero value
+	value, _ := v.(T) // v is a T; a nil interface is the zero value
 	r, ready = c.Put(value)
 	if r == park.None && c.over != Wait {
 		var lost T
@@ -87,7 +87,7 @@ func (p *port[T]) Clear(n *wait.Node) {
 	wait.CellOf[T](n).Value = zero
 }
 
-// deliver stores what a case has received, inside a hidden section.
+// deliver stores the value that a case received. It runs inside a hidden section.
 //
 //go:norace
 func deliver[T any](dst unsafe.Pointer, v T) {

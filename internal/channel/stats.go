@@ -10,21 +10,21 @@ import (
 type counters struct {
 	sent, received uint64
 	dropped        uint64
-	high           int         // the most values that it has held
+	high           int         // the most values held so far
 	failed         [2]Failures // by side
 }
 
 // Failures counts the operations of one side that failed, by reason.
 type Failures struct{ WouldBlock, TimedOut, Cancelled, Closed uint64 }
 
-// times is when things happened, on a channel that is timed.
+// times records when operations happened on a timed channel.
 type times struct {
 	clock       clock.Clock
 	any         bool // there has been an operation
 	first, last int64
 }
 
-// note notes the time of a transfer. t may be nil: the channel is watched then, and not timed.
+// note records the time of a transfer. t is nil for a channel that is watched but not timed.
 //
 //go:norace
 func (t *times) note() {
@@ -48,7 +48,7 @@ func (c *Core) transferred() {
 	}
 }
 
-// changed notes a transfer to or from the store, and tells who watches that one side may have become ready.
+// changed records a transfer to or from the store, and tells the watchers of side that it may have become ready.
 //
 //go:noinline
 //go:norace
@@ -57,7 +57,7 @@ func (c *Core) changed(side Side) {
 	c.tell(side)
 }
 
-// waits notes when a wait began, and tells who watches that the other side may have become ready.
+// waits records when a wait began, and tells the watchers of the other side that it may have become ready.
 //
 //go:noinline
 //go:norace
@@ -68,7 +68,7 @@ func (c *Core) waits(other Side, n *wait.Node) {
 	c.tell(other)
 }
 
-// Fail counts an operation that ended for r. It takes the lock itself.
+// Fail counts an operation that ended for r. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Fail(side Side, r park.Reason) {
@@ -97,7 +97,7 @@ func (c *Core) count(side Side, r park.Reason) {
 	}
 }
 
-// Reclassify counts a wait that was counted as cancelled as timed out. It takes the lock itself.
+// Reclassify recounts a cancelled wait as timed out. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Reclassify(side Side) {
@@ -107,7 +107,7 @@ func (c *Core) Reclassify(side Side) {
 	c.mu.Unlock()
 }
 
-// Stats is what a channel has counted, at one moment.
+// Stats is a snapshot of a channel's counters.
 type Stats struct {
 	State          State
 	Len, High      int
@@ -115,7 +115,7 @@ type Stats struct {
 	Dropped        uint64
 	Side           [2]SideStats
 
-	// For a channel that is timed, by its clock.
+	// Only for a timed channel, by its clock.
 	Timed, Used      bool
 	Now, First, Last int64
 }
@@ -124,10 +124,10 @@ type Stats struct {
 type SideStats struct {
 	Failures
 	Waiting int
-	Since   int64 // when the first of them began to wait, for a channel that is timed
+	Since   int64 // when the first of them began to wait, if the channel is timed
 }
 
-// Stats returns what the channel has counted. It takes the lock itself.
+// Stats returns a snapshot of the counters. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Stats() (s Stats) {
@@ -135,7 +135,7 @@ func (c *Core) Stats() (s Stats) {
 	defer c.mu.Unlock()
 	s.State, s.Len, s.High = c.state, c.held, c.high
 	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
-	if c.state == Aborted { // what it still holds is on its way to be handed over
+	if c.state == Aborted { // Discard is handing over what it still holds
 		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
 	}
 	for side := range s.Side {

@@ -2,10 +2,10 @@ package channel
 
 import "github.com/coir-go/coir/internal/park"
 
-// Watcher is told when a side of a channel may have become ready. It is called with the channel's lock held.
+// Watcher learns when a side of a channel may have become ready. Its methods are called with the channel's lock held.
 type Watcher interface {
-	// BecameReady returns a parker to ready after unlocking, or nil. It reports true if the watcher is gone, and need
-	// not be told again.
+	// BecameReady returns a parker to ready after unlocking, or nil. It reports whether the watcher is gone, and must
+	// not be called again.
 	BecameReady() (ready *park.Parker, gone bool)
 	// Gone reports whether the watcher is gone.
 	Gone() bool
@@ -15,11 +15,11 @@ type Watcher interface {
 type Watch struct {
 	Watcher
 	prev, next *Watch
-	ended      bool // it was taken out of the list, for good
+	ended      bool // it was taken out of the list, and does not return
 
-	// From when the watcher was told until its parker is readied. It is not told twice in between: the watcher sleeps.
+	// Set from BecameReady until the parker is readied. The watcher sleeps in between, and is not told twice.
 	asleep *park.Parker
-	woken  *Watch // the next whose parker is to be readied
+	woken  *Watch // the next watch whose parker must be readied
 }
 
 // Ended reports whether the watch was taken out of its list.
@@ -31,12 +31,12 @@ func (w *Watch) Ended() bool { return w.ended }
 type watchers struct {
 	first  [2]*Watch
 	n      [2]int
-	enough [2]int // at so many look for those whose watcher is gone
-	woken  *Watch // those whose parkers are to be readied after unlocking
+	enough [2]int // at this many watches, look for those whose watcher is gone
+	woken  *Watch // the watches whose parkers must be readied after unlocking
 }
 
-// Watch puts a watch into the list of one side. Now and then it takes out those whose watcher is gone: as often as their
-// number could have doubled, so that a channel to which nothing happens does not collect them.
+// Watch puts a watch into the list of one side. Each time the number of watches may have doubled, it removes those
+// whose watcher is gone, so that an unused channel does not collect them.
 //
 //go:norace
 func (c *Core) Watch(side Side, w *Watch) {
@@ -62,7 +62,7 @@ func (c *Core) Watch(side Side, w *Watch) {
 	l.n[side]++
 }
 
-// WithdrawWatch takes a watch out of the list of one side, for good.
+// WithdrawWatch takes a watch out of the list of one side. The watch cannot be put back.
 //
 //go:norace
 func (c *Core) WithdrawWatch(side Side, w *Watch) { c.watch.withdraw(side, w) }
@@ -85,7 +85,7 @@ func (l *watchers) withdraw(side Side, w *Watch) {
 	l.n[side]--
 }
 
-// tell tells the watchers of one side that it may have become ready. TakeWoken has those to ready.
+// tell tells the watchers of one side that it may have become ready. TakeWoken returns those to ready.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 //
@@ -116,7 +116,7 @@ func (c *Core) TellBoth() {
 	c.tell(Receiving)
 }
 
-// TakeWoken returns the watches whose parkers are to be readied after unlocking, by Next. It is called before
+// TakeWoken returns the watches whose parkers must be readied after unlocking, linked by Next. It is called before
 // unlocking.
 //
 //go:norace
@@ -127,8 +127,8 @@ func (c *Core) TakeWoken() (first *Watch) {
 	return first
 }
 
-// Next returns the parker of a watch that TakeWoken has returned, and the watch after it. The caller asks before it
-// readies the parker: after that the watch is the channel's again.
+// Next returns the parker of a watch that TakeWoken has returned, and the watch after it. The caller calls Next before
+// it readies the parker: from then on the watch belongs to the channel again.
 //
 //go:norace
 func (w *Watch) Next() (p *park.Parker, next *Watch) {
@@ -137,7 +137,7 @@ func (w *Watch) Next() (p *park.Parker, next *Watch) {
 	return p, next
 }
 
-// Append puts the watches of another list behind those of this one, and returns the first. Either may be nil.
+// Append appends the watches of another list, and returns the first of all. Either list may be nil.
 //
 //go:norace
 func (w *Watch) Append(more *Watch) *Watch {
