@@ -1,6 +1,6 @@
 package wait
 
-// Cells, and the kit that keeps them: a cell comes back for its own type only, is never out twice, and comes back clean.
+// Cells, and the kit that keeps them: a cell is reused only for its own type, is never out twice, and comes back clean.
 
 import (
 	"math/rand/v2"
@@ -29,7 +29,7 @@ func TestKindsAreTypes(t *testing.T) {
 	}
 }
 
-// A queue knows nodes; the cell is found again from its node, with whatever is in it.
+// A queue holds nodes. CellOf finds the cell of a node, with its value.
 func TestCellOfItsNode(t *testing.T) {
 	found(t, 7)
 	found(t, "text")
@@ -48,8 +48,8 @@ func found[T comparable](t *testing.T, v T) {
 	}
 }
 
-// Whoever waits for one thing asks for the cell again when the wait is over, and must get the same, however many cells have
-// been taken and put back before.
+// A waiter for one thing asks for its cell again after the wait, and must get the same one, however many cells were
+// taken and put back before.
 func TestPeekIsAlwaysTheSame(t *testing.T) {
 	var k Kit
 	one, other := Peek[int](&k, KindOf[int]()), Peek[string](&k, KindOf[string]())
@@ -85,7 +85,7 @@ func TestCellComesBackClean(t *testing.T) {
 	}
 }
 
-// One wait for very many things does not stay in memory.
+// A kit does not keep all cells of a wait for very many things.
 func TestKitKeepsAFew(t *testing.T) {
 	var k Kit
 	kind := KindOf[int]()
@@ -105,8 +105,8 @@ func TestKitKeepsAFew(t *testing.T) {
 	}
 }
 
-// Random gets and puts of three types, with waits for one thing in between. No cell is out twice, or for another type, and the kit
-// counts what it keeps.
+// Random gets and puts of three types, with waits for one thing in between. No cell is out twice, or for another type,
+// and the kit counts what it keeps.
 //
 // Spec: CH-49 (a blocking operation allocates nothing)
 // Spec: PK-42 (a node is given back once, by what ended it)

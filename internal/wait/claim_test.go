@@ -1,6 +1,6 @@
 package wait
 
-// What a waker does with a node that it has shifted: it claims the wait, tells which of many things it was, and lets go.
+// How a waker claims the wait of a node that it has shifted, and tells the waiter which of many things happened.
 
 import (
 	"testing"
@@ -24,11 +24,11 @@ func (s *sleeper) Ready(park.Place) { s.readied++ }
 
 func (s *sleeper) Late() {}
 
-// indexes has those that fit the word, the last that does, which stands for all that do not, and none.
+// indexes are some that fit the word, and the last, which stands for all that do not fit.
 var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
 
-// A wait that is claimed on its way to sleep needs no rousing; one that sleeps is the claimer's to rouse. The reason has the
-// kind and the index, and a node whose index does not fit is marked.
+// A wait that is claimed on its way to sleep needs no rousing; one that sleeps must be roused by the claimer. The
+// reason has the kind and the index, and a node whose index does not fit is marked.
 //
 // Spec: PK-12 (the winner's argument carries reason and index)
 // Spec: SE-02 (all cases claim through one word)
@@ -59,7 +59,7 @@ func TestClaimTellsWhichItWas(t *testing.T) {
 	}
 }
 
-// A claim that comes too late, for the same wait or for an earlier one, changes nothing, and leaves no mark.
+// A late claim, for the same wait or for an earlier one, changes nothing and leaves no mark.
 //
 // Spec: PK-08 (a stale wake changes nothing)
 // Spec: PK-31 (a lost claim takes its value back)
@@ -91,8 +91,7 @@ func TestClaimThatLostLeavesNoMark(t *testing.T) {
 	}
 }
 
-// TestManyNodesOneWinner: of all the nodes that one wait is registered with, whichever is claimed first is the one, and it alone
-// is marked.
+// TestManyNodesOneWinner: of the nodes that one wait is registered with, the first claimed wins, and only it is marked.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-47 (a fiber is armed for one ticket at a time)

@@ -8,8 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// A kit lets go of a cell whose value is large when the wait has ended, be it for one thing or for many, and keeps the
-// others.
+// After a wait, for one thing or for many, a kit drops cells whose value is large and keeps the others.
 func TestKitKeepsNoLargeCell(t *testing.T) {
 	type small [keepSize]byte
 	type large [keepSize + 1]byte
@@ -29,8 +28,8 @@ func TestKitKeepsNoLargeCell(t *testing.T) {
 	}
 }
 
-// TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one thing, between waits for many, costs the kit no cell; the next
-// wait for many allocates nothing.
+// TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one thing, between waits for many, costs the kit no cell; the
+// next wait for many allocates nothing.
 //
 // Spec: CH-49 (a blocking operation allocates nothing)
 func TestKitKeepsItsCellsThroughAWaitForOneThing(t *testing.T) {

@@ -1,13 +1,13 @@
-// Package wait holds those who wait: a node for each, and queues of nodes in the order of arrival.
+// Package wait implements queues of waiters: a node for each wait, in the order of arrival.
 //
-// A node belongs to whoever waits and is used again for the next wait. That needs no second lock, by two rules:
+// A node belongs to the waiter, which reuses it for its next wait. Two rules make this safe without a second lock:
 //
-//   - A node is linked and unlinked, and a cell's value touched, only under the lock of the thing that is waited for, until
-//     the wait has been claimed.
-//   - After a claim that won, the waker never looks at the node again. Whoever waited and was woken for another reason
-//     takes the lock once more, to unlink its node, before it uses the node again.
+//   - Until the wait has been claimed, a node is linked and unlinked, and a cell's value read and written, only under the
+//     lock of the thing that is waited for.
+//   - A waker that has won a claim never looks at the node again. A waiter that was woken for any reason but data takes
+//     the lock once more, to unlink its node, before it reuses the node.
 //
-// The ticket makes a wake that comes too late harmless.
+// The ticket makes a late wake harmless.
 package wait
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// Node is one wait, in one queue or in none.
+// Node is one wait, in at most one queue.
 type Node struct {
-	prev, next *Node // next is also the chain of nodes that a Kit keeps for waits for many things
+	prev, next *Node // next also chains the nodes that a Kit keeps for waits for many things
 	Parker     *park.Parker
 	Ticket     park.Ticket
 	kind       Kind
 	queued     bool
-	Index      uint16 // which of the things that are waited for at once; MaxIndex: look for Won
-	Won        bool   // it was this one. Used with MaxIndex alone
-	large      bool   // too large to be kept
-	Since      int64  // when the wait began, if somebody wants to know
+	Index      uint16 // which of the things waited for; MaxIndex: look at Won
+	Won        bool   // this one happened. Used only with MaxIndex
+	large      bool   // too large for a kit to keep
+	Since      int64  // when the wait began, on a timed channel
 }
 
-// ClaimParked is Claim for a wait for one thing whose parker has parked, in one CAS. It returns the parker to ready, or
-// nil if Claim has to find out. It leaves it to the waiter to clear Parker.
+// ClaimParked is Claim in one CAS, for a wait for one thing whose parker has parked. It returns the parker to ready, or
+// nil if the caller must use Claim instead. The waiter clears Parker.
 //
 //go:norace
 func (n *Node) ClaimParked(r park.Reason) *park.Parker {
@@ -41,15 +41,15 @@ func (n *Node) ClaimParked(r park.Reason) *park.Parker {
 	return p
 }
 
-// Claim tries to end the wait of a node that has been shifted out of its queue. Unless it lost, the waker must not
-// touch the node again, and if the parker that it returns is not nil, must ready it.
+// Claim tries to end the wait of a node that has been shifted out of its queue. If it wins, the waker must not touch
+// the node again, and must ready the parker if it is not nil.
 //
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	// Spec: PK-41 (an old reference to a waiter node is harmless)
 	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
-	n.Parker = nil // no one claims it again, won or lost; and nodes live long, and would keep who waited last
+	n.Parker = nil // no one claims it again; nodes live long and must not keep the last waiter alive
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -82,7 +82,7 @@ type Queue struct {
 	n          int
 }
 
-// Push puts the node last.
+// Push appends the node.
 //
 //go:norace
 func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
@@ -91,14 +91,14 @@ func (q *Queue) Push(n *Node, p *park.Parker, t park.Ticket) {
 	q.n++
 	tail := q.tail
 	n.Parker, q.tail = p, n
-	if tail == nil { // a node that is in no queue has no links
+	if tail == nil { // n is in no queue, so its links are nil
 		q.head = n
 	} else {
 		tail.next, n.prev = n, tail
 	}
 }
 
-// Withdraw takes back a node that was pushed to this queue. If it has been shifted since, Withdraw does nothing.
+// Withdraw removes a node that was pushed to this queue. If the node has been shifted since, Withdraw does nothing.
 //
 //go:norace
 func (q *Queue) Withdraw(n *Node) {
@@ -117,10 +117,11 @@ func (q *Queue) Withdraw(n *Node) {
 		n.prev, n.next, n.queued = nil, nil, false
 		q.n--
 	}
-	n.Parker = nil // nodes live long, and would keep who waited last
+	n.Parker = nil // nodes live long and must not keep the last waiter alive
 }
 
-// Shift takes the oldest node out, or returns nil. The caller holds the lock, and claims the node before it unlocks.
+// Shift removes and returns the oldest node, or returns nil. The caller holds the lock, and claims the node before it
+// unlocks.
 //
 //go:norace
 func (q *Queue) Shift() *Node {
@@ -139,23 +140,23 @@ func (q *Queue) Shift() *Node {
 	return n
 }
 
-// Empty reports whether no node is in the queue.
+// Empty reports whether the queue has no node.
 //
 //go:norace
 func (q *Queue) Empty() bool { return q.head == nil }
 
-// First is the oldest node, or nil.
+// First returns the oldest node, or nil.
 //
 //go:norace
 func (q *Queue) First() *Node { return q.head }
 
-// Len is how many wait.
+// Len returns the number of nodes.
 //
 //go:norace
 func (q *Queue) Len() int { return q.n }
 
-// Cell is a node with a place for a value: what a receiver is handed, or what a sender has to give. It is in the heap, because
-// nobody may write to another goroutine's stack.
+// Cell is a node with room for the value that a receiver is given or a sender gives. It is in the heap, because no
+// goroutine may write to another's stack.
 type Cell[T any] struct {
 	Node
 	Value T
@@ -169,7 +170,7 @@ func CellOf[T any](n *Node) *Cell[T] { return (*Cell[T])(unsafe.Pointer(n)) }
 // Kind names the type of a cell's value.
 type Kind unsafe.Pointer
 
-// KindOf returns the Kind of cells with a T: the word by which an interface tells its type.
+// KindOf returns the Kind of cells with a T: the type word of an interface.
 //
 //go:norace
 func KindOf[T any]() Kind {
@@ -177,14 +178,14 @@ func KindOf[T any]() Kind {
 	return *(*Kind)(unsafe.Pointer(&t))
 }
 
-// Kit is what a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that a wait allocates nothing
-// once its kit has been used. Most waits need no more of it than last.
+// Kit holds the cells that a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that
+// later waits allocate nothing. Most waits need only last.
 type Kit struct {
 	last *Node // the cell that Peek or Event returned last, if it is still kept
 	more *more // made on demand
 }
 
-// more is what a kit needs for a second kind of cells, and for waits for many things.
+// more holds what a kit needs for a second kind of cells, and for waits for many things.
 type more struct {
 	turn    uint64
 	scratch any
@@ -194,7 +195,7 @@ type more struct {
 // bin keeps cells of one kind that are not in use.
 type bin struct {
 	kind Kind
-	solo *Node // for a wait for one thing, unless it is the kit's last; apart from the chain, whose links a queue overwrites
+	solo *Node // for a wait for one thing, unless it is the kit's last; not in the chain: a queue overwrites links
 	free *Node
 	n    int
 	next *bin
@@ -208,23 +209,23 @@ func (k *Kit) rest() *more {
 	return k.more
 }
 
-// Turn is where a fair choice among cases goes on.
+// Turn returns where a fair choice among cases continues.
 //
 //go:norace
 func (k *Kit) Turn() *uint64 { return &k.rest().turn }
 
-// Scratch is what a wait for many things needs besides.
+// Scratch returns a place for what else a wait for many things needs.
 //
 //go:norace
 func (k *Kit) Scratch() *any { return &k.rest().scratch }
 
-// Waits must not hold memory for ever: a kit keeps so many cells of one kind, and none whose value is larger.
+// Waits must not hold memory forever: these limit the cells of one kind that a kit keeps, and the size of their values.
 const (
 	keep     = 64
 	keepSize = 1 << 10
 )
 
-// Peek returns a cell for a wait for one thing. It stays in the kit: a caller waits for one thing at a time.
+// Peek returns a cell for a wait for one thing. The cell stays in the kit: a caller waits for one thing at a time.
 //
 //go:noinline
 //go:norace
@@ -240,7 +241,7 @@ func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 	return CellOf[T](n)
 }
 
-// Event is Peek of a node alone, for a wait that hands nothing over.
+// Event is Peek for a wait that passes no value: it returns a node without a cell.
 //
 //go:norace
 func (k *Kit) Event() *Node {
@@ -261,8 +262,8 @@ func (k *Kit) event() *Node {
 	return n
 }
 
-// solo takes the cell of that kind for a wait for one thing out of its bin, if there is one. The kit's last goes into
-// the bin of its own kind.
+// solo takes the cell for a wait for one thing out of the bin of that kind, if there is one. It puts the kit's last
+// cell into the bin of its own kind.
 //
 //go:norace
 func (k *Kit) solo(kind Kind) *Node {
@@ -283,7 +284,7 @@ func (k *Kit) solo(kind Kind) *Node {
 	return nil
 }
 
-// Solo returns the cell that Peek returned last, if it is of that kind, or nil: Peek in short.
+// Solo is the fast path of Peek: it returns the cell that Peek returned last if it is of that kind, or nil.
 //
 //go:norace
 func (k *Kit) Solo(kind Kind) *Node {
@@ -293,9 +294,9 @@ func (k *Kit) Solo(kind Kind) *Node {
 	return nil
 }
 
-// Done says that the wait for one thing has ended, and that the cell which Peek gave for it is clean. The kit lets go
-// of a large one: a fiber that has waited once must not hold it for as long as it lives, nor its frame when it rests.
-// For a small one this is nothing, and the compiler knows which it is.
+// Done tells the kit that the wait for one thing has ended and that the cell from Peek is clean. The kit drops a large
+// cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does nothing;
+// the compiler decides which case it is.
 //
 // Guarded by TestKitKeepsNoLargeCell.
 //
@@ -306,7 +307,7 @@ func Done[T any](k *Kit, kind Kind) {
 	}
 }
 
-// Get takes a cell out of the kit, for a wait for many things. It goes back by Put.
+// Get takes a cell out of the kit, for a wait for many things. Put returns it.
 //
 //go:norace
 func Get[T any](k *Kit, kind Kind) *Cell[T] {
@@ -341,7 +342,7 @@ func newCell[T any](kind Kind) *Cell[T] {
 	return c
 }
 
-// Put takes a cell back that is in no queue and whose value has been cleared.
+// Put returns a cell to the kit. The cell must be in no queue, and its value cleared.
 //
 //go:norace
 func (k *Kit) Put(n *Node) {

@@ -1,7 +1,6 @@
 package wait
 
-// The queue of those who wait: order of arrival, removal from anywhere, and that a node which has been popped can be
-// withdrawn without harm.
+// The queue of waiters: order of arrival, removal from anywhere, and withdrawing a node that has already been popped.
 
 import (
 	"math/rand/v2"
@@ -23,7 +22,7 @@ func newWaiters(n int) *waiters {
 
 func (w *waiters) push(q *Queue, i int) { q.Push(&w.nodes[i], &w.parkers[i], park.Ticket(i)) }
 
-// pop gives the number of the node that came out, -1 if there was none.
+// pop returns the number of the node that it removed, or -1.
 func (w *waiters) pop(t *testing.T, q *Queue) int {
 	t.Helper()
 	n := q.Shift()
@@ -36,7 +35,7 @@ func (w *waiters) pop(t *testing.T, q *Queue) int {
 	return int(n.Ticket)
 }
 
-// drained is what the queue held, in order. It checks the links on the way.
+// drained empties the queue and returns the numbers in order. It checks the links on the way.
 func (w *waiters) drained(t *testing.T, q *Queue) (got []int) {
 	t.Helper()
 	var prev *Node
@@ -113,7 +112,7 @@ func TestRemoveFromAnywhere(t *testing.T) {
 	}
 }
 
-// Whoever gives up a wait removes its node without knowing whether a waker was faster.
+// A waiter that gives up removes its node without knowing whether a waker was faster.
 //
 // Spec: PK-25 (unpublishing is idempotent)
 // Spec: PK-42 (a node is given back once, by what ended it)
