@@ -1,7 +1,7 @@
 package flavor
 
-// Every store against a slice, and then what a slice cannot tell: that a taken place is empty, so that what was in it can be
-// collected, that a ring goes round, and that a list gives its memory back.
+// Every store against a slice, and then what a slice cannot show: that a place is cleared when its value is taken, that
+// a ring wraps around, and that a list frees its memory.
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func TestStoresAgainstASlice(t *testing.T) {
 				}
 				ring, isRing := s.(*Ring[int])
 				if isRing && len(held) == 0 && rnd.IntN(2) == 0 {
-					ring.Passed() // which no one sees
+					ring.Passed() // has no visible effect
 				}
 				if rnd.IntN(10) < puts && len(held) < row.room {
 					held = append(held, i)
@@ -113,7 +113,7 @@ func TestRingGoesRound(t *testing.T) {
 	}
 }
 
-// places returns everything that a store keeps memory for.
+// places returns all places of a store, used or not.
 func places[T any](s Store[T]) (all []T) {
 	switch s := s.(type) {
 	case *Ring[T]:
@@ -126,7 +126,7 @@ func places[T any](s Store[T]) (all []T) {
 	return all
 }
 
-// segments returns all that a list keeps.
+// segments returns all segments of a list.
 func segments[T any](l *List[T]) (all []*segment[T]) {
 	for _, s := range []*segment[T]{l.first, l.spare} {
 		for ; s != nil; s = s.next {
@@ -136,7 +136,7 @@ func segments[T any](l *List[T]) (all []*segment[T]) {
 	return all
 }
 
-// As many places hold something as there are values: what has been taken is not kept.
+// Only as many places are in use as there are values: a store does not keep what was taken.
 func TestTakenPlacesAreEmpty(t *testing.T) {
 	for _, row := range stores[int]() {
 		t.Run(row.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestTakenPlacesAreEmpty(t *testing.T) {
 	}
 }
 
-// What has been taken can be collected while the store lives.
+// A taken value can be collected while the store lives.
 func TestTakenValuesAreCollected(t *testing.T) {
 	type thing struct{ _ [64]byte }
 	for _, row := range stores[*thing]() {
@@ -201,8 +201,8 @@ func TestTakenValuesAreCollected(t *testing.T) {
 	}
 }
 
-// After a burst a list keeps two segments at most: the one in use, and one that was emptied last. It is so as the burst is
-// taken, not only at its end.
+// After a burst a list keeps two segments at most: the one in use, and one that was emptied last. This holds while the
+// burst is taken, not only at its end.
 //
 // Spec: CH-16 (an unlimited channel gives memory back)
 func TestListGivesItsMemoryBack(t *testing.T) {
@@ -213,7 +213,7 @@ func TestListGivesItsMemoryBack(t *testing.T) {
 	}
 	for left := burst; left > 0; left-- {
 		if left%1000 == 0 {
-			// What is in use begins and ends inside a segment, and one is spare.
+			// The values in use begin and end inside a segment, and one segment is spare.
 			if got, most := len(places(l)), left+3*largestLen; got > most {
 				t.Fatalf("there are %d values, and places for %d; want %d at most", left, got, most)
 			}
@@ -228,7 +228,7 @@ func TestListGivesItsMemoryBack(t *testing.T) {
 	}
 }
 
-// Segments begin small, double, and stay below a size in bytes; but a segment has a place, however large.
+// Segments begin small, double, and stay below a size in bytes, but each has at least one place.
 func TestSegmentsGrowUpToASize(t *testing.T) {
 	check := func(name string, lens, want []int) {
 		t.Helper()
@@ -242,7 +242,7 @@ func TestSegmentsGrowUpToASize(t *testing.T) {
 	check("no size", grown[struct{}](30), []int{8, 16, 32})
 }
 
-// grown is the size of each segment after n puts.
+// grown returns the size of each segment after n puts.
 func grown[T any](n int) (lens []int) {
 	l := new(List[T])
 	for range n {
@@ -255,7 +255,7 @@ func grown[T any](n int) (lens []int) {
 	return lens
 }
 
-// A list that goes between empty and a few stays as it is: nothing is allocated.
+// A list that varies between empty and a few values allocates nothing.
 func TestListAtRestAllocatesNothing(t *testing.T) {
 	for _, few := range []int{1, smallest - 1, smallest, smallest + 1, 3 * smallest} {
 		l := new(List[int])

@@ -8,10 +8,10 @@ import (
 
 // List keeps any number of values in a chain of segments.
 //
-// A slice that grows and shrinks would copy on both ways, a put at a time taking as long as everything that is kept. A chain
-// copies nothing, and a segment that has been emptied is free at once, also in the middle of a burst. One emptied segment
-// is kept, for a channel that goes between empty and a few; the first is small, and segments double up to largest, so that a
-// channel that never holds much never takes much.
+// A slice would copy all its values whenever it grows or shrinks, and one put would take that long. A chain copies
+// nothing, and an emptied segment is free immediately, even in the middle of a burst. The list keeps one emptied
+// segment, for a channel that varies between empty and a few values. The first segment is small, and segments double up
+// to largest, so that a channel that holds little uses little memory.
 type List[T any] struct {
 	// Spec: CH-15 (an unlimited send never waits)
 	// Spec: CH-16 (an unlimited channel gives memory back)
@@ -32,7 +32,7 @@ const (
 	largest  = 8 << 10 // bytes, roughly
 )
 
-// Put implements Store. It is never full.
+// Put implements Store. A List is never full.
 //
 //go:norace
 func (l *List[T]) Put(v T) {
@@ -40,7 +40,7 @@ func (l *List[T]) Put(v T) {
 		l.grow()
 	}
 	p := &l.last.vals[l.tail]
-	race.Offer(unsafe.Pointer(p)) // a sender never waits for room, and is after nobody
+	race.Offer(unsafe.Pointer(p)) // a sender never waits for room: no receive is before it
 	*p = v
 	l.tail++
 	l.n++
@@ -86,7 +86,7 @@ func (l *List[T]) Take() (v T) {
 	return v
 }
 
-// drop takes the first segment out, which has been emptied.
+// drop removes the first segment, which is empty.
 //
 //go:noinline
 //go:norace

@@ -6,10 +6,10 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Ring keeps up to as many values as it was made for.
+// Ring keeps up to a fixed number of values.
 //
-// Values are at buf[head], buf[head+1], ... up to buf[tail], around the end; a place outside of that holds the zero
-// value, so that what has been taken can be collected.
+// Values are at buf[head], buf[head+1], ... up to buf[tail], wrapping around. The other places hold the zero value, so
+// that taken values can be collected.
 type Ring[T any] struct {
 	// Spec: CH-06 (a bounded channel holds its capacity)
 
@@ -54,8 +54,8 @@ func (r *Ring[T]) Take() (v T) {
 	return v
 }
 
-// Passed says that a value went past the empty ring, from hand to hand. It is told in race builds, where the value's
-// place is used as if it had been there: so receive k is before the return of send k+c, whichever way the values went.
+// Passed tells the ring, in race builds, that a value went directly from a sender to a receiver. The ring marks a place
+// as if the value had been in it, so that receive k is before the return of send k+c, whichever path the values took.
 //
 //go:norace
 func (r *Ring[T]) Passed() {
