@@ -30,7 +30,7 @@ func threeWords(claim, committed string) []string {
 		"	word  xatomic.Uint64\n", "	word  xatomic.Uint64\n	pending xatomic.Bool\n",
 		"	p.word.Store(word(t, None, Parking))\n", "	p.pending.Store(false)\n	p.word.Store(word(t, None, Parking))\n",
 		`			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
-				return Won // whoever commits will find it
+				return Won // the committer will find it
 			}
 `, "			p.pending.Store(true)\n" + claim,
 		`	if stateOf(w) != Parking {

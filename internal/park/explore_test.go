@@ -11,16 +11,16 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// sleeper waits on a thread of its own. As with a fiber, somebody else commits for it once its stack is quiet, and does not
-// know whether it goes on meanwhile.
+// sleeper waits on a thread of its own. As with a fiber, another thread commits for it once its stack is quiet, and
+// does not know whether the sleeper already runs again.
 type sleeper struct {
 	Parker
 	turn      xatomic.Sema   // it has been readied
 	left      xatomic.Sema   // its stack is quiet
-	published xatomic.Uint64 // ticket of the wait that wakers may end
+	published xatomic.Uint64 // the ticket of the wait that wakers may end
 	cancelled xatomic.Bool
 	quiet     bool
-	won       [4]int // wakes of each ticket that were told that they won
+	won       [4]int // wakes of each ticket that won
 	reason    [4]Reason
 }
 
@@ -46,8 +46,8 @@ func (s *sleeper) Ready(Place) {
 
 func (s *sleeper) Late() {}
 
-// wait is one wait, as an operation does it, under a scope that may be cancelled or not. It tells armed, unless that is nil, when it has
-// been published.
+// wait waits once, as an operation does, under a scope that can be cancelled if scoped is set. It posts armed, unless
+// that is nil, when the wait is published.
 func (s *sleeper) wait(scoped bool, armed *xatomic.Sema) {
 	t := s.Arm()
 	s.published.Store(uint64(t))
@@ -127,7 +127,7 @@ func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 	})
 }
 
-// Wakers that are late for the first wait meet the second, which somebody else ends.
+// Wakers that are late for the first wait meet the second, which another waker ends.
 //
 // Spec: PK-09 (checking the ticket and changing the state is one step)
 // Spec: PK-11 (a wake tells whether it won)
@@ -151,7 +151,7 @@ func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
 	})
 }
 
-// One waker a wait, so that none can lose: each wait ends by its own.
+// One waker for each wait, so that none can lose: each wait is ended by its own.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)

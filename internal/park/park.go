@@ -2,14 +2,14 @@
 //
 // # The difficulty
 //
-// A wait can be ended by a peer, a close, a cancel, a timer or a callback, all at once, while the one that waits is
-// still on its way to sleep. Taken as separate words (a state, a pending flag, a ticket) the protocol has at least six
+// A peer, a close, a cancel, a timer and a callback may all try to end a wait at the same time, while the waiter is
+// still on its way to sleep. With separate words (a state, a pending flag, a ticket) the protocol has at least six
 // faults, D1 to D6 in promela/word.pml: wakes are lost, a running fiber is resumed a second time, a stale waker ends
 // the next wait, two wakers both believe that they delivered.
 //
 // # The road taken
 //
-// One word a parker, changed by one CAS, and no other flag anywhere:
+// Each parker has one word, changed by one CAS, and no other flag:
 //
 //	 63                                    16 15           4 3     0
 //	+----------------------------------------+--------------+-------+
@@ -23,25 +23,25 @@
 //	   +---------------+  NOTIFIED(t, r): the committer readies it, once           RUNNABLE(t, r): readied, once
 //
 // A parker that has been resumed does not store RUNNING: its word keeps RUNNABLE or NOTIFIED with a ticket that no
-// later wait has, until the next Arm. For a waker all of them say the same: too late.
+// later wait has, until the next Arm. To a waker all of these mean the same: too late.
 //
 // # Invariants
 //
 //	one-winner   For each ticket at most one Wake returns Won.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
-//	no-restart   Tickets only grow, also when a pooled guest serves another goroutine; after 2^48 waits they begin again at 1.
-//	hands-off    After a Commit that returned Parked nobody touches the parker but the winner.
+//	no-restart   Tickets only grow, even when a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
+//	hands-off    After a Commit that returned true only the winner touches the parker.
 //
-// Whoever waits: arms, publishes (parker, ticket) where wakers will find it, and parks. Whatever must be true for the
-// wait to be worth it is looked at again after Arm: a waker that changes that condition and then looks at the word
-// either sees PARKING, or is seen.
+// A waiter arms, publishes (parker, ticket) where wakers will find it, and parks. After Arm it checks again whether it
+// still has to wait: a waker that changes this condition and then looks at the word either sees PARKING, or the waiter
+// sees the change.
 //
-// In race builds Wake is called with the caller's synchronisation hidden (internal/race); what a wake means to the
-// program is told to the detector by the operation that it serves.
+// In race builds Wake is called with the caller's synchronisation hidden (internal/race); the operation that the wake
+// serves tells the detector what the wake orders.
 package park
 
 import (
-	_ "sync/atomic" // the compiler inlines its functions, which come here by an alias in xatomic, only if it sees them
+	_ "sync/atomic" // xatomic aliases its types; the compiler inlines their methods only with this import
 
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
@@ -51,15 +51,15 @@ import (
 // Ticket names one wait of one parker.
 type Ticket uint64
 
-// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to. A wait
-// for several things at once is told in the same word which of them it was: the upper bits are an index.
+// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to. If
+// a wait is for several things, the upper bits are the index of the one that happened.
 type Reason uint16
 
 // The reasons for which a wait ends.
 const (
 	None      Reason = iota
 	Data             // what was waited for has happened
-	Closed           // what was waited for cannot happen any more
+	Closed           // what was waited for can no longer happen
 	Cancelled        // the scope of the wait was cancelled
 	TimedOut         // the wait's own deadline has passed
 	Refused          // no wait: an overflow policy made the operation fail
@@ -67,25 +67,25 @@ const (
 
 const kindBits = 3
 
-// MaxIndex is the largest index that fits a reason. Whoever has more keeps the index elsewhere.
+// MaxIndex is the largest index that fits a reason. Larger indexes are kept elsewhere.
 const MaxIndex = 1<<(reasonBits-kindBits) - 1
 
-// For is the reason with an index.
+// For returns the reason with an index.
 //
 //go:norace
 func (r Reason) For(index uint16) Reason { return r | Reason(index)<<kindBits }
 
-// Kind is the reason without its index.
+// Kind returns the reason without its index.
 //
 //go:norace
 func (r Reason) Kind() Reason { return r & (1<<kindBits - 1) }
 
-// Index is what For was given.
+// Index returns the index that For added.
 //
 //go:norace
 func (r Reason) Index() int { return int(r >> kindBits) }
 
-// State is the low part of the word.
+// State is the state in the word's low bits.
 type State uint8
 
 // The states. Names as in promela/word.pml.
@@ -123,29 +123,29 @@ func reasonOf(w uint64) Reason { return Reason(w >> stateBits & (1<<reasonBits -
 //go:norace
 func stateOf(w uint64) State { return State(w & stateMask) }
 
-// Place is somewhere near the waker where a parker that became runnable may be put: a worker's queue. It is opaque
-// here; nil means anywhere.
+// Place is where to put a parker that becomes runnable: the queue of a worker near the waker. It is opaque here; nil
+// means anywhere.
 type Place any
 
-// Owner is what a parker wakes. Ready is called once by whoever won the wake of a parker that had parked. Late is called
-// for a wake that did not win.
+// Owner is what a parker wakes. The waker that ends the wait of a parked parker calls Ready, once. A wake that does not
+// win calls Late.
 type Owner interface {
 	Ready(near Place)
 	Late()
 }
 
-// Parker is the word and whom it wakes. It must not be copied.
+// Parker is the word and its owner. It must not be copied.
 type Parker struct {
 	word  xatomic.Uint64
 	owner Owner
 }
 
-// Init ties the parker to its owner. It is called once, before first use.
+// Init sets the parker's owner. It is called once, before first use.
 //
 //go:norace
 func (p *Parker) Init(owner Owner) { p.owner = owner }
 
-// Owner returns what Init was given.
+// Owner returns the parker's owner.
 //
 //go:norace
 func (p *Parker) Owner() Owner { return p.owner }
@@ -167,7 +167,7 @@ func (p *Parker) Arm() Ticket {
 	return t
 }
 
-// next is the ticket after t: one more, and 1 after the last. 0 is no wait's ticket.
+// next returns the ticket after t, which is 1 after the last. No wait has ticket 0.
 //
 //go:norace
 func next(t Ticket) Ticket {
@@ -178,7 +178,7 @@ func next(t Ticket) Ticket {
 	return t + 1
 }
 
-// Disarm takes an armed wait back, before any switch. False means that a waker was faster: the wait has ended, for
+// Disarm cancels an armed wait, before any switch. It returns false if a waker was faster: the wait has ended for
 // p.Reason().
 //
 //go:norace
@@ -190,8 +190,9 @@ func (p *Parker) Disarm() bool {
 	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Running))
 }
 
-// Commit makes an armed wait a sleeping one. It is called once the parker's stack is quiet, by whoever runs in its place.
-// False means that a waker was faster: the caller must ready the parker. After true the caller must not touch it.
+// Commit puts an armed parker to sleep. The goroutine that runs in its place calls it once the parker's stack is quiet.
+// If Commit returns false a waker was faster, and the caller must ready the parker. If it returns true the caller must
+// not touch the parker again.
 //
 //go:norace
 func (p *Parker) Commit() bool {
@@ -207,7 +208,7 @@ func (p *Parker) Commit() bool {
 	return p.word.CompareAndSwap(word(t, None, Parking), word(t, None, Parked))
 }
 
-// Woken reports whether the wait that was armed last has been ended.
+// Woken reports whether the last armed wait has ended.
 //
 //go:norace
 func (p *Parker) Woken() bool {
@@ -215,7 +216,7 @@ func (p *Parker) Woken() bool {
 	return s == Notified || s == Runnable
 }
 
-// Reason tells how the last wait ended. Only the owner calls it, once it is awake.
+// Reason returns how the last wait ended. Only the owner calls it, once it is awake.
 //
 //go:norace
 func (p *Parker) Reason() Reason {
@@ -223,26 +224,26 @@ func (p *Parker) Reason() Reason {
 	return reasonOf(p.word.Load())
 }
 
-// State is a snapshot, for showing.
+// State returns a snapshot of the state, for display.
 //
 //go:norace
 func (p *Parker) State() State { return stateOf(p.word.Load()) }
 
-// Outcome is what became of a wake.
+// Outcome is the result of a wake.
 type Outcome uint8
 
 // The outcomes of Wake, and of Claim.
 const (
 	Won    Outcome = iota // this wake ended the wait
-	Asleep                // Claim alone: the same, and the winner has to Rouse the parker
-	Lost                  // another wake had ended it
+	Asleep                // only from Claim: Won, and the winner must Rouse the parker
+	Lost                  // another wake had already ended the wait
 	Stale                 // the parker is in a later wait
 )
 
 func (o Outcome) String() string { return [...]string{"won", "won asleep", "lost", "stale"}[o] }
 
-// Wake ends the wait t for the given reason. Only the waker that Won may act as if it had: hand over a value, count a
-// timeout. If the parker was asleep it is readied, near the waker if near is not nil.
+// Wake tries to end the wait t for the given reason. Only the waker that Won may act on it: hand over a value, count a
+// timeout. If the parker was asleep Wake readies it, near the waker if near is not nil.
 //
 //go:norace
 func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
@@ -261,8 +262,8 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 	return o
 }
 
-// Rouse readies a parker that was claimed Asleep. Until then it stays as it is: the winner may let go of a lock first. Of nil,
-// which stands for a parker that was not asleep, it does nothing.
+// Rouse readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil p
+// stands for a parker that was not asleep; Rouse does nothing.
 //
 //go:norace
 func (p *Parker) Rouse(near Place) {
@@ -271,7 +272,7 @@ func (p *Parker) Rouse(near Place) {
 	}
 }
 
-// Claim is the first half of Wake: it decides who has ended the wait t, and leaves a parker that sleeps asleep.
+// Claim is the first half of Wake: it decides whether this waker ends the wait t, and leaves a sleeping parker asleep.
 //
 //go:norace
 func (p *Parker) Claim(t Ticket, r Reason) Outcome {
@@ -288,7 +289,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 		switch stateOf(w) {
 		case Parking:
 			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
-				return Won // whoever commits will find it
+				return Won // the committer will find it
 			}
 		case Parked:
 			if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
@@ -301,16 +302,16 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	}
 }
 
-// ClaimParked is Claim for a parker that has parked, in one CAS. It reports false if that is not so, or the wait is
-// another one: then Claim tells what is so.
+// ClaimParked is Claim in one CAS, for a parker that has parked. It reports false if the parker has not parked or is in
+// another wait; the caller then uses Claim.
 //
 //go:norace
 func (p *Parker) ClaimParked(t Ticket, r Reason) bool {
 	return p.word.CompareAndSwap(word(t, None, Parked), word(t, r, Runnable))
 }
 
-// Waiting returns the ticket of the wait that the parker is in, if it is in one. A canceller that does not know the ticket
-// begins here; the ticket makes sure that it ends that wait and no other.
+// Waiting returns the ticket of the wait that the parker is in, and whether it is in one. A canceller that does not
+// know the ticket begins here; the ticket makes sure that it ends only that wait.
 //
 //go:norace
 func (p *Parker) Waiting() (Ticket, bool) {
@@ -319,7 +320,7 @@ func (p *Parker) Waiting() (Ticket, bool) {
 	return ticketOf(w), s == Parking || s == Parked
 }
 
-// Expire implements the timer's side of a wait: the ticket's time is up.
+// Expire ends the wait with the given ticket because its time is up. A timer calls it.
 //
 //go:norace
 func (p *Parker) Expire(ticket uint64) {

@@ -1,7 +1,7 @@
 package park
 
 // The word, one transition at a time: a table of every state against every operation, what each returns, what the word
-// is afterwards, and whether the owner is readied. Then the same with everybody at once.
+// is afterwards, and whether the owner is readied. Then the same concurrently.
 
 import (
 	"fmt"
@@ -31,7 +31,8 @@ func show(w uint64) string {
 	return fmt.Sprintf("%v(ticket %d, reason %d)", stateOf(w), ticketOf(w), reasonOf(w))
 }
 
-// TestEveryTransition: states down, operations across. What is not in a row's list leaves the word alone.
+// TestEveryTransition: states down, operations across. An operation that is not in a row's list leaves the word
+// unchanged.
 //
 // Spec: PK-02 (the word is ticket, argument and state)
 // Spec: PK-03 (a wait is in one of five states)
@@ -73,7 +74,7 @@ func TestEveryTransition(t *testing.T) {
 	running, parking, parked := word(now, None, Running), word(now, None, Parking), word(now, None, Parked)
 	notified, runnable := word(now, Data, Notified), word(now, Data, Runnable)
 	armed := word(now+1, None, Parking)
-	const illegal = "illegal" // checked builds panic; the others do not promise anything
+	const illegal = "illegal" // checked builds panic; others promise nothing
 	table := []struct {
 		from uint64
 		want map[string]any // a result, or illegal
@@ -86,7 +87,7 @@ func TestEveryTransition(t *testing.T) {
 			"Reason":     result{None, running, 0},
 			"State":      result{Running, running, 0},
 			"Waiting":    result{"7 false", running, 0},
-			"Wake":       result{Lost, running, 0}, // the wait was taken back
+			"Wake":       result{Lost, running, 0}, // the wait was disarmed
 			"WakeEarly":  result{Stale, running, 0},
 			"WakeLater":  result{Stale, running, 0},
 			"Claim":      result{Lost, running, 0},
@@ -241,8 +242,9 @@ func TestReasonCarriesAnIndex(t *testing.T) {
 	}
 }
 
-// TestClaimThenRouse: a claim decides and wakes nobody; until the winner rouses it the parker stays asleep, and nobody else can
-// end the wait. What meets a parker on its way to sleep leaves nothing to rouse: its committer finds it.
+// TestClaimThenRouse: a claim decides, and wakes nothing. Until the winner rouses it the parker stays asleep, and no
+// other waker can end the wait. A claim of a parker on its way to sleep leaves nothing to rouse: the committer finds
+// it.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-13 (a wake of PARKING does not enqueue)
@@ -286,7 +288,7 @@ func TestClaimThenRouse(t *testing.T) {
 	}
 }
 
-// Each arm has a ticket that is one higher than any before, through every way that a wait can end.
+// Each Arm returns a ticket one higher than the last, however the wait before ended.
 //
 // Spec: PK-05 (each arm takes a fresh ticket)
 // Spec: PK-06 (tickets only grow)
@@ -314,8 +316,8 @@ func TestTicketsOnlyGrow(t *testing.T) {
 	}
 }
 
-// TestTicketsWrap: after the last ticket of 48 bits the next wait has ticket 1, and is woken like any other. Ticket 0 is left
-// out, because it stands for no wait. A waker that kept the last ticket is stale.
+// TestTicketsWrap: after the last ticket of 48 bits the next wait has ticket 1, and is woken like any other. Ticket 0
+// is left out, because it stands for no wait. A waker that kept the last ticket is stale.
 //
 // Spec: PK-05 (each arm takes a fresh ticket)
 // Spec: PK-08 (a stale wake changes nothing)
@@ -345,7 +347,7 @@ func TestTicketsWrap(t *testing.T) {
 	}
 }
 
-// A waker that kept an old ticket cannot end, nor even delay, a later wait.
+// A waker with an old ticket can neither end nor delay a later wait.
 //
 // Spec: PK-08 (a stale wake changes nothing)
 // Spec: PK-09 (checking the ticket and changing the state is one step)
@@ -431,7 +433,7 @@ func TestOneWinner(t *testing.T) {
 	t.Logf("readied %d times by the committer, %d times by a waker", byCommitter, byWaker)
 }
 
-// The parker takes its wait back while others wake it: either it got it back and nobody won, or one won.
+// The parker disarms its wait while others wake it: either Disarm succeeded and no waker won, or one waker won.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-27 (a failed publication goes back to RUNNING)
