@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/interleave"
 )
 
-// Instrumented says whether this build is for exploration.
+// Instrumented reports whether this build is for exploration.
 const Instrumented = true
 
 // Bool is atomic.Bool, announced.
@@ -50,7 +50,7 @@ func swapped(yes bool) bool {
 	return yes
 }
 
-// number is what the numbers of sync/atomic have in common.
+// number has the methods that the numbers of sync/atomic have in common.
 type number[T any] interface {
 	Load() T
 	Store(T)
@@ -59,7 +59,7 @@ type number[T any] interface {
 	CompareAndSwap(from, to T) bool
 }
 
-// counter is a number, announced. P is the one of sync/atomic.
+// counter is a number, announced. P is the type of sync/atomic.
 type counter[T, V any, P interface {
 	*V
 	number[T]
@@ -68,7 +68,7 @@ type counter[T, V any, P interface {
 	v V
 }
 
-// Load is that of sync/atomic, as are the others.
+// Load, like the other methods, is that of sync/atomic.
 func (x *counter[T, V, P]) Load() T {
 	x.o.Do(interleave.Read)
 	return P(&x.v).Load()
@@ -133,7 +133,7 @@ func (x *Pointer[T]) CompareAndSwap(from, to *T) bool {
 // Mutex is sync.Mutex, announced.
 type Mutex struct {
 	o  interleave.Object
-	mu sync.Mutex // free whenever an exploration lets somebody lock it
+	mu sync.Mutex // free whenever an exploration lets a thread lock it
 }
 
 // Lock is sync.Mutex's.
@@ -183,7 +183,7 @@ func (c *Cond) Signal() {
 	}
 }
 
-// Go starts f as a thread of an exploration. It reports false if there is none: then the caller starts a goroutine.
+// Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
 func Go(f func()) bool { return interleave.Go("worker", f) }
 
 // Sema has one place: Post fills it, Wait empties it.
@@ -194,7 +194,7 @@ type sema struct {
 	c chan struct{}
 }
 
-// NewSema makes one that is empty.
+// NewSema returns an empty Sema.
 func NewSema() Sema { return Sema{&sema{c: make(chan struct{}, 1)}} }
 
 // Post fills the place, which must be empty.
@@ -216,16 +216,16 @@ func (s Sema) Wait() {
 	<-s.s.c
 }
 
-// Gate is shut until Open, once, and then open for good.
+// Gate is shut until Open is called, once, and then stays open.
 type Gate struct {
 	o interleave.Object
 	c chan struct{}
 }
 
-// NewGate makes one that is shut.
+// NewGate returns a Gate that is shut.
 func NewGate() *Gate { return &Gate{c: make(chan struct{})} }
 
-// Open lets everybody through.
+// Open opens the gate.
 func (g *Gate) Open() {
 	g.o.Do(interleave.Post)
 	close(g.c)
@@ -237,11 +237,11 @@ func (g *Gate) Wait() {
 	<-g.c
 }
 
-// Reads marks that the word at p is about to be read without order, on purpose, while others may write it.
+// Reads announces a deliberately unsynchronized read of the word at p, which other threads may write.
 func Reads(p unsafe.Pointer) { interleave.Word(p, interleave.Read) }
 
-// Writes marks that the word at p is about to be written while others may read it.
+// Writes announces a write of the word at p, which other threads may read.
 func Writes(p unsafe.Pointer) { interleave.Word(p, interleave.Write) }
 
-// Peek marks that what m guards is about to be read without it, as a guess.
+// Peek announces a read, as a guess, of something that m guards, without locking m.
 func Peek(m *Mutex) { m.o.Do(interleave.Read) }

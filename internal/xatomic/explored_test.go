@@ -2,7 +2,7 @@
 
 package xatomic
 
-// What is announced is also done: in explorations, and outside of them.
+// Operations do what they announce, in explorations and outside of them.
 
 import (
 	"sync"
@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/interleave"
 )
 
-// Two wait for a condition and two signal it: whatever the order, and also where both signals come before either has gone on, both
-// waiters go on.
+// Two threads wait for a condition and two signal it. In every order, even if both signals come before either waiter
+// runs, both waiters continue.
 func TestExploreCond(t *testing.T) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
 		interleave.Check(t, cfg, func() {

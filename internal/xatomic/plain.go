@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Instrumented says whether this build is for exploration.
+// Instrumented reports whether this build is for exploration.
 const Instrumented = false
 
 // The types of the standard library.
@@ -31,13 +31,13 @@ type (
 	Cond = sync.Cond
 )
 
-// Go starts f as a thread of an exploration. It reports false if there is none: then the caller starts a goroutine.
+// Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
 func Go(func()) bool { return false }
 
 // Sema has one place: Post fills it, Wait empties it.
 type Sema struct{ c chan struct{} }
 
-// NewSema makes one that is empty.
+// NewSema returns an empty Sema.
 func NewSema() Sema { return Sema{make(chan struct{}, 1)} }
 
 // Post fills the place, which must be empty.
@@ -46,23 +46,23 @@ func (s Sema) Post() { s.c <- struct{}{} }
 // Wait waits until the place is full, and empties it.
 func (s Sema) Wait() { <-s.c }
 
-// Gate is shut until Open, once, and then open for good.
+// Gate is shut until Open is called, once, and then stays open.
 type Gate struct{ c chan struct{} }
 
-// NewGate makes one that is shut.
+// NewGate returns a Gate that is shut.
 func NewGate() *Gate { return &Gate{make(chan struct{})} }
 
-// Open lets everybody through.
+// Open opens the gate.
 func (g *Gate) Open() { close(g.c) }
 
 // Wait waits until the gate is open.
 func (g *Gate) Wait() { <-g.c }
 
-// Reads marks that the word at p is about to be read without order, on purpose, while others may write it.
+// Reads announces a deliberately unsynchronized read of the word at p, which other threads may write.
 func Reads(unsafe.Pointer) {}
 
-// Writes marks that the word at p is about to be written while others may read it.
+// Writes announces a write of the word at p, which other threads may read.
 func Writes(unsafe.Pointer) {}
 
-// Peek marks that what m guards is about to be read without it, as a guess.
+// Peek announces a read, as a guess, of something that m guards, without locking m.
 func Peek(m *Mutex) {}

@@ -2,7 +2,7 @@
 
 package xatomic
 
-// In a normal build there is nothing between the library and the standard one: the types are the same, so the code is.
+// In a normal build the types are those of the standard library, and so is the code.
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ var (
 	_ *sync.Cond           = (*Cond)(nil)
 )
 
-// A program has nothing of this package in it, nor of the explorer, nor the empty forms of what the race detector is told and of
-// invariants: what is not an alias has been inlined. A function that only generic code of the library calls would not be, because the
-// compiler does not pass its body on to who uses that code.
+// A program contains nothing of this package, of the explorer, or of the empty forms of internal/race and
+// internal/invariant: what is not an alias is inlined. A function that only generic code of the library calls would not
+// be inlined, because the compiler does not export its body to the packages that use that code.
 func TestNothingIsLeftInAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
