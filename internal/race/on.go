@@ -13,17 +13,18 @@ const Enabled = true
 // Disable hides this goroutine's synchronisation from the detector until Enable. It nests.
 func Disable() { runtime.RaceDisable() }
 
-// Enable ends one Disable. A goroutine must not end between the two (golang/go#60934).
+// Enable ends one Disable. A goroutine must not exit between the two (golang/go#60934).
 func Enable() { runtime.RaceEnable() }
 
-// EnterUser is for a call out of a hidden section into code that is not coir's, such as a user's function or a context:
-// its synchronisation is seen, until LeaveUser. It does not nest, so the caller must be in one hidden section, not in two.
+// EnterUser begins a call out of a hidden section into code that is not coir's, such as a user's function or a context.
+// The detector sees the synchronisation of that code until LeaveUser. EnterUser does not nest, so the caller must be in
+// one hidden section, not in two.
 //
-// If the user's code panics there is no LeaveUser, and so the functions above must not end their section by a deferred
-// Enable; or both calls are deferred.
+// If the user's code panics, LeaveUser is not called, so its callers must not end their section by a deferred Enable,
+// unless both calls are deferred.
 func EnterUser() { Enable() }
 
-// LeaveUser ends the call, and hides what follows.
+// LeaveUser ends the call and hides what follows.
 func LeaveUser() { Disable() }
 
 // Acquire orders what follows after every Release of p that came before.
@@ -32,8 +33,8 @@ func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }
 // Release orders what came before, and what earlier releases of p ordered, ahead of a later Acquire of p.
 func Release(p unsafe.Pointer) { runtime.RaceReleaseMerge(p) }
 
-// Meet is for a place that passes a value on, inside a hidden section: whoever meets there is ordered after all who met there
-// before.
+// Meet orders the caller after all earlier calls of Meet and Offer for p, a place that passes a value on. It is called
+// in a hidden section.
 func Meet(p unsafe.Pointer) {
 	Enable()
 	Acquire(p)
@@ -41,18 +42,18 @@ func Meet(p unsafe.Pointer) {
 	Disable()
 }
 
-// Offer is for a place of the caller's own that others come to meet at, inside a hidden section: whoever meets there later is
-// ordered after the caller. What met there before, for an earlier use of the place, is forgotten.
+// Offer orders later calls of Meet for p, a place that the caller owns, after the caller. It forgets earlier calls,
+// which were for an earlier use of the place. It is called in a hidden section.
 func Offer(p unsafe.Pointer) {
 	Enable()
 	runtime.RaceRelease(p)
 	Disable()
 }
 
-// Reads tells of a read of n bytes at p that belongs to the program.
+// Reads reports a read of n bytes at p that belongs to the program.
 func Reads(p unsafe.Pointer, n uintptr) { runtime.RaceReadRange(p, int(n)) }
 
-// Wrote tells, inside a hidden section, of a write of n bytes at p that belongs to the program.
+// Wrote reports a write of n bytes at p that belongs to the program. It is called in a hidden section.
 func Wrote(p unsafe.Pointer, n uintptr) {
 	Enable()
 	runtime.RaceWriteRange(p, int(n))
