@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// fiber is the least that a user of Coro needs: a coroutine in a loop that runs what it is told and rests.
+// fiber is a minimal user of Coro: a coroutine that runs jobs in a loop and rests in between.
 type fiber struct {
 	Coro
 	g    uintptr
 	job  func(*fiber)
-	back *Coro // whom to pass control to when the job is done
+	back *Coro // what to pass control to when the job is done
 }
 
 func newFiber(job func(*fiber), back *Coro) *fiber {
@@ -34,7 +34,7 @@ func (f *fiber) run(yield func(struct{}) bool) {
 func (f *fiber) serve() {
 	returned := false
 	defer func() {
-		if !returned && !f.Leaving() && !f.Rest(f.back) { // Goexit: go on from in here
+		if !returned && !f.Leaving() && !f.Rest(f.back) { // Goexit: continue from here
 			f.serve()
 		}
 	}()
@@ -47,7 +47,7 @@ func (f *fiber) serve() {
 	}
 }
 
-// goroutinesEnd waits until no more than n goroutines are left: an exit is not at once.
+// goroutinesEnd waits until at most n goroutines are left: an exit takes a moment.
 func goroutinesEnd(t *testing.T, n int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); runtime.Gosched() {
@@ -69,7 +69,7 @@ func release(fs []*fiber) {
 }
 
 // Fibers pass control to one another in a wandering order, so that none is left in the slot it was born in; then all
-// are let go.
+// are released.
 func TestReleaseAfterWandering(t *testing.T) {
 	const n = 50
 	before := runtime.NumGoroutine()
@@ -103,7 +103,7 @@ func TestReleaseAfterWandering(t *testing.T) {
 	if hops == 0 {
 		t.Fatal("control never passed sideways")
 	}
-	for i := range n { // whoever was left in the middle of a job finishes it
+	for i := range n { // those left in the middle of a job finish it
 		for !suspended[i] {
 			Transfer(&main, &fs[i].Coro)
 		}
@@ -112,7 +112,7 @@ func TestReleaseAfterWandering(t *testing.T) {
 	goroutinesEnd(t, before)
 }
 
-// A coroutine whose birth slot holds a stranger is given back; once the stranger is in the list too, both go.
+// Release keeps a coroutine whose birth slot holds a stranger; once the stranger is in the list too, both leave.
 func TestReleaseKeepsWhatAStrangerSitsOn(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var main Coro

@@ -1,4 +1,4 @@
-// Package coro passes control between goroutines: one stops, another goes on, and nobody decides in between.
+// Package coro passes control directly from one goroutine to another, without Go's scheduler deciding in between.
 //
 // # Three switchers, one contract
 //
@@ -18,16 +18,16 @@
 //
 // # Rules that follow from swapping sideways
 //
-// Whatever may only happen once a coroutine's stack is quiet is done by the goroutine that was resumed, first thing
-// after its Transfer returns. A coroutine that has nothing more to do calls [Coro.Rest] in place of Transfer: it may
-// then be resumed with work, or be told to leave.
+// What must wait until a coroutine's stack is quiet is done by the goroutine that was resumed, right after its Transfer
+// returns. A coroutine that has nothing more to do calls [Coro.Rest] instead of Transfer: it is then resumed either
+// with work, or to leave.
 //
-// A coroutine that is locked to its thread, by runtime.LockOSThread or inside a cgo callback, may transfer, by way of
-// a stand-in: see thread.go. It must not rest: whoever is resumed in it next would have its lock, and a goroutine
-// that ends locked ends the process. [Coro.Bound] tells.
+// A coroutine that is locked to its thread, by runtime.LockOSThread or inside a cgo callback, may transfer, through a
+// stand-in: see thread.go. It must not rest: the next task to run on it would have its lock, and a goroutine that ends
+// locked ends the process. [Coro.Bound] reports whether a coroutine is locked.
 package coro
 
-// Body is what a coroutine runs. It passes what it is given on to [Coro.Begin]. It is what iter.Pull takes: a
-// function around it would be one frame more on every coroutine's stack, and a stack that outgrows its first
-// two kilobytes doubles.
+// Body is the function that a coroutine runs. It passes its argument to [Coro.Begin]. It has the type that iter.Pull
+// takes: a wrapper would be one more frame on every coroutine's stack, and a stack that outgrows its first two
+// kilobytes doubles.
 type Body = func(yield func(struct{}) bool)

@@ -2,8 +2,8 @@
 
 package coro
 
-// Slot is what Enter returns: Next passes control. It gives these switchers the shape of the default one, see slot.go,
-// where writing a transfer out in parts pays.
+// Slot is what Enter returns: Next passes control. It gives these switchers the shape of the default one, where a
+// transfer in parts is faster: see slot.go.
 type Slot struct {
 	Next  func() (struct{}, bool)
 	Yield func(struct{}) bool // not used here
@@ -11,7 +11,7 @@ type Slot struct {
 	to    *Coro
 }
 
-// Enter is the first part of Transfer; the caller does the last, by Next of what it returns.
+// Enter is the first part of Transfer; the caller does the rest by calling Next of the result.
 //
 //go:norace
 func (c *Coro) Enter(to *Coro) *Slot {
@@ -26,7 +26,7 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	return &c.slot
 }
 
-// Via returns s: Transfer does all there is to do.
+// Via returns s: Transfer does the rest.
 //
 //go:norace
 func (c *Coro) Via(s *Slot) *Slot { return s }

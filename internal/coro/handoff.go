@@ -4,11 +4,11 @@ package coro
 
 import "github.com/coir-go/coir/internal/race"
 
-// Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned.
+// Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned.
 //
-// It does in race builds. Two thunks that ran on one goroutine, one after the other, are ordered for the detector, which
-// would then miss their race. And a goroutine is ordered after the go statement that made it, which is right if that
-// stands where the thunk was spawned, and a lie anywhere else.
+// It does in race builds. To the detector, two thunks that run on one goroutine one after the other are ordered, and it
+// would miss their race. And a goroutine is ordered after the go statement that made it, which is right only if that
+// statement runs where the thunk is spawned.
 const Fresh = true
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
@@ -20,7 +20,8 @@ type Coro struct {
 	slot  Slot
 }
 
-// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything else.
+// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything
+// else.
 //
 //go:norace
 func (c *Coro) Init(body Body) {
@@ -33,13 +34,13 @@ func (c *Coro) Init(body Body) {
 	}()
 }
 
-// Begin is told what the body of c was given: here, nothing.
+// Begin takes the argument of c's body. Here it does nothing.
 //
 //go:norace
 func (c *Coro) Begin(func(struct{}) bool) {}
 
-// Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
-// from.
+// Transfer suspends the caller, which must be running as from, and resumes to. It returns when control is transferred
+// to from.
 //
 //go:norace
 func Transfer(from, to *Coro) {
@@ -53,7 +54,7 @@ func Transfer(from, to *Coro) {
 	race.Enable()
 }
 
-// Rest passes control on for the last time: coroutines are not used twice here. It reports true: the body must return.
+// Rest passes control on for the last time: here a coroutine is not reused. It returns true: the body must return.
 //
 //go:norace
 func (c *Coro) Rest(to *Coro) bool {
@@ -63,18 +64,18 @@ func (c *Coro) Rest(to *Coro) bool {
 	return true
 }
 
-// Leaving reports whether the coroutine has been told to leave: it has, as soon as it rests.
+// Leaving reports whether the coroutine must leave: always, as soon as it rests.
 //
 //go:norace
 func (c *Coro) Leaving() bool { return true }
 
-// Release has nothing to let go: a coroutine here ends when it rests.
+// Release does nothing: here a coroutine ends when it rests.
 //
 //go:norace
 func Release(cs []*Coro) (kept []*Coro) { return nil }
 
-// Bound reports whether the coroutine must not be used again, because it is locked to its thread. Here none is used
-// again, and the thread of a goroutine that ends locked ends with it.
+// Bound reports whether the coroutine must not be reused because it is locked to its thread. Here none is reused, and
+// the thread of a goroutine that ends locked ends with it.
 //
 //go:norace
 func (c *Coro) Bound() bool { return false }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Control passes a, b, a, b, and back to the goroutine that began. What the detector makes of it is tested on whole
-// programs in the root package.
+// Control passes a, b, a, b, and back to the goroutine that began. The root package tests on whole programs what the
+// detector sees.
 func TestHandoff(t *testing.T) {
 	var main, a, b Coro
 	var trail atomic.Uint64

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The two questions that cost an assembly stub each:
+// Two functions need an assembly stub each:
 //
 //	G         which goroutine is this? The address of the runtime's record of it, or its number under purego. It is
 //	          unique among live goroutines and may come again once a goroutine has ended.

@@ -2,12 +2,12 @@
 
 package coro
 
-// Assembly says that G is one load. Without assembly it is a stack dump.
+// Assembly reports whether G is one load. Without assembly it is a stack dump.
 const Assembly = true
 
 // G tells goroutines apart.
 func G() uintptr
 
-// gAt returns the address that is off bytes into the runtime's record of the running goroutine. The record is an object
-// of the heap that never moves, so the address may be kept.
+// gAt returns the address off bytes into the runtime's record of the running goroutine. The record is a heap object
+// that never moves, so the address may be kept.
 func gAt(off uintptr) *uintptr //nolint:unused // a race build does not look for the lock

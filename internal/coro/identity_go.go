@@ -2,7 +2,7 @@
 
 package coro
 
-// Assembly says that G is one load. Without assembly it is a stack dump.
+// Assembly reports whether G is one load. Without assembly it is a stack dump.
 const Assembly = false
 
 // G tells goroutines apart.

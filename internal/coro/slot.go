@@ -4,24 +4,24 @@ package coro
 
 import "iter"
 
-// Fresh says whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
+// Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
 // Slot is the ability to swap: it always holds exactly one suspended goroutine.
 //
 // iter.Pull makes a runtime coro, which in the words of its authors is not a coroutine but the ability to do
 // coroutine-style control transfers. next and yield are the same swap seen from two sides; they alternate, and neither
-// looks at who calls.
+// checks its caller.
 type Slot struct {
 	Next  func() (struct{}, bool)
 	Yield func(struct{}) bool
-	Odd   bool // whose turn it is: Next if true, else Yield, whoever calls them
+	Odd   bool // whose turn it is: Next if true, else Yield, from any caller
 }
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
-// Coroutines and slots are not tied. A transfer suspends the caller into the slot that the resumed one comes out of, so
+// Coroutines and slots are not tied. A transfer suspends the caller into the slot that the resumed coroutine leaves, so
 // the occupants wander:
 //
 //	slot A   slot B   slot C      running
@@ -30,33 +30,34 @@ type Slot struct {
 //	 w        a        c           b         a transfers to b
 //	 b        a        c           w         b transfers to w
 //
-// Occupants and slots stay a permutation. A coroutine that returns from its body resumes the occupant of its birth
-// slot, whoever that is; [Release] builds on it.
+// Occupants and slots stay a permutation. A coroutine that returns from its body resumes the current occupant of its
+// birth slot; [Release] relies on this.
 type Coro struct {
 	birth Slot
 	at    *Slot // where it is suspended; meaningless while it runs
-	tie         // whether a stand-in is suspended there in its place
-	order *Coro // what it finds when it is resumed at rest; nil: work. See Release
+	tie         // whether a stand-in is suspended there instead
+	order *Coro // its order when it is resumed at rest; nil: work. See Release
 }
 
-// The orders of Release to a resting coroutine. Any other is the closer: pass control back to it, into the slot that it
-// sits in.
+// leave is an order of Release to a resting coroutine. Any other order is the closer: pass control back to it, and so
+// move into its slot.
 var leave = new(Coro) // return from the body
 
-// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything else.
+// Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything
+// else.
 func (c *Coro) Init(body Body) {
 	c.birth.Next, _ = iter.Pull(body)
 	c.at = &c.birth
 }
 
-// Begin is told what the body of c was given.
+// Begin takes the argument of c's body.
 func (c *Coro) Begin(yield func(struct{}) bool) {
 	c.birth.Yield = yield
 	c.tie.init()
 }
 
-// Transfer suspends the caller, who must be running as from, and resumes to. It returns when somebody transfers to
-// from.
+// Transfer suspends the caller, which must be running as from, and resumes to. It returns when control is transferred
+// to from.
 func Transfer(from, to *Coro) {
 	// Spec: FB-02 (a coroutine is on one goroutine's stack at a time)
 	// Spec: FB-27 (a switch is one transfer of control)
@@ -71,10 +72,10 @@ func (s *Slot) swap() {
 	}
 }
 
-// Enter is the first part of Transfer: it notes that c is about to be suspended in the slot that to comes out of. The
-// caller then swaps by what Via returns, as Transfer does. Where it counts that is worth writing out: a function
-// between a task and its swap is one more return that the processor predicts wrongly, ten nanoseconds each, because
-// its stack of returns is another goroutine's.
+// Enter is the first part of Transfer: it records that c is about to be suspended in the slot that to leaves. The
+// caller then swaps by the slot that Via returns, as Transfer does. Hot paths write this out: a function between a task
+// and its swap is one more return that the processor mispredicts, ten nanoseconds each, because its return stack is
+// another goroutine's.
 func (c *Coro) Enter(to *Coro) *Slot {
 	s := to.at
 	c.at = s
@@ -82,8 +83,8 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	return s
 }
 
-// Via is the middle of Transfer, between Enter and the swap: it returns what c, the caller, is to swap by. That is s,
-// unless c is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
+// Via is the middle of Transfer, between Enter and the swap: it returns the slot by which c, the caller, must swap.
+// That is s, unless c is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
 func (c *Coro) Via(s *Slot) *Slot {
 	if c.maybe() {
 		return viaStandIn(s)
@@ -101,16 +102,16 @@ func viaStandIn(s *Slot) *Slot {
 	}}
 }
 
-// Rest is Transfer for a coroutine that has nothing more to do. It reports true if the coroutine is to leave: then its
-// body must return, without a further transfer. Until Rest reports false, c may be handed to Release.
+// Rest is Transfer for a coroutine that has nothing more to do. It returns true if the coroutine must leave: its body
+// must then return without another transfer. Until Rest returns false, c may be passed to Release.
 func (c *Coro) Rest(to *Coro) bool {
 	Transfer(c, to)
 	return c.Leaving()
 }
 
-// Leaving carries out the orders that a resumed, resting coroutine may have been given and reports whether it is to
-// leave. Rest calls it. A coroutine that was resumed by a Goexit passing on (see Release) never came back from Rest and
-// must call it itself.
+// Leaving carries out the orders of Release to a resting coroutine that was resumed, and reports whether it must leave.
+// Rest calls it. A coroutine that was resumed by another's Goexit (see Release) never returned from Rest and must call
+// Leaving itself.
 func (c *Coro) Leaving() bool {
 	for c.order != nil && c.order != leave {
 		closer := c.order
@@ -120,12 +121,12 @@ func (c *Coro) Leaving() bool {
 	return c.order == leave
 }
 
-// Release lets resting coroutines go. Each returns from its body, and its goroutine ends. It gives back those it had to
+// Release ends resting coroutines: each returns from its body, and its goroutine ends. Release returns those it had to
 // keep, still resting: a coroutine cannot leave while a stranger that is not in the list sits in its birth slot.
 //
-// To let c go, the closer swaps with it. If c sat in its own birth slot, c's exit resumes the closer. Otherwise c's exit
-// resumes d, the occupant of c's birth slot, which no longer exists; d moves into the slot that the closer sits in, and
-// that resumes the closer:
+// To end c, the closer swaps with it. If c sat in its own birth slot, c's exit resumes the closer. Otherwise c's exit
+// resumes d, the occupant of c's birth slot, and that slot no longer exists; d moves into the closer's slot, which
+// resumes the closer:
 //
 //	birth of c   slot S     running
 //	 d            c          closer
@@ -133,13 +134,13 @@ func (c *Coro) Leaving() bool {
 //	 gone         closer     d           d was resumed by the exit
 //	              d          closer      d moves
 //
-// A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to whoever its exit resumes. A
-// coroutine survives that (it goes on from a deferred call); the closer does not, so it is a goroutine that may be
-// lost, and another takes over where it was.
+// A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to the goroutine that the exit
+// resumes. A coroutine survives that: it continues from a deferred call. The closer does not survive it, so it runs on
+// a goroutine that may be lost, and another takes over from there.
 func Release(cs []*Coro) (kept []*Coro) {
 	// Spec: SH-09 (coroutines exit one after the other)
 	// Spec: FB-26 (a coroutine after Goexit is tainted)
-	sitters := make(map[*Slot]*Coro, len(cs)) // who of the list sits where; those in slots of others do not matter
+	sitters := make(map[*Slot]*Coro, len(cs)) // where those of the list sit; those in slots of others do not matter
 	for _, c := range cs {
 		sitters[c.at] = c
 	}

@@ -5,22 +5,22 @@ import (
 	"unsafe"
 )
 
-// The runtime keeps some things for a goroutine that a program sets: the labels of its profile (runtime/pprof) and
-// whether a fault panics (runtime/debug). A goroutine starts with the labels of the one that made it, and both end
-// with it. A coroutine runs many thunks, so what one has set is taken away before the next.
+// A program can set two things of a goroutine: its profile labels (runtime/pprof) and whether a fault panics
+// (runtime/debug). A goroutine starts with the labels of its creator, and both settings end with it. A coroutine runs
+// many thunks, so the settings of one are reset before the next.
 
-// Labels returns the profile labels of the running goroutine. There is no exported way to ask. The runtime promises
-// this name and the next to those who link to them (go.dev/issue/67401).
+// Labels returns the profile labels of the running goroutine. No exported function does. The runtime keeps this name
+// and the next for packages that link to them (go.dev/issue/67401).
 //
 //go:linkname Labels runtime/pprof.runtime_getProfLabel
 func Labels() unsafe.Pointer
 
-// SetLabels gives the running goroutine labels that Labels has returned.
+// SetLabels sets the profile labels of the running goroutine to labels, which Labels has returned.
 //
 //go:linkname SetLabels runtime/pprof.runtime_setProfLabel
 func SetLabels(labels unsafe.Pointer)
 
-// Reset takes from the running goroutine what a thunk, or whoever made the goroutine, has left there.
+// Reset clears the settings of the running goroutine that a thunk, or the goroutine's creator, has left.
 //
 //go:norace
 func Reset() {

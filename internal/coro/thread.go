@@ -5,13 +5,13 @@ package coro
 import "runtime"
 
 // A goroutine that is locked to its thread, by runtime.LockOSThread or because it is inside a cgo callback, cannot
-// swap. A swap hands the thread on to the goroutine that is resumed. The runtime allows it only if the lock of the
-// goroutine that swaps is the one that the slot was made under, and otherwise ends the process (coroswitch_m in
-// runtime/coro.go). Our slots are made by goroutines that have no lock.
+// swap. A swap passes the thread on to the resumed goroutine. The runtime allows a swap only if the slot was made under
+// the same lock as that of the goroutine that swaps, and otherwise ends the process (coroswitch_m in runtime/coro.go).
+// Our slots are made by goroutines that have no lock.
 //
 // So another goroutine swaps in its place. This stand-in has no lock. It sits in the slot while the locked goroutine
-// waits for it, on its own thread, as any goroutine waits. Control that is passed to the locked goroutine reaches the
-// stand-in, which ends, and the locked goroutine goes on:
+// waits for it on its own thread, like any blocked goroutine. Control that is passed to the locked goroutine reaches
+// the stand-in, which ends, and the locked goroutine continues:
 //
 //	slot A      running      locked, waits
 //	 a           c                             c is locked and transfers to a
@@ -19,13 +19,13 @@ import "runtime"
 //	 b           stand-in     c                b transfers to c
 //	 b           c                             the stand-in has ended
 //
-// For everyone else nothing changes: control passes exactly as if c sat in the slot. It costs two wakes of a thread,
-// some ten microseconds in place of a tenth of one.
+// For all others nothing changes: control passes exactly as if c sat in the slot. It costs two thread wakes, some ten
+// microseconds instead of a tenth of one.
 //
-// The lock is seen in the word of the runtime's record that keeps it: see [findLock]. Where that is not known the
-// runtime is asked before each swap, which costs as much as [G] does there.
+// The lock is visible in a word of the runtime's record of the goroutine: see [findLock]. Where that word is not known,
+// coro asks the runtime before each swap, which costs as much as [G] does there.
 
-// tie tells whether the goroutine of a coroutine is locked to its thread.
+// tie knows whether the goroutine of a coroutine is locked to its thread.
 type tie struct {
 	word *uintptr // is not 0 while it is; nil for a goroutine of this module, which never is
 }
@@ -36,7 +36,7 @@ var unknown uintptr = 1
 // init is called by the coroutine's goroutine.
 func (t *tie) init() { t.word = lockWord() }
 
-// maybe is Bound without the proof, so that it costs next to nothing before a swap.
+// maybe is Bound without the final check, so that it costs next to nothing before a swap.
 func (t *tie) maybe() bool { return t.word != nil && *t.word != 0 }
 
 // Bound reports whether the running goroutine, which must be the coroutine's own, is locked to its thread.

@@ -4,8 +4,8 @@ package coro
 
 import "unsafe"
 
-// lockAt is where the runtime's record of a goroutine says which thread the goroutine is locked to, or 0 if that was
-// not found.
+// lockAt is the offset, in the runtime's record of a goroutine, of the thread that the goroutine is locked to, or 0 if
+// unknown.
 var lockAt = findLock()
 
 func lockWord() *uintptr {
@@ -15,14 +15,13 @@ func lockWord() *uintptr {
 	return gAt(lockAt)
 }
 
-// findLock compares two goroutines. The variables of a package are set by the main goroutine, which is locked to the
-// main thread until all packages are: its record names the thread twice, as the one that runs it and as the one it is
-// locked to. The record of another goroutine names its thread only once, and has 0 in the second place. If there is
-// not exactly one such place, or if the runtime does not say that this goroutine is locked (a plugin is loaded by
-// another one), nothing has been found. To call runtime.LockOSThread and look would be shorter, but starts a thread
-// for good.
+// findLock compares two goroutines. The main goroutine initializes packages, and is locked to the main thread until it
+// has initialized all: its record names the thread twice, as the one that runs it and as the one it is locked to. The
+// record of another goroutine names its thread only once, and has 0 in the second place. If there is not exactly one
+// such place, or if the runtime does not say that this goroutine is locked (another one loads a plugin), findLock
+// returns 0. Calling runtime.LockOSThread and looking would be shorter, but starts a thread that stays.
 //
-// A wrong place cannot do harm by being set: standIn is used only after bound has agreed.
+// A wrong place that is not 0 does no harm: standIn is used only if bound agrees.
 func findLock() uintptr {
 	const size = unsafe.Sizeof(uintptr(0))
 	const words = 40 // the record has more, and the place is the 26th in Go 1.26 and 1.27

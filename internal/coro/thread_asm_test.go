@@ -4,8 +4,8 @@ package coro
 
 import "testing"
 
-// The word that a lock is seen in is found in the releases of Go that we test with. Without it locks are seen too,
-// but each switch costs microseconds.
+// findLock finds the word in the Go releases that we test with. Without it locks are still seen, but each switch costs
+// microseconds.
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockWordIsFound(t *testing.T) {

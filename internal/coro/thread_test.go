@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The word that a lock is seen in follows the lock.
+// The word at lockAt follows the lock.
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockWord(t *testing.T) {
@@ -41,7 +41,7 @@ func TestLockWord(t *testing.T) {
 	}
 }
 
-// A locked coroutine passes control on and gets it back like any other, on whatever side it is.
+// A locked coroutine passes control on and gets it back like any other, on either side of a transfer.
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedCoroutineTransfers(t *testing.T) {
