@@ -1,20 +1,20 @@
-// Package bubble tells in which bubble of testing/synctest the calling goroutine is.
+// Package bubble finds out in which bubble of testing/synctest the calling goroutine runs.
 //
 // A goroutine belongs to the bubble that it was started in. So do the channels and timers that it makes, and sync.Cond
-// does not wake across the border. To touch such a thing from the wrong side is not a panic but a fatal error, which
+// does not wake across the border. Using such an object from the wrong side is not a panic but a fatal error, which
 // ends the process. So what coir keeps between two calls (a runtime with its workers, a clock with its Go timer) and
-// what it blocks goroutines with (a guest) must know where it belongs.
+// what it blocks goroutines with (a guest) must know its bubble.
 //
-// The standard library has no function for the question; the one that it uses itself is closed to others by the linker.
-// What is left are two effects that are documented or visible:
+// The standard library has no public function for this, and the linker forbids the use of its private one. Two
+// documented or visible effects remain:
 //
 //   - time.Now has no monotonic reading in a bubble. That costs one look at the clock, some 50 ns, and says that there
 //     is a bubble, not which.
 //   - The first line of a stack dump names the bubble by its number, which is never used twice. That costs
 //     microseconds, and is asked only in a bubble.
 //
-// 50 ns are a tenth of a rendezvous between two goroutines. So the question is asked only in a test binary: bubbles are
-// made by synctest.Test, which needs a *testing.T.
+// 50 ns are a tenth of a rendezvous between two goroutines. So this package looks only in a test binary: only
+// synctest.Test makes bubbles, and it needs a *testing.T.
 package bubble
 
 import (
@@ -26,14 +26,14 @@ import (
 	"time"
 )
 
-// ID is the number of a bubble. The zero value stands for the world outside of all bubbles.
+// ID is the number of a bubble. The zero value means outside of all bubbles.
 type ID uint64
 
-// Possible says whether this process may have bubbles. It is set before main and never changes.
+// Possible reports whether this process may have bubbles. It is set before main and never changes.
 var Possible = isTest(os.Args, debug.ReadBuildInfo)
 
-// isTest reports whether this is a test binary. The path of the main package tells, as go test gives it; a binary
-// without build information is taken for one.
+// isTest reports whether this is a test binary, by the path that go test gives the main package. A binary without build
+// information counts as one.
 func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	for _, a := range args {
 		if strings.HasPrefix(a, "-test.") {
@@ -44,14 +44,14 @@ func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	return !ok || bi.Path == "" || strings.HasSuffix(bi.Path, ".test")
 }
 
-// Explored is what the overlay of coir test adds to a type of the runtime; nil elsewhere. It says in which bubble the
-// caller is, which coir test hides from the stack dumps of tests, and gives the calling goroutine a name for reports.
+// Explored is what the overlay of coir test adds to a type of the runtime; nil elsewhere. It returns the caller's
+// bubble, which coir test hides from stack dumps, and names the calling goroutine for reports.
 var Explored, _ = any((*runtime.Func)(nil)).(interface {
 	CoirBubble() uint64
 	CoirName(name string)
 })
 
-// Here is the bubble of the calling goroutine.
+// Here returns the bubble of the calling goroutine.
 //
 //go:norace
 func Here() ID {
@@ -67,19 +67,19 @@ func here() ID {
 	if Explored != nil {
 		return ID(Explored.CoirBubble())
 	}
-	if now := time.Now(); now != now.Round(0) { // Round(0) takes the monotonic reading away
+	if now := time.Now(); now != now.Round(0) { // Round(0) strips the monotonic reading
 		return 0
 	}
 	return read()
 }
 
-// Abroad reports whether the calling goroutine is elsewhere than in the given bubble.
+// Abroad reports whether the calling goroutine is not in the given bubble.
 //
 //go:norace
 func Abroad(home ID) bool { return Possible && here() != home }
 
-// read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the clock of the machine is
-// so wrong that time.Now has no monotonic reading anywhere.
+// read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the machine's clock is so
+// wrong that time.Now never has a monotonic reading.
 //
 //go:norace
 func read() ID {
@@ -87,8 +87,8 @@ func read() ID {
 	return parse(&buf, runtime.Stack(buf[:], false))
 }
 
-// parse is done by hand, because the race detector follows the code of other packages into goroutines whose birth is
-// hidden from it.
+// parse uses no other package, because the race detector follows their code into goroutines whose creation is hidden
+// from it.
 //
 //go:norace
 func parse(buf *[128]byte, n int) (id ID) {
@@ -109,7 +109,7 @@ func parse(buf *[128]byte, n int) (id ID) {
 	return 0
 }
 
-// String is for sentences: "in synctest bubble 3", or "outside of all synctest bubbles" for 0.
+// String returns a phrase for messages: "in synctest bubble 3", or "outside of all synctest bubbles" for 0.
 func (id ID) String() string {
 	if id == 0 {
 		return "outside of all synctest bubbles"

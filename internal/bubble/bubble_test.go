@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Outside it is 0; in a bubble it is the same number for all its goroutines, whatever time it is there; another bubble
-// has another one.
+// Here is 0 outside; in a bubble it is the same number for all goroutines at any fake time; another bubble has another
+// number.
 func TestHere(t *testing.T) {
 	if !Possible {
 		t.Fatal("a test binary is not taken for one")
