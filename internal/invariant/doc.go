@@ -1,2 +1,2 @@
-// Package invariant holds checks that vanish in release builds. The build tag coirinvariants puts them in.
+// Package invariant has checks that are compiled in only with the build tag coirinvariants.
 package invariant

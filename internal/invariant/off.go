@@ -5,7 +5,7 @@ package invariant
 // Enabled reports whether checks are compiled in.
 const Enabled = false
 
-// Check does nothing in this build. Guard a call whose arguments cost something with Enabled.
+// Check does nothing in this build. Guard a call with expensive arguments with Enabled.
 func Check(bool, string, ...any) {}
 
 // Flag takes no room in this build. Guard its use with Enabled.

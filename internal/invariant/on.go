@@ -10,7 +10,7 @@ import (
 // Enabled reports whether checks are compiled in.
 const Enabled = true
 
-// Check panics with the sentence if ok is false.
+// Check panics with the formatted message if ok is false.
 func Check(ok bool, format string, args ...any) {
 	// Spec: PK-46 (checked builds panic at an illegal transition)
 	if !ok {
@@ -18,8 +18,8 @@ func Check(ok bool, format string, args ...any) {
 	}
 }
 
-// Flag is a bool that only checks look at.
+// Flag is a bool that only checks use.
 type Flag struct{ v atomic.Bool }
 
-// Swap sets the flag and returns what it was.
+// Swap sets the flag and returns its old value.
 func (f *Flag) Swap(v bool) bool { return f.v.Swap(v) }
