@@ -1,16 +1,15 @@
-// Package policy is the door through which a simulator decides what a runtime of package coir otherwise leaves to
-// chance. Package sim is the only one that uses it, so none of it is public: a [Policy] sees how coir works inside, and
-// changes with it.
+// Package policy lets a simulator decide what a runtime of package coir otherwise leaves to chance. Only package sim
+// uses it, so it is not public: a [Policy] sees how coir works inside, and changes with it.
 //
 // A runtime with a policy has one worker. Its fibers announce each operation (an [Op]) before they do it, and the
-// policy says whether the fiber goes on now or another one runs first. A runtime without a policy pays for that with
-// one look at a flag of the fiber for each operation.
+// policy decides whether the fiber continues now or another one runs first. A runtime without a policy pays one check
+// of a fiber's flag for each operation.
 //
 // This package does not import package coir. A [Fiber] is a *coir.Fiber behind an interface, which costs no allocation
-// in either direction, and [Option] is filled in by package coir.
+// in either direction, and package coir sets [Option].
 //
-// The road not taken: a type parameter for *coir.Fiber. It would save the type assertions, and every type here, in
-// coir and in sim would carry it.
+// The road not taken: a type parameter for *coir.Fiber. It would save the type assertions, but every type here, in coir
+// and in sim would carry it.
 package policy
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// Option returns the coir.RuntimeOption that gives a runtime the policy p. Package coir sets it when it is initialised.
+// Option returns the coir.RuntimeOption that gives a runtime the policy p. Package coir sets it in its initialization.
 var Option func(p Policy) any
 
 // Fiber is a *coir.Fiber.
@@ -27,46 +26,47 @@ type Fiber interface {
 }
 
 // Policy decides which fiber runs, before and after each operation, and which of several ready cases a select takes.
-// The fibers call it, one at a time. Wake, Len and Stray are also called by other goroutines, at any time.
+// The fibers call it, one at a time. Other goroutines also call Wake, Len and Stray, at any time.
 //
 // In race builds its methods run with their synchronisation hidden from the race detector (internal/race), except for
 // Attach and Stray.
 type Policy interface {
-	// Attach gives the policy the runtime that it decides for. It is called once, before any other method.
+	// Attach gives the policy its runtime. It is called once, before any other method.
 	Attach(rt Runtime)
-	// Ready says that f can run.
+	// Ready tells the policy that f can run.
 	Ready(f Fiber)
 	// Wake is Ready, called by the clock or by a goroutine.
 	Wake(f Fiber)
-	// Next removes one of the fibers that can run and returns it; that one then runs. Nil means that there is none.
+	// Next removes one of the fibers that can run and returns it to be run. It returns nil if there is none.
 	Next() Fiber
 	// Len returns how many fibers can run.
 	Len() int
-	// Step says that f, which runs, is about to do op. If Step returns false, f becomes Ready and Next is called.
+	// Step tells the policy that f, which runs, is about to do op. If Step returns false, f becomes Ready and Next is
+	// called.
 	Step(f Fiber, op Op) bool
-	// Stepped says that f, which runs, has done what it announced, and did not wait. If it returns false, f becomes
-	// Ready and Next is called. It is not called after operations that change nothing for others: Start, Sleep, Yield,
-	// Wait, Join, End, and a Point with nothing to do.
+	// Stepped tells the policy that f, which runs, has done what it announced without waiting. If it returns false, f
+	// becomes Ready and Next is called. It is not called after operations that change nothing for other fibers: Start,
+	// Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
 	Stepped(f Fiber) bool
-	// Choose returns a number below n: one of n things that could happen to the operation of f.
+	// Choose returns a number below n: which of n possible results the operation of f has.
 	Choose(f Fiber, n int) int
-	// Stray says that a goroutine, which the policy does not control, does op on something that a fiber of the runtime
-	// made.
+	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
+	// runtime made.
 	Stray(op Op)
 }
 
 // Runtime is what a runtime does for its policy.
 type Runtime interface {
-	// Interrupt ends the wait of f, a fiber of the runtime, as if the context that it waits under were cancelled, even
-	// if that is a coir.Shield or context.Background. The policy may call it in Next. It reports whether there was such
-	// a wait. A wait for the children of a nursery, or for a place in one, cannot be interrupted.
+	// Interrupt ends the wait of f, a fiber of the runtime, as if its context were cancelled, even if that is a
+	// coir.Shield or context.Background. It reports whether there was such a wait. The policy may call it in Next. A
+	// wait for the children of a nursery, or for a place in one, cannot be interrupted.
 	Interrupt(f Fiber) bool
 	// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context
-	// of package context which may still end: one with a deadline, for which it reports true, or one that is cancelled
+	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
 	// within patience.
 	Outside(patience time.Duration) (stack []uintptr, deadline bool)
-	// Announce calls do as the operation op of the calling fiber, which ctx belongs to: the policy may let others run
-	// before it and after it.
+	// Announce calls do as the operation op of the calling fiber, to which ctx belongs: the policy may let other fibers
+	// run before and after it.
 	Announce(ctx context.Context, op Op, do func())
 }
 
@@ -76,14 +76,14 @@ type Op struct {
 	Foreign bool // of a Go: the caller is not in the nursery, and did not open it
 	Limited bool // of a Go: the nursery has a limit
 
-	Object uint64        // the number of the channel, fiber or nursery that it is about; the same thing has the same number
+	Object uint64        // the number of the channel, fiber or nursery that it is about
 	Name   string        // its name, if it has one
 	For    time.Duration // of a Sleep: how long
-	In     uint64        // of a Start and an End: the number of the nursery that the fiber is in
+	In     uint64        // of a Start and an End: the number of the fiber's nursery
 
 	// Of a Select: what it waits for. That is Send and Recv for channels, Wait for the end of a fiber, Leave for the
-	// side of a pipe, Sleep for a time. Nil means that the cases are not told, as those of a coir.Selector with very
-	// many. The slice is used again when Step has returned.
+	// side of a pipe, Sleep for a time. Nil means that the cases are not listed, as for a coir.Selector with very many.
+	// The slice is reused when Step has returned.
 	Cases []Op
 
 	// Of a Deadline: the stack of the call that depends on the context.
@@ -112,9 +112,9 @@ const (
 	End  // of a fiber
 	TrySelect
 	Leave    // an endpoint of a pipe is closed. If it is the last one of its side, Close or Abort follows
-	Clone    // there is one more endpoint of a pipe
+	Clone    // an endpoint of a pipe is added
 	Register // a case is added to a selector, or removed
-	Deadline // the deadline of a context of package context has passed, by real time. Only Stray is given it
+	Deadline // the deadline of a context of package context has passed, by real time. Passed only to Stray
 	Point    // nothing: see coir.Point
 )
 
