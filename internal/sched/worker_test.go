@@ -124,22 +124,35 @@ func TestGlobalHasItsTurn(t *testing.T) {
 	}
 }
 
+// A push to a full ring moves the older half of the ring and the pushed task to the global queue. No task is lost.
+//
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
 func TestOverflowLosesNothing(t *testing.T) {
 	s, ws := still(1)
 	w := ws[0]
 	ts := tasks(3*ringSize + 7)
-	for _, task := range ts {
+	for _, task := range ts[:ringSize] {
 		w.putBack(task)
 	}
-	if s.stats.overflows.Load() == 0 || s.global.n.Load() == 0 {
-		t.Fatal("nothing overflowed")
+	if s.stats.overflows.Load() != 0 || s.global.n.Load() != 0 {
+		t.Fatal("the ring overflowed before it was full")
+	}
+	w.putBack(ts[ringSize])
+	if kept, spilled := w.ring.len(), s.global.n.Load(); kept != ringSize/2 || spilled != ringSize/2+1 {
+		t.Fatalf("the ring kept %d and spilled %d, want %d and %d", kept, spilled, ringSize/2, ringSize/2+1)
+	}
+	for _, task := range ts[ringSize+1:] {
+		w.putBack(task)
 	}
 	if w.ring.len() > ringSize {
 		t.Fatal("the ring holds more than it can")
 	}
+	global := drainList(&s.global)
+	if got := global[:ringSize/2+1]; !slices.Equal(got, append(slices.Clone(ts[:ringSize/2]), ts[ringSize])) {
+		t.Error("what spilled first is not the older half of the ring and the task that was pushed")
+	}
 	seen := map[*Task]bool{}
-	for _, out := range [][]*Task{drainRing(&w.ring), drainList(&s.global)} {
+	for _, out := range [][]*Task{drainRing(&w.ring), global} {
 		for _, task := range out {
 			if seen[task] {
 				t.Fatal("a task came out twice")
