@@ -7,13 +7,13 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// BareOwner is the owner of a task that no worker runs. Park commits the task's wait and waits until it has ended.
+// BareOwner is the owner of a task that no worker runs. Park commits the task's wait and blocks until it has ended.
 type BareOwner interface {
 	park.Owner
 	Park()
 }
 
-// Bare readies a task that no worker runs: a thread of an exploration is the task, and owner is what wakes it. So an
+// Bare prepares a task that no worker runs: a thread of an exploration is the task, and owner wakes it. So an
 // exploration has the operations of fibers without the steps of a scheduler.
 //
 //go:norace
@@ -22,7 +22,7 @@ func (t *Task) Bare(owner BareOwner) {
 	t.frame = &Frame{task: t}
 }
 
-// Embody makes the calling thread the one that is the task.
+// Embody makes the calling thread the task's.
 //
 //go:norace
 func (t *Task) Embody() { t.frame.g = coro.G() }

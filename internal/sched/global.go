@@ -6,10 +6,10 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// list is the global queue: tasks from outside, and what overflowed a ring. It is intrusive and has no bound; a push
-// takes the lock for two stores and never blocks.
+// list is the global queue: tasks from outside, and those that overflowed a ring. It is intrusive and unbounded; a push
+// holds the lock for two stores and never blocks.
 type list struct {
-	n          xatomic.Int64 // read without the lock to see whether there is anything
+	n          xatomic.Int64 // read without the lock to see whether the list is empty
 	mu         xatomic.Mutex
 	head, tail *Task
 }
@@ -32,7 +32,7 @@ func (l *list) push(ts ...*Task) {
 	l.mu.Unlock()
 }
 
-// pop takes the oldest, or returns nil.
+// pop takes the oldest task, or returns nil.
 //
 //go:norace
 func (l *list) pop() *Task {
@@ -60,7 +60,7 @@ func (l *list) take() *Task {
 	return t.dequeue()
 }
 
-// share takes one task and moves a fair part of the rest, by the number of workers, into r.
+// share takes one task and moves a worker's fair share of the rest into r.
 //
 // Spec: SC-14 (a global batch is a fair share)
 //

@@ -6,24 +6,25 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// next is a worker's run-next place: one task, put there by the worker, taken by anybody.
+// next is a worker's run-next place for one task. Only the worker puts a task there; any worker may take it.
 //
-// seq is odd while it holds a task. It is not an atomic pointer because those are calls with a write barrier in them,
-// and this is the hottest place there is. Whoever takes reads the task and then moves seq on; if the CAS succeeds nobody
-// has put or taken in between, and the task was that one. If it fails, what was read is one word and is thrown away.
+// seq is odd while next holds a task. The task is not an atomic pointer because storing one is a call with a write
+// barrier, and this is the hottest place of all. A taker reads the task and then increments seq. If the CAS succeeds no
+// worker has put or taken in between, and the task is the right one. If it fails, the taker discards the one word that
+// it read.
 type next struct {
 	seq  xatomic.Uint64
 	task *Task
 }
 
-// put places t and returns the task that was there. Only the worker calls it.
+// put stores t and returns the task that it replaces, or nil. Only the worker calls it.
 //
 //go:norace
 func (n *next) put(t *Task) (old *Task) {
 	old = n.take()
 	xatomic.Writes(unsafe.Pointer(&n.task))
 	n.task = t
-	n.seq.Store(n.seq.Load() + 1) // from even to odd: nobody else moves it now
+	n.seq.Store(n.seq.Load() + 1) // seq was even: no taker changes it
 	return old
 }
 
@@ -38,7 +39,7 @@ func (n *next) take() *Task {
 	if n.seq.CompareAndSwap(seq, seq+1) {
 		return t
 	}
-	return nil // a thief was faster; only the worker puts, so there is nothing now
+	return nil // a thief was faster; only the worker puts, so next is empty now
 }
 
 func (n *next) empty() bool { return n.seq.Load()&1 == 0 }

@@ -8,9 +8,9 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// The registry finds the task that the calling goroutine runs. It is asked only where a context does not tell: a fiber
-// that was handed another fiber's context, or context.Background. Frames are entered when they are made, not when they
-// are used, so it costs a running program next to nothing.
+// The registry finds the task that the calling goroutine runs. It is used only where a context does not tell: for a
+// fiber that was given another fiber's context, or context.Background. Frames are entered when they are made, not when
+// they are used, so it costs a running program next to nothing.
 
 const shards = 64
 
@@ -23,15 +23,15 @@ type shard struct {
 
 var registry [shards]shard
 
-// sieve counts frames by a part of their hash: a goroutine that finds 0 is none of them, and needs no lock to know it. A
-// frame's own goroutine has counted it itself.
+// sieve counts frames by a part of their hash: a goroutine that finds 0 is not a frame's, and needs no lock to know. A
+// frame's own goroutine counts the frame.
 var sieve [1024]atomic.Int32
 
 //go:norace
 func sieved(h uint64) *atomic.Int32 { return &sieve[h%uint64(len(sieve))] }
 
-// spread hashes the address of a goroutine. Under coir test all are in one shard, and the sieve is not asked: a schedule
-// that is run again must take the same locks, though its goroutines have other addresses, and though one that failed has
+// spread hashes the address of a goroutine. Under coir test all are in one shard, and the sieve is not used: a schedule
+// that is run again must take the same locks, even if its goroutines have other addresses and a failed schedule has
 // left frames behind.
 //
 //go:norace
@@ -88,7 +88,7 @@ func unregister(fr *Frame) {
 	}
 }
 
-// Current returns the task that the calling goroutine runs, or nil if it is not one of ours.
+// Current returns the task that the calling goroutine runs, or nil.
 //
 //go:norace
 func Current() *Task {

@@ -8,27 +8,27 @@ import (
 
 const ringSize = 256 // a power of two
 
-// ring is a worker's queue of runnable tasks. The worker pushes at the tail and pops at the head, or takes the newest
-// back at the tail; thieves take from the head.
+// ring is a worker's queue of runnable tasks. The worker pushes at the tail, and pops at the head or takes the newest
+// task back at the tail. Thieves take from the head.
 //
 //	head <= tail, tail-head <= ringSize; places head..tail-1 hold tasks
 //
-// Both ends are in one word, with a number that grows whenever something is taken, so that the word does not come back:
+// Both ends are in one word, with a number that grows with every take, so that the word never has an old value again:
 //
 //	 63               32 31        16 15         0
 //	+-------------------+------------+------------+
 //	|      number       |    tail    |    head    |
 //	+-------------------+------------+------------+
 //
-// A taker copies the tasks that it wants and then changes the word. If the CAS fails another was faster, and the
-// copies are worthless. A place is written again only after the word has passed it. So the places need no atomic
-// access: what a thief may read in a race is a pointer, one word, and it is thrown away.
+// A taker copies the tasks that it wants and then changes the word. If the CAS fails another taker was faster, and the
+// copies are discarded. A place is overwritten only after the word has passed it. So the places need no atomic access:
+// what a thief may read in a race is one word, a pointer, and it is discarded.
 type ring struct {
 	word  xatomic.Uint64
 	place [ringSize]*Task
 }
 
-const ringTaken = 1 << 32 // one more in number
+const ringTaken = 1 << 32 // adds 1 to the number
 
 //go:norace
 func ends(w uint64) (head, tail uint16) { return uint16(w), uint16(w >> 16) }
@@ -44,7 +44,7 @@ func (r *ring) len() int {
 	return int(tail - head)
 }
 
-// push reports false if the ring is full. Only the worker calls it.
+// push appends t. It reports false if the ring is full. Only the worker calls it.
 //
 //go:norace
 func (r *ring) push(t *Task) bool {
@@ -61,7 +61,7 @@ func (r *ring) push(t *Task) bool {
 	return true
 }
 
-// pop takes the oldest. Only the worker calls it.
+// pop takes the oldest task, or returns nil. Only the worker calls it.
 //
 //go:norace
 func (r *ring) pop() *Task {
@@ -79,8 +79,8 @@ func (r *ring) pop() *Task {
 	}
 }
 
-// newest returns the task that was pushed last, or nil. It stays where it is, and thieves may take it. Only the worker
-// calls it.
+// newest returns the newest task, or nil. The task stays in the ring, where thieves may take it. Only the worker calls
+// it.
 //
 //go:norace
 func (r *ring) newest() *Task {
@@ -91,7 +91,7 @@ func (r *ring) newest() *Task {
 	return r.place[(tail-1)%ringSize]
 }
 
-// unpush takes the newest back, if it is t. Only the worker calls it.
+// unpush takes the newest task back, if it is t. Only the worker calls it.
 //
 //go:norace
 func (r *ring) unpush(t *Task) bool {
@@ -107,7 +107,8 @@ func (r *ring) unpush(t *Task) bool {
 	}
 }
 
-// grab takes half of what is there, rounded up, and at most len(into). It returns how many. Anybody may call it.
+// grab moves the older half of the tasks, rounded up and at most len(into), to into, and returns how many it moved. A
+// thief calls it to steal, and the worker itself when its ring overflows.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-15 (a thief takes half)

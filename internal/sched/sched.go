@@ -11,53 +11,54 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Config is what a scheduler is made of.
+// Config configures a scheduler.
 type Config struct {
-	Workers    int               // how many run tasks at once; 0: GOMAXPROCS, also when that changes
-	MaxWorkers int               // how many there may be, with those held in native code
+	Workers    int               // how many run tasks at a time; 0: GOMAXPROCS, even when that changes
+	MaxWorkers int               // how many there may be, including those held in native code
 	Clock      clock.Clock       // nil: a real one of its own
-	Thunk      func(*Task) Thunk // what a task runs
+	Thunk      func(*Task) Thunk // returns what a task runs
 	Policy     Policy            // nil: the queues of this package
-	Observer   Observer          // nil: nobody
-	StallAfter time.Duration     // how long a task may run without a switch before OnStall is told
+	Observer   Observer          // nil: none
+	StallAfter time.Duration     // how long a task may run without a switch before OnStall is called
 	OnStall    func(Stall)       // nil: stalls are only counted
 }
 
-// The three doors. Time, order and events come in through them and through nothing else; each costs a nil check when
-// it is not used.
+// Clock, Policy and Observer are the only interfaces for time, order and events. One that is not used costs a nil
+// check.
 
-// Policy decides the order in which runnable tasks go on, in place of this package's queues. It is called by one worker
-// at a time only if the scheduler has one worker; Inject and Len also from outside, at any time.
+// Policy decides the order in which runnable tasks run, instead of this package's queues. Workers call it concurrently
+// unless the scheduler has only one. Inject and Len are also called from outside, at any time.
 type Policy interface {
 	Push(*Task)
-	Inject(*Task) // is Push from outside: by a timer, or by a goroutine
+	Inject(*Task) // Push from outside: by a timer, or by a goroutine
 	Pick() *Task  // nil if there is none
 	Len() int
 }
 
-// Observer is told what tasks do. It is called where the thing happens and must neither block nor wait.
+// Observer is notified of what tasks do. Its methods are called where it happens, and must not block.
 type Observer interface {
 	Parked(*Task)
 	Readied(*Task)
 }
 
-// Scheduler runs tasks on workers. Workers are started when there is something to run, and leave when there is nothing
-// left that could run: a scheduler at rest holds no goroutine.
+// Scheduler runs tasks on workers. Workers start when there is something to run, and leave when nothing can become
+// runnable: a scheduler at rest has no goroutine.
 //
-// A scheduler that is made in a bubble of testing/synctest belongs to it, as its workers and timers do. Its tasks can
-// be made runnable from inside only, and its workers leave as soon as it is not used: a bubble cannot end before them,
-// and once its main function has returned no time passes in it that could tell them to. A scheduler of the world
-// outside can be given work from a bubble, but must not start a worker or set a timer there.
+// A scheduler that is made in a bubble of testing/synctest belongs to the bubble, as do its workers and timers. Its
+// tasks can be made runnable only from inside the bubble. Its workers leave as soon as the scheduler is not used: a
+// bubble cannot end before them, and once its main function has returned, its time stands still and no timer can stop
+// them. A scheduler that was made outside can be given work from a bubble, but must not start a worker or set a timer
+// there.
 type Scheduler struct {
 	home     bubble.ID
-	target   atomic.Int32 // how many workers run tasks at once. Changed by follow, under mu
+	target   atomic.Int32 // how many workers run tasks at a time. Changed by follow, under mu
 	follows  bool         // target is GOMAXPROCS
 	max      int
 	clock    clock.Clock
 	thunk    func(*Task) Thunk
 	policy   Policy
 	observer Observer
-	plain    bool // it has neither policy nor observer
+	plain    bool // there is neither policy nor observer
 	stall    time.Duration
 	onStall  func(Stall)
 
@@ -65,23 +66,23 @@ type Scheduler struct {
 	pool   pool
 
 	active    xatomic.Int32 // workers that are neither idle nor held nor blocked
-	searchers xatomic.Int32 // of those: out for work, or woken for it
+	searchers xatomic.Int32 // of those: looking for work, or woken to look
 	users     xatomic.Int64 // see Enter
 
 	mu      xatomic.Mutex
 	idle    *Worker // through Worker.idleNext
 	idlers  int
-	workers xatomic.Pointer[[]*Worker] // replaced whole, under mu
-	emptied *xatomic.Gate              // opened when the last worker has left
+	workers xatomic.Pointer[[]*Worker] // replaced as a whole, under mu
+	emptied *xatomic.Gate              // opened when the last worker leaves
 	gone    bool                       // closed: workers leave, none is started
-	slice   int64                      // what a new worker takes its slice to be: the last one measured
+	slice   int64                      // the initial slice of a new worker: the last one measured
 
 	closing xatomic.Mutex // held by Close
 	monitor monitor
 	stats   counters
 }
 
-// New makes a scheduler. It starts nothing.
+// New returns a scheduler. It starts no goroutine.
 //
 //go:norace
 func New(c Config) *Scheduler {
@@ -105,25 +106,26 @@ func New(c Config) *Scheduler {
 	} else {
 		s.target.Store(int32(c.Workers))
 	}
-	s.slice = wakeWorth // nothing is known yet: wake
+	s.slice = wakeWorth // not known yet: wake
 	s.workers.Store(new([]*Worker))
 	race.Release(unsafe.Pointer(s))
 	return s
 }
 
-// Has reports whether w is a worker of this scheduler. It may be nil.
+// Has reports whether w is a worker of this scheduler. w may be nil.
 //
 //go:norace
 func (s *Scheduler) Has(w *Worker) bool { return w != nil && w.s == s }
 
-// Home is the bubble that the scheduler was made in.
+// Home returns the bubble that the scheduler was made in.
 func (s *Scheduler) Home() bubble.ID { return s.home }
 
 // Clock returns the clock that this scheduler's tasks wait by.
 func (s *Scheduler) Clock() clock.Clock { return s.clock }
 
-// replaceWorkers takes one worker out of the list, or puts one in, and returns how many there are. The caller holds mu.
-// The list is copied by hand: copy and append tell the race detector of what they touch, wherever they stand.
+// replaceWorkers removes one worker from the list, or adds one, and returns how many there are. The caller holds mu.
+// The list is copied by a loop: copy and append report their accesses to the race detector even in a go:norace
+// function.
 //
 //go:norace
 func (s *Scheduler) replaceWorkers(out, in *Worker) int {
@@ -145,13 +147,12 @@ func (s *Scheduler) replaceWorkers(out, in *Worker) int {
 	return n
 }
 
-// Enter says that somebody outside is about to use the scheduler; Leave, that it has done so and every task of its own
-// has ended. Only a scheduler without users may close or shrink. This is what the specifications count tasks for:
-// tasks live inside a user's tree, so to count the users is enough.
+// Enter tells the scheduler that a user from outside begins to use it. Leave ends that use, when every task of the user
+// has ended. Only a scheduler without users may close or shrink. The specifications count tasks for this, but tasks
+// live inside a user's tree, so counting the users is enough.
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
-// Leave ends one Enter. After the last one, the monitor sees to it that everything is let go; in a bubble it is let go
-// at once.
+// Leave ends one Enter. After the last one the monitor releases everything; in a bubble Leave does so immediately.
 //
 //go:norace
 func (s *Scheduler) Leave() {
@@ -183,12 +184,12 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 	}
 }
 
-// inject queues a task from outside.
+// inject queues a task that became runnable from outside.
 //
 //go:norace
 func (s *Scheduler) inject(t *Task) {
 	if s.home != 0 && bubble.Abroad(s.home) {
-		race.Enable() // as the waker's operation would have: the panic may be recovered
+		race.Enable() // as the waker's operation would do: the panic may be recovered
 		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " +
 			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
 	}
@@ -201,8 +202,8 @@ func (s *Scheduler) inject(t *Task) {
 	s.wake()
 }
 
-// Shrink lets go of every worker and frame, if nobody uses the scheduler. It reports whether it did. The next Go starts
-// anew.
+// Shrink releases every worker and frame if the scheduler has no users, and reports whether it did. The next Go starts
+// workers again.
 //
 //go:norace
 func (s *Scheduler) Shrink() bool {
@@ -218,7 +219,7 @@ func (s *Scheduler) Shrink() bool {
 	return true
 }
 
-// dismiss tells the idle workers to leave. The gate is opened when no worker is left. The caller holds mu.
+// dismiss tells the idle workers to leave, and returns a gate that opens when no worker is left. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) dismiss() *xatomic.Gate {
@@ -248,9 +249,9 @@ func (s *Scheduler) sendHome() {
 	w.sema.Post()
 }
 
-// Close stops the scheduler for good, once nobody uses it: every worker leaves, every frame is let go. The clock goes on,
-// because contexts outlive their runtime and goroutines may wait by them; it holds no goroutine. The caller makes sure
-// that users is 0 and stays 0.
+// Close stops the scheduler: every worker leaves, and every frame is released. The clock continues, because contexts
+// outlive their runtime and goroutines may wait by them; it has no goroutine. The caller makes sure that users is 0 and
+// stays 0.
 //
 //go:norace
 func (s *Scheduler) Close() {

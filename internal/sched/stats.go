@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// counters are kept where things are slow anyway. What is fast is counted by the workers' beats.
+// counters are the counts of slow paths. Fast paths are counted by each worker: see tally and Worker.beat.
 type counters struct {
 	frames    atomic.Int64
 	workers   atomic.Int64
@@ -25,10 +25,10 @@ type counters struct {
 	beats     atomic.Int64 // of workers that have left
 }
 
-// tally is what a worker counts for itself, and others read without order.
+// tally is what a worker counts for itself. Other goroutines read it without synchronization.
 type tally struct{ spawned, ended, woken int64 }
 
-// retire keeps the numbers of a worker that leaves.
+// retire adds the numbers of a worker that leaves.
 //
 //go:norace
 func (c *counters) retire(w *Worker) {
@@ -39,30 +39,30 @@ func (c *counters) retire(w *Worker) {
 	c.woken.Add(w.tally.woken)
 }
 
-// Stats is a snapshot of the scheduler: each number is right by itself, at its own moment.
+// Stats is a snapshot of the scheduler. Each number is right for itself, but they are read one after the other.
 type Stats struct {
-	Workers    int           // there are
-	Idle       int           // sleep
-	Blocked    int           // are held by a declared native call
-	Held       int           // were found held by one that was not declared
-	Runnable   int           // tasks in queues: the pressure
+	Workers    int           // all workers
+	Idle       int           // of them, asleep
+	Blocked    int           // of them, in a declared native call
+	Held       int           // of them, found in a native call that was not declared
+	Runnable   int           // tasks in queues
 	Frames     int64         // coroutines made so far
-	FreeFrames int           // of them idle, beside what each worker keeps
+	FreeFrames int           // of them, idle in the common pool
 	Spawned    int64         // tasks started
-	Ended      int64         // of them have ended
-	Woken      int64         // waits that were ended for a task that had parked
-	Late       int64         // wakes that came when the wait had ended
-	Switches   uint64        // passings of control
+	Ended      int64         // of them, ended
+	Woken      int64         // waits of parked tasks that were ended
+	Late       int64         // wakes that came after the wait had ended
+	Switches   uint64        // transfers of control
 	Stolen     int64         // tasks taken from another worker
 	Overflows  int64         // times that a worker's ring was full
 	Blocks     int64         // declared native calls
-	Replaced   int64         // times that a worker was found held and its place given away
+	Replaced   int64         // times that a worker was found held and replaced
 	Started    int64         // workers started
 	Retired    int64         // workers that have left
 	AtCap      int64         // times that no worker could be started, because of MaxWorkers
 	Pressed    int64         // monitor ticks that found work waiting
 	Stalls     int64         // tasks found running past the stall threshold
-	Slept      time.Duration // by idle workers, in sum
+	Slept      time.Duration // by all idle workers together
 }
 
 // Stats takes a snapshot.

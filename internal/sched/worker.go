@@ -12,54 +12,54 @@ import (
 )
 
 const (
-	nextCap     = 3  // run-next picks in a row before the ring's head has its turn (tokio#5686)
-	globalEvery = 61 // every so many picks, at the latest, the global queue comes first
-	ageEvery    = 16 // every so many picks the newest of the ring does not come before its head: see pickFor
+	nextCap     = 3  // run-next picks in a row before the ring's head gets its turn (tokio#5686)
+	globalEvery = 61 // after at most this many picks the global queue comes first
+	ageEvery    = 16 // every this many picks the ring's newest task does not come before its head: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
-	maxExits    = 16 // Goexits that a frame serves on after
+	maxExits    = 16 // Goexits after which a frame still serves
 )
 
-// What a worker is doing. Changed under Scheduler.mu, but read without it.
+// The states of a worker. They change under Scheduler.mu, and are read without it.
 const (
 	running uint32 = iota
 	idle           // on the idle list, or on its way to or from it
-	blocked        // runs a task that has declared a native blocking call
+	blocked        // runs a task that declared a native blocking call
 	held           // runs a task that the monitor found stuck; another worker has taken its place
 )
 
 // Worker is a chain of control. At any time exactly one goroutine of the chain runs: that of a frame, or the worker's
-// own, its base. Fields without a comment on sharing belong to that goroutine.
+// own, its base. Fields that are not said to be shared belong to that goroutine.
 type Worker struct {
 	s    *Scheduler
 	base Frame
 
-	// Shared: anybody may take from these.
+	// Shared: any worker may take from these.
 	next next // runs before the ring
 	ring ring
 
-	// What settle has to do with the task that ran last: commit its park, or put it back.
+	// What settle must do with the task that ran last: commit its park, or put it back.
 	prev    *Task
 	requeue bool
 
 	picks  int   // since the global queue came first
-	every  int   // after so many it comes first again: see glance
-	alone  int64 // for how long, in nanoseconds, the worker has not let Go's scheduler run
+	every  int   // after this many it comes first again: see glance
+	alone  int64 // nanoseconds since the worker last let Go's scheduler run
 	streak int   // how many picks in a row came from next
 	rand   uint32
 
-	first   *Task  // waits for the base to make it a frame
+	first   *Task  // waits until the base makes a frame for it
 	frames  *Frame // idle, through Frame.free
 	nframes int
-	spent   *Frame // the last that is not to be used again
+	spent   *Frame // the last that must not be reused
 
-	// For the monitor, which reads them without order: what it sees may be old, and then it holds a worker that has just
-	// moved, which finds that out at its next switch. An atomic store here would be paid by every switch.
+	// For the monitor, which reads them without synchronization: it may see old values, and then holds a worker that
+	// has just switched, which finds out at its next switch. An atomic store would cost every switch.
 	beat  uint64       // grows with every switch
 	tally tally        // for Stats
-	cur   *Task        // what runs; nil for the base
-	slice atomic.Int64 // nanoseconds between two beats of late, as the monitor saw them
+	cur   *Task        // the running task; nil for the base
+	slice atomic.Int64 // recent nanoseconds between two beats, as seen by the monitor
 
-	// Under Scheduler.mu, except that state may be read without.
+	// Guarded by Scheduler.mu, except that state may be read without it.
 	state     xatomic.Uint32
 	searching bool
 	leaving   bool
@@ -75,8 +75,8 @@ const idBatch = 1 << 10
 
 var lastID atomic.Uint64
 
-// NewID numbers tasks over the whole process. Workers take numbers in batches, so that they do not meet at one counter;
-// w may be nil.
+// NewID returns a task number that is unique in the process. Workers take numbers in batches, so that they do not
+// contend for one counter. w may be nil.
 //
 //go:norace
 func NewID(w *Worker) uint64 {
@@ -92,12 +92,12 @@ func NewID(w *Worker) uint64 {
 	return w.ids
 }
 
-// push makes t the next to run on this worker; whoever was next goes to the end of the ring. Only the worker's own
-// chain calls it.
+// push makes t the next to run on this worker; the task that was next goes to the end of the ring. Only the worker's
+// own chain calls it.
 //
 //go:norace
 func (w *Worker) push(t *Task) {
-	if w.state.Load() != running { // it may not come back to its queue for long
+	if w.state.Load() != running { // it may not return to its queue for long
 		w.s.inject(t)
 		return
 	}
@@ -112,7 +112,7 @@ func (w *Worker) push(t *Task) {
 	w.offer()
 }
 
-// Ready readies a parker that a task of this worker has claimed asleep.
+// Ready readies a parker that a task of this worker claimed Asleep.
 //
 //go:norace
 func (w *Worker) Ready(p *park.Parker) {
@@ -131,7 +131,7 @@ func (w *Worker) Ready(p *park.Parker) {
 	}
 }
 
-// putBack puts a task that yields at the end of the ring. Nobody is woken for it: there is no more to run than before.
+// putBack puts a task that yields at the end of the ring. It wakes no worker: there is no more to run than before.
 //
 //go:norace
 func (w *Worker) putBack(t *Task) {
@@ -166,13 +166,13 @@ func (w *Worker) overflow(t *Task) {
 	w.s.wake()
 }
 
-// wakeWorth is how long a task should have to wait before it pays to wake another worker for it: about what a wake
+// wakeWorth is how long a task must be expected to wait before waking another worker for it pays: about what a wake
 // costs both sides.
 const wakeWorth = 10_000 // nanoseconds
 
-// offer wakes another worker for what has just been queued here, if the queue is likely to last longer than the wake
-// costs. Without that test every hand-over between two fibers would wake a worker that comes too late, because we
-// do not spin. If the guess is wrong the monitor mends it.
+// offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than the wake
+// costs. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
+// spin. If the guess is wrong the monitor corrects it.
 //
 //go:norace
 func (w *Worker) offer() {
@@ -191,7 +191,7 @@ func (w *Worker) offer() {
 //go:norace
 func (w *Worker) pick() *Task {
 	if w.state.Load() != running {
-		return nil // the base has something to see to
+		return nil // the base has something to do
 	}
 	if p := w.s.policy; p != nil {
 		return p.Pick()
@@ -214,15 +214,15 @@ func (w *Worker) pick() *Task {
 	return w.takeNext()
 }
 
-// glanceWithin is how long a task in the global queue waits for a busy worker, if its tasks are short enough.
+// glanceWithin is how long a task in the global queue waits for a busy worker whose tasks are short.
 const glanceWithin = 200_000 // nanoseconds
 
-// glance takes a task from the global queue. It comes after globalEvery picks, or after fewer if tasks are long, so that
-// a task that a timer or a goroutine has readied does not wait for 61 of them.
+// glance takes a task from the global queue. pick calls it after globalEvery picks, or after fewer if tasks are long,
+// so that a task readied by a timer or a goroutine does not wait for 61 of them.
 //
-// If every worker is busy, Go's own scheduler has no processor left: what goroutines have to do, and Go's timers, which
-// ours depend on, would wait until the Go runtime preempts a worker, 10 ms. So the worker lets them run, as often as it
-// glances at most. If one is idle there is a processor for them, and a Gosched would only move this worker to it.
+// If every worker is busy, Go's own scheduler has no processor left: goroutines, and Go's timers, on which ours depend,
+// would wait until the Go runtime preempts a worker, 10 ms. So the worker calls Gosched, at most once a glance. If a
+// worker is idle there is a processor for them, and Gosched would only move this worker to it.
 //
 // Guarded by the comparisons wake-p99, wake-timer-p99 and wake-outside-p99 of bench/ratios.
 //
@@ -240,10 +240,10 @@ func (w *Worker) glance() *Task {
 	return w.s.global.pop()
 }
 
-// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If nothing is in run-next,
-// and the newest task of the ring is one of those, that one goes first: so a tree of forks is gone through in depth,
-// and has as many stacks as it is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head
-// has its turn.
+// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If run-next is empty and the
+// ring's newest task is one of those, pickFor returns that one: so a tree of forks is traversed depth first, and has as
+// many stacks as it is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head gets its
+// turn.
 //
 // Guarded by TestJoinRunsTheNewest and TestJoinsDoNotStarve.
 //
@@ -257,7 +257,7 @@ func (w *Worker) pickFor(other *Task, group unsafe.Pointer) *Task {
 	}
 	t := w.ring.newest()
 	if t == nil || t != other && (group == nil || t.link != group) || !w.ring.unpush(t) {
-		return w.pick() // the link of one that a thief has taken may be any, and unpush fails
+		return w.pick() // if a thief has taken t, its link may be any, and unpush fails
 	}
 	w.picks = picks
 	return t.dequeue()
@@ -271,14 +271,14 @@ func (w *Worker) takeNext() *Task {
 	return nil
 }
 
-// successor is the frame to switch to when a task stops.
+// successor returns the frame to switch to when a task stops.
 //
 //go:norace
 func (w *Worker) successor() *Frame { return w.frameFor(w.pick()) }
 
-// frameFor returns the frame that t is in; for a new task one from the pool; for nil the base. If there is no idle frame
-// it is the base too, which makes one: to make it here would grow the stack of whoever is about to park, for as long as
-// it lives.
+// frameFor returns the frame that t is in; for a new task one from the pool; for nil the base. If no frame is idle it
+// also returns the base, which makes one: making it here would grow the stack of the task that is about to park, for as
+// long as that lives.
 //
 //go:norace
 func (w *Worker) frameFor(t *Task) *Frame {
@@ -314,8 +314,8 @@ func (w *Worker) moreFrames() {
 	w.nframes++
 }
 
-// putFrame puts aside a frame that is about to rest. It is not quiet yet, but only this worker takes from its own pool,
-// and not before control has left the frame.
+// putFrame keeps a frame that is about to rest. The frame's stack is not quiet yet, but only this worker takes from its
+// own pool, and not before control has left the frame.
 //
 // Spec: FB-04 (only a quiet coroutine goes to the idle pool)
 //
@@ -324,7 +324,7 @@ func (w *Worker) putFrame(fr *Frame) {
 	if coro.Fresh {
 		return
 	}
-	if fr.exits > maxExits { // its stack is deep; it is not used again, and the monitor lets it go
+	if fr.exits > maxExits { // its stack is deep; it is not reused, and the monitor releases it
 		if w.spent != nil {
 			w.s.pool.putSpent(w.spent) // quiet by now
 		}
@@ -343,10 +343,10 @@ func (w *Worker) putFrame(fr *Frame) {
 //
 //go:norace
 func (w *Worker) run() {
-	race.Acquire(unsafe.Pointer(w.s)) // made where synchronisation is hidden, it is ordered after nothing else
+	race.Acquire(unsafe.Pointer(w.s)) // a goroutine made in a hidden section is ordered after nothing else
 	race.Disable()
 	defer race.Enable()
-	coro.Reset() // whoever started it may have labels
+	coro.Reset() // the goroutine that started it may have labels
 	w.base.w = w
 	for {
 		t := w.first
@@ -381,19 +381,19 @@ func (w *Worker) find() *Task {
 		if t = s.global.share(&w.ring, int(s.target.Load())); t == nil {
 			t = w.steal()
 		} else if w.ring.len() > 0 {
-			s.wake() // while it moved them nobody could see them
+			s.wake() // no worker could see the tasks while share moved them
 		}
 	}
 	if t != nil && w.searching {
 		w.searching = false
 		if s.searchers.Add(-1) == 0 && s.anyWork() {
-			s.wake() // the last searcher that finds something sends the next one out
+			s.wake() // the last searcher that finds a task wakes the next one
 		}
 	}
 	return t
 }
 
-// steal takes half of another worker's ring, or what it would run next. It asks each worker once.
+// steal takes half of another worker's ring, or its run-next task. It tries each worker once.
 //
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-15 (a thief takes half)
@@ -408,7 +408,7 @@ func (w *Worker) steal() *Task {
 	}
 	if !w.searching {
 		if 2*s.searchers.Load() >= s.active.Load() {
-			return nil // enough are looking
+			return nil // enough workers search
 		}
 		w.searching = true
 		s.searchers.Add(1)
