@@ -2,8 +2,9 @@
 
 package sched
 
-// The real queues, the real sleep of workers and the real end of a scheduler, through the orders of their accesses. The monitor does not
-// run here: what it would mend must not need mending, but for a task that was queued on a running worker and not offered.
+// The real queues, the real sleep of workers and the real end of a scheduler, through the orders of their accesses. The
+// monitor does not run here: nothing may need its correction, except for a task that was queued on a running worker and
+// not offered.
 
 import (
 	"fmt"
@@ -86,7 +87,7 @@ func TestExploreRing(t *testing.T) {
 	}
 }
 
-// The worker takes back the newest and pushes another into its place, while a thief takes: nothing comes out twice.
+// The worker takes back the newest task and pushes another into its place while a thief takes: no task comes out twice.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 func TestExploreUnpush(t *testing.T) {
@@ -181,7 +182,7 @@ func TestExploreOverflow(t *testing.T) {
 	})
 }
 
-// The run-next place: one that puts and takes, two that take.
+// The run-next place: one worker puts and takes, two take.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-12 (a run-next slot can be stolen)
@@ -204,7 +205,7 @@ func TestExploreNext(t *testing.T) {
 	})
 }
 
-// explored is a scheduler whose jobs are counted, and waited for by steps that an exploration sees.
+// explored is a scheduler that counts its jobs, and waits for them by steps that an exploration sees.
 type explored struct {
 	*Scheduler
 	ended xatomic.Sema // posted by the last
@@ -237,7 +238,7 @@ func (e *explored) out(fn func(*job)) { e.Go(&e.job(fn).task, nil) }
 
 func nothing(*job) {}
 
-// either is the first configuration, or in long runs the second.
+// either returns short, or in long runs long.
 func either(short, long interleave.Config) interleave.Config {
 	if os.Getenv("COIR_SOAK") != "" {
 		return long
@@ -280,7 +281,8 @@ func TestExploreIdleSleep(t *testing.T) {
 	}
 }
 
-// A job that parks is woken by another thread, on its way to sleep or asleep, while the worker goes to rest or another is sent out.
+// Another thread wakes a job that parks, on its way to sleep or asleep, while the worker goes to sleep or another is
+// woken.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-16 (PARKED is published after the switch)
@@ -327,8 +329,8 @@ func TestExploreParkOnAWorker(t *testing.T) {
 	}
 }
 
-// Everything is let go, with a worker that rests or is about to, while somebody begins to use the scheduler again: the job runs all
-// the same, and Close leaves nobody.
+// Shrink runs while a worker sleeps or is about to, and while a new user enters the scheduler: the job runs
+// nevertheless, and Close leaves no worker.
 //
 // Spec: SH-06 (close then joins the workers)
 // Spec: SH-08 (after close no goroutine is left)
@@ -367,9 +369,8 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 	}
 }
 
-// A worker whose place was taken while its job was in native code comes back and is idle, and at once is woken again
-// for a job from outside: it is on the list of idle workers once, or runs, and the counts are right when all have
-// left.
+// A worker whose place was taken while its job was in native code comes back, becomes idle, and is immediately woken
+// again for a job from outside. It is on the idle list once, or runs, and the counts are right when all have left.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-43 (a worker is running, idle, blocked or held)
@@ -395,7 +396,7 @@ func TestExploreBackAgainstWake(t *testing.T) {
 	})
 }
 
-// A job starts two on its own worker, which yield; another worker steals from it, and everything is run once.
+// A job starts two on its own worker, which yield; another worker steals from it, and each job runs once.
 //
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-18 (one wake of a searcher at a time)

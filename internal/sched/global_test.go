@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// queued are tasks that may be put in a queue, as checked builds want it.
+// queued returns tasks that may be put in a queue, as checked builds require.
 func queued(n int) []*Task {
 	ts := tasks(n)
 	for _, t := range ts {
@@ -53,8 +53,7 @@ func TestGlobalIsFirstInFirstOut(t *testing.T) {
 	}
 }
 
-// A worker takes one task to run, and of what is left as many as one worker's part comes to, but no more than half a
-// ring.
+// A worker takes one task to run, and of the rest one worker's share, but at most half a ring.
 //
 // Spec: SC-14 (a global batch is a fair share)
 func TestShareIsFair(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// prober tries, inside foreign code, whether the scheduler's locks can be taken. Another worker may hold one for a moment, so
-// it tries until a deadline; a lock that its own caller holds stays taken.
+// prober tries, inside foreign code, whether the scheduler's locks can be taken. Another worker may hold one for a
+// moment, so it tries until a deadline; a lock that its own caller holds stays taken.
 type prober struct {
 	s      *Scheduler
 	taken  atomic.Pointer[string] // a lock that could not be taken
@@ -55,8 +55,8 @@ func (p *prober) Parked(*Task) { p.probe(onParked) }
 //go:norace
 func (p *prober) Readied(*Task) { p.probe(onReadied) }
 
-// TestNoLockIsHeldInForeignCode: a task's function, an observer and a stall handler are called with none of the scheduler's
-// locks held, so they may take locks of their own, and the order of locks is always theirs first.
+// TestNoLockIsHeldInForeignCode: a task's function, an observer and a stall handler are called with none of the
+// scheduler's locks held, so they may take locks of their own, and the order of locks is always theirs first.
 //
 // Spec: SC-46 (locks have one order, and none is held in user code)
 func TestNoLockIsHeldInForeignCode(t *testing.T) {

@@ -1,7 +1,7 @@
 package sched
 
-// The registry of frames finds the task of the calling goroutine among many, and forgets those that have left; the pool of
-// resting frames gives back what was put in.
+// The registry of frames finds the task of the calling goroutine among many, and forgets those that have left; the pool
+// of resting frames gives back what was put in.
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestRegistryFindsTheCaller(t *testing.T) {
 	}
 	mine := &Frame{g: coro.G(), task: new(Task)}
 	register(mine)
-	// Others, enough to make each shard grow several times. No goroutine has an odd address this high.
+	// Enough others to make each shard grow several times. No goroutine has an odd address this high.
 	others := make([]Frame, 20_000)
 	for i := range others {
 		others[i].g = ^uintptr(0) - 2*uintptr(i)

@@ -1,7 +1,7 @@
 package sched
 
-// A worker's ring beside a slice that does the same, from starting points that make its places and its counters wrap; then
-// with thieves, where each task must come out exactly once.
+// A worker's ring against a slice, from starting points that make its places and its counters wrap; then with thieves,
+// where each task must come out exactly once.
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func tasks(n int) []*Task {
 	return ts
 }
 
-// ringAt is an empty ring whose counters stand at n.
+// ringAt returns an empty ring whose counters are at n.
 func ringAt(n uint32) *ring {
 	r := new(ring)
 	r.word.Store(uint64(uint16(n))<<16 | uint64(uint16(n)))
@@ -40,7 +40,7 @@ func TestRingAgainstSlice(t *testing.T) {
 			r, model := ringAt(start), []*Task(nil)
 			fresh := tasks(20_000)
 			into := make([]*Task, ringSize/2)
-			bias := 2 // of 4 steps are pushes; now it fills, now it empties
+			bias := 2 // of 4 steps are pushes; it changes, so that the ring fills and empties
 			full, emptied := 0, 0
 			for step := range fresh {
 				if step%2000 == 0 {
@@ -179,7 +179,7 @@ func TestNextWithThieves(t *testing.T) {
 		})
 	}
 	for i, task := range ts {
-		count(place.put(task)) // what was there is the putter's
+		count(place.put(task)) // the putter gets the replaced task
 		if i%3 == 0 {
 			count(place.take())
 		}

@@ -1,7 +1,7 @@
 package sched
 
-// The scheduler by itself, with tasks that are nothing but functions: they run once, switch, park and come back, end by
-// panic and by Goexit, in the order of a Policy if there is one, and nothing is left when nobody uses it.
+// The scheduler by itself, with tasks that are only functions. They run once, switch, park and come back, end by panic
+// and by Goexit, in the order of a Policy if there is one. An unused scheduler keeps nothing.
 
 import (
 	"runtime"
@@ -42,7 +42,7 @@ func (j *job) Exited() {
 	j.ended()
 }
 
-// house is a scheduler and how many of its jobs are still to end.
+// house is a scheduler, and counts its jobs that have not ended.
 type house struct {
 	*Scheduler
 	live sync.WaitGroup
@@ -63,8 +63,8 @@ func open(t *testing.T, c Config) *house {
 	return h
 }
 
-// start spawns as the face does: what the scheduler does to a task is hidden from the race detector, and so is the task's
-// birth.
+// start spawns as package coir does: what the scheduler does to a task is hidden from the race detector, and so is the
+// task's creation.
 //
 //go:norace
 func (h *house) start(near *Worker, fn func(*job)) *job {
@@ -84,7 +84,7 @@ func (j *job) yield() {
 	race.Enable()
 }
 
-// park arms, tells the ticket, and parks.
+// park arms, sends the ticket to told, and parks.
 func (j *job) park(told chan<- park.Ticket) park.Reason {
 	ticket := j.task.Arm()
 	told <- ticket
@@ -99,7 +99,7 @@ func (j *job) wake(ticket park.Ticket, r park.Reason) park.Outcome {
 	return j.task.Wake(ticket, r, nil)
 }
 
-// goroutineCount is how many there are. One reading may be too low, while goroutines of an earlier test end.
+// goroutineCount returns the number of goroutines. One reading may be wrong while goroutines of an earlier test end.
 func goroutineCount() (n int) {
 	for range 5 {
 		n = max(n, runtime.NumGoroutine())
@@ -108,7 +108,7 @@ func goroutineCount() (n int) {
 	return n
 }
 
-// noneLeft: goroutines that have been let go need a moment to end.
+// noneLeft waits until there are no more goroutines than before: they need a moment to end.
 func noneLeft(t *testing.T, before int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -149,7 +149,7 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 	}
 }
 
-// Parked tasks come back once a wake, with the waker's reason, wherever the waker is.
+// A parked task comes back once for each wake, with the waker's reason, from wherever it is woken.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-29 (no spurious returns)
@@ -186,7 +186,7 @@ func TestParkAndWake(t *testing.T) {
 	}
 }
 
-// A task that panics or exits ends alone; its frame serves on, and is let go with the others.
+// A task that panics or exits ends only itself; its frame keeps serving, and is released with the others.
 //
 // Spec: FB-24 (a panic is recovered in its fiber)
 // Spec: FB-25 (Goexit ends one fiber alone)
@@ -215,8 +215,8 @@ func TestTasksThatEndBadly(t *testing.T) {
 	}
 }
 
-// Yield is for the others: whoever was in the queue before runs before. If the monitor found the worker held up, on a busy
-// machine, it has given the queue away and the order is another: then once more.
+// A task that yields runs after those that were already queued. If the monitor found the worker held up, on a busy
+// machine, it has given the queue away and the order differs: then the test tries again.
 //
 // Spec: SC-21 (a yield goes to the tail)
 func TestYieldGoesToTheEnd(t *testing.T) {
@@ -236,7 +236,7 @@ func TestYieldGoesToTheEnd(t *testing.T) {
 	t.Skip("the worker is held up each time: this machine is too busy to tell")
 }
 
-// yieldInTurns has four tasks yield, three times each, and returns the order in which they ran.
+// yieldInTurns runs four tasks that yield three times each, and returns the order in which they ran.
 func yieldInTurns(h *house) (order []int) {
 	var mu sync.Mutex // for the race detector, which does not know that one worker runs them all
 	h.start(nil, func(j *job) {
@@ -256,8 +256,8 @@ func yieldInTurns(h *house) (order []int) {
 	return order
 }
 
-// newestFirst is a policy. It is called with its synchronisation hidden, as everything that the scheduler calls, so it
-// bears the pragma and does without append.
+// newestFirst is a policy. Like all that the scheduler calls, it runs with its synchronisation hidden, so it has the
+// pragma and does not use append.
 type newestFirst struct {
 	mu sync.Mutex
 	ts [10]*Task
@@ -313,7 +313,7 @@ func TestPolicyDecides(t *testing.T) {
 	}
 }
 
-// Nobody uses it: it lets go of everything. Then it is used again.
+// An unused scheduler releases everything. Then it is used again.
 //
 // Spec: SH-08 (after close no goroutine is left)
 // Spec: SH-14 (an unused default runtime keeps no goroutine)
@@ -343,7 +343,7 @@ func TestShrink(t *testing.T) {
 	noneLeft(t, before)
 }
 
-// A task that has ended, however it did, keeps nothing of the frame that ran it.
+// A task that has ended, in whatever way, keeps nothing of the frame that ran it.
 func TestEndedTaskKeepsNoFrame(t *testing.T) {
 	h := open(t, Config{Workers: 1})
 	ends := map[string]func(*job){

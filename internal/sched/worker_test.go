@@ -1,6 +1,6 @@
 package sched
 
-// What a worker takes next, and what a thief takes from it, on workers that nothing runs on: only their queues.
+// What a worker takes next, and what a thief takes from it. The workers do not run: only their queues are used.
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// still is a scheduler with workers that do not run, and that starts none.
+// still returns a scheduler with workers that do not run, and that starts none.
 func still(workers int) (*Scheduler, []*Worker) {
 	s := New(Config{Workers: workers, MaxWorkers: workers, Thunk: jobOf})
 	s.active.Store(s.target.Load())
@@ -23,12 +23,13 @@ func still(workers int) (*Scheduler, []*Worker) {
 	return s, ws
 }
 
-// numbered gives tasks their numbers.
+// numbered returns a function that numbers tasks.
 func numbered(ts []*Task) func(*Task) int {
 	return func(t *Task) int { return slices.Index(ts, t) }
 }
 
-// The newest runs next, the others in order. After three in a row from the run-next place the ring's head has its turn.
+// The newest runs next, the others in order. After three in a row from the run-next place the ring's head gets its
+// turn.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 // Spec: SC-11 (run-next is served three times in a row at most)
@@ -40,7 +41,7 @@ func TestRunNextHasACap(t *testing.T) {
 	w.putBack(ts[0])
 	w.push(ts[1])
 	var got []int
-	for i := 2; i < 10; i++ { // each that runs readies another, as two that hand over to each other do
+	for i := 2; i < 10; i++ { // each task that runs readies another, like two that hand over to each other
 		got = append(got, number(w.pick()))
 		w.push(ts[i])
 	}
@@ -51,8 +52,8 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 }
 
-// A task that joins its group runs the newest of the ring first, if that is of the group, or the one that it waits
-// for. All others take from the head.
+// A task that joins first runs the ring's newest task if that is of its group, or is the one that it waits for. All
+// others take from the head.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
@@ -86,7 +87,7 @@ func TestJoinRunsTheNewest(t *testing.T) {
 	w.pick()
 }
 
-// However many join and find their own child, the oldest of the ring has its turn.
+// However many tasks join and find their own child, the ring's oldest task gets its turn.
 func TestJoinsDoNotStarve(t *testing.T) {
 	_, ws := still(1)
 	w := ws[0]
@@ -198,8 +199,8 @@ func TestThiefTakesHalfThenRunNext(t *testing.T) {
 	}
 }
 
-// A worker that has been told something gives up its own queues until the base has seen to it; then they go where others
-// find them.
+// A worker that has a request does not use its own queues until the base has served it; the tasks go where other
+// workers find them.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-39 (retirement loses no fiber)
@@ -223,7 +224,7 @@ func TestDrainHandsEverythingOver(t *testing.T) {
 	}
 }
 
-// Numbers are taken in batches and are never given out twice.
+// Numbers are taken in batches, and none is returned twice.
 //
 // Spec: FB-08 (fiber ids are unique and grow)
 func TestIDsAreUnique(t *testing.T) {
@@ -242,8 +243,8 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-// When GOMAXPROCS shrinks, workers above it lose their places and hand over what they have queued, and idle ones
-// above it leave; when it grows there is room for more. A scheduler with a number of its own keeps it.
+// When GOMAXPROCS shrinks, workers above it lose their places and hand over their queues, and idle ones above it leave;
+// when it grows there is room for more. A scheduler with a fixed number of workers keeps it.
 //
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 // Spec: SC-38 (a retiring worker hands its queue over)
