@@ -2,8 +2,8 @@
 
 package interleave
 
-// The explorations of internal/park, internal/sched and the root are of use only if they find what is wrong. Each mutant here is a change
-// of the real code, laid over it by the go command, that one of them must find.
+// The explorations of internal/park, internal/sched and the root are useful only if they find faults. Each mutant here
+// is a change to the real code, applied with go's -overlay flag, that one of them must find.
 
 import (
 	"bytes"
@@ -19,12 +19,12 @@ import (
 type mutant struct {
 	name  string
 	file  string
-	edits []string // pairs: what is there, what is put in its place
+	edits []string // pairs: old text, new text
 	test  string   // the package, and the exploration that finds it
 }
 
-// threeWords is the protocol of the specification: a state, a ticket and a pending flag, each changed by itself. The edits that follow
-// have the claim of a parker that is on its way to sleep, and the end of the commit.
+// threeWords turns the parker into the protocol of the specification: a state, a ticket and a pending flag, each
+// changed by itself. claim is the claim of a parker that is on its way to sleep, committed the end of the commit.
 func threeWords(claim, committed string) []string {
 	return []string{
 		"	word  xatomic.Uint64\n", "	word  xatomic.Uint64\n	pending xatomic.Bool\n",
@@ -48,7 +48,7 @@ func threeWords(claim, committed string) []string {
 `}
 }
 
-// reread is what the specification has a waker do that met PARKING: it looks again after it has set the flag.
+// reread is what the specification requires of a waker that meets PARKING: it looks again after it has set the flag.
 const reread = `			if w := p.word.Load(); stateOf(w) == Parked {
 				if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
 					return Asleep
@@ -181,7 +181,7 @@ var mutants = []mutant{
 	{"a selector does not look again before it waits", "selector.go",
 		[]string{"	if b.first != nil {\n		b.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		b.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
 
-	// And of the explorer itself, which loses executions by them.
+	// Mutants of the explorer itself, which make it lose executions.
 	{"only the second of two that race is tried", searchGo,
 		[]string{"	if can := initials & x.can; can != 0 {\n		x.try |= can & -can\n", "	if can := uint32(1) << t & x.can; can != 0 {\n		x.try |= can & -can\n",
 			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {",
@@ -193,7 +193,7 @@ var mutants = []mutant{
 	{"a look at a lock that is held hides who took it", searchGo,
 		[]string{"		if shut && e.op.kind == Read {\n", "		if shut && false {\n"}, "internal/interleave ReductionByHand"},
 	{"what those wait to do who are stuck does not race", searchGo,
-		[]string{"	for _, e := range r.blocked { // what they wait to do races too\n", "	for _, e := range r.blocked[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
+		[]string{"	for _, e := range r.blocked { // what blocked threads wait to do races too\n", "	for _, e := range r.blocked[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"what those wait to do who are blocked while all others sleep does not race", searchGo,
 		[]string{"			r.noteBlocked(can)\n", ""}, "internal/interleave ReductionByHand"},
 }
@@ -209,7 +209,7 @@ func TestMutantsAreFound(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			if i%6 != 0 && os.Getenv("COIR_SOAK") != "1" {
-				m.write(t, filepath.Join(root, m.file), t.TempDir()) // it still fits
+				m.write(t, filepath.Join(root, m.file), t.TempDir()) // checks that it still fits
 				t.Skip("make soak runs it")
 			}
 			pkg, test, _ := strings.Cut(m.test, " ")
@@ -246,7 +246,7 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
-// write writes the file as the mutant has it.
+// write writes the mutated file to dir and returns its name.
 func (m *mutant) write(t *testing.T, file, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

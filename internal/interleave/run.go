@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// maxThreads is how many threads a program may have. Sets of threads are bits of a word.
+// maxThreads is how many threads a program may have. A set of threads is a word, a bit for each.
 const maxThreads = 16
 
 // Kind is what a thread is about to do to an object.
@@ -48,10 +48,11 @@ func conflict(a, b op) bool {
 type Object struct {
 	run uint64 // the number of the run in which id was given
 	id  int32
-	n   int32 // holders of the lock, or posts that nobody has waited for
+	n   int32 // holders of the lock, or posts that no Wait has taken
 }
 
-// Do announces an access and returns when it is the thread's turn. It reports false, at once, if nothing is being explored.
+// Do announces an access and returns when it is the thread's turn. It returns false immediately if nothing is being
+// explored.
 func (o *Object) Do(k Kind) bool {
 	r := active.Load()
 	if r == nil {
@@ -66,7 +67,7 @@ func (o *Object) Do(k Kind) bool {
 		o.n++
 	case Post:
 		if o.n > 0 {
-			r.became(Write) // it lets nobody wait who could not before
+			r.became(Write) // it lets no thread wait that could not before
 		}
 		o.n++
 	case Unlock, Wait:
@@ -75,10 +76,10 @@ func (o *Object) Do(k Kind) bool {
 	return true
 }
 
-// became says what the last access has turned out to be.
+// became sets the kind that the last access turned out to be.
 func (r *run) became(k Kind) { r.events[len(r.events)-1].op.kind = k }
 
-// Through is Do of Wait that takes nothing: whoever waits after the first post gets through.
+// Through is Do(Wait) without taking the post: after the first post every thread gets through.
 func (o *Object) Through() bool {
 	if !o.Do(Wait) {
 		return false
@@ -87,7 +88,7 @@ func (o *Object) Through() bool {
 	return true
 }
 
-// Missed says that the thread's last Update has changed nothing.
+// Missed announces that the thread's last Update changed nothing.
 func Missed() {
 	if r := active.Load(); r != nil {
 		r.became(Read)
@@ -121,16 +122,17 @@ func Go(name string, f func()) bool {
 // JoinAll waits until all other threads have ended.
 func JoinAll() { active.Load().step(op{Join, -1}, nil) }
 
-// Failf says that the execution is wrong. It ends at the next step, whoever makes it: a panic might be caught by what is explored.
+// Failf reports that the execution is wrong. The execution ends at the next step of any thread: a panic might be
+// recovered by the explored code.
 func Failf(format string, args ...any) { active.Load().fail(fmt.Sprintf(format, args...)) }
 
-// active is the run that is under way. Whoever touches an object meanwhile is one of its threads.
+// active is the current run. Any goroutine that uses an object meanwhile is one of its threads.
 var active atomic.Pointer[run]
 
 type thread struct {
 	id     int
 	name   string
-	parent *thread // whom to give the turn back to at the first step
+	parent *thread // gets the turn back at the first step
 	resume chan struct{}
 	op     op
 	object *Object
@@ -176,9 +178,9 @@ type run struct {
 	over    chan struct{}
 	failure string
 	placed  bool      // record places
-	unwind  bool      // it is over, and threads that wait are to go
+	unwind  bool      // the run has ended, and waiting threads must exit
 	stuck   []*thread // it ended because these could not go on
-	blocked []event   // what those wait to do who cannot go on, where the search ends: at a stuck end, or where all others sleep
+	blocked []event   // what blocked threads wait to do at the end: at a stuck end, or where all others sleep
 }
 
 func (r *run) newID() int32 {
@@ -203,7 +205,7 @@ func (r *run) execute(program func()) {
 	}
 }
 
-// start begins a thread and lets it run up to its first step.
+// start starts a thread and lets it run up to its first step.
 func (r *run) start(name string, f func()) {
 	if len(r.threads) == maxThreads {
 		panic(fmt.Sprintf("interleave: more than %d threads", maxThreads))
@@ -246,14 +248,14 @@ func (r *run) body(t *thread, f func()) {
 	f()
 }
 
-// fail has the run end with the next step.
+// fail makes the run end at the next step.
 func (r *run) fail(why string) {
 	if r.failure == "" {
 		r.failure = why
 	}
 }
 
-// step is called by the running thread: it returns when that thread is chosen to do o.
+// step announces o. The running thread calls it, and it returns when that thread is chosen to do o.
 func (r *run) step(o op, object *Object) {
 	t := r.now
 	t.op, t.object = o, object
@@ -284,7 +286,8 @@ func (r *run) record(t *thread) {
 	t.object = nil
 }
 
-// pick chooses who goes on. It returns nil if the run is over: then the threads that are left stay where they are.
+// pick chooses the thread that continues. It returns nil if the run has ended: the remaining threads then stay where
+// they are.
 func (r *run) pick() *thread {
 	var can uint32
 	alive := false
@@ -307,7 +310,7 @@ func (r *run) pick() *thread {
 	return r.threads[r.x.choose(r, can)]
 }
 
-// getStuck is what happens when nobody can go on.
+// getStuck ends the run because no thread can continue.
 func (r *run) getStuck() {
 	if !r.x.blind {
 		r.noteBlocked(0)
@@ -322,7 +325,7 @@ func (r *run) getStuck() {
 	}
 }
 
-// noteBlocked keeps what the threads that are not in can wait to do.
+// noteBlocked records what the threads that are not in can wait to do.
 func (r *run) noteBlocked(can uint32) {
 	for _, t := range r.threads {
 		if !t.done && can>>t.id&1 == 0 {
@@ -331,7 +334,7 @@ func (r *run) noteBlocked(can uint32) {
 	}
 }
 
-// waiting tells what those who cannot go on are about to do.
+// waiting describes what the threads that cannot continue are about to do.
 func (r *run) waiting() string {
 	var b strings.Builder
 	for _, t := range r.stuck {
@@ -340,10 +343,10 @@ func (r *run) waiting() string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// shown is how many steps are shown of the beginning and of the end.
+// shown is how many steps String shows of the beginning and of the end.
 const shown = 200
 
-// String is the execution, a step a line.
+// String returns the execution, one line for each step.
 func (r *run) String() string {
 	var b strings.Builder
 	last := -1

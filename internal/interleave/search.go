@@ -9,16 +9,16 @@ import (
 	"unsafe"
 )
 
-// Config says how far to go.
+// Config limits an exploration.
 type Config struct {
 	Bound      int // preemptions; 0: no bound, and source-DPOR
-	Executions int // at most; 0: as many as there are
-	Steps      int // of one execution, more is a failure; 0: 10,000
+	Executions int // at most; 0: all
+	Steps      int // of one execution, more is a failure; 0 means 10,000
 }
 
-// Result is what an exploration has seen.
+// Result summarizes an exploration.
 type Result struct {
-	Executions int // with those that were redundant
+	Executions int // including redundant ones
 	Redundant  int // found to be of a trace that had been seen
 	Longest    int // steps
 	Complete   bool
@@ -33,25 +33,25 @@ func (r Result) String() string {
 	return fmt.Sprintf("%d executions (%d redundant), up to %d steps, %s, %.1f s", r.Executions, r.Redundant, r.Longest, how, r.Took.Seconds())
 }
 
-// Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg asks for. The error
-// tells of the first that fails: by Failf, by a panic, or because nobody can go on; it has the steps. Threads of such an execution
-// stay where they are.
+// Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg asks for. The
+// error describes the first execution that fails, by Failf, by a panic, or because no thread can continue, and lists
+// its steps. The threads of a failed execution stay where they are.
 func Explore(cfg Config, program func()) (Result, error) {
 	s := &search{Config: cfg}
 	err := s.explore(program)
 	return s.Result, err
 }
 
-// search is an exploration under way.
+// search is the state of an exploration.
 type search struct {
 	Config
 	Result
 	nodes   []node
-	depth   int  // of the run: nodes that it has passed
+	depth   int  // nodes that the run has passed
 	turned  int  // the node whose choice is new
-	blind   bool // the rest of the run is of a known trace
+	blind   bool // the rest of the run belongs to a known trace
 	all     bool // no reduction
-	unwinds bool // an execution in which nobody can go on is no failure
+	unwinds bool // an execution in which no thread can continue is not a failure
 	seen    func(*run)
 
 	// For races.
@@ -65,14 +65,14 @@ type search struct {
 type node struct {
 	chosen    int
 	can       uint32 // threads that are enabled
-	try       uint32 // of those: to be tried, or tried
+	try       uint32 // of those: tried, or still to be tried
 	done      uint32
 	asleep    uint32
 	preempted int // preemptions before it
 	ops       [maxThreads]op
 }
 
-// clock is what an event comes after: for each thread, one past the index of its last event among those.
+// clock is the set of events that an event comes after: for each thread, one past the index of the last of them.
 type clock [maxThreads]int32
 
 func (c *clock) join(d *clock) {
@@ -82,7 +82,7 @@ func (c *clock) join(d *clock) {
 }
 
 func (s *search) explore(program func()) error {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // turns pass from thread to thread: other processors only cost
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one thread runs at a time: more processors only cost
 	if s.Steps == 0 {
 		s.Steps = 10_000
 	}
@@ -123,7 +123,7 @@ func (s *search) run(program func(), placed bool) *run {
 	return r
 }
 
-// report runs the failed execution again to learn where its steps are.
+// report runs the failed execution again to record the source positions of its steps.
 func (s *search) report(r *run, program func()) error {
 	again := s.run(program, true)
 	text := fmt.Sprintf("execution %d: %s\n%v", s.Result.Executions, r.failure, again)
@@ -133,7 +133,7 @@ func (s *search) report(r *run, program func()) error {
 	return errors.New(text)
 }
 
-// choose is asked by the run for the next thread, one of can.
+// choose returns the next thread of the run, one of can.
 func (s *search) choose(r *run, can uint32) int {
 	i := s.depth
 	s.depth++
@@ -156,7 +156,7 @@ func (s *search) choose(r *run, can uint32) int {
 	for _, t := range r.threads {
 		x.ops[t.id] = t.op
 	}
-	last := -1 // who ran
+	last := -1 // the thread that ran
 	if i > 0 {
 		last = r.events[i-1].thread
 		x.preempted = s.nodes[i-1].preempted
@@ -185,7 +185,8 @@ func (s *search) choose(r *run, can uint32) int {
 	return x.chosen
 }
 
-// inherited is who sleeps before event i: who slept before the last one, or had been tried there, and does not conflict with it.
+// inherited returns the threads that sleep before event i: those that slept before the last event, or had been tried
+// there, and do not conflict with it.
 func (s *search) inherited(r *run, i int) (asleep uint32) {
 	if i == 0 {
 		return 0
@@ -199,7 +200,8 @@ func (s *search) inherited(r *run, i int) (asleep uint32) {
 	return asleep
 }
 
-// next takes the last node that has something left to try to its next choice. It reports false if there is none.
+// next moves the last node that has something left to try to its next choice. It reports false if there is no such
+// node.
 func (s *search) next() bool {
 	for n := len(s.nodes); n > 0; n-- {
 		x := &s.nodes[n-1]
@@ -214,7 +216,7 @@ func (s *search) next() bool {
 	return false
 }
 
-// races finds the races of the run, and has what they ask for tried.
+// races finds the races of the run, and marks what must be tried because of them.
 func (s *search) races(r *run) {
 	n := min(len(r.events), len(s.nodes))
 	s.clocks = s.clocks[:0]
@@ -226,7 +228,7 @@ func (s *search) races(r *run) {
 	var own [maxThreads]clock
 	var begun uint32
 	begin := func(t int) *clock {
-		if begun>>t&1 == 0 { // it comes after what its parent, who ran last, had done before
+		if begun>>t&1 == 0 { // it comes after what its parent, which ran last, had done before
 			begun |= 1 << t
 			if b := r.born[t]; b > 0 {
 				own[t].join(&s.clocks[b-1])
@@ -256,7 +258,7 @@ func (s *search) races(r *run) {
 			s.reverse(r, j, i, e.thread)
 		}
 	}
-	for _, e := range r.blocked { // what they wait to do races too
+	for _, e := range r.blocked { // what blocked threads wait to do races too
 		if e.op.kind == Join {
 			continue
 		}
@@ -269,12 +271,13 @@ func (s *search) races(r *run) {
 	}
 }
 
-// meet joins to c, the clock of thread t, what its access o comes after. It notes with which events that races: those that conflict, and
-// that nothing else puts before it. What lets it be done (the unlock before a lock) puts it after, but is none of them.
+// meet adds to c, the clock of thread t, what its access o comes after. It collects the events that o races with: those
+// that conflict and that nothing else orders before it. The event that enables o (the unlock before a lock) is ordered
+// before it, but does not race with it.
 func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	s.racing = s.racing[:0]
 	known := *c
-	shut := i == len(s.nodes) // where the walk is, o cannot be done: at a stuck end, and before what lets it be done
+	shut := i == len(s.nodes) // o is not enabled where the walk is: at a stuck end, or before the event that enables it
 	for j := s.lastOn[o.object]; j >= 0; j = s.prev[j] {
 		e := &r.events[j]
 		if !conflict(e.op, o) {
@@ -286,20 +289,20 @@ func (s *search) meet(r *run, i, t int, o op, c *clock) {
 			continue
 		}
 		if shut && e.op.kind == Read {
-			continue // a look at a lock that is held: only before who took it can o be done
+			continue // a look at a held lock: o is enabled only before the event that took it
 		}
-		if e.thread != t && known[e.thread] <= j && i >= s.turned { // the others were found before
+		if e.thread != t && known[e.thread] <= j && i >= s.turned { // other races were found before
 			s.racing = append(s.racing, j)
 		}
 		known.join(&s.clocks[j])
 		if e.op.kind != Read {
-			break // all before comes before that
+			break // all earlier events come before that
 		}
 	}
 }
 
-// reverse sees to it that somebody is tried before event j who leads to event i, of thread t, going first: one of the initials of
-// what happened since j and not because of it, and then i.
+// reverse makes sure that a thread is tried before event j that leads to event i, of thread t, going first: one of the
+// initials of what happened since j and not because of it, followed by i.
 func (s *search) reverse(r *run, j int32, i, t int) {
 	var first [maxThreads]int32 // of the thread in there, and one more; 0: none
 	var initials uint32
@@ -326,12 +329,12 @@ func (s *search) reverse(r *run, j int32, i, t int) {
 		}
 	}
 	x := &s.nodes[j]
-	if initials&(x.try|x.asleep) != 0 { // who sleeps has been tried earlier, with the same to come
+	if initials&(x.try|x.asleep) != 0 { // a sleeping thread was tried earlier, with the same continuation
 		return
 	}
 	if can := initials & x.can; can != 0 {
 		x.try |= can & -can
-	} else { // cannot be, unless something is ordered that is not announced
+	} else { // impossible, unless something is ordered that is not announced
 		panic("interleave: what goes first cannot be done there: something is ordered that is not announced")
 	}
 }
@@ -343,8 +346,8 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Check explores a program for a test, and says how far it went. Where it should have gone through everything and did not, that is a
-// failure too.
+// Check explores a program for a test, and logs how far it went. The test also fails if the exploration was to be
+// complete and was not.
 func Check(t T, cfg Config, program func()) {
 	t.Helper()
 	res, err := Explore(cfg, program)

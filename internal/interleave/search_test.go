@@ -1,7 +1,7 @@
 package interleave
 
-// A reduction that loses executions looks like a fast one. So the set of traces that it goes through is compared with that of
-// a plain search, on programs made at random and on a few made by hand; and the number of executions with what arithmetic gives.
+// A reduction that loses executions looks like a fast one. So the tests compare its set of traces with that of a plain
+// search, on random programs and on a few made by hand, and the number of executions with the result of arithmetic.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// shared is what the threads of a test program meet at.
+// shared is what the threads of a test program share.
 type shared struct {
 	vars  [3]Object
 	value [3]int
@@ -56,8 +56,8 @@ func (m *shared) cas(i, from, to int) bool {
 	return true
 }
 
-// code is what a thread of a test program does, an instruction a letter and the number of what it is about. In parentheses is what a
-// thread does that it starts.
+// code is what a thread of a test program does: each instruction is a letter and the number of its object. Parentheses
+// enclose the code of a thread that it starts.
 type code string
 
 func (c code) run(m *shared, name string, id int) {
@@ -68,7 +68,7 @@ func (c code) run(m *shared, name string, id int) {
 			started++
 			child, number := fmt.Sprint(name, ".", started), 10*id+started
 			Go(child, func() { body.run(m, child, number) })
-			i += len(body) // and the parentheses are two
+			i += len(body) // and two parentheses
 			continue
 		}
 		at := int(c[i+1] - '0')
@@ -89,7 +89,7 @@ func (c code) run(m *shared, name string, id int) {
 			if seen == 0 {
 				m.store(at, id)
 			}
-		case 'b': // and a post
+		case 'b': // a post
 			if seen == 0 {
 				m.semas[at].Do(Post)
 			}
@@ -100,7 +100,7 @@ func (c code) run(m *shared, name string, id int) {
 		case 'k': // a look at a lock
 			m.locks[at].Do(Read)
 			seen = int(m.locks[at].n)
-		case 'q': // and at a semaphore
+		case 'q': // a look at a semaphore
 			m.semas[at].Do(Read)
 			seen = int(m.semas[at].n)
 		case 'p':
@@ -115,7 +115,7 @@ func (c code) run(m *shared, name string, id int) {
 	}
 }
 
-// body is what is between the parenthesis at i and its other.
+// body returns the code between the parenthesis at i and its match.
 func (c code) body(i int) code {
 	depth := 0
 	for j := i; ; j++ {
@@ -130,7 +130,7 @@ func (c code) body(i int) code {
 	}
 }
 
-// together is the program of these threads.
+// together returns the program of these threads.
 func together(threads ...code) (c code) {
 	for _, t := range threads {
 		c += "(" + t + ")"
@@ -138,7 +138,7 @@ func together(threads ...code) (c code) {
 	return c + "j0"
 }
 
-// random is a program of a few threads in one phase or two, whose locks are let go of.
+// random returns a program of a few threads in one phase or two, which unlocks its locks.
 func random(rnd *rand.Rand) (c code) {
 	budget := 7 + rnd.IntN(5)
 	for range 1 + rnd.IntN(2) {
@@ -195,7 +195,7 @@ func program(c code, m **shared) func() {
 
 var seed = maphash.MakeSeed()
 
-// canonical is the trace of an execution: what each thread did, and the order of every two accesses that conflict.
+// canonical returns the trace of an execution: what each thread did, and the order of every two conflicting accesses.
 func canonical(r *run, m *shared) string {
 	count := [maxThreads]int{}
 	label := make([]string, len(r.events))
@@ -215,7 +215,7 @@ func canonical(r *run, m *shared) string {
 	return fmt.Sprintf("%x %v %v", sum, m.value, len(r.stuck) > 0)
 }
 
-// cover goes through a program, up to so many executions unless that is 0, and counts those of each trace.
+// cover explores a program, up to most executions unless that is 0, and counts those of each trace.
 func cover(t *testing.T, c code, all bool, most int) (map[string]int, Result) {
 	t.Helper()
 	var m *shared
@@ -228,7 +228,7 @@ func cover(t *testing.T, c code, all bool, most int) (map[string]int, Result) {
 	return traces, s.Result
 }
 
-// compare goes through a program in both ways. It reports false if there are too many executions.
+// compare explores a program with and without reduction. It reports false if there are too many executions.
 func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 	t.Helper()
 	want, all := cover(t, c, true, 4_000)
@@ -240,7 +240,7 @@ func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 		if want[k] == 0 {
 			t.Errorf("%q: a trace that a plain search does not have", c)
 		}
-		if n > 1 && !strings.ContainsAny(string(c), "cd") { // a cas that is about to run may be a write or a read
+		if n > 1 && !strings.ContainsAny(string(c), "cd") { // a pending cas may be a write or a read
 			t.Errorf("%q: a trace was gone through %d times", c, n)
 		}
 	}
@@ -272,7 +272,7 @@ func TestReductionSeesEveryTrace(t *testing.T) {
 	t.Logf("%d programs: %d executions, %d traces, %d executions with the reduction", programs, executions, traces, reduced)
 }
 
-// Programs that reductions are known to fail on, or that are about one thing.
+// Programs on which reductions are known to fail, or that test one thing.
 func TestReductionByHand(t *testing.T) {
 	for _, threads := range [][]code{
 		{"l0l1u1u0", "l1l0u0u1"},           // they may block each other
@@ -290,14 +290,14 @@ func TestReductionByHand(t *testing.T) {
 		{"l0p0u0", "t0l0u0", "l0w0u0"},     //
 		{"w0w1", "w1w0"},                   //
 		{"r0w1r0", "w0r1", "w0"},           //
-		{"l0t0u0", "l0p0u0"},               // the first may wait for ever with the lock held
+		{"l0t0u0", "l0p0u0"},               // the first may wait forever with the lock held
 		{"w2", "w1r2", "r1i2", "r2"},       //
 		{"r0i1", "r1i2", "r2i0"},           // a ring
 		{"l0w0u0l1w1u1", "l1w1u1", "l0u0"}, //
-		{"r1", "p0t0", "t0w1"},             // all who can go on sleep, and another waits
+		{"r1", "p0t0", "t0w1"},             // all threads that could run sleep, and another waits
 		{"r1", "t0", "t0w1", "p0"},         //
 		{"r1", "p0t0", "g0w1"},             //
-		{"l0w1k0u0", "k0l0u0"},             // a look at a lock that is held
+		{"l0w1k0u0", "k0l0u0"},             // a look at a held lock
 		{"l0u0", "k0i1", "l0w1u0"},         //
 		{"w0(r0w1)", "r1w0"},               // threads of threads
 	} {
@@ -393,7 +393,7 @@ func order(r *run) string {
 	return b.String()
 }
 
-// A failure says what is wrong, and shows the steps with their places.
+// A failure says what is wrong, and shows the steps with their source positions.
 func TestFailureIsShown(t *testing.T) {
 	var m *shared
 	lost := func() {
