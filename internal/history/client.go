@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// client does one operation after the other, as it is told.
+// client does one operation after the other, on order.
 type client struct {
 	inbox *coir.Chan[*order]
 	fiber *coir.Fiber             // nil for the goroutine, and for the player
@@ -21,14 +21,14 @@ type client struct {
 	busy  *order
 }
 
-// order is an operation that a client is told to do.
+// order is an operation for a client to do.
 type order struct {
 	step
 	op    *model.Op
-	on    *coir.Chan[int] // of what is not a select
+	on    *coir.Chan[int] // of any operation but a select
 	cases []coir.Case     // of a select
 	slots []int           // where its cases receive
-	want  *model.Result   // once the model says that it has ended
+	want  *model.Result   // set once the model says that the operation has ended
 
 	begun  atomic.Bool // cancel is set
 	cancel context.CancelCauseFunc
@@ -37,7 +37,7 @@ type order struct {
 	err    error
 }
 
-// enter has client i come in.
+// enter starts client i.
 func (h *history) enter(n *coir.Nursery, i int) {
 	c := &client{inbox: coir.NewChan[*order](1)}
 	h.clients = append(h.clients, c)
@@ -54,14 +54,14 @@ func (h *history) enter(n *coir.Nursery, i int) {
 	}
 }
 
-// work is what a client does all day.
+// work does the client's operations until it is dismissed.
 func (c *client) work(ctx context.Context) {
 	for o := range c.inbox.All(ctx) {
 		o.do(ctx)
 	}
 }
 
-// dismiss ends the operation that the client is in, if somebody other than the nursery has to.
+// dismiss ends the operation that the client is in, if the nursery does not.
 func (c *client) dismiss(cause error) {
 	if o := c.busy; o != nil && o.begun.Load() && o.cancel != nil {
 		o.cancel(cause)
@@ -71,7 +71,7 @@ func (c *client) dismiss(cause error) {
 	}
 }
 
-// allOut ends everything, also what should have ended before and has not.
+// allOut ends everything, including what should have ended before and has not.
 func (h *history) allOut(n *coir.Nursery) {
 	for _, c := range h.clients {
 		c.inbox.Close()
@@ -80,7 +80,7 @@ func (h *history) allOut(n *coir.Nursery) {
 	n.Cancel(errOut)
 }
 
-// difference tells what about the client is not as it should be.
+// difference describes what about the client is not as it should be.
 func (c *client) difference() string {
 	switch o := c.busy; {
 	case o.want == nil && o.done.Load():
@@ -97,7 +97,7 @@ func (c *client) difference() string {
 	return ""
 }
 
-// unchosen is a difference as long as an operation that need not wait has not returned.
+// unchosen returns a difference as long as an operation that need not wait has not returned.
 func (o *order) unchosen() string {
 	if o.done.Load() {
 		return ""
@@ -113,10 +113,10 @@ func text(r model.Result) string {
 	return fmt.Sprintf("case %d, value %d, %v", r.Clause, r.Value, r.Outcome)
 }
 
-// many is how many cases come before those of a long select. The next index is the last that fits a parker's word.
+// many is how many cases precede those of a long select. The next index is the last that fits a parker's word.
 const many = park.MaxIndex - 1
 
-// order makes the operation that a step begins, for both.
+// order returns the operation that a step begins, for the channel and the model.
 func (h *history) order(s step) *order {
 	o := &order{step: s, op: &model.Op{Select: s.isSelect()}, slots: make([]int, len(s.cases))}
 	add := func(cl model.Clause, cs coir.Case) {
@@ -151,12 +151,12 @@ func (h *history) order(s step) *order {
 	return o
 }
 
-// duration is the limit on a clock.
+// duration returns the limit as a duration.
 func (l limit) duration() time.Duration {
 	return [...]time.Duration{now: 0, soon: time.Microsecond, hardly: time.Hour}[l]
 }
 
-// do does the operation, in the client.
+// do does the operation. The client calls it.
 func (o *order) do(ctx context.Context) {
 	switch o.how {
 	case scoped, dead:
@@ -172,7 +172,7 @@ func (o *order) do(ctx context.Context) {
 	}
 	o.begun.Store(true)
 
-	var v int // what a send sends. The model reads the clauses too, and nobody changes them
+	var v int // what a send sends. The model reads the clauses too; they do not change
 	if len(o.op.Clauses) > 0 {
 		v = o.op.Clauses[0].Value
 	}
@@ -197,7 +197,7 @@ func (o *order) do(ctx context.Context) {
 		o.got.Clause, o.err = coir.TrySelect(o.cases...)
 	}
 	for _, v := range o.slots {
-		o.got.Value += v // no case but the one has stored anything
+		o.got.Value += v // only the chosen case has stored a value
 	}
 	o.got.Outcome = outcomeOf(o.err)
 	o.done.Store(true)
@@ -224,8 +224,8 @@ func outcomeOf(err error) model.Outcome {
 	return strange
 }
 
-// isCancelFor reports whether err says that an operation was cancelled for cause: it is context.Canceled and shows the
-// cause, but does not match it.
+// isCancelFor reports whether err is the error of an operation cancelled for cause: it is context.Canceled and its text
+// has the cause, but it does not match the cause.
 func isCancelFor(err, cause error) bool {
 	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
 		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())

@@ -1,14 +1,13 @@
-// Package history plays a history of channel operations twice, on real channels and on the model, and compares the two after
-// every step: what each operation returned, who was woken by it and who was not, how many values each channel holds, what it
-// has counted, and what it did not deliver.
+// Package history plays a history of channel operations twice, on real channels and on the model, and compares the two
+// after every step: what each operation returned, which waits it ended, how many values each channel holds, what it has
+// counted, and what it did not deliver.
 //
-// The difficulty is to know when a step is over. Operations are done by clients, which are fibers and a goroutine; they wait,
-// and are woken. The model tells who must have ended and who must wait. A step is over when that is so, and when it shows: a
-// fiber that waits says so, and each channel counts as many as should wait there. What is not so when nothing moves any more is
-// a fault. Nobody sleeps to find out: the player is a fiber too, and yields.
+// The difficulty is to know when a step has ended. Clients, which are fibers and a goroutine, do the operations; they
+// wait, and are woken. The model says which operations must have ended and which must wait. A step has ended when the
+// real ones do the same, visibly: a waiting fiber says so, and each channel counts its waiters. A difference that
+// remains when nothing moves any longer is a fault. No one sleeps to find out: the player is a fiber too, and yields.
 //
-// A fair select is the one thing that the model does not decide. It tells which cases may be chosen, and goes on from the one
-// that was.
+// The model does not decide a fair select. It says which cases may be chosen, and continues from the one that was.
 package history
 
 import (
@@ -25,8 +24,8 @@ import (
 	"github.com/coir-go/coir/internal/model"
 )
 
-// Play plays the history that data describes, on rt. It returns what was done, step by step, and an error if the real channels
-// and the model have parted.
+// Play plays the history that data describes, on rt. It returns what was done, step by step, and an error if the real
+// channels and the model differ.
 func Play(rt *coir.Runtime, data []byte) (story string, err error) {
 	h := new(history)
 	steps := h.read(data)
@@ -45,10 +44,10 @@ type history struct {
 	chans   []*pair
 	clients []*client
 	threads sync.WaitGroup // clients that are goroutines
-	value   int            // the last that was sent: no two are the same
-	patient bool           // what this step has begun is not done by fibers alone
+	value   int            // the last value sent: no two are the same
+	patient bool           // this step involves more than fibers
 
-	mu sync.Mutex // guards what OnUndelivered notes
+	mu sync.Mutex // guards what OnUndelivered records
 }
 
 // run plays the steps on a nursery of its own.
@@ -84,7 +83,7 @@ func (h *history) play(ctx context.Context, n *coir.Nursery, steps []step) error
 	return h.end(ctx, n)
 }
 
-// step plays a step. One that makes no sense now, because the client is busy or has nothing to cancel, is left out.
+// step plays a step. It skips a step that makes no sense now, because the client is busy or has nothing to cancel.
 func (h *history) step(ctx context.Context, s step) error {
 	c := h.clients[s.client]
 	h.patient = false
@@ -100,9 +99,9 @@ func (h *history) step(ctx context.Context, s step) error {
 			return nil
 		}
 		fmt.Fprintf(&h.story, "%s is cancelled\n", who(s.client))
-		h.patient = c.busy.how == foreign || s.client == goroutine // who hear of it from elsewhere, and not at once
+		h.patient = c.busy.how == foreign || s.client == goroutine // the cancel reaches them later, from outside
 		c.busy.cancel(errCancel)
-		if c.busy.want == nil { // else it comes too late
+		if c.busy.want == nil { // else the cancel comes too late
 			h.expect(c.busy.op.Cancel())
 		}
 	default:
@@ -138,7 +137,7 @@ func (h *history) endChan(p *pair, how verb) error {
 	return nil
 }
 
-// begin has an idle client begin an operation.
+// begin gives an idle client an operation.
 func (h *history) begin(ctx context.Context, c *client, s step) error {
 	o := h.order(s)
 	fmt.Fprintln(&h.story, s.text(o.op.Clauses))
@@ -183,7 +182,7 @@ func (h *history) begin(ctx context.Context, c *client, s step) error {
 	return nil
 }
 
-// end cancels whoever still waits.
+// end cancels the clients that still wait.
 func (h *history) end(ctx context.Context, n *coir.Nursery) error {
 	fmt.Fprintln(&h.story, "everybody is cancelled")
 	h.patient = true
@@ -199,7 +198,7 @@ func (h *history) end(ctx context.Context, n *coir.Nursery) error {
 	return h.settle(ctx)
 }
 
-// expect notes what operations have to return that the model says have ended.
+// expect records the results of operations that the model says have ended.
 func (h *history) expect(done ...model.Done) {
 	for _, d := range done {
 		for _, c := range h.clients {
@@ -210,7 +209,7 @@ func (h *history) expect(done ...model.Done) {
 	}
 }
 
-// settle waits until the step is over, and lets the clients go that have ended.
+// settle waits until the step has ended, and frees the clients whose operations have ended.
 func (h *history) settle(ctx context.Context) error {
 	if err := h.wait(ctx, h.difference); err != nil {
 		return err
@@ -223,8 +222,9 @@ func (h *history) settle(ctx context.Context) error {
 	return nil
 }
 
-// wait lets others run until there is no difference any more, or it is clear that there always will be: nothing has moved for a
-// hundred looks and for a while. A fiber that says that it waits may be on its way there, and the system may have stopped it.
+// wait lets others run until there is no difference, or it is clear that the difference stays: nothing has moved for a
+// hundred looks and for a while. A fiber that says that it waits may still be on its way there, and the system may have
+// stopped it.
 func (h *history) wait(ctx context.Context, difference func() string) error {
 	begun := time.Now()
 	for still := 0; ; still++ {
@@ -252,7 +252,7 @@ func (h *history) moves() bool {
 	})
 }
 
-// difference tells what is not as the model says it should be.
+// difference describes what is not as the model says it should be.
 func (h *history) difference() string {
 	for i, c := range h.clients {
 		if c.busy != nil {
@@ -269,7 +269,7 @@ func (h *history) difference() string {
 	return ""
 }
 
-// shown is what a channel shows of itself.
+// shown is the visible state of a channel.
 type shown struct {
 	model.Stats
 	Len, LenInStats    int

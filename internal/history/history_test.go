@@ -1,6 +1,6 @@
 package history
 
-// Random histories, and that a difference would be seen: what never fails may look at nothing.
+// Random histories, and a check that a difference would be seen: a test that never fails may check nothing.
 
 import (
 	"context"

@@ -16,8 +16,8 @@ import (
 //	| how |  verb  |  | mode |limit| client |  | case 1  | case 0  |  | case 3  | case 2  |
 //	+-----+--------+  +------+-----+--------+  +---------+---------+  +---------+---------+
 //
-// Any bytes are a history, and what a step means does not depend on the others: bytes may be changed and steps left out
-// at will, by a fuzzer or by whoever looks for the shortest history that shows a fault.
+// Any bytes are a history, and what a step means does not depend on the others: a fuzzer, or a search for the shortest
+// history that shows a fault, may change bytes and leave out steps at will.
 const (
 	Chans     = 3     // bytes that make a channel each, modulo Kinds
 	Kinds     = 6 * 4 // capacities and policies
@@ -26,7 +26,7 @@ const (
 	fibers    = 4
 	goroutine = fibers // the client after them
 	clients   = fibers + 1
-	player    = clients // plays, and does not wait, but may try
+	player    = clients // the player itself, which never waits, but may try
 	mostSteps = 200
 )
 
@@ -44,7 +44,7 @@ const (
 	selectTimeout
 	selectPriority
 	trySelect
-	cancel // what the client waits in
+	cancel // the operation that the client waits in
 	closing
 	abort
 )
@@ -54,7 +54,7 @@ func (v verb) String() string {
 		"TrySelect", "cancel", "Close", "Abort"}[v]
 }
 
-// verbs has each verb as often as is its share.
+// verbs has each verb as often as its share.
 var verbs = [32]verb{
 	send, recv, trySend, tryRecv, sendTimeout, recvTimeout, selectFair, selectTimeout, selectPriority, trySelect, cancel, closing, abort,
 	send, recv, trySend, tryRecv, send, recv, selectFair, selectTimeout, selectPriority, trySelect, cancel,
@@ -68,7 +68,7 @@ const (
 	own     how = iota // the client's own context
 	scoped             // a scope of coir in it
 	foreign            // a context of package context that does not come from coir
-	dead               // a scope that is over
+	dead               // a scope that has ended
 )
 
 func (h how) String() string {
@@ -77,14 +77,14 @@ func (h how) String() string {
 
 var hows = [8]how{own, scoped, foreign, dead, own, scoped, foreign, scoped}
 
-// limit is the time that an operation with a limit has.
+// limit is the time limit of an operation.
 type limit uint8
 
 const (
 	none   limit = iota
-	now          // it may not wait
+	now          // it must not wait
 	soon         // it waits, and nothing else happens until its time is up
-	hardly       // it has a timer, which does not come
+	hardly       // it has a timer, which does not fire
 )
 
 func (l limit) String() string {
@@ -98,11 +98,11 @@ type step struct {
 	how    how
 	limit  limit
 	long   bool     // a select with so many cases before these that their index does not fit the word
-	rush   bool     // the next step follows before anybody who was woken by this one has run
-	cases  []choice // of a select; else the first tells the channel
+	rush   bool     // the next step follows before any client woken by this one has run
+	cases  []choice // of a select; else the first names the channel
 }
 
-// choice is a case of a select, or the one thing that another operation does.
+// choice is a case of a select, or the only one of another operation.
 type choice struct {
 	kind model.Kind
 	on   int
@@ -158,7 +158,7 @@ func readChoice(nibble byte) (choice, bool) {
 	return choice{}, false
 }
 
-// text tells what the step begins; the clauses have the values that it sends.
+// text describes what the step begins; the clauses have the values that it sends.
 func (s step) text(clauses []model.Clause) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v", who(s.client), s.verb)
@@ -182,7 +182,7 @@ func (s step) text(clauses []model.Clause) string {
 	return b.String() + s.limit.String() + s.how.String()
 }
 
-// who is how a client is called.
+// who returns the name of a client.
 func who(client int) string {
 	switch client {
 	case goroutine:
