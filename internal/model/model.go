@@ -1,9 +1,9 @@
-// Package model is the channel as one would explain it to a child: a slice of values, a list of those who wait to send, a
-// list of those who wait to receive, and loops. One thing happens at a time, and nothing is fast.
+// Package model is the simplest channel: a slice of values, a list of waiting senders, a list of waiting receivers, and
+// loops. One thing happens at a time, and nothing is fast.
 //
-// It is what the real channels are compared with. It knows nothing of coir, so that it cannot share a mistake with it; it has
-// no fibers, contexts or clocks either. Whoever plays a history tells it what happens, and it tells who is done by that and
-// with what:
+// Tests compare the real channels with it. It does not import coir, so that it cannot share a mistake with coir; nor
+// has it fibers, contexts or clocks. A player tells the model what happens, and the model returns which operations that
+// ends, and how:
 //
 //	if ready := op.Ready(); len(ready) > 0 {
 //		done = op.Do(ready[0]) // a select that is fair may do any of them
@@ -26,7 +26,7 @@ type Policy uint8
 // The policies.
 const (
 	Wait       Policy = iota
-	DropOldest        // at capacity 0 there is none, and the new value is dropped
+	DropOldest        // at capacity 0 there is no oldest value, and the new one is dropped
 	DropNewest
 	Fail
 )
@@ -35,7 +35,7 @@ const (
 type Chan struct {
 	Stats
 	Values      []int // what it holds, oldest first
-	Undelivered []int // what it took over and does not deliver, in that order
+	Undelivered []int // what it accepted and did not deliver, in that order
 
 	room               int // how many it may hold; less than 0: any number
 	policy             Policy
@@ -51,8 +51,8 @@ type Stats struct {
 	Send, Recv              Failures
 }
 
-// Failures counts the operations of one side that did not succeed, by outcome; Aborted counts as Closed. A select fails only
-// by its clause: because the channel is closed, or because its policy is Fail.
+// Failures counts the operations of one side that did not succeed, by outcome; Aborted counts as Closed. A select fails
+// only by its clause: because the channel is closed, or because its policy is Fail.
 type Failures [Closed + 1]uint64
 
 // Outcome is how an operation ends.
@@ -83,7 +83,7 @@ func New(capacity int, policy Policy) *Chan {
 	return &Chan{room: capacity, policy: policy}
 }
 
-// Waiting is how many wait to send, and to receive.
+// Waiting returns how many operations wait to send and to receive.
 func (c *Chan) Waiting() (senders, receivers int) { return len(c.senders), len(c.receivers) }
 
 func (c *Chan) hasRoom() bool { return c.room < 0 || len(c.Values) < c.room }
@@ -110,7 +110,7 @@ const (
 	Send
 	Recv
 	Now   // a time that has come
-	Later // a time that comes when Expire says so
+	Later // a time that comes with Expire
 )
 
 // Done says that an operation has ended, and how.
@@ -119,7 +119,7 @@ type Done struct {
 	Result
 }
 
-// Result is what an operation returns. Clause is -1 if it was none of a select's.
+// Result is what an operation returns. Clause is -1 if no clause of a select was done.
 type Result struct {
 	Outcome Outcome
 	Clause  int
@@ -139,7 +139,7 @@ func (op *Op) Ready() (ready []int) {
 	return ready
 }
 
-// Do does clause i, which is ready. It returns who has ended by that, op itself first.
+// Do does clause i, which is ready. It returns the operations that this ends, op first.
 func (op *Op) Do(i int) []Done {
 	r := Result{Clause: i}
 	var other []Done
@@ -179,7 +179,7 @@ func (c *Chan) send(v int) (Outcome, []Done) {
 }
 
 func (c *Chan) recv() (v int, o Outcome, other []Done) {
-	if len(c.senders) > 0 { // it moves in behind the values, because one of them goes
+	if len(c.senders) > 0 { // its value moves in last, because the first one goes
 		c.Sent++
 		c.Values = append(c.Values, c.senders[0].value())
 		other = append(other, c.senders[0].done(OK, 0))
@@ -193,7 +193,7 @@ func (c *Chan) recv() (v int, o Outcome, other []Done) {
 	return v, OK, other
 }
 
-// end is what comes of an operation on a channel that is closed.
+// end returns the outcome of an operation on a closed channel.
 func (c *Chan) end() Outcome {
 	if c.aborted {
 		return Aborted
@@ -206,7 +206,7 @@ func (c *Chan) drop(v int) {
 	c.Undelivered = append(c.Undelivered, v)
 }
 
-// place is where an operation stands in a list: it waits with one of its clauses.
+// place is an entry of a list: an operation that waits with one of its clauses.
 type place struct {
 	op     *Op
 	clause int
@@ -220,7 +220,7 @@ func (p place) done(o Outcome, v int) Done {
 	return Done{p.op, Result{o, p.clause, v}}
 }
 
-// Wait has op wait, with all its clauses. None of them is ready.
+// Wait makes op wait, with all its clauses. None of them is ready.
 func (op *Op) Wait() {
 	for i, cl := range op.Clauses {
 		switch c := cl.Chan; cl.Kind {
@@ -243,10 +243,10 @@ func (op *Op) leave() {
 	}
 }
 
-// Refuse ends an operation that would have to wait and must not.
+// Refuse ends an operation that would have to wait but must not.
 func (op *Op) Refuse() Done { return op.fail(WouldBlock) }
 
-// Cancel ends an operation because somebody wants so, whether it waits or has not even looked.
+// Cancel ends an operation, whether it waits or has not begun.
 func (op *Op) Cancel() Done { return op.fail(Cancelled) }
 
 // Expire ends an operation because its time is up. In a select that is the first clause of kind Later.
@@ -269,7 +269,8 @@ func (op *Op) fail(why Outcome) Done {
 	return place{op, 0}.done(why, 0)
 }
 
-// Close ends the channel gently: receivers that wait are told, senders that wait stay. It reports whether the channel was open.
+// Close closes the channel gracefully: it ends the waits of receivers, and senders keep waiting. It reports whether the
+// channel was open.
 func (c *Chan) Close() (first bool, done []Done) {
 	first, c.Closed = !c.Closed, true
 	for len(c.receivers) > 0 {
@@ -279,7 +280,7 @@ func (c *Chan) Close() (first bool, done []Done) {
 	return first, done
 }
 
-// Abort ends the channel at once: whoever waits is told, and nothing that it holds is delivered.
+// Abort ends the channel immediately: it ends all waits, and delivers nothing that the channel holds.
 func (c *Chan) Abort() (first bool, done []Done) {
 	c.aborted = true
 	first, done = c.Close()

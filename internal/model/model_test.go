@@ -1,7 +1,7 @@
 package model
 
-// The model itself: what it says in plain cases, that it agrees with Go's own channels where those can do the same, and that
-// it loses and invents nothing.
+// The model itself: its answers in simple cases, that it agrees with Go's own channels where those can do the same, and
+// that it loses and invents nothing.
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func begin(op *Op) []Done {
 	return nil
 }
 
-// check compares who has ended, and how, with what should be.
+// check compares which operations have ended, and how, with what is wanted.
 func check(t *testing.T, got []Done, want ...Done) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -206,8 +206,9 @@ func try(op *Op) string {
 	return fmt.Sprint(op.Refuse().Outcome, " 0")
 }
 
-// TestNothingIsLostOrInvented: in random histories of selects, closes and cancels each value that has left its sender is in one
-// place: received once, in a channel, or among the undelivered. The counts say the same, and nobody waits who need not.
+// TestNothingIsLostOrInvented: in random histories of selects, closes and cancels each value that has left its sender
+// is in one place: received once, in a channel, or among the undelivered. The counts agree, and no operation waits that
+// need not.
 func TestNothingIsLostOrInvented(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
