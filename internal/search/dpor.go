@@ -2,20 +2,19 @@ package search
 
 import "math/bits"
 
-// Most schedules differ in nothing: two actors that use different objects do not notice which of them went first.
+// Most schedules do not differ in effect: two actors that use different objects do not notice which of them went first.
 // Schedules that can be turned into each other by swapping neighbours that do not conflict are one trace, and one
-// schedule of each trace is enough. To find them without running the others is dynamic partial-order reduction, here
-// with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL
-// 2014):
+// schedule of each trace is enough. Dynamic partial-order reduction finds these without running the others, here with
+// source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
 //
 //   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between
-//     that puts them in order. Where the first was chosen, an actor has to be tried that leads to the second going
-//     first. Which may that be? The initials of what happened after the first and not because of it. One of them is
-//     enough, and if one was tried or is to be, there is nothing to do.
-//   - What was tried at a fork sleeps afterwards in what else is tried there, until something happens that conflicts
-//     with it.
+//     that orders them. Where the first was chosen, an actor must be tried that leads to the second going first: one of
+//     the initials of what happened after the first and not because of it. If one of them was tried or is marked to be,
+//     nothing is left to do.
+//   - What was tried at a fork then sleeps while other ways are tried there, until something happens that conflicts with
+//     it.
 //
-// To try only the actor of the second transition looks right and is not: if it sleeps, or only gets there after
+// Trying only the actor of the second transition looks right but is not: if it sleeps, or only gets there after
 // another, the schedule is lost.
 //
 // A transition is what an actor does between two points: its announced operation and what follows up to the next, or,
@@ -23,15 +22,16 @@ import "math/bits"
 
 // Model is a program whose transitions are of type T, as DPOR sees it.
 type Model[T any] interface {
-	// Way is the transition that way k of a fork begins with. It is called while a schedule runs, as Choose is.
+	// Way returns the transition that way k of a fork begins with. Like Choose, it is called while a schedule runs.
 	Way(f *Fork, k int) T
-	// Conflict reports whether the order of two transitions of different actors may matter. The same holds.
+	// Conflict reports whether the order of two transitions of different actors may matter. It too is called while a
+	// schedule runs.
 	Conflict(a, b T) bool
-	// Learned reports whether the last schedule has shown for the first time something that makes more transitions
-	// conflict, so that the search has to begin again.
+	// Learned reports whether the last schedule revealed that more transitions conflict, so that the search must begin
+	// again.
 	Learned() bool
-	// Events appends what happened in the last schedule, of the log up to end. Each event that came of a decision has
-	// the number of the fork among those that are not After.
+	// Events appends the events of the last schedule, from the log up to end. An event that a decision caused has the
+	// number of its fork among those that are not After.
 	Events(events []Event[T], end int) []Event[T]
 	// Awaited reports whether event i comes after event j in each schedule, although they do not conflict.
 	Awaited(events []Event[T], i, j int) bool
@@ -41,15 +41,15 @@ type Model[T any] interface {
 type Event[T any] struct {
 	Actor int32 // or Clock
 	T     T
-	Fork  int32 // where it was chosen; -1: there was no choice
+	Fork  int32 // the fork where it was chosen; -1: there was no choice
 	Wake  int32 // the event that made it possible, if it ends a wait or begins an actor; -1: none
-	Idle  bool  // time moved because no actor could run: comes after everything before, and before everything after
+	Idle  bool  // time moved because no actor could run: ordered with all other events
 }
 
-// DPOR goes through one schedule of each trace of a model. It runs alone, not in a [Portfolio].
+// DPOR runs at least one schedule of each trace of a model. It cannot be part of a [Portfolio].
 type DPOR[T any] struct {
 	Model     Model[T]
-	Redundant int // schedules that were of a known trace
+	Redundant int // schedules of a known trace
 
 	nodes table[node]
 	ways  table[way[T]]
@@ -58,10 +58,10 @@ type DPOR[T any] struct {
 	ended bool // with nothing left to try
 	cut   bool // a schedule was too long
 
-	asleep bool // the schedule goes on only with what was tried before: it is of a trace that is known
+	asleep bool // only ways that were tried before can continue: the schedule is of a known trace
 	known  int  // the length of the log where that was found
 	turned int  // the node whose choice is new
-	fresh  int  // the first event after it: races among those before were found before
+	fresh  int  // the first event after it: earlier races are already known
 
 	events []Event[T]
 	before []uint64 // a row of bits for each event: those that happen before it
@@ -70,14 +70,14 @@ type DPOR[T any] struct {
 
 // node is a fork of the schedule.
 type node struct {
-	value  bool // a value is chosen, among of; else one of ways[first:first+of]
+	value  bool // a value below of is chosen; else one of ways[first:first+of]
 	chosen int32
 	first  int32
 	of     int32
 	at     int32 // events before it
 }
 
-// way is what an actor would do at a fork.
+// way is what an actor could do at a fork.
 type way[T any] struct {
 	actor  int32
 	moves  int32 // of the actor, before this one
@@ -98,7 +98,7 @@ func (*DPOR[T]) steady() bool { return true }
 // Complete reports whether one schedule of each trace has been run: Begin has reported false, and none was too long.
 func (s *DPOR[T]) Complete() bool { return s.ended && !s.cut }
 
-// Begin looks at the last schedule, and goes on to the next: the last decision that has something left to try takes it.
+// Begin looks at the last schedule and prepares the next: the last decision that has something left to try takes it.
 func (s *DPOR[T]) Begin(schedule int) bool {
 	defer func() { s.asleep, s.at = false, 0 }()
 	again1, long1 := s.nodes.room(mostForks)
@@ -114,7 +114,7 @@ func (s *DPOR[T]) Begin(schedule int) bool {
 	case long1 || long2:
 		s.cut = true
 		return false
-	case s.Model.Learned(): // all that was taken for independent may not have been: begin again
+	case s.Model.Learned(): // transitions that seemed independent may not be: begin again
 		s.restart()
 		return true
 	case again1 || again2:
@@ -159,11 +159,10 @@ func (s *DPOR[T]) Begin(schedule int) bool {
 
 func (s *DPOR[T]) restart() { s.nodes.n, s.ways.n, s.turned = 0, 0, 0 }
 
-// Forks is how many forks of the last schedule are known: fewer than it had, if it was of a known trace. Chosen is the
-// way that is to be taken at each.
+// Forks returns how many forks of the last schedule are known: fewer than it had, if it was of a known trace.
 func (s *DPOR[T]) Forks() int { return s.nodes.n }
 
-// Chosen is the way that is to be taken at fork i.
+// Chosen returns the way to take at fork i.
 func (s *DPOR[T]) Chosen(i int) int32 { return s.nodes.rows[i].chosen }
 
 //go:norace
@@ -183,7 +182,7 @@ func untried[T any](ways []way[T]) int32 {
 //go:norace
 func (s *DPOR[T]) Choose(f *Fork) int {
 	s.began = true
-	if f.After { // what follows an operation, up to the next, is the actor's own
+	if f.After { // what follows an operation, up to the next, is part of the transition
 		return 0
 	}
 	i := s.at
@@ -216,7 +215,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 	for k := range ways {
 		a := f.World.Actor(k)
 		ways[k] = way[T]{actor: int32(a), t: s.Model.Way(f, k)}
-		if a == Clock { // conflicts with everything, and may never come by itself: the others can stop all timers
+		if a == Clock { // conflicts with everything, and may never come if not tried: the others can stop all timers
 			ways[k].try = true
 		} else {
 			ways[k].moves = f.World.Moves(a)
@@ -238,7 +237,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 }
 
 // inherit puts to sleep the ways that slept, or had been tried, at the last choice of an actor and do not conflict with
-// what was chosen there. It reports false if one of them has run meanwhile, because no other could.
+// that choice. It reports false if one of them has run meanwhile, because no other could.
 //
 //go:norace
 func (s *DPOR[T]) inherit(ways []way[T]) bool {
@@ -270,7 +269,7 @@ func (s *DPOR[T]) inherit(ways []way[T]) bool {
 	return true
 }
 
-// race finds the races of the last schedule and what is to be tried because of them.
+// race finds the races of the last schedule and marks what must be tried because of them.
 func (s *DPOR[T]) race() {
 	n := len(s.events)
 	s.stride = (n + 63) / 64
@@ -323,7 +322,7 @@ func (s *DPOR[T]) row(i int) []uint64 { return s.before[i*s.stride : (i+1)*s.str
 
 func (s *DPOR[T]) isBefore(j, i int) bool { return s.before[i*s.stride+j/64]>>(j%64)&1 != 0 }
 
-// after notes that event i happens after event j, and all that j happens after.
+// after records that event i happens after event j, and after all that j happens after.
 func (s *DPOR[T]) after(i, j int) {
 	to, from := s.row(i), s.row(j)
 	for k := range j/64 + 1 {
@@ -332,9 +331,9 @@ func (s *DPOR[T]) after(i, j int) {
 	to[j/64] |= 1 << (j % 64)
 }
 
-// reverse makes sure that an actor is tried in place of event j that leads to event i happening before it.
+// reverse makes sure that an actor is tried instead of event j that leads to event i happening first.
 func (s *DPOR[T]) reverse(j, i int) {
-	// What happened after j, not because of it, and then i; of that the initials: events with nothing of it before
+	// What happened after j and not because of it, followed by i. Its initials are the events with nothing of it before
 	// them.
 	rest := make([]uint64, s.stride)
 	for k := j + 1; k <= i; k++ {
@@ -355,7 +354,7 @@ func (s *DPOR[T]) reverse(j, i int) {
 				if ways[m].actor != s.events[k].Actor {
 					continue
 				}
-				if ways[m].try || ways[m].asleep { // what sleeps has been tried earlier, with the same to come
+				if ways[m].try || ways[m].asleep { // a sleeping way was tried earlier, with the same continuation
 					return
 				}
 				if first < 0 {
@@ -368,7 +367,7 @@ func (s *DPOR[T]) reverse(j, i int) {
 		ways[first].try = true
 		return
 	}
-	for m := range ways { // cannot be, unless something is ordered in a way that is not announced
+	for m := range ways { // impossible, unless something is ordered that is not announced
 		ways[m].try = true
 	}
 }

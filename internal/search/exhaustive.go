@@ -1,7 +1,7 @@
 package search
 
-// Exhaustive goes through all schedules with at most bound preemptions, depth first: switches away from an actor that
-// could go on. A negative bound is none.
+// Exhaustive runs all schedules with at most bound preemptions, which are switches away from an actor that could
+// continue, depth first. A negative bound means no bound.
 func Exhaustive(bound int) *All { return &All{bound: bound} }
 
 // All is the strategy [Exhaustive].
@@ -10,17 +10,17 @@ type All struct {
 	path  table[branch]
 	at    int
 	used  int // preemptions
-	count int // schedules, but for those that were run again
+	count int // schedules, not counting those that were run again
 	ended bool
 	cut   bool // a schedule was too long
 }
 
 type branch struct{ chosen, of int }
 
-// mostDecisions is how many decisions of a schedule are varied. There is no second schedule of one that has more.
+// mostDecisions is how many decisions a schedule may have to be varied. A longer one is not.
 const mostDecisions = 1 << 20
 
-// Bound is how many preemptions a schedule has at most; negative: any number.
+// Bound returns how many preemptions a schedule may have; negative means any number.
 func (s *All) Bound() int { return s.bound }
 
 // Name implements Strategy.
@@ -28,13 +28,13 @@ func (*All) Name() string { return "exhaustive" }
 
 func (*All) steady() bool { return true }
 
-// Complete reports whether all schedules have been gone through: Begin has reported false, and none was too long.
+// Complete reports whether all schedules have been run: Begin has reported false, and none was too long.
 func (s *All) Complete() bool { return s.ended && !s.cut }
 
-// Count is how many schedules have been gone through.
+// Count returns how many schedules have been run.
 func (s *All) Count() int { return s.count }
 
-// Begin goes on to the next path: the last decision that has another way takes it.
+// Begin prepares the next path: the last decision that has another way takes it.
 func (s *All) Begin(schedule int) bool {
 	if schedule == 0 {
 		s.path.n, s.count, s.ended, s.cut = 0, 0, false, false

@@ -1,66 +1,66 @@
-// Package search chooses schedules: who goes on, wherever there is more than one way. It knows actors, numbered in the
-// order of their making, and nothing of what they are: package sim asks it about fibers, and `coir test` about the
+// Package search chooses schedules: which actor continues, wherever there is a choice. Actors are numbered in the order
+// of their creation. The package does not know what they are: package sim uses it for fibers, and `coir test` for the
 // goroutines of ordinary Go tests.
 //
 // `coir test` lays this package over the standard library, where package runtime calls it on the system stack with a
-// lock held. So it imports nothing but math/bits (source.go is not laid over), and what a schedule calls (Choose, and
-// all below it) neither allocates nor uses append or copy, and is hidden from the race detector.
+// lock held. So it imports only math/bits (source.go is not laid over), and what a schedule calls (Choose, and all that
+// it calls) neither allocates nor uses append or copy, and is hidden from the race detector.
 package search
 
 import "math/bits"
 
-// Strategy chooses how schedules go. It is asked wherever there is more than one way.
+// Strategy chooses schedules. It decides wherever there is more than one way.
 type Strategy interface {
 	// Begin is called before each schedule, with its number from 0. It reports false if nothing is left to explore.
 	Begin(schedule int) bool
-	// Choose returns a number below f.N. 0 changes least.
+	// Choose returns a number below f.N. Way 0 changes least.
 	Choose(f *Fork) int
-	// Name is what users call it.
+	// Name returns the name of the strategy for users.
 	Name() string
 }
 
 // Fork is a place where a schedule can go more than one way.
 type Fork struct {
 	N      int   // ways
-	Keep   bool  // way 0 is that the actor which runs goes on
-	After  bool  // the actor which runs has done an operation, and to go on is to do what follows; implies Keep
-	Yields bool  // the actor which runs, way N-1, gives way to the others
+	Keep   bool  // way 0 is that the running actor continues
+	After  bool  // the running actor has done an operation, and way 0 is what follows it; implies Keep
+	Yields bool  // the running actor, way N-1, yields to the others
 	World  World // the schedule
 }
 
-// World is a schedule that runs.
+// World is a running schedule.
 type World interface {
-	// Actor is the number of the actor that way i of the current fork lets run, or Clock or Value.
+	// Actor returns the number of the actor that way i of the current fork lets run, or Clock or Value.
 	Actor(i int) int
-	// Actors is how many actors there are.
+	// Actors returns how many actors there are.
 	Actors() int
-	// Moves is how often an actor was let go on.
+	// Moves returns how often an actor was chosen.
 	Moves(actor int) int32
-	// Logged is how many events the log has; see Event.
+	// Logged returns how many events the log has; see Event.
 	Logged() int
 }
 
-// What a way is if it is no actor.
+// The ways that are not actors.
 const (
-	Clock = -2 // time moves on
-	Value = -3 // a value is chosen, such as the case of a select: all ways of the fork are like that
+	Clock = -2 // time advances
+	Value = -3 // a value is chosen, such as the case of a select; so for all ways of the fork
 )
 
 // Steady reports whether the next schedule of a strategy, whose Begin has been called, relies on the program doing the
-// same as in those before: whatever the program draws at random must be the same, too.
+// same as before, including what it draws at random.
 func Steady(s Strategy) bool {
 	x, ok := s.(interface{ steady() bool })
 	return ok && x.steady()
 }
 
-// Complete reports whether a strategy whose Begin has reported false has run all schedules that it is there to run.
-// Most are not of that kind.
+// Complete reports whether a strategy whose Begin has reported false has run all its schedules. Most strategies never
+// do.
 func Complete(s Strategy) bool {
 	x, ok := s.(interface{ Complete() bool })
 	return ok && x.Complete()
 }
 
-// Again begins the last schedule of a strategy once more. It reports false for strategies that cannot do that.
+// Again begins the last schedule of a strategy again. It reports false if the strategy cannot do that.
 func Again(s Strategy) bool {
 	switch s := s.(type) {
 	case *portfolio:
@@ -73,7 +73,7 @@ func Again(s Strategy) bool {
 	return false
 }
 
-// RNG is splitmix64: small, and the same everywhere.
+// RNG is splitmix64: small, and the same on every platform.
 type RNG uint64
 
 // Next returns the next number.
@@ -95,7 +95,7 @@ func (r *RNG) Below(n int) int {
 	return int(hi)
 }
 
-// Of makes it the generator of one schedule: a schedule can be run again by its number.
+// Of makes r the generator of one schedule, so that a schedule can be run again by its number.
 //
 //go:norace
 func (r *RNG) Of(seed uint64, schedule int) {
@@ -103,16 +103,16 @@ func (r *RNG) Of(seed uint64, schedule int) {
 	r.Next()
 }
 
-// table is memory of a strategy that grows between schedules alone. What does not fit into it while a schedule runs is
-// lost, and the schedule has to be run again.
+// table is memory of a strategy that grows only between schedules. What does not fit while a schedule runs is lost, and
+// the schedule must be run again.
 type table[T any] struct {
 	rows []T
 	n    int
 	full bool // something was lost
 }
 
-// room makes room for a schedule. It reports whether the last one lacked it and is to be run again; or, if the table
-// has most rows already, that the schedule is too long.
+// room makes room for a schedule. It reports whether the last one lacked room and must be run again, or, if the table
+// already has most rows, that the schedule is too long.
 func (t *table[T]) room(most int) (again, long bool) {
 	if !t.full && t.rows != nil {
 		return false, false

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// threads is a world of actors that each do some steps, with nothing between them.
+// threads is a world of actors that each do some independent steps.
 type threads struct {
 	left  []int
 	ways  []int
@@ -26,7 +26,7 @@ func (w *threads) Actors() int           { return len(w.left) }
 func (w *threads) Moves(actor int) int32 { return w.moves[actor] }
 func (w *threads) Logged() int           { return len(w.log) }
 
-// run runs a schedule, and returns the actors in the order in which they went.
+// run runs a schedule, and returns the actors in the order in which they ran.
 func (w *threads) run(s Strategy, steps ...int) string {
 	w.left, w.moves, w.cur = slices.Clone(steps), make([]int32, len(steps)), -1
 	w.log = w.log[:0]
@@ -59,7 +59,7 @@ func (w *threads) run(s Strategy, steps ...int) string {
 	}
 }
 
-// all runs all schedules of a strategy, and counts how often each comes.
+// all runs all schedules of a strategy, and counts how often each occurs.
 func all(t *testing.T, w *threads, s Strategy, steps ...int) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -81,7 +81,7 @@ func TestExhaustiveGoesThroughAllOnce(t *testing.T) {
 	}{
 		{-1, 1680}, // 9! / 3!^3
 		{0, 6},     // 3!
-		{1, 0},     // something between
+		{1, 0},     // something in between
 	} {
 		seen := all(t, new(threads), Exhaustive(c.bound), 3, 3, 3)
 		for order, n := range seen {
@@ -106,7 +106,7 @@ func TestExhaustiveGrowsItsTable(t *testing.T) {
 			t.Errorf("a schedule of %d steps comes %d times", len(order), n)
 		}
 	}
-	if want := 1 + 1499 + 1 + 1; len(seen) != want { // the first begins, and is preempted or not; or the second does
+	if want := 1 + 1499 + 1 + 1; len(seen) != want { // the first begins, and is preempted or not; or the second begins
 		t.Errorf("%d schedules, want %d", len(seen), want)
 	}
 }
@@ -157,7 +157,7 @@ func TestPCTGivesWay(t *testing.T) {
 	s.Begin(0)
 	w := &threads{ways: []int{0, 1}}
 	first := s.Choose(&Fork{N: 2, Keep: true, World: w})
-	w.ways = []int{1 - first, first} // the one with the higher priority, last, gives way
+	w.ways = []int{1 - first, first} // the one with the higher priority, last, yields
 	if k := s.Choose(&Fork{N: 2, Yields: true, World: w}); k != 0 {
 		t.Errorf("it chose way %d", k)
 	}
@@ -171,7 +171,7 @@ func TestScriptThenRest(t *testing.T) {
 	}
 }
 
-// What a schedule calls is not seen by the race detector, neither allocates nor calls what the detector sees
+// What a schedule calls is hidden from the race detector, and neither allocates nor calls what the detector sees
 // nevertheless: `coir test` calls it on the system stack.
 func TestChooseIsHidden(t *testing.T) {
 	fset := token.NewFileSet()
@@ -194,7 +194,7 @@ func TestChooseIsHidden(t *testing.T) {
 			}
 		}
 	}
-	var reach func(name string) // of methods with one name all are looked at
+	var reach func(name string) // follows all methods of that name
 	seen := map[*ast.FuncDecl]bool{}
 	reach = func(name string) {
 		for _, d := range decls {

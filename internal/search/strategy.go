@@ -1,9 +1,9 @@
 package search
 
-// Stay lets the actor which runs go on for as long as it can. There is one such schedule.
+// Stay lets the running actor continue for as long as it can. It has one schedule.
 func Stay() Strategy { return new(stay) }
 
-// Methods have pointer receivers: the compiler would wrap others, and the wrapper is seen by the race detector.
+// Methods have pointer receivers: the compiler would wrap others, and the race detector sees the wrapper.
 type stay struct{}
 
 func (*stay) Name() string            { return "stay" }
@@ -13,7 +13,7 @@ func (*stay) steady() bool            { return true }
 //go:norace
 func (*stay) Choose(*Fork) int { return 0 }
 
-// RoundRobin lets each actor do one operation in turn. There is one such schedule.
+// RoundRobin lets each actor do one operation in turn. It has one schedule.
 func RoundRobin() Strategy { return new(roundRobin) }
 
 type roundRobin struct{}
@@ -30,7 +30,7 @@ func (*roundRobin) Choose(f *Fork) int {
 	return 0
 }
 
-// Script makes decisions that are given. After that it takes way 0, or what Rest chooses.
+// Script makes the given decisions. After those it takes way 0, or what Rest chooses.
 type Script struct {
 	Ways []int
 	Rest Strategy
@@ -48,7 +48,7 @@ func (s *Script) Begin(schedule int) bool {
 
 func (*Script) steady() bool { return true }
 
-// Choose implements Strategy. What it returns may be too large for a program that has changed.
+// Choose implements Strategy. Its result may be too large if the program has changed.
 //
 //go:norace
 func (s *Script) Choose(f *Fork) int {
@@ -62,7 +62,8 @@ func (s *Script) Choose(f *Fork) int {
 	return s.Rest.Choose(f)
 }
 
-// Random takes each way with the same chance; but the actor which runs goes on with a chance of at least keep percent.
+// Random takes each way with the same probability, but lets the running actor continue with a probability of at least
+// keep percent.
 func Random(seed uint64, keep int) Strategy { return &random{seed: seed, keep: keep} }
 
 type random struct {
@@ -88,8 +89,8 @@ func (s *random) Choose(f *Fork) int {
 	return s.rng.Below(f.N)
 }
 
-// PCT gives actors priorities at random and always lets the highest go on, but for depth-1 places, chosen at random,
-// where the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
+// PCT gives actors random priorities and always lets the highest continue, except at depth-1 random places, where the
+// running actor falls below all others. It finds bugs that need few switches at the right places, and starvation.
 func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, depth: max(depth, 1), length: 32} }
 
 type pct struct {
@@ -104,8 +105,8 @@ type pct struct {
 	number int // of the schedule
 }
 
-// An actor that polls would have the highest priority for good. So priorities end after fairAfter decisions, and
-// schedules that are longer do not count for the places of changes.
+// An actor that polls could keep the highest priority forever. So priorities end after fairAfter decisions, and longer
+// schedules do not count for the places of changes.
 const fairAfter = 20000
 
 func (s *pct) Name() string { return "pct" }
@@ -169,7 +170,7 @@ type Turns[S interface{ Begin(schedule int) bool }] struct {
 	cur  int
 }
 
-// Begin begins the next schedule of the strategy whose turn it is. It reports false if none has one left.
+// Begin begins the next schedule of the strategy whose turn it is. It reports false if no strategy has one left.
 func (t *Turns[S]) Begin(schedule int) bool {
 	if schedule == 0 {
 		t.done, t.turn, t.cur = make([]bool, len(t.All)), make([]int, len(t.All)), -1
@@ -187,12 +188,12 @@ func (t *Turns[S]) Begin(schedule int) bool {
 	return false
 }
 
-// Current is the strategy whose turn it is.
+// Current returns the strategy whose turn it is.
 //
 //go:norace
 func (t *Turns[S]) Current() S { return t.All[t.cur] }
 
-// Portfolio takes turns among strategies: none finds everything that the others find.
+// Portfolio takes turns among strategies, because no single strategy finds every bug.
 func Portfolio(strategies ...Strategy) Strategy {
 	return &portfolio{Turns[Strategy]{All: strategies}}
 }

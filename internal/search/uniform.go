@@ -1,17 +1,16 @@
 package search
 
-// A coin at each point is far from fair to schedules: an actor with one operation left and one with a hundred are
-// chosen alike, so the short one is all but always done early, and what needs it late is hardly ever seen. If each way
-// is taken in proportion to how much comes after it, every interleaving has the same chance. How much that is shows in
-// earlier schedules of the same program: for each actor how often it was let go on until there was a choice for the
-// last time, and what the actors that it starts do. It is exact for actors that start each other and always do the
-// same, and a good guess for others.
+// A coin toss at each point is far from fair to schedules: an actor with one operation left is as likely as one with a
+// hundred, so the short one almost always ends early, and bugs that need it late are hardly ever seen. If each way is
+// taken in proportion to how much comes after it, every interleaving has the same probability. Earlier schedules of the
+// same program show how much that is: how often each actor was chosen up to its last choice, and what the actors that
+// it starts do. This is exact for actors that start each other and always do the same, and a good guess for others.
 
-// Uniform takes each way in proportion to the number of operations that are expected behind it, so that every
-// interleaving has about the same chance. It learns these numbers from the schedules before.
+// Uniform takes each way in proportion to the number of operations expected after it, so that every interleaving has
+// about the same probability. It learns these numbers from earlier schedules.
 func Uniform(seed uint64) Strategy { return &uniform{seed: seed} }
 
-// uniformActors is how many actors are told apart; the others count as if they had one operation left.
+// uniformActors is how many actors are counted; the others are taken to have one operation left.
 const uniformActors = 1024
 
 type uniform struct {
@@ -19,16 +18,16 @@ type uniform struct {
 	rng  RNG
 	w    World
 
-	// Of earlier schedules. Index 0 is the clock; actors follow in the order of their making.
+	// Of earlier schedules. Index 0 is the clock; actors follow in the order of their creation.
 	most   [uniformActors]int32 // moves of the actor, up to its last choice, the most in any schedule
-	parent [uniformActors]int32 // who started it, when it was last seen
-	next   [uniformActors]int32 // the same with this schedule
+	parent [uniformActors]int32 // the actor that started it, when it was last seen
+	next   [uniformActors]int32 // most, including this schedule
 	known  int
 
 	// Of this one.
 	ticks int32 // moves of the clock that were chosen
 	seen  int
-	last  int32 // the one chosen last
+	last  int32 // the actor chosen last
 	after [uniformActors]int32
 }
 
@@ -72,7 +71,7 @@ func (s *uniform) Choose(f *Fork) int {
 	return i
 }
 
-// done is how often the actor in a slot has been let go on in this schedule, whether there was a choice or not.
+// done returns how often the actor in a slot was chosen in this schedule, whether there was a choice or not.
 //
 //go:norace
 func (s *uniform) done(slot int) int32 {
@@ -85,12 +84,12 @@ func (s *uniform) done(slot int) int32 {
 	return s.w.Moves(slot - 1)
 }
 
-// slot is where an actor, or the clock, has its numbers.
+// slot returns the index of an actor or of the clock.
 //
 //go:norace
 func slot(actor int) int { return max(actor+1, 0) }
 
-// meet notes actors that are new: the one that was chosen last has started them.
+// meet records new actors: the actor chosen last has started them.
 //
 //go:norace
 func (s *uniform) meet(f *Fork) {
@@ -104,7 +103,7 @@ func (s *uniform) meet(f *Fork) {
 	s.known = max(s.known, s.seen)
 }
 
-// weigh adds what the actors that are not there yet are expected to do to those that will start them.
+// weigh adds what future actors are expected to do to the actors that will start them.
 //
 //go:norace
 func (s *uniform) weigh() {
