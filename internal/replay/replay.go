@@ -1,4 +1,4 @@
-// Package replay writes down the decisions of a schedule, and makes a failing schedule smaller. Package sim uses it for
+// Package replay encodes the decisions of a schedule, and makes a failing schedule smaller. Package sim uses it for
 // fibers, and `coir test`, which lays it over the standard library, for goroutines.
 package replay
 
@@ -8,10 +8,10 @@ import (
 	"errors"
 )
 
-// Decision is a decision of a schedule that has been run: the way that was taken, of how many.
+// Decision is a decision of a schedule that was run: the way taken, and the number of ways.
 type Decision struct{ Way, Ways int }
 
-// Script is the ways of decisions, without the zeros at the end.
+// Script returns the ways of decisions, without the zeros at the end.
 func Script(decisions []Decision) []int {
 	end := 0
 	for i := range decisions {
@@ -26,7 +26,7 @@ func Script(decisions []Decision) []int {
 	return script
 }
 
-// Switches is how many decisions of a script are not 0.
+// Switches returns how many decisions of a script are not 0.
 func Switches(script []int) (n int) {
 	for _, d := range script {
 		if d != 0 {
@@ -36,11 +36,11 @@ func Switches(script []int) (n int) {
 	return n
 }
 
-// mostZeros is how many zeros one number stands for, so that a damaged token does not take all memory.
+// mostZeros is how many zeros one number may stand for, so that a damaged token does not use all memory.
 const mostZeros = 1 << 20
 
-// Token writes a script in letters: a head, and in base64 what fields says, and of the decisions those that are not 0,
-// each with the number of zeros before it.
+// Token encodes a script as text: the head, and in base64 the fields and the decisions that are not 0, each with the
+// number of zeros before it.
 func Token(head string, fields []byte, script []int) string {
 	b := fields
 	zeros := uint64(0)
@@ -56,10 +56,11 @@ func Token(head string, fields []byte, script []int) string {
 	return head + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ErrDamaged is the error of a token that cannot be read.
+// ErrDamaged is the error of a token that cannot be decoded.
 var ErrDamaged = errors.New("is damaged")
 
-// Parse reads a token without its head. The function fields is given the bytes, and returns what follows the fields.
+// Parse decodes a token without its head. It calls fields with the bytes, which returns the bytes that follow the
+// fields.
 func Parse(letters string, fields func(b []byte) (rest []byte, ok bool)) (script []int, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(letters)
 	if err != nil {

@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for len(script) > 0 && script[len(script)-1] == 0 { // a script goes on with zeros, written or not
+		for len(script) > 0 && script[len(script)-1] == 0 { // a script continues with zeros, written or not
 			script = script[:len(script)-1]
 		}
 		again, err := Parse(Token("", []byte{1}, script), fields)
@@ -47,7 +47,7 @@ func FuzzParse(f *testing.F) {
 func TestShrinkFindsTheFewest(t *testing.T) {
 	const length = 60
 	runs := 0
-	// It fails if decisions 10 and 40 are 2 and 1, whatever the others are.
+	// The schedule fails if decisions 10 and 40 are 2 and 1, whatever the others are.
 	run := func(script []int) Run {
 		runs++
 		r := Run{Steps: length, Decisions: make([]Decision, length)}

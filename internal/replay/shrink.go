@@ -2,19 +2,20 @@ package replay
 
 import "slices"
 
-// Run is a schedule that has been run.
+// Run is the result of running a schedule.
 type Run struct {
-	Fails     bool // in the way that is looked for
+	Fails     bool // in the same way as the first
 	Decisions []Decision
 	Steps     int // operations
 }
 
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way. First
-// whole stretches are set to 0, halving their length down to one. That ends where no single one can be spared, often
-// far from the fewest: so then all schedules with none, one, two, ... decisions that are not 0 are tried, as long as
-// there are fewer than that.
+// it sets whole stretches to 0, halving their length down to one. That ends where no single decision can be set to 0,
+// often far from the fewest. So it then tries all schedules with none, one, two, ... decisions that are not 0, as long
+// as that is fewer.
 //
-// It runs schedules by try. The first part ends after cut steps in them, and the second after search steps.
+// It runs schedules by calling try. The first part ends after cut steps of the schedules, and the second after search
+// steps.
 func Shrink(failed Run, try func(script []int) Run, cut, search int) []int {
 	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
 	s.fewest = Switches(s.best)
@@ -33,7 +34,7 @@ type shrinker struct {
 	spent  int // steps of all runs
 }
 
-// runCost is added to the steps of each run: to begin and end a schedule costs as much as some steps.
+// runCost is added to the steps of each run: beginning and ending a schedule costs as much as some steps.
 const runCost = 20
 
 // try runs a script. It reports whether it is the best so far.
@@ -65,7 +66,8 @@ func (s *shrinker) cut(most int) {
 	}
 }
 
-// deepen tries a script, and then with up to more decisions that are not 0 behind it. It reports whether to stop.
+// deepen tries a script, and then the script followed by up to more decisions that are not 0. It reports whether to
+// stop.
 func (s *shrinker) deepen(script []int, more, most int) bool {
 	if s.spent > most {
 		return true

@@ -2,7 +2,7 @@ package replay
 
 import "embed"
 
-// Source is the source of this package, for `coir test`. No program has it that does not use it.
+// Source is the source of this package, for `coir test`. Only programs that use it contain it.
 //
 //go:embed *.go
 var Source embed.FS
