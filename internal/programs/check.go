@@ -10,12 +10,12 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// call is an operation under way.
+// call is an operation in progress.
 type call struct {
 	r     *run
 	op    *Op
 	what  string
-	node  *node         // nil: it has no context
+	node  *node         // nil: no context
 	verb  string        // of its error, if the object has a name
 	plain bool          // the error may lack the name
 	limit time.Duration // of its own; negative: none
@@ -24,10 +24,10 @@ type call struct {
 	try   bool // it must not wait
 	shut  func() bool
 	ends  bool // the end of the channel ends it: of a receive, Close; of a send, Abort
-	loose bool // nothing says when it ends
+	loose bool // its end time is unknown
 
 	from time.Duration
-	must bool // its context was over when it began
+	must bool // its context had ended when it began
 }
 
 const (
@@ -39,7 +39,7 @@ func (r *run) call(op *Op, n *node) *call {
 	return &call{r: r, op: op, node: n, limit: -1, what: op.Kind.String()}
 }
 
-// on makes it an operation on a channel.
+// on makes k an operation on a channel.
 func (k *call) on(c *channel, side int) *call {
 	k.c, k.side, k.ends = c, side, true
 	k.verb = verb(c.d.Name, side)
@@ -56,7 +56,7 @@ func verb(name string, side int) string {
 	return "receive from " + name
 }
 
-// begin notes that the operation begins.
+// begin records that the operation begins.
 func (k *call) begin() *call {
 	w := k.r.w
 	if k.r.nur != nil {
@@ -243,7 +243,7 @@ func (k *call) count(closed, timeout, canceled, blocks bool) {
 	}
 	w := k.r.w
 	if k.shut != nil && k.shut() {
-		return // perhaps of the endpoint
+		return // perhaps the failure of the endpoint
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,7 @@ func (k *call) count(closed, timeout, canceled, blocks bool) {
 	}
 }
 
-// timely checks, where time only passes if nothing can go on, that the operation has ended when it had to.
+// timely checks, where time passes only if nothing can run, that the operation ended when it had to.
 func (k *call) timely(err error) {
 	w := k.r.w
 	if !w.env.Idle || k.loose {
@@ -272,7 +272,7 @@ func (k *call) timely(err error) {
 			k.failf("ended at %v with %v, and should have at %v: %s", now, err, at, why)
 		}
 	}
-	if err == nil && k.r.limited { // perhaps it has waited for a place
+	if err == nil && k.r.limited { // it may have waited for a place
 		return
 	}
 	if k.limit >= 0 {
@@ -297,7 +297,7 @@ func (k *call) timely(err error) {
 	}
 }
 
-// got notes that a value was received.
+// got records that a value was received.
 func (r *run) got(k *call, c *channel, id int) {
 	w := r.w
 	w.mu.Lock()
@@ -342,7 +342,7 @@ func (c *channel) number(w *world) int {
 	return -1
 }
 
-// checkRun checks what came out of a Run: an error, or a panic with v. After a Goexit it returns what the fiber has to
+// checkRun checks how a Run ended: with an error, or a panic with v. After a Goexit it returns what the fiber must
 // report.
 func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported []must) {
 	w.mu.Lock()
@@ -374,7 +374,7 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 		out = pe
 	}
 	if out != nil {
-		_ = errors.Is(out, coir.ErrClosed) // a look at the chain must not panic
+		_ = errors.Is(out, coir.ErrClosed) // walking the chain must not panic
 		_ = out.Error()
 	}
 	parts := tree(out)
@@ -409,14 +409,13 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 	return nil
 }
 
-// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and nothing but that was returned. The lock is
-// held.
+// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and only that was returned. The lock is held.
 func (n *nursery) onlyPurpose() bool {
 	return n.purpose > 0 && n.onlyEchoes()
 }
 
-// onlyEchoes reports whether all that was returned in the nursery says that the nursery was cancelled, for no cause.
-// The lock is held.
+// onlyEchoes reports whether all errors returned in the nursery say that the nursery was cancelled without a cause. The
+// lock is held.
 func (n *nursery) onlyEchoes() bool {
 	if n.reasons > 0 || n.exits > 0 || len(n.musts) > 0 || n.node == nil {
 		return false
@@ -426,7 +425,7 @@ func (n *nursery) onlyEchoes() bool {
 			return false
 		}
 		for x := n.froms[i]; x != nil; x = x.up {
-			if x == n.node { // what is above is looked at below
+			if x == n.node { // those above are checked below
 				break
 			}
 			if len(x.cancels) > 0 || x.timed || x.nur != nil || x.up == nil {
@@ -457,8 +456,8 @@ func allCancels(errs []error) bool {
 	return true
 }
 
-// realParts returns what must come out of a nursery, whose context has ended by ctxErr, if err was returned in it: all
-// but what may say no more than that the nursery was cancelled.
+// realParts returns what Run must report if err was returned in a nursery whose context ended with ctxErr: all but
+// errors that may only say that the nursery was cancelled.
 func realParts(err, ctxErr error) (all []must) {
 	for _, x := range tree(err) {
 		switch x := x.(type) {
@@ -488,7 +487,7 @@ func realParts(err, ctxErr error) (all []must) {
 	return all
 }
 
-// in reports whether what must come out is one of the parts.
+// in reports whether m is one of the parts.
 func (m must) in(parts []error) bool {
 	for _, x := range parts {
 		if !m.panic && x == m.err {
@@ -501,7 +500,7 @@ func (m must) in(parts []error) bool {
 	return false
 }
 
-// is reports whether the panic is the one.
+// is reports whether pe is the panic m.
 func (m must) is(pe *coir.PanicError) bool {
 	if !m.panic {
 		was, ok := m.err.(*coir.PanicError)
@@ -515,7 +514,7 @@ func sameValue(a, b any) bool {
 		_, ok := b.(interface{ RuntimeError() })
 		return ok
 	}
-	defer func() { _ = recover() }() // values that cannot be compared are not the same
+	defer func() { _ = recover() }() // values that cannot be compared are different
 	return a == b
 }
 
@@ -527,7 +526,7 @@ func expected(pe *coir.PanicError, musts []must) bool {
 		if m.is(pe) {
 			return true
 		}
-		for _, x := range tree(m.err) { // of a nursery inside, passed on
+		for _, x := range tree(m.err) { // passed on from an inner nursery
 			if in, ok := x.(*coir.PanicError); ok && in != nil && sameValue(in.Value, pe.Value) {
 				return true
 			}

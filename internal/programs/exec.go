@@ -13,25 +13,25 @@ import (
 // Env is where a program runs.
 type Env struct {
 	Now   func() time.Duration
-	Failf func(format string, args ...any) // is told what is wrong
-	Idle  bool                             // time passes only when nothing can go on
+	Failf func(format string, args ...any) // reports a fault
+	Idle  bool                             // time passes only when nothing can run
 	Run   runner
 	Other *coir.Runtime // another runtime, unless the program is for a simulation
 }
 
-// runner is Run, of some runtime.
+// runner is Run of some runtime.
 type runner = func(context.Context, func(context.Context, *coir.Nursery) error) error
 
-// run is a function of the program that runs: that of a fiber, of a nursery, or a goroutine.
+// run is a running function of the program: that of a fiber, of a nursery, or of a goroutine.
 type run struct {
 	w        *world
 	name     string
 	id       int
 	own      *node
-	nur      *nursery // in which it is the function, or a child
-	reports  *nursery // of which the fiber that it runs in is a child
-	free     bool     // a goroutine, which need not end before its nursery
-	limited  bool     // the fiber that it runs in has a place under a limit
+	nur      *nursery // of which it is the function, or a child
+	reports  *nursery // of which its fiber is a child
+	free     bool     // a goroutine that need not end before its nursery
+	limited  bool     // its fiber has a place under a limit
 	other    bool     // it runs on the other runtime
 	last     error
 	lastNode *node
@@ -69,7 +69,7 @@ func Exec(ctx context.Context, p *Program, env Env) {
 	w.settle(base)
 }
 
-// harness runs the program, and ends it when its time has come.
+// harness runs the program, and ends it when its time is up.
 func (w *world) harness(base *node) {
 	r := &run{w: w, name: "harness", own: base}
 	g := &Group{N: -1, Ctx: -1}
@@ -95,7 +95,7 @@ func (w *world) harness(base *node) {
 	})
 }
 
-// reaped makes the context of the program, which ends it.
+// reaped makes the context of the program, whose end ends the program.
 func (w *world) reaped(up *node) *node {
 	d := w.p.Reaper.After
 	n := &node{w: w, name: "the program's context", up: up, bounded: true, from: w.env.Now()}
@@ -120,7 +120,7 @@ func (w *world) reaped(up *node) *node {
 	return n
 }
 
-// cancel cancels a context that the program has made.
+// cancel cancels a context of the program.
 func (w *world) cancel(n *node, cause error) {
 	if n.stop == nil {
 		return
@@ -168,8 +168,7 @@ func (w *world) cause(c Cause, last error) error {
 	return nil
 }
 
-// open calls Run, or a function like it, and checks what comes out of it. It returns the error, or the value of the
-// panic.
+// open calls Run, or a function like it, and checks its result. It returns the error, or the value of the panic.
 func (w *world) open(by *run, up *node, g *Group, start runner, body func(*run) error) (v any, err error) {
 	return w.openOn(by, up, g, false, start, body)
 }
@@ -185,7 +184,7 @@ func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
 		}
 		v = recover()
 		musts := w.checkRun(n, nil, v, v == nil)
-		if v == nil { // Goexit, which goes on in the fiber that has called: that reports what has failed
+		if v == nil { // Goexit, which continues in the calling fiber: that reports the failure
 			w.mu.Lock()
 			if up := by.reports; up != nil && (len(musts) > 0 || !n.onlyEchoes()) {
 				up.musts = append(up.musts, musts...)
@@ -209,7 +208,7 @@ func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
 		w.mu.Unlock()
 		r := &run{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited,
 			other: by.other}
-		if crosses { // another fiber, which is no child of any nursery: what it has to report comes out here
+		if crosses { // another fiber, not a child of any nursery: its failures are reported here
 			r.reports, r.other = n, true
 		}
 		normal := false
@@ -233,7 +232,7 @@ func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
 	return nil, err
 }
 
-// fail notes that err was returned in the nursery. The lock is held.
+// fail records that err was returned in the nursery. The lock is held.
 func (n *nursery) fail(err error, r *run) {
 	var from *node
 	if err == r.last {
@@ -265,7 +264,7 @@ func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) 
 	return f
 }
 
-// enter notes that a fiber has begun.
+// enter records that a fiber has begun.
 func (w *world) enter(ctx context.Context, f *fiber, d *FiberDecl) *run {
 	n := f.nur
 	node := &node{w: w, name: fmt.Sprintf("ctx%d of %s", d.Ctx, f.name), ctx: ctx, up: n.node, bounded: n.node.bounded}
@@ -285,7 +284,7 @@ func (w *world) enter(ctx context.Context, f *fiber, d *FiberDecl) *run {
 	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0, other: n.other}
 }
 
-// leave notes that a fiber has ended.
+// leave records that a fiber has ended.
 func (w *world) leave(f *fiber, r *run, normal bool, err error, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -333,7 +332,7 @@ func (r *run) execute(ops []*Op, end End) error {
 	return nil
 }
 
-// panics panics, and notes it before.
+// panics records a panic, and then panics.
 func (r *run) panics(k PanicKind) {
 	m := must{panic: true}
 	var v any
@@ -356,7 +355,7 @@ func (r *run) panics(k PanicKind) {
 		_ = none[r.id+100]
 	}
 	m.value = v
-	if r.nur != nil && r.own.nur == nil { // the function of a nursery runs in a fiber that may have another name
+	if r.nur != nil && r.own.nur == nil { // a nursery's function runs in a fiber that may have another name
 		m.fiber = r.name
 	}
 	r.expect(m)
@@ -370,7 +369,7 @@ func (r *run) expect(m must) {
 	r.nur.node.fails(nil)
 }
 
-// giveUp gives back what the function has, however it ends.
+// giveUp returns what the function holds, however it ends.
 func (r *run) giveUp() {
 	for len(r.lent) > 0 {
 		r.giveBack(&Op{Kind: GiveBack})
@@ -395,7 +394,7 @@ func (r *run) all(ops []*Op) {
 	}
 }
 
-// pick returns the context of an operation. One that may wait for ever needs a context that ends.
+// pick returns the context of an operation. One that may wait forever needs a context that ends.
 func (r *run) pick(op *Op, limit time.Duration) *node {
 	if op.Ctx == Own {
 		return r.own
@@ -525,7 +524,7 @@ func (r *run) do(op *Op) {
 	}
 }
 
-// slept checks that a sleep which was not cut short did not outlast its context.
+// slept checks that a complete sleep did not outlast its context.
 func (k *call) slept() {
 	if at, ok := k.node.endedBy(); ok && max(at, k.from) < k.from+k.op.D {
 		k.failf("slept for %v, and its context was over at %v", k.op.D, at)
@@ -575,7 +574,7 @@ func (r *run) scope(op *Op) {
 
 type valueKey struct{}
 
-// nested opens a nursery inside.
+// nested opens an inner nursery.
 func (r *run) nested(op *Op) {
 	w := r.w
 	up := r.pick(op, 0)
@@ -638,13 +637,13 @@ func (r *run) wait(op *Op) {
 		}
 		return
 	}
-	if !k.must && r.fibers(k, f, err) { // else it is the error of the context, even if the fiber's is the same
+	if !k.must && r.fibers(k, f, err) { // else it is the context's error, even if the fiber's is the same
 		return
 	}
 	k.end(err)
 }
 
-// fibers reports whether err is what a fiber has ended with.
+// fibers reports whether err is the error that a fiber ended with.
 func (r *run) fibers(k *call, f *fiber, err error) bool {
 	r.w.mu.Lock()
 	ended, was, odd := f.ended, f.err, f.goexit

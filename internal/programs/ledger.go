@@ -11,14 +11,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// world is a program that runs, and the ledger of what it has done.
+// world is a running program, and the ledger of what it has done.
 type world struct {
 	p   *Program
 	env Env
 
 	goroutines sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows, and is never held in an operation
+	mu        sync.Mutex // guards what follows, and is never held during an operation
 	contexts  []*node    // by number; nil if not made yet
 	made      []*node    // all of them
 	nurseries []*nursery // by number
@@ -30,10 +30,10 @@ type world struct {
 	errs      int
 }
 
-// failf reports that something was wrong.
+// failf reports a fault.
 func (w *world) failf(format string, args ...any) { w.env.Failf(format, args...) }
 
-// ownError is an error of the program's own. No two are the same.
+// ownError is an error of the program. No two are the same.
 type ownError struct{ n int }
 
 func (e *ownError) Error() string { return fmt.Sprintf("error %d of the program", e.n) }
@@ -50,25 +50,25 @@ type node struct {
 	w       *world
 	name    string
 	ctx     context.Context
-	up      *node // whose cancel reaches it; nil if there is none
+	up      *node // its parent, whose cancel reaches it; nil if none
 	bounded bool  // the reaper or a deadline ends it
 	nur     *nursery
 	stop    func(error)
 	bare    bool // stop takes no cause
 
 	timed   bool
-	from, d time.Duration // of its deadline
-	expires error         // the cause that it then has; nil: none
+	from, d time.Duration // begin and length of its time limit
+	expires error         // the cause when it expires; nil: none
 
 	// Under w.mu.
 	cancels  []error // the causes of all cancels that have begun
 	underway int     // cancels that have begun and not returned
-	open     bool    // there are cancels that nothing tells the end of
+	open     bool    // there are cancels whose end is unknown
 	done     bool    // a cancel has returned
 	doneAt   time.Duration
 }
 
-// begin notes that the context is about to be cancelled.
+// begin records that the context is about to be cancelled.
 func (n *node) begin(cause error) {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -76,7 +76,7 @@ func (n *node) begin(cause error) {
 	n.underway++
 }
 
-// cancelled notes that the cancel has returned.
+// cancelled records that the cancel has returned.
 func (n *node) cancelled() {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -86,7 +86,7 @@ func (n *node) cancelled() {
 	}
 }
 
-// fails notes that the context will be cancelled for err some time later. The lock is held.
+// fails records that the context will be cancelled for err some time later. The lock is held.
 func (n *node) fails(err error) {
 	n.cancels = append(n.cancels, err)
 	n.open = true
@@ -104,7 +104,7 @@ func (n *node) over() bool {
 	return false
 }
 
-// quiet reports whether no cancel of the context is under way on another thread, which would still be on its way down.
+// quiet reports whether no cancel of the context is in progress on another thread and still on its way down.
 func (n *node) quiet() bool {
 	if n.w.p.Sim {
 		return true
@@ -129,7 +129,7 @@ func (n *node) mayBeCancelled() bool {
 	return false
 }
 
-// mayHaveCause reports whether the context can have been cancelled for the cause.
+// mayHaveCause reports whether the context may have been cancelled for the cause.
 func (n *node) mayHaveCause(cause error) bool {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -146,7 +146,7 @@ func (n *node) mayHaveCause(cause error) bool {
 	return false
 }
 
-// mayBeExpired reports whether a deadline that reaches the context can have passed, and with that cause.
+// mayBeExpired reports whether a deadline with that cause that reaches the context may have passed.
 func (n *node) mayBeExpired(cause error) bool {
 	now := n.w.env.Now()
 	if !n.w.p.Sim {
@@ -163,8 +163,7 @@ func (n *node) mayBeExpired(cause error) bool {
 	return false
 }
 
-// endedBy returns the time at which the context was over for certain, in a simulation: an operation that waits then
-// ends then.
+// endedBy returns the time by which, in a simulation, the context has certainly ended: a waiting operation ends then.
 func (n *node) endedBy() (at time.Duration, ok bool) {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -180,7 +179,7 @@ func (n *node) endedBy() (at time.Duration, ok bool) {
 	return at, at < 1<<62
 }
 
-// certainlyLive reports whether, in a simulation, the context was not over at that time.
+// certainlyLive reports whether, in a simulation, the context had not ended at that time.
 func (n *node) certainlyLive(at time.Duration) bool {
 	if end, ok := n.endedBy(); !ok || end <= at {
 		return false
@@ -209,20 +208,20 @@ type nursery struct {
 	running   int // those that have begun
 	bodyEnded bool
 	closed    bool    // Run has returned
-	returned  []error // what its function and its children have returned, but nil
-	froms     []*node // the contexts that these errors are of, nil if not known
-	musts     []must  // what must come out of Run besides
+	returned  []error // the errors that its function and its children have returned
+	froms     []*node // the contexts of these errors, nil if unknown
+	musts     []must  // what else Run must report
 	purpose   int     // calls of Cancel(nil) that have begun
 	reasons   int     // of Cancel with a cause
 	exits     int     // children that may have failed by a Goexit out of another nursery
 }
 
-// must is something that must come out of Run.
+// must is something that Run must report.
 type must struct {
 	err   error
 	value any // of a panic
 	panic bool
-	fiber string // that has panicked; empty: any
+	fiber string // the one that panicked; empty: any
 }
 
 func (m must) String() string {
@@ -235,7 +234,7 @@ func (m must) String() string {
 // over reports whether the nursery may have ended. The lock is held.
 func (n *nursery) over() bool { return n.bodyEnded && n.live == 0 }
 
-// mayCause reports whether the nursery may have been cancelled for a cause that was not noted. The lock is held.
+// mayCause reports whether the nursery may have been cancelled for a cause that was not recorded. The lock is held.
 func (n *nursery) mayCause(cause error) bool {
 	if n.over() && cause == context.Canceled {
 		return true
@@ -272,7 +271,7 @@ type channel struct {
 	d    *ChanDecl
 	name string
 	ch   *coir.Chan[int] // nil for a pipe
-	w0   *writer         // and for those the first endpoints
+	w0   *writer         // the first endpoints of a pipe
 	r0   *reader
 
 	// Under w.mu.
@@ -283,7 +282,7 @@ type channel struct {
 	handled  int
 	fuzzy    bool // some operations are not seen one by one
 	failed   [2]failures
-	unknown  bool // a handler has panicked in the midst of several sends
+	unknown  bool // a handler has panicked in the middle of several sends
 	closedAt time.Duration
 	closed   bool
 	abortAt  time.Duration
@@ -333,7 +332,7 @@ func (c *channel) mayBeClosed() bool {
 	return w == 0 || r == 0
 }
 
-// leaves notes when the last endpoint of a side has been closed. The lock is held.
+// leaves records when the last endpoint of a side has been closed. The lock is held.
 func (c *channel) leaves(now time.Duration) {
 	w, r := 0, 0
 	for _, x := range c.writers {
@@ -373,7 +372,7 @@ const (
 	offered valueState = iota
 	sent
 	back    // its sender still has it
-	unknown // a handler has panicked, and nothing tells
+	unknown // a handler has panicked
 )
 
 func (w *world) offer(c *channel, sender int) int {
@@ -439,7 +438,7 @@ type poolValue struct {
 // errHandler is what handlers panic with.
 var errHandler = errors.New("the handler panics")
 
-// tree returns err and all that it is made of, as far as Run puts errors together.
+// tree returns err and all its parts, as far as Run joins errors.
 func tree(err error) []error {
 	if err == nil {
 		return nil
@@ -470,7 +469,7 @@ type wrapped struct{ err error }
 func (e *wrapped) Error() string { return "wrapped: " + e.err.Error() }
 func (e *wrapped) Unwrap() error { return e.err }
 
-// opText is the text that an error must have.
+// opText returns the text that an error must have.
 func opText(verb, what string, cause error) string {
 	s := "coir: "
 	if verb != "" {

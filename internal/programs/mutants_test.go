@@ -2,8 +2,8 @@
 
 package programs_test
 
-// The programs are of use only if they find what is wrong. Each mutant here is a change of the real code, laid over it
-// by the go command, that they must find among those that CI runs. Most put a defect back that the library has had.
+// The programs are useful only if they find faults. Each mutant here is a change to the real code, applied with go's
+// -overlay flag, that the programs of CI must find. Most restore a defect that the library once had.
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 type mutant struct {
 	name  string
 	file  string
-	edits []string // pairs: what is there, what is put in its place
+	edits []string // pairs: old text, new text
 }
 
 var mutants = []mutant{
@@ -100,7 +100,7 @@ func TestMutantsAreFound(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			if i%3 != 0 && os.Getenv("COIR_SOAK") != "1" {
-				m.write(t, filepath.Join(root, m.file), t.TempDir()) // it still fits
+				m.write(t, filepath.Join(root, m.file), t.TempDir()) // checks that it still fits
 				t.Skip("make soak runs it")
 			}
 			dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 }
 
-// write writes the file as the mutant has it.
+// write writes the mutated file to dir and returns its name.
 func (m *mutant) write(t *testing.T, file, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -61,7 +61,7 @@ func (w *world) undelivered(c *channel, id int) {
 	}
 }
 
-// writer returns the writer of a pipe that the function has.
+// writer returns the function's writer of a pipe.
 func (r *run) writer(c *channel) *writer {
 	if x := r.writers[c]; x != nil {
 		return x
@@ -212,7 +212,7 @@ func (r *run) sendMany(op *Op) {
 		k.failf("sent %d of %d, with %v", done, len(ids), err)
 	}
 	if len(ids) == 0 || done > 0 {
-		k.must = false // it has not looked at the context, or not only
+		k.must = false // it may not have looked at the context
 	}
 	k.end(err)
 }
@@ -408,7 +408,7 @@ func (r *run) cases(op *Op) *cases {
 	return cs
 }
 
-// happened checks a case that has happened, and what became of the others unless they are still to come.
+// happened checks a case that has happened, and the others unless they may still happen.
 func (cs *cases) happened(k *call, i int, err error) {
 	r, w := cs.r, cs.r.w
 	d := cs.op.Cases[i]
@@ -478,7 +478,7 @@ func (r *run) choose(op *Op) {
 			i, err = coir.TrySelect(cs.list...)
 		}
 	})
-	if panicked { // by the handler of a case that has sent
+	if panicked { // in the handler of a case that has sent
 		for _, id := range cs.ids {
 			if id != 0 {
 				r.w.settleValue(id, unknown)
@@ -504,13 +504,13 @@ func (r *run) choose(op *Op) {
 	if k.must {
 		k.failf("began after its context had been cancelled, and case %d has happened", i)
 	}
-	if op.Kind != TrySelect && !r.limited { // else it may have waited for a place
+	if op.Kind != TrySelect && !r.limited { // otherwise it may have waited for a place
 		k.timelySelect(cs, err)
 	}
 	cs.happened(k, i, err)
 }
 
-// timelySelect is timely for a select, which its earliest time ends too.
+// timelySelect is timely for a select, which also ends at its earliest time.
 func (k *call) timelySelect(cs *cases, err error) {
 	on := *k
 	on.limit = cs.soonest
@@ -625,7 +625,7 @@ func (r *run) queueGo(op *Op) {
 	out := t.out
 	closes, closed, closedAt := q.closes, q.closed, q.closedAt
 	w.mu.Unlock()
-	if panicked { // by the handler: the task was not queued
+	if panicked { // in the handler: the task was not queued
 		return
 	}
 	if err != nil && out > 0 {
@@ -636,14 +636,14 @@ func (r *run) queueGo(op *Op) {
 	} else {
 		k.end(err)
 	}
-	// The end of the queue ends it, unless its context was over before: then it waits for its task.
+	// The end of the queue ends it, unless its context had ended before: then it waits for its task.
 	byQueue := err == nil || errors.Is(err, coir.ErrClosed) || n.certainlyLive(closedAt)
 	if now := w.env.Now(); byQueue && w.env.Idle && closed && now > max(k.from, closedAt) && !r.limited {
 		k.failf("ended at %v with %v, and the queue was closed at %v", now, err, closedAt)
 	}
 }
 
-// ended checks an error that says that a queue is closed, by the calls that may have closed it.
+// ended checks the error of a closed queue against the calls that may have closed it.
 func (k *call) ended(err error, closes []*ended) {
 	k.r.last, k.r.lastNode = err, nil
 	if len(closes) == 0 {
@@ -695,7 +695,7 @@ func (r *run) queueRecv(op *Op) {
 	r.result(k, q, id, err)
 }
 
-// result checks what was received from a queue. It reports whether it was the result of a task.
+// result checks what was received from a queue, and reports whether it was the result of a task.
 func (r *run) result(k *call, q *queue, id int, err error) bool {
 	w := r.w
 	if id == 0 {
@@ -925,7 +925,7 @@ func (r *run) poolClose(op *Op) {
 	guarded(func() { p.p.Close() })
 }
 
-// settle checks what is left when everything has ended.
+// settle checks what remains when everything has ended.
 func (w *world) settle(base *node) {
 	r := &run{w: w, name: "the end", own: base, free: true}
 	w.mu.Lock()

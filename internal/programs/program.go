@@ -1,11 +1,11 @@
-// Package programs makes up programs against the public API of coir, runs them, and checks what they have seen.
+// Package programs generates programs that use the public API of coir, runs them, and checks their results.
 //
 // A [Program] is a value: nurseries, fibers and their operations, drawn from a seed. [Exec] runs one and keeps a ledger
-// of what it has done: who cancelled what, which channel was closed, what became of each value. Every result of an
-// operation is held against the ledger, and so is what is left when the program has ended.
+// of what it has done: who cancelled what, which channel was closed, what became of each value. Exec checks every
+// result of an operation against the ledger, and also what remains when the program has ended.
 //
-// A program always ends if the library is right. Waits for a peer that never comes are many, and the end of the
-// program's context ends them: a deadline, or a cancel.
+// A program always ends if the library is right. Many waits are for a peer that never comes; the end of the program's
+// context, by a deadline or a cancel, ends them.
 package programs
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Program is a program that was made up.
+// Program is a generated program.
 type Program struct {
 	Seed   uint64
-	Sim    bool // for a simulation: no goroutines, no deadlines of real time
+	Sim    bool // for a simulation: no goroutines, no real-time deadlines
 	Chans  []ChanDecl
 	Queues []QueueDecl
 	Pools  []PoolDecl
@@ -47,7 +47,7 @@ type Handler uint8
 const (
 	NoHandler Handler = iota
 	Notes             // notes the value
-	Panics            // notes the value, and panics each second time
+	Panics            // records the value, and panics every second time
 )
 
 // QueueDecl is an Ordered.
@@ -61,13 +61,13 @@ type QueueDecl struct {
 type PoolDecl struct {
 	Name    string
 	Size    int
-	Fails   bool // create fails each third time
+	Fails   bool // create fails every third time
 	Waits   bool // create waits
-	Resets  bool // there is a reset, which fails each third time
+	Resets  bool // there is a reset, which fails every third time
 	Handler Handler
 }
 
-// Reaper is what ends the program if it does not end by itself.
+// Reaper ends the program if it does not end by itself.
 type Reaper struct {
 	How   ReaperKind
 	After time.Duration
@@ -124,7 +124,7 @@ const (
 	ReturnCause // context.Cause(ctx)
 	Panic
 	Goexit
-	GoexitPanic // a deferred function panics while a Goexit is under way
+	GoexitPanic // a deferred function panics during a Goexit
 )
 
 // PanicKind is what a function panics with.
@@ -135,12 +135,12 @@ const (
 	PanicText PanicKind = iota
 	PanicError
 	PanicNilPanicError // a nil *coir.PanicError
-	PanicOwnPanicError // a *coir.PanicError that the program has made
+	PanicOwnPanicError // a *coir.PanicError made by the program
 	PanicRuntime
 	panicKinds
 )
 
-// Cause is what a cancel or an Abort is given.
+// Cause is the cause of a cancel or an Abort.
 type Cause uint8
 
 // The causes.
@@ -258,13 +258,13 @@ const (
 )
 
 // The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes
-// only in a simulation. Far is a real time, which passes in neither; it is shorter than the times of a simulation.
+// only in a simulation. Far is a real time that never passes; it is shorter than the times of a simulation.
 const (
 	Long = 100 * time.Hour
 	Far  = time.Hour / 2
 )
 
-// weights is how often each operation is drawn, where it can be.
+// weights are the relative frequencies of operations, where they are possible.
 var weights = [kinds]int{
 	Send: 12, SendTimeout: 5, TrySend: 3, SendMany: 3,
 	Recv: 12, RecvTimeout: 5, TryRecv: 3, RecvMany: 3, RecvAll: 2,
@@ -281,10 +281,10 @@ var weights = [kinds]int{
 type maker struct {
 	r     *rand.Rand
 	p     *Program
-	slots []int // contexts that were made by scopes
+	slots []int // contexts made by scopes
 }
 
-// Generate makes the program of a seed.
+// Generate returns the program of a seed.
 func Generate(seed uint64, sim bool) *Program {
 	m := &maker{r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), p: &Program{Seed: seed, Sim: sim}}
 	p := m.p
@@ -356,7 +356,7 @@ func (m *maker) group(depth int) *Group {
 	if m.r.IntN(4) == 0 {
 		g.Limit = 1 + m.r.IntN(3)
 	}
-	if depth == 0 { // scopes that most fibers will find
+	if depth == 0 { // scopes that most fibers can use
 		for range m.r.IntN(3) {
 			g.Body = append(g.Body, m.scope())
 		}
@@ -537,7 +537,7 @@ func (m *maker) makeScope(op *Op) *Op {
 		op.Ctx = m.slots[n-1] // chains of them
 	}
 	op.Scope = ScopeKind(m.r.IntN(int(scopeKinds)))
-	if m.p.Sim { // which does not control real time
+	if m.p.Sim { // a simulation does not control real time
 		switch op.Scope {
 		case StdTimeout:
 			op.Scope = StdCancel
@@ -633,7 +633,7 @@ func (m *maker) end() End {
 	return End{How: Goexit}
 }
 
-// String is the program as one could write it.
+// String returns the program as Go-like source.
 func (p *Program) String() string {
 	var b printer
 	b.p = p
@@ -718,7 +718,7 @@ func (b *printer) op(depth int, own string, n int, op *Op) {
 	b.line(depth, "%s // %d", op.text(ctx), op.N)
 }
 
-// text is the operation as a line.
+// text returns the operation as a line.
 func (op *Op) text(ctx string) string {
 	ch := fmt.Sprintf("ch%d", op.Obj)
 	switch op.Kind {

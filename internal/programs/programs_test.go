@@ -73,7 +73,7 @@ func again(t *testing.T, p *programs.Program) string {
 	return line + " -programs.off=" + strings.Join(parts, ",")
 }
 
-// machine is the runtimes that programs run on.
+// machine has the runtimes that programs run on.
 type machine struct {
 	name string
 	run  func(context.Context, func(context.Context, *coir.Nursery) error) error
@@ -181,7 +181,7 @@ func once(p *programs.Program, m machine, other *coir.Runtime) string {
 	return text
 }
 
-// report makes the program smaller, if it fails often enough, and tells of it.
+// report makes the program smaller, if it fails often enough, and reports it.
 func report(t *testing.T, p *programs.Program, wrong string, m machine, other *coir.Runtime) {
 	tries := 20
 	if strings.HasPrefix(wrong, "hangs") {
@@ -257,7 +257,7 @@ func TestProgramsUnderSim(t *testing.T) {
 	t.Logf("%d programs, %v each", n, time.Since(began)/time.Duration(n))
 }
 
-// watched is simulate with a watchdog. It returns what was wrong: a failure, or what there was when the time had come.
+// watched is simulate with a watchdog. It returns what was wrong: a failure, or the state when the time was up.
 func watched(p *programs.Program, schedules int) (*sim.Failure, string) {
 	done := make(chan *sim.Failure, 1)
 	go func() { done <- simulate(p, schedules) }()
@@ -271,7 +271,8 @@ func watched(p *programs.Program, schedules int) (*sim.Failure, string) {
 	}
 }
 
-// simulate runs a program under so many schedules with the clock that waits, and half as many with the one that races.
+// simulate runs a program under the given number of schedules with the clock that waits, and half as many with the one
+// that races.
 func simulate(p *programs.Program, schedules int) *sim.Failure {
 	for _, mode := range []sim.ClockMode{sim.Idle, sim.Racing} {
 		res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
@@ -285,7 +286,7 @@ func simulate(p *programs.Program, schedules int) *sim.Failure {
 	return nil
 }
 
-// noGoroutinesAbove waits until there are no more goroutines than there were.
+// noGoroutinesAbove waits until there are no more goroutines than before.
 func noGoroutinesAbove(t *testing.T, before int) {
 	t.Helper()
 	limit := time.Now().Add(20 * time.Second)

@@ -2,7 +2,7 @@ package programs
 
 import "maps"
 
-// Shrink leaves out operations of a program as long as it still fails. fails returns what is wrong, or nothing.
+// Shrink leaves out operations of a program as long as it still fails. fails returns what is wrong, or "".
 func Shrink(p *Program, wrong string, fails func(*Program) string) (*Program, string) {
 	small := p
 	for again := true; again; {
@@ -25,7 +25,7 @@ func Shrink(p *Program, wrong string, fails func(*Program) string) (*Program, st
 	return small, wrong
 }
 
-// has reports whether the operation is in the program, and not in one that is left out.
+// has reports whether operation n is in the program, and not part of one that is left out.
 func (p *Program) has(n int) bool {
 	var in func(ops []*Op) bool
 	in = func(ops []*Op) bool {
