@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// API lists what the root package exports, one symbol a line, sorted. A change of the surface is then a line in a
-// review, not something that slips through. With no files in the root it lists nothing.
+// API lists what the root package exports, one symbol a line, sorted, so that a change of the surface is a line in a
+// review. With no files in the root it lists nothing.
 //
-// It reads every file whatever its build tags: a symbol that exists on one platform only is part of the surface too.
+// It reads every file regardless of build tags: a symbol that exists only on one platform is part of the surface too.
 func API(root string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {
@@ -76,7 +76,7 @@ func exportedFunc(d *ast.FuncDecl) []string {
 	return []string{"method (" + source(receiver) + ") " + d.Name.Name + signature}
 }
 
-// exportedType gives a line for the type and one for each exported field or method inside it.
+// exportedType returns a line for the type and one for each exported field or method in it.
 func exportedType(s *ast.TypeSpec) []string {
 	if !s.Name.IsExported() {
 		return nil
@@ -105,7 +105,7 @@ func exportedType(s *ast.TypeSpec) []string {
 	}
 	lines := []string{head}
 	for _, field := range inside.List {
-		if len(field.Names) == 0 { // embedded: a part of the surface under its own name
+		if len(field.Names) == 0 { // embedded: exported under its own name
 			lines = append(lines, head+", embeds "+source(field.Type))
 		}
 		for _, name := range field.Names {
@@ -122,7 +122,7 @@ func exportedType(s *ast.TypeSpec) []string {
 	return lines
 }
 
-// source prints a node on one line. Positions are left out, so that the breaks of the file do not show.
+// source prints a node on one line. It ignores positions, and so the line breaks of the file.
 func source(node ast.Node) string {
 	if node == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write api/coir.txt instead of comparing with it")
 
-// TestAPIIsRecorded: the exported surface changes on purpose or not at all.
+// TestAPIIsRecorded: the exported surface changes only on purpose.
 func TestAPIIsRecorded(t *testing.T) {
 	lines, err := API(root(t))
 	if err != nil {
@@ -49,7 +49,7 @@ func TestAPIIsRecorded(t *testing.T) {
 	t.Error("api/coir.txt is not the exported surface: if the change is meant, run `go test ./internal/archtest -run TestAPIIsRecorded -update` and say so in CHANGELOG.md")
 }
 
-// TestAPIReadsEveryShape: what the reader leaves out can change unseen.
+// TestAPIReadsEveryShape: a change of what the reader leaves out would go unseen.
 func TestAPIReadsEveryShape(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

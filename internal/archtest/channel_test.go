@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// channelImports is all that package channel knows of the library: no scheduler, no coroutine, no fiber.
+// channelImports are the only packages of the library that package channel imports: no scheduler, no coroutine, no
+// fiber.
 var channelImports = []string{
 	"internal/clock", "internal/flavor", "internal/invariant", "internal/park", "internal/race", "internal/wait",
 	"internal/xatomic",
 }
 
-// TestChannelReadiesNoParker: the code under a channel's lock knows nothing of who waits, and readies no parker. It
-// returns those that are to be readied after unlocking. Of package park it calls only what reads a reason.
+// TestChannelReadiesNoParker: the code under a channel's lock does not know its waiters, and readies no parker. It
+// returns those that must be readied after unlocking. Of package park it calls only what reads a reason.
 //
 // Spec: CH-44 (channels do not touch queues or workers)
 func TestChannelReadiesNoParker(t *testing.T) {
@@ -42,7 +43,7 @@ func TestChannelReadiesNoParker(t *testing.T) {
 	}
 }
 
-// The finder of calls finds those that ready, where there are some.
+// methodsCalled finds calls that ready a parker, in a package that has some.
 func TestMethodsCalled(t *testing.T) {
 	var found []string
 	for _, call := range methodsCalled(t, root(t), "internal/sched", Module+"/internal/park") {

@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// A Citation is one rule named in one place.
+// A Citation is one mention of a rule.
 type Citation struct {
 	Rule string
 	File string // relative to the root
 	In   string // function, method or type around the comment; empty at the level of the file
 
-	Title  string // as the citation gives it; empty if it gives none
-	Public bool   // stands in the doc comment of an exported name
+	Title  string // as cited; empty if the citation has none
+	Public bool   // in the doc comment of an exported name
 }
 
-// IsTest says whether the place defends the rule rather than keeps it: a Go test, or a model and what runs it.
+// IsTest reports whether the place tests the rule instead of implementing it: a Go test, or a model and what runs it.
 func (c Citation) IsTest() bool {
 	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "promela/")
 }
 
-// A Kind is how a place stands behind the rules that it cites.
+// A Kind is how a place supports the rules that it cites.
 type Kind int
 
-// The kinds of places, the weakest first. A benchmark runs the code and judges nothing; a model is judged, but is not
+// The kinds of places, the weakest first. A benchmark runs the code and checks nothing; a model is checked, but is not
 // the code.
 const (
 	Prose Kind = iota
@@ -40,7 +40,7 @@ const (
 	Test
 )
 
-// Kind tells what the place is.
+// Kind returns the kind of the place.
 func (c Citation) Kind() Kind {
 	switch {
 	case c.InProse():
@@ -55,7 +55,8 @@ func (c Citation) Kind() Kind {
 	return Code
 }
 
-// InProse says whether the place only speaks of the rule. Such a citation must be true, but stands behind nothing.
+// InProse reports whether the place only mentions the rule. Such a citation must be true, but does not support the
+// rule.
 func (c Citation) InProse() bool { return path.Ext(c.File) == ".md" }
 
 const ruleID = `[A-Z]{2}-[0-9]{2,}`
@@ -66,8 +67,8 @@ var (
 	trailing = regexp.MustCompile(`^(?:[A-Za-z0-9-]|,?\s+(?:to|and|or)\s+` + ruleID + `|,?\s+` + ruleID + `)`)
 )
 
-// Citations scans the whole repository, nested modules too. Malformed holds, as sentences, the places that begin a
-// citation and do not go on as one.
+// Citations scans the whole repository, including nested modules. Malformed lists, as sentences, the places that begin
+// like a citation and do not continue as one.
 func Citations(root string) (found []Citation, malformed []string, err error) {
 	files, err := Files(root)
 	if err != nil {
@@ -106,7 +107,7 @@ func Citations(root string) (found []Citation, malformed []string, err error) {
 	return found, malformed, nil
 }
 
-// cited takes the rules out of a text, with the titles that it gives them, and the openings that are not followed by any.
+// cited returns the rules that a text cites, with the titles it gives them, and the openings that no rule follows.
 func cited(text string) (list []Citation, bad []string) {
 	for _, at := range mention.FindAllStringIndex(text, -1) {
 		var rules []Citation
@@ -130,14 +131,14 @@ func cited(text string) (list []Citation, bad []string) {
 	return list, bad
 }
 
-// A place is a stretch of comment and the declaration that it belongs to.
+// A place is a comment and the declaration that it belongs to.
 type place struct {
 	in, text string
 	public   bool // it is the doc comment of an exported name, outside of tests
 }
 
-// goComments gives each group of comments of a Go file that cites rules, with the declaration around it. Strings are not
-// looked at.
+// goComments returns each group of comments of a Go file that cites rules, with the declaration around it. It ignores
+// strings.
 func goComments(root, file string) ([]place, error) {
 	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -155,7 +156,7 @@ func goComments(root, file string) ([]place, error) {
 	return places, nil
 }
 
-// documents says whether the comment is the doc comment of an exported function, method, type, variable or constant.
+// documents reports whether the comment is the doc comment of an exported function, method, type, variable or constant.
 func documents(f *ast.File, group *ast.CommentGroup) bool {
 	for _, decl := range f.Decls {
 		switch d := decl.(type) {
@@ -187,7 +188,7 @@ func documents(f *ast.File, group *ast.CommentGroup) bool {
 	return false
 }
 
-// enclosing names the declaration that a comment stands in or directly above.
+// enclosing returns the name of the declaration that a comment is in or directly above.
 func enclosing(f *ast.File, group *ast.CommentGroup) string {
 	for _, decl := range f.Decls {
 		switch d := decl.(type) {
@@ -215,7 +216,7 @@ func funcName(d *ast.FuncDecl) string {
 	return baseName(d.Recv.List[0].Type) + "." + d.Name.Name
 }
 
-// baseName is the type's name without pointer and type parameters.
+// baseName returns the type's name without pointer and type parameters.
 func baseName(e ast.Expr) string {
 	switch t := e.(type) {
 	case *ast.StarExpr:
@@ -230,8 +231,8 @@ func baseName(e ast.Expr) string {
 	return "?"
 }
 
-// specName names the type, variable or constant of a declaration that the comment is about: the one that it trails,
-// stands in or stands above, and the first where it stands above them all.
+// specName returns the name of the type, variable or constant of a declaration that the comment is about: the one that
+// it trails, is in or is above, and the first if it is above them all.
 func specName(d *ast.GenDecl, group *ast.CommentGroup) (name string, ok bool) {
 	for _, s := range d.Specs {
 		var trailing *ast.CommentGroup

@@ -34,7 +34,7 @@ func citationsHere(t *testing.T) (found []Citation, malformed []string) {
 	return s.found, s.malformed
 }
 
-// TestCitationsNameRules: code and tests name the rules they keep, and a name that leads nowhere is worse than none.
+// TestCitationsNameRules: code and tests cite only rules that exist.
 func TestCitationsNameRules(t *testing.T) {
 	spec, _, err := ReadSpec(root(t))
 	if err != nil {
@@ -51,8 +51,8 @@ func TestCitationsNameRules(t *testing.T) {
 	}
 }
 
-// TestCitationsHaveTitles: a number says nothing to who reads the code, and a title that is not the rule's says something false. In
-// models and in prose a number may stand alone.
+// TestCitationsHaveTitles: a number tells the reader nothing, and a wrong title misleads. In models and in prose a
+// number needs no title.
 func TestCitationsHaveTitles(t *testing.T) {
 	spec, _, err := ReadSpec(root(t))
 	if err != nil {
@@ -107,7 +107,7 @@ func TestCited(t *testing.T) {
 	}
 }
 
-// TestCitationsKnowTheirPlace: the map says where, so a comment must be given to the declaration that it is about.
+// TestCitationsKnowTheirPlace: the map says where, so a comment must be attributed to the right declaration.
 func TestCitationsKnowTheirPlace(t *testing.T) {
 	dir := t.TempDir()
 	source := `// Package p. Spec: AA-01.

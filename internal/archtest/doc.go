@@ -1,8 +1,8 @@
-// Package archtest tests the house rather than what happens in it: which package may import which, that every
-// citation of a rule names a rule, and that what is generated (spec/MAP.md, api/coir.txt) is what would be generated now.
+// Package archtest tests the structure of the repository: which package may import which, that every citation of a rule
+// names a rule, and that generated files (spec/MAP.md, api/coir.txt) are up to date.
 //
-// Such rules rot when they live in a document alone. Here each is data and a short test over it, and a test that
-// fails says what to do about it.
+// Such rules rot if they are only in a document. Here each is data and a short test over it, and a test that fails says
+// what to do.
 //
-// The package holds the readers; the tests beside them judge; the command specmap writes spec/MAP.md.
+// The package has the readers; their tests check the rules; the command specmap writes spec/MAP.md.
 package archtest

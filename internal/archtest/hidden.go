@@ -25,32 +25,32 @@ import (
 // follows the calls of race.Disable and race.Enable through the source of a package, from every function that users
 // call, and finds out which functions run hidden. That makes these rules checkable:
 //
-//   - What runs hidden is marked //go:norace, and calls neither copy nor append on memory that others see: the runtime
-//     reports those to the detector in spite of the pragma. Nor does it use maps.
-//   - race.Acquire, Release and Reads do nothing in a hidden section, and so must be called outside of one. Meet, Offer and
-//     Wrote, which show themselves, must be called inside.
-//   - Each way through a function leaves as many sections as it enters.
+//   - What runs hidden is marked //go:norace, and calls neither copy nor append on shared memory: the runtime reports those
+//     to the detector in spite of the pragma. Nor does it use maps.
+//   - race.Acquire, Release and Reads do nothing in a hidden section, so they must be called outside of one. Meet, Offer
+//     and Wrote leave the section themselves, so they must be called inside.
+//   - Each path through a function leaves as many sections as it enters.
 //
-// It follows calls of functions and of methods, through interfaces too. It does not follow function values: a literal
-// is taken to be called with everything visible, or in a hidden section if the first thing that it does is to leave one.
+// It follows calls of functions and of methods, through interfaces too. It does not follow function values: it assumes
+// that a literal is called with everything visible, or in a hidden section if the literal begins by leaving one.
 
 const racePackage = Module + "/internal/race"
 
-// HiddenRules is what a package's source does not say.
+// HiddenRules are what a package's source does not say.
 type HiddenRules struct {
-	// Called says how deep in hidden sections a function is called that is not called in the package itself, by its
-	// name. Others whose name is exported are called with everything visible. The name of a literal is that of the
-	// function that it is in, and ".func".
+	// Called says, by name, how deep in hidden sections a function is called that the package itself does not call.
+	// Other exported functions are called with everything visible. The name of a literal is that of its function, and
+	// ".func".
 	Called map[string]int
 
-	// Plain names what may run hidden without the pragma, and says why. The name is the package's directory, a space and
-	// that of the function; a call of append in it has ".append" after its name. A directory alone stands for a whole
+	// Plain lists what may run hidden without the pragma, and why. The key is the package's directory, a space and the
+	// function's name, followed by ".append" for a call of append in it. A directory without a name stands for a whole
 	// package.
 	Plain map[string]string
 }
 
-// Hidden checks package dir of the repository, and returns what is wrong with it. Of other packages it only checks that what
-// is called hidden is marked, unless they are checked by themselves.
+// Hidden checks package dir of the repository, and returns what is wrong with it. In other packages, unless they are
+// checked separately, it checks only that functions called in hidden sections are marked.
 func (s *Source) Hidden(dir string, rules HiddenRules) ([]string, error) {
 	h, funcs, err := s.check(dir, rules)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Source) Hidden(dir string, rules HiddenRules) ([]string, error) {
 	return h.problems, nil
 }
 
-// Unmarked checks a package that runs hidden as a whole: all its functions are marked, it has no literals and no maps, and it
-// neither copies nor appends in others' sight. The files are those of a race build.
+// Unmarked checks a package that runs hidden as a whole: all its functions are marked, it has no literals and no maps,
+// and it neither copies nor appends on shared memory. The files are those of a race build.
 func (s *Source) Unmarked(dir string, rules HiddenRules) ([]string, error) {
 	h, funcs, err := s.check(dir, rules)
 	if err != nil {
@@ -138,9 +138,9 @@ func (s *Source) check(dir string, rules HiddenRules) (*hiddenCheck, []*types.Fu
 	return h, funcs, nil
 }
 
-// Source is the source of the module, as a race build has it.
+// Source is the source of the module, as in a race build.
 type Source struct {
-	Checked map[string]bool // the directories of packages that are checked by themselves
+	Checked map[string]bool // the directories of packages that are checked separately
 
 	root     string
 	fset     *token.FileSet
@@ -174,7 +174,7 @@ func newSource(root string, std map[string]string) *Source {
 	return s
 }
 
-// stdExports finds the export data of the standard packages that the module uses.
+// stdExports returns the files with the export data of the standard packages that the module uses.
 func stdExports(root string) (map[string]string, error) {
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Standard}}{{.ImportPath}} {{.Export}}{{end}}", ".", "./sim", "./internal/...")
 	cmd.Dir = root
@@ -199,14 +199,14 @@ type hiddenCheck struct {
 	pkg   *types.Package
 	rules HiddenRules
 
-	seen     map[hiddenState]hiddenState // and who calls it so, if not from outside
+	seen     map[hiddenState]hiddenState // and its caller, if not from outside
 	queue    []hiddenState
 	problems []string
 	told     map[string]bool
 	used     map[string]bool // of the rules
 }
 
-// plain reports whether a function needs no pragma, by the rules.
+// plain reports whether the rules exempt a function from the pragma.
 func (h *hiddenCheck) plain(pkg *types.Package, name string) bool {
 	dir := dirOf(pkg)
 	for _, key := range []string{dir, dir + " " + name} {
@@ -218,7 +218,7 @@ func (h *hiddenCheck) plain(pkg *types.Package, name string) bool {
 	return false
 }
 
-// dirOf is the directory of a package of the module.
+// dirOf returns the directory of a package of the module.
 func dirOf(pkg *types.Package) string {
 	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(pkg.Path(), Module), "/"), ".")
 }
@@ -298,7 +298,7 @@ func (h *hiddenCheck) problem(at token.Pos, format string, args ...any) {
 	}
 }
 
-// enter notes that f is called depth sections deep. More than two is as two.
+// enter records that f is called depth sections deep. More than two counts as two.
 func (h *hiddenCheck) enter(f *types.Func, depth int, by hiddenState) {
 	s := hiddenState{f, min(depth, 2)}
 	if _, ok := h.seen[s]; !ok {
@@ -307,7 +307,7 @@ func (h *hiddenCheck) enter(f *types.Func, depth int, by hiddenState) {
 	}
 }
 
-// path says how a function comes to be called as it is.
+// path returns the chain of calls that leads to a function.
 func (h *hiddenCheck) path(s hiddenState) string {
 	names := []string{shortName(s.f)}
 	for {
@@ -320,7 +320,7 @@ func (h *hiddenCheck) path(s hiddenState) string {
 	return strings.Join(names, " > ")
 }
 
-// shortName is the name of a function in its package: "Run", "Chan.Send".
+// shortName returns the name of a function in its package: "Run", "Chan.Send".
 func shortName(f *types.Func) string {
 	recv := f.Signature().Recv()
 	if recv == nil {
@@ -353,7 +353,7 @@ func (h *hiddenCheck) function(s hiddenState) {
 		h.problem(d.Pos(), "%s runs hidden and lacks //go:norace", h.path(s))
 	}
 	if s.f.Pkg() != h.pkg {
-		return // which is checked by itself
+		return // checked separately
 	}
 	b := &hiddenBody{h: h, info: h.infos[s.f], decl: d, state: s, name: h.path(s)}
 	b.run(d.Body, s.depth)
@@ -476,7 +476,7 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 	return depth, false
 }
 
-// raceEnabled reports whether cond asks if this is a race build, and what the answer is in one.
+// raceEnabled reports whether cond tests for a race build, and its value in one.
 func (b *hiddenBody) raceEnabled(cond ast.Expr) (race, is bool) {
 	if not, ok := cond.(*ast.UnaryExpr); ok && not.Op == token.NOT {
 		race, is = b.raceEnabled(not.X)
@@ -493,7 +493,7 @@ func (b *hiddenBody) raceEnabled(cond ast.Expr) (race, is bool) {
 func (b *hiddenBody) clauses(at token.Pos, body *ast.BlockStmt, depth int) (after int, ends bool) {
 	var depths []int
 	var ended []bool
-	whole := false // one of them is taken
+	whole := false // one of them is always taken
 	for _, c := range body.List {
 		var list []ast.Stmt
 		d := depth
@@ -540,7 +540,7 @@ func breaksIn(list []ast.Stmt) bool {
 	return found
 }
 
-// join is where several ways meet.
+// join is where several paths meet.
 func (b *hiddenBody) join(at token.Pos, depths []int, ended []bool) (after int, ends bool) {
 	ends = true
 	for i, d := range depths {
@@ -576,7 +576,7 @@ func (b *hiddenBody) exprs(n ast.Node, depth int) int {
 	return depth
 }
 
-// maps tells of the use of a map in a hidden section.
+// maps reports the use of a map in a hidden section.
 func (b *hiddenBody) maps(x ast.Expr, depth int) {
 	if t := b.info.Types[x].Type; t != nil && depth > 0 {
 		if _, is := t.Underlying().(*types.Map); is {
@@ -585,7 +585,7 @@ func (b *hiddenBody) maps(x ast.Expr, depth int) {
 	}
 }
 
-// literal follows a function literal, which is called we do not know where.
+// literal follows a function literal, which may be called from anywhere.
 func (b *hiddenBody) literal(lit *ast.FuncLit) {
 	depth, listed := b.called()
 	if !listed && b.leavesFirst(lit) {
@@ -594,7 +594,7 @@ func (b *hiddenBody) literal(lit *ast.FuncLit) {
 	b.runLiteral(lit, depth)
 }
 
-// called is what the rules say of the literals in the function.
+// called returns what the rules say of the literals in the function.
 func (b *hiddenBody) called() (depth int, listed bool) {
 	name := shortName(b.state.f) + ".func"
 	b.h.used[name] = true
@@ -602,7 +602,7 @@ func (b *hiddenBody) called() (depth int, listed bool) {
 	return depth, listed
 }
 
-// leavesFirst reports whether the first thing that a literal does is to leave a hidden section.
+// leavesFirst reports whether a literal begins by leaving a hidden section.
 func (b *hiddenBody) leavesFirst(lit *ast.FuncLit) bool {
 	if len(lit.Body.List) == 0 {
 		return false
@@ -615,7 +615,7 @@ func (b *hiddenBody) leavesFirst(lit *ast.FuncLit) bool {
 	return ok && b.toggles(call) < 0
 }
 
-// runLiteral follows a function literal that is called depth deep.
+// runLiteral follows a function literal that is called depth sections deep.
 func (b *hiddenBody) runLiteral(lit *ast.FuncLit, depth int) {
 	in := &hiddenBody{h: b.h, info: b.info, decl: b.decl, state: b.state, name: b.name + " > func"}
 	if depth > 0 && !b.leavesFirst(lit) && !b.h.plain(b.h.pkg, shortName(b.state.f)+".func") {
@@ -624,7 +624,7 @@ func (b *hiddenBody) runLiteral(lit *ast.FuncLit, depth int) {
 	in.run(lit.Body, depth)
 }
 
-// toggles tells by how much a call changes the depth, if it is a call of package race that does.
+// toggles returns by how much a call of package race changes the depth.
 func (b *hiddenBody) toggles(call *ast.CallExpr) int {
 	if f := b.callee(call); f != nil && f.Pkg().Path() == racePackage {
 		switch f.Name() {
@@ -637,7 +637,7 @@ func (b *hiddenBody) toggles(call *ast.CallExpr) int {
 	return 0
 }
 
-// callee is the function that is called, if it is known and has a declaration in the module.
+// callee returns the called function, if it is known and declared in the module.
 func (b *hiddenBody) callee(call *ast.CallExpr) *types.Func {
 	fun := ast.Unparen(call.Fun)
 	switch x := fun.(type) {
@@ -704,7 +704,7 @@ func (b *hiddenBody) call(call *ast.CallExpr, depth int) int {
 	return depth
 }
 
-// hook is a call of package race.
+// hook follows a call of package race.
 func (b *hiddenBody) hook(call *ast.CallExpr, f *types.Func, depth int) int {
 	switch f.Name() {
 	case "Acquire", "Release", "Reads":
@@ -728,7 +728,7 @@ func (b *hiddenBody) hook(call *ast.CallExpr, f *types.Func, depth int) int {
 	return depth
 }
 
-// implementations enters the methods that a call through an interface may mean, of the packages that are loaded.
+// implementations enters the methods that a call through an interface may reach in the loaded packages.
 func (h *hiddenCheck) implementations(iface *types.Interface, f *types.Func, depth int, by hiddenState) {
 	for m := range h.decls {
 		if m.Name() != f.Name() || m.Signature().Recv() == nil {
@@ -750,7 +750,7 @@ func derefNamed(t types.Type) (*types.Named, bool) {
 	return n, ok
 }
 
-// hasMethods reports whether a generic type has methods of the names that the interface has.
+// hasMethods reports whether a generic type has methods with the names of the interface's.
 func hasMethods(n *types.Named, iface *types.Interface) bool {
 	for m := range iface.Methods() {
 		if obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(n), true, m.Pkg(), m.Name()); obj == nil {
@@ -760,8 +760,8 @@ func hasMethods(n *types.Named, iface *types.Interface) bool {
 	return true
 }
 
-// instrumented tells of a call of copy, or of append to anything but a variable of the function's own: both report what
-// they touch to the detector, wherever they stand.
+// instrumented describes a call of copy, or of append to anything but a local variable: both report their accesses to
+// the detector, even under the pragma.
 func instrumented(f *ast.FuncDecl, call *ast.CallExpr) string {
 	callee, ok := call.Fun.(*ast.Ident)
 	if !ok {

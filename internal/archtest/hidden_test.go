@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hiddenPackages is every package whose code runs with its synchronisation hidden in a race build, as a whole or in part.
+// hiddenPackages are all packages that run hidden in a race build, as a whole or in part.
 var hiddenPackages = []struct {
 	dir   string
 	check func(s *Source, dir string, rules HiddenRules) ([]string, error)
@@ -51,7 +51,7 @@ var hiddenPackages = []struct {
 			"taskObserver.Parked": 1, "taskObserver.Readied": 1, // by sched
 			"policed.Push": 1, "policed.Inject": 1, "policed.Pick": 1, "policed.Len": 1,
 			"policed.Interrupt": 1, "policed.Outside": 1, // by a policy, in Next
-			"registration.try.func": 0, // does something only after a panic of the user's code, which is not hidden
+			"registration.try.func": 0, // acts only after a panic of the user's code, which is not hidden
 		},
 		Plain: map[string]string{
 			". Nursery.note.append":    "what it reads is written under the pragma alone",
@@ -72,8 +72,8 @@ var hiddenPackages = []struct {
 
 const touchesNothing = "touches nothing that is shared"
 
-// TestHiddenCodeIsNotSeen: if the detector saw what coir does to its own memory, it would report races that are none; if it
-// did not see what coir tells it, it would report those of programs that are right.
+// TestHiddenCodeIsNotSeen: if the detector saw what coir does to its own memory, it would report false races in coir;
+// if it missed what coir tells it, it would report false races in correct programs.
 //
 // Spec: FB-29 (the race detector sees fibers as goroutines)
 func TestHiddenCodeIsNotSeen(t *testing.T) {
@@ -95,7 +95,8 @@ func TestHiddenCodeIsNotSeen(t *testing.T) {
 	}
 }
 
-// hiddenFaults is a package with mistakes. A comment after a line says what is found there, as a regular expression.
+// hiddenFaults is a package with mistakes. A comment at the end of a line is a regular expression for what the check
+// finds there.
 const hiddenFaults = `package coir
 
 import "github.com/coir-go/coir/internal/race"

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// hot lists the functions on the short paths of a channel, of a select and of a yield, and what each of them may call. A
-// function that was inlined and is not any more shows as a call that is not listed. So does an allocation, which is a
-// call of the runtime. What is allocated once and kept for the next time is listed.
+// hot lists the functions on the fast paths of a channel, of a select and of a yield, and what each of them may call. A
+// function that is no longer inlined shows as a call that is not listed. So does an allocation, which is a call of the
+// runtime. Allocations that are made once and kept are listed.
 //
 // Calls of the runtime that grow a stack, mark a pointer or panic are not listed. A call through an interface or a
 // function value is listed as "indirect". The type of the values is T.
 //
-// After a change on purpose, the test prints the new list of a function.
+// After an intended change, copy the new list that the test prints.
 var hot = map[string][]string{
 	// A user's calls: Send, Recv and Select are inlined.
 	"main.send":   {"coir.(*Chan[T]).send"},
@@ -129,7 +129,7 @@ var hot = map[string][]string{
 	"internal/sched.(*Task).Ready":    {"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).push"},
 }
 
-// hotCalls are the calls that a disassembly shows, by function: each once, in order.
+// hotCalls returns the calls in a disassembly, by function: each once, in order.
 func hotCalls(disassembly string) map[string][]string {
 	calls := make(map[string][]string)
 	function := ""
@@ -170,8 +170,8 @@ func hotName(symbol string) string {
 	return hotAlloc.ReplaceAllString(symbol, "runtime.newobject")
 }
 
-// The functions on the short paths call what they are meant to call, in a program outside the module: generic code is
-// compiled there, and the bodies of other packages' functions may not be at hand.
+// The functions on the fast paths call only what is listed, in a program outside the module: generic code is compiled
+// there, and the bodies of other packages' functions may not be available.
 func TestHotFunctionsCallNothingNew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -217,7 +217,7 @@ func TestHotFunctionsCallNothingNew(t *testing.T) {
 	}
 }
 
-// What is read out of a disassembly: one call each, direct and through a register, as amd64 and arm64 show them.
+// hotCalls reads direct calls and calls through a register, as amd64 and arm64 show them.
 func TestHotCalls(t *testing.T) {
 	got := hotCalls(`TEXT github.com/coir-go/coir.(*Chan[go.shape.int]).Send(SB) /somewhere/chan.go
   chan.go:1	0x1	e89801fcff	CALL sync/atomic.(*Uint64).Load(SB)

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Layers is the import order, lowest first. A package imports only packages of layers below its own: two packages of
-// one layer do not know each other. A name that ends in /... stands for every package under it.
+// Layers is the import order, lowest first. A package imports only packages of lower layers: two packages of one layer
+// do not import each other. A name that ends in /... stands for every package under it.
 //
-// Files of tests are free: a test may reach for the model or the suite that it needs, and the compiler forbids cycles.
+// Test files are exempt: a test may import the model or the suite that it needs, and the compiler forbids cycles.
 var Layers = []Layer{
 	{"exploration", []string{"internal/interleave", "internal/search", "internal/replay"}},
 	{"ground", []string{
@@ -36,7 +36,7 @@ type Layer struct {
 	Packages []string // directories relative to the root; "." is the root package
 }
 
-// layerOf gives the index of the layer that a package directory belongs to, or -1.
+// layerOf returns the index of the layer that a package directory belongs to, or -1.
 func layerOf(dir string) int {
 	return slices.IndexFunc(Layers, func(l Layer) bool {
 		return slices.ContainsFunc(l.Packages, func(p string) bool {
@@ -48,8 +48,8 @@ func layerOf(dir string) int {
 	})
 }
 
-// Imports reads the import paths of every package of the root module, by directory, files of tests left out. Build
-// tags are not looked at: an import counts on whichever platform it is made.
+// Imports returns the import paths of every package of the root module, by directory, without test files. It ignores
+// build tags: an import on any platform counts.
 func Imports(root string) (map[string][]string, error) {
 	imports := make(map[string][]string)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -74,7 +74,7 @@ func Imports(root string) (map[string][]string, error) {
 		if err != nil {
 			return err
 		}
-		found := imports[dir] // named even when it imports nothing, so that the table must have it
+		found := imports[dir] // listed even if it imports nothing, so that the table must have it
 		for _, spec := range file.Imports {
 			p, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
@@ -90,7 +90,7 @@ func Imports(root string) (map[string][]string, error) {
 	return imports, err
 }
 
-// skipDir says whether a directory is outside the root module: a nested module, or a name that the go command skips.
+// skipDir reports whether a directory is outside the root module: a nested module, or a name that the go command skips.
 func skipDir(path, name string) bool {
 	if name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return true

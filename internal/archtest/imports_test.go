@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestImportOrder keeps what waits from knowing what schedules, and the core from knowing its users.
+// TestImportOrder checks that no package imports one of its own layer or above.
 //
 // Spec: SC-45 (the scheduler does not know what is waited for)
 // Spec: CH-44 (channels do not touch queues or workers)
@@ -45,7 +45,7 @@ func TestImportOrder(t *testing.T) {
 	}
 }
 
-// TestStandardLibraryOnly: the root module depends on nothing but Go, so that taking coir takes nothing else.
+// TestStandardLibraryOnly: the root module depends only on the standard library.
 func TestStandardLibraryOnly(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// TestLayersNamePackagesThatExist: a row for a package that is not there is held against nothing.
+// TestLayersNamePackagesThatExist: a row for a package that does not exist checks nothing.
 func TestLayersNamePackagesThatExist(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -92,7 +92,7 @@ func TestLayersNamePackagesThatExist(t *testing.T) {
 	}
 }
 
-// TestLayersNameEachPackageOnce: a package in two layers would be held to neither.
+// TestLayersNameEachPackageOnce: a package in two layers would be checked against only one.
 func TestLayersNameEachPackageOnce(t *testing.T) {
 	seen := make(map[string]string)
 	for _, layer := range Layers {
@@ -105,7 +105,7 @@ func TestLayersNameEachPackageOnce(t *testing.T) {
 	}
 }
 
-// root is the top of the repository, for every test of this package.
+// root returns the top of the repository.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := Root(".")

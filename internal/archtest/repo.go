@@ -10,8 +10,8 @@ import (
 // Module is the import path of the root module.
 const Module = "github.com/coir-go/coir"
 
-// Root finds the top of the repository from a directory inside it: the nearest directory that holds spec/SPEC.md.
-// A go.mod would not do, because nested modules have one too.
+// Root returns the top of the repository that contains a directory: the nearest one that holds spec/SPEC.md. A go.mod
+// does not tell, because nested modules have one too.
 func Root(from string) (string, error) {
 	dir, err := filepath.Abs(from)
 	if err != nil {
@@ -29,8 +29,8 @@ func Root(from string) (string, error) {
 	}
 }
 
-// Files lists every regular file of the repository, slash-separated and relative to root, in lexical order. What git
-// keeps for itself and what the lint step builds is left out.
+// Files lists every regular file of the repository, slash-separated and relative to root, in lexical order. It leaves
+// out git's own files and what the lint step builds.
 func Files(root string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

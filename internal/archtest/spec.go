@@ -13,13 +13,13 @@ import (
 type Rule struct {
 	ID    string // area, dash, number: PK-03
 	Title string // a few words, which citations repeat
-	Text  string // the sentence, with its source
+	Text  string // the sentence, including its source
 }
 
-// RuledOut says whether the rule no longer holds. Its number stays, and its text says what replaced it.
+// RuledOut reports whether the rule no longer holds. Its number stays, and its text says what replaced it.
 func (r Rule) RuledOut() bool { return strings.HasPrefix(r.Text, "Ruled out: ") }
 
-// Area is the two letters that the id begins with.
+// Area returns the two letters that the id begins with.
 func (r Rule) Area() string { return r.ID[:2] }
 
 // A Spec is spec/SPEC.md as read.
@@ -31,7 +31,7 @@ type Spec struct {
 // An Area is one heading of the spec with rules under it.
 type Area struct{ Code, Title string }
 
-// Has says whether the spec has a rule of this id.
+// Has reports whether the spec has a rule with this id.
 func (s *Spec) Has(id string) bool {
 	for _, r := range s.Rules {
 		if r.ID == id {
@@ -41,7 +41,7 @@ func (s *Spec) Has(id string) bool {
 	return false
 }
 
-// Title gives the title of a rule; it is empty if there is no such rule.
+// Title returns the title of a rule, or "" if there is no such rule.
 func (s *Spec) Title(id string) string {
 	for _, r := range s.Rules {
 		if r.ID == id {
@@ -58,8 +58,8 @@ var (
 	ruleSource  = regexp.MustCompile(`\. \((CS|ZK|CA|FS|FL|DESIGN)\b.*\)$`)
 )
 
-// ReadSpec reads spec/SPEC.md. Faults are what a reader can see is wrong with it, as sentences; they do not stop the
-// reading, so that a test reports all of them at once.
+// ReadSpec reads spec/SPEC.md. Faults lists its mistakes as sentences; they do not stop the reading, so that a test
+// reports all of them.
 func ReadSpec(root string) (spec *Spec, faults []string, err error) {
 	text, err := os.ReadFile(filepath.Join(root, "spec", "SPEC.md"))
 	if err != nil {
@@ -106,7 +106,7 @@ func parseSpec(text string) (*Spec, []string) {
 			continue
 		}
 		id := m[1] + "-" + m[2]
-		n, _ := strconv.Atoi(m[2]) // the pattern admits digits alone
+		n, _ := strconv.Atoi(m[2]) // the pattern admits only digits
 		switch {
 		case m[1] != area:
 			fault(line, "%s stands under the heading of area %q", id, area)

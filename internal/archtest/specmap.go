@@ -20,7 +20,7 @@ func SpecMap(root string) ([]byte, error) {
 	return renderMap(spec, citations), nil
 }
 
-// Defended gives, for each rule that is cited, the strongest kind of place that cites it.
+// Defended returns, for each cited rule, the strongest kind of place that cites it.
 func Defended(citations []Citation) map[string]Kind {
 	defended := make(map[string]Kind)
 	for _, c := range citations {
@@ -31,7 +31,7 @@ func Defended(citations []Citation) map[string]Kind {
 	return defended
 }
 
-// marks are the words of the map for what stands behind a rule.
+// marks are the words of the map for what supports a rule.
 var marks = map[Kind]string{Test: "test", Model: "**model only**", Benchmark: "**benchmark only**", Code: "**code only**"}
 
 func renderMap(spec *Spec, citations []Citation) []byte {

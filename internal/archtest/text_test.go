@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// elsewhere finds what is true on one machine only: absolute paths of a home or a workspace, and hosts that packages
-// are fetched from. The patterns are put together from halves, so that this file does not find itself.
+// elsewhere matches text that is true only on one machine: absolute paths of a home or a workspace, and hosts that
+// packages are fetched from. The patterns are split, so that this file does not match itself.
 var elsewhere = regexp.MustCompile(
 	`(?:^|[\s"'` + "`" + `(=:,])/(?:wo` + `rk|ro` + `ot|ho` + `me|Us` + `ers)/` +
 		`|pro` + `xy\.golang|su` + `m\.golang|gop` + `roxy\.|registry\.n` + `pmjs|py` + `pi\.org|dock` + `er\.io|gh` + `cr\.io`)
 
-// TestTextIsAtHomeAnywhere: the repository speaks of itself, not of the machine that it was written on.
+// TestTextIsAtHomeAnywhere: the text of the repository does not depend on the machine it was written on.
 func TestTextIsAtHomeAnywhere(t *testing.T) {
 	dir := root(t)
 	files, err := Files(dir)

@@ -16,16 +16,16 @@ import (
 const LargeFile = 256 << 10
 
 // Large lists the tracked files that may be larger than LargeFile, each with the reason. Every clone downloads them,
-// and git keeps every version of them for ever.
+// and git keeps every version of them forever.
 var Large = map[string]string{}
 
-// A TrackedFile is one file that git keeps.
+// A TrackedFile is one file that git tracks.
 type TrackedFile struct {
 	Path string // slash-separated, relative to the root
 	Exec bool   // git gives it the mode of an executable
 }
 
-// Tracked lists the files that git keeps. Outside of a git checkout, as in an unpacked release, these are all files.
+// Tracked lists the files that git tracks. Outside of a git checkout, as in an unpacked release, these are all files.
 func Tracked(root string) ([]TrackedFile, error) {
 	if _, err := os.Stat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
 		return walked(root)
@@ -62,7 +62,7 @@ func walked(root string) ([]TrackedFile, error) {
 	return files, nil
 }
 
-// TrackedFault says, as a sentence, why a file does not belong in the repository; it is empty if the file does.
+// TrackedFault returns a sentence that says why a file does not belong in the repository, or "" if it does.
 func TrackedFault(root string, file TrackedFile) (string, error) {
 	f, err := os.Open(filepath.Join(root, filepath.FromSlash(file.Path)))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTrackedFilesBelong: a program that was built and committed by mistake stays in every clone for ever.
+// TestTrackedFilesBelong: a program that was committed by mistake stays in every clone forever.
 func TestTrackedFilesBelong(t *testing.T) {
 	files, err := Tracked(root(t))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTrackedFilesBelong(t *testing.T) {
 	}
 }
 
-// TestTrackedFaults: each fault is seen, and what looks like one is not.
+// TestTrackedFaults: each fault is found, and nothing else.
 func TestTrackedFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, head string
@@ -63,7 +63,7 @@ func TestTrackedFaults(t *testing.T) {
 	}
 }
 
-// TestTrackedReadsTheIndex: what git does not keep is not judged, and the mode is git's, not the file system's.
+// TestTrackedReadsTheIndex: files that git does not track are ignored, and the mode is git's, not the file system's.
 func TestTrackedReadsTheIndex(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

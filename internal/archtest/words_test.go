@@ -27,8 +27,8 @@ const (
 	counted = module + "/internal/archtest/testdata/counted"
 )
 
-// sharing says who writes the words that are counted: the more there are of them on a large machine, the worse it
-// scales. A word that is not in it fails the test, and so does one that no operation writes.
+// sharing says who else writes each counted word: the more writers a large machine has, the worse the word scales. The
+// test fails for a word that is not listed, and for one that no operation writes.
 var sharing = map[string]string{
 	"coir.Fiber.mu":             fiber,
 	"coir.Fiber.outcome":        fiber,
@@ -62,8 +62,8 @@ const (
 	all     = "all workers"
 )
 
-// overlay writes copies of the library's files in which package counted takes the place of sync and of sync/atomic, and
-// a file that tells the go command to use them.
+// overlay writes copies of the library's files that use package counted instead of sync and sync/atomic, and an overlay
+// file for the go command.
 func overlay(root, dir string) (string, error) {
 	replace := make(map[string]string)
 	for _, pkg := range libraryPackages {
@@ -102,7 +102,7 @@ func overlay(root, dir string) (string, error) {
 	return name, os.WriteFile(name, list, 0o600)
 }
 
-// libraryPackages are those that have words which workers write.
+// libraryPackages are the packages with words that workers write.
 var libraryPackages = []string{
 	".", "internal/channel", "internal/sched", "internal/park", "internal/wait", "internal/flavor", "internal/clock",
 	"internal/xatomic",
@@ -181,7 +181,7 @@ func sites(root, pkg string, imports types.Importer, fset *token.FileSet) (map[s
 	return found, nil
 }
 
-// fieldOwners gives the names of the structs that fields are declared in.
+// fieldOwners returns the names of the structs that declare the fields.
 func fieldOwners(files []*ast.File, info *types.Info) map[types.Object]string {
 	owners := make(map[types.Object]string)
 	for _, f := range files {
@@ -215,7 +215,7 @@ func (c *count) add(method string, n float64) {
 	}
 }
 
-// near reports whether two counts are the same but for what depends on the moment.
+// near reports whether two counts are the same, except for what depends on timing.
 func (c count) near(d count) bool {
 	const much = 0.4
 	return math.Abs(c.locks-d.locks) < much && math.Abs(c.changes-d.changes) < much && math.Abs(c.stores-d.stores) < much
@@ -226,7 +226,7 @@ func half(n float64) float64 { return math.Round(2*n) / 2 }
 
 func (c count) rounded() count { return count{half(c.locks), half(c.changes), half(c.stores)} }
 
-// An operation is what the table has rows of, one for each word.
+// An operation has rows in the table, one for each word.
 type operation struct {
 	name  string
 	words map[string]count
@@ -282,7 +282,7 @@ func countWords(t *testing.T, root string) []operation {
 				t.Errorf("%s:%d: whose %s is this?", w.File, w.Line, w.Method)
 			}
 			if strings.HasPrefix(word, "sched.monitor.") {
-				continue // comes with the time, not with an operation
+				continue // depends on time, not on an operation
 			}
 			sum := op.words[word]
 			sum.add(w.Method, float64(w.Times)/float64(r.Turns))
@@ -293,7 +293,7 @@ func countWords(t *testing.T, root string) []operation {
 	return ops
 }
 
-// exports finds what the compiler has written of each package that the library imports.
+// exports returns a lookup of the export data of the packages that the library imports.
 func exports(t *testing.T, root string) importer.Lookup {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".")
@@ -376,8 +376,8 @@ func readTables(text string) ([]operation, error) {
 	return ops, nil
 }
 
-// The tables of the document are what a library that counts its writes counts. Figures that depend on the moment are
-// right to a half.
+// The tables of the document are those of a library that counts its writes. Figures that depend on timing are right to
+// a half.
 func TestSharedWords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -1,5 +1,5 @@
 // Package counted has what the library uses of sync and sync/atomic, and counts the writes: each atomic write and each
-// lock that is taken, by the line that does it. TestSharedWords lays it under the library in place of those packages.
+// lock taken, by line. TestSharedWords builds the library with it instead of those packages.
 //
 // What is not counted: loads, unlocks, and the channels and pools of Go.
 package counted
@@ -29,7 +29,7 @@ var (
 // During counts the writes of all goroutines while f runs.
 func During(f func()) map[Write]int { return count(false, f) }
 
-// Under counts the writes that f does itself, and no other goroutine.
+// Under counts only the writes of the goroutine that calls f.
 func Under(f func()) map[Write]int { return count(true, func() { here(f) }) }
 
 //go:noinline
@@ -58,7 +58,7 @@ func note(method string) {
 	inside := !below.Load()
 	for f := first; ; f, more = frames.Next() {
 		if strings.HasSuffix(f.Function, "sched.(*Scheduler).look") {
-			return // the monitor's, which come with the time and not with an operation
+			return // the monitor's, which depend on time and not on an operation
 		}
 		inside = inside || strings.HasSuffix(f.Function, "counted.here")
 		if !more {

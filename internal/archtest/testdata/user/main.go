@@ -1,5 +1,5 @@
-// Command user is a program outside the module, so that what is generic is compiled as for a user. See
-// TestHotFunctionsCallNothingNew, which looks at each of its functions but main.
+// Command user is a program outside the module, so that generic code is compiled as for a user.
+// TestHotFunctionsCallNothingNew looks at each of its functions but main.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command words does each operation many times on one worker, and prints the writes that it took. See TestSharedWords.
+// Command words does each operation many times on one worker, and prints its writes. See TestSharedWords.
 package main
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/coir-go/coir/internal/clock"
 )
 
-// Each operation is done in chunks, and one chunk counts: of those that wrote little, the one at the quarter. The
-// monitor, or a machine that takes the processor away for a while, disturbs some chunks, and what is disturbed mostly
-// writes more. The longer a chunk lasts the likelier it is disturbed.
+// Each operation is done in chunks, and one chunk counts: that at the lower quartile of writes. The monitor, or a
+// machine that takes the processor away for a while, disturbs some chunks, and a disturbed chunk mostly writes more.
+// The longer a chunk lasts the likelier it is disturbed.
 const (
 	chunks = 21
 	turns  = 100 // of an operation in a chunk
@@ -25,7 +25,7 @@ const (
 	crowds = 20
 )
 
-// A row is what one operation took. The writes are of a chunk.
+// A row has the writes of one operation, in one chunk.
 type row struct {
 	Operation string
 	Turns     int
@@ -185,8 +185,8 @@ func yield(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 	return writes
 }
 
-// outside has a goroutine wake a fiber that has parked. The worker runs another fiber meanwhile, so none has to be
-// woken. Only what the goroutine does is counted.
+// outside counts what a goroutine writes to wake a parked fiber. The worker runs another fiber meanwhile, so no worker
+// must be woken.
 func outside(ctx context.Context, nur *coir.Nursery) map[counted.Write]int {
 	c := coir.NewChan[int](0)
 	var received, rounds, stop atomic.Int64
@@ -241,7 +241,8 @@ func timer(context.Context, *coir.Nursery) map[counted.Write]int {
 	})
 }
 
-// sleep has one fiber sleep again and again. Nothing else runs, so the worker goes to rest each time and is woken.
+// sleep counts the writes of one fiber that sleeps repeatedly. Nothing else runs, so the worker goes to sleep each time
+// and is woken.
 func sleep(ctx context.Context, _ *coir.Nursery) map[counted.Write]int {
 	return counted.During(func() {
 		for range naps {
@@ -250,8 +251,8 @@ func sleep(ctx context.Context, _ *coir.Nursery) map[counted.Write]int {
 	})
 }
 
-// crowd has fibers park, many at once, and ends them. Each needs a coroutine of its own, which is new or comes from the
-// pool. They are few enough for the worker's own queue: no figure depends on when the global queue is looked at.
+// crowd parks many fibers at the same time, and ends them. Each needs a coroutine of its own, new or from the pool.
+// They fit the worker's own queue, so that no figure depends on when the worker looks at the global queue.
 func crowd(rt *coir.Runtime) {
 	c := coir.NewChan[int](0)
 	must(rt.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
