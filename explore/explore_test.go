@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/explore"
 )
 
-// Time is virtual and exact in both modes, and what stands around Test is outside: it has the network, and real time.
-// Under go test the part runs once; under coir test, which TestExplorePart of cmd/coir runs, it runs again and again.
+// Time is virtual and exact in both modes. The code around Test is outside: it has the network, and real time. Under go
+// test the part runs once; under coir test, which TestExplorePart of cmd/coir runs, it runs again and again.
 func TestClockIsVirtual(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestClockIsVirtual(t *testing.T) {
 	_ = conn.Close()
 }
 
-// Each subtest has its own part.
+// Each subtest has its own explored part.
 func TestSubtests(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		t.Run("", func(t *testing.T) {

@@ -12,8 +12,8 @@ type account struct {
 	balance int
 }
 
-// transfer takes the locks in the order of the accounts, not in that of its arguments: with that coir test finds a
-// deadlock here.
+// transfer locks the accounts in their order, not in that of its arguments: with the latter coir test finds a deadlock
+// here.
 func transfer(first, second *account, amount int) {
 	first.mu.Lock()
 	defer first.mu.Unlock()
@@ -23,9 +23,9 @@ func transfer(first, second *account, amount int) {
 	second.balance += amount
 }
 
-// An example of a test with a part that is explored.
+// An example of a test with an explored part.
 func TestTransfer(t *testing.T) {
-	amounts := []int{3, -1} // what takes long to prepare is prepared here, once
+	amounts := []int{3, -1} // expensive preparation is done here, once
 	explore.Test(t, func(t *testing.T) {
 		var a, b account
 		var wg sync.WaitGroup
