@@ -46,7 +46,7 @@ type Handler uint8
 // The handlers.
 const (
 	NoHandler Handler = iota
-	Notes             // notes the value
+	Notes             // records the value
 	Panics            // records the value, and panics every second time
 )
 
