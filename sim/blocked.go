@@ -13,23 +13,23 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A fiber that waits for something that is not coir's stops the world: one runs at a time, and whoever could end the
-// wait does not. Nothing inside can notice, so somebody outside does, by real time: the scheduler tells when there has
-// been no switch for a while, and from then on the stack of the fiber's goroutine is looked at. If it is seen a few
-// times in the same native wait, and no step was made, the schedule has failed. The context of the schedule is
-// cancelled then, which ends what waits for that. What goes on waiting cannot be ended by anybody: it is left behind,
-// with its world. If it comes free later the schedule is brought to its end, and the world is closed.
+// A fiber that waits for something that is not coir's stops the world: one fiber runs at a time, and the one that could
+// end the wait does not. No fiber can notice, so a goroutine outside does, in real time: the scheduler reports that
+// there has been no switch for a while, and from then on watch looks at the stack of the fiber's goroutine. If watch
+// sees it a few times in the same native wait without a step in between, the schedule has failed. The context of the
+// schedule is then cancelled, which ends waits for that context. Any other wait cannot be ended: sim abandons it, with
+// its world. If the wait ends later, the schedule runs to its end, and the world is closed.
 
-// Blocked is the kind of failure of a program in which a fiber waits outside of coir: for a native channel, a mutex,
-// the Done channel of a context, or in a function of [iter.Pull].
+// Blocked is the failure of a program in which a fiber waits outside of coir: for a native channel, a mutex, the Done
+// channel of a context, or in a function of [iter.Pull].
 const Blocked Kind = "blocked"
 
 const (
-	stallAfter  = 300 * time.Millisecond // without a switch, before anybody looks
+	stallAfter  = 300 * time.Millisecond // without a switch, before watch looks
 	lookEvery   = 40 * time.Millisecond
-	looks       = 3 // that see the same
+	looks       = 3 // that must see the same
 	freeWithin  = 100 * time.Millisecond
-	computesFor = time.Second // before that is told
+	computesFor = time.Second // before that is reported
 	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
 	adviceWaits = "Fibers run one at a time here, so nobody can end that wait. "
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
@@ -41,15 +41,15 @@ const (
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
 )
 
-// watch is told that there has been no switch for a while. It looks until there is one, or until the world is closed, in
-// a goroutine of the scheduler's.
+// watch is called, in a goroutine of the scheduler, when there has been no switch for a while. It looks until there is
+// one, or until the world is closed.
 func (w *world) watch(s coir.Stall) {
 	nexts, beat := w.nexts.Load(), w.beat.Load()
 	id := goroutineOf(s.Stack)
 	last, same, told := "", 0, false
 	since := time.Now().Add(-s.For)
 	for w.nexts.Load() == nexts && id != "" && !w.closedWithin(lookEvery) {
-		if now := w.beat.Load(); now != beat { // it makes steps, so there is nothing to look at
+		if now := w.beat.Load(); now != beat { // it makes steps, so it is not blocked
 			last, same, told, beat, since = "", 0, false, now, time.Now()
 			continue
 		}
@@ -71,7 +71,7 @@ func (w *world) watch(s coir.Stall) {
 	}
 }
 
-// closedWithin waits for d, and reports whether the world is closed by then.
+// closedWithin waits up to d for the world to close, and reports whether it did.
 func (w *world) closedWithin(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -94,26 +94,26 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	first := w.stray.Load()
 	beat := w.beat.Load()
 	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != Blocked) {
-		// Also if there is a stray already, as of a function that is pulled from: this says more.
+		// This replaces an earlier stray, as of a function that is pulled from, because it says more.
 		w.stray.Store(&Failure{Kind: Blocked, Text: text + ". " + advice})
 		w.stopping.Store(true)
 		(*abort)(errStopped)
 		w.stopping.Store(false)
 		for until := time.Now().Add(freeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if w.beat.Load() != beat {
-				return // it brings the schedule to its end
+				return // it ends the schedule
 			}
 		}
 	}
 	w.given.CompareAndSwap(nil, w.abandoned(text+blockedLeft+". "+advice))
 	select {
 	case w.giveUp <- struct{}{}:
-	default: // it has been told
+	default: // already reported
 	}
 }
 
-// abandoned is the failure of a schedule that goes on waiting. Nobody changes the world, unless the wait ends at this
-// moment: then it is told without a trace.
+// abandoned returns the failure of a schedule that keeps waiting. Nothing changes the world, unless the wait ends at
+// this moment: then the failure has no trace.
 //
 //go:norace
 func (w *world) abandoned(text string) (f *Failure) {
@@ -128,8 +128,8 @@ func (w *world) abandoned(text string) (f *Failure) {
 	return f
 }
 
-// inside calls fn in a fiber of the world, and then closes the world. If a schedule goes on waiting outside of coir it
-// returns that failure, and fn and the world are left behind.
+// inside calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside of coir it
+// returns that failure, and abandons fn and the world.
 func (w *world) inside(fn func(ctx context.Context)) *Failure {
 	done := make(chan struct{})
 	var broken any
@@ -155,24 +155,24 @@ func (w *world) inside(fn func(ctx context.Context)) *Failure {
 	switch {
 	case broken != nil:
 		panic(broken)
-	case !returned: // fn has ended its goroutine, which was to be ours
+	case !returned: // fn has ended its goroutine, so end the caller's
 		runtime.Goexit()
 	}
 	return nil
 }
 
-// left reports whether the world has been left behind.
+// left reports whether the world has been abandoned.
 func (w *world) left() bool { return w.given.Load() != nil }
 
-// nativeWait is what the goroutine of a stack waits for, if only another goroutine can end that, and what to write
-// instead.
+// nativeWait returns what the goroutine of a stack waits for, if only another goroutine can end that wait, and what to
+// write instead.
 func nativeWait(stack string) (what, advice string) {
 	_, state, _ := strings.Cut(stack, "[")
 	state = state[:max(strings.IndexAny(state, ",]"), 0)]
 	state, _, _ = strings.Cut(state, " (") // nil chan, no cases, durable
 	for _, line := range strings.Split(stack, "\n") {
 		if strings.HasPrefix(line, library+"/sim.") && strings.Contains(line, "drawn") {
-			return "", "" // waits for the one who draws
+			return "", "" // waits for the goroutine that called Drawn
 		}
 	}
 	switch {
@@ -193,7 +193,7 @@ func nativeWait(stack string) (what, advice string) {
 	return "", ""
 }
 
-// goroutineOf is the number of the goroutine of a stack.
+// goroutineOf returns the number of the goroutine of a stack.
 func goroutineOf(stack string) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
 	if _, err := strconv.Atoi(id); err != nil {
@@ -202,7 +202,7 @@ func goroutineOf(stack string) string {
 	return id
 }
 
-// stackOf is the stack of one goroutine.
+// stackOf returns the stack of one goroutine.
 func stackOf(id string) string {
 	buf := make([]byte, 1<<16)
 	for {
@@ -222,8 +222,8 @@ func stackOf(id string) string {
 	return ""
 }
 
-// ownPlace is the place of the innermost function of a stack that is neither the library's nor of the standard library;
-// empty if there is none.
+// ownPlace returns the place of the innermost function of a stack that is neither the library's nor of the standard
+// library, or "".
 func ownPlace(stack string) string {
 	function := ""
 	for line := range strings.Lines(stack) {
@@ -242,7 +242,7 @@ func ownPlace(stack string) string {
 	return ""
 }
 
-// goSources is the directory of the standard library's sources, with a slash; empty if they were built without it.
+// goSources is the directory of the standard library's sources, with a slash; empty if the binary does not record it.
 var goSources = func() string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer()).FileLine(0)
 	dir, _, _ := strings.Cut(file, "runtime/")

@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// The chart is the table of the report, drawn by package chart. What is found out here is what a reader of the table has to find out by
-// counting: which send a receive has got its value from, and who was started by whom.
+// The chart is the table of the report, drawn by package chart. This file finds out what a reader of the table would
+// have to count: which send each received value is from, and which fiber started which.
 
 // message is a value that went from a send to a receive, as steps of the trace.
 type message struct {
@@ -18,21 +18,21 @@ type message struct {
 	sure       bool
 }
 
-// flow is what is known of a channel while its messages are counted.
+// flow is the state of a channel while its messages are counted.
 type flow struct {
-	sent, waiting    []int // sends that nobody has received yet; receives that wait
+	sent, waiting    []int // sends not received yet; receives that wait
 	closed, unlikely bool
 }
 
-// messages pairs sends with receives, in the order of each channel. The trace tells what was begun, not how it ended, so this is sure only
-// as long as nothing can fail or stay unseen: a select, which does not say what it did, a try, a cancel. A receive whose fiber has
-// gone on before there was a value has failed. If the beginning of the trace is not there, neither is what was sent in it: then there is no
-// telling.
+// messages pairs sends with receives, in the order of each channel. The trace shows which operations began, not how
+// they ended, so this is certain only as long as nothing can fail or stay unseen: a select, which does not say what it
+// did, a try, a cancel. A receive whose fiber continued before there was a value has failed. If the beginning of the
+// trace is missing, so are its sends, and messages returns nothing.
 func (r *report) messages() (all []message) {
 	if r.before > 0 {
 		return nil
 	}
-	next := make([]int, len(r.trace)) // the step at which the fiber has come back
+	next := make([]int, len(r.trace)) // the step at which the fiber continued
 	last := make([]int, len(r.fibers))
 	for i, c := range r.fibers {
 		if last[i] = len(r.trace); c.waits {
@@ -80,7 +80,7 @@ func (r *report) messages() (all []message) {
 			} else if k == policy.Recv && next[s] != never {
 				x.waiting = append(x.waiting, s)
 			}
-			x.unlikely = x.unlikely || k == policy.TryRecv // it may have taken more: RecvMany does
+			x.unlikely = x.unlikely || k == policy.TryRecv // it may have taken more, as RecvMany does
 		case policy.Close:
 			x.closed, x.waiting = true, nil
 		case policy.Abort:
@@ -90,14 +90,15 @@ func (r *report) messages() (all []message) {
 	return all
 }
 
-// never is a step that does not come.
+// never is the step of what does not happen.
 const never = math.MaxInt
 
-// WriteHTML draws the failure as a sequence chart: one HTML file that needs no other, nor a network. Messages are drawn from the send to
-// the receive that took them, in the order of the channel; dashed where the trace leaves that open.
+// WriteHTML writes the failure as a sequence chart: one HTML file that needs no other file and no network. It draws
+// messages from the send to the receive that took them, in the order of the channel; dashed where the trace leaves that
+// open.
 func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Write(w) }
 
-// chart is the table of the report, to be drawn: fibers from left to right, operations from top to bottom.
+// chart returns the table of the report as a chart: fibers from left to right, operations from top to bottom.
 func (r *report) chart() *chart.Chart {
 	var head, causes strings.Builder
 	r.head(&head)
@@ -145,12 +146,12 @@ func (r *report) chart() *chart.Chart {
 	return c
 }
 
-// starts says which operation has started which fiber. Fibers are numbered as they become able to run, which is the order of the Go but
-// under a limit; names that differ give that away.
+// starts returns which operation started which fiber. Fibers are numbered as they become able to run, which is the
+// order of the calls of Go except under a limit; differing names reveal that.
 func (r *report) starts() (all []chart.Start) {
 	child := 0
 	if r.before > 0 {
-		return nil // who was the first is not known
+		return nil // the first is not known
 	}
 	for s, e := range r.trace {
 		if e.op.Kind != policy.Go {

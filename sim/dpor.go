@@ -7,27 +7,28 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// DPOR goes through one schedule of each trace: of all those that differ only in the order of operations that do not
-// conflict.
+// DPOR runs one schedule of each trace. Schedules that differ only in the order of operations that do not conflict are
+// one trace.
 //
 // Operations conflict on the same channel, and on any two while a fiber waits in a select or a Selector has been given
-// a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with that of
-// every fiber. Under Nursery.Limit whatever takes or gives up a place conflicts. A cancel, a fiber that fails, a change
-// of a Selector's cases, a [coir.Point], [Sim.Advance], and in [Racing] time the clock, conflict with everything.
+// a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with the end of
+// every fiber. Under Nursery.Limit operations that take or give up a place conflict. A cancel, a fiber that fails, a
+// change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [Racing] time the clock, conflict with
+// everything.
 //
-// What fibers do to each other by memory that they share is not seen, and two schedules that differ only in that count
-// as one; so are a look at Len or Stats, a cancel of a context of package context, and one endpoint of a pipe that is
-// closed by one fiber while another uses it.
-// [Exhaustive] has no such limits, and a [coir.Point] before it tells.
+// DPOR does not see what fibers do to each other through shared memory: two schedules that differ only in that count as
+// one. Nor does it see a call of Len or Stats, a cancel of a context of package context, or an endpoint of a pipe that
+// one fiber closes while another uses it. A [coir.Point] before such an access announces it. [Exhaustive] has no such
+// limits.
 //
-// It runs alone, not in a [Portfolio].
+// It cannot be part of a [Portfolio].
 func DPOR() Strategy {
 	m := new(dpor)
 	m.search.Model = m
 	return m
 }
 
-// dpor is the model of coir's operations for search.DPOR, which does the search.
+// dpor is the model of coir's operations for search.DPOR.
 type dpor struct {
 	search search.DPOR[transition]
 	fork   search.Fork
@@ -35,19 +36,19 @@ type dpor struct {
 
 	failing bool // a fiber was seen to fail, so an end may be a cancel
 	cutting bool // a cancel was seen, or time races, so a wait for a fiber may end before the fiber
-	limited bool // a nursery with a limit was seen, so what waits for fibers gives its place to others
+	limited bool // a nursery with a limit was seen, so a wait for fibers gives its place to others
 }
 
 // transition is what a fiber does next.
 type transition struct {
 	kind    policy.Kind
-	resumed bool // what follows a wait in that operation
-	clock   bool // no fiber at all: time moves
-	watched bool // somebody else waits in a select meanwhile, which ends with the first of its cases: here two channels meet
+	resumed bool // it is what follows a wait in that operation
+	clock   bool // not a fiber: time moves
+	watched bool // another fiber waits in a select, which ends with the first of its cases: here two channels meet
 	foreign bool // a go into a nursery that may have ended
 	object  int32
-	in      int32 // of an end, the nursery that the fiber is in
-	cases   span  // of a select. What was announced before a point is the same in all schedules that go through it, and so is where it is kept
+	in      int32 // of an end, the fiber's nursery
+	cases   span  // of a select. Announced before a fork, they are the same, and kept in the same place, in all schedules through it
 }
 
 // Name implements Strategy.
@@ -65,7 +66,7 @@ func (s *dpor) Choose(p *Fork) int {
 	return s.search.Choose(&s.fork)
 }
 
-// check makes sure that the last schedule of the world was this strategy's.
+// check panics unless the last schedule of the world was this strategy's.
 func (s *dpor) check() {
 	i := 0
 	for _, d := range s.w.decisions[:s.w.ndec] {
@@ -101,7 +102,7 @@ func (s *dpor) Learned() bool {
 	return s.failing != failing || s.cutting != cutting || s.limited != limited
 }
 
-// sawFailure reports whether a fiber has ended with an error. All have ended, so none is waited for.
+// sawFailure reports whether a fiber has ended with an error. All have ended, so it need not wait for any.
 func (s *dpor) sawFailure() bool {
 	for i := 1; i < s.w.nfibers; i++ {
 		if s.w.fibers[i].ended && s.w.fibers[i].f.Wait(context.Background()) != nil {
@@ -128,7 +129,7 @@ func (s *dpor) Way(f *search.Fork, k int) transition {
 	return t
 }
 
-// announced is an operation as a transition.
+// announced returns an operation as a transition.
 //
 //go:norace
 func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
@@ -139,7 +140,7 @@ func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
 	return t
 }
 
-// resume makes it what follows the wait. A selector may have got other cases meanwhile.
+// resume makes t what follows the wait. A selector may have got other cases meanwhile.
 //
 //go:norace
 func (t *transition) resume() {
@@ -148,8 +149,8 @@ func (t *transition) resume() {
 	}
 }
 
-// watched reports whether a fiber waits in a select, or did and has not gone on, or a selector may note what becomes
-// ready.
+// watched reports whether a fiber waits in a select, or did and has not continued, or a selector may notice what
+// becomes ready.
 //
 //go:norace
 func (s *dpor) watched() bool {
@@ -192,7 +193,7 @@ func (s *dpor) class(t transition) class {
 	case policy.Select, policy.TrySelect:
 		return onAny
 	case policy.Point:
-		if t.object >= 0 { // of a thing's own, which others see
+		if t.object >= 0 { // of an object that others see
 			return onChan
 		}
 		return classAll
@@ -262,7 +263,7 @@ func (s *dpor) places(t transition) bool {
 	return false
 }
 
-// casesOf is the cases of a select, and whether they are known.
+// casesOf returns the cases of a select, and whether they are known.
 //
 //go:norace
 func (s *dpor) casesOf(t transition) ([]choice, bool) {
@@ -303,7 +304,7 @@ func (s *dpor) mayAwaitAnEnd(t transition) bool {
 //go:norace
 func (s *dpor) meetIn(a, b transition) bool {
 	if a.object >= 0 && a.object == b.object {
-		return true // at one selector, which has room for one
+		return true // on one selector, which allows one waiter
 	}
 	cases, known := s.casesOf(a)
 	for i := range cases {
@@ -334,7 +335,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	for i := range last {
 		last[i] = transition{object: -1}
 	}
-	selects := make([]bool, w.nfibers) // waits in a select, or did and has not gone on
+	selects := make([]bool, w.nfibers) // waits in a select, or did and has not continued
 	selecting := 0
 	for _, h := range w.log[:end] {
 		e := search.Event[transition]{Actor: h.fiber, Wake: h.wake, Fork: -1, Idle: h.idle}
@@ -370,15 +371,15 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	return events
 }
 
-// Awaited implements search.Model: event i is the end of a wait for event j, the end of a fiber. It comes after that in
-// whichever order they began.
+// Awaited implements search.Model: event i is the end of a wait for event j, the end of a fiber. It comes after j,
+// whichever began first.
 func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	d, e := &events[j], &events[i]
 	if d.T.kind != policy.End {
 		return false
 	}
 	switch e.T.kind {
-	case policy.Wait: // what follows a wait that was not cut short comes after what has ended it
+	case policy.Wait: // what follows a complete wait comes after what ended it
 		return !e.T.resumed && e.T.object == d.T.object
 	case policy.Join:
 		return e.T.object >= 0 && e.T.object == d.T.in && completed(events, i)
@@ -386,7 +387,7 @@ func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	return false
 }
 
-// completed reports whether event i, a join, is the end of it: not one that is followed by a wait.
+// completed reports whether event i is the end of a join: the join's wait does not follow it.
 func completed(events []search.Event[transition], i int) bool {
 	e := &events[i]
 	for k := i + 1; !e.T.resumed && k < len(events); k++ {

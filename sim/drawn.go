@@ -8,19 +8,21 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// There are tools that are good at making up numbers and at finding smaller ones that do the same: property tests, which shrink,
-// and the fuzzer of Go, which is led by coverage. A schedule is a sequence of numbers, so they can make up schedules.
+// Some tools are good at generating numbers and at finding smaller ones with the same effect: property tests, which
+// shrink, and Go's fuzzer, which is guided by coverage. A schedule is a sequence of numbers, so they can generate
+// schedules.
 //
-// Their code is not ours. It panics to say "no more of this", it calls t.FailNow, it has memory of its own; and where the
-// decision is needed is deep inside a schedule, in whichever fiber or worker it may be, with the race detector blindfolded. A strategy that
-// called it there would let a panic loose in the scheduler, and would have to tell the detector that one call comes
-// after the other, which orders the fibers that made them: their own races would go unseen. So it stays where it came from. The
-// goroutine that calls Drawn asks it, and the simulation runs in another; questions and answers pass between the two out of the
-// detector's sight. A panic then comes out of Drawn as itself.
+// Their code is not ours. It panics to stop, it calls t.FailNow, it has memory of its own; and the decision is needed
+// deep inside a schedule, in any fiber or worker, with synchronisation hidden from the race detector. A strategy that
+// called choose there would let a panic loose in the scheduler, and would have to tell the detector that one call comes
+// after the other, which orders the calling fibers: their own races would go unseen. So the goroutine that calls Drawn
+// also calls choose, and the simulation runs in another; questions and answers pass between the two hidden from the
+// detector. A panic of choose then leaves Drawn unchanged.
 
-// Drawn runs fn under one schedule, whose decisions choose makes: it is called in the calling goroutine, each time that there are n > 1
-// ways to go on, and returns a number below n. 0 changes least, so that a tool which prefers small numbers finds schedules
-// with few switches. Drawn returns how fn failed, or nil. The failure is as it was found: to make it smaller is left to whoever draws.
+// Drawn runs fn under one schedule, whose decisions choose makes. Drawn calls choose in the calling goroutine each time
+// there are n > 1 ways to continue, and choose returns a number below n. 0 changes least, so that a tool that prefers
+// small numbers finds schedules with few switches. Drawn returns the failure, or nil. It does not make the failure
+// smaller: that is left to the tool.
 //
 // With rapid:
 //
@@ -31,10 +33,10 @@ import (
 //		}
 //	})
 //
-// If choose panics, or ends its goroutine, the rest of the schedule goes the way of least change, and then Drawn ends in the same way.
+// If choose panics, or ends its goroutine, all further decisions are 0, and then Drawn ends in the same way.
 //
-// The options that say which schedules are run have no effect. What Sometimes has not seen and faults that have not fired are not checked:
-// there is one schedule.
+// Options that choose schedules have no effect. Because there is only one schedule, Drawn does not check conditions of
+// Sometimes, nor whether faults have fired.
 func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
 	d := &drawn{ask: make(chan int), answer: make(chan int), done: make(chan struct{})}
 	var res Result
@@ -46,7 +48,7 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 		res = Explore(fn, append(opts, With(func(uint64) Strategy { return d }), Schedules(1))...)
 		returned = true
 	}()
-	// Whatever becomes of choose, the schedule has to come to its end before Drawn does.
+	// However choose ends, the schedule must end before Drawn does.
 	defer d.serve(func(int) int { return 0 })
 	d.serve(choose)
 	switch {
@@ -58,8 +60,8 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	return res.Failure
 }
 
-// Bytes is a choose for [Drawn] that takes its numbers from data, so that the fuzzer of Go makes up schedules. program is a func(context.Context, *sim.Sim), as
-// [Test] takes it:
+// Bytes returns a choose function for [Drawn] that takes its numbers from data, so that Go's fuzzer generates
+// schedules. In this example program is a func(context.Context, *sim.Sim), as for [Test]:
 //
 //	func FuzzTransfer(f *testing.F) {
 //		f.Fuzz(func(t *testing.T, data []byte) {
@@ -69,8 +71,8 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 //		})
 //	}
 //
-// Each decision takes a byte, or as many as the number of ways needs, modulo that number: all data is valid. When data is used up, all
-// further decisions are 0.
+// Each decision takes as many bytes as the number of ways needs, modulo that number: all data is valid. When data is
+// used up, all further decisions are 0.
 func Bytes(data []byte) func(n int) int {
 	return func(n int) int {
 		d := 0
@@ -82,12 +84,12 @@ func Bytes(data []byte) func(n int) int {
 	}
 }
 
-// drawn is the strategy that asks the goroutine which called Drawn.
+// drawn is the strategy that asks the goroutine that called Drawn.
 type drawn struct {
 	ask    chan int // how many ways there are
-	answer chan int // which one to go
+	answer chan int // which one to take
 	done   chan struct{}
-	open   int // the question that has no answer yet; 0: none. It belongs to the one who answers
+	open   int // the question that has no answer yet; 0: none. Only serve uses it
 }
 
 const drawnName = "drawn"
@@ -104,7 +106,8 @@ func (s *drawn) Choose(p *Fork) int {
 	return d
 }
 
-// serve answers what is asked until the schedule is done, and first what choose did not come to answer when it was called before.
+// serve answers questions until the schedule has ended. It begins with the question that an earlier call of choose left
+// open.
 func (s *drawn) serve(choose func(n int) int) {
 	for s.open > 0 || s.asked() {
 		d := choose(s.open)
@@ -119,7 +122,7 @@ func (s *drawn) serve(choose func(n int) int) {
 	<-s.done // seen by the detector: what the schedule did comes before what follows
 }
 
-// asked waits for a question. It reports false if there are no more.
+// asked waits for a question. It returns false if there are no more.
 func (s *drawn) asked() bool {
 	race.Disable()
 	defer race.Enable()

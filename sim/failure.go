@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A failure keeps its schedule as it was at that moment: what comes after is the program being brought to its end, which tells
-// nothing. It is kept in raw form, because that happens inside of the schedule; report.go and chart.go make it readable.
+// A failure keeps its schedule as it was at that moment: what comes after is only the program being torn down. It is
+// kept in raw form, because this happens inside of the schedule; report.go and chart.go make it readable.
 
 // Kind is how a schedule has failed.
 type Kind string
@@ -33,29 +33,29 @@ type Failure struct {
 	Schedule int // number of the schedule, from 1; 0 if it was replayed
 	Strategy string
 	Seed     uint64
-	Token    string // replays it
+	Token    string // replays the schedule
 	Steps    int
 	Switches int // decisions that were not 0
 
-	test     string // that found it; empty: none
+	test     string // the test that found it; empty: none
 	script   []int
 	fibers   []column
 	before   int     // operations that were not kept
 	trace    []event // those after them, with times since the schedule began
 	cases    []choice
 	draws    []decision // of Intn
-	unsure   bool       // the same decisions have led to something else
-	panicked string     // what the program has panicked with besides, before the failure or while it was brought to its end
+	unsure   bool       // the same decisions led to something else
+	panicked string     // what else the program panicked with, before the failure or while it was torn down
 	errs     []string   // of Errorf, the first of nerrs
 	nerrs    int
 	strays   []string // what goroutines outside have done, if it is a deadlock
 	hash     uint64
 }
 
-// Kinds of what is in a trace besides operations of coir.
+// Kinds of trace entries that are not operations of coir.
 const (
 	opFault   policy.Kind = 255 - iota // a fault has fired
-	opGoOn                             // a fiber that was kept from going on after its last operation does
+	opGoOn                             // a fiber that was stopped after its last operation continues
 	opAdvance                          // Sim.Advance
 )
 
@@ -64,7 +64,7 @@ type column struct {
 	f      *coir.Fiber
 	object int32 // its own number among the objects
 	ended  bool
-	waits  bool // in op, which it did as the operation number step of the trace; negative if that was not kept
+	waits  bool // in op, which is operation number step of the trace; negative if that was not kept
 	op     policy.Op
 	on     int32 // the object of op; -1: none
 	cases  span
@@ -72,7 +72,8 @@ type column struct {
 	step   int
 }
 
-// freeze keeps what the report needs of the schedule as it is now. It may run inside of the schedule, so it only copies.
+// freeze copies what the report needs of the schedule as it is now. It may run inside of the schedule, so it only
+// copies.
 //
 //go:norace
 func (f *Failure) freeze(w *world) {
@@ -118,7 +119,8 @@ func (f *Failure) freeze(w *world) {
 		c.f = x.f
 		c.object = w.objectOf(policy.Op{Kind: policy.Wait, Object: x.f.ID()})
 		c.ended = x.ended
-		// Who runs does not wait, whatever was last noted of it; when all are stuck nobody runs, when it is over nobody is left.
+		// The running fiber does not wait, whatever was last recorded of it. In a deadlock no fiber runs; after the end
+		// none is left.
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == Deadlock || int32(i) != w.current)
 		c.cases = x.cases
 		c.cases.cut(lost)
@@ -126,7 +128,7 @@ func (f *Failure) freeze(w *world) {
 	}
 }
 
-// cut makes the span one of what is left after the first lost cases.
+// cut adjusts the span after the first lost cases were removed.
 //
 //go:norace
 func (s *span) cut(lost int) {
@@ -135,7 +137,7 @@ func (s *span) cut(lost int) {
 	}
 }
 
-// casesOf is the cases of a select, and whether they are known.
+// casesOf returns the cases of a select, and whether they are known.
 func (f *Failure) casesOf(s span) ([]choice, bool) {
 	if s.n < 0 {
 		return nil, false
@@ -143,7 +145,8 @@ func (f *Failure) casesOf(s span) ([]choice, bool) {
 	return f.cases[s.first : s.first+int(s.n)], true
 }
 
-// Error is the whole report: what has happened, who waits for what, the operations in order, and how to see it again.
+// Error returns the whole report: what happened, which fiber waits for what, the operations in order, and how to replay
+// it.
 func (f *Failure) Error() string {
 	var b strings.Builder
 	r := newReport(f)
@@ -165,10 +168,10 @@ func (f *Failure) Error() string {
 const unsureText = "the program is not deterministic: the same decisions have led to something else, and may again. Something decides that is not of coir:\n" +
 	"    math/rand, the order of a map, time.Now, or what an earlier schedule has left behind; see s.Intn and s.Now"
 
-// replayLine is what to type to see the failure again.
+// replayLine returns the command that replays the failure.
 func (f *Failure) replayLine() string {
 	switch {
-	case f.Token == "" || f.Kind == Diverged: // what has diverged is not what was recorded
+	case f.Token == "" || f.Kind == Diverged: // a diverged schedule is not the recorded one
 		return ""
 	case f.test == "":
 		return fmt.Sprintf("sim.Replay(%q, program)", f.Token)
@@ -176,8 +179,8 @@ func (f *Failure) replayLine() string {
 	return fmt.Sprintf("go test%s -run '^%s$' -sim.replay=%s", testedPackage(), strings.ReplaceAll(f.test, "/", "$/^"), f.Token)
 }
 
-// testedPackage is the path of the package whose tests run, after a space, so that the line can be typed anywhere in the module. It is empty if that is
-// not known.
+// testedPackage returns a space and the path of the package under test, so that the command works anywhere in the
+// module, or "" if the path is not known.
 func testedPackage() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {

@@ -6,28 +6,29 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A fault is what seldom happens and has to be survived: a peer that aborts, a deadline that has passed already, a step of the clock. The
-// program under test has a named site for each, and whether it happens there is a decision of the schedule like any other: the
-// strategy makes it, a token repeats it, and shrinking leaves those that the failure needs.
+// A fault is a rare event that a program must survive: a peer that aborts, a deadline that has already passed, a step
+// of the clock. The program under test has a named site for each, and whether the fault happens there is a decision of
+// the schedule like any other: the strategy makes it, a token repeats it, and shrinking keeps those that the failure
+// needs.
 //
-// There are two decisions. The first time that a schedule comes to a site it decides whether the fault exists in it at all; if so, each
-// visit decides whether it happens now. So there are schedules without the fault, with a little of it and with much of it, which
-// one coin for each visit would not give.
+// There are two decisions. On its first visit to a site a schedule decides whether it has the fault at all; if so, each
+// visit decides whether the fault happens now. So there are schedules without the fault, with a few and with many of
+// it, which one coin toss for each visit would not give.
 
-// Faults sets the faults that may happen. A site of another name never fires, so the same program runs with and without. A fault that
-// has fired in no schedule is reported in Result.Never, as what Sometimes has not seen is.
+// Faults sets the faults that may happen. A site with another name never fires, so the same program runs with and
+// without faults. Result.Never lists faults that fired in no schedule.
 func Faults(names ...string) Option { return func(s *settings) { s.faults = names } }
 
-// Fault reports whether the fault of that name happens here and now. It is false unless [Faults] names it, and for a nil Sim: code
-// that is also used outside of a simulation keeps a *Sim that is nil there.
+// Fault reports whether the fault with that name happens here and now. It returns false unless [Faults] names the
+// fault, and for a nil Sim: code that is also used outside of a simulation has a nil *Sim there.
 //
-// What the fault is, is written where it happens:
+// The caller writes what the fault does:
 //
-//	if s.Fault("cancel") { cancel(errGaveUp) }            // in a fiber of its own: at any moment, whoever waits
+//	if s.Fault("cancel") { cancel(errGaveUp) }            // in a fiber of its own: at any moment
 //	if s.Fault("deadline now") { d = 0 }                  // before coir.WithTimeout(ctx, d)
-//	if s.Fault("slow") { coir.Sleep(ctx, time.Minute) }   // this fiber is behind all others
+//	if s.Fault("slow") { coir.Sleep(ctx, time.Minute) }   // this fiber falls behind all others
 //	if s.Fault("abort") { orders.Abort(errBroken) }       // between two operations on it
-//	if s.Fault("clock step") { s.Advance(time.Hour) }     // what waits for that time is late
+//	if s.Fault("clock step") { s.Advance(time.Hour) }     // timers fire late
 //
 //go:norace
 func (s *Sim) Fault(name string) bool {
@@ -50,14 +51,14 @@ func (s *Sim) Fault(name string) bool {
 	return false
 }
 
-// Advance moves the virtual time by d, though there may be fibers that can go on. What falls due on the way ends its wait.
+// Advance advances the virtual time by d, even if fibers can run. Waits for times that pass meanwhile end.
 //
 //go:norace
 func (s *Sim) Advance(d time.Duration) {
 	s.w.host.Announce(s.ctx, policy.Op{Kind: opAdvance, For: d}, func() { s.w.clock.Advance(d) })
 }
 
-// faultPlan is the faults of an exploration.
+// faultPlan has the faults of an exploration.
 type faultPlan struct{ sites []faultSite }
 
 type faultSite struct {
@@ -74,7 +75,7 @@ func planFaults(names []string) faultPlan {
 	return p
 }
 
-// begin forgets the last schedule.
+// begin resets the plan for the next schedule.
 //
 //go:norace
 func (p *faultPlan) begin() {
@@ -93,7 +94,7 @@ func (p *faultPlan) never() (names []string) {
 	return names
 }
 
-// note adds something to the trace that is not an operation of the fiber that runs.
+// note adds an entry to the trace that is not an operation of the running fiber.
 //
 //go:norace
 func (w *world) note(op policy.Op) {

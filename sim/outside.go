@@ -15,10 +15,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What comes from outside of the schedule: places in the user's files, found on stacks that are for the greater part the library's, and
-// goroutines that use something of the simulation though nobody controls them.
+// What comes from outside of the schedule: places in the user's files, found on stacks that are mostly the library's,
+// and goroutines that use something of the simulation although sim does not control them.
 
-// strayList is what goroutines outside have done, each once.
+// strayList lists what goroutines outside have done, each once.
 type strayList struct {
 	mu   sync.Mutex
 	what []string
@@ -34,7 +34,7 @@ func (l *strayList) add(what string) {
 	}
 }
 
-// sorted returns them in an order that does not depend on which came first.
+// sorted returns the list in an order that does not depend on which came first.
 func (l *strayList) sorted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,11 +43,12 @@ func (l *strayList) sorted() []string {
 	return all
 }
 
-// strayPatience is how long a deadlock waits, in real time, for a goroutine that would have ended it: once, before it is told.
+// strayPatience is how long sim waits, in real time, for a goroutine that would have ended a deadlock: once, before it
+// reports the deadlock.
 const strayPatience = 10 * time.Millisecond
 
-// tellStrays adds to a deadlock what goroutines outside have done. A fiber that waits for one of those is stuck as far as sim can see,
-// because time does not pass for it; what the goroutine does comes too late to be the failure itself.
+// tellStrays adds to a deadlock what goroutines outside have done. A fiber that waits for one of those looks stuck to
+// sim, because no virtual time passes; what the goroutine does comes too late to be the failure itself.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) tellStrays(f *Failure) {
@@ -58,8 +59,8 @@ func (w *world) tellStrays(f *Failure) {
 	f.strays = w.strays.sorted()
 }
 
-// caller is the place of the innermost function on the stack that is not the library's. A goroutine that was started in the
-// library, as by go c.Send(ctx, 1), has none: then it is the place of the go statement.
+// caller returns the place of the innermost function on the stack that is not the library's. A goroutine that runs only
+// the library, as of go c.Send(ctx, 1), has none: then caller returns the place of the go statement.
 func caller() string {
 	var pcs [32]uintptr
 	if at := userPlace(pcs[:runtime.Callers(2, pcs[:])]); at != "" {
@@ -68,7 +69,7 @@ func caller() string {
 	return startedAt(debug.Stack())
 }
 
-// userPlace is the place of the innermost function on a stack that is not the library's, or empty if there is none.
+// userPlace returns the place of the innermost function on a stack that is not the library's, or "".
 func userPlace(stack []uintptr) string {
 	frames := runtime.CallersFrames(stack)
 	for {
@@ -82,7 +83,7 @@ func userPlace(stack []uintptr) string {
 	}
 }
 
-// startedAt is the place of the go statement that started the goroutine of a stack, as runtime/debug writes it.
+// startedAt returns the place of the go statement that started the goroutine of a stack, as printed by runtime/debug.
 func startedAt(stack []byte) string {
 	_, last, ok := bytes.Cut(stack, []byte("\ncreated by "))
 	if !ok {
@@ -97,7 +98,7 @@ func startedAt(stack []byte) string {
 
 const library = "github.com/coir-go/coir"
 
-// ours reports whether a function is the library's or the Go runtime's, and no test.
+// ours reports whether a function is the library's or the Go runtime's, and not a test's.
 func ours(function, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return false
@@ -110,13 +111,13 @@ func ours(function, file string) bool {
 	return false
 }
 
-// place is a line of a file, with the directory that it is in.
+// place returns a line of a file as text, with the file's directory.
 func place(file string, line int) string {
 	dir, name := filepath.Split(file)
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), name, line)
 }
 
-// panicText is what a program has panicked with, and the frames of its own that led there.
+// panicText describes what a program has panicked with, and the frames of its own that led there.
 func panicText(p any, stack []byte) string {
 	text := fmt.Sprint(p)
 	if pe, ok := p.(*coir.PanicError); ok {
@@ -125,8 +126,8 @@ func panicText(p any, stack []byte) string {
 	return text + ownFrames(stack)
 }
 
-// ownFrames is a stack, as runtime/debug writes it, without the library's frames: a line each, and one that says how many were left out.
-// Arguments and addresses are left out too: they differ from run to run.
+// ownFrames returns a stack, as printed by runtime/debug, without the library's frames: a line for each frame, and one
+// that says how many were left out. It also leaves out arguments and addresses, which differ from run to run.
 func ownFrames(stack []byte) string {
 	var b strings.Builder
 	left := 0
@@ -153,7 +154,7 @@ func ownFrames(stack []byte) string {
 	return b.String()
 }
 
-// cutLast is what comes before and after the last sep.
+// cutLast returns what comes before and after the last sep.
 func cutLast(s, sep string) (before, after string) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):]

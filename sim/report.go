@@ -13,15 +13,15 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A report says only what the trace shows. The trace has the operations, and of each the channel, fiber or nursery that it is about, and of a
-// select all its cases; it does not have what a fiber could still do, nor which case a select has done. So there are two sorts of arrows in the
-// wait-for graph.
-// Sure ones: to a fiber that is waited for, to the children of a nursery that is joined, and over a channel to the one fiber left that
-// has ever used it, if that was its other side. And likely ones: to whoever has taken a value from a channel and has not
-// given it back, as with a channel that is used as a lock. A cycle with one of those is called likely. Of a very long schedule only the
-// end is there, which does not show who alone has used a channel, or to which nursery a name belongs: then that is not said.
+// A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, and all
+// cases of a select. It does not show what a fiber could still do, nor which case a select has done. So the wait-for
+// graph has two sorts of arrows. Certain ones: to a fiber that is waited for, to the children of a nursery that is
+// joined, and over a channel to the only remaining fiber that ever used its other side. And likely ones: to the fiber
+// that has taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with one of
+// those is called likely. Of a very long schedule only the end is kept, which does not show all users of a channel, or
+// to which nursery a name belongs: then the report does not say so.
 
-// report is a failure with what its readers need besides.
+// report is a failure with what its readers need in addition.
 type report struct {
 	*Failure
 	names  []string         // of the fibers
@@ -86,7 +86,7 @@ func newReport(f *Failure) *report {
 	return r
 }
 
-// used notes that a fiber has used a channel.
+// used records that a fiber has used a channel.
 func (r *report) used(object int32, fiber int, k policy.Kind) {
 	all := r.users[object]
 	at := slices.IndexFunc(all, func(u user) bool { return u.fiber == fiber })
@@ -103,7 +103,7 @@ func (r *report) used(object int32, fiber int, k policy.Kind) {
 
 func onChannel(k policy.Kind) bool { return k >= policy.Send && k <= policy.Abort }
 
-// describe is an operation in a few words, without what only the trace knows.
+// describe returns an operation in a few words, without what only the trace knows.
 func describe(op policy.Op) string {
 	if op.Name == "" {
 		return op.Kind.String()
@@ -111,8 +111,8 @@ func describe(op policy.Op) string {
 	return op.Kind.String() + " " + shown(op.Name)
 }
 
-// shown is a name as a report has it. One that has other than printable characters is quoted: it could end the line,
-// or tell a terminal to do something.
+// shown returns a name for the report. A name with unprintable characters is quoted: it could break the line, or
+// control the terminal.
 func shown(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return strconv.Quote(name)
@@ -120,7 +120,7 @@ func shown(name string) string {
 	return name
 }
 
-// words is an operation in a few words.
+// words returns an operation in a few words.
 func (r *report) words(op policy.Op, object int32, of span) string {
 	switch op.Kind {
 	case policy.Select, policy.TrySelect:
@@ -149,7 +149,7 @@ func (r *report) words(op policy.Op, object int32, of span) string {
 	return describe(op)
 }
 
-// about is what a case of a select is about.
+// about returns what a case of a select is about.
 func (r *report) about(c choice) string {
 	switch c.op.Kind {
 	case policy.Wait:
@@ -163,7 +163,7 @@ func (r *report) about(c choice) string {
 	return shown(c.op.Name)
 }
 
-// fiber is the name of the fiber that a wait is about.
+// fiber returns the name of the fiber that a wait is for.
 func (r *report) fiber(op policy.Op, object int32) string {
 	if i, ok := r.number[object]; ok {
 		return r.labels[i]
@@ -178,7 +178,7 @@ func channel(op policy.Op, object int32) string {
 	return fmt.Sprintf("channel #%d", object)
 }
 
-// head writes what has happened.
+// head writes what happened.
 func (r *report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "%s after %s, %s ", r.Kind, counted(r.Steps, "step"), counted(r.Switches, "choice"))
 	if r.Strategy == drawnName {
@@ -191,12 +191,12 @@ func (r *report) head(b *strings.Builder) {
 	fmt.Fprintf(b, ": %s\n", indented(r.Text))
 }
 
-// indented is a text that may have more than one line.
+// indented indents a text that may have more than one line.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// said writes what the program has said with Errorf, but for what is in the head.
+// said writes the texts of Errorf that are not in the head.
 func (r *report) said(b *strings.Builder) {
 	for i, text := range r.errs {
 		if i > 0 || r.Kind != Error {
@@ -211,7 +211,7 @@ func (r *report) said(b *strings.Builder) {
 	}
 }
 
-// outside writes what goroutines have done. It comes first: a deadlock that they would have ended is none.
+// outside writes what goroutines have done. This comes first: a deadlock that they would have ended is not one.
 func (r *report) outside(b *strings.Builder) {
 	if len(r.strays) > 0 {
 		b.WriteString("  goroutines that are no fibers of the simulation, and so came too late to help, did:\n")
@@ -230,7 +230,7 @@ func counted(n int, what string) string {
 
 const mostWaits = 20
 
-// waits writes who waits, for what, since when, and where it comes from.
+// waits writes which fibers wait, for what, since when, and where each was started.
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func (r *report) waits(b *strings.Builder) {
@@ -264,7 +264,7 @@ func spawned(c column) string {
 	return "; spawned at " + place(file, n)
 }
 
-// waitsFor is what fiber i waits for, in words that follow "waits".
+// waitsFor returns what fiber i waits for, in words that follow "waits".
 func (r *report) waitsFor(i int) string {
 	c := &r.fibers[i]
 	switch c.op.Kind {
@@ -288,7 +288,7 @@ func (r *report) waitsFor(i int) string {
 	return fmt.Sprintf("for something after its last operation, %s", r.words(c.op, c.on, c.cases))
 }
 
-// wish is what somebody waits for, in words that follow "waits".
+// wish returns what a fiber with case c waits for, in words that follow "waits".
 func (r *report) wish(c choice) string {
 	switch c.op.Kind {
 	case policy.Send:
@@ -303,7 +303,7 @@ func (r *report) wish(c choice) string {
 	return "for time to pass"
 }
 
-// wishes is what a select waits for.
+// wishes returns what a select waits for.
 func (r *report) wishes(cases []choice) string {
 	const most = 8
 	var texts []string
@@ -331,8 +331,8 @@ func (r *report) list(fibers []int) string {
 	return s
 }
 
-// children returns the fibers that are left of the nursery that fiber i joins, as far as they are known for certain: those whose
-// name was given to fibers of that nursery alone.
+// children returns the remaining fibers of the nursery that fiber i joins, as far as they are certain: those whose name
+// only fibers of that nursery have.
 func (r *report) children(i int) (kids []int) {
 	on := r.fibers[i].on
 	if on < 0 || r.before > 0 {
@@ -353,14 +353,14 @@ func (r *report) children(i int) (kids []int) {
 	return kids
 }
 
-// arrow is one of the wait-for graph.
+// arrow is an edge of the wait-for graph.
 type arrow struct {
 	to     int
 	why    string // follows the name of the fiber that waits
 	likely bool
 }
 
-// arrows returns those of fiber i.
+// arrows returns the arrows that begin at fiber i.
 func (r *report) arrows(i int) (out []arrow) {
 	c := &r.fibers[i]
 	if !c.waits {
@@ -395,7 +395,8 @@ func (r *report) arrows(i int) (out []arrow) {
 	return out
 }
 
-// wants is what fiber i waits for, each of which would let it go on. It is empty if that is something else than channels, fibers and time.
+// wants returns the things that fiber i waits for, each of which would let it continue. It is empty if fiber i waits
+// for anything but channels, fibers and time.
 func (r *report) wants(i int) []choice {
 	c := &r.fibers[i]
 	switch c.op.Kind {
@@ -413,8 +414,9 @@ func (u user) other(k policy.Kind) bool {
 	return k == policy.Send && u.takes || k == policy.Recv && u.sends
 }
 
-// servers returns the fibers left that have used the channel that fiber i waits on, but for those who wait on the same side of it.
-// They are known if none left has used a select that hides its channels, and the whole trace is there.
+// servers returns the remaining fibers that have used the channel that fiber i waits on, except for those that wait on
+// the same side. They are known if no remaining fiber has used a select that hides its channels, and the trace is
+// complete.
 func (r *report) servers(i int, c choice) (left []user, known bool) {
 	for _, u := range r.users[c.object] {
 		if u.fiber != i && !r.fibers[u.fiber].ended && !r.beside(u.fiber, c) {
@@ -429,15 +431,15 @@ func (r *report) servers(i int, c choice) (left []user, known bool) {
 	return left, r.before == 0
 }
 
-// beside reports whether fiber k waits for c, perhaps besides other things.
+// beside reports whether fiber k waits for c, perhaps among other things.
 func (r *report) beside(k int, c choice) bool {
 	return r.fibers[k].waits && slices.ContainsFunc(r.wants(k), func(x choice) bool {
 		return x.object == c.object && x.op.Kind == c.op.Kind
 	})
 }
 
-// holder returns the fiber that was the last to receive from the channel from which fiber i waits to, and how, unless it has sent
-// to it since; or -1. Of a select it is not known whether it was this case that happened.
+// holder returns the last fiber that received from the channel that fiber i waits to receive from, and how, unless it
+// has sent to that channel since; or -1. For a select it is not known whether this case happened.
 func (r *report) holder(i int, c choice) (fiber int, how string) {
 	if c.op.Kind != policy.Recv {
 		return -1, ""
@@ -471,7 +473,7 @@ func (r *report) holder(i int, c choice) (fiber int, how string) {
 	return -1, ""
 }
 
-// causes writes the cycle if there is one, and the channels that nobody is left for.
+// causes writes the cycle if there is one, and the channels for which no fiber is left.
 func (r *report) causes(b *strings.Builder) {
 	if r.Kind != Deadlock {
 		return
@@ -511,8 +513,8 @@ func (r *report) closed(b *strings.Builder, c choice) {
 	}
 }
 
-// alone reports whether it is certain that nobody comes to serve c, for which fiber i waits: all others have ended, or wait for nothing but c
-// on the same side, or for one of those to end.
+// alone reports whether it is certain that no fiber will serve c, for which fiber i waits: all others have ended, or
+// wait only for c on the same side, or for one of those to end.
 func (r *report) alone(i int, c choice) bool {
 	held := make([]bool, len(r.fibers))
 	held[i] = true
@@ -542,7 +544,8 @@ func (r *report) alone(i int, c choice) bool {
 	return !slices.Contains(held, false)
 }
 
-// abandoned says that nobody is left to serve what fiber i waits for, or that nobody is known to, if that is so and has not been told.
+// abandoned writes that no fiber is left, or known, that could serve what fiber i waits for, unless told already has
+// it.
 func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
 	var text string
 	name := channel(c.op, c.object)
@@ -582,7 +585,8 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 	}
 }
 
-// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. Of a large graph only the first part is searched.
+// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. It searches only the first part of a
+// large graph.
 func (r *report) cycle() (best []int, way []arrow) {
 	const most = 200
 	graph := make([][]arrow, len(r.fibers))
@@ -632,8 +636,8 @@ const (
 	mostRows    = 60
 )
 
-// table writes one column a fiber, the operations in order from top to bottom, with a * where a fiber waits. Of a long one it shows
-// the end.
+// table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
+// Of a long table it shows the end.
 func (r *report) table(b *strings.Builder) {
 	if len(r.trace) == 0 && len(r.draws) == 0 {
 		return
@@ -680,7 +684,7 @@ func (r *report) table(b *strings.Builder) {
 	if n := r.before + skip; n > 0 {
 		fmt.Fprintf(b, "  ... %s before\n", counted(n, "step"))
 	}
-	// numbers writes those that were drawn before so many steps. They are no operations, and have no number.
+	// numbers writes the numbers that were drawn before a step. They are not operations, and have no step.
 	numbers := func(step int) {
 		for ; len(draws) > 0 && int(draws[0].step) <= step; draws = draws[1:] {
 			if who := int(draws[0].drawn) - 1; slices.Contains(shown, who) {
@@ -717,7 +721,7 @@ func (r *report) table(b *strings.Builder) {
 	}
 }
 
-// fit shortens a cell to its width, but for the mark that its fiber waits.
+// fit shortens a cell to its width, but keeps the mark of a waiting fiber.
 func fit(cell string, width int) string {
 	letters := []rune(cell)
 	if len(letters) <= width {
@@ -729,8 +733,8 @@ func fit(cell string, width int) string {
 	return string(letters[:width])
 }
 
-// shown chooses the fibers that get a column, if there are too many: those that do something in the picture, and of them those first
-// that wait at its end.
+// shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
+// them those that wait at its end.
 func (r *report) shown(from, most int) []int {
 	acts := make([]bool, len(r.fibers))
 	for _, e := range r.trace[from:] {

@@ -38,15 +38,15 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	return best
 }
 
-// cutSteps bounds the first part, which only very long schedules with very many switches come to: seconds. searchSteps
-// bounds the search for the fewest: a part of a second.
+// cutSteps bounds the first part to seconds; only very long schedules with very many switches reach it. searchSteps
+// bounds the search for the fewest switches to a part of a second.
 const (
 	cutSteps    = 20_000_000
 	searchSteps = 200_000
 )
 
-// Replay runs fn under the schedule of a token. It returns how it failed; nil means that it did not. If the program has changed so
-// that the schedule does not fit any more, the failure says Diverged.
+// Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. If the program has
+// changed so that the schedule no longer fits, the kind of the failure is [Diverged].
 func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
 	// Spec: SM-05 (a token replays its schedule)
 	r, err := decode(token)

@@ -1,9 +1,9 @@
-// Package sim runs a concurrent program under schedules that it chooses, on a clock that it moves, until one of them fails; then it
-// says what happened and how to see it again.
+// Package sim runs a concurrent program under schedules that it chooses, on a virtual clock, until one of them fails.
+// It then reports what happened and how to replay it.
 //
-// The program is ordinary code against package coir. Everything that fibers do to each other goes through coir's
-// operations, and before and after each of them sim may let another fiber go first. What it decides, in which order, is
-// the schedule: a sequence of numbers that can be written down, run again and made smaller.
+// The program is ordinary code that uses package coir. Fibers interact through coir's operations, and before and after
+// each operation sim may let another fiber run. Its decisions, in order, are the schedule: a sequence of numbers that
+// can be written down, run again and made smaller.
 //
 //	func TestTransfer(t *testing.T) {
 //		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -14,10 +14,9 @@
 //		})
 //	}
 //
-// What it does not see: code between two operations is one step. Data that fibers share without a channel is read and
-// written there, so two fibers never touch it at the same moment: the race detector finds those, and a [coir.Point] divides
-// the step. Goroutines, native channels and mutexes are not controlled; a fiber that waits for one ends the schedule as
-// [Blocked].
+// Code between two operations is one step. If fibers share data without a channel, sim never lets two of them touch it
+// at the same moment: the race detector finds such races, and a [coir.Point] divides the step. Sim does not control
+// goroutines, native channels and mutexes; a fiber that waits for one ends the schedule as [Blocked].
 package sim
 
 import (
@@ -35,13 +34,13 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// ClockMode says when the virtual time moves.
+// ClockMode says when virtual time advances.
 type ClockMode uint8
 
 // The modes.
 const (
-	Idle   ClockMode = iota // when nobody can go on
-	Racing                  // also before any operation: "the earliest time has come" is a way to go on like others
+	Idle   ClockMode = iota // when no fiber can run
+	Racing                  // also before any operation: to advance time is one of the choices
 )
 
 // Option is an option of [Test], [Run] and [Explore].
@@ -56,26 +55,26 @@ type settings struct {
 	faults    []string
 }
 
-// Schedules sets how many schedules are run at most. The default is 1,000.
+// Schedules sets the maximum number of schedules to run. The default is 1,000.
 func Schedules(n int) Option { return func(s *settings) { s.schedules = n } }
 
-// Seed sets the seed. The default is 1: the same every time.
+// Seed sets the seed. The default is 1, so that every run is the same.
 func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
 
-// With sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and [Uniform] are such functions; one that
-// takes something else, or no seed, is put into one:
+// With sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and [Uniform]
+// are such functions; wrap a strategy that takes other arguments:
 //
 //	sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
 func With(strategy func(seed uint64) Strategy) Option {
 	return func(s *settings) { s.strategy = strategy }
 }
 
-// Time sets when the virtual time moves. The default is Idle.
+// Time sets when virtual time advances. The default is [Idle].
 func Time(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 
-// Steps sets how many operations a schedule may do before it is suspected not to end. From there on nothing is chosen: fibers do one operation
-// each in turn, so that everybody who can comes to an end. What is not at its end after n more operations is a [Livelock], and its report says
-// "the last n of them in turn". The default is 10,000.
+// Steps sets how many operations a schedule may do before sim suspects that it does not end. From there on the strategy
+// decides nothing: fibers do one operation each in turn, so that those that can end do. A schedule that has not ended
+// after n more operations is a [Livelock], and its report says "the last n of them in turn". The default is 10,000.
 func Steps(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("sim: Steps(%d): a schedule needs at least one operation to do anything", n))
@@ -83,7 +82,8 @@ func Steps(n int) Option {
 	return func(s *settings) { s.limit = n }
 }
 
-// Default is the strategy that is used unless there is another: a schedule by each in turn.
+// Default returns the strategy that is used unless [With] sets another. It takes turns among [Exhaustive], [Random] and
+// [PCT].
 func Default(seed uint64) Strategy {
 	return Portfolio(Exhaustive(2), Random(seed), PCT(seed, 2), PCT(seed^1, 3))
 }
@@ -96,25 +96,25 @@ func settle(opts []Option) settings {
 	return set
 }
 
-// Sim is the simulation, as the program in it sees it.
+// Sim is the running simulation, for the program in it.
 type Sim struct {
 	w      *world
 	ctx    context.Context // of the schedule
 	errs   [8]string       // of Errorf, the first ones
 	nerrs  int             // all of them
-	sights *sight          // what Sometimes is asked about
+	sights *sight          // the conditions of Sometimes
 	faults faultPlan
 }
 
-// sight is something that Sometimes is asked about.
+// sight is a condition of Sometimes.
 type sight struct {
 	name string
 	seen bool
 	next *sight
 }
 
-// Errorf marks the schedule as failed and goes on. The report has the text, whatever the schedule fails by in the end; of very many it has the
-// first. What is said when a schedule that has failed is brought to its end does not count.
+// Errorf marks the schedule as failed and continues. The report has the text, even if the schedule later fails in
+// another way; of very many texts it has the first. Errors reported while a failed schedule is torn down are ignored.
 //
 //go:norace
 func (s *Sim) Errorf(format string, args ...any) {
@@ -127,8 +127,9 @@ func (s *Sim) Errorf(format string, args ...any) {
 	s.nerrs++
 }
 
-// Sometimes notes whether cond has ever been true under this name, in any schedule. If it never is, the test fails: it does not test
-// what it is meant to. A place that is never reached is not noticed: put it on the main path. [Drawn], which runs one schedule, does not check it.
+// Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
+// does not test what it is meant to. A call that is never reached goes unnoticed, so put it on the main path. [Drawn],
+// which runs one schedule, does not check it.
 //
 //go:norace
 func (s *Sim) Sometimes(cond bool, name string) {
@@ -142,7 +143,7 @@ func (s *Sim) Sometimes(cond bool, name string) {
 	(*at).seen = (*at).seen || cond
 }
 
-// Intn returns a number below n, which is positive. It is a decision of the schedule.
+// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule.
 //
 //go:norace
 func (s *Sim) Intn(n int) int {
@@ -157,7 +158,7 @@ func (s *Sim) Intn(n int) int {
 	return v
 }
 
-// choose makes a decision that the program asks for.
+// choose makes a decision for the program.
 //
 //go:norace
 func (s *Sim) choose(n int) int {
@@ -167,21 +168,21 @@ func (s *Sim) choose(n int) int {
 	return d
 }
 
-// Now is the virtual time since the schedule began.
+// Now returns the virtual time since the schedule began.
 func (s *Sim) Now() time.Duration { return s.w.clock.Now() - s.w.began }
 
-// Result is what an exploration has found.
+// Result is the result of an exploration.
 type Result struct {
 	Schedules int           // that were run
 	Steps     int           // operations in all of them
-	Complete  bool          // the strategy had nothing left to explore: all that Covered says has been run
+	Complete  bool          // the strategy had nothing left to explore: everything in Covered was run
 	Covered   string        // what that was, if Complete
-	Failure   *Failure      // of the first that failed, made small; nil if none did
-	Never     []string      // what Sometimes has never seen
+	Failure   *Failure      // the first failure, made smaller; nil if there was none
+	Never     []string      // names of Sometimes that were never true, and faults that never fired
 	Elapsed   time.Duration // real time
 }
 
-// coveredBy is what a strategy has gone through that has nothing left.
+// coveredBy describes what a strategy with nothing left has covered.
 func coveredBy(s Strategy) string {
 	const step = "; code between two operations is one step"
 	switch x := s.(type) {
@@ -204,8 +205,8 @@ func coveredBy(s Strategy) string {
 	return "all that strategy " + s.Name() + " has"
 }
 
-// complete reports whether a strategy that has nothing left has gone through all that it says. One that keeps its path
-// has not if a schedule was too long for it.
+// complete reports whether a strategy with nothing left has run all that it should. One that keeps its path has not if
+// a schedule was too long for it.
 func complete(s Strategy) bool {
 	switch x := s.(type) {
 	case *dpor:
@@ -218,7 +219,7 @@ func complete(s Strategy) bool {
 	return true
 }
 
-// Explore runs fn under one schedule after the other until one fails.
+// Explore runs fn under one schedule after the other until one fails, none is left, or as many as [Schedules] have run.
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
@@ -241,7 +242,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 				f = w.again(ctx, s, fn)
 			}
 			if w.left() {
-				return // nobody is there to see more
+				return // Explore has returned
 			}
 			res.Schedules++
 			res.Steps += w.nsteps
@@ -249,7 +250,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			w.did.Store(int64(res.Steps))
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if f.Kind != Blocked { // which takes its time, each time
+				if f.Kind != Blocked { // a blocked schedule takes real time, each time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 					}
@@ -283,16 +284,16 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	return res
 }
 
-// Run runs fn under one schedule, chosen at random by the seed. It returns how it failed, or nil.
+// Run runs fn under one schedule, chosen at random by the seed. It returns the failure, or nil.
 func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
 	return Explore(fn, append(opts, Seed(seed), With(Random), Schedules(1))...).Failure
 }
 
-// guardEvery is how often a schedule is run a second time, to see that it goes the same way.
+// guardEvery is how often a schedule is run a second time, to check that it does the same.
 const guardEvery = 16
 
-// again runs the last schedule a second time. A program that does not do the same again decides by something that sim does not
-// control: the order of a map, real time, a random number of its own.
+// again runs the last schedule a second time. A program that then does something else depends on something that sim
+// does not control: the order of a map, real time, a random number.
 //
 // Spec: SM-03 (the same decisions give the same run)
 func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
@@ -308,13 +309,13 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
 	if f != nil {
-		f.unsure = f.Kind != Uncontrolled && f.Kind != Blocked // it did not fail before
+		f.unsure = f.Kind != Uncontrolled && f.Kind != Blocked // it did not fail the first time
 	}
 	return f
 }
 
-// confirm runs a schedule that has failed a second time, before it is told, and notes whether it is another one. What goroutines outside do is
-// not expected to be the same; and whoever draws a schedule draws one.
+// confirm runs a failed schedule a second time before it is reported, and records whether it did something else.
+// Goroutines outside are not expected to do the same, and Drawn runs only one schedule.
 func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) {
 	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == Uncontrolled {
 		return
@@ -325,10 +326,10 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
 }
 
-// Nondeterministic is the kind of failure of a program that does not do the same under the same decisions.
+// Nondeterministic is the failure of a program that does not do the same under the same decisions.
 const Nondeterministic Kind = "nondeterministic"
 
-// fork says where schedule g goes another way than this one.
+// fork describes where schedule g differs from this one.
 func (f *Failure) fork(g *Failure) string {
 	from := max(f.before, g.before)
 	for i := from; i < min(f.Steps, g.Steps); i++ {
@@ -366,7 +367,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	s.ctx = ctx
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
-	for w.advance() { // timers that nobody waits for any more
+	for w.advance() { // timers that no fiber waits for any longer
 	}
 	stray := w.stray.Load() // perhaps after the last step
 	switch {
@@ -392,7 +393,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	return w.fail
 }
 
-// cancelled reports whether a panic is with the error of an operation that was cancelled, as stop does.
+// cancelled reports whether a panic's value is the error of an operation cancelled by stop.
 func cancelled(p any) bool {
 	if pe, ok := p.(*coir.PanicError); ok {
 		p = pe.Value

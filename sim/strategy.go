@@ -2,36 +2,36 @@ package sim
 
 import "github.com/coir-go/coir/internal/search"
 
-// Strategy chooses how schedules go. It is asked wherever there is more than one way.
+// Strategy chooses schedules. It decides wherever a schedule can continue in more than one way.
 type Strategy interface {
-	// Begin is called before each schedule, with its number from 0. It reports false if there is nothing left to
+	// Begin is called before each schedule, with its number from 0. It returns false if there is nothing left to
 	// explore.
 	Begin(schedule int) bool
-	// Choose returns a number below p.N. 0 changes least.
+	// Choose returns a number below p.N. Way 0 changes least.
 	Choose(p *Fork) int
-	// Name is what -sim.strategy calls it.
+	// Name returns the strategy's name for -sim.strategy.
 	Name() string
 }
 
 // Fork is a place where a schedule can go more than one way.
 type Fork struct {
 	N    int  // ways
-	GoOn bool // way 0 is that the fiber which runs goes on
+	GoOn bool // way 0 is that the running fiber continues
 
-	// After is true after an operation that did not wait: the fiber which runs has done it, and to go on is to do what
+	// After is true after an operation that did not wait: the running fiber has done it, and way 0 is to do what
 	// follows. It implies GoOn.
 	After bool
 
 	w *world
 }
 
-// Step is how many operations the schedule has done.
+// Step returns how many operations the schedule has done.
 //
 //go:norace
 func (p *Fork) Step() int { return p.w.nsteps }
 
-// Fiber is the number of the fiber that way i lets run, in the order of their making; negative if way i is something
-// else: the clock moves, or a case of a select, a fault or a random number is chosen.
+// Fiber returns the number of the fiber that way i lets run, in the order of creation. It is negative if way i is
+// something else: the clock advances, or a case of a select, a fault or a random number is chosen.
 //
 //go:norace
 func (p *Fork) Fiber(i int) int { return p.w.Actor(i) }
@@ -75,26 +75,26 @@ func (w *world) Moves(i int) int32 { return w.fibers[i].moves }
 //go:norace
 func (w *world) Logged() int { return w.nlog }
 
-// RoundRobin lets each fiber do one operation in turn. There is one such schedule.
+// RoundRobin lets each fiber do one operation in turn. It has one schedule.
 func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }
 
-// Random takes each way with the same chance, wherever there is one.
+// Random takes each way with the same probability.
 func Random(seed uint64) Strategy { return &shared{Strategy: search.Random(seed, 0)} }
 
-// PCT gives fibers priorities at random and always lets the highest go on, but for depth-1 places, chosen at random,
-// where the one that runs falls below all others. It finds what needs few switches at the right places, and starvation.
+// PCT gives fibers random priorities and always lets the highest run, except at depth-1 random places, where the
+// running fiber falls below all others. It finds bugs that need few switches at the right places, and starvation.
 func PCT(seed uint64, depth int) Strategy { return &shared{Strategy: search.PCT(seed, depth)} }
 
-// Uniform takes each way in proportion to the number of operations that are expected behind it, so that every
-// interleaving has about the same chance. It learns these numbers from the schedules before.
+// Uniform takes each way in proportion to the number of operations expected after it, so that every interleaving has
+// about the same probability. It learns these numbers from earlier schedules.
 func Uniform(seed uint64) Strategy { return &shared{Strategy: search.Uniform(seed)} }
 
-// Exhaustive goes through all orders of coir operations, and of the code between them, with at most bound preemptions:
-// switches away from a fiber that could go on. A negative bound is none. Code between two operations is one step,
-// unless there is a [coir.Point] in it.
+// Exhaustive runs all orders of coir operations, and of the code between them, with at most bound preemptions, which
+// are switches away from a fiber that could continue. A negative bound means no bound. Code between two operations is
+// one step, unless there is a [coir.Point] in it.
 func Exhaustive(bound int) Strategy { return &shared{Strategy: search.Exhaustive(bound)} }
 
-// Portfolio takes turns among strategies: none finds everything that the others find.
+// Portfolio takes turns among strategies, because no single strategy finds every bug.
 func Portfolio(strategies ...Strategy) Strategy {
 	return &portfolio{search.Turns[Strategy]{All: strategies}}
 }

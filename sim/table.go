@@ -1,7 +1,7 @@
 package sim
 
-// idTable numbers what it is asked for in the order of asking. It is a hash table that is cleared in one step: a slot counts if it
-// is of the table's generation.
+// idTable numbers keys in the order in which they are first looked up. It is a hash table that is cleared in one step:
+// a slot is valid if it is of the table's generation.
 type idTable struct {
 	slots []idSlot
 	n     int32
@@ -20,7 +20,7 @@ func (t *idTable) init() { t.slots, t.gen = make([]idSlot, 256), 1 }
 //go:norace
 func (t *idTable) clear() { t.gen++; t.n = 0 }
 
-// find returns the number of key, and whether it is new.
+// find returns the number of key, and whether key is new.
 //
 //go:norace
 func (t *idTable) find(key uint64) (i int32, fresh bool) {
@@ -58,7 +58,7 @@ func (t *idTable) grow() {
 	}
 }
 
-// doubled is s with room for twice as many. It is not done with copy, which the race detector sees even in hidden code.
+// doubled returns s with twice the length. It does not use copy, which the race detector sees even in hidden code.
 //
 //go:norace
 func doubled[T any](s []T) []T {

@@ -18,7 +18,7 @@ var (
 	flagStrategy = flag.String("sim.strategy", "", "strategy: roundrobin, random, uniform, pct, exhaustive, dpor; empty: as the test says")
 )
 
-// Test explores fn as a test. It fails with a report and the line that replays it.
+// Test explores fn as a test. If a schedule fails, the test fails with a report and the command that replays it.
 func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	t.Helper()
 	if *flagReplay != "" {
@@ -91,7 +91,7 @@ func (f *Failure) draw(dir string) (string, error) {
 	return path, errors.Join(f.WriteHTML(w), w.Close())
 }
 
-// named is the strategy of a name, or nil.
+// named returns the strategy with the given name, or nil.
 func named(name string) func(uint64) Strategy {
 	switch name {
 	case "roundrobin":

@@ -8,8 +8,8 @@ import (
 	"github.com/coir-go/coir/internal/replay"
 )
 
-// A token is a schedule in letters: "s2." and, in base64, the clock's mode, the trace's hash, and of the decisions
-// those that are not 0, each with the number of zeros before it.
+// A token is a schedule as text: "s2." and, in base64, the clock's mode, the trace's hash, and the decisions that are
+// not 0, each with the number of zeros before it.
 
 const tokenVersion = "s2."
 
@@ -18,7 +18,7 @@ func encode(mode ClockMode, script []int, hash uint64) string {
 	return replay.Token(tokenVersion, fields, script)
 }
 
-// recording is a token, read.
+// recording is a decoded token.
 type recording struct {
 	mode   ClockMode
 	hash   uint32

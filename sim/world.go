@@ -15,18 +15,18 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// A world runs one schedule after the other, on one worker and a clock of its own. It is the policy of that worker's runtime: it is
-// told of every operation before it happens, and decides who goes on.
+// A world runs one schedule after the other, on one worker and a clock of its own. It is the policy of that worker's
+// runtime: it sees every operation before it happens, and decides which fiber continues.
 //
-// A schedule is the sequence of its decisions. A decision is a number below the number of ways to go on; 0 is always
-// the way that changes least: the fiber that runs goes on, or if it cannot, the next one in the order of their making.
-// Where there is only one way there is no decision. There is one before each operation, and one after it if it has not
-// waited: who has waited goes on only when chosen. So a schedule without switches is a sequence of zeros, and a token
-// need only keep the others.
+// A schedule is the sequence of its decisions. A decision is a number below the number of ways to continue; 0 is always
+// the way that changes least: the running fiber continues, or if it cannot, the next one in the order of creation.
+// Where there is only one way there is no decision. There is a decision before each operation, and one after an
+// operation that has not waited: a fiber that has waited continues only when chosen. So a schedule without switches is
+// a sequence of zeros, and a token need only keep the others.
 //
-// Everything here is called by the fibers of the world, one at a time. In race builds that order is hidden from the detector, as
-// the scheduler's is, so that it sees the races of the program under test; hence //go:norace on whatever runs inside a schedule, and
-// neither maps nor append in it.
+// The fibers of the world call everything here, one at a time. In race builds that order is hidden from the detector,
+// as the scheduler's is, so that it sees the races of the program under test. So all that runs inside a schedule is
+// marked //go:norace, and uses neither maps nor append.
 type world struct {
 	rt    *coir.Runtime
 	host  policy.Runtime // rt, as its policy sees it
@@ -36,58 +36,58 @@ type world struct {
 	began time.Duration // of the schedule, on the clock
 
 	strategy Strategy
-	script   []int // decisions to repeat, in place of the strategy; after its end all are 0
+	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0
 	scripted bool
 
-	// Of the schedule that runs.
+	// Of the current schedule.
 	running bool
 	cancel  context.CancelCauseFunc
 	ids     idTable // fibers, by their number in the process, and objects
 	objects idTable
 	fibers  []fiber
 	nfibers int
-	ready   []int32 // fibers that can run, in the order of their making
+	ready   []int32 // fibers that can run, in the order of creation
 	nready  int
 	current int32 // -1: none
 	next    int32 // chosen by a Step that was refused; -1: none
-	woken   inbox // by the clock, or from outside, and not among them yet
-	settled bool  // whoever ran last has come to its rest: if it has been woken it is among those that can run
+	woken   inbox // by the clock or from outside, and not in ready yet
+	settled bool  // the fiber that ran last sleeps: if it has been woken it is in ready
 	ways    []int32
-	point   Fork // that the strategy is asked about
+	point   Fork // passed to the strategy
 
 	decisions []decision
 	ndec      int
 	log       []happening // all that has happened, in order, if whole
 	nlog      int
-	chose     int32   // the decision that led to what happens next; -1: there was none
+	chose     int32   // the decision that led to what happens next; -1: none
 	watchable bool    // a selector has been given a case
-	trace     []event // the last of the operations; see record
+	trace     []event // the last operations; see record
 	whole     bool    // keep all of them
 	nsteps    int
-	cases     []choice // of selects, the last of them; see keepCases
+	cases     []choice // the last cases of selects; see keepCases
 	ncases    int
 	hash      uint64
 	fail      *Failure
 	stopping  atomic.Bool
-	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until somebody inside sees it
-	strays    strayList               // what they have done in all schedules
+	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until a fiber sees it
+	strays    strayList               // what goroutines outside have done in all schedules
 
-	// For those who look from outside whether the schedule goes on; see watch.
+	// For goroutines outside that check whether the schedule makes progress; see watch.
 	beat   atomic.Int64                            // steps of all schedules
 	nexts  atomic.Int64                            // switches
-	abort  atomic.Pointer[context.CancelCauseFunc] // cancel, of the schedule that runs
-	given  atomic.Pointer[Failure]                 // why the world has been left behind
+	abort  atomic.Pointer[context.CancelCauseFunc] // cancel of the current schedule
+	given  atomic.Pointer[Failure]                 // why the world has been abandoned
 	giveUp chan struct{}
 	closed chan struct{}
 	ran    atomic.Int64 // schedules
 	did    atomic.Int64 // steps in them
 }
 
-// decision is one number of a schedule, and how many there were to choose from.
+// decision is one number of a schedule, and how many ways there were.
 type decision struct {
 	chosen, of int32
-	step       int32 // how many operations came before
-	drawn      int32 // if it was made for Intn, one more than the fiber that asked; else 0
+	step       int32 // operations before it
+	drawn      int32 // if it was made for Intn, one more than the calling fiber; else 0
 	after      bool  // it was made after an operation
 }
 
@@ -97,14 +97,14 @@ type fiber struct {
 	op      policy.Op
 	object  int32
 	cases   span // of op, if it is a select
-	pending bool // op has been announced, and has not been let go on
-	waiting bool // it did op, and has not come back
-	paused  bool // it did op without waiting, and what follows has not been let go on
+	pending bool // op has been announced, and is not allowed yet
+	waiting bool // it did op, and has not continued
+	paused  bool // it did op without waiting, and what follows is not allowed yet
 	ended   bool
 	since   time.Duration
 	step    int   // of op
-	moves   int32 // how often it was let go on
-	woken   int32 // what in the log has made it ready, if it waited or is new
+	moves   int32 // how often it was chosen
+	woken   int32 // the log entry that made it ready, if it waited or is new
 }
 
 // event is an operation in the trace.
@@ -116,14 +116,14 @@ type event struct {
 	at     time.Duration
 }
 
-// happening is a part of a schedule that one fiber did without a stop, or that the clock moved. [DPOR] needs to know
-// who made what possible.
+// happening is a part of a schedule that one fiber did without a stop, or a move of the clock. [DPOR] needs to know
+// what made each possible.
 type happening struct {
 	fiber    int32 // search.Clock: the clock
 	step     int32 // of the operation in the trace; -1: what follows a wait, or the beginning of a fiber
-	decision int32 // by which it came to be; -1: it was the only way
-	wake     int32 // what has ended that wait, or begun the fiber; -1: nothing in the log
-	idle     bool  // time moved because nobody could go on
+	decision int32 // that caused it; -1: it was the only way
+	wake     int32 // the log entry that ended the wait, or began the fiber; -1: none
+	idle     bool  // time moved because no fiber could run
 	watched  bool  // a selector had been given a case before
 }
 
@@ -172,7 +172,7 @@ func (w *world) reset() {
 	w.stray.Store(nil)
 }
 
-// fiberOf is the world's number of a fiber.
+// fiberOf returns the world's number of a fiber.
 //
 //go:norace
 func (w *world) fiberOf(f policy.Fiber) int32 {
@@ -218,7 +218,7 @@ func (w *world) Ready(f policy.Fiber) {
 //go:norace
 func (w *world) Len() int { return w.nready + int(w.woken.n.Load()) }
 
-// inbox is for those who are woken by somebody who is not in turn.
+// inbox holds fibers woken by other goroutines than the running fiber.
 type inbox struct {
 	n      atomic.Int32
 	mu     sync.Mutex
@@ -240,7 +240,7 @@ func (w *world) Wake(f policy.Fiber) {
 	in.mu.Unlock()
 }
 
-// collect has those who were woken be among those who can run.
+// collect moves the fibers in the inbox to those that can run.
 //
 //go:norace
 func (w *world) collect() {
@@ -257,7 +257,7 @@ func (w *world) collect() {
 	in.mu.Unlock()
 }
 
-// advance moves the clock to its next time. It reports false if there is none.
+// advance moves the clock to its next timer. It returns false if there is none.
 //
 //go:norace
 func (w *world) advance() bool {
@@ -313,14 +313,14 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	w.current = i
 	x := &w.fibers[i]
 	x.op, x.object, x.cases, x.pending = op, w.objectOf(op), w.keepCases(op), true
-	x.op.Cases = nil // they are there until we return
+	x.op.Cases = nil // valid only until Step returns
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
 	}
 	if w.fail != nil {
 		return w.unwind(i)
 	}
-	if op.Kind == policy.Start { // that it begins was decided when it was taken up, and nothing has happened since
+	if op.Kind == policy.Start { // its begin was decided when it was chosen, and nothing has happened since
 		w.went(i)
 		return true
 	}
@@ -345,14 +345,14 @@ func (w *world) Stepped(f policy.Fiber) bool {
 	return !w.fibers[i].paused
 }
 
-// goesOn decides whether fiber i, which runs and is about to do what it has announced or, if it has done that, what
-// follows, does so now. If not, next is who does instead.
+// goesOn decides whether fiber i, which runs, now does what it has announced or, after that, what follows. If not, next
+// is the fiber that runs instead.
 //
 //go:norace
 func (w *world) goesOn(i int32, after bool) bool {
 	w.collect()
 	for {
-		// The fiber itself, those behind it in the order of their making, those before it, the clock.
+		// The fiber itself, those created after it, those created before it, the clock.
 		n := 0
 		w.ways[n] = i
 		n++
@@ -403,7 +403,7 @@ func (w *world) Next() policy.Fiber {
 		}
 		if w.nready == 0 {
 			moved := w.advance()
-			for moved && w.nready == 0 && w.settled { // what has come was a deadline that no fiber waits under
+			for moved && w.nready == 0 && w.settled { // only a deadline came that no fiber waits under
 				moved = w.advance()
 			}
 			if !moved && w.running {
@@ -451,8 +451,8 @@ func (w *world) Next() policy.Fiber {
 	}
 }
 
-// unsettled reports, after time has moved, whether the one that was woken may be the one that is on its way to sleep, and so is not among
-// those that can run yet. Then the worker has to see to it, and to come again.
+// unsettled reports, after time has moved, whether the fiber that was woken may still be on its way to sleep, and so is
+// not in ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //
@@ -463,7 +463,7 @@ func (w *world) unsettled() bool {
 	return !was
 }
 
-// run takes a fiber that can run, which now does.
+// run makes fiber i, which can run, the running one.
 //
 //go:norace
 func (w *world) run(i int32) policy.Fiber {
@@ -482,7 +482,7 @@ func (w *world) run(i int32) policy.Fiber {
 	return x.f
 }
 
-// went notes that the fiber does what it has announced.
+// went records that the fiber does what it has announced.
 //
 //go:norace
 func (w *world) went(i int32) {
@@ -490,7 +490,7 @@ func (w *world) went(i int32) {
 	x.pending = false
 	x.since, x.step = w.clock.Now(), w.nsteps
 	switch x.op.Kind {
-	case policy.Start: // is in the log, as what it is to be taken up
+	case policy.Start: // already in the log
 	case policy.End:
 		x.ended = true
 		fallthrough
@@ -506,8 +506,8 @@ func (w *world) went(i int32) {
 	}
 }
 
-// record adds an operation to the trace. A schedule may be as long as it likes, so only the last mostKept of them stay, in a
-// ring whose length is a power of two; the hash is of all. Whoever needs the whole trace says so by w.whole before that.
+// record adds an operation to the trace. A schedule may have any length, so only its last mostKept operations stay, in
+// a ring whose length is a power of two; the hash is of all. If w.whole is set, the whole trace is kept.
 //
 // Guarded by TestALongScheduleIsReplayedAndTold.
 //
@@ -523,17 +523,17 @@ func (w *world) record(e event) {
 // mostKept is how many operations of a schedule are kept: some 6 MB.
 const mostKept = 1 << 16
 
-// traced is operation number step, which has been kept.
+// traced returns operation number step, which has been kept.
 //
 //go:norace
 func (w *world) traced(step int) *event { return &w.trace[step&(len(w.trace)-1)] }
 
-// forgotten is how many operations were not kept, which are the first ones.
+// forgotten returns how many operations, the first ones, were not kept.
 //
 //go:norace
 func (w *world) forgotten() int { return max(0, w.nsteps-len(w.trace)) }
 
-// keepCases copies the cases of a select. Like operations, only the last of them stay.
+// keepCases copies the cases of a select. As with operations, only the last stay.
 //
 //go:norace
 func (w *world) keepCases(op policy.Op) span {
@@ -590,7 +590,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if n == 1 {
 		return 0
 	}
-	if w.nsteps >= w.limit { // long enough: now let everybody come to an end who can. That is so in all schedules, so it is no decision
+	if w.nsteps >= w.limit { // too long: let all fibers end that can. No decision, because all schedules do the same
 		if goOn && !after {
 			return 1
 		}
@@ -634,15 +634,16 @@ func (w *world) Choose(_ policy.Fiber, n int) int {
 	return w.decide(n, false, false)
 }
 
-// stop ends the schedule as a failure: the nursery is cancelled, and everybody goes on to their end without further decisions.
+// stop ends the schedule as a failure: it cancels the nursery, and all fibers run to their end without further
+// decisions.
 //
 //go:norace
 func (w *world) stop(f *Failure) {
 	if w.fail == nil {
 		w.fail = f
 		f.freeze(w)
-		w.stopping.Store(true) // to cancel is an operation too, but not one of the program
-		race.EnterUser()       // contexts of package context may hang on it, and have their own synchronisation
+		w.stopping.Store(true) // cancelling is an operation too, but not one of the program
+		race.EnterUser()       // contexts of package context may be its children, and have their own synchronisation
 		w.cancel(errStopped)
 		race.LeaveUser()
 		w.stopping.Store(false)
@@ -651,7 +652,7 @@ func (w *world) stop(f *Failure) {
 
 var errStopped = errors.New("sim: the schedule has failed and is being ended")
 
-// stuck is called when no fiber can run and no time is waited for.
+// stuck is called when no fiber can run and no timer is set.
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 //
@@ -672,8 +673,9 @@ func (w *world) stuck() {
 
 const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
-// interrupt ends every wait of a schedule that has failed, when nobody can run and no time is waited for: those that are left are under contexts
-// which stop does not cancel. Somebody is found, because whoever waits for others to end waits for somebody who does not.
+// interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set: the waits that are left
+// are under contexts that stop does not cancel. It always finds one, because a fiber that waits for others to end
+// waits, in the end, for one that waits for something else.
 //
 // Spec: SM-09 (a failed schedule is brought to its end)
 //
@@ -686,25 +688,25 @@ func (w *world) interrupt() {
 	}
 }
 
-// unwind lets fiber i go on after a failure, in turn with the others. Who does not come to an end by then is made to; an end itself is
-// left alone, and so is the wait for those of others.
+// unwind lets fiber i continue after a failure, in turn with the others. It ends a fiber that takes too long by a
+// panic, but not in the operation that ends it, nor while it waits for others to end.
 //
 //go:norace
 func (w *world) unwind(i int32) bool {
 	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != policy.End && k != policy.Join {
-		race.EnterUser() // the panic ends the hidden section that the policy is called in
+		race.EnterUser() // the panic leaves the hidden section that the policy is called in
 		panic(errStopped)
 	}
 	w.went(i)
 	return true
 }
 
-// Stray implements policy.Policy. It is called by goroutines that nobody controls; what they did is told at the next step.
+// Stray implements policy.Policy. Goroutines that sim does not control call it; the next step reports what they did.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) Stray(op policy.Op) {
 	if w.stopping.Load() {
-		return // it is the cancel of stop, which no fiber may be there to do
+		return // the cancel of stop, which may run outside of any fiber
 	}
 	if op.Kind == policy.Deadline {
 		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
