@@ -48,7 +48,7 @@ type transition struct {
 	foreign bool // a go into a nursery that may have ended
 	object  int32
 	in      int32 // of an end, the fiber's nursery
-	cases   span  // of a select. Announced before a fork, they are the same, and kept in the same place, in all schedules through it
+	cases   span  // of a select. All schedules that go through a fork have kept the same ones in the same place
 }
 
 // Name implements Strategy.

@@ -24,7 +24,7 @@ func (r *result) draw(to, dir, replay string) (string, error) {
 	return path, errors.Join(r.chart(dir, replay).Write(w), w.Close())
 }
 
-// chart is the failure, to be drawn: one column a goroutine.
+// chart returns the failure as a chart, with a column for each goroutine.
 func (r *result) chart(dir, replay string) *chart.Chart {
 	names := r.names()
 	waits := r.waits(names, dir)
@@ -87,7 +87,7 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 	return c
 }
 
-// drawn is a step in the chart.
+// drawn returns a step of the chart.
 func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	d := chart.Step{Actor: column, Number: s.n, Text: r.words(*s), At: s.at}
 	switch kindOf(s.op) {
@@ -122,7 +122,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	return d
 }
 
-// arrow leads from the step that has let another one go on to that one.
+// arrow leads from a step to another step that it let continue.
 type arrow struct {
 	from, to *step
 	kind     chart.Relation
@@ -130,10 +130,10 @@ type arrow struct {
 	guess    bool
 }
 
-// arrows finds out which operation has let which other one go on, from the order in which they were begun.
+// arrows finds out which operation let which other one continue, from the order in which they began.
 func (r *result) arrows() (all []arrow) {
 	order := r.inOrder()
-	after := map[*step]int{} // when the goroutine of a step has gone on after it: the place in order of its next step
+	after := map[*step]int{} // when the goroutine of a step continued after it: the place in order of its next step
 	next := map[int]int{}
 	for i, s := range slices.Backward(order) {
 		after[s] = len(order)
@@ -142,21 +142,21 @@ func (r *result) arrows() (all []arrow) {
 		}
 		next[s.g] = i
 	}
-	if !r.cut() { // without the beginning it is not known who has sent
+	if !r.cut() { // without the beginning the senders are not known
 		all = r.messages(order)
 	}
 	all = append(all, r.handOvers(order)...)
 	return append(all, r.wakes(order, after)...)
 }
 
-// happened reports whether an operation was done: it does not wait at the end, and has not panicked.
+// happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
 func (r *result) happened(s *step) bool {
 	a := r.actors[s.g]
 	return !s.last || a == nil || a.state != waiting
 }
 
-// messages pairs sends with receives: a channel is a queue, also for those who wait at it. A receive for which there is
-// no send has found the channel closed.
+// messages pairs sends with receives: a channel is a queue, and so are its waiters. A receive without a send has found
+// the channel closed.
 func (r *result) messages(order []*step) (all []arrow) {
 	type flow struct {
 		sends, recvs []*step
@@ -209,8 +209,8 @@ func (r *result) messages(order []*step) (all []arrow) {
 	return all
 }
 
-// handOvers pairs each lock with the unlock before it, if that is of another goroutine: the last one before the
-// goroutine has unlocked it again itself, for until then no other could.
+// handOvers pairs each lock with the unlock before it, if another goroutine did that: the last one before the goroutine
+// itself unlocks again, because until then no other can.
 func (r *result) handOvers(order []*step) (all []arrow) {
 	type holding struct{ goroutine, object int }
 	held := map[holding]*step{} // the lock that a goroutine has not unlocked yet
@@ -254,7 +254,7 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 	return all
 }
 
-// wakes finds who has ended the waits for WaitGroups, which is the last Done before the goroutine has gone on, and for
+// wakes finds what ended the waits for WaitGroups, which is the last Done before the goroutine continued, and for
 // conditions, which are a queue.
 func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
 	queues := map[int][]*step{}

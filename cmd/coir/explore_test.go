@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
-// outcome is what coir test -json says of a test.
+// outcome is what coir test -json prints for a test.
 type outcome struct {
 	action string
 	trace  string
@@ -59,7 +59,7 @@ func explored(t *testing.T, args ...string) map[string]outcome {
 	return all
 }
 
-// expected reads from the sources of a package what is to be said of each test: `// Expect: kind` above it.
+// expected reads from the sources of a package the expected kind of each test: `// Expect: kind` above it.
 func expected(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -86,7 +86,7 @@ func expected(t *testing.T, dir string) map[string]string {
 	return want
 }
 
-// compare compares what was said with what was expected.
+// compare compares the outcomes with what was expected.
 func compare(t *testing.T, got map[string]outcome, want map[string]string) {
 	t.Helper()
 	for test, kind := range want {
@@ -115,8 +115,8 @@ func compare(t *testing.T, got map[string]outcome, want map[string]string) {
 // soaking reports whether tests run at their full size, which takes many minutes: make soak.
 func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
 
-// replayed runs each failure again from its token, in a process of its own: or some of them, unless soaking. It is told
-// in the same words.
+// replayed runs each failure again from its token, in a process of its own, or only some unless soaking. The report
+// must be the same.
 func replayed(t *testing.T, got map[string]outcome, args ...string) {
 	t.Helper()
 	most := 5
@@ -135,8 +135,8 @@ func replayed(t *testing.T, got map[string]outcome, args ...string) {
 	}
 }
 
-// The bugs of the corpus are found, each as what it is, and their corrected twins pass. Those that only the race
-// detector sees are looked for with it. Each failure comes again from its token, in a process of its own.
+// coir test finds the bugs of the corpus, each with the right kind, and their corrected twins pass. Bugs that only the
+// race detector sees are searched for with it. Each failure is replayed from its token, in a process of its own.
 func TestTheCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -152,7 +152,7 @@ func TestTheCorpus(t *testing.T) {
 	got := explored(t, "-tags=corpus", "./corpus")
 	compare(t, got, want)
 	replayed(t, got, "-tags=corpus", "./corpus")
-	for test := range want { // the race detector finds nothing in the twins, and nothing of coir's own
+	for test := range want { // the race detector finds nothing in the twins, and nothing in coir
 		if strings.HasPrefix(test, "TestFixed") {
 			races[test] = "pass"
 		}
@@ -161,8 +161,8 @@ func TestTheCorpus(t *testing.T) {
 		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "./corpus"), races)
 }
 
-// Bugs between two atomic operations are found if those are points, and only then. Each failure comes again from its
-// token, with the race detector as well: the standard library's own atomics are no points with it either.
+// Bugs between two atomic operations are found only if those are points. Each failure is replayed from its token, also
+// with the race detector, with which the standard library's own atomics are no points either.
 func TestAtomics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -191,7 +191,8 @@ func TestAtomics(t *testing.T) {
 }
 
 // The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first
-// half, and is not used to improve it. At least 85 of 100 bugs are found as what they are, and no corrected twin fails.
+// half, and is not used to improve it. At least 85 of 100 bugs are found with the right kind, and no corrected twin
+// fails.
 func TestTheLaterCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -223,8 +224,8 @@ func TestTheLaterCorpus(t *testing.T) {
 	}
 }
 
-// All schedules of a test, those that make a failure small included, do the same in each process: with other numbers of
-// processors, and with a collector that runs all the time or never. `go run ./measure/determinism` is the long form.
+// All schedules of a test, including those that make a failure smaller, do the same in each process: with other numbers
+// of processors, and with a collector that runs all the time or never. `go run ./measure/determinism` is the long form.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -243,7 +244,7 @@ func TestDeterminism(t *testing.T) {
 }
 
 // Programs that mix goroutines, native locks and fibers of coir are explored in one schedule. A report is about the
-// program: it names fibers, and what they called, and nothing of coir's own.
+// program: it names fibers and what they called, and nothing inside coir.
 func TestMixedPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -267,8 +268,7 @@ func TestMixedPrograms(t *testing.T) {
 	}
 }
 
-// The part of a test that explore.Test marks is explored, and what is around it is not: see also TestBugPart of the
-// mixed programs.
+// Only the part of a test that explore.Test marks is explored: see also TestBugPart of the mixed programs.
 func TestExplorePart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -299,7 +299,7 @@ func TestTheForms(t *testing.T) {
 	}
 }
 
-// Races of all sorts are told: taking turns puts no access before another that was not so anyway.
+// Races of all sorts are reported: taking turns does not order any accesses that were not ordered anyway.
 func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -313,7 +313,8 @@ func TestTheRaces(t *testing.T) {
 	}
 }
 
-// DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that this one sees.
+// DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that the exhaustive one
+// sees.
 func TestDPORSeesEachResult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -489,7 +490,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A record that is cut off, as by a process that is killed, is told as such.
+// A truncated record, as of a process that is killed, is reported as such.
 func TestRecordsThatAreDamaged(t *testing.T) {
 	const record = "failure\t\"deadlock\"\t\"\"\t5\t1\t3\t\"c1.AA\"\ttrue\t0\t0\t9\t77\n"
 	var r result
@@ -515,7 +516,7 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	}
 }
 
-// A test that is cut off, because the user has pressed Ctrl-C, is not told as one that died.
+// A test that the user has interrupted with Ctrl-C is not reported as one that died.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

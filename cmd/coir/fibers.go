@@ -2,13 +2,13 @@ package main
 
 import "strings"
 
-// The fibers of module coir are goroutines of the schedule like any others, and so are the workers that run them. A
-// report is about the program, to which coir is a library: a step or a wait in which the program has no part is coir's
-// own, and is not told. In the tests of coir itself nothing is left out.
+// The fibers of module coir, and the workers that run them, are goroutines of the schedule like any others. A report is
+// about the program, to which coir is a library: it leaves out steps and waits of coir in which the program has no
+// part. In the tests of coir itself it leaves out nothing.
 
 const coirPath = "github.com/coir-go/coir"
 
-// coirs reports whether a function is of coir's packages.
+// coirs reports whether a function is in coir's packages.
 func coirs(function string) bool {
 	return strings.HasPrefix(function, coirPath+".") || strings.HasPrefix(function, coirPath+"/internal/")
 }
@@ -18,10 +18,10 @@ func (r *result) ofCoir(at place) bool {
 	return coirs(at.function) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
 }
 
-// coirsOwn reports whether coir alone has a part in what a goroutine does at a place, by way of a function.
+// coirsOwn reports whether only coir has a part in what a goroutine does at a place, through a function.
 func coirsOwn(at place, via string) bool { return at.file == "" && coirs(via) }
 
-// method is a function of coir as its users know it: coir.Select, Chan.Send.
+// method returns the name of a function of coir as users know it: coir.Select, Chan.Send.
 func method(function string) string {
 	_, name, _ := strings.Cut(function[strings.LastIndex(function, "/")+1:], ".")
 	name = strings.ReplaceAll(name, "[...]", "")

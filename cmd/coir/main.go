@@ -3,7 +3,7 @@
 //	coir test [flags] [packages]
 //
 // It builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir decides. Then
-// it runs each test again and again, in other orders, on a virtual clock. See `coir help test`.
+// it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
 package main
 
 import (
@@ -23,7 +23,7 @@ Usage:
 
 `
 
-// run is main, with an exit code: 0 if all passed, 1 if a test failed, 2 if coir could not do what it was asked.
+// run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run.
 func run(args []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(errs, usage)

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// How a failure is told: what happened, who waits for what and who could end that, and the last steps with one column
-// a goroutine.
+// The report of a failure: what happened, which goroutine waits for what and which could end that, and the last steps
+// with a column for each goroutine.
 
 // ops are the names of operations, as package internal/coir of the overlay numbers them.
 var ops = []string{
@@ -31,7 +31,7 @@ const (
 	opDone, opTryRLock, opTryWLock         = 28, 29, 30
 )
 
-// kindOf is the sort of object that an operation is on.
+// kindOf returns the sort of object that an operation is on.
 func kindOf(op int) string {
 	switch op {
 	case opSend, opRecv, opClose:
@@ -54,7 +54,7 @@ func kindOf(op int) string {
 	return ""
 }
 
-// object names an object by its sort and number.
+// object returns the name of an object: its sort and number.
 func (r *result) object(op, id int) string {
 	kind := kindOf(op)
 	if kind == "" || id == 0 {
@@ -73,7 +73,7 @@ func (r *result) object(op, id int) string {
 	return fmt.Sprintf("%s#%d", kind, id)
 }
 
-// channel names a channel, and says where it was made if that tells something: the channel of a context is made when
+// channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called.
 func (r *result) channel(id int, dir string) string {
 	name := r.object(opRecv, id)
@@ -83,13 +83,13 @@ func (r *result) channel(id int, dir string) string {
 	return name
 }
 
-// kinds are the sorts of failures, in words.
+// kinds describe the sorts of failures.
 var kinds = map[string]string{
 	"deadlock": "deadlock", "panic": "panic", "fail": "the test fails", "livelock": "livelock: it never ends",
 	"leak": "a goroutine is left behind", "race": "data race",
 }
 
-// headline says in one line what happened.
+// headline returns one line that says what happened.
 func (r *result) headline() string {
 	f := r.failure
 	text := kinds[f.kind]
@@ -112,7 +112,7 @@ func (r *result) headline() string {
 	return text + ", shrunk to " + n
 }
 
-// oneLine is a text without what would break a line or a terminal.
+// oneLine returns a text without characters that would break the line or control the terminal.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return strings.Map(func(r rune) rune {
@@ -129,7 +129,7 @@ func (r *result) report(dir string) string {
 	return r.explain(names, r.waits(names, dir), dir) + r.columns(names, dir)
 }
 
-// explain says who waits for what.
+// explain describes which goroutine waits for what.
 func (r *result) explain(names map[int]string, waits []wait, dir string) string {
 	var b strings.Builder
 	f := r.failure
@@ -170,10 +170,10 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 
 const mostWaits = 20 // in a report
 
-// cut reports whether the beginning of the trace is not known.
+// cut reports whether the beginning of the trace is missing.
 func (r *result) cut() bool { return r.failure.steps > len(r.stepsOf) }
 
-// around are the names of a cycle, with the first again at the end.
+// around returns the names of a cycle, with the first again at the end.
 func (r *result) around(who []int, names map[int]string) (all []string) {
 	for _, id := range who {
 		all = append(all, names[id])
@@ -193,7 +193,7 @@ func (r *result) ids() []int {
 	return ids
 }
 
-// names are the names of goroutines: the test's own, or where it was started, with a number if there are several.
+// names returns the names of goroutines: that of the test, or where it was started, with a number if there are several.
 func (r *result) names() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
 	started := r.starters()
@@ -239,7 +239,7 @@ func (r *result) names() map[int]string {
 	return names
 }
 
-// starters says which step has started each goroutine: the n-th go of a goroutine has started its n-th child.
+// starters returns the step that started each goroutine: the n-th go statement of a goroutine started its n-th child.
 func (r *result) starters() map[int]*step {
 	children := map[int][]int{}
 	for _, id := range r.ids() {
@@ -247,7 +247,7 @@ func (r *result) starters() map[int]*step {
 	}
 	by := map[int]*step{}
 	if r.firstStep() > 1 {
-		return by // which was the first is not known
+		return by // the first is not known
 	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
@@ -261,7 +261,7 @@ func (r *result) starters() map[int]*step {
 
 const lines, mostColumns, most = 30, 5, 40 // lines of columns, how many, and letters of each
 
-// columns are the last steps, with one column a goroutine.
+// columns returns the last steps, with a column for each goroutine.
 func (r *result) columns(names map[int]string, dir string) string {
 	all := func(*step) bool { return true }
 	rows := r.rows(all)
@@ -321,15 +321,15 @@ func (r *result) columns(names map[int]string, dir string) string {
 	return b.String()
 }
 
-// row is a line of the columns: a step, or that the steps of the lines before it come again, or are left out.
+// row is a line of the columns: a step, or a note that steps are repeated or left out.
 type row struct {
 	step
-	times         int // how often it is done, one after the other
+	times         int // how often it is done in a row
 	again, period int
 	gap           bool
 }
 
-// note is what a row says that is no step of its own.
+// note returns the text of a row that is not a step.
 func (s *row) note() string {
 	switch {
 	case s.gap:
@@ -340,7 +340,7 @@ func (s *row) note() string {
 	return ""
 }
 
-// window is the last rows, and before them those around the switches.
+// window returns the last rows, and before them those around the switches.
 func window(all []row) (rows []row) {
 	const around, most = 4, 4 // rows on either side of a switch, and how many switches
 	last := -1
@@ -370,10 +370,10 @@ func (r *result) stuck(g int) bool {
 	return a != nil && (a.state == waiting || a.id == r.failure.panicked)
 }
 
-// matters reports whether a step is of a goroutine that is stuck, or one of the switches.
+// matters reports whether a step is a switch, or of a goroutine that is stuck.
 func (r *result) matters(s *step) bool { return s.switches > 0 || r.stuck(s.g) }
 
-// actors are the goroutines that rows are of.
+// actors returns the goroutines of rows.
 func actors(rows []row) (who []int) {
 	for _, s := range rows {
 		if s.note() == "" && !slices.Contains(who, s.g) {
@@ -384,7 +384,7 @@ func actors(rows []row) (who []int) {
 	return who
 }
 
-// rows are the steps that are shown, of those that are asked for. Those that repeat are told once.
+// rows returns the steps to show, of those that of selects. Steps that repeat are shown once.
 func (r *result) rows(of func(*step) bool) (rows []row) {
 	var steps []step
 	for i := range r.stepsOf {
@@ -409,7 +409,7 @@ func (r *result) rows(of func(*step) bool) (rows []row) {
 	return rows
 }
 
-// cells returns how the steps of rows are written. The file that most of them are in is left out.
+// cells returns a function that writes the steps of rows. It leaves out the file name that most of them share.
 func (r *result) cells(rows []row) func(row) string {
 	files, most := map[string]int{}, ""
 	for _, s := range rows {
@@ -429,7 +429,7 @@ func (r *result) cells(rows []row) func(row) string {
 			}
 			text += fmt.Sprintf(" %s:%d", file, s.place.line)
 		}
-		if s.times > 1 && !coirs(s.via) { // how many steps a function of coir takes tells nothing
+		if s.times > 1 && !coirs(s.via) { // how many steps a function of coir takes does not matter
 			text += " x" + thousands(s.times)
 		}
 		if s.switches > 0 {
@@ -439,7 +439,7 @@ func (r *result) cells(rows []row) func(row) string {
 	}
 }
 
-// words is a step in a few words: what, on which object, and in which package of the library.
+// words returns a step in a few words: what, on which object, and in which package of the library.
 func (r *result) words(s step) string {
 	text := ops[s.op]
 	switch {
@@ -470,7 +470,7 @@ func (r *result) words(s step) string {
 	return text
 }
 
-// list is the steps, one a line, for many goroutines.
+// list returns the steps, one to a line, for many goroutines.
 func (r *result) list(rows []row, names map[int]string, dir string) string {
 	var b strings.Builder
 	width := 0
@@ -496,7 +496,7 @@ func (r *result) list(rows []row, names map[int]string, dir string) string {
 	return b.String()
 }
 
-// leftBehind tells of goroutines that every schedule leaves behind.
+// leftBehind describes goroutines that every schedule leaves behind.
 func (r *result) leftBehind(dir string) string {
 	var b strings.Builder
 	names := r.names()
@@ -506,7 +506,7 @@ func (r *result) leftBehind(dir string) string {
 	return b.String()
 }
 
-// notControlled says what a test waits for outside, and where.
+// notControlled describes what a test waits for outside, and where.
 func (r *result) notControlled(dir string) string {
 	what := map[int]string{1: "a system call", 2: "the network", 3: "a computation without end",
 		4: "the end of a schedule that takes more than half a minute", 5: "a signal", 6: "a goroutine outside"}[r.waitsIn]
@@ -527,8 +527,8 @@ func (r *result) notControlled(dir string) string {
 	return "not controlled: " + what + "\n"
 }
 
-// outermost is the function of the standard library that a program has called, as "net read", and the line that calls
-// it.
+// outermost returns the function of the standard library that a program has called, as "net read", and the calling
+// line.
 func outermost(stack, dir string) (call, at string) {
 	_, stack, _ = strings.Cut(stack, "\n")
 	lines := strings.Split(stack, "\n")
@@ -539,7 +539,7 @@ func outermost(stack, dir string) (call, at string) {
 		pkg := lines[i][:slash] + name
 		switch {
 		case !ok || strings.HasPrefix(lines[i], "created by "):
-		case strings.Contains(file, "/src/runtime/"): // also what the runtime does for other packages
+		case strings.Contains(file, "/src/runtime/"): // including what the runtime does for other packages
 		case strings.HasPrefix(file, dir+"/") || !strings.Contains(file, "/src/"+pkg+"/"):
 			return call, short(file, dir)
 		case pkg == "net" || pkg == "os" || pkg == "syscall" || strings.HasPrefix(pkg, "os/") ||
@@ -556,7 +556,7 @@ func outermost(stack, dir string) (call, at string) {
 	return "", ""
 }
 
-// short is a file's name, from the package's directory if it is in there.
+// short returns a file's name, relative to the package's directory if it is in there.
 func short(file, dir string) string {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -564,7 +564,7 @@ func short(file, dir string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
 }
 
-// clipName shortens a name: its line is at the end.
+// clipName shortens a name, but keeps the line number at its end.
 func clipName(s string, n int) string {
 	if len(s) > n {
 		return "..." + s[len(s)-n+3:]

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What is told of failures. The lines must be there in this order.
+// The reports of failures. They must have these lines in this order.
 func TestReports(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -93,7 +93,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// What machines read.
+// The output of -json.
 func TestFailuresInJSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -119,7 +119,7 @@ func TestFailuresInJSON(t *testing.T) {
 	}
 }
 
-// A search that has come to its end says so.
+// A search that is complete says so.
 func TestAllSchedules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -139,7 +139,7 @@ func TestAllSchedules(t *testing.T) {
 	}
 }
 
-// How processes have ended that were made to, by a fault in coir's own code or in the program's.
+// Crashes of processes by a fault in coir's own code or in the program's.
 func TestCrashes(t *testing.T) {
 	const tests = "testing.coirExplore(0xc000130248, 0x5a3308)\n\t/go/src/testing/coir.go:171 +0x2ca\n" +
 		"testing.tRunner(0xc000130248, 0x5a3308)\n\t/go/src/testing/testing.go:2037 +0xea\n" +
@@ -192,7 +192,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// What the go command says if a package of the standard library does not build is coir's fault, and nothing else is.
+// Only a build error in a package of the standard library is coir's fault.
 func TestTheLibraryDoesNotBuild(t *testing.T) {
 	for out, want := range map[string]bool{
 		"# runtime\n/usr/local/go/src/runtime/coir.go:17:2: undefined: x\n":          true,
@@ -206,7 +206,7 @@ func TestTheLibraryDoesNotBuild(t *testing.T) {
 	}
 }
 
-// A Go whose sources are others is told as not supported, and nothing is run.
+// A Go release with other sources is reported as not supported, and nothing is run.
 func TestAnotherGo(t *testing.T) {
 	tool, err := toolchain(t.Context(), &bytes.Buffer{})
 	if err != nil {
@@ -256,7 +256,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 		g: {id: g, state: ended}, h: {id: h, state: ended}, k: {id: k, state: waiting, reason: "chan receive"},
 	}}
 	for i, s := range []step{
-		{g: g, op: opSend, object: 1, done: 2}, // its point is first, and its send second
+		{g: g, op: opSend, object: 1, done: 2}, // its point comes first, its send second
 		{g: h, op: opSend, object: 1, done: 1},
 		{g: k, op: opRecv, object: 1, done: 3},
 		{g: k, op: opRecv, object: 1, done: 4},
@@ -286,7 +286,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	}
 }
 
-// A switch that is far from the end is shown with what is around it.
+// A switch far from the end is shown with the steps around it.
 func TestTheSwitchIsInSight(t *testing.T) {
 	var all []row
 	for i := range 200 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// result is what became of a test.
+// result is the result of a test.
 type result struct {
 	test    string
 	goroot  string
@@ -20,33 +20,33 @@ type result struct {
 	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
-	shown   string // of the schedule that is told
-	broken  string // what coir could not do
+	shown   string // of the reported schedule
+	broken  string // why coir could not run it
 
 	timedOut bool // it did not end within -timeout
-	told     bool // the user knows
+	told     bool // the user has seen it
 	failed   bool
 
 	schedules int
 	left      int    // schedules that left goroutines behind
 	all       int    // the schedules with at most -bound preemptions, if all of them were run; or 0
-	complete  bool   // all schedules that the strategy is there to run have been run
+	complete  bool   // the strategy has run all its schedules
 	trace     string // what they all did, as a hash
 
 	failure *failure
 	stepsOf []step
 	actors  map[int]*actor
 	made    map[int]channel // channels, by their number
-	log     string          // of the test, in the schedule that is told
-	token   string          // of a failure that is to be run again in another process
-	found   int             // the schedule in which it was
-	part    string          // the test or subtest that is explored, if that is a part of the test
-	stacks  []string        // of those who wait in the kernel, if the test is not controlled
+	log     string          // of the test, in the reported schedule
+	token   string          // of a failure that must be run again in another process
+	found   int             // the schedule in which it was found
+	part    string          // the explored test or subtest, if that is a part of the test
+	stacks  []string        // of goroutines that wait in the kernel, if the test is not controlled
 	waitsIn int             // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
 }
 
-// dependsOnOthers reports whether a test may have failed for what other tests did at the same time: it needs no special
-// schedule to fail, and what it says is not about its goroutines alone.
+// dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no
+// special schedule to fail, and its failure is not only about its goroutines.
 func (r *result) dependsOnOthers() bool {
 	return r.outcome == "died" || r.outcome == "fail" && r.failure.switches == 0 &&
 		(r.failure.kind == "fail" || r.failure.kind == "panic")
@@ -55,7 +55,7 @@ func (r *result) dependsOnOthers() bool {
 // failure is a schedule that failed.
 type failure struct {
 	kind, text string
-	schedule   int // in which it was found
+	schedule   int // that found it
 	seed       uint64
 	switches   int
 	token      string
@@ -74,18 +74,18 @@ type step struct {
 	at           time.Duration
 	place        place
 	via          string // the function of the standard library that was called there
-	switches     int    // decisions at this step that were not for the first way
+	switches     int    // decisions at this step that were not 0
 	kind         int    // of the last of them
-	done         int    // the place of its operation in the order of all; 0: it was not begun
+	done         int    // the place of its operation in the order of all; 0: not begun
 	chose        int    // what a select took: its case, from 1, or -1 for the default
 	cases        []selectCase
-	inner        string // if it is not shown: what it is a part of
-	last         bool   // it is the last of its goroutine, but for those
+	inner        string // if it is not shown: the operation that it is a part of
+	last         bool   // it is the last of its goroutine, not counting those
 }
 
 // Kinds of decisions, as package runtime of the overlay numbers them.
 const (
-	keep = iota // another goroutine has got the turn, although this one could go on
+	keep = iota // another goroutine got the turn, although this one could continue
 	free
 	giveUp
 	selected
@@ -133,7 +133,7 @@ const (
 	ended
 )
 
-// read reads a record, whose lines are written by package testing of the overlay.
+// read reads a record, which package testing of the overlay writes.
 func (r *result) read(text string) {
 	r.actors, r.made = map[int]*actor{}, map[int]channel{}
 	stacks := map[int][]place{0: nil}
@@ -209,7 +209,7 @@ func (r *result) read(text string) {
 	if r.outcome == "fail" && r.failure == nil {
 		r.broken = "the record has no failure"
 	}
-	if r.broken != "" && r.outcome != "" && r.outcome != "error" { // what is told would be wrong
+	if r.broken != "" && r.outcome != "" && r.outcome != "error" { // the report would be wrong
 		r.outcome = "error"
 		r.broken = "coir test has failed, and not the test: " + r.broken +
 			"; report it with the output below, and with what `go version` says"
@@ -217,11 +217,11 @@ func (r *result) read(text string) {
 	r.settle()
 }
 
-// own is the innermost place of a stack that is not of the standard library, and the function of the library that was
-// called there. If all of the stack is of the library, it is the innermost place outside of those packages that have
-// the operations themselves, or none.
+// own returns the innermost place of a stack that is not in the standard library, and the function of the library that
+// was called there. If the whole stack is in the library, it returns the innermost place outside of the packages that
+// implement the operations, or none.
 func (r *result) own(stack []place) (at place, via string) {
-	panics := false // it is in a deferred call, and the place that of the panic
+	panics := false // it is in a deferred call, and the place is that of the panic
 	ofCoir := ""
 	for _, p := range stack {
 		if r.ofCoir(p) {
@@ -247,8 +247,7 @@ func (r *result) own(stack []place) (at place, via string) {
 	return place{}, via
 }
 
-// library is the package of a function of the standard library, if it is not one of those that have the operations
-// themselves.
+// library returns the package of a function of the standard library, unless that package implements the operations.
 func library(function string) string {
 	name, _, _ := strings.Cut(function, ".")
 	if name == "sync" || name == "runtime" || strings.HasPrefix(name, "internal/") {
@@ -268,7 +267,7 @@ func (r *result) standard(p place) bool {
 	return first != mine && !strings.ContainsAny(first, ".@")
 }
 
-// within says what an operation is a part of, if that is not a step of its own: a Mutex may be locked or unlocked for
+// within returns what an operation is a part of, if it is not a step of its own: a Mutex may be locked or unlocked for
 // the RWMutex or the Once that it is in, and package time looks up its settings once.
 func within(op int, stack []place) string {
 	for _, p := range stack {
@@ -291,7 +290,7 @@ func within(op int, stack []place) string {
 	return ""
 }
 
-// firstStep is the number of the first step that is kept.
+// firstStep returns the number of the first step that is kept.
 func (r *result) firstStep() int {
 	if len(r.stepsOf) == 0 {
 		return 1
@@ -299,9 +298,9 @@ func (r *result) firstStep() int {
 	return r.stepsOf[0].n
 }
 
-// settle joins the steps that are a part of another with it.
+// settle merges steps that are a part of another step into it.
 func (r *result) settle() {
-	before := map[int]int{} // the last step of a goroutine that is shown
+	before := map[int]int{} // the last shown step of a goroutine
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
 		last, ok := before[s.g]
@@ -339,7 +338,7 @@ func (r *result) settle() {
 	}
 }
 
-// pattern is what -run needs for the test, or for the part of it that was explored. With run some subtests may have been
+// pattern returns the argument of -run for the test, or for its explored part. With run some subtests may have been
 // left out.
 func (r *result) pattern(run string) string {
 	name := r.test
@@ -353,7 +352,7 @@ func (r *result) pattern(run string) string {
 	return name
 }
 
-// fields are those of a line.
+// fields are the fields of a line.
 type fields struct {
 	in  []string
 	bad error
@@ -387,7 +386,7 @@ func (f *fields) quoted() string {
 
 func (f *fields) place() place { return place{f.quoted(), f.int(), f.quoted()} }
 
-// died is told how a process ended that has left no summary.
+// died records how a process ended that left no summary.
 func (r *result) died(err error) {
 	r.outcome = "died"
 	var exit *exec.ExitError
@@ -419,7 +418,7 @@ const (
 	unclear
 )
 
-// crash says whose fault it is that a process has crashed.
+// crash returns whose fault the crash of a process is.
 func (r *result) crash() int {
 	if _, crash, ok := strings.Cut("\n"+r.output, "\nfatal error: "); ok {
 		why, _, _ := strings.Cut(crash, "\n")
@@ -441,8 +440,8 @@ func (r *result) crash() int {
 	return none
 }
 
-// fatalErrors are those with which the runtime and package sync answer a fault of the program, and exhausted those that
-// need not be of anyone's making, or can come from C. No program that is Go alone causes others.
+// fatalErrors are the fatal errors by which the runtime and package sync report a fault of the program. exhausted are
+// those that need not be a fault, or can come from C. A pure Go program causes no others.
 var (
 	fatalErrors = []string{"sync: ", "concurrent map ", "small map with no empty slot", "stack overflow", "checkptr: "}
 	exhausted   = []string{
@@ -451,7 +450,7 @@ var (
 	}
 )
 
-// ownCode reports whether the innermost function of what has crashed is of coir, but for those that a crash goes
+// ownCode reports whether the innermost function of a crash is of coir, not counting those that every crash goes
 // through.
 func ownCode(crash string) bool {
 	call := regexp.MustCompile(`^[\w./-]+\.[\w.()*\[\]-]+\(`) // a line of a stack that names a function

@@ -12,8 +12,8 @@ import (
 )
 
 // With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
-// before, with another seed. What a test has shown that is new (see coirKept in the overlay) is kept in
-// a file, which the next round and the next run begin from; so is the schedule of a failure, which is then run first.
+// before, with another seed. Schedules that showed something new (see coirKept in the overlay) are kept in a file, from
+// which the next round and the next run begin; so is the schedule of a failure, which is then run first.
 
 // exploring is a test that is explored in rounds.
 type exploring struct {
@@ -24,10 +24,10 @@ type exploring struct {
 	all    *result
 }
 
-// over reports whether another round of the test would tell nothing more.
+// over reports whether another round of the test would show nothing new.
 func (e *exploring) over() bool { return e.all != nil && e.all.outcome != "pass" }
 
-// add takes the result of a round.
+// add adds the result of a round.
 func (e *exploring) add(r *result) {
 	if e.all != nil {
 		r.schedules += e.all.schedules
@@ -40,7 +40,7 @@ func (e *exploring) add(r *result) {
 	e.all = r
 }
 
-// exploreFor explores packages for the time that -for gives. It reports whether a test has failed.
+// exploreFor explores packages for the time of -for. It reports whether a test has failed.
 func (t *tool) exploreFor(
 	ctx context.Context, o *options, packages []*pkg, dir string, w *writer, errs io.Writer,
 ) bool {
@@ -66,7 +66,7 @@ func (t *tool) exploreFor(
 			tests = append(tests, &exploring{p: p, binary: binary, test: name, n: len(tests)})
 		}
 	}
-	began := time.Now() // to build does not count
+	began := time.Now() // building does not count
 	for round := 0; ctx.Err() == nil && time.Since(began) < o.total; round++ {
 		t.round(ctx, o, tests, round, began)
 		open, schedules, failures := 0, 0, 0
@@ -105,7 +105,7 @@ func (t *tool) exploreFor(
 	return failed
 }
 
-// round runs each test that is not over once.
+// round runs each test once, unless another round would show nothing new.
 func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round int, began time.Time) {
 	slots := make(chan bool, o.processes)
 	var wait sync.WaitGroup
@@ -134,13 +134,13 @@ func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round 
 	wait.Wait()
 }
 
-// keptFile is the file with the schedules of a test.
+// keptFile returns the name of the file with the schedules of a test.
 func keptFile(dir, path, test string) string {
 	name := strings.NewReplacer("/", "_", ":", "_", "\\", "_").Replace(path + "." + test)
 	return filepath.Join(dir, name+".schedules")
 }
 
-// keepDir is where schedules are kept, made if it is not there.
+// keepDir sets the directory in which schedules are kept, and makes it if it does not exist.
 func keepDir(o *options, cache string) error {
 	if o.dir == "" {
 		o.dir = filepath.Join(cache, "schedules")

@@ -56,7 +56,7 @@ Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -fail
 -race, -tags, -mod, -ldflags. What follows -args goes to the tests.
 `
 
-// options are the flags of a call.
+// options are the flags of a command.
 type options struct {
 	schedules int
 	budget    time.Duration
@@ -69,7 +69,7 @@ type options struct {
 	leaks     bool
 	total     time.Duration
 	dir       string // where schedules are kept
-	kept      string // the file with those of the test
+	kept      string // the file with the schedules of the test
 	atomics   bool
 	processes int
 	html      string
@@ -124,7 +124,7 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
 	f.Int("count", 1, "")    // of go test: a schedule is not run twice
-	f.Int("parallel", 1, "") // of go test: all tests of a schedule that are parallel are
+	f.Int("parallel", 1, "") // of go test: all parallel tests of a schedule run in parallel
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")
@@ -176,7 +176,7 @@ func parse(args []string) (*options, error) {
 		}
 	}
 	if o.strategy == "dpor" && !flagged {
-		o.atomics = true // what meets by atomics would be lost
+		o.atomics = true // interactions through atomics would be lost
 	}
 	if o.total > 0 && (o.replay != "" || o.fresh) {
 		return nil, errors.New("-for does not go with -replay or -fresh")
@@ -187,8 +187,8 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// readToken reports whether a token can be read, and whether the clock races in its schedule. The explorer reads all of
-// it, in a process of the test.
+// readToken reports whether a token can be read, and whether the clock races in its schedule. The explorer reads the
+// rest, in a process of the test.
 func readToken(token string) (racing, ok bool) {
 	letters, ok := strings.CutPrefix(token, "c1.")
 	if !ok {
@@ -208,7 +208,7 @@ func readToken(token string) (racing, ok bool) {
 	return racing, ok && err == nil
 }
 
-// test is the command.
+// test runs the command coir test.
 func test(args []string, out, errs io.Writer) int {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -321,7 +321,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	return failed, context.Cause(ctx)
 }
 
-// tests lists the tests of a package that -run and -skip leave.
+// tests lists the tests of a package that -run and -skip select.
 func (t *tool) tests(ctx context.Context, o *options, p *pkg, binary string) ([]string, error) {
 	top, _, _ := strings.Cut(o.run, "/")
 	if top == "" {
@@ -365,7 +365,7 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		})
 	}
 	wait.Wait()
-	for i, r := range results { // tests may share a port or a file, and do not run side by side under go test
+	for i, r := range results { // tests may share a port or a file, and do not run concurrently under go test
 		if r != nil && r.dependsOnOthers() && !alone && ctx.Err() == nil {
 			if again := t.runTest(ctx, o, p, binary, r.test, i); again != nil {
 				results[i] = again

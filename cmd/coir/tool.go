@@ -26,13 +26,13 @@ type tool struct {
 	goCommand string
 	root      string // GOROOT
 	version   string
-	cache     string // where coir keeps what it has made
+	cache     string // where coir keeps its files
 	overlay   string
 	env       []string
 }
 
-// toolchain asks the go command which Go it is. The go command does not lay anything over files in the module cache, so
-// a toolchain that it has downloaded there is copied first.
+// toolchain asks the go command for its version and directories. The go command does not apply overlays to files in the
+// module cache, so a toolchain that it has downloaded there is copied first.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 	t := &tool{goCommand: "go", env: os.Environ()}
 	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE")
@@ -60,7 +60,7 @@ func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 	return t, nil
 }
 
-// copyRoot copies the sources of GOROOT to the cache. What is not source is linked to.
+// copyRoot copies the sources of GOROOT to the cache, and links to everything else.
 func (t *tool) copyRoot(errs io.Writer) error {
 	to := filepath.Join(t.cache, "goroot-"+t.version)
 	if _, err := os.Stat(to); errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (t *tool) command(ctx context.Context, dir, name string, args ...string) (s
 	return out.String(), nil
 }
 
-// pkg is a package, as go list has it.
+// pkg is a package, as printed by go list.
 type pkg struct {
 	ImportPath                string
 	Dir                       string
@@ -116,7 +116,7 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// binary is the name that go test gives to the package's program. Tests look at it.
+// binary returns the name that go test gives to the package's test binary. Some tests look at it.
 func (p *pkg) binary() string {
 	dir, name := path.Split(p.ImportPath)
 	if dir != "" && majorVersion.MatchString(name) {
@@ -145,7 +145,7 @@ func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
 	return packages, nil
 }
 
-// listFlags are those of the build's flags that decide which files a package has.
+// listFlags returns those of the build flags that decide which files a package has.
 func (o *options) listFlags() (flags []string) {
 	for _, f := range o.build {
 		name, _, _ := strings.Cut(f, "=")
@@ -181,11 +181,11 @@ func libraryBroken(out string) bool {
 	return false
 }
 
-// The lines between which the output of the schedule that is told is.
+// The lines around the output of the reported schedule.
 const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
-// runTest runs one test in a process. If it notices earlier runs, each schedule has a process of its own. A test that
-// the end of ctx has cut off has no result.
+// runTest runs one test in a process. If the test notices earlier runs, each schedule gets a process of its own. A test
+// that the end of ctx interrupted has no result.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runProcess(ctx, o, p, binary, name, i, -1)
@@ -201,7 +201,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 				again.schedules += r.schedules
 				return again
 			}
-			r.outcome = "stateful" // it failed for what earlier schedules have left
+			r.outcome = "stateful" // it failed because of what earlier schedules left
 		}
 		if r.outcome == "died" && !r.timedOut { // some frameworks end the process when they are run again
 			r.outcome = "stateful"
@@ -239,9 +239,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	return all
 }
 
-// dependsOnEarlier reports whether a test may have failed for what earlier schedules of its process have left: the same
-// decisions did not lead to the same end, or it failed in the plain order, and in a process that runs only that it does
-// not.
+// dependsOnEarlier reports whether a test may have failed because of what earlier schedules of its process left: the
+// same decisions did not lead to the same end, or it failed in the plain order but not in a process that runs only
+// that.
 func (t *tool) dependsOnEarlier(
 	ctx context.Context, o *options, p *pkg, binary, name string, i int, f *failure,
 ) bool {
@@ -251,7 +251,7 @@ func (t *tool) dependsOnEarlier(
 	if !f.stable {
 		return true
 	}
-	if racing, _ := readToken(f.token); racing { // that is not the plain order
+	if racing, _ := readToken(f.token); racing { // not the plain order
 		return false
 	}
 	first := *o
@@ -259,7 +259,7 @@ func (t *tool) dependsOnEarlier(
 	return t.runProcess(ctx, &first, p, binary, name, i, 0).outcome == "pass"
 }
 
-// runProcess runs a process: it explores, or runs the schedule with the number fresh alone.
+// runProcess runs a process, which explores, or runs only the schedule with the number fresh.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
@@ -308,7 +308,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 }
 
 // setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go
-// 1.23 asks for timers that have no virtual clock; and the race detector is to tell of the same race again, when a
+// 1.23 asks for timers that have no virtual clock; and the race detector must report the same race again when a
 // schedule is run again.
 func setting(env []string, name, separator, add string) string {
 	value := add

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Who waits for what at the end of a schedule, and who could end that.
+// Which goroutine waits for what at the end of a schedule, and which could end that.
 
 // wait is a goroutine that waits.
 type wait struct {
 	*actor
 	what    string // in words: "waits to lock mutex#3"
 	by      []int  // the goroutines that hold what it waits for
-	how     string // in words, how they do
-	holds   bool   // it holds it itself
+	how     string // in words, how they hold it
+	holds   bool   // it holds what it waits for itself
 	elapsed time.Duration
 }
 
-// waits are those of the goroutines of the test that wait at the end.
+// waits returns the waits of the test's goroutines at the end.
 func (r *result) waits(names map[int]string, dir string) (all []wait) {
 	locks := r.locks()
 	for _, id := range r.ids() {
@@ -45,14 +45,14 @@ func (r *result) waits(names map[int]string, dir string) (all []wait) {
 			}
 			w.how += " " + strings.Join(who, " and ")
 		} else {
-			w.how = "" // a TryLock may have it, whose result is not known
+			w.how = "" // a TryLock, whose result is not known, may hold it
 		}
 		all = append(all, w)
 	}
 	return all
 }
 
-// describe says what a goroutine waits for.
+// describe fills in what a goroutine waits for.
 func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	a := w.actor
 	op, object, last := a.op, a.object, r.lastStep(a.id)
@@ -102,7 +102,7 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 		case l == nil:
 		case op == opRLock:
 			w.what = "waits to read-lock " + r.object(op, object)
-			if w.by, w.how = l.writer, "held by"; len(w.by) == 0 { // a writer that waits goes first
+			if w.by, w.how = l.writer, "held by"; len(w.by) == 0 { // a waiting writer goes first
 				w.by, w.how = l.queue, "behind"
 			}
 		case len(l.writer) > 0:
@@ -115,7 +115,7 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	}
 }
 
-// wishes says what a select waits for.
+// wishes returns what a select waits for.
 func (r *result) wishes(cases []selectCase, dir string) string {
 	const most = 6
 	var texts []string
@@ -133,7 +133,7 @@ func (r *result) wishes(cases []selectCase, dir string) string {
 	return text
 }
 
-// text is the wait in a line, without the name of who waits.
+// text returns the wait as a line, without the name of the goroutine.
 func (w *wait) text(r *result, dir string) string {
 	text := w.what
 	if w.how != "" {
@@ -148,7 +148,7 @@ func (w *wait) text(r *result, dir string) string {
 	return text
 }
 
-// lastStep is the last step of a goroutine, or nil.
+// lastStep returns the last step of a goroutine, or nil.
 func (r *result) lastStep(g int) *step {
 	for i := len(r.stepsOf) - 1; i >= 0; i-- {
 		if s := &r.stepsOf[i]; s.g == g && s.last {
@@ -158,8 +158,8 @@ func (r *result) lastStep(g int) *step {
 	return nil
 }
 
-// inOrder are the steps whose operation was begun, in that order. A goroutine may lose the turn between the point of an
-// operation and the operation, so it is not the order of the steps.
+// inOrder returns the steps whose operation began, in the order of their operations. That is not the order of the
+// steps, because a goroutine may lose the turn between the point of an operation and the operation.
 func (r *result) inOrder() (all []*step) {
 	for i := range r.stepsOf {
 		if r.stepsOf[i].done > 0 {
@@ -170,7 +170,7 @@ func (r *result) inOrder() (all []*step) {
 	return all
 }
 
-// lock is who has a Mutex or an RWMutex at the end.
+// lock has the holders of a Mutex or an RWMutex at the end.
 type lock struct {
 	writer, readers []int
 	queue           []int // writers that wait
@@ -178,8 +178,8 @@ type lock struct {
 
 func (l *lock) holders() []int { return append(slices.Clone(l.writer), l.readers...) }
 
-// locks says who has each lock at the end: who went past its Lock, and not past its Unlock. The result of a TryLock is
-// not known, so that does not count.
+// locks returns the holders of each lock at the end: the goroutines that passed its Lock, and not its Unlock. The
+// result of a TryLock is not known, so it does not count.
 func (r *result) locks() map[int]*lock {
 	locks := map[int]*lock{}
 	drop := func(from *[]int, g int) {
@@ -234,7 +234,7 @@ func (r *result) blocked(g int) bool {
 		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
 }
 
-// cycle is a cycle of goroutines, each of which waits for a lock that the next one holds.
+// cycle returns a cycle of goroutines, each of which waits for a lock that the next one holds.
 func cycle(waits []wait) []int {
 	by := map[int][]int{}
 	for _, w := range waits {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// writer tells the user, in the form that go test has.
+// writer prints results in the form of go test.
 type writer struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -43,21 +43,21 @@ type event struct {
 
 	// Of a test.
 	Schedules int    `json:",omitempty"`
-	Complete  bool   `json:",omitempty"` // the strategy has run all schedules that it is there to run
+	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
 	Trace     string `json:",omitempty"` // what they all did, as a hash
 }
 
-// told is a failure in -json.
+// told is a failure in the output of -json.
 type told struct {
 	Kind        string // deadlock, panic, fail, leak, livelock, race
 	Text        string // of a panic
 	Headline    string
 	Waits       []toldWait
 	Cycle       []string `json:",omitempty"` // names of goroutines, the first again at the end
-	Schedule    int      // in which it was found
+	Schedule    int      // that found it
 	Steps       int
-	Switches    int    // of the schedule that is told
-	Stable      bool   // it failed again by the same decisions
+	Switches    int    // of the reported schedule
+	Stable      bool   // it failed again with the same decisions
 	OutsideSeen bool   // something came from outside
 	Token       string // empty if there is none
 	Replay      string // the command
@@ -73,7 +73,7 @@ type toldWait struct {
 	File      string   `json:",omitempty"`
 	Line      int      `json:",omitempty"`
 	Since     float64  // when it began, in seconds of virtual time since the schedule began
-	Elapsed   float64  // and how long that was before the end
+	Elapsed   float64  // how long before the end that was
 }
 
 func (w *writer) event(e event) {
@@ -114,7 +114,7 @@ func (w *writer) notBuilt(p *pkg, output string) {
 	}
 }
 
-// progress takes the result of test i. If it is final it is told at once, and on a terminal how far the package is.
+// progress takes the result of test i. If the result is final it prints it, and on a terminal how far the package is.
 func (w *writer) progress(p *pkg, results []*result, i int, r *result, final bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func (w *writer) progress(p *pkg, results []*result, i int, r *result, final boo
 		thousands(schedules))
 }
 
-// tell tells of a test, once.
+// tell prints the result of a test, once.
 func (w *writer) tell(p *pkg, r *result) {
 	if !r.told {
 		r.told = true
@@ -144,7 +144,7 @@ func (w *writer) tell(p *pkg, r *result) {
 	}
 }
 
-// finished tells of a package. It reports whether it has failed.
+// finished prints the result of a package, and reports whether the package failed.
 func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +197,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	return failed
 }
 
-// test tells of a test. It reports whether it has failed.
+// test prints the result of a test, and reports whether the test failed.
 func (w *writer) test(p *pkg, r *result) (failed bool) {
 	seconds := r.elapsed.Seconds()
 	action := "pass"
@@ -222,7 +222,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		action, failed = "fail", true
 		f = w.failed(p, r)
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
-		for _, log := range []string{r.log, r.shown} { // what the test says is not lost among what it prints
+		for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
 			if log = r.said(log); log != "" {
 				w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
 			}
@@ -244,7 +244,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	return failed
 }
 
-// failed is a failure as it is told.
+// failed returns a failure for -json.
 func (w *writer) failed(p *pkg, r *result) *told {
 	names := r.names()
 	waits := r.waits(names, p.Dir)
@@ -280,7 +280,7 @@ func (w *writer) failed(p *pkg, r *result) *told {
 	return f
 }
 
-// ran says how many schedules of a test were run.
+// ran describes how many schedules of a test were run.
 func (w *writer) ran(r *result) string {
 	text := count(r.schedules, "schedule")
 	switch {
@@ -297,7 +297,7 @@ func (w *writer) ran(r *result) string {
 	return text
 }
 
-// within says how many preemptions the schedules of the exhaustive strategy have.
+// within describes how many preemptions the schedules of the exhaustive strategy have.
 func (w *writer) within() string {
 	if w.o.bound < 0 {
 		return ""
@@ -305,7 +305,7 @@ func (w *writer) within() string {
 	return " with at most " + count(w.o.bound, "preemption")
 }
 
-// said is what the test has logged or printed, without that it has failed, which is known.
+// said returns what the test logged or printed, without the line that says that it failed.
 func (r *result) said(log string) string {
 	log = strings.TrimSpace(log)
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
@@ -314,12 +314,12 @@ func (r *result) said(log string) string {
 	return log
 }
 
-// plain is the output of a process without the marks around a schedule.
+// plain returns the output of a process without the marks around a schedule.
 func plain(output string) string {
 	return strings.NewReplacer(beginOutput, "", endOutput, "").Replace(output)
 }
 
-// flags are those that a replay needs as well.
+// flags returns the flags that a replay needs as well.
 func flags(o *options) string {
 	text := ""
 	for _, f := range o.build {
@@ -343,7 +343,7 @@ func indent(text string) string {
 	return b.String()
 }
 
-// tail is the last n lines of a text.
+// tail returns the last n lines of a text.
 func tail(text string, n int) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n")+"\n", "\n")
 	if len(lines) > n+1 {
