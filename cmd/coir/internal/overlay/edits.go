@@ -18,7 +18,7 @@ func before(file, head, op, object string) edit {
 	}
 }
 
-// beforeAt is before for operations that are points if the caller is not of the standard library.
+// beforeAt is before for operations that are points if the caller is not in the standard library.
 func beforeAt(file, head, when, op, object string) edit {
 	return edit{
 		file: file, why: "a point before the operation",
@@ -27,7 +27,7 @@ func beforeAt(file, head, when, op, object string) edit {
 	}
 }
 
-// chose returns an edit that notes whether a select with one case and a default took the case.
+// chose returns an edit that records whether a select with one case and a default took the case.
 func chose(head, call, results, op string) edit {
 	return edit{
 		file: "runtime/chan.go", why: "reports say what a select took",
@@ -42,8 +42,8 @@ func imports(file, path string) edit {
 	return edit{file: file, why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"" + path + "\"\n"}
 }
 
-// point declares the runtime's coirPoint in a package. It does not let its object escape: otherwise each mutex would be
-// on the heap.
+// point declares the runtime's coirPoint in a package. Its object does not escape: otherwise each mutex would be on the
+// heap.
 const point = `
 //go:linkname coirPoint
 //go:noescape
@@ -51,7 +51,7 @@ func coirPoint(op uint8, p unsafe.Pointer)
 `
 
 var edits = []edit{
-	// Who can run.
+	// Goroutines that become runnable.
 	imports("runtime/proc.go", "internal/coir"),
 	{
 		file: "runtime/proc.go", why: "a goroutine of the schedule waits for its turn, and not in the runtime's queues",
@@ -77,7 +77,7 @@ var edits = []edit{
 			"\tvar tail *g\n\ttrace := traceAcquire()\n\tfor gp := glist.head.ptr(); gp != nil; gp = gp.schedlink.ptr() {\n",
 	},
 
-	// Who stops running.
+	// Goroutines that stop running.
 	{
 		file: "runtime/proc.go", why: "the reason of a wait, before another goroutine can end it",
 		old: "\tdropg()\n\n\tif fn := mp.waitunlockf; fn != nil {\n",
@@ -132,7 +132,7 @@ var edits = []edit{
 		new: "\tif coir.On {\n\t\tcoirPanic(&p)\n\t}\n\tpreprintpanics(&p)\n\n\tfatalpanic(&p) ",
 	},
 
-	// The collector, when it likes.
+	// The collector, which runs at any time.
 	imports("runtime/mgc.go", "internal/coir"),
 	{
 		file: "runtime/mgc.go", why: "not a point", old: "Gosched()\n", new: "mcall(gosched_m)\n", all: true,
@@ -379,7 +379,7 @@ var edits = []edit{
 		new: "\twas := coirQuiet(1)\n\tallPoolsMu.Lock()\n\tdefer coirQuiet(was)\n\tdefer allPoolsMu.Unlock()\n\tpid",
 	},
 
-	// Atomics. What does the work has another name; sync/atomic/coir.go has a point and calls it.
+	// Atomics. The functions that do the work get other names; those of sync/atomic/coir.go have a point and call them.
 	{file: "sync/atomic/doc.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
 	{file: "sync/atomic/doc_32.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},
 	{file: "sync/atomic/doc_64.go", why: "another name", old: "\nfunc ", new: "\nfunc coir", all: true},

@@ -1,5 +1,5 @@
 // Package overlay makes the overlay of the standard library under which `coir test` explores schedules: a few files of
-// package runtime, sync and testing with small edits, and a few files more. The go command lays it over the user's own
+// packages runtime, sync and testing with small edits, and a few more files. The go command lays it over the user's own
 // GOROOT when it builds a test. Nothing in GOROOT changes.
 package overlay
 
@@ -23,15 +23,15 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// The engine, packages search and replay, is that of package sim. What is laid over besides is in _goroot.
+// The engine, packages search and replay, is that of package sim. The other files are in _goroot.
 //
 //go:embed _goroot
 var added embed.FS
 
-// Minor releases of Go 1 that the edits have been tested with.
+// The minor releases of Go 1 that the edits are tested with.
 const first, last = 26, 27
 
-// Supported reports whether a version such as go1.26.8 or go1.27rc1 is of a release that the edits have been tested
+// Supported reports whether a version such as go1.26.8 or go1.27rc1 belongs to a release that the edits are tested
 // with.
 func Supported(version string) bool {
 	m := regexp.MustCompile(`^go1\.(\d+)`).FindStringSubmatch(version)
@@ -45,7 +45,7 @@ func Supported(version string) bool {
 // Unsupported is the error of a Go release that the edits do not fit.
 type Unsupported struct {
 	Version string
-	File    string // that an edit does not fit; empty if the release is not known at all
+	File    string // the file that an edit does not fit; empty if the release is unknown
 	Why     string
 }
 
@@ -57,12 +57,12 @@ func (e *Unsupported) Error() string {
 		"That is a limit of coir test, and no test was run: report it with this message.", e.Version, e.File, e.Why)
 }
 
-// Edits reports whether the overlay changes a package, or has it.
+// Edits reports whether the overlay changes or adds a package.
 func Edits(name string) bool {
 	return name == "internal/coir" || slices.ContainsFunc(edits, func(e edit) bool { return path.Dir(e.file) == name })
 }
 
-// Make writes the overlay for the Go release in goroot below dir, unless it is there, and returns the path of the file
+// Make writes the overlay for the Go release in goroot below dir, unless it exists, and returns the path of the file
 // for -overlay.
 func Make(goroot, version, dir string) (string, error) {
 	if !Supported(version) {
@@ -96,7 +96,7 @@ func Make(goroot, version, dir string) (string, error) {
 	return write(goroot, version, dir, files)
 }
 
-// edited returns the files of goroot that have edits, edited, by their paths below src.
+// edited returns the edited files of goroot, by their paths below src.
 func edited(goroot, version string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, e := range edits {
@@ -123,8 +123,8 @@ func edited(goroot, version string) (map[string]string, error) {
 	return files, nil
 }
 
-// write writes the files and the description of the overlay into a directory that is named by their content, so that
-// a directory that is there is right.
+// write writes the files and the description of the overlay into a directory that is named by their content, so that an
+// existing directory is right.
 func write(goroot, version, dir string, files map[string]string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, goroot, version)
@@ -160,5 +160,5 @@ func write(goroot, version, dir string, files map[string]string) (string, error)
 	if err := os.WriteFile(temp, b, 0o666); err != nil {
 		return "", err
 	}
-	return name, os.Rename(temp, name) // last: it says that the others are complete
+	return name, os.Rename(temp, name) // last: it shows that the others are complete
 }

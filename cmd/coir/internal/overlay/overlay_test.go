@@ -20,7 +20,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Every file of the overlay is there, and is the same when it is made again.
+// Make writes every file of the overlay, and the same again on a second call.
 func TestMakeFitsThisGo(t *testing.T) {
 	dir := t.TempDir()
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
@@ -65,7 +65,7 @@ func TestOtherReleasesAreRefused(t *testing.T) {
 	}
 }
 
-// An edit that does not fit, in any of the files, is an error that names the file. Nothing is written then.
+// An edit that does not fit, in any of the files, is an error that names the file. Then nothing is written.
 func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
 	changed := map[string]bool{}

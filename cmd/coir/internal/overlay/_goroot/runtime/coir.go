@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// This file lets `coir test` decide in which order goroutines run. It is laid over the runtime of the tests that are
-// explored and over nothing else.
+// This file lets `coir test` decide in which order goroutines run. It is laid only over the runtime of the tests that
+// are explored.
 //
 // The goroutines of one synctest bubble take turns: exactly one of them has the turn, and the others wait in
 // coirSched.ready, where the runtime's own queues do not see them. The turn passes
@@ -18,9 +18,9 @@ import (
 //   - when the goroutine that has it waits (coirLeave, from park_m) or ends (from goexit0),
 //   - when it is in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
 //
-// Who gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its decisions.
-// What was decided, and what the goroutines were about to do at each point, is left in coirDecisions and coirSteps for
-// package testing.
+// Which goroutine gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its
+// decisions. coirDecisions and coirSteps keep, for package testing, the decisions and what the goroutines were about to
+// do at each point.
 //
 // What is hard here:
 //
@@ -48,8 +48,8 @@ const (
 
 // Kinds of decisions.
 const (
-	coirKeep   = iota // way 0 is that the goroutine which has the turn keeps it; another way is a preemption
-	coirFree          // the goroutine which had the turn waits, or has ended
+	coirKeep   = iota // way 0 is that the goroutine with the turn keeps it; another way is a preemption
+	coirFree          // the goroutine that had the turn waits, or has ended
 	coirGiveUp        // it gives the turn up: by Gosched, or because it has had it for long. The last way is itself
 	coirCase          // cases of a select that are ready
 )
@@ -61,9 +61,9 @@ const (
 	coirCasesFairAfter = 100
 )
 
-// coirG is what a goroutine has for this file.
+// coirG is the state of a goroutine for this file.
 type coirG struct {
-	id    uint32 // in the order of making, in its schedule; 0 is the root
+	id    uint32 // in the order of creation, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // coirNoPoints or coirLast
 	timer bool   // it runs the function of a timer
@@ -72,9 +72,9 @@ type coirG struct {
 	// For search.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
 	pending   bool           // it has announced that, and not done it
-	selecting bool           // it waits in a select, or did and has not gone on
+	selecting bool           // it waits in a select, or did and has not continued
 	woken     int32          // the event that made it ready, if it waited or is new; -1: none
-	moves     int32          // how often it has gone on
+	moves     int32          // how often it has continued
 }
 
 // A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness
@@ -91,8 +91,8 @@ type coirStep struct {
 	g, obj uint32
 	op     uint8
 	npc    uint8
-	chose  int16  // what a select took: its case, from 1, or -1 for the default; 0: nothing, or it is not known
-	done   uint32 // its place in the order in which operations are begun, from 1; 0: it was not
+	chose  int16  // what a select took: its case, from 1, or -1 for the default; 0: nothing, or not known
+	done   uint32 // its place in the order in which operations begin, from 1; 0: not begun
 	at     int64
 }
 
@@ -120,7 +120,7 @@ var (
 		run, id uint32
 	}
 	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector
-	// looks at all of a global.
+	// scans all of a global.
 	coirPins *[coirMaxObjects]unsafe.Pointer
 
 	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels were made.
@@ -138,32 +138,32 @@ var (
 	}
 )
 
-// coirConfig is how a schedule is to be run. Package testing has the same type.
+// coirConfig says how to run a schedule. Package testing has the same type.
 type coirConfig struct {
 	strategy search.Strategy
 	seed     uint64 // of what the program draws
 	racing   uint64 // percent of the points at which the clock moves although goroutines can run
 	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
-	ticks    uint64 // moves of the clock, with nothing of the test going on, after which it never will
-	trace    bool   // note where each step is
+	ticks    uint64 // moves of the clock without progress of the test, after which there will be none
+	trace    bool   // record where each step is
 	atomics  bool   // atomic operations are points
-	collect  bool   // collect garbage when the test has ended: a finalizer may stop what it has left behind
+	collect  bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
 	keep     bool   // count what is new; see coirNews
 }
 
-// coirOutcome is what has become of a schedule. Package testing has the same type.
+// coirOutcome is the outcome of a schedule. Package testing has the same type.
 type coirOutcome struct {
 	steps, hash uint64
 	decisions   int
 	actors      int
 	endless     bool // it was given up after limit steps
-	ticking     bool // only timers went on
+	ticking     bool // only timers made progress
 	misfit      bool // a given decision had fewer ways
 	overflow    bool // a table was too small
 	lost        bool // a decision other than 0 is not in the table
 	cases       int
 	channels    int
-	news        uint32 // what it has shown that no schedule before it had; see coirNews
+	news        uint32 // how much it showed that no earlier schedule had; see coirNews
 	now         int64  // the last moment at which something happened
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	foreign     uint32 // those by a goroutine outside
@@ -176,7 +176,7 @@ var coirSched struct {
 	mu        mutex
 	run       uint32 // the number of the schedule
 	root      guintptr
-	turn      guintptr // who has it; 0: all wait
+	turn      guintptr // the goroutine that has it; 0: all wait
 	to        guintptr
 	ready     [coirMaxReady]guintptr // sorted: see coirAfter
 	nready    int
@@ -198,7 +198,7 @@ var coirSched struct {
 	hashThen  uint64 // the hash, at the first move of the clock after that
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
 	stepsThen uint64 // moved, when the clock moved last
-	until     int64  // the last moment for which a timer was set when only timers seemed to go on
+	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
 	racing    uint64
 	limit     uint64
 	trace     bool
@@ -227,13 +227,13 @@ var coirSched struct {
 	strategy  search.Strategy
 	fork      search.Fork
 	kind      uint8
-	holder    guintptr // who could keep the turn
-	behind    int      // of a goroutine that gives up the turn: the first of the ready behind it
+	holder    guintptr // the goroutine that could keep the turn
+	behind    int      // of a goroutine that gives up the turn: the first ready one after it
 	chose     int32    // the decision that led to what happens next; -1: there was none
 	logging   bool
 	nevents   int
 	nchosen   int
-	selecting int // goroutines that wait in a select, or did and have not gone on
+	selecting int // goroutines that wait in a select, or did and have not continued
 }
 
 func coirNext(x *uint64) uint64 {
@@ -262,7 +262,7 @@ func coirHash(x uint64) {
 //go:linkname coirBegin testing.coirBegin
 func coirBegin(c *coirConfig) {
 	s := &coirSched
-	if poolcleanup != nil { // what pools hold must not depend on the schedules before; once for each generation
+	if poolcleanup != nil { // what pools hold must not depend on earlier schedules; once for each generation
 		poolcleanup()
 		poolcleanup()
 	}
@@ -297,7 +297,7 @@ func coirBegin(c *coirConfig) {
 	coir.On, coir.Atomics = true, c.atomics
 }
 
-// coirFinish ends a schedule. Goroutines that it leaves behind wait for good: they are of no schedule any more.
+// coirFinish ends a schedule. Goroutines that it leaves behind wait forever: they no longer belong to a schedule.
 //
 //go:linkname coirFinish testing.coirFinish
 func coirFinish(out *coirOutcome) {
@@ -312,7 +312,7 @@ func coirFinish(out *coirOutcome) {
 	out.now -= coirBaseTime
 }
 
-// coirIn reports whether gp belongs to the schedule that runs.
+// coirIn reports whether gp belongs to the running schedule.
 func coirIn(gp *g) bool { return coir.On && gp.bubble != nil && gp.coir.run == coirSched.run }
 
 // coirBorn numbers a goroutine.
@@ -329,7 +329,7 @@ func coirBorn(newg, parent *g, pc uintptr) {
 	} else if parent != parent.m.g0 { // g0 starts the functions of timers
 		return // of a goroutine that an earlier schedule has left behind
 	} else {
-		newg.coir.timer = true // which may set the timer again: that is no progress
+		newg.coir.timer = true // it may set the timer again: that is no progress
 	}
 	s.actors++
 	if !newg.coir.timer {
@@ -354,7 +354,7 @@ func coirQuiet(q uint32) (was uint32) {
 //go:linkname sync_coirQuiet sync.coirQuiet
 func sync_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 
-// coirReady takes a goroutine that can run. It reports false if that is not of the schedule or has the turn, so that
+// coirReady takes a goroutine that can run. It returns false if that is not of the schedule or has the turn, so that
 // the runtime queues it.
 func coirReady(gp *g) bool {
 	if !coirIn(gp) {
@@ -362,7 +362,7 @@ func coirReady(gp *g) bool {
 	}
 	s := &coirSched
 	lock(&s.mu)
-	if s.turn.ptr() == gp { // it had parked for a reason of the runtime's, and kept the turn
+	if s.turn.ptr() == gp { // it had parked for the runtime, and kept the turn
 		unlock(&s.mu)
 		return false
 	}
@@ -419,7 +419,7 @@ func coirInsert(gp *g) {
 	s.nready++
 }
 
-// coirAfter: the harness comes last; otherwise it is the order of making.
+// coirAfter reports whether a comes after b: the harness comes last; the others are in the order of creation.
 func coirAfter(a, b *g) bool {
 	if last := a.coir.quiet == coirLast; last != (b.coir.quiet == coirLast) {
 		return last
@@ -427,7 +427,8 @@ func coirAfter(a, b *g) bool {
 	return a.coir.id > b.coir.id
 }
 
-// coirWay is who gets the turn by way k of a decision. gp has the turn and could keep it; it is nil if it cannot.
+// coirWay returns the goroutine that gets the turn by way k of a decision. gp has the turn and could keep it, or is
+// nil.
 func coirWay(gp *g, kind uint8, k int) *g {
 	s := &coirSched
 	switch {
@@ -441,10 +442,10 @@ func coirWay(gp *g, kind uint8, k int) *g {
 	case k == s.nways:
 		return gp
 	}
-	return s.ready[(s.behind+k)%s.nways].ptr() // those behind gp, then those before it
+	return s.ready[(s.behind+k)%s.nways].ptr() // those after gp, then those before it
 }
 
-// coirDecide makes the next decision, of n ways.
+// coirDecide makes the next decision, among n ways.
 func coirDecide(gp *g, kind uint8, n int) int {
 	s := &coirSched
 	s.holder.set(gp)
@@ -499,8 +500,8 @@ func (coirWorld) Moves(actor int) int32 {
 // Logged implements search.World.
 func (coirWorld) Logged() int { return coirSched.nevents }
 
-// coirChoose decides who gets the turn, and takes it out of the ready. gp has the turn and could keep it, or is nil. If
-// it does not keep the turn it is ready.
+// coirChoose decides which goroutine gets the turn, and takes it out of ready. gp has the turn and could keep it, or is
+// nil. If it does not keep the turn it becomes ready.
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
@@ -509,7 +510,7 @@ func coirChoose(gp *g, kind uint8) *g {
 	}
 	if n == s.nready {
 		s.harness = s.steps
-	} else if s.steps-s.harness > 50000 { // what is left of the test spins, and the harness could end it
+	} else if s.steps-s.harness > 50000 { // the rest of the test spins, and the harness could end it
 		s.harness = s.steps
 		return coirPass(gp, s.ready[n].ptr())
 	}
@@ -610,8 +611,8 @@ func coirSwap(from, to *g, ended bool) {
 	coirGoesOn(to)
 }
 
-// coirGivesUpTurn reports whether a goroutine that parks for a reason passes the turn on. It does not for the runtime's
-// own reasons.
+// coirGivesUpTurn reports whether a goroutine that parks for the given reason passes the turn on. It does not for the
+// runtime's own reasons.
 func coirGivesUpTurn(r waitReason) bool {
 	switch r {
 	case waitReasonIOWait, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
@@ -642,7 +643,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		return
 	}
 	if a := uintptr(p); a >= gp.stack.lo && a < gp.stack.hi {
-		return // on its own stack: no other goroutine knows of it
+		return // on its own stack: no other goroutine can use it
 	}
 	s.steps++
 	obj := coirObject(op, p)
@@ -667,9 +668,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	if s.steps-s.idle > s.limit {
 		s.out.endless = true
-		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // for good
+		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
-	// Whether the clock moves depends on the step alone, and not on how the decisions were made: a replay is given
+	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats
 	// them.
 	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
@@ -710,7 +711,7 @@ func coirDone(step uint32) {
 	}
 }
 
-// coirStepOf is the step with a number from 1, or nil if it is not kept any more.
+// coirStepOf returns the step with a number from 1, or nil if it is no longer kept.
 func coirStepOf(n uint32) *coirStep {
 	if n == 0 || uint32(coirSched.steps)-n >= coirMaxSteps {
 		return nil
@@ -718,8 +719,8 @@ func coirStepOf(n uint32) *coirStep {
 	return &coirSteps[(n-1)%coirMaxSteps]
 }
 
-// coirChose notes what a select took: the case k, or -1, its default. If it has but one case and a default the compiler
-// has made it a send or a receive that does not wait, of the channel c.
+// coirChose records what a select took: the case k, or -1, its default. The compiler turns a select with one case and a
+// default into a send or a receive on the channel c that does not wait.
 func coirChose(op uint8, c *hchan, k int) {
 	gp := getg()
 	s := &coirSched
@@ -728,7 +729,7 @@ func coirChose(op uint8, c *hchan, k int) {
 	}
 	e := coirStepOf(coirActors[gp.coir.id].point)
 	if e == nil || e.op != op || c != nil && (c.coirRun != s.run || c.coirID != e.obj) {
-		return // it is a timer that has sent
+		return // a timer has sent
 	}
 	if k >= 0 {
 		k++
@@ -736,7 +737,7 @@ func coirChose(op uint8, c *hchan, k int) {
 	e.chose = int16(k)
 }
 
-// coirMake notes where a channel is made.
+// coirMake records where a channel is made.
 func coirMake(c *hchan) {
 	gp := getg()
 	s := &coirSched
@@ -749,7 +750,7 @@ func coirMake(c *hchan) {
 	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
 
-// coirSwitch goes on with the goroutine that has got the turn. gp is ready.
+// coirSwitch switches to the goroutine that has got the turn. gp is ready.
 func coirSwitch(gp *g) {
 	to := coirSched.to.ptr()
 	casgstatus(gp, _Grunning, _Grunnable)
@@ -758,7 +759,7 @@ func coirSwitch(gp *g) {
 	schedule()
 }
 
-// coirObject numbers an object. A channel has its number in itself; the others are found by their address.
+// coirObject returns the number of an object. A channel has its number in itself; others are found by their address.
 func coirObject(op uint8, p unsafe.Pointer) uint32 {
 	s := &coirSched
 	if p == nil {
@@ -809,8 +810,8 @@ var (
 	coirSeen [1 << 16 / 64]uint64
 )
 
-// coirNews notes what tells schedules apart: that a goroutine uses an object after another one did. A schedule with
-// something new is worth to be kept.
+// coirNews records what distinguishes schedules: that a goroutine uses an object after another one did. A schedule with
+// something new is worth keeping.
 func coirNews(g, obj uint32, op uint8) {
 	s := &coirSched
 	if !s.keep {
@@ -829,7 +830,7 @@ func coirNews(g, obj uint32, op uint8) {
 }
 
 // coirPointAt is called before an operation on p, from the place pc. It is a point unless it is the standard library's
-// own: a mutex has its points elsewhere, and what packages like reflect remember is not the test's.
+// own: a mutex has its points elsewhere, and the caches of packages like reflect are not the test's.
 func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
 	gp := getg()
 	s := &coirSched
@@ -837,7 +838,7 @@ func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
 		return
 	}
 	of := coirCodeAt(pc)
-	if of == coirCodeAtomic { // its caller counts
+	if of == coirCodeAtomic { // its caller decides
 		var pcs [8]uintptr
 		n := fpTracebackPCs(unsafe.Pointer(getfp()), pcs[:])
 		for i := 0; i+1 < n; i++ {
@@ -858,14 +859,14 @@ func atomic_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op
 //go:linkname sync_coirPointAt sync.coirPointAt
 func sync_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
 
-// What the code at a place is of.
+// Where the code at a place is from.
 const (
 	coirCodeUser   = iota
 	coirCodeStd    // the standard library
 	coirCodeAtomic // a method of package sync/atomic that is not inlined: with -race none is
 )
 
-// coirCode has what is known of places. Only the goroutine that has the turn uses it.
+// coirCode caches what is known of places. Only the goroutine that has the turn uses it.
 var coirCode [1 << 10]struct {
 	pc uintptr
 	of uint8
@@ -879,7 +880,7 @@ func coirCodeAt(pc uintptr) uint8 {
 	return c.of
 }
 
-// coirCodeOf finds out what the code at pc is of: that of the standard library has its file next to the runtime's. It
+// coirCodeOf finds out where the code at pc is from: files of the standard library are next to the runtime's. The code
 // may be inlined into other code, and the methods of package sync/atomic usually are.
 func coirCodeOf(pc uintptr) uint8 {
 	f := findfunc(pc)
@@ -914,7 +915,7 @@ func coirCodeOf(pc uintptr) uint8 {
 	return coirCodeStd
 }
 
-// coirGosched is Gosched. It reports false if the runtime is to do it.
+// coirGosched is Gosched. It returns false if the runtime must do it.
 func coirGosched() bool {
 	gp := getg()
 	if !coirIn(gp) || coirSched.turn.ptr() != gp || gp.coir.quiet != 0 {
@@ -924,15 +925,14 @@ func coirGosched() bool {
 	return true
 }
 
-// coirSelect puts the case that is decided on first. The channels are locked, and pollorder has the cases in their
-// order.
+// coirSelect puts the chosen case first. The channels are locked, and pollorder has the cases in their order.
 func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	gp := getg()
 	s := &coirSched
 	if !coirIn(gp) || s.turn.ptr() != gp || gp.coir.quiet != 0 {
 		return
 	}
-	for _, i := range pollorder { // which channels it looks at is a part of the trace
+	for _, i := range pollorder { // the channels that it looks at are part of the trace
 		obj := coirChannel(scases[i].c)
 		coirHash(uint64(obj))
 		coirNews(gp.coir.id, obj, coir.OpSelect)
@@ -954,7 +954,7 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	lock(&s.mu)
 	k := coirDecide(gp, coirCase, n)
 	unlock(&s.mu)
-	// A loop in which the first case is always ready would never end by another: after a while they take turns.
+	// In a loop whose first case is always ready the others would never be chosen: after a while the cases take turns.
 	if gp.coir.cases++; gp.coir.cases > coirCasesFairAfter {
 		k = (k + int(gp.coir.cases)) % n
 	}
@@ -1019,11 +1019,11 @@ func sysrand_coirRead(b []byte) bool {
 }
 
 // A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
-// coirLate late, so that those which were started a few steps apart still fire in any order. Both are less than they
-// are outside: what needs more is not tried.
+// coirLate late, so that timers started a few steps apart still fire in any order. Both times are shorter than in
+// reality: what needs more is not tried.
 //
-// A program that polls, or spins until a time has come, never waits as a whole. So a step takes a microsecond after the
-// first coirFreeSteps of them, and ten times as much after each million.
+// In a program that polls, or spins until a time has come, there is no moment at which all goroutines wait. So a step
+// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million.
 const (
 	coirLate      = 1000
 	coirFreeSteps = 20000
@@ -1055,7 +1055,7 @@ func coirCharge(gp *g) {
 	}
 }
 
-// coirExactly runs the function of a bubble of the test's own. There time stands still while goroutines run.
+// coirExactly runs the function of a bubble that the test made. There time stands still while goroutines run.
 func coirExactly(f func()) {
 	coirSched.exact++
 	defer func() { coirSched.exact-- }()
@@ -1085,7 +1085,7 @@ func coirMoveClock(gp *g, d int64) {
 	})
 }
 
-// coirPanic keeps the panic that would end the process. Its goroutine waits for good.
+// coirPanic keeps the panic that would end the process. Its goroutine waits forever.
 func coirPanic(p *_panic) {
 	gp := getg()
 	if !coirIn(gp) || gp == coirSched.root.ptr() || gp.m.locks != 0 {
@@ -1173,8 +1173,8 @@ func coirTakeTurn() (what int) {
 	return what
 }
 
-// coirInject takes the goroutines of the schedule out of a list that can run: the network has woken them; or the
-// collector, and then it has the turn.
+// coirInject takes the goroutines of the schedule out of a list of runnable ones: the network has woken them, or the
+// collector has, and then the goroutine has the turn.
 func coirInject(glist *gList) {
 	var rest gList
 	for !glist.empty() {
@@ -1195,8 +1195,8 @@ func coirInject(glist *gList) {
 }
 
 // coirOutside is called by the root when all wait, and with last if no timer will wake them. It lets goroutines outside
-// run that can, among them the one that receives signals, and reports whether that has made a goroutine of the schedule
-// ready. A signal that the program has sent to itself may be on its way, in the kernel: so there is some time for it.
+// run, among them the one that receives signals, and reports whether that has made a goroutine of the schedule ready. A
+// signal that the program has sent to itself may still be in the kernel, so coirOutside waits a little for it.
 func coirOutside(last bool) bool {
 	s := &coirSched
 	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
@@ -1214,7 +1214,7 @@ func coirOutside(last bool) bool {
 	}
 	for n := 0; s.nready == 0; n++ {
 		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
-			if n < 10 || coirSignalComes() { // not for good beside one that spins
+			if n < 10 || coirSignalComes() { // not forever next to one that spins
 				mcall(gosched_m)
 				continue
 			}
@@ -1245,7 +1245,7 @@ func coirSignalComes() bool {
 	return coirSignals() && (sig.delivering.Load() != 0 || sig.state.Load() != sigReceiving)
 }
 
-// coirGoOutside starts a goroutine that is of no schedule.
+// coirGoOutside starts a goroutine that belongs to no schedule.
 //
 //go:linkname coirGoOutside os/signal.coirGoOutside
 func coirGoOutside(f func()) {
@@ -1256,13 +1256,13 @@ func coirGoOutside(f func()) {
 	gp.bubble = bubble
 }
 
-// coirAsks reports whether it is a goroutine of the schedule that looks at the stacks of goroutines.
+// coirAsks reports whether the goroutine that looks at stacks is of the schedule.
 func coirAsks() bool {
 	gp := getg().m.curg
 	return gp != nil && coirIn(gp) && gp.m.throwing == throwTypeNone
 }
 
-// coirHides reports whether a goroutine is not shown to the program: it is the root, the watcher, or of an earlier
+// coirHides reports whether a goroutine is hidden from the program: the root, the watcher, or one of an earlier
 // schedule.
 func coirHides(gp *g) bool {
 	if !coirAsks() {
@@ -1272,8 +1272,8 @@ func coirHides(gp *g) bool {
 		gp.bubble != nil && gp.coir.run != coirSched.run
 }
 
-// coirHidden is how many goroutines the program would not have under go test. There the goroutine that runs the tests
-// is the only one beside those of the test.
+// coirHidden returns how many goroutines the program would not have under go test. There the goroutine that runs the
+// tests is the only one in addition to those of the test.
 func coirHidden() int {
 	if !coirIn(getg()) {
 		return 0
@@ -1281,9 +1281,9 @@ func coirHidden() int {
 	return int(coirSched.before - coirSched.others)
 }
 
-// coirTick is called when the root moves the clock: all wait. It reports whether only timers go on, so that it would do
-// so for good: that is, for many moves of the clock, and beyond each moment for which a timer was set when they had
-// been enough. A move after which nothing but functions of timers has run counts ten times.
+// coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
+// would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
+// A move after which only functions of timers have run counts ten times.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	s.idle = s.steps
@@ -1310,12 +1310,12 @@ func coirTick(bubble *synctestBubble) bool {
 		return false
 	}
 	s.out.ticking = true
-	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it went on does not matter
+	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
 	return true
 }
 
-// coirTimeStops reports whether the clock stops: the test has ended, and what it has left behind had a hundred ticks to
-// end as well.
+// coirTimeStops reports whether the clock stops: the test has ended, and what it left behind had a hundred ticks to end
+// as well.
 func coirTimeStops() bool {
 	coirSched.ended++
 	return !coir.On || coirSched.ended > 100
@@ -1347,7 +1347,7 @@ func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int) {
 	return e.obj, e.timer, coirExpand(pcs, e.pc[:e.npc])
 }
 
-// coirExpand makes of the frames of a stack those of its functions, with those that were inlined.
+// coirExpand expands the frames of a stack to those of its functions, including inlined ones.
 func coirExpand(pcs, frames []uintptr) int {
 	if len(frames) == 0 {
 		return 0
@@ -1362,7 +1362,7 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 	return a.parent, a.gopc, a.op, a.state, a.reason.String(), a.obj, a.step, a.since - coirBaseTime
 }
 
-// coirActorPCs is where an actor waits.
+// coirActorPCs stores the stack where an actor waits in pcs, and returns its length.
 //
 //go:linkname coirActorPCs testing.coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) (n int) {
@@ -1374,9 +1374,9 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 	return n
 }
 
-// CoirBubble is the number of the bubble that the caller is in, or 0. Module coir asks: it has a runtime for each
-// bubble. It finds this method by its name, as an interface, because no other way leads from a module to what an
-// overlay has added.
+// CoirBubble returns the number of the caller's bubble, or 0. Module coir calls it, because it has a runtime for each
+// bubble. It finds this method by its name, through an interface, because a module has no other access to what an
+// overlay adds.
 func (*Func) CoirBubble() uint64 {
 	if bubble := getg().bubble; bubble != nil {
 		return bubble.id
@@ -1384,13 +1384,13 @@ func (*Func) CoirBubble() uint64 {
 	return 0
 }
 
-// coirNames are the names that goroutines have been given, by their number.
+// coirNames are the names of goroutines, by their number.
 var coirNames [1 << 12]struct {
 	run  uint32
 	name string
 }
 
-// CoirName gives the goroutine a name for reports. Module coir calls it, as CoirBubble: a goroutine of its own runs one
+// CoirName names the calling goroutine for reports. Module coir calls it, like CoirBubble: a goroutine of coir runs one
 // fiber after the other.
 func (*Func) CoirName(name string) {
 	if gp := getg(); coirIn(gp) && gp.coir.id < uint32(len(coirNames)) {
@@ -1407,7 +1407,7 @@ func coirActorName(i int) string {
 	return ""
 }
 
-// coirExact stops the clock between two moves of it, as in a test that calls synctest.Test.
+// coirExact stops the clock between two of its moves, as in a test that calls synctest.Test.
 //
 //go:linkname coirExact testing.coirExact
 func coirExact() { coirSched.exact = 1 }

@@ -10,16 +10,16 @@ import (
 //
 // They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
 // operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it
-// ends with the first of its cases. What goroutines do to each other by other means, such as memory that they share, the
-// length of a channel, a sync.Pool or a timer that both stop, is not seen here. A program without data races shares
-// memory under a lock, or by atomics.
+// ends with the first of its cases. This does not see what goroutines do to each other by other means, such as shared
+// memory, the length of a channel, a sync.Pool or a timer that both stop. A program without data races shares memory
+// under a lock, or by atomics.
 
 // coirTransition is what a goroutine does next.
 type coirTransition struct {
 	op      uint8
 	resumed bool // what follows a wait in that operation, or begins a goroutine
 	watched bool // a goroutine waits in a select meanwhile
-	clock   bool // no goroutine at all: all wait, and time moves
+	clock   bool // not a goroutine: all wait, and time moves
 	obj     uint32
 	first   int32 // of a select, its channels in coirChosen
 	n       int32
@@ -33,7 +33,7 @@ type coirEvent struct {
 	wake  int32 // the event that made it possible; -1: none
 }
 
-// coirChosen has the channels of selects. It is not kept in a ring: a schedule that has more is too long.
+// coirChosen has the channels of selects. It is not a ring: a schedule that has more is too long.
 var coirChosen [1 << 16]uint32
 
 // coirSelectPoint is the point before a select.
@@ -53,7 +53,7 @@ func coirSelectPoint(cases *scase, n int) {
 	coirPoint(coir.OpSelect, nil)
 }
 
-// coirGoesOn notes that a goroutine does what it has announced, or what follows a wait.
+// coirGoesOn records that a goroutine does what it has announced, or what follows a wait.
 func coirGoesOn(gp *g) {
 	s := &coirSched
 	gp.coir.moves++
@@ -164,7 +164,7 @@ func coirClassOf(t *coirTransition) int {
 	case coir.OpNone, coir.OpGo, coir.OpYield:
 		return coirPrivate
 	case coir.OpSend, coir.OpRecv, coir.OpClose:
-		if t.resumed { // who ended the wait has done the operation for both
+		if t.resumed { // the goroutine that ended the wait has done the operation for both
 			return coirPrivate
 		}
 		return coirOnChannel

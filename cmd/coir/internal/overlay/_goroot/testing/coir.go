@@ -20,12 +20,12 @@ import (
 	"unsafe"
 )
 
-// This file explores the schedules of a test for `coir test`. If the process is to explore, tRunner calls coirExplore
-// in place of the test's function. That runs the function again and again, each time in a bubble of its own, by a
-// strategy of package search; and writes down what it found (coir_record.go) for the command, which has started the
-// process and tells its user.
+// This file explores the schedules of a test for `coir test`. If the process must explore, tRunner calls coirExplore
+// instead of the test's function. coirExplore runs the function many times, each time in a bubble of its own, by a
+// strategy of package search. It records what it finds (coir_record.go) for the command, which has started the process
+// and informs the user.
 
-// What package runtime has for this; see coir.go there.
+// Functions of package runtime; see coir.go there.
 
 //go:linkname coirBegin
 func coirBegin(c *coirConfig)
@@ -84,7 +84,7 @@ type coirConfig struct {
 	keep     bool
 }
 
-// by is the same with decisions that are given.
+// by returns the configuration with the given decisions.
 func (c *coirConfig) by(script []int) coirConfig {
 	return coirConfig{strategy: &search.Script{Ways: script}, seed: c.seed, racing: c.racing}
 }
@@ -109,7 +109,7 @@ type coirOutcome struct {
 	panic       string
 }
 
-// coirSettings are the command's wishes, from the environment: COIR_TEST=name=value,name=value.
+// coirSettings are the command's settings, from the environment: COIR_TEST=name=value,name=value.
 type coirSettings struct {
 	on        bool
 	strategy  string
@@ -120,11 +120,11 @@ type coirSettings struct {
 	racing    bool
 	replay    string
 	record    string // the file to write to
-	kept      string // the file with schedules that are kept; empty: none are
+	kept      string // the file with kept schedules; empty: none are kept
 	all       *search.All
 	leaks     bool
 	atomics   bool
-	fresh     int // run the schedule with this number alone, in a process that has run no other; -1: explore
+	fresh     int // run only the schedule with this number, in a process that has run no other; -1: explore
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))
@@ -161,13 +161,13 @@ func coirParse(env string) coirSettings {
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
 	for _, name := range []string{"COIR_TEST", "COIR_RECORD", "COIR_KEPT"} {
-		os.Unsetenv(name) // a test may run itself again, in a process that is not to explore
+		os.Unsetenv(name) // a test may run itself again, in a process that must not explore
 	}
 	return s
 }
 
-// coirExplores reports whether the schedules of t are to be explored. Otherwise tRunner runs it: it is a part of the
-// schedule that runs, or nothing is explored.
+// coirExplores reports whether to explore the schedules of t. If not, tRunner runs t: it is a part of the running
+// schedule, or nothing is explored.
 func coirExplores(t *T) bool {
 	if !coirSet.on || t.parent == nil || t.level != 1 {
 		return false
@@ -203,16 +203,16 @@ func coirExplore(t *T, fn func(*T)) {
 	}
 }
 
-// start explores with the settings that a schedule needs.
+// start explores with the runtime settings that a schedule needs.
 func (x *coirExplorer) start() {
-	// A collection takes no turn, but a schedule should not pay for those before it.
+	// A collection takes no turn, but a schedule should not pay for the garbage of earlier ones.
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: others would only look for work
+	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: other processors would only look for work
 	defer runtime.GOMAXPROCS(procs)
-	coirSetProcs(2) // what the test is told, on each machine: a token is good for all of them
+	coirSetProcs(2) // what the test sees, on each machine: a token is valid on all of them
 	x.began = time.Now()
 	stop := make(chan bool)
 	tick := time.NewTicker(20 * time.Millisecond) // here, so that the first timer of the process is not a matter of luck
@@ -225,7 +225,7 @@ func (x *coirExplorer) start() {
 // Ways to be quiet; see package runtime.
 const coirLast, coirNoPoints = 1, 2
 
-// coirHush makes a goroutine quiet that calls a method of T. It returns what it was.
+// coirHush makes a goroutine that calls a method of T quiet. It returns the old state.
 func coirHush() uint32 {
 	was := coirQuiet(coirNoPoints)
 	if was == coirLast {
@@ -243,14 +243,14 @@ func coirCleanup(f func()) {
 // coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
 func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
 
-// coirTest is the test of the schedule that runs, and coirFailed whether it had failed when its function returned,
-// which is before the harness fails it for a data race.
+// coirTest is the test of the running schedule, and coirFailed whether it had failed when its function returned, before
+// the harness fails it for a data race.
 var (
 	coirTest   *T
 	coirFailed bool
 )
 
-// coirRun is a schedule that has been run.
+// coirRun is the result of running a schedule.
 type coirRun struct {
 	coirOutcome
 	config  coirConfig
@@ -266,7 +266,7 @@ type coirExplorer struct {
 	fn       func(*T)
 	began    time.Time
 	count    int
-	complete bool         // the strategy has run all schedules that it is there to run
+	complete bool         // the strategy has run all its schedules
 	plain    uint64       // steps of the plain schedule
 	same     uint64       // its hash
 	known    bool         // a failure has been found, and is being made smaller
@@ -276,8 +276,8 @@ type coirExplorer struct {
 	all      int          // the schedules within the bound, if there are no others
 }
 
-// A schedule is given up after so many steps without a moment at which all goroutines wait; and after so many moves of
-// the clock in which the test's own goroutine made no step, and no goroutine began or ended.
+// A schedule is given up after coirMostSteps steps without a moment at which all goroutines wait, and after
+// coirMostTicks moves of the clock in which the test's own goroutine made no step and no goroutine began or ended.
 const coirMostSteps, coirMostTicks = 5_000_000, 200_000
 
 // run runs one schedule.
@@ -300,7 +300,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	coirBegin(&c)
 	defer func() {
 		p := recover()
-		if p != nil && !done { // a goroutine outside may still wake them
+		if p != nil && !done { // a goroutine outside may still wake those that wait
 			time.Sleep(20 * time.Millisecond)
 		}
 		r.config = c
@@ -363,7 +363,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	return r
 }
 
-// allDecisions reads what was decided in the last schedule.
+// allDecisions returns the decisions of the last schedule.
 func (r *coirRun) allDecisions() []replay.Decision {
 	d := make([]replay.Decision, r.decisions)
 	for i := range d {
@@ -376,7 +376,7 @@ func (r *coirRun) allDecisions() []replay.Decision {
 func (x *coirExplorer) explore() {
 	fresh := coirSet.fresh >= 0
 	if !fresh {
-		x.runPlain() // what is made once in a process is made in a schedule that does not count
+		x.runPlain() // what a process does once is done in a schedule that does not count
 	}
 	switch {
 	case coirPart.asked && !coirPart.on:
@@ -401,7 +401,7 @@ func (x *coirExplorer) explore() {
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
-	known := true       // a schedule is what its decisions say
+	known := true       // the decisions determine the schedule
 	var leak coirConfig // of the first schedule that left something behind, which was number leakFound
 	leakFound := 0
 	until := coirSet.budget
@@ -431,7 +431,7 @@ func (x *coirExplorer) explore() {
 		known = known && r.outside == 0 && !r.overflow
 		x.leaks(&r)
 		k.saw(&r)
-		if r.kind == "leak" { // many tests do that in each schedule: go on for a while, there may be worse
+		if r.kind == "leak" { // many tests do that in each schedule: continue for a while, there may be worse
 			if leakFound == 0 {
 				leak, leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
 				until = min(until, time.Since(x.began)+coirSet.budget/4)
@@ -453,7 +453,7 @@ func (x *coirExplorer) explore() {
 	}
 	if leakFound > 0 {
 		r := x.run(leak)
-		if x.leaks(&r); r.kind != "leak" { // it does not come again after other schedules
+		if x.leaks(&r); r.kind != "leak" { // it is not repeated after other schedules
 			x.record("stateful")
 			return
 		}
@@ -473,7 +473,7 @@ func (x *coirExplorer) explore() {
 	x.record("pass")
 }
 
-// runPlain runs the schedule in which the turn passes only when it must.
+// runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
 	return x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed})
 }
@@ -494,7 +494,7 @@ func (x *coirExplorer) alone() {
 	}
 }
 
-// tell writes down what became of a schedule that is run alone. hash is that of its token, or 0.
+// tell records the outcome of a schedule that is run alone. hash is that of its token, or 0.
 func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
 	x.leaks(&r)
 	switch {
@@ -522,8 +522,8 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 	return r
 }
 
-// leaks makes a schedule fail that has left goroutines behind, unless the command does not want that. One that sleeps
-// will go on, and so may any if signals are still wanted.
+// leaks makes a schedule that has left goroutines behind fail, unless the command disables that. A sleeping goroutine
+// does not count, because it will continue, nor does any if the program still waits for signals.
 func (x *coirExplorer) leaks(r *coirRun) {
 	if r.kind != "" || !r.left || !coirSet.leaks || r.signals {
 		return
@@ -536,14 +536,15 @@ func (x *coirExplorer) leaks(r *coirRun) {
 	}
 }
 
-// fail makes a failure small and writes it down.
+// fail makes a failure smaller and records it.
 func (x *coirExplorer) fail(r *coirRun, found int) {
 	kind := r.kind
 	x.known = true
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
 	script := replay.Script(failed.Decisions)
 	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
-		// It has left something behind, perhaps a global lock that is held: what follows in this process means nothing.
+		// The schedule has left something behind, perhaps a held global lock: later results of this process mean
+		// nothing.
 		x.recordAgain(coirEncode(r.config, script, 0), found)
 		x.t.Fail()
 		return
@@ -560,7 +561,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	}
 	c := r.config.by(script)
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
-		c, stable = r.config, true // its decisions are not all known: the strategy that has made them makes them again
+		c, stable = r.config, true // not all decisions are known: the strategy makes them again
 	}
 	c.trace = true
 	last := x.runShown(c)
@@ -584,7 +585,7 @@ func (x *coirExplorer) replay(token string) {
 	x.tell(x.runShown(c), 1, hash)
 }
 
-// watch looks after the schedule in real time.
+// watch watches the schedule in real time.
 func (x *coirExplorer) watch(tick *time.Ticker, stop chan bool) {
 	coirQuiet(coirLast)
 	last, same := 0, 0

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// coirKept is the schedules of a test that have shown something new. Each is kept as a token, in a file that outlives
-// the process. Half of all schedules branch off one of them: they make its first decisions, and others after that.
+// coirKept holds the schedules of a test that have shown something new. Each is kept as a token, in a file that
+// outlives the process. Half of all schedules branch off one of them: they make its first decisions, and then others.
 type coirKept struct {
 	path   string
 	tokens []string
@@ -18,10 +18,10 @@ type coirKept struct {
 	turn   bool
 }
 
-// coirMostKept is how many schedules are kept for a test. A new one takes the place of any.
+// coirMostKept is how many schedules are kept for a test. A new one then replaces a random one.
 const coirMostKept = 256
 
-// coirReadKept reads the file. A file that is not there is empty, and no path means that none are kept.
+// coirReadKept reads the file. A missing file counts as empty, and an empty path means that no schedules are kept.
 func coirReadKept(path string, seed uint64) *coirKept {
 	k := &coirKept{path: path}
 	k.rng.Of(seed, -1)
@@ -40,7 +40,7 @@ func coirReadKept(path string, seed uint64) *coirKept {
 	return k
 }
 
-// next is a schedule to run: first those of the file as they are.
+// next returns a schedule to run: first those of the file, unchanged.
 func (k *coirKept) next() (c coirConfig, ok bool) {
 	if k.read < len(k.tokens) {
 		c, _, _ = coirDecode(k.tokens[k.read])
@@ -58,7 +58,8 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 	return c, true
 }
 
-// saw takes a schedule that was run, if it is worth it. A failure goes to the front, to be run first the next time.
+// saw keeps a schedule that was run, if it is worth keeping. A failure goes to the front, to be run first the next
+// time.
 func (k *coirKept) saw(r *coirRun) {
 	if k.path == "" || r.news == 0 && r.kind == "" || r.overflow {
 		return

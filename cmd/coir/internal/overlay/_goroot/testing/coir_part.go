@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// This file is for explore.Test of module coir: a test of which one part is explored. What stands around the part runs
+// This file is for explore.Test of module coir: a test of which one part is explored. The code around the part runs
 // once, as under go test: not in a bubble, and in real time.
 //
-// Whether a test has such a part is known when it gets there. The first schedule, which does not count, is the whole
-// test in a bubble. If it gets to a part it ends there, and the test is run as it is, with its parts explored one after
+// A test is known to have such a part only when it gets there. The first schedule, which does not count, is the whole
+// test in a bubble. If it reaches a part it ends there, and the test is run as it is, with its parts explored one after
 // the other.
 
-// coirPart is what is known of the parts of the test.
+// coirPart has what is known of the parts of the test.
 var coirPart coirParts
 
 type coirParts struct {
@@ -26,7 +26,7 @@ type coirParts struct {
 	count, left int
 }
 
-// CoirExplore explores a part of the test. It reports false if the process does not explore. Package explore of module
+// CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
 // coir calls it, and finds it by its name.
 func (t *T) CoirExplore(fn func(*T)) bool {
 	p := &coirPart

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The record of a test is a file with one fact a line, its fields separated by tabs; texts are quoted. The command
-// reads it, in its file result.go.
+// The record of a test is a file with one fact to a line, with fields separated by tabs; texts are quoted. The command
+// reads it in result.go.
 
 type coirRecord struct {
 	b      strings.Builder
@@ -30,7 +30,7 @@ func (r *coirRecord) add(what string, fields ...any) {
 	r.b.WriteByte('\n')
 }
 
-// write writes the record: at once, for the process may end at any time.
+// write writes the record immediately, because the process may end at any time.
 func (r *coirRecord) write() {
 	if coirSet.record == "" {
 		os.Stdout.WriteString(r.b.String())
@@ -65,7 +65,7 @@ func (x *coirExplorer) recordError(text string) {
 	r.write()
 }
 
-// recordAgain asks for a schedule to be run in another process.
+// recordAgain asks the command to run a schedule in another process.
 func (x *coirExplorer) recordAgain(token string, found int) {
 	var r coirRecord
 	r.add("again", token, found)
@@ -73,7 +73,7 @@ func (x *coirExplorer) recordAgain(token string, found int) {
 	r.write()
 }
 
-// recordLeft tells of goroutines that each schedule leaves behind.
+// recordLeft records the goroutines that each schedule leaves behind.
 func (x *coirExplorer) recordLeft(run *coirRun) {
 	var r coirRecord
 	r.actors(run)
@@ -136,8 +136,8 @@ func (r *coirRecord) actors(run *coirRun) {
 	}
 }
 
-// stack writes a stack down, once, and returns its number. It has the functions from the one that called the runtime to
-// the test's own, but for the innermost of coir.
+// stack records a stack, once, and returns its number. It has the functions from the one that called the runtime to the
+// test's own, without the innermost ones of coir.
 func (r *coirRecord) stack(pcs []uintptr) int {
 	if len(pcs) == 0 {
 		return 0
@@ -168,10 +168,10 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	return n
 }
 
-// What a schedule waits for that is not controlled; coirTakeTurn has the first of them.
+// What a schedule waits for that is not controlled; coirTakeTurn returns the first of them.
 const coirLong, coirSignal, coirForeign = 4, 5, 6
 
-// coirWaitsFor is what a schedule waits for whose goroutines all wait, for none of the others.
+// coirWaitsFor returns what a schedule waits for if all its goroutines wait, and none for another.
 func coirWaitsFor(r *coirRun) int {
 	if r.signals {
 		return coirSignal
@@ -179,8 +179,8 @@ func coirWaitsFor(r *coirRun) int {
 	return coirForeign
 }
 
-// recordUncontrolled tells what a schedule waits for in the kernel, or computes. The process ends then. The stacks are
-// of the last bubble, and those first that are not where the schedule could end their wait.
+// recordUncontrolled records what a schedule waits for in the kernel, or that it computes, and ends the process. The
+// stacks are of the last bubble; first come those whose wait the schedule could not end.
 func (x *coirExplorer) recordUncontrolled(what int) {
 	var r coirRecord
 	buf := make([]byte, 1<<20)

@@ -7,7 +7,7 @@ import (
 	"internal/search"
 )
 
-// search is the strategy that was asked for.
+// search returns the strategy of the settings.
 func (set *coirSettings) search() search.Strategy {
 	seed := set.seed
 	switch set.strategy {
@@ -33,7 +33,7 @@ func (set *coirSettings) search() search.Strategy {
 	)
 }
 
-// config is how schedule n is run, for which the strategy has begun. What the program draws at random differs from
+// config returns how to run schedule n, for which the strategy has begun. What the program draws at random differs from
 // schedule to schedule, if the strategy allows that.
 func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	c := coirConfig{strategy: s, seed: set.seed}
@@ -46,13 +46,13 @@ func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	return c
 }
 
-// races reports whether schedules with a racing clock are run besides to find data races, and nothing else. Time orders
-// no two accesses, so a race is one whenever a timer fires; but a test may well rely on time otherwise.
+// races reports whether to also run schedules with a racing clock, only to find data races. Time does not order
+// accesses, so a race is real whenever a timer fires; but otherwise a test may rely on time.
 func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
-// racingConfig is how the n-th of them is run.
+// racingConfig returns how to run the n-th of them.
 func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
@@ -60,7 +60,7 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	return coirConfig{strategy: s, seed: seed, racing: 5 + uint64(n%3*20)}
 }
 
-// How many steps are spent to make a failing schedule small; see replay.Shrink. It is some seconds at most.
+// How many steps are spent to make a failing schedule smaller, some seconds at most; see replay.Shrink.
 const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
 // A token is "c1." and, in base64, the seed, the racing clock, the trace's hash, and the decisions. The token of a

@@ -1,11 +1,11 @@
 // Package coir says whether a schedule is being explored. It is a package of its own, without imports, because packages
-// runtime, sync, internal/sync and testing all ask. The question is one load where nothing is explored.
+// runtime, sync, internal/sync and testing all use it. The check is one load where nothing is explored.
 package coir
 
 // On is set while a schedule runs. It changes only when no goroutine of a schedule runs.
 var On bool
 
-// Slow takes the place of the state of a mutex, which is never so.
+// Slow replaces the state of a mutex, which never has this value.
 const Slow = -1 << 31
 
 // Atomics is set while a schedule runs in which atomic operations are points.

@@ -7,9 +7,9 @@ import (
 )
 
 // The functions of this package, with a point each for `coir test -atomics`. Those that do the work have names that
-// begin with coir: see the edits of doc.go and asm.s. The compiler replaces calls by single instructions and does not
-// come here, unless it is told not to; the command tells it so for packages that are not of the standard library. With
-// -race it comes here always.
+// begin with coir: see the edits of doc.go and asm.s. The compiler replaces calls by single instructions instead of
+// calling these functions, unless a flag forbids it; the command sets the flag for packages that are not of the
+// standard library. With -race the compiler always calls these functions.
 
 //go:linkname coirPointAt
 //go:noescape
