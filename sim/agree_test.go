@@ -14,9 +14,9 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// DPOR against Exhaustive, on programs made at random of all that fibers can do to each other. What is compared is what
-// the programs have seen happen, which needs no definition of what conflicts. Fibers tell each other nothing by memory:
-// each writes into a log of its own.
+// DPOR against Exhaustive, on random programs of all that fibers can do to each other. The tests compare what the
+// programs have seen happen, which needs no definition of what conflicts. Fibers share no memory: each writes into a
+// log of its own.
 
 // agreement is such a program: for each fiber, the last being the body of the nursery, what it does.
 type agreement struct {
@@ -31,30 +31,29 @@ type agreement struct {
 
 type deed struct{ what, a, d int }
 
-// plots are the programs that chance would hardly make: for each fiber what it may do first, and next. The limit is
+// plots are programs that random choice would hardly make: for each fiber what it may do first, and next. The limit is
 // that of the nursery.
 var plots = []struct {
 	limit int
 	does  [][][]int
 }{
-	// A wait for a fiber is cut short, by time or by somebody else; both go on and meet at a channel.
+	// Time or another fiber cuts a wait for a fiber short; both continue and meet at a channel.
 	{0, [][][]int{{{10, 1, 19}, {2, 3}}, {{7, 30}, {2, 3}}, {}}},
 	{0, [][][]int{{{19, 20, 10}, {3, 20}}, {{8}, {2, 3}}, {{20, 19, 9}}}},
 	{0, [][][]int{{{3}}, {{8}, {2}}, {{20}}}},
-	// Who waits for others gives its place up, and may have to wait for one again.
+	// A fiber that waits for others gives up its place, and may have to wait for one again.
 	{1, [][][]int{{{12}, {2, 3}}, {{2, 3, 0, 1}}, {}}},
 	{1, [][][]int{{{12}, {2, 3}}, {{12, 7, 30}, {2, 3}}, {}}},
 	{2, [][][]int{{{12, 10, 19}}, {{7, 30}, {2, 3}}, {{2, 3}}}},
 	// Fibers are started in a nursery that ends.
 	{0, [][][]int{{{13}}, {{14}}, {{19, 3}}}},
-	// Two wait for what is lent, and get what was given back.
+	// Two wait for a value that is lent, and get it when it is returned.
 	{0, [][][]int{{{23, 26}}, {{23, 24}}, {{23, 26}}}},
-	// Cases become ready while nobody waits for them.
+	// Cases become ready while no fiber waits for them.
 	{0, [][][]int{{{2}}, {{2}}, {{28}, {28}, {29}}}},
 }
 
-// The themes keep those together that have to do with each other: in a program of few operations chance alone would
-// hardly bring them together.
+// Each theme has related operations: in a program of few operations random choice would hardly bring them together.
 var themes = [][]int{
 	{0, 1, 2, 3, 4, 5, 6, 22},          // channels
 	{7, 8, 9, 10, 7, 8, 2, 3, 11, 20},  // waits that are cut short
@@ -117,7 +116,7 @@ func (p agreement) String() string {
 	return fmt.Sprintf("program %d, clock %d, capacities %v, overflow %v, limit %d, pool of %d: %v", p.seed, p.mode, p.caps, p.over, p.limit, p.pool, p.does)
 }
 
-// ending is an error in a word.
+// ending returns a word for an error.
 func ending(err error) string {
 	switch {
 	case err == nil:
@@ -136,7 +135,7 @@ func ending(err error) string {
 
 var errFailed = errors.New("failed")
 
-// stage is what the fibers of a program share. What the program does not use is not there.
+// stage is what the fibers of a program share. What the program does not use is nil.
 type stage struct {
 	s         *Sim
 	n         *coir.Nursery
@@ -175,7 +174,7 @@ func (p agreement) stage(s *Sim) *stage {
 	return st
 }
 
-// run is the program. What it has seen is given to say.
+// run returns the program, which calls say with what it has seen.
 func (p agreement) run(say func(string)) program {
 	return func(ctx context.Context, s *Sim) {
 		st := p.stage(s)
@@ -204,7 +203,7 @@ func (p agreement) run(say func(string)) program {
 	}
 }
 
-// play is what fiber i does. It may wait for those before it.
+// play does what fiber i does. It may wait for the fibers before it.
 func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fiber, log *strings.Builder) error {
 	tell := func(format string, args ...any) { fmt.Fprintf(log, format+" ", args...) }
 	for k, do := range p.does[i] {
@@ -238,7 +237,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 				cancel()
 				tell("wait %s", ending(err))
 			}
-		case 8: // a wait that somebody else may cut short
+		case 8: // a wait that another fiber may cut short
 			if len(before) > 0 {
 				ctx, cancel := coir.WithCancel(ctx)
 				told := st.cancels.TrySend(func() { cancel(nil) })
@@ -360,7 +359,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 	return nil
 }
 
-// outcomes is what the program has seen under each schedule of a strategy, with the number of schedules.
+// outcomes returns what the program has seen under the schedules of a strategy, each with the number of schedules.
 func (p agreement) outcomes(t *testing.T, s Strategy, most int) (map[string]int, Result) {
 	t.Helper()
 	seen := map[string]int{}
@@ -371,7 +370,7 @@ func (p agreement) outcomes(t *testing.T, s Strategy, most int) (map[string]int,
 	return seen, res
 }
 
-// compare reports whether the program was small enough to go through, and how many schedules that took.
+// compare reports whether the program was small enough to explore completely, and how many schedules that took.
 func (p agreement) compare(t *testing.T, most int) (done bool, all, few int) {
 	t.Helper()
 	full, full2 := p.outcomes(t, coarse{Exhaustive(-1)}, most)

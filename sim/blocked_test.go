@@ -13,13 +13,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// line is the place of the caller, and so many lines below it, as a report tells it.
+// line returns the place of the caller, or some lines below it, as in a report.
 func line(below int) string {
 	_, file, n, _ := runtime.Caller(1)
 	return place(file, n+below)
 }
 
-// beside runs fn as a fiber, beside another one that does something.
+// beside runs fn as a fiber, next to another one that does something.
 func beside(ctx context.Context, fn func(ctx context.Context)) {
 	c := coir.NewChan[int](0, coir.Name("c"))
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -31,13 +31,14 @@ func beside(ctx context.Context, fn func(ctx context.Context)) {
 }
 
 // A fiber that waits outside of coir ends the schedule, soon, and the report says where it waits and what to write
-// instead. Where the wait can be ended nothing is left behind; where it cannot, it is when the wait ends, long after.
+// instead. Where the wait can be ended nothing is left behind; where it cannot, nothing is left once the wait ends,
+// long after.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		make func() (fn program, at string, free func()) // free ends the wait; nil: it has been ended
+		make func() (fn program, at string, free func()) // free ends the wait; nil: sim ends it
 		want []string
 	}{
 		{"iter.Pull over a channel", func() (program, string, func()) {
@@ -106,7 +107,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 						n.Go("stuck", func(ctx context.Context) error {
 							mu.Lock()
 							select {
-							case <-freed: // whoever held it has not unlocked, and somebody else has
+							case <-freed: // unlocked, though not by its holder
 								return nil
 							default:
 							}
@@ -154,7 +155,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 				t.Error(text)
 			}
 			t.Logf("after %v: %s", took, text)
-			if took > 10*time.Second { // half a second, on a machine that has time
+			if took > 10*time.Second { // half a second, on an idle machine
 				t.Errorf("it took %v", took)
 			}
 			for until := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -167,7 +168,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	}
 }
 
-// Whoever computes for long, or waits in a way that ends, is not ended.
+// A fiber that computes for long, or waits for something that comes, is not ended.
 func TestALongComputationIsNoWait(t *testing.T) {
 	res := Explore(func(ctx context.Context, _ *Sim) {
 		beside(ctx, func(ctx context.Context) {
@@ -181,7 +182,7 @@ func TestALongComputationIsNoWait(t *testing.T) {
 	}
 }
 
-// A fiber that computes for long is watched, and its watcher goes with the schedules, although no other fiber has run
+// A fiber that computes for long is watched, and its watcher ends with the schedules, although no other fiber has run
 // since.
 func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	buf := make([]byte, 1<<20)

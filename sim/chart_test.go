@@ -130,7 +130,7 @@ func TestMessagesAreGuessesAfterASelect(t *testing.T) {
 		c := coir.NewChan[int](2, coir.Name("c"))
 		_, _ = coir.Select(ctx, c.SendCase(1))
 		_ = c.Send(ctx, 2)
-		_, _ = c.Recv(ctx) // takes the first, which nobody has seen
+		_, _ = c.Recv(ctx) // takes the first, which the trace does not show
 	})
 	if len(all) != 1 || all[0].sure {
 		t.Errorf("%v\n%v", all, f)

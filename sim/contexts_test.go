@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// Correct programs in which a fiber waits under a context that is not its own: a scope that another fiber made, the context of a
-// nursery further out, one of package context. Each must end by the cancel, in every schedule.
+// Correct programs in which a fiber waits under a context that is not its own: a scope that another fiber made, the
+// context of a nursery further out, one of package context. In every schedule the cancel must end each wait.
 var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	"a scope, cancelled": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -173,7 +173,7 @@ func TestWaitsUnderOthersContextsEnd(t *testing.T) {
 				t.Errorf("explored: complete %v, %v", r.Complete, r.Failure)
 			}
 			if timed[name] {
-				return // on racing time a sleep may be over before its cancel
+				return // on racing time a sleep may end before its cancel
 			}
 			if r := sim.Explore(program, bound(1), all, sim.Time(sim.Racing)); r.Failure != nil || !r.Complete {
 				t.Errorf("on racing time: complete %v, %v", r.Complete, r.Failure)
@@ -187,7 +187,7 @@ var timed = map[string]bool{
 	"a nursery in such a context": true,
 }
 
-// Deadlines that no fiber waits under pass one after the other, and the simulation goes on.
+// Deadlines that no fiber waits under pass one after the other, and the simulation continues.
 func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
 	for _, mode := range []sim.ClockMode{sim.Idle, sim.Racing} {
 		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -202,7 +202,7 @@ func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
 	}
 }
 
-// noted is a context of the user's own, with memory that its maker has written.
+// noted is a user's context, with memory that its creator has written.
 type noted struct {
 	context.Context
 	asked int
@@ -215,8 +215,8 @@ func (c *noted) Err() error {
 	return c.Context.Err()
 }
 
-// A step of one fiber looks at the contexts that others wait under. The race detector must see that as ordered after what
-// the waiting fiber did before, as with package context, whose cancel looks at what hangs on a context.
+// A step of one fiber looks at the contexts that others wait under. The race detector must see that as ordered after
+// what the waiting fiber did before, as with package context, whose cancel looks at what hangs on a context.
 func TestAContextThatAnotherFiberLooksAtIsNoRace(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
 		parent, cancel := context.WithCancel(ctx)

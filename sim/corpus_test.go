@@ -14,14 +14,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What the package is for: mistakes of the sort that people make, each as a small program, and the same program without it. The
-// default settings have to find every one, and must find nothing in the twin. What fibers share outside of channels is atomic: none of
-// these programs has a data race, so nothing but another order shows that they are wrong.
+// What the package is for: typical mistakes, each as a small program, and the same program without the mistake. The
+// default settings must find every mistake, and nothing in the twin. What fibers share outside of channels is atomic:
+// none of these programs has a data race, so only another order shows that they are wrong.
 
-// program is what is explored.
+// program is a program to explore.
 type program = func(ctx context.Context, s *Sim)
 
-// bug is a mistake. With fixed set the program is without it.
+// bug is a mistake. With fixed set the program does not have it.
 type bug struct {
 	name string
 	make func(fixed bool) program
@@ -53,7 +53,7 @@ var corpus = []bug{
 	{"used after it was removed", usedAfterRemoval, Panic, nil},
 }
 
-// find is the mistake of a name.
+// find returns the mistake with a name.
 func find(t testing.TB, name string) bug {
 	for _, b := range corpus {
 		if b.name == name {
@@ -64,8 +64,8 @@ func find(t testing.TB, name string) bug {
 	return bug{}
 }
 
-// nursery runs body, which starts the fibers of a program, and waits for them. How they end is for the program to see, so the error,
-// which after a failure of the schedule is its cancel, says nothing.
+// nursery runs body, which starts the fibers of a program, and waits for them. The program sees how they end, so the
+// error is ignored; after a failure of the schedule it is only the cancel.
 func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery)) {
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		body(ctx, n)
@@ -73,8 +73,8 @@ func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery
 	})
 }
 
-// lostUpdate: an account is a channel that holds its balance. Each deposit looks at the balance, puts it back, and later replaces
-// it by a sum that may be out of date. Fixed, it keeps the balance until it has the new one.
+// lostUpdate: an account is a channel that holds its balance. Each deposit looks at the balance, puts it back, and
+// later replaces it by a sum that may be out of date. Fixed, it keeps the balance until it has the new one.
 func lostUpdate(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		account := coir.NewChan[int](1, coir.Name("account"))
@@ -135,7 +135,8 @@ func oppositeOrder(fixed bool) program {
 	}
 }
 
-// forgottenClose: the producer closes the channel at its end, but not where it returns early. Fixed, the close is deferred.
+// forgottenClose: the producer closes the channel at its end, but not where it returns early. Fixed, the close is
+// deferred.
 func forgottenClose(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		rows, stop := coir.NewChan[int](0, coir.Name("rows")), coir.NewChan[bool](1, coir.Name("stop"))
@@ -165,7 +166,7 @@ func forgottenClose(fixed bool) program {
 	}
 }
 
-// doubleCompletion: a request is answered by whoever is first, a worker or its fallback. Fixed, to look and to claim are one step.
+// doubleCompletion: the first of a worker and its fallback answers a request. Fixed, looking and claiming are one step.
 func doubleCompletion(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		answers := coir.NewChan[string](2, coir.Name("answers"))
@@ -192,8 +193,8 @@ func doubleCompletion(fixed bool) program {
 	}
 }
 
-// missedCancel: the worker looks whether it is to stop, and then waits for a job that does not come any more. Fixed, it waits for
-// both.
+// missedCancel: the worker checks whether it must stop, and then waits for a job that no longer comes. Fixed, it waits
+// for both.
 func missedCancel(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		jobs, stop := coir.NewChan[int](0, coir.Name("jobs")), coir.NewChan[bool](0, coir.Name("stop"))
@@ -223,8 +224,8 @@ func missedCancel(fixed bool) program {
 	}
 }
 
-// waitAfterTimeout: a client gives up after two seconds, and a server that takes three stands there with its reply. Fixed, the reply
-// has a place to wait in.
+// waitAfterTimeout: a client gives up after two seconds, and a server that takes three cannot deliver its reply. Fixed,
+// the channel has room for the reply.
 func waitAfterTimeout(fixed bool) program {
 	capacity := 0
 	if fixed {
@@ -247,8 +248,8 @@ func waitAfterTimeout(fixed bool) program {
 	}
 }
 
-// assumedOrder: what was sent first on one channel need not be received before what was sent on another. Fixed, the handler waits
-// for the one that it needs first.
+// assumedOrder: what was sent first on one channel need not be received before what was sent on another. Fixed, the
+// handler waits for the one that it needs first.
 func assumedOrder(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		config, requests := coir.NewChan[string](1, coir.Name("config")), coir.NewChan[int](1, coir.Name("requests"))
@@ -273,8 +274,8 @@ func assumedOrder(fixed bool) program {
 	}
 }
 
-// starvedStop: the producer prefers to send, so while somebody receives fast enough it never sees that it is to stop. Fixed, the stop
-// comes first.
+// starvedStop: the producer prefers to send, so while a receiver is fast enough it never sees that it must stop. Fixed,
+// the stop comes first.
 func starvedStop(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		out, stop := coir.NewChan[int](2, coir.Name("out")), coir.NewChan[bool](0, coir.Name("stop"))
@@ -304,7 +305,8 @@ func starvedStop(fixed bool) program {
 	}
 }
 
-// earlyReturn: two replicas are asked, and the first answer is enough; the other one is never taken. Fixed, there is room for both.
+// earlyReturn: two replicas are asked, and the first answer is enough; the other one is never taken. Fixed, there is
+// room for both.
 func earlyReturn(fixed bool) program {
 	capacity := 0
 	if fixed {
@@ -321,8 +323,8 @@ func earlyReturn(fixed bool) program {
 	}
 }
 
-// retryStorm: the client tries again and again, whether or not the server is still there. Fixed, it waits in line, and a server that
-// stops says so.
+// retryStorm: the client tries again and again, whether or not the server is still there. Fixed, it waits in line, and
+// a server that stops says so.
 func retryStorm(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		line, stop := coir.NewChan[int](0, coir.Name("line")), coir.NewChan[bool](1, coir.Name("stop"))
@@ -351,8 +353,8 @@ func retryStorm(fixed bool) program {
 	}
 }
 
-// poolInItself: both workers of a pool run a job that waits for a job of the same pool. Fixed, the pool is a nursery with a limit,
-// where who waits for a fiber gives its place up.
+// poolInItself: both workers of a pool run a job that waits for a job of the same pool. Fixed, the pool is a nursery
+// with a limit, where a fiber that waits for another gives up its place.
 func poolInItself(fixed bool) program {
 	if fixed {
 		return func(ctx context.Context, _ *Sim) {
@@ -399,7 +401,7 @@ func poolInItself(fixed bool) program {
 	}
 }
 
-// lenThenRecv: two see that there is a task, and one gets it. Fixed, to look and to take are one step.
+// lenThenRecv: two see that there is a task, and one gets it. Fixed, looking and taking are one step.
 func lenThenRecv(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		tasks := coir.NewChan[int](1, coir.Name("tasks"))
@@ -419,7 +421,8 @@ func lenThenRecv(fixed bool) program {
 	}
 }
 
-// ignoredClose: who sends counts what it has sent without looking at the error, and the channel is closed meanwhile. Fixed, it looks.
+// ignoredClose: the sender counts its sends without looking at the error, and the channel is closed meanwhile. Fixed,
+// it looks.
 func ignoredClose(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		events := coir.NewChan[int](2, coir.Name("events"))
@@ -444,8 +447,9 @@ func ignoredClose(fixed bool) program {
 	}
 }
 
-// timeoutIsNotFailure: a client whose reply does not come in time asks again, and the payment is made twice. Fixed, the server knows the
-// payments that it has made. It takes a clock that does not wait until nobody can go on: the server is never slow, just late.
+// timeoutIsNotFailure: a client whose reply does not come in time asks again, and the payment is made twice. Fixed, the
+// server knows the payments that it has made. This needs a clock that does not wait until no fiber can run: the server
+// is never slow, just late.
 func timeoutIsNotFailure(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		payments, replies := coir.NewChan[int](0, coir.Name("payments")), coir.NewChan[int](2, coir.Name("replies"))
@@ -483,7 +487,8 @@ func timeoutIsNotFailure(fixed bool) program {
 	}
 }
 
-// firstWriterCloses: each of two writers closes the channel when it is done. Fixed, the writers are counted: the last one closes.
+// firstWriterCloses: each of two writers closes the channel when it is done. Fixed, the writers are counted: the last
+// one closes.
 func firstWriterCloses(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		received := 0
@@ -519,7 +524,8 @@ func firstWriterCloses(fixed bool) program {
 	}
 }
 
-// releasedTwice: a semaphore is released where the work ends, and by one of three also on the way out. Fixed, once each.
+// releasedTwice: a semaphore is released where the work ends, and by one of three also on the way out. Fixed, once
+// each.
 func releasedTwice(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		semaphore := coir.NewChan[bool](1, coir.Name("semaphore"))
@@ -549,7 +555,7 @@ func releasedTwice(fixed bool) program {
 	}
 }
 
-// lostSignal: a signal that is tried when nobody waits for it yet is gone. Fixed, it has a place to wait in.
+// lostSignal: a signal that is tried before its receiver waits is lost. Fixed, the channel has room for it.
 func lostSignal(fixed bool) program {
 	capacity := 0
 	if fixed {
@@ -570,8 +576,8 @@ func lostSignal(fixed bool) program {
 	}
 }
 
-// forgetfulShutdown: a server that is told to stop leaves the jobs in its queue, and who gave them waits for ever. Fixed, to stop it
-// the queue is closed: what was accepted is still served, and later ones are refused.
+// forgetfulShutdown: a server that stops leaves the jobs in its queue, and their clients wait forever. Fixed, closing
+// the queue stops the server: accepted jobs are still served, and later ones are refused.
 func forgetfulShutdown(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		jobs, stop := coir.NewChan[*coir.Chan[int]](1, coir.Name("jobs")), coir.NewChan[bool](0, coir.Name("stop"))
@@ -640,7 +646,7 @@ func initialisedTwice(fixed bool) program {
 	}
 }
 
-// tornAudit: an audit adds up two accounts while a transfer is under way between them. Fixed, both hold the two accounts together.
+// tornAudit: an audit adds up two accounts during a transfer between them. Fixed, both hold the two accounts together.
 func tornAudit(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
@@ -675,8 +681,8 @@ func tornAudit(fixed bool) program {
 	}
 }
 
-// usedAfterRemoval: a handler looks whether there is a session, writes a line of log, and uses the session, which has been removed
-// meanwhile. Fixed, it keeps the one that it has seen.
+// usedAfterRemoval: a handler looks whether there is a session, writes a line of log, and uses the session, which has
+// been removed meanwhile. Fixed, it keeps the one that it has seen.
 func usedAfterRemoval(fixed bool) program {
 	type session struct{ hits atomic.Int32 }
 	return func(ctx context.Context, _ *Sim) {
@@ -731,8 +737,9 @@ func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 	}
 }
 
-// TestWhatEachStrategyNeedsForTheCorpus shows why the default is several strategies in turn: none of them needs the fewest schedules
-// everywhere. Where a seed matters it is the mean over five. The guide has the table, and is compared with it:
+// TestWhatEachStrategyNeedsForTheCorpus shows why the default is several strategies in turn: none of them needs the
+// fewest schedules everywhere. Where a seed matters the figure is the mean over five. The test compares the table with
+// that of the guide:
 //
 //	go test -v -run Corpus ./sim      prints it
 //	go test ./sim -run Corpus -update writes it into the guide

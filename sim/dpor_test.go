@@ -16,25 +16,25 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// A reduction that loses schedules looks like a fast one. So it is compared with going through all of them: each schedule is reduced to
-// its trace by a second, plain definition of what conflicts, and the two sets must be equal; and so must be the sets of what
-// the programs have seen happen, which needs no definition at all.
+// A reduction that loses schedules looks like a fast one. So the tests compare it with running all schedules: each
+// schedule is reduced to its trace by a second, plain definition of what conflicts, and the two sets must be equal. So
+// must the sets of what the programs have seen happen, which needs no definition at all.
 
-// dporProgram is a program that tells what it has seen.
+// dporProgram is a program that reports what it has seen.
 type dporProgram struct {
 	name string
 	mode ClockMode
 	fn   func(ctx context.Context, say func(format string, args ...any))
 	dup  bool // the reduction knows less of it than the test, so a trace may come more than once
-	big  bool // too many schedules for all of them: all are those in which whoever begins, or starts another, does so at once
-	ends bool // with big: and whoever ends, because nobody minds
+	big  bool // too many schedules: only those in which fibers begin, and start others, immediately
+	ends bool // with big: they also end immediately, because no fiber notices
 	many bool // even so there are very many
 }
 
-// simKey is where a program that needs its Sim finds it.
+// simKey is the context key of the Sim.
 type simKey struct{}
 
-// coverage is the traces and outcomes that a strategy has gone through, each with the number of schedules.
+// coverage has the traces and outcomes that a strategy has covered, each with the number of schedules.
 type coverage struct {
 	traces, outcomes map[string]int
 	schedules        int
@@ -65,8 +65,8 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 
 var canonicalSeed = maphash.MakeSeed()
 
-// canonical is the trace of a schedule: which fiber does what in which order, and the order of every two operations that conflict.
-// Fibers are told apart by their names, channels by theirs.
+// canonical returns the trace of a schedule: which fiber does what in which order, and the order of every two
+// conflicting operations. Fibers and channels are identified by their names.
 func canonical(w *world, values uint64) string {
 	events := w.trace[:w.nsteps]
 	label := make([]string, len(events))
@@ -399,7 +399,7 @@ func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	}
 }
 
-// coarse has what follows an operation be one with it, as it is for DPOR, and leaves the rest to another strategy.
+// coarse makes what follows an operation one step with it, as DPOR does, and leaves the rest to another strategy.
 type coarse struct{ Strategy }
 
 //go:norace
@@ -410,8 +410,8 @@ func (s coarse) Choose(p *Fork) int {
 	return s.Strategy.Choose(p)
 }
 
-// Programs that are compared by their outcomes alone, with fibers that begin at once: where there is a cancel, eager
-// leaves out the traces in which one begins after it.
+// Programs that are compared only by their outcomes, with fibers that begin immediately: with a cancel, eager leaves
+// out the traces in which one begins after it.
 var dporOutcomes = []dporProgram{
 	{name: "a wait for a fiber that another cuts short", fn: func(ctx context.Context, say func(string, ...any)) {
 		c, cancels := coir.NewChan[int](1, coir.Name("c")), coir.NewChan[func()](1, coir.Name("cancels"))
@@ -496,7 +496,7 @@ func TestDPORSeesEveryOutcome(t *testing.T) {
 	}
 }
 
-// eager has fibers begin and start others as soon as they can, perhaps end too, and leaves the rest to Exhaustive.
+// eager lets fibers begin, start others and perhaps end as soon as they can, and leaves the rest to Exhaustive.
 type eager struct {
 	Strategy
 	ends bool
@@ -555,8 +555,8 @@ func compared(t *testing.T, p dporProgram) {
 	}
 }
 
-// randomProgram is a program of fibers that do anything at all to two channels. Who would wait for ever gives up when nothing else can
-// happen.
+// randomProgram returns a program of fibers that do anything to two channels. A fiber that would wait forever gives up
+// when nothing else can happen.
 func randomProgram(seed uint64) dporProgram {
 	var r search.RNG
 	r.Of(seed, 0)
@@ -564,7 +564,7 @@ func randomProgram(seed uint64) dporProgram {
 	n, most, kinds, mode := 2, 3, 16, Idle
 	switch r.Below(5) {
 	case 0, 1:
-		n, most, kinds = 3, 2, 14 // nobody fails: see eager
+		n, most, kinds = 3, 2, 14 // no fiber fails: see eager
 	case 2:
 		most, mode = 1, Racing
 	}
@@ -620,8 +620,8 @@ func randomProgram(seed uint64) dporProgram {
 	}
 }
 
-// chainProgram is a program of three fibers that never wait, over three channels. That is where trying only the fiber of the second
-// operation of a race loses traces.
+// chainProgram returns a program of three fibers that never wait, over three channels. There, trying only the fiber of
+// the second operation of a race loses traces.
 func chainProgram(seed uint64) dporProgram {
 	var r search.RNG
 	r.Of(seed, 1)
@@ -662,7 +662,8 @@ func chainProgram(seed uint64) dporProgram {
 	}
 }
 
-// selectProgram is a program of three fibers over three channels, in which some wait for two of them and the others use the third.
+// selectProgram returns a program of three fibers over three channels, in which some wait for two of them and the
+// others use the third.
 func selectProgram(seed uint64) dporProgram {
 	var r search.RNG
 	r.Of(seed, 2)
@@ -739,7 +740,8 @@ func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 	}
 }
 
-// Three fibers do four things of their own and one to a common channel. Only the order of the common ones matters: 3! traces.
+// Three fibers do four things of their own and one to a common channel. Only the order of the common ones matters: 3!
+// traces.
 func TestDPORIgnoresWhatIsPrivate(t *testing.T) {
 	res := exploreAll(t, DPOR(), math.MaxInt, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](3)

@@ -13,16 +13,16 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// zero goes the way of least change.
+// zero makes all decisions 0.
 func zero(int) int { return 0 }
 
-// FuzzSchedule has the fuzzer make up schedules of a program with a mistake and of its corrected twin. The mistake may or may not show; if it
-// does it is always that one, and can be replayed. The twin never fails.
+// FuzzSchedule lets the fuzzer generate schedules of a program with a mistake and of its corrected twin. The program
+// may or may not fail; if it does, it is by that mistake, and can be replayed. The twin never fails.
 //
 //	go test -run FuzzSchedule -v ./sim          tells what the kept schedules do
 //	go test -run '^$' -fuzz FuzzSchedule ./sim  looks for more
 //
-// The schedules that are kept in testdata were found by the fuzzer, when a failure of the program was one of the test.
+// The fuzzer found the schedules in testdata, when a failure of the program was a failure of the test.
 //
 // Spec: SM-02 (a schedule is its decisions)
 // Spec: SM-05 (a token replays its schedule)
@@ -67,7 +67,7 @@ func TestKeptSchedulesFail(t *testing.T) {
 	}
 }
 
-// Whatever the numbers come from, the same ones are the same schedule.
+// The same numbers are the same schedule, wherever they come from.
 //
 // Spec: SM-02 (a schedule is its decisions)
 // Spec: SM-05 (a token replays its schedule)
@@ -93,8 +93,8 @@ func TestDrawnIsTheScheduleThatWasDrawn(t *testing.T) {
 	}
 }
 
-// Where nobody wants a switch there is none, so what needs one does not fail; and what is drawn is not made smaller behind the back of
-// the one who draws it.
+// Without a drawn switch there is none, so a program that needs one does not fail; and Drawn does not make a failure
+// smaller.
 func TestDrawnIsLeftAsItWasFound(t *testing.T) {
 	if f := Drawn(zero, lostUpdate(false)); f != nil {
 		t.Error(f)
@@ -126,8 +126,8 @@ func TestDrawnTakesNumbersAndFaultsToo(t *testing.T) {
 	}
 }
 
-// A tool that has had enough says so by a panic, or ends the goroutine. Both come out where Drawn was called, and nothing is left
-// behind, whoever was to be asked: a fiber before an operation, one that waits, one in a select.
+// A tool stops by a panic, or by ending the goroutine. Both leave Drawn, and nothing is left behind, whichever fiber
+// needed the decision: one before an operation, one that waits, one in a select.
 func TestDrawnEndsAsTheDrawingDoes(t *testing.T) {
 	type enough struct{ n int }
 	before := runtime.NumGoroutine()
@@ -188,8 +188,8 @@ func TestDrawnRefusesAWayThatIsNone(t *testing.T) {
 	}
 }
 
-// What chooses may have memory of its own, and the fibers under test may share some that a channel orders: a race build finds nothing
-// in either.
+// What chooses may have memory of its own, and the fibers under test may share some that a channel orders: a race build
+// finds nothing in either.
 func TestDrawnIsNoRace(t *testing.T) {
 	asked, sum := 0, 0
 	f := Drawn(func(n int) int { asked++; return asked % n }, func(ctx context.Context, s *Sim) {

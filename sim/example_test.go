@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// counter is a program with a mistake: each of two fibers takes the count out of a channel to look at it, puts it back, and later replaces
-// it by one more than what it saw.
+// counter is a program with a mistake: each of two fibers takes the count out of a channel to look at it, puts it back,
+// and later replaces it by one more than what it saw.
 func counter(ctx context.Context, s *sim.Sim) {
 	count := coir.NewChan[int](1, coir.Name("count"))
 	_ = count.Send(ctx, 0)
@@ -37,8 +37,8 @@ func counter(ctx context.Context, s *sim.Sim) {
 	}
 }
 
-// Two fibers elect an owner by an atomic, in two steps where one would be needed. There is no operation of coir between
-// the steps, so sim needs to be told that somebody may come in between.
+// Two fibers elect an owner by an atomic, in two steps where one is needed. There is no operation of coir between the
+// steps, so a Point tells sim that another fiber may run in between.
 func ExamplePoint() {
 	elect := func(between func(ctx context.Context)) func(context.Context, *sim.Sim) {
 		return func(ctx context.Context, s *sim.Sim) {
@@ -71,7 +71,7 @@ func ExamplePoint() {
 	// 2 owners
 }
 
-// A schedule that somebody else makes up: here, to switch wherever it is possible. See [sim.Drawn] for how it is done with rapid.
+// A schedule from outside: here, a switch wherever one is possible. See [sim.Drawn] for how to use it with rapid.
 func ExampleDrawn() {
 	f := sim.Drawn(func(n int) int { return 1 }, counter)
 	fmt.Println(f.Kind, f.Text)
@@ -82,7 +82,7 @@ func ExampleDrawn() {
 	// <nil>
 }
 
-// A schedule out of the bytes that the fuzzer of Go has made up.
+// A schedule from bytes that Go's fuzzer has generated.
 func ExampleBytes() {
 	for _, data := range []string{"", "022001"} {
 		if f := sim.Drawn(sim.Bytes([]byte(data)), counter); f != nil {
@@ -96,7 +96,7 @@ func ExampleBytes() {
 	// "022001": error, counted to 1
 }
 
-// One that fails is found, made small, and can be run again.
+// A failing schedule is found, made smaller, and can be run again.
 func ExampleExplore() {
 	res := sim.Explore(counter)
 	fmt.Println(res.Failure.Kind, res.Failure.Text)

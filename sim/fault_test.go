@@ -42,7 +42,7 @@ func TestFaultIsEnabledBySchedule(t *testing.T) {
 	}
 }
 
-// lossy sends 8 values over a link that may drop one, and counts on all of them.
+// lossy sends 8 values over a link that may drop one, and relies on all of them.
 func lossy(ctx context.Context, s *Sim) {
 	c := coir.NewChan[int](8, coir.Name("link"))
 	for i := range 8 {

@@ -15,10 +15,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A token that was printed on one machine has to replay on another, so a seed has to give the same schedule everywhere: by any Go
-// release, with the race detector and without, on any processor and with each switcher. All of these run this test, none of them skips it, and
-// they are compared with one file, which the first of them has written. A change of what is a decision, of the order of ways, or of a
-// generator changes the file: then old tokens do not replay any more, and tokenVersion has to change with it.
+// A token that was printed on one machine must replay on another, so a seed must give the same schedule everywhere:
+// with any Go release, with the race detector and without, on any processor and with each switcher. All of these run
+// this test, none skips it, and the test compares them with one file, which the first of them has written. A change of
+// what is a decision, of the order of ways, or of a generator changes the file: then old tokens no longer replay, and
+// tokenVersion must change too.
 
 var update = flag.Bool("update", false, "write testdata/traces.txt and the tables of the guide anew: go test ./sim -run 'TestTheSameEverywhere|Corpus' -update")
 
@@ -40,13 +41,13 @@ func TestTheSameEverywhere(t *testing.T) {
 			func(uint64) Strategy { return Exhaustive(2) },
 			func(uint64) Strategy { return DPOR() },
 		} {
-			// Of the corrected twin each schedule has an end, and all are compared.
+			// Each schedule of the corrected twin ends, and all are compared.
 			h := fnv.New64a()
 			res := exploreAll(t, strategy(7), 8, c.make(true), func(_ *observed, w *world) { hashTrace(h, w) }, c.opts...)
 			fmt.Fprintf(&b, "  %-10s %2d schedules, %4d steps, %016x\n", strategy(7).Name(), res.Schedules, res.Steps, h.Sum64())
 		}
-		// Of the other one the first failure, and what has become of it when it was made smaller. To make one that does not end smaller takes too
-		// long in some builds.
+		// Of the other one, the first failure and its smaller form are compared. Making one that does not end smaller
+		// takes too long in some builds.
 		if c.kind == Livelock {
 			continue
 		}
@@ -86,7 +87,8 @@ func TestTheSameEverywhere(t *testing.T) {
 	t.Fatalf("%s has more than the %d lines that it should have", golden, len(is))
 }
 
-// hashTrace adds all that is known of a schedule: who did what to which thing, its name and when, and the decisions.
+// hashTrace adds all that is known of a schedule: which fiber did what to which object, its name and when, and the
+// decisions.
 func hashTrace(h hash.Hash, w *world) {
 	for _, e := range w.trace[:w.nsteps] {
 		fmt.Fprintf(h, "%d %v %d %q %d\n", e.fiber, e.op.Kind, e.object, e.op.Name, (e.at-w.began)/time.Nanosecond)
@@ -96,7 +98,8 @@ func hashTrace(h hash.Hash, w *world) {
 	}
 }
 
-// allSorts is a program with whatever makes a decision: a select among ready cases, a Selector, a fault, numbers, and time, if it races.
+// allSorts is a program with everything that makes a decision: a select among ready cases, a Selector, a fault,
+// numbers, and time, if it races.
 func allSorts(ctx context.Context, s *Sim) {
 	a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
 	nursery(ctx, func(ctx context.Context, n *coir.Nursery) {

@@ -8,9 +8,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// isCancelFor reports whether err says that an operation was cancelled for cause, and nothing else: it is
-// context.Canceled, it shows the cause, and it matches neither the cause nor any other way in which an operation can
-// end.
+// isCancelFor reports whether err is only the error of an operation cancelled for cause: it is context.Canceled, its
+// text has the cause, and it matches neither the cause nor any other error of an operation.
 func isCancelFor(err, cause error) bool {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cancelled: "+cause.Error()) {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Contexts of package context in a simulation: what fibers do with them is controlled. Deadlines by real time, and
-// cancels by goroutines, are not, and the report says so.
+// Contexts of package context in a simulation: sim controls what fibers do with them. It does not control deadlines in
+// real time and cancels by goroutines, and the report says so.
 
 // underStandard are the ways in which a fiber depends on a context of package context. Each runs fn under a context
 // that ends with std.
@@ -100,8 +100,8 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	}
 }
 
-// It takes effect before the next operation of the fiber that called cancel: that operation meets no receiver any more,
-// in whatever order the fibers run.
+// The cancel takes effect before the next operation of the fiber that called it: that operation no longer meets a
+// receiver, in whatever order the fibers run.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
@@ -167,14 +167,15 @@ func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	})
 }
 
-// deadlinePlace is what the report of a deadline by real time says of the place: a line of this file, and what to use.
+// deadlinePlace matches the place in the report of a deadline in real time: a line of this file, and what to use.
 func deadlinePlace(t *testing.T, f *Failure) {
 	t.Helper()
 	says(t, f, "sim/outside_test.go:", "use coir.WithTimeout")
 	saysNot(t, f, "asm_", "runtime/", "coir/scope.go", "coir/nursery.go", "coir/chan.go", "context/context.go")
 }
 
-// A deadline of package context that passes while fibers run is told, with the place of the call that depends on it.
+// A deadline of package context that passes while fibers run is reported, with the place of the call that depends on
+// it.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
@@ -190,7 +191,7 @@ func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 						n.Go("busy", func(ctx context.Context) error {
 							inTime = std.Err() == nil
-							<-std.Done() // by real time, which passes for all fibers at once
+							<-std.Done() // in real time, which passes for all fibers
 							if name == "derived" {
 								<-(<-waits).Done() // a moment later
 							}
@@ -209,7 +210,8 @@ func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 	}
 }
 
-// If nothing else could happen before the deadline, the schedule ends at once and says so. It does not wait for it.
+// If nothing else can happen before the deadline, the schedule ends immediately and says so. It does not wait for the
+// deadline.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
@@ -231,13 +233,13 @@ func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 }
 
 // A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the
-// report says what has happened, and where the context was used. It is never silent.
+// report says what happened, and where the context was used. It is never silent.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		if name == "timed scope" {
-			continue // its time would pass at once
+			continue // its time would pass immediately
 		}
 		t.Run(name, func(t *testing.T) {
 			told := false
@@ -286,7 +288,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 	}
 }
 
-// A goroutine that cancels a scope of the simulation is told as one that does anything else.
+// A goroutine that cancels a scope of the simulation is reported like one that does anything else.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
@@ -303,13 +305,14 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 	}
 }
 
-// A goroutine whose only function is the library's is told by the place of its go statement, never by one of the Go runtime.
+// A goroutine that runs only the library is reported with the place of its go statement, never with one in the Go
+// runtime.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
 	f := Run(1, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0, coir.Name("jobs"))
-		go c.Send(ctx, 1) //nolint:errcheck // it is stray, and its error is nobody's
+		go c.Send(ctx, 1) //nolint:errcheck // it is stray, and its error does not matter
 		_, _ = c.Recv(ctx)
 	})
 	if f == nil || !strings.Contains(f.Error(), "sim/outside_test.go:") || strings.Contains(f.Error(), "asm_") {

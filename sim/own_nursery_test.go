@@ -11,10 +11,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Nurseries under simulation: the claims of nursery_test.go in the root that do not need goroutines or several workers. Limits with waits
-// inside, and the first to fail, are in own_test.go.
+// Nurseries under simulation: the claims of nursery_test.go in the root that do not need goroutines or several workers.
+// Limits with waits inside, and the first to fail, are in own_test.go.
 
-// Those that wait for a place begin in the order of their Go, and never are there more than places.
+// Fibers that wait for a place begin in the order of their Go, and there are never more than places.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 func TestOwnLimitKeepsTheOrder(t *testing.T) {
@@ -41,7 +41,8 @@ func TestOwnLimitKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// A place that is given up in a wait is another's meanwhile, and the waiter has one again before it goes on, however it waits.
+// A place that is given up in a wait goes to another fiber, and the waiter has one again before it continues, however
+// it waits.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -99,7 +100,8 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 	}
 }
 
-// A wait that is cut short goes on at once, above the limit if need be: otherwise who holds the place could never be stopped.
+// A wait that is cut short continues immediately, above the limit if need be: otherwise the fiber that holds the place
+// could never be stopped.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -126,7 +128,7 @@ func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 	})
 }
 
-// Those that wait in line when the nursery is cancelled still begin, see it, and end.
+// Fibers that wait for a place when the nursery is cancelled still begin, see the cancel, and end.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -210,7 +212,7 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 	})
 }
 
-// Behind a shield a cancel is not seen, until the shield has ended.
+// A cancel is not seen behind a shield until the shield has ended.
 //
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnShieldHoldsACancelOff(t *testing.T) {
@@ -234,7 +236,7 @@ func TestOwnShieldHoldsACancelOff(t *testing.T) {
 	})
 }
 
-// A panic of a child comes out of Run when all others have ended, whom it cancels, and a Go after that is told what is wrong.
+// A panic of a child cancels the others and leaves Run when all have ended; a Go after that panics with what is wrong.
 //
 // Spec: NU-02 (Run returns when its nursery is complete)
 // Spec: NU-11 (a child's error cancels its siblings)

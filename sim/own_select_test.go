@@ -12,13 +12,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Select under simulation: the claims of select_test.go in the root that do not need goroutines or real time, each as a program in which
-// what the original leaves to luck is a decision. own_test.go has those about channels that become ready; the conformance suite of
-// channels is run under simulation as it is, by TestUnderSimulation in the root.
+// Select under simulation: the claims of select_test.go in the root that do not need goroutines or real time, each as a
+// program in which what the original leaves to luck is a decision. own_test.go has those about channels that become
+// ready; the conformance suite of channels is run under simulation as it is, by TestUnderSimulation in the root.
 
 var errGone = errors.New("gone")
 
-// still checks that nobody waits at any of the channels.
+// still checks that no operation waits on any of the channels.
 func still(s *Sim, chans ...*coir.Chan[int]) {
 	for i, c := range chans {
 		if st := c.Stats(); st.Send.Waiting != 0 || st.Recv.Waiting != 0 {
@@ -27,7 +27,8 @@ func still(s *Sim, chans ...*coir.Chan[int]) {
 	}
 }
 
-// Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel changes.
+// Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel
+// changes.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-03 (a losing case has no effect)
@@ -66,7 +67,8 @@ func TestOwnSelectDoesOneReadyCase(t *testing.T) {
 	})
 }
 
-// A select that is cancelled or runs out of time against peers that may come: one of its cases happened, or none of them left a trace.
+// A select that is cancelled or runs out of time against peers that may come: one of its cases happened, or none of
+// them left a trace.
 //
 // Spec: SE-02 (all cases claim through one word)
 // Spec: SE-03 (a losing case has no effect)
@@ -128,7 +130,7 @@ func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A channel in many cases, on both sides: the select does not meet itself, and meets the one who comes.
+// A channel in many cases, on both sides: the select does not meet itself, but meets another fiber.
 //
 // Spec: SE-12 (channel locks are taken in the order of ids)
 // Spec: SE-16 (a select never matches itself)
@@ -162,7 +164,8 @@ func TestOwnSelectHasTheSameChannelManyTimes(t *testing.T) {
 	})
 }
 
-// An even number of selects, each of which sends and receives on every channel, in some order: they meet in pairs, and nobody is left.
+// An even number of selects, each of which sends and receives on every channel, in some order: they meet in pairs, and
+// none is left.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
@@ -240,7 +243,8 @@ func TestOwnSelectPriorityTakesTheFirst(t *testing.T) {
 	})
 }
 
-// TrySelect never waits, and has met somebody or changed nothing. It was no operation of the schedule at first, and left its choice to chance.
+// TrySelect never waits, and either meets another fiber or changes nothing. Once it was not an operation of the
+// schedule, and left its choice to chance.
 //
 // Spec: SE-06 (a ready case needs no registration)
 // Spec: SE-09 (TrySelect never waits)
@@ -271,8 +275,8 @@ func TestOwnTrySelect(t *testing.T) {
 	})
 }
 
-// Close ends a receive that waits in a select, and leaves a send that waits, which may still be delivered or lose to another case; Abort
-// ends both.
+// Close ends a receive that waits in a select, and leaves a send that waits, which may still be delivered or lose to
+// another case; Abort ends both.
 //
 // Spec: SE-17 (close wakes a receiving case, abort a sending one)
 // Spec: CH-35 (close is graceful)
@@ -303,7 +307,7 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 						return nil
 					})
 					return nil
-				}) // a select that nobody meets any more would be a deadlock
+				}) // a select without a peer left would be a deadlock
 				ok := false
 				switch {
 				case won == 0 && err == nil:
@@ -324,7 +328,7 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	}
 }
 
-// Of everything that a select can wait for, whichever happens first is the one that it reports, and it leaves the others.
+// Of everything that a select can wait for, it reports what happens first, and leaves the others.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)

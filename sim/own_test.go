@@ -12,9 +12,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The library under its own simulation: small programs over the real channels, selects and nurseries, each under every schedule of
-// up to two preemptions as far as the number of schedules goes, and some at random. What a fiber writes for others to read
-// after the join it writes into a place of its own, so that the race detector has nothing to say either.
+// The library under its own simulation: small programs over the real channels, selects and nurseries, each under every
+// schedule of up to two preemptions as far as the number of schedules goes, and some at random. What a fiber writes for
+// others to read after the join it writes into a place of its own, so that the race detector has nothing to say either.
 
 // own explores fn.
 func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
@@ -37,8 +37,8 @@ func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	}
 }
 
-// guard runs every 16th schedule again from its decisions: the same must happen. It begins with one strategy, for a number of schedules
-// or until that has nothing left, and goes on with the rest.
+// guard runs every 16th schedule again from its decisions: the same must happen. It begins with one strategy, for a
+// number of schedules or until that has nothing left, and continues with rest.
 type guard struct {
 	Strategy
 	rest    Strategy
@@ -339,7 +339,8 @@ func TestOwnSelectsMeetOnce(t *testing.T) {
 	})
 }
 
-// A receiver that waits, one that selects, and a cancel of the selecting one's nursery: the one value goes to one of them, or stays.
+// A receiver that waits, one that selects, and a cancel of the selecting one's nursery: the one value goes to one of
+// them, or stays.
 //
 // Spec: SE-02 (all cases claim through one word)
 // Spec: NU-08 (cancel wakes each child once)
@@ -404,7 +405,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 	})
 }
 
-// A value is either handed over or its sender is told that it was not, whenever the time comes.
+// A value is either handed over or its sender learns that it was not, whenever the time comes.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-27 (a timed wait never polls)
@@ -673,7 +674,7 @@ func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			own(t, func(ctx context.Context, s *Sim) { // who gives the tasks needs no place
+			own(t, func(ctx context.Context, s *Sim) { // the fiber that gives the tasks needs no place
 				o := coir.NewOrdered[int](1, coir.Name("ordered"))
 				var got []int
 				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -709,7 +710,7 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Who takes the results and who gives the tasks share one place.
+// The fibers that take the results and give the tasks share one place.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: CH-51 (fiber handles arrive in the order sent)

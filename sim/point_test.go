@@ -11,10 +11,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What is not an operation lies between two of them. Others may come in before it and after it, not only before the
-// operation that it follows; and where that is not enough, at a Point.
+// Other code is between two operations. Other fibers may run before it and after it, not only before the operation that
+// it follows; and where that is not enough, at a Point.
 
-// late is a program in which one fiber does something that another can see, and then writes down that it has.
+// late returns a program in which one fiber does something that another can see, and then records that it has.
 func late(do func(ctx context.Context, n *coir.Nursery), see func(ctx context.Context) bool) program {
 	return func(ctx context.Context, s *Sim) {
 		var mu sync.Mutex
@@ -205,7 +205,7 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 	}
 }
 
-// electing is a program in which fibers read an atomic and then write it, without an operation between.
+// electing returns a program in which fibers read an atomic and then write it, without an operation in between.
 func electing(between func(ctx context.Context)) program {
 	return func(ctx context.Context, s *Sim) {
 		var owner, owners atomic.Int32

@@ -16,9 +16,9 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// That a failure can be seen again: a token gives the same run, operation by operation; what is made smaller fails in the same way;
-// a token that does not fit says so, and never runs something else in silence; and a seed gives the same run every time, on any number of
-// processors.
+// Replaying failures: a token gives the same run, operation by operation; a smaller schedule fails in the same way; a
+// token that does not fit says so, and never silently runs something else; and a seed gives the same run every time, on
+// any number of processors.
 
 // failing explores fn until it fails. It returns the failure as it was found, and made smaller; nil if there is none.
 func failing(fn program, opts ...Option) (found, small *Failure) {
@@ -40,8 +40,8 @@ func failing(fn program, opts ...Option) (found, small *Failure) {
 	return found, small
 }
 
-// operations writes the trace of a failure, one line an operation. The numbers of fibers and objects are the world's: those of the process
-// differ from run to run.
+// operations returns the trace of a failure, one line for each operation. The numbers of fibers and objects are the
+// world's: those of the process differ from run to run.
 func operations(f *Failure) string {
 	var b strings.Builder
 	for _, e := range f.trace {
@@ -68,7 +68,8 @@ func sameRun(t *testing.T, was, is *Failure, err error) {
 	}
 }
 
-// TestEachFailureReplaysFromItsToken replays failures as they were found and made smaller, by several strategies and many seeds.
+// TestEachFailureReplaysFromItsToken replays failures as they were found and made smaller, by several strategies and
+// many seeds.
 //
 // Spec: SM-05 (a token replays its schedule)
 // Spec: SM-07 (a failing schedule is made smaller)
@@ -135,8 +136,8 @@ func TestATokenThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// A token with other bytes is damaged, or it does not fit: it is never taken for what it is not. Of all changes of one bit none may
-// replay as the failure that was, but for the same decisions.
+// A token with other bytes is damaged, or it does not fit. No token with one bit changed may replay as the original
+// failure, unless it has the same decisions.
 func TestAChangedTokenDoesNotReplay(t *testing.T) {
 	fn := oppositeOrder(false)
 	_, f := failing(fn)
@@ -209,7 +210,7 @@ func TestAChangedProgramDiverges(t *testing.T) {
 	sameRun(t, f, again, err)
 }
 
-// A schedule of which only the end is kept is replayed, made smaller and told like others; what happened in its forgotten part still
+// A schedule of which only the end is kept is replayed, made smaller and reported like others; its forgotten part still
 // counts, because the hash is of all.
 //
 // Spec: SM-05 (a token replays its schedule)
@@ -238,7 +239,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 			t.Errorf("of %d steps %d were kept", f.Steps, len(f.trace))
 		}
 	}
-	if small.Kind != found.Kind || small.Switches >= found.Switches { // how few is a matter of time
+	if small.Kind != found.Kind || small.Switches >= found.Switches { // how few depends on time
 		t.Errorf("%s with %d choices was made %s with %d", found.Kind, found.Switches, small.Kind, small.Switches)
 	}
 	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.Steps-mostRows),
@@ -250,7 +251,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 		t.Error("the chart does not say that it begins late, or that a step is there many times")
 	}
 	again, err := Replay(small.Token, func(ctx context.Context, s *Sim) {
-		_ = coir.Sleep(ctx, 1) // in place of a yield
+		_ = coir.Sleep(ctx, 1) // instead of a yield
 		long(mostKept-1)(ctx, s)
 	}, opts...)
 	if err != nil || again == nil || again.Kind != Diverged {
@@ -268,7 +269,7 @@ func TestATokenKeepsVeryManyZeros(t *testing.T) {
 	}
 }
 
-// digest is a strategy that keeps a sum of all that another one was asked and has answered, over all schedules.
+// digest is a strategy that hashes all questions to and answers of another one, over all schedules.
 type digest struct {
 	Strategy
 	sum search.RNG
@@ -282,8 +283,8 @@ func (d *digest) Choose(p *Fork) int {
 	return way
 }
 
-// TestTheSameSeedGivesTheSameTrace runs whole explorations again and again and compares every decision that was made in them, and the
-// report of the failure at their end, byte for byte.
+// TestTheSameSeedGivesTheSameTrace repeats whole explorations and compares every decision in them, and the report of
+// the failure at their end, byte for byte.
 //
 // Spec: SM-03 (the same decisions give the same run)
 func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
@@ -331,8 +332,9 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 	}
 }
 
-// TestAFailureIsShrunkToTheFewestChoices starts from schedules by chance, full of switches. That two are enough, and for most of the
-// corpus one, is what exhaustive exploration finds too. Only the stop that is starved takes one for each round.
+// TestAFailureIsShrunkToTheFewestChoices starts from random schedules, full of switches. That two are enough, and for
+// most of the corpus one, is what exhaustive exploration finds too. Only the stop that is starved takes one for each
+// round.
 //
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestAFailureIsShrunkToTheFewestChoices(t *testing.T) {

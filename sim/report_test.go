@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The programs here fail in one way only, whatever the strategy, so that the text of their reports can be told in advance.
+// Each program here fails in only one way, whatever the strategy, so that the text of its report is known in advance.
 
 // found explores fn until it fails.
 func found(t *testing.T, kind Kind, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
@@ -151,7 +151,7 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 	saysNot(t, f, "cycle:", "nobody is left")
 }
 
-// Those who are left wait for the worker to end, or for the same as it does: that nobody comes is certain.
+// The remaining fibers wait for the worker to end, or for the same as it does: it is certain that no fiber comes.
 func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
 	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
 		results := coir.NewChan[int](0, coir.Name("results"))
@@ -202,7 +202,7 @@ func TestReportSaysThatAChannelWasClosed(t *testing.T) {
 	says(t, f, "  c was closed at step 5\n")
 }
 
-// What was said before is told whatever the schedule fails by.
+// Earlier texts of Errorf are reported, however the schedule fails.
 func TestReportHasWhatWasSaidBefore(t *testing.T) {
 	for kind, end := range map[Kind]func(ctx context.Context){
 		Error:    func(context.Context) {},
@@ -230,7 +230,7 @@ func TestReportHasWhatWasSaidBefore(t *testing.T) {
 	}
 }
 
-// A fiber panics, and its sibling does not hear the cancel that follows.
+// A fiber panics, and its sibling does not notice the cancel that follows.
 func TestReportHasThePanicBehindADeadlock(t *testing.T) {
 	fn := func(end func()) program {
 		return func(ctx context.Context, _ *Sim) {
@@ -316,7 +316,7 @@ func TestReportSaysWhatASelectMayHaveTaken(t *testing.T) {
 		"    ba waits to receive from a, from which ab may have taken a value at step ")
 }
 
-// A selector with very many cases does not tell them: whoever waits there might serve any channel.
+// A selector with very many cases does not list them: a fiber that waits there might serve any channel.
 func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
@@ -340,7 +340,7 @@ func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 	saysNot(t, f, "nobody is left", "cycle:")
 }
 
-// A fiber waits for a goroutine, which nobody controls, and which is late. That it is there is what the reader has to know.
+// A fiber waits for a goroutine that sim does not control and that is late. The report must mention the goroutine.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
@@ -370,7 +370,8 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 	says(t, again, "    try send answers, at sim/report_test.go:")
 }
 
-// A panic is told with the frames of the program, from the inside out, whether a fiber panicked or the program itself.
+// A panic is reported with the frames of the program, from the inside out, whether a fiber panicked or the program
+// itself.
 func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
 	boom := func(c *coir.Chan[int]) { // in a handler, so that there is library on both sides
 		_ = c.TrySend(1)
@@ -414,7 +415,7 @@ func TestReportTellsFibersOfOneNameApart(t *testing.T) {
 	saysNot(t, f, "waits")
 }
 
-// Times are those of the schedule, though the clock goes on from one schedule to the next.
+// Times are relative to the schedule, though the clock continues from one schedule to the next.
 func TestReportTimesBeginWithTheSchedule(t *testing.T) {
 	schedules := 0
 	f := found(t, Error, func(ctx context.Context, s *Sim) {
@@ -506,7 +507,7 @@ func pricesTest(ctx context.Context, s *Sim) {
 	s.Sometimes(price == 4, "the new price")
 }
 
-// But for the lines that name the schedule and the place, what the guide prints is what a reader gets.
+// Except for the lines that name the schedule and the place, the guide prints what a reader gets.
 func TestGuideShowsTheReportAsItIs(t *testing.T) {
 	guide, err := os.ReadFile("../docs/guide/testing.md")
 	if err != nil {
@@ -521,8 +522,8 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 	}
 }
 
-// A name with characters that end a line or that a terminal acts on is quoted, wherever a report has it: fibers,
-// channels, faults, waits, the table and the page.
+// A name with characters that break a line or control a terminal is quoted everywhere in a report: fibers, channels,
+// faults, waits, the table and the page.
 func TestReportQuotesControlCharacters(t *testing.T) {
 	evil := "up\n\x1b[31mred\x00\xff"
 	f := Run(1, func(ctx context.Context, s *Sim) {

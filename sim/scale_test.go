@@ -9,15 +9,15 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// How much the tests run, in one place. Two things make them smaller, and neither leaves a test out in silence: -short, and builds in
-// which a switch of fibers costs ten times as much (the race detector) or fifty times (invariants, which look at the stack
-// on every switch, and pure Go, which asks for it to know who runs): sim does little but switch. What has a number of schedules takes it
-// from scaled; what has none, and is large, says so by large and is skipped by name.
+// How much the tests run, in one place. Two things make them smaller, and neither silently leaves out a test: -short,
+// and builds in which a switch of fibers costs ten times as much (the race detector) or fifty times (invariants, which
+// look at the stack on every switch, and pure Go, which asks for it to know who runs): sim does little but switch. What
+// has a number of schedules takes it from scaled; what has none, and is large, says so by large and is skipped by name.
 
 // soaking reports whether tests run at their full size.
 func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
 
-// sized is full when soaking, and normal otherwise.
+// sized returns full when soaking, and normal otherwise.
 func sized(normal, full int) int {
 	if soaking() {
 		return full
@@ -33,7 +33,8 @@ func verySlowBuild() bool {
 	return invariant.Enabled || !coro.Assembly || os.Getenv("COIR_EMULATOR") != ""
 }
 
-// scaled is how many of n schedules are run in this build: all, a fifth under the race detector, a twentieth where it is slower still.
+// scaled returns how many of n schedules to run in this build: all, a fifth under the race detector, a twentieth where
+// it is even slower.
 func scaled(n int) int {
 	switch {
 	case soaking():
@@ -46,7 +47,7 @@ func scaled(n int) int {
 	return n
 }
 
-// onceInCI skips what no build changes in a short run: CI has one run that is not short.
+// onceInCI skips, in a short run, what does not depend on the build: CI has one run that is not short.
 func onceInCI(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -54,7 +55,7 @@ func onceInCI(t *testing.T) {
 	}
 }
 
-// large skips what takes too long in a short run of a slow build, and says what is lost by that.
+// large skips what takes too long in a short run of a slow build, and says what is not tested.
 func large(t *testing.T, what string) {
 	t.Helper()
 	if slowBuild() && testing.Short() && !soaking() {

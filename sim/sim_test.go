@@ -17,10 +17,10 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// What the simulation claims of itself: it goes through all schedules and through none twice, its clock costs nothing but the
-// steps, it bears many fibers, it is fast enough to run thousands of schedules, and it says of each failure what it is and whose.
+// What the simulation promises: it runs all schedules and none twice, its clock costs only the steps, it handles many
+// fibers, it is fast enough to run thousands of schedules, and it says of each failure what it is and where.
 
-// idle starts fibers that do nothing but yield.
+// idle starts fibers that only yield.
 func idle(fibers, yields int) program {
 	return func(ctx context.Context, _ *Sim) {
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
@@ -38,8 +38,8 @@ func idle(fibers, yields int) program {
 	}
 }
 
-// orders counts the orders of n moves in which each pair {a, b} has a before b: what the arithmetic of TestExhaustiveCounts is
-// checked by, and what counts where there is no formula.
+// orders counts the orders of n moves in which each pair {a, b} has a before b. It checks the arithmetic of
+// TestExhaustiveCounts, and is used where there is no formula.
 func orders(n int, before ...[2]int) int {
 	needs := make([]int, n)
 	for _, p := range before {
@@ -57,7 +57,7 @@ func orders(n int, before ...[2]int) int {
 	return ways[1<<n-1]
 }
 
-// chain is the moves from first to last, each before the next.
+// chain returns the moves from first to last, each before the next.
 func chain(first, last int) (pairs [][2]int) {
 	for m := first; m < last; m++ {
 		pairs = append(pairs, [2]int{m, m + 1})
@@ -65,7 +65,7 @@ func chain(first, last int) (pairs [][2]int) {
 	return pairs
 }
 
-// visited is a strategy that notes how many different schedules another one has made.
+// visited is a strategy that counts how many different schedules another one has made.
 type visited struct {
 	Strategy
 	hash search.RNG
@@ -93,12 +93,12 @@ func (v *visited) Choose(p *Fork) int {
 // A fiber moves from one stop to the next. It stops before each operation, after each that did not wait, and where it
 // has been made ready: as a new fiber, and after a wait. A Yield does nothing, so there is no stop after it. So a fiber
 // that yields y times has y+2 moves: it starts, yields, ends. The program itself has two moves for each Go, which are
-// the Go and what follows it, and one for the join, after which it waits for all others, and nobody else is there when
-// it goes on. A schedule is an order of all moves in which those of one fiber follow each other, and come after the Go
-// that made it.
+// the Go and what follows it, and one for the join, after which it waits for all others, and is the only one left when
+// it continues. A schedule is an order of all moves in which those of one fiber follow each other, and come after the
+// Go that made it.
 //
-// The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided by
-// the product, over all moves, of how many come after it in the tree, itself included.
+// The moves of programs that just start fibers make a tree, and the number of orders of a tree of n moves is n! divided
+// by the product, over all moves, of how many come after it in the tree, itself included.
 //
 // Spec: SM-01 (a policy is told before each operation)
 // Spec: SM-02 (a schedule is its decisions)
@@ -125,10 +125,10 @@ func TestExhaustiveCounts(t *testing.T) {
 	both := join(chain(0, 4), chain(5, 8), chain(9, 12), [][2]int{{0, 5}, {2, 9}})
 	passed := orders(13, join(both, [][2]int{{6, 10}})...) + orders(13, join(both, [][2]int{{10, 6}, {6, 11}})...)
 
-	// Two leave a pipe, the program after the Go and a fiber. Who is not the last has, beside what follows the Go and
-	// the join, or beside its start and its end, two moves: it leaves, and what follows. The last one has two more
-	// between them: it closes the channel, and what follows that. First the program is the last one, with moves 0 to 5,
-	// and the fiber has 6 to 9; then the fiber is, with 4 to 9, and the program has 0 to 3.
+	// Two leave a pipe, the program after the Go and a fiber. The one that is not the last has, in addition to what
+	// follows the Go and the join, or to its start and its end, two moves: it leaves, and what follows. The last one
+	// has two more between them: it closes the channel, and what follows that. First the program is the last one, with
+	// moves 0 to 5, and the fiber has 6 to 9; then the fiber is, with 4 to 9, and the program has 0 to 3.
 	left := orders(10, join(chain(0, 5), chain(6, 9), [][2]int{{7, 1}})...) + orders(10, join(chain(0, 3), chain(4, 9), [][2]int{{1, 5}})...)
 
 	for _, c := range []struct {
@@ -205,13 +205,13 @@ func TestExhaustiveCounts(t *testing.T) {
 		}, unbound, nil, left},
 		// Until both sleep that is two fibers, which do nothing: 168. Then time moves, to one after the other.
 		{"two that sleep", sleepers(2 * time.Second), unbound, nil, 168},
-		// As before, but both wake, and each has to be taken up and to end: 4! / (2! * 2!) for each of the 168.
+		// As before, but both wake, and each must be chosen and end: 4! / (2! * 2!) for each of the 168.
 		{"two that sleep to the same time", sleepers(time.Second), unbound, nil, 168 * 6},
-		// After its Go the program has 3 moves, beside the 2 of the fiber until it sleeps: 5! / (3! * 2!).
+		// After its Go the program has 3 moves, next to the 2 of the fiber until it sleeps: 5! / (3! * 2!).
 		{"one that sleeps beside one that does not", sleepBeside, unbound, nil, 10},
-		// And here also beside the clock's, and the fiber's 2 after it: 8! / (3! * 5!).
+		// And here also next to the clock's, and the fiber's 2 after it: 8! / (3! * 5!).
 		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 56},
-		// The program goes on until it waits; then each fiber, once begun, until it ends. 3!.
+		// The program runs until it waits; then each fiber, once begun, until it ends. 3!.
 		{"three fibers and no preemption", idle(3, 1), func(uint64) Strategy { return Exhaustive(0) }, nil, 6},
 		// None: 2. After the first Go or before the second, by the first fiber: 2. After the second Go or before the
 		// join, by either fiber, after which the join or the other fiber comes: 2 * 2 * 2. Of the one that goes first,
@@ -324,7 +324,7 @@ func TestTenThousandFibersRun(t *testing.T) {
 	}
 }
 
-// TestSpeed only tells: what a schedule costs depends on the machine.
+// TestSpeed only logs: what a schedule costs depends on the machine.
 func TestSpeed(t *testing.T) {
 	large(t, "figures, which this build does not have")
 	for _, c := range []struct {
@@ -387,7 +387,8 @@ func TestAStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAGoroutineOutsideIsReported has goroutines use a channel of the simulation, also after the program's last operation.
+// TestAGoroutineOutsideIsReported lets goroutines use a channel of the simulation, even after the program's last
+// operation.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestAGoroutineOutsideIsReported(t *testing.T) {
@@ -488,7 +489,7 @@ func TestReportsNameTheFibers(t *testing.T) {
 	}
 }
 
-// Test is what users call; it must fail nothing that is right.
+// Test is what users call; it must not fail a correct program.
 func TestTestPassesWhatIsRight(t *testing.T) {
 	Test(t, lostUpdate(true), Schedules(200))
 }

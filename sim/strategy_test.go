@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// observed is a strategy with somebody who looks at each schedule once it has been run.
+// observed is a strategy with a function that looks at each schedule once it has been run.
 type observed struct {
 	Strategy
 	w      *world
@@ -41,7 +41,7 @@ func (o *observed) Choose(p *Fork) int {
 	return d
 }
 
-// exploreAll runs fn under s and has each look at every schedule.
+// exploreAll runs fn under s and calls each for every schedule.
 func exploreAll(t *testing.T, s Strategy, schedules int, fn func(context.Context, *Sim), each func(o *observed, w *world),
 	opts ...Option,
 ) Result {
@@ -56,7 +56,7 @@ func exploreAll(t *testing.T, s Strategy, schedules int, fn func(context.Context
 	return res
 }
 
-// decisionsOf is the schedule as one number.
+// decisionsOf returns the schedule as one number.
 func decisionsOf(w *world) uint64 {
 	h := uint64(14695981039346656037)
 	for _, d := range w.decisions[:w.ndec] {
@@ -65,8 +65,8 @@ func decisionsOf(w *world) uint64 {
 	return h
 }
 
-// spread counts how often s takes each schedule of fn, after warm schedules, and returns the chi-square statistic against all having
-// the same chance, and by how many standard deviations it is above its mean.
+// spread counts how often s takes each schedule of fn, after warm schedules, and returns the chi-square statistic
+// against equal probability, and by how many standard deviations it is above its mean.
 func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each int) (chi2, sigma float64) {
 	t.Helper()
 	counts := map[uint64]int{}
@@ -92,7 +92,8 @@ func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each
 	return chi2, (chi2 - df) / math.Sqrt(2*df)
 }
 
-// uneven is a program of a long fiber and a short one, where a coin at each point all but always has the short one end early.
+// uneven is a program of a long fiber and a short one, where with a coin toss at each point the short one almost always
+// ends early.
 func uneven(long int) program {
 	return func(ctx context.Context, _ *Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What sim.Test says to whoever has typed go test.
+// What sim.Test prints for the user of go test.
 
-// listener is a test that keeps what it is told.
+// listener is a testing.TB that keeps what it is told.
 type listener struct {
 	testing.TB
 	said strings.Builder
@@ -31,7 +31,7 @@ func (l *listener) Error(args ...any)                 { l.Log(args...) }
 func (l *listener) Fatal(args ...any)                 { l.Log(args...); panic(fatal{}) }
 func (l *listener) Fatalf(format string, args ...any) { l.Logf(format, args...); panic(fatal{}) }
 
-// told is what Test says of fn, with flags set, and whether it is fatal.
+// told returns what Test logs for fn, with flags set, and whether it is fatal.
 func told(t *testing.T, flags map[*string]string, fn program, opts ...Option) (text string, failed bool) {
 	l := &listener{TB: t}
 	for at, value := range flags {
@@ -121,7 +121,7 @@ func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
 	expect(t, text, failed, true, "diverged", "the program has changed since: it fails, but", "wrong")
 }
 
-// The failure is one of a single run, and the next goes another way: by its end, or by its operations.
+// The failure occurs in a single run, and the next run differs: in its end, or in its operations.
 //
 // Spec: SM-03 (the same decisions give the same run)
 func TestReportSaysThatTheProgramIsNotDeterministic(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A schedule that has failed is brought to its end, whatever its fibers wait under.
+// A failed schedule is torn down, whatever contexts its fibers wait under.
 
 // Spec: SM-09 (a failed schedule is brought to its end)
 func TestADeadlockUnderAShieldIsTold(t *testing.T) {
@@ -73,7 +73,7 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 	}
 }
 
-// A wait that is ended so has failed.
+// A wait that is ended this way fails.
 func TestAnInterruptedWaitReturnsAnError(t *testing.T) {
 	var errs []error
 	_ = found(t, Deadlock, func(ctx context.Context, _ *Sim) {
