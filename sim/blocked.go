@@ -31,7 +31,7 @@ const (
 	freeWithin  = 100 * time.Millisecond
 	computesFor = time.Second // before that is reported
 	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
-	adviceWaits = "Fibers run one at a time here, so nobody can end that wait. "
+	adviceWaits = "Fibers run one at a time here, so no other fiber can end that wait. "
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
 		"to wait for the end of a context, in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"
 	adviceMutex = adviceWaits + "Another fiber holds it across an operation of coir: " +

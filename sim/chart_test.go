@@ -43,7 +43,7 @@ func chartOf(t *testing.T, f *Failure) string {
 func TestChartShowsFibersOperationsAndWaits(t *testing.T) {
 	page := chartOf(t, found(t, Deadlock, crossed))
 	for _, text := range []string{">main<", ">lock[0]<", ">recv a<", `class="wait"`, `class="hang"`, ">waits to receive from b<",
-		"deadlock: nobody can go on", "likely cycle", "sim.Replay("} {
+		"deadlock: no fiber can run", "likely cycle", "sim.Replay("} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the chart does not have %s:\n%s", text, page)
 		}

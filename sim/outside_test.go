@@ -277,7 +277,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 				switch f.Kind {
 				case Uncontrolled:
 					told = true
-					says(t, f, "a goroutine that is no fiber of the simulation has cancelled the context used at sim/outside_test.go:")
+					says(t, f, "a goroutine that is not a fiber of the simulation has cancelled the context used at sim/outside_test.go:")
 					saysNot(t, f, "asm_", "context/context.go")
 				case Deadlock: // it came too late: the machine is busy
 				default:
@@ -299,7 +299,7 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 		<-done
 		_ = coir.Yield(scope)
 	}, With(firstWay), Schedules(1))
-	says(t, f, "a goroutine that is no fiber of the simulation does cancel", "sim/outside_test.go:")
+	says(t, f, "a goroutine that is not a fiber of the simulation does cancel", "sim/outside_test.go:")
 	if strings.Contains(f.Error(), "deadline") {
 		t.Error(f)
 	}

@@ -22,7 +22,7 @@ var errGone = errors.New("gone")
 func still(s *Sim, chans ...*coir.Chan[int]) {
 	for i, c := range chans {
 		if st := c.Stats(); st.Send.Waiting != 0 || st.Recv.Waiting != 0 {
-			s.Errorf("somebody waits at channel %d: %+v", i, st)
+			s.Errorf("an operation waits at channel %d: %+v", i, st)
 		}
 	}
 }

@@ -245,7 +245,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.Steps-mostRows),
 		fmt.Sprintf("main    waits for its children to end, since step %d ", small.before+small.fibers[0].step+1),
 		fmt.Sprintf("%d | ", small.Steps))
-	saysNot(t, small, "nobody is left")
+	saysNot(t, small, "no fiber is left")
 	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.before)) ||
 		!strings.Contains(page, "times more") {
 		t.Error("the chart does not say that it begins late, or that a step is there many times")

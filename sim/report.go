@@ -214,7 +214,7 @@ func (r *report) said(b *strings.Builder) {
 // outside writes what goroutines have done. This comes first: a deadlock that they would have ended is not one.
 func (r *report) outside(b *strings.Builder) {
 	if len(r.strays) > 0 {
-		b.WriteString("  goroutines that are no fibers of the simulation, and so came too late to help, did:\n")
+		b.WriteString("  goroutines that are not fibers of the simulation, and so came too late to help, did:\n")
 		for _, what := range r.strays {
 			fmt.Fprintf(b, "    %s\n", what)
 		}
@@ -386,7 +386,7 @@ func (r *report) arrows(i int) (out []arrow) {
 			servers, known := r.servers(i, x)
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
 				to := servers[0].fiber
-				out = append(out, arrow{to: to, why: why + ", which of those left only " + r.labels[to] + " has used besides"})
+				out = append(out, arrow{to: to, why: why + ", which only " + r.labels[to] + " of the remaining fibers has also used"})
 			} else if to, how := r.holder(i, x); to >= 0 {
 				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
 			}
@@ -551,9 +551,9 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 	name := channel(c.op, c.object)
 	switch c.op.Kind {
 	case policy.Recv:
-		text = "nobody is left to send to or close " + name
+		text = "no fiber is left to send to or close " + name
 	case policy.Send:
-		text = "nobody is left to receive from " + name
+		text = "no fiber is left to receive from " + name
 	default:
 		return
 	}
@@ -572,13 +572,13 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 		}
 	}
 	if !r.alone(i, c) {
-		text = "nobody else has used " + name + " so far"
+		text = "no other fiber has used " + name + " so far"
 		if len(gone) > 0 {
-			text = "nobody else who is left has used " + name + " so far"
+			text = "no other remaining fiber has used " + name + " so far"
 		}
 	}
 	if len(gone) > 0 {
-		text += ": of those who used it " + r.list(gone) + " ended"
+		text += ": " + r.list(gone) + " used it, and ended"
 	}
 	if line := "  " + text + "\n"; !strings.Contains(b.String(), line) { // two channels may have one name
 		b.WriteString(line)

@@ -70,14 +70,14 @@ func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
 	f := found(t, Deadlock, crossed)
 	says(t, f,
 		"deadlock after ",
-		"nobody can go on",
+		"no fiber can run",
 		"lock[0] waits to receive from b, since step ",
 		"lock[1] waits to receive from a, since step ",
 		"; spawned at sim/report_test.go:",
 		"likely cycle:\n    lock[0] waits to receive from b, from which lock[1] has taken a value at step ",
 		"recv b *",
 		"replay: sim.Replay(\""+f.Token+"\", program)")
-	saysNot(t, f, "nobody is left")
+	saysNot(t, f, "no fiber is left")
 }
 
 func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
@@ -122,7 +122,7 @@ func TestReportNamesTheCycleThroughANursery(t *testing.T) {
 	says(t, f,
 		"main      waits for its children to end: worker[0], worker[1], since step ",
 		"  cycle:\n    main waits for its child worker[0] to end\n"+
-			"    worker[0] waits to receive from jobs, which of those left only main has used besides\n")
+			"    worker[0] waits to receive from jobs, which only main of the remaining fibers has also used\n")
 }
 
 func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
@@ -146,9 +146,9 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 		})
 	})
 	says(t, f,
-		"nobody else who is left has used results so far: of those who used it reader ended\n",
-		"nobody else has used channel #")
-	saysNot(t, f, "cycle:", "nobody is left")
+		"no other remaining fiber has used results so far: reader used it, and ended\n",
+		"no other fiber has used channel #")
+	saysNot(t, f, "cycle:", "no fiber is left")
 }
 
 // The remaining fibers wait for the worker to end, or for the same as it does: it is certain that no fiber comes.
@@ -168,7 +168,7 @@ func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
 			return nil
 		})
 	})
-	says(t, f, "nobody is left to receive from results: of those who used it ")
+	says(t, f, "no fiber is left to receive from results: ")
 }
 
 // Each would use the other's channel next.
@@ -185,8 +185,8 @@ func TestReportDoesNotGiveUpThoseWhoHaveNotCome(t *testing.T) {
 			return nil
 		})
 	})
-	says(t, f, "  nobody else has used c so far\n", "  nobody else has used d so far\n")
-	saysNot(t, f, "nobody is left")
+	says(t, f, "  no other fiber has used c so far\n", "  no other fiber has used d so far\n")
+	saysNot(t, f, "no fiber is left")
 }
 
 func TestReportSaysThatAChannelWasClosed(t *testing.T) {
@@ -286,9 +286,9 @@ func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 	says(t, f,
 		"left  waits in a select to receive from a, or to send to late, since step ",
 		"right waits in a select to receive from b, since step ",
-		"  cycle:\n    left waits in a select to receive from a, which of those left only right has used besides\n"+
-			"    right waits in a select to receive from b, which of those left only left has used besides\n",
-		"nobody else has used late so far\n",
+		"  cycle:\n    left waits in a select to receive from a, which only right of the remaining fibers has also used\n"+
+			"    right waits in a select to receive from b, which only left of the remaining fibers has also used\n",
+		"no other fiber has used late so far\n",
 		"| select a, late * |")
 	chartOf(t, f)
 }
@@ -337,7 +337,7 @@ func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 		})
 	})
 	says(t, f, "select waits for a case of a select")
-	saysNot(t, f, "nobody is left", "cycle:")
+	saysNot(t, f, "no fiber is left", "cycle:")
 }
 
 // A fiber waits for a goroutine that sim does not control and that is late. The report must mention the goroutine.
@@ -357,9 +357,9 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 		<-sent
 	}
 	f := found(t, Deadlock, fn, Schedules(1))
-	says(t, f, "nobody can go on", "goroutines that are no fibers of the simulation, and so came too late to help, did:\n"+
+	says(t, f, "no fiber can run", "goroutines that are not fibers of the simulation, and so came too late to help, did:\n"+
 		"    try send answers, at sim/report_test.go:")
-	saysNot(t, f, "nobody is left", "nobody else")
+	saysNot(t, f, "no fiber is left", "no other")
 	if report := f.Error(); strings.Index(report, "goroutines that") > strings.Index(report, "main waits") {
 		t.Errorf("the goroutine does not come first:\n%s", report)
 	}

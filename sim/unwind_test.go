@@ -64,7 +64,7 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := found(t, Deadlock, fn, Steps(500))
-			says(t, f, "nobody can go on", " c")
+			says(t, f, "no fiber can run", " c")
 			again, err := Replay(f.Token, fn, Steps(500))
 			if err != nil || again == nil || again.Kind != Deadlock {
 				t.Errorf("replayed: %v, %v", again, err)

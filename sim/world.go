@@ -661,12 +661,12 @@ func (w *world) stuck() {
 	stack, deadline := w.host.Outside(strayPatience)
 	switch {
 	case stack == nil:
-		w.stop(&Failure{Kind: Deadlock, Text: "nobody can go on"})
+		w.stop(&Failure{Kind: Deadlock, Text: "no fiber can run"})
 	case deadline:
-		w.stop(&Failure{Kind: Uncontrolled, Text: "nobody can go on before a deadline of package context passes, in real time, at " +
+		w.stop(&Failure{Kind: Uncontrolled, Text: "no fiber can run before a deadline of package context passes, in real time, at " +
 			userPlace(stack) + useTimeout})
 	default:
-		w.stop(&Failure{Kind: Uncontrolled, Text: "a goroutine that is no fiber of the simulation has cancelled the context used at " +
+		w.stop(&Failure{Kind: Uncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled the context used at " +
 			userPlace(stack) + "; cancel it in a fiber"})
 	}
 }
@@ -716,6 +716,6 @@ func (w *world) Stray(op policy.Op) {
 	}
 	what := describe(op) + ", at " + caller()
 	w.strays.add(what)
-	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: "a goroutine that is no fiber of the simulation does " + what +
+	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: "a goroutine that is not a fiber of the simulation does " + what +
 		"; use fibers, or a channel made outside"})
 }

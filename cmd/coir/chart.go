@@ -110,7 +110,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	}
 	if s.switches > 0 {
 		d.Switch = [...]string{
-			keep:     "another goroutine gets the turn, although this one could go on",
+			keep:     "another goroutine gets the turn, although this one could continue",
 			free:     "of the goroutines that can run, another than the first gets the turn",
 			giveUp:   "of the goroutines that can run, another than the next gets the turn",
 			selected: "of the cases that are ready, the select takes another than the first",
