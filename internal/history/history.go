@@ -36,7 +36,7 @@ func Play(rt *coir.Runtime, data []byte) (story string, err error) {
 var (
 	errCancel = errors.New("cancelled by the history")
 	errAbort  = errors.New("aborted by the history")
-	errOut    = errors.New("the history is over")
+	errOut    = errors.New("the history has ended")
 )
 
 type history struct {
@@ -113,7 +113,7 @@ func (h *history) step(ctx context.Context, s step) error {
 		}
 	}
 	if s.rush && !h.patient && (s.verb == cancel || s.verb == abort || s.client == player) {
-		fmt.Fprintln(&h.story, "  and before anybody runs:")
+		fmt.Fprintln(&h.story, "  and before any client runs:")
 		return nil
 	}
 	return h.settle(ctx)
@@ -184,7 +184,7 @@ func (h *history) begin(ctx context.Context, c *client, s step) error {
 
 // end cancels the clients that still wait.
 func (h *history) end(ctx context.Context, n *coir.Nursery) error {
-	fmt.Fprintln(&h.story, "everybody is cancelled")
+	fmt.Fprintln(&h.story, "all clients are cancelled")
 	h.patient = true
 	n.Cancel(errCancel)
 	for _, c := range h.clients {

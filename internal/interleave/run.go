@@ -321,7 +321,7 @@ func (r *run) getStuck() {
 		}
 	}
 	if r.unwind = r.x.unwinds; !r.unwind {
-		r.fail("nobody can go on: " + r.waiting())
+		r.fail("no thread can continue: " + r.waiting())
 	}
 }
 

@@ -416,7 +416,7 @@ func TestFailureIsShown(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]func(){
-		"nobody can go on: main": func() {
+		"no thread can continue: main": func() {
 			var o Object
 			o.Do(Wait)
 		},

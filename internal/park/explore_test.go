@@ -88,7 +88,7 @@ func (s *sleeper) end(t Ticket, r Reason) {
 		s.reason[t] = r
 	case Lost, Stale:
 		if s.won[t] == 0 {
-			interleave.Failf("a wake of wait %d is told %v, and nobody else has ended it", t, o)
+			interleave.Failf("a wake of wait %d is told %v, and no other wake has ended it", t, o)
 		}
 	}
 }

@@ -333,7 +333,7 @@ func TestTicketsWrap(t *testing.T) {
 				t.Fatalf("armed with ticket %d, the word is %s, want ticket %d", ticket, show(p.word.Load()), want)
 			}
 			if asleep && !p.Commit() {
-				t.Fatal("nobody woke it, and it did not commit")
+				t.Fatal("no waker won, and it did not commit")
 			}
 			if want != last {
 				if o := p.Wake(last, Cancelled, nil); o != Stale {

@@ -38,7 +38,7 @@ func (k *taken) add(ts ...*Task) {
 			}
 		}
 		if !known {
-			interleave.Failf("a task came out that nobody has put in")
+			interleave.Failf("a task came out that was never put in")
 		}
 	}
 }

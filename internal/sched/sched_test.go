@@ -324,7 +324,7 @@ func TestShrink(t *testing.T) {
 	for range 20 {
 		s.Enter()
 		if s.Shrink() {
-			t.Fatal("shrunk while somebody uses it")
+			t.Fatal("shrunk while in use")
 		}
 		h := &house{Scheduler: s}
 		for range 100 {

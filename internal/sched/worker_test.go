@@ -192,7 +192,7 @@ func TestThiefTakesHalfThenRunNext(t *testing.T) {
 		t.Fatal("what was to run next was not stolen from a worker with an empty ring")
 	}
 	if thief.steal() != nil {
-		t.Fatal("stole from nobody")
+		t.Fatal("stole from empty queues")
 	}
 	if s.stats.stolen.Load() != 6 {
 		t.Fatalf("counted %d", s.stats.stolen.Load())
