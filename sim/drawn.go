@@ -54,7 +54,7 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	switch {
 	case broken != nil:
 		panic(broken)
-	case !returned: // fn has ended its goroutine, which was to be ours
+	case !returned: // fn has ended its goroutine, so end the caller's
 		runtime.Goexit()
 	}
 	return res.Failure

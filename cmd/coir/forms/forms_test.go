@@ -553,7 +553,7 @@ func TestPullThatIsNotStopped(*testing.T) {
 	next()
 }
 
-// What a test is told of the machine is the same on each, or its schedules would not be.
+// A test sees the same machine everywhere, or its schedules would differ.
 func TestProcessors(t *testing.T) {
 	if n := runtime.GOMAXPROCS(0); n != 2 {
 		t.Error(n)
@@ -729,7 +729,7 @@ func TestHeightOfItsStack(t *testing.T) {
 	}
 }
 
-// Neither case keeps the other out for good, whichever comes first.
+// Neither case starves the other, whichever comes first.
 func TestSelectIsFair(t *testing.T) {
 	always := make(chan bool)
 	close(always)

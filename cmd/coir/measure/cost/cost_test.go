@@ -139,7 +139,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// The same, with atomics in place of the lock.
+// The same, with atomics instead of the lock.
 func TestSmallAtomics(t *testing.T) {
 	var wg sync.WaitGroup
 	var n atomic.Int64

@@ -3,7 +3,7 @@
 //	go run ./measure/cost
 //
 // It builds its benchmarks with and without the overlay, explores nothing, and compares: processes of both kinds take
-// turns, so that both meet the same machine. Then it explores small tests for some seconds, and a test with 10,000
+// turns, so that both see the same load. Then it explores small tests for some seconds, and a test with 10,000
 // goroutines. With -build it times a first build, with an empty cache, and one after a change of the test.
 package main
 

@@ -98,7 +98,7 @@ func measure() (ok bool, err error) {
 	return differ == 0 && wrong == 0 && n >= *failures, nil
 }
 
-// compareReleases says how many tests do the same in all releases. They need not.
+// compareReleases prints how many tests do the same in all releases. They need not.
 func compareReleases(tokens map[string]map[string]string) {
 	all := strings.Split(*releases, ",")
 	for _, other := range all[1:] {
@@ -122,7 +122,7 @@ type binary struct {
 	atomics   bool
 }
 
-// tests lists the tests that begin so.
+// tests lists the tests whose names begin with prefix.
 func (b *binary) tests(prefix string) []string {
 	c := exec.Command(b.name, "-test.list", "^"+prefix)
 	c.Dir = b.dir
@@ -140,7 +140,7 @@ func (b *binary) process(test, settings string, env ...string) (summary, failure
 	c.Env = append(os.Environ(), "COIR_RECORD="+record, fmt.Sprintf("COIR_TEST=budget=1h,atomics=%v,%s", b.atomics, settings))
 	c.Env = append(c.Env, env...)
 	c.Env = append(c.Env, "GORACE=suppress_equal_stacks=0 suppress_equal_addresses=0")
-	_ = c.Run() // the record says it
+	_ = c.Run() // the record has the result
 	text, _ := os.ReadFile(record)
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -215,7 +215,7 @@ func (b *binary) replays(seed, most int) (n int, bad []string) {
 	return min(n, most), bad
 }
 
-// each calls f for the tests that begin so, some at a time.
+// each calls f for the tests whose names begin with prefix, some at a time.
 func (b *binary) each(prefix string, f func(test string)) {
 	var wg sync.WaitGroup
 	places := make(chan bool, runtime.NumCPU())

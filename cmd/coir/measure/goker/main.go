@@ -1,16 +1,16 @@
-// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and the tools
-// that Go has for the same bugs beside it. GoKer has no licence, so nothing of it is here:
+// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and next to it
+// Go's own tools for the same bugs. GoKer has no licence, so nothing of it is here:
 //
 //	git clone https://github.com/timmyyuan/gobench
 //	printf 'module goker\n\ngo 1.21\n' > gobench/gobench/goker/go.mod
 //	cd cmd/coir && go run ./measure/goker -dir ../gobench/gobench/goker
 //
-// Go 1.21 is the language that some of the bugs need: their loop variables are of that time.
+// Some of the bugs need Go 1.21: their loop variables are as they were then.
 //
 // coir is built once and runs each kernel with its default settings, and -race for the non-blocking ones. Each alarm is
 // compared with kernels.txt, which says for each kernel what the documented bug is and how the report shows it. The
-// peers run each kernel again and again, in a process of their own, until it fails, hangs for 2 s, or their time is
-// over. Any alarm of a peer counts.
+// peers run each kernel repeatedly, in a process of their own, until it fails, hangs for 2 s, or their time is up. Any
+// alarm of a peer counts.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 	"time"
 )
 
-// documented is what is documented of the kernels; see its head.
+// documented is what is known of the kernels; see the head of the file.
 //
 //go:embed kernels.txt
 var documented string
@@ -51,7 +51,7 @@ type kernel struct {
 	peers map[string]verdict
 }
 
-// verdict is what a tool says of a kernel: nothing, if what is empty.
+// verdict is what a tool reports of a kernel: nothing, if what is empty.
 type verdict struct {
 	what  string
 	after time.Duration
@@ -353,7 +353,7 @@ func (k *kernel) loop(temp, peer string) (v verdict) {
 	}
 }
 
-// told is what the output of a loop tells.
+// told returns what the output of a loop reports.
 func told(text string) string {
 	switch {
 	case strings.Contains(text, "WARNING: DATA RACE"):
@@ -361,7 +361,7 @@ func told(text string) string {
 	case strings.Contains(text, "goker: told leak"):
 		return "leak"
 	case strings.Contains(text, "inside synctest bubble"), strings.Contains(text, "from outside bubble"):
-		return "" // the kernel cannot be run so
+		return "" // the kernel cannot be run this way
 	case strings.Contains(text, "panic: deadlock: main bubble goroutine has exited"):
 		return "leak"
 	case strings.Contains(text, "deadlock"):

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// output collects what a loop prints, and notes when its last run began.
+// output collects what a loop prints, and records when its last run began.
 type output struct {
 	mu    sync.Mutex
 	text  bytes.Buffer

@@ -1,16 +1,16 @@
 // Command modules runs `coir test` over the tests of well-known modules, as the module proxy serves them, and prints
-// what became of them as a table, one line a module.
+// the results as a table, one line for each module.
 //
 //	cd cmd/coir && go run ./measure/modules -dir /tmp/modules
 //
 // The list is modules.txt: a module, its version, the packages (all, if none are named), and flags of coir test. Each
-// module is copied out of the module cache, into the directory -dir, and is not changed there. A test that is flagged
-// is run once by plain go test, to know what fails anyhow; one that leaves goroutines behind is explored once more with
-// -leaks=false, because an alarm ends the exploration of a test. What was printed is kept in -dir, and -old makes the
-// table of what is there and runs nothing.
+// module is copied out of the module cache, into the directory -dir, and is not changed there. A flagged test is run
+// once by plain go test, to know what fails anyway; one that leaves goroutines behind is explored once more with
+// -leaks=false, because an alarm ends the exploration of a test. The output is kept in -dir, and -old makes the table
+// from it without running anything.
 //
 // Each alarm was read, and triage.txt has the verdict: the package, the test, the class, and a sentence that says why.
-// The table counts the verdicts, and tells which alarms have none.
+// The table counts the verdicts, and lists the alarms that have none.
 package main
 
 import (
@@ -142,7 +142,7 @@ func readModules(text string) (all []module) {
 	return all
 }
 
-// measure runs the tests of a module, and leaves what was printed in the directory home.
+// measure runs the tests of a module, and leaves the output in the directory home.
 func (m *module) measure(coir, home string) error {
 	source := filepath.Join(home, "source")
 	if err := m.copyTo(source); err != nil {
@@ -244,12 +244,12 @@ func (m *module) copyTo(source string) error {
 	return os.Rename(temp, source)
 }
 
-// command runs a command and returns what it prints. That it exits with 1 is no error: a test has failed. When its time
-// is over it is interrupted, and prints what it has.
+// command runs a command and returns its output. Exit code 1 is not an error: a test has failed. When its time is up
+// the command is interrupted, and prints what it has.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") // the sums of some lack what their tests need
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") // some go.sum files lack what the tests need
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	var out, errs bytes.Buffer

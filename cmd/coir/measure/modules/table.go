@@ -64,7 +64,7 @@ type event struct {
 	Failure                       *struct{ Kind, Text string }
 }
 
-// test is what coir test says of a test.
+// test is what coir test reports of a test.
 type test struct {
 	pkg, name string
 	outcome   string // clean, skipped, uncontrolled, flagged, died
@@ -168,7 +168,7 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			r.skipped++
 			continue
 		}
-		for _, u := range more { // what was found beside what it leaves behind
+		for _, u := range more { // what was found in addition to what it leaves behind
 			if u.pkg == t.pkg && u.name == t.name && (u.outcome == "flagged" || u.outcome == "died") {
 				t.output += "\nwith -leaks=false:\n" + u.output
 				t.kind += " " + u.kind
@@ -211,11 +211,11 @@ func needsNetwork(output string) bool {
 	return true
 }
 
-// readPlain says which tests fail under go test.
+// readPlain returns which tests fail under go test.
 func readPlain(file string) (map[string]bool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return map[string]bool{}, nil //nolint:nilerr // there were no alarms, or the time was over
+		return map[string]bool{}, nil //nolint:nilerr // there were no alarms, or the time was up
 	}
 	fails := map[string]bool{}
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
@@ -231,8 +231,8 @@ func readPlain(file string) (map[string]bool, error) {
 	}
 }
 
-// counted is the tests of a row that run without what is outside; and good is those of them that are clean, or flagged
-// with a reason that is true.
+// counted returns how many tests of a row run without the outside world; good returns how many of them are clean, or
+// flagged for a real reason.
 func (r *row) counted() int { return r.tests - r.skipped - r.network - r.anyhow }
 
 func (r *row) good() int {
@@ -301,7 +301,7 @@ func printTable(rows []*row) {
 	}
 }
 
-// blank is a number, or nothing for 0.
+// blank returns a number as text, or "" for 0.
 func blank(n int) string {
 	if n == 0 {
 		return ""
