@@ -25,10 +25,10 @@ import (
 // follows the calls of race.Disable and race.Enable through the source of a package, from every function that users
 // call, and finds out which functions run hidden. That makes these rules checkable:
 //
-//   - What runs hidden is marked //go:norace, and calls neither copy nor append on shared memory: the runtime reports those
-//     to the detector in spite of the pragma. Nor does it use maps.
-//   - race.Acquire, Release and Reads do nothing in a hidden section, so they must be called outside of one. Meet, Offer
-//     and Wrote leave the section themselves, so they must be called inside.
+//   - What runs hidden is marked //go:norace, and calls neither copy nor append on shared memory: the runtime reports
+//     those to the detector in spite of the pragma. Nor does it use maps.
+//   - race.Acquire, Release and Reads do nothing in a hidden section, so they must be called outside of one. Meet,
+//     Offer and Wrote leave the section themselves, so they must be called inside.
 //   - Each path through a function leaves as many sections as it enters.
 //
 // It follows calls of functions and of methods, through interfaces too. It does not follow function values: it assumes

@@ -29,7 +29,7 @@
 //
 //	one-winner   For each ticket at most one Wake returns Won.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
-//	no-restart   Tickets only grow, even when a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
+//	no-restart   Tickets only grow, even if a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
 //	hands-off    After a Commit that returned true only the winner touches the parker.
 //
 // A waiter arms, publishes (parker, ticket) where wakers will find it, and parks. After Arm it checks again whether it

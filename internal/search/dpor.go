@@ -11,8 +11,8 @@ import "math/bits"
 //     that orders them. Where the first was chosen, an actor must be tried that leads to the second going first: one of
 //     the initials of what happened after the first and not because of it. If one of them was tried or is marked to be,
 //     nothing is left to do.
-//   - What was tried at a fork then sleeps while other ways are tried there, until something happens that conflicts with
-//     it.
+//   - What was tried at a fork then sleeps while other ways are tried there, until something happens that conflicts
+//     with it.
 //
 // Trying only the actor of the second transition looks right but is not: if it sleeps, or only gets there after
 // another, the schedule is lost.

@@ -2,8 +2,8 @@
 //
 // A node belongs to the waiter, which reuses it for its next wait. Two rules make this safe without a second lock:
 //
-//   - Until the wait has been claimed, a node is linked and unlinked, and a cell's value read and written, only under the
-//     lock of the thing that is waited for.
+//   - Until the wait has been claimed, a node is linked and unlinked, and a cell's value read and written, only under
+//     the lock of the thing that is waited for.
 //   - A waker that has won a claim never looks at the node again. A waiter that was woken for any reason but data takes
 //     the lock once more, to unlink its node, before it reuses the node.
 //
