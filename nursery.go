@@ -3,6 +3,7 @@ package coir
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -27,12 +28,13 @@ import (
 type Nursery struct {
 	scope
 
-	// pending counts children by twos: those that others than the owner have started, less those that have ended. When
-	// the owner joins it adds those that it has started itself, and one. So pending is odd once the owner has joined,
-	// and 1 when no child is left: then the nursery is closed. A long-lived nursery would overflow 32 bits.
+	// pending counts children by twos: those that are not in spawned, less those that have ended. When the owner joins
+	// it adds those in spawned, and one. So pending is odd once the owner has joined, and 1 when no child is left: then
+	// the nursery is closed. The owner counts its children in spawned, without an atomic, as far as that goes. A
+	// long-lived nursery would overflow 32 bits.
 	pending xatomic.Int64
-	spawned int64 // children that the owner has started, until it joins; the owner's own
-	joined  bool  // the owner's own
+
+	first Fiber // the first child that the owner starts: most nurseries have one, and this saves it an allocation
 }
 
 // coldNursery is what a nursery needs once a child waits or fails, or with a limit or a policy.
@@ -104,10 +106,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	// Spec: NU-05 (a completed nursery takes no child)
 	// Spec: FB-11 (a fiber's function is published before the fiber)
 	// Spec: FB-12 (a fiber is counted before it is runnable)
-	f := &Fiber{nursery: n, fn: fn, name: name, budget: budget, pc: coro.CallerPC()}
-	for _, o := range opts {
-		f.index = o.index
-	}
+	pc := coro.CallerPC()
 	near, owner := n.near()
 	if !n.rt.s.Has(near) && n.rt.abroad() {
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
@@ -117,10 +116,23 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	if n.rt.policy != nil {
 		by = n.announceGo(name)
 	}
-	if owner && !n.joined {
+	var f *Fiber
+	switch {
+	case !owner || n.joined || n.spawned == math.MaxUint16:
+		if !n.admit() {
+			panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
+		}
+		f = new(Fiber)
+	case n.spawned > 0:
 		n.spawned++
-	} else if !n.admit() {
-		panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
+		f = new(Fiber)
+	default:
+		n.spawned++
+		f = &n.first
+	}
+	f.nursery, f.fn, f.name, f.budget, f.pc = n, fn, name, budget, pc
+	for _, o := range opts {
+		f.index = o.index
 	}
 	n.prepare(f, near)
 	race.Disable()
@@ -134,7 +146,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	return f
 }
 
-// admit counts a child that another than the owner starts. It reports false if the nursery is closed.
+// admit counts a child in pending. It reports false if the nursery is closed.
 //
 //go:noinline
 //go:norace
@@ -160,7 +172,7 @@ func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
 // live is how many children have not ended. Only the owner gets an exact answer.
 //
 //go:norace
-func (n *Nursery) live() int { return int(n.spawned + n.pending.Load()>>1) }
+func (n *Nursery) live() int { return int(n.spawned) + int(n.pending.Load()>>1) }
 
 // list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms
 // the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it
@@ -415,15 +427,19 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	// Spec: NU-02 (Run returns when its nursery is complete)
 	// Spec: NU-03 (a child lives within its parent)
-	c := resolve(ctx)
-	if c.f == nil {
-		return defaultRuntime().run(&c, fn)
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		c := resolve(ctx)
+		if c.f == nil {
+			return defaultRuntime().run(&c, fn)
+		}
+		f, sc = c.f, c.sc
 	}
 	n := newNursery()
-	if c.f.simulated {
+	if f.simulated {
 		n.more().id = channel.NewID()
 	}
-	n.init(ctx, c.f.nursery.rt, c.sc, c.f)
+	n.init(ctx, f.nursery.rt, sc, f)
 	return n.run(fn)
 }
 
@@ -494,7 +510,7 @@ func (n *Nursery) join() {
 //
 //go:norace
 func (n *Nursery) closeEmpty() int64 {
-	own := 2*n.spawned + 1
+	own := 2*int64(n.spawned) + 1
 	n.spawned, n.joined = 0, true
 	if p := n.pending.Load(); p+own == 1 && n.pending.CompareAndSwap(p, 1) {
 		return 0
@@ -524,11 +540,14 @@ func (n *Nursery) beginJoin(own int64) bool {
 //go:norace
 func (n *Nursery) childEnded(near *sched.Worker) {
 	if n.pending.Add(-2) == 1 {
-		t, waits := n.owner.task.Waiting()
+		p := &n.owner.task.Parker
+		t, waits := p.Waiting()
 		if invariant.Enabled {
 			invariant.Check(waits, "the last child of a nursery has ended, and its owner does not wait")
 		}
-		n.owner.task.Wake(t, park.Data, near)
+		if p.Claim(t, park.Data) == park.Asleep {
+			near.Ready(p)
+		}
 	}
 }
 

@@ -34,9 +34,13 @@ type scope struct {
 	owner  *Fiber // the fiber that waits under it without registering; nil if a goroutine made the scope
 	parent *scope // which passes its cancel on to this one
 
-	state     xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
-	isNursery bool                       // it is the scope that a Nursery begins with
-	rest      xatomic.Pointer[coldScope] // made on demand: see cold
+	rest  xatomic.Pointer[coldScope] // made on demand: see cold
+	state xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
+
+	// For the Nursery that begins with this scope, if one does. They are here because there is room.
+	isNursery bool
+	joined    bool   // the owner's own: it has joined
+	spawned   uint16 // the owner's own: children that it has started, until it joins. See Nursery.pending
 }
 
 // coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has
@@ -113,7 +117,7 @@ func (sc *scope) nursery() *Nursery {
 	return nil
 }
 
-// The states of a scope. A nursery's scope begins loose; all others begin live or linked.
+// The states of a scope. A nursery's scope stays loose until it is looked at; all others are tied as they are made.
 //
 //	          tie                tie
 //	loose ----------> tying ----------> live or linked ----------> cancelled
@@ -121,9 +125,9 @@ func (sc *scope) nursery() *Nursery {
 //	  +---------------------------------------------------------------+
 //	          endLoose
 const (
-	scopeLive      = iota // nothing but its own cancel, or that of a scope above it, ends it
+	scopeLoose     = iota // as cancelled as its parent is, which does not know of it yet
+	scopeLive             // nothing but its own cancel, or that of a scope above it, ends it
 	scopeLinked           // the same, and it hangs on a context of package context: see poll
-	scopeLoose            // as cancelled as its parent is, which does not know of it yet
 	scopeTying            // one caller of tie decides what comes next. It holds parent.mu
 	scopeCancelled        // for good
 )
@@ -176,9 +180,6 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	switch {
 	case parent != nil || ctx.Done() == nil:
 		sc.parent = parent
-		race.Disable() // to open a nursery orders no other
-		sc.state.Store(scopeLoose)
-		race.Enable()
 		if !sc.isNursery {
 			sc.tie()
 		}

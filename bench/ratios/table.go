@@ -69,7 +69,7 @@ var table = []comparison{
 		coir:    yieldCoir, other: yieldGosched,
 	},
 	{
-		name: "spawn-join", bound: 0.7, goal: 0.45, held: 1.0, unit: "ns", rounds: shortRounds, hot: true, allocs: 2,
+		name: "spawn-join", bound: 0.7, goal: 0.45, held: 1.0, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "go and sync.WaitGroup",
 		coir:    spawnNursery, other: spawnWaitGroup,
@@ -81,7 +81,7 @@ var table = []comparison{
 		coir:    spawnWait, other: spawnWaitGroup,
 	},
 	{
-		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, held: 0.92, unit: "ns", rounds: shortRounds, hot: true, allocs: 2,
+		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, held: 0.92, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "errgroup.Group, Go, Wait",
 		coir:    spawnNursery, other: spawnErrgroup,
@@ -129,7 +129,7 @@ var table = []comparison{
 		coir:    parkedIn("fiber-1k"), other: parkedIn("goroutine-1k"),
 	},
 	{
-		name: "fork-join", bound: 0.9, goal: 0.7, held: 1.8, unit: "ns", ops: fibForks, rounds: shortRounds, hot: true, allocs: 6,
+		name: "fork-join", bound: 0.9, goal: 0.7, held: 1.8, unit: "ns", ops: fibForks, rounds: shortRounds, hot: true, allocs: 5,
 		what:    "a fork and join of fib, one half forked, one half in place",
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkFibers, other: forkGoroutines,
