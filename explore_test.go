@@ -35,8 +35,8 @@ type bare struct {
 	turn xatomic.Sema
 }
 
-func (b *bare) Ready(park.Place) { b.turn.Post() }
-func (b *bare) Late()            {}
+func (b *bare) Ready(*park.Parker, park.Place) { b.turn.Post() }
+func (b *bare) Late(*park.Parker)              {}
 
 func (b *bare) Park() {
 	if b.task.Commit() {

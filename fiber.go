@@ -33,17 +33,17 @@ type Fiber struct {
 	index  int32   // one more than the index; 0: none
 	budget int32   // operations that need not wait before it yields
 
-	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after err
+	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after failed
 	main      bool           // runs the body of its nursery; is not a child of it
 	place     bool           // counts against its nursery's limit
 	listed    bool           // is in its nursery's ring: has waited under the nursery's scope
 	simulated bool           // its runtime has a policy, which is told of each operation
-	err       error          // before the end, what could not be reported: see unreported
+	failed    *error         // its error, if that is not nil; before the end, what could not be reported: see unreported
 
 	prev, next *Fiber // under nursery.mu
 
 	mu      xatomic.Mutex // guards joiners; no other lock is taken under it
-	joiners wait.Queue
+	joiners wait.Ring
 }
 
 // outcome is how a fiber has ended, if it has.
@@ -61,10 +61,18 @@ const (
 	exited           // by runtime.Goexit
 )
 
-// ended reports whether the fiber has. Then err is its error.
+// ended reports whether the fiber has. Then err returns its error.
 //
 //go:norace
 func (f *Fiber) ended() bool { return outcome(f.outcome.Load()) > awaited }
+
+//go:norace
+func (f *Fiber) err() error {
+	if f.failed == nil {
+		return nil
+	}
+	return *f.failed
+}
 
 // FiberOption is an option of [Nursery.Go].
 type FiberOption struct {
@@ -246,7 +254,7 @@ func (f *Fiber) removeJoiner(node *wait.Node) {
 func (f *Fiber) waited(r park.Reason, sc *scope) error {
 	if r == park.Data {
 		race.Acquire(unsafe.Pointer(f))
-		return f.err
+		return f.err()
 	}
 	return sc.ending().op
 }
@@ -269,7 +277,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	race.Enable()
 	if r == park.Data {
 		race.Acquire(unsafe.Pointer(f))
-		return f.err
+		return f.err()
 	}
 	return c.cancelled().op
 }
@@ -316,6 +324,11 @@ type thunk Fiber
 // thunkOf finds the fiber of a task.
 func thunkOf(t *sched.Task) sched.Thunk { return (*thunk)(fiberOf(t)) }
 
+// groupOf returns what a join of the fiber's nursery asks for: see sched.Task.ParkFor.
+//
+//go:norace
+func groupOf(t *sched.Task) unsafe.Pointer { return unsafe.Pointer(fiberOf(t).nursery) }
+
 // RunThunk implements sched.Thunk.
 func (th *thunk) RunThunk() {
 	f := (*Fiber)(th)
@@ -338,7 +351,7 @@ func (th *thunk) RunThunk() {
 func (th *thunk) Panicked(value any, stack []byte) {
 	f := (*Fiber)(th)
 	pe := panicError(f, value, stack)
-	if u, ok := f.err.(*unreported); ok { // in a deferred function, during a Goexit
+	if u, ok := f.err().(*unreported); ok { // in a deferred function, during a Goexit
 		pe = pe.with(slices.Concat(u.panics, u.errs))
 	}
 	f.finish(panicked, pe)
@@ -347,7 +360,7 @@ func (th *thunk) Panicked(value any, stack []byte) {
 // Exited implements sched.Thunk.
 func (th *thunk) Exited() {
 	f := (*Fiber)(th)
-	u, _ := f.err.(*unreported)
+	u, _ := f.err().(*unreported)
 	switch {
 	case u == nil:
 		f.finish(exited, ErrGoexit)
@@ -373,10 +386,10 @@ func (f *Fiber) reportLater(panics, errs []error) {
 	if len(panics)+len(errs) == 0 {
 		return
 	}
-	u, ok := f.err.(*unreported)
+	u, ok := f.err().(*unreported)
 	if !ok {
 		u = new(unreported)
-		f.err = u
+		f.failed = new(error(u))
 	}
 	u.panics = append(u.panics, panics...)
 	u.errs = append(u.errs, errs...)
@@ -406,7 +419,9 @@ func (f *Fiber) finish(how outcome, err error) {
 	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
 		f.waitUnder(nil) // it may hold much
 	}
-	f.err = err
+	if err != nil {
+		f.failed = new(err)
+	}
 	if outcome(f.outcome.Swap(uint32(how))) == awaited {
 		f.wakeJoiners(near)
 	}

@@ -220,12 +220,26 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	f.id = sched.NewID(near)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
-	f.task.Init(n.rt.s)
-	f.task.SetGroup(unsafe.Pointer(n))
+	if !coro.Fresh {
+		if labels := coro.Labels(); labels != nil {
+			f.fn = labelled(labels, f.fn)
+		}
+	}
 	race.Release(unsafe.Pointer(&f.fn))
-	f.task.Spawn() // in a race build the goroutine is made here, ordered after what the spawner has done
+	f.task.Init(n.rt.s) // in a race build the goroutine is made here, ordered after what the spawner has done
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberStarted(f) })
+	}
+}
+
+// labelled returns fn with the spawner's labels, which the profiler shows. Where a fiber has a goroutine of its own that
+// inherits them.
+//
+// Spec: FB-34 (labels are inherited and not left behind)
+func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		coro.SetLabels(labels)
+		return fn(ctx)
 	}
 }
 

@@ -113,6 +113,7 @@ const (
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set := settings{Config: sched.Config{
 		Thunk:      thunkOf,
+		Group:      groupOf,
 		MaxWorkers: defaultMaxWorkers,
 		StallAfter: defaultStall,
 	}}
@@ -275,14 +276,14 @@ func (f *Fiber) resultFor(by *Fiber) error {
 	race.Acquire(unsafe.Pointer(f))
 	switch outcome(f.outcome.Load()) {
 	case exited:
-		if u, ok := f.err.(*unreported); ok && by != nil {
+		if u, ok := f.err().(*unreported); ok && by != nil {
 			by.reportLater(u.panics, u.errs)
 		}
 		runtime.Goexit()
 	case panicked:
-		panic(f.err)
+		panic(f.err())
 	}
-	return f.err
+	return f.err()
 }
 
 //go:norace

@@ -777,8 +777,8 @@ func (e *fiberEnd) result(dst unsafe.Pointer) {
 	race.Acquire(unsafe.Pointer(f))
 	if dst != nil {
 		race.Disable()
-		race.Wrote(dst, unsafe.Sizeof(f.err))
+		race.Wrote(dst, unsafe.Sizeof(f.err()))
 		race.Enable()
-		*(*error)(dst) = f.err
+		*(*error)(dst) = f.err()
 	}
 }

@@ -432,10 +432,10 @@ func (reg *registration) arm() (asleep *park.Parker) {
 // Ready implements park.Owner: the event has happened.
 //
 //go:norace
-func (p *pin) Ready(near park.Place) { p.hook.happened(near) }
+func (p *pin) Ready(_ *park.Parker, near park.Place) { p.hook.happened(near) }
 
 // Late implements park.Owner.
-func (p *pin) Late() {}
+func (p *pin) Late(*park.Parker) {}
 
 //go:norace
 func (h *hook) happened(near park.Place) {

@@ -29,9 +29,9 @@ type sleeper struct {
 	readied int
 }
 
-func (s *sleeper) Ready(park.Place) { s.readied++ }
+func (s *sleeper) Ready(*park.Parker, park.Place) { s.readied++ }
 
-func (s *sleeper) Late() {}
+func (s *sleeper) Late(*park.Parker) {}
 
 // newSleeper arms a wait.
 func newSleeper(side Side, v int, cell *wait.Cell[int]) *sleeper {

@@ -30,21 +30,21 @@ func newSleeper() *sleeper {
 	interleave.Go("worker", func() {
 		for s.left.Wait(); s.quiet; s.left.Wait() {
 			if !s.Commit() {
-				s.Ready(nil)
+				s.Rouse(nil)
 			}
 		}
 	})
 	return s
 }
 
-func (s *sleeper) Ready(Place) {
+func (s *sleeper) Ready(*Parker, Place) {
 	if !s.quiet {
 		interleave.Failf("readied while it runs")
 	}
 	s.turn.Post()
 }
 
-func (s *sleeper) Late() {}
+func (s *sleeper) Late(*Parker) {}
 
 // wait waits once, as an operation does, under a scope that can be cancelled if scoped is set. It posts armed, unless
 // that is nil, when the wait is published.

@@ -34,7 +34,7 @@ func (g *Guest) Init() {
 // Ready implements Owner.
 //
 //go:norace
-func (g *Guest) Ready(Place) {
+func (g *Guest) Ready(*Parker, Place) {
 	if g.home != 0 && bubble.Abroad(g.home) {
 		race.Enable() // as the waker's operation would have: the panic may be recovered
 		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " +
@@ -53,7 +53,7 @@ func (g *Guest) Ready(Place) {
 // Late implements Owner. Nobody counts for guests.
 //
 //go:norace
-func (g *Guest) Late() {}
+func (g *Guest) Late(*Parker) {}
 
 // Park blocks the goroutine until its armed wait has ended, or cancel is closed: then it tries to end the wait itself,
 // for Cancelled. A nil cancel never comes.

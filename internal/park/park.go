@@ -130,25 +130,35 @@ type Place any
 // Owner is what a parker wakes. The waker that ends the wait of a parked parker calls Ready, once. A wake that does not
 // win calls Late.
 type Owner interface {
-	Ready(near Place)
-	Late()
+	Ready(p *Parker, near Place)
+	Late(p *Parker)
 }
 
 // Parker is the word and its owner. It must not be copied.
 type Parker struct {
 	word  xatomic.Uint64
-	owner Owner
+	owner *Owner // a pointer, so that a parker is two words
 }
 
 // Init sets the parker's owner. It is called once, before first use.
 //
 //go:norace
-func (p *Parker) Init(owner Owner) { p.owner = owner }
+func (p *Parker) Init(owner Owner) { p.owner = &owner }
+
+// InitShared is Init with an owner of many parkers. It allocates nothing, and HasOwner tells them from others.
+//
+//go:norace
+func (p *Parker) InitShared(owner *Owner) { p.owner = owner }
+
+// HasOwner reports whether InitShared was given this owner.
+//
+//go:norace
+func (p *Parker) HasOwner(owner *Owner) bool { return p.owner == owner }
 
 // Owner returns the parker's owner.
 //
 //go:norace
-func (p *Parker) Owner() Owner { return p.owner }
+func (p *Parker) Owner() Owner { return *p.owner }
 
 // Arm begins a wait. Only the owner calls it, while it runs.
 //
@@ -268,7 +278,7 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 //go:norace
 func (p *Parker) Rouse(near Place) {
 	if p != nil {
-		p.owner.Ready(near)
+		(*p.owner).Ready(p, near)
 	}
 }
 
@@ -283,7 +293,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	for {
 		w := p.word.Load()
 		if ticketOf(w) != t {
-			p.owner.Late()
+			(*p.owner).Late(p)
 			return Stale
 		}
 		switch stateOf(w) {
@@ -296,7 +306,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 				return Asleep
 			}
 		default:
-			p.owner.Late()
+			(*p.owner).Late(p)
 			return Lost
 		}
 	}

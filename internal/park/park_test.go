@@ -15,9 +15,9 @@ import (
 // counter is an owner that counts how often it is readied, and how often a wake came too late.
 type counter struct{ n, late atomic.Int64 }
 
-func (c *counter) Late() { c.late.Add(1) }
+func (c *counter) Late(*Parker) { c.late.Add(1) }
 
-func (c *counter) Ready(Place) { c.n.Add(1) }
+func (c *counter) Ready(*Parker, Place) { c.n.Add(1) }
 
 // at makes a parker whose word is as given.
 func at(t Ticket, r Reason, s State) (*Parker, *counter) {
@@ -418,7 +418,7 @@ func TestOneWinner(t *testing.T) {
 		close(start)
 		if !p.Commit() {
 			byCommitter++
-			p.Owner().Ready(nil)
+			p.Rouse(nil)
 		} else {
 			byWaker++
 		}

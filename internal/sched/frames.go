@@ -31,9 +31,7 @@ func (p *pool) get(w *Worker) *Frame {
 		if more == nil {
 			break
 		}
-		more.free = w.frames
-		w.frames = more
-		w.nframes++
+		w.keep(more)
 	}
 	p.low = min(p.low, p.n)
 	return fr
@@ -61,9 +59,9 @@ func (p *pool) put(w *Worker, keep int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w.nframes > keep {
-		fr := w.frames
-		w.frames = fr.free
 		w.nframes--
+		fr := w.frames[w.nframes]
+		w.frames[w.nframes] = nil
 		fr.free = p.head
 		p.head = fr
 		p.n++

@@ -1,10 +1,6 @@
 package sched
 
-import (
-	"unsafe"
-
-	"github.com/coir-go/coir/internal/xatomic"
-)
+import "github.com/coir-go/coir/internal/xatomic"
 
 // list is the global queue: tasks from outside, and those that overflowed a ring. It is intrusive and unbounded; a push
 // holds the lock for two stores and never blocks.
@@ -24,7 +20,7 @@ func (l *list) push(ts ...*Task) {
 		if l.tail == nil {
 			l.head = t
 		} else {
-			l.tail.link = unsafe.Pointer(t)
+			l.tail.link = t
 		}
 		l.tail = t
 	}
@@ -51,7 +47,7 @@ func (l *list) take() *Task {
 	if t == nil {
 		return nil
 	}
-	l.head = (*Task)(t.link)
+	l.head = t.link
 	if l.head == nil {
 		l.tail = nil
 	}
@@ -90,7 +86,7 @@ func (l *list) share(r *ring, workers int) *Task {
 //go:norace
 func (l *list) putBack(t *Task) {
 	t.enqueue()
-	t.link = unsafe.Pointer(l.head)
+	t.link = l.head
 	l.head = t
 	if l.tail == nil {
 		l.tail = t

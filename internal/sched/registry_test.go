@@ -80,21 +80,21 @@ func TestPoolGivesBackWhatWasPutIn(t *testing.T) {
 	if p.get(w) != nil || w.nframes != 0 {
 		t.Fatal("something came out of nothing")
 	}
-	const n = 100
+	const n = 3 * keepFrames
 	frames := make([]Frame, n)
 	known := map[*Frame]bool{}
 	for i := range frames {
 		known[&frames[i]] = true
-		frames[i].free = w.frames
-		w.frames = &frames[i]
-		w.nframes++
-	}
-	p.put(w, 7)
-	if w.nframes != 7 || p.n != n-7 {
-		t.Fatalf("the worker has %d, the pool %d", w.nframes, p.n)
+		if w.nframes == keepFrames {
+			p.put(w, 7)
+			if w.nframes != 7 || p.n != i-7 {
+				t.Fatalf("the worker has %d, the pool %d", w.nframes, p.n)
+			}
+		}
+		w.keep(&frames[i])
 	}
 	p.put(w, 0)
-	if w.nframes != 0 || w.frames != nil || p.n != n {
+	if w.nframes != 0 || w.frames != [keepFrames]*Frame{} || p.n != n {
 		t.Fatalf("the worker has %d, the pool %d", w.nframes, p.n)
 	}
 	for len(known) > 0 {
@@ -103,17 +103,13 @@ func TestPoolGivesBackWhatWasPutIn(t *testing.T) {
 			t.Fatalf("%d are missing", len(known))
 		}
 		delete(known, fr)
-		for fr := w.frames; fr != nil; fr = fr.free {
-			w.nframes--
+		for ; w.nframes > 0; w.nframes-- {
+			fr := w.frames[w.nframes-1]
 			if !known[fr] {
 				t.Fatal("a frame came out twice")
 			}
 			delete(known, fr)
 		}
-		if w.nframes != 0 {
-			t.Fatalf("the worker's count is off by %d", w.nframes)
-		}
-		w.frames = nil
 	}
 	if p.n != 0 || p.get(w) != nil {
 		t.Fatal("not empty")

@@ -7,20 +7,22 @@ import (
 
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Config configures a scheduler.
 type Config struct {
-	Workers    int               // how many run tasks at a time; 0: GOMAXPROCS, even when that changes
-	MaxWorkers int               // how many there may be, including those held in native code
-	Clock      clock.Clock       // nil: a real one of its own
-	Thunk      func(*Task) Thunk // returns what a task runs
-	Policy     Policy            // nil: the queues of this package
-	Observer   Observer          // nil: none
-	StallAfter time.Duration     // how long a task may run without a switch before OnStall is called
-	OnStall    func(Stall)       // nil: stalls are only counted
+	Workers    int                        // how many run tasks at a time; 0: GOMAXPROCS, even when that changes
+	MaxWorkers int                        // how many there may be, including those held in native code
+	Clock      clock.Clock                // nil: a real one of its own
+	Thunk      func(*Task) Thunk          // returns what a task runs
+	Group      func(*Task) unsafe.Pointer // returns the group of a task, for ParkFor
+	Policy     Policy                     // nil: the queues of this package
+	Observer   Observer                   // nil: none
+	StallAfter time.Duration              // how long a task may run without a switch before OnStall is called
+	OnStall    func(Stall)                // nil: stalls are only counted
 }
 
 // Clock, Policy and Observer are the only interfaces for time, order and events. One that is not used costs a nil
@@ -51,11 +53,13 @@ type Observer interface {
 // there.
 type Scheduler struct {
 	home     bubble.ID
+	owner    park.Owner   // of its tasks: the scheduler itself
 	target   atomic.Int32 // how many workers run tasks at a time. Changed by follow, under mu
 	follows  bool         // target is GOMAXPROCS
 	max      int
 	clock    clock.Clock
 	thunk    func(*Task) Thunk
+	group    func(*Task) unsafe.Pointer
 	policy   Policy
 	observer Observer
 	plain    bool // there is neither policy nor observer
@@ -92,12 +96,14 @@ func New(c Config) *Scheduler {
 		max:      c.MaxWorkers,
 		clock:    c.Clock,
 		thunk:    c.Thunk,
+		group:    c.Group,
 		policy:   c.Policy,
 		observer: c.Observer,
 		plain:    c.Policy == nil && c.Observer == nil,
 		stall:    c.StallAfter,
 		onStall:  c.OnStall,
 	}
+	s.owner = s
 	if s.clock == nil {
 		s.clock = clock.NewReal()
 	}

@@ -71,7 +71,6 @@ func (h *house) start(near *Worker, fn func(*job)) *job {
 	h.live.Add(1)
 	j := &job{fn: fn, ended: h.live.Done}
 	j.task.Init(h.Scheduler)
-	j.task.Spawn()
 	race.Disable()
 	h.Go(&j.task, near)
 	race.Enable()

@@ -24,45 +24,31 @@ type Thunk interface {
 
 // Task is the scheduler's part of a fiber. It is used for one thunk and never again.
 type Task struct {
-	queued invariant.Flag // is in a queue
 	park.Parker
-	s      *Scheduler
+	queued invariant.Flag // is in a queue
 	frame  *Frame         // what runs it, or ran it; nil before it has started. See Here
-	link   unsafe.Pointer // the next *Task in the global queue; until it has been there, its group: see SetGroup
-	labels unsafe.Pointer // those of its spawner, for the profiler, until it starts
+	link   *Task          // the next in the global queue
 }
 
-// Init readies a task for Go.
+// Init readies a task for Go. Where every thunk needs a frame of its own (see coro.Fresh) it makes one; elsewhere the
+// worker that runs the task finds it a frame. It is called by the spawner, with its synchronisation visible.
 //
 //go:norace
 func (t *Task) Init(s *Scheduler) {
-	t.s = s
-	t.Parker.Init(t)
-}
-
-// SetGroup says which group the task belongs to, for ParkFor. It is called before Go. A task that goes through the global
-// queue leaves its group: it is no longer the newest of any worker.
-//
-//go:norace
-func (t *Task) SetGroup(group unsafe.Pointer) { t.link = group }
-
-// Spawn gives a new task its own frame where every thunk needs one (see coro.Fresh), whose goroutine then has the
-// spawner's labels. Elsewhere it notes the labels, and the worker that runs the task finds it a frame. It is called
-// by the spawner, with its synchronisation visible.
-//
-//go:norace
-func (t *Task) Spawn() {
-	// Spec: FB-34 (labels are inherited and not left behind)
-	if !coro.Fresh {
-		if labels := coro.Labels(); labels != nil { // a store of a pointer costs more than the question
-			t.labels = labels
-		}
-		return
+	t.Parker.InitShared(&s.owner)
+	if coro.Fresh {
+		fr := newFrame(s)
+		fr.task = t
+		t.frame = fr
 	}
-	fr := newFrame(t.s)
-	fr.task = t
-	t.frame = fr
 }
+
+// taskOf returns the task of a parker, which is its first field.
+//
+//go:norace
+func taskOf(p *park.Parker) *Task { return (*Task)(unsafe.Pointer(p)) }
+
+var _ [unsafe.Offsetof(Task{}.Parker)]struct{} = [0]struct{}{}
 
 // Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
 // caller runs.
@@ -130,21 +116,31 @@ func (t *Task) Park() park.Reason {
 //
 //go:norace
 func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
-	if !t.Woken() && (!xatomic.Instrumented || !parkBare(t)) {
-		fr := t.frame
-		w := fr.w
-		if w.s.observer != nil {
-			w.s.observer.Parked(t)
-		}
-		w.prev = t
-		if s := fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group))))); s.Odd {
+	if s := t.beginParkFor(other, group); s != nil {
+		if s.Odd {
 			s.Next()
 		} else {
 			s.Yield(struct{}{})
 		}
-		fr.settle()
+		t.EndPark()
 	}
 	return t.Reason()
+}
+
+// beginParkFor is BeginPark of ParkFor. A task that has been readied here comes first, as in pickFor.
+//
+//go:norace
+func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
+	fr := t.frame
+	w := fr.w
+	if xatomic.Instrumented || !w.next.empty() || t.State() != park.Parking {
+		return t.BeginPark()
+	}
+	if w.s.observer != nil {
+		w.s.observer.Parked(t)
+	}
+	w.prev = t
+	return fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group)))))
 }
 
 // BeginPark is the first part of Park, up to the swap, which the caller makes as Park does, followed by EndPark. It
@@ -242,26 +238,27 @@ func (t *Task) BeginYield() *coro.Slot {
 	return fr.Via(fr.Enter(w.handTo(w.frameFor(next))))
 }
 
-// Ready implements park.Owner.
+// Ready implements park.Owner: a scheduler is the owner of its tasks.
 //
 //go:norace
-func (t *Task) Ready(near park.Place) {
-	if t.s.observer != nil {
-		t.s.observer.Readied(t)
+func (s *Scheduler) Ready(p *park.Parker, near park.Place) {
+	t := taskOf(p)
+	if s.observer != nil {
+		s.observer.Readied(t)
 	}
-	if w, ok := near.(*Worker); ok && w != nil && w.s == t.s {
+	if w, ok := near.(*Worker); ok && s.Has(w) {
 		w.tally.woken++
 		w.push(t)
 	} else {
-		t.s.stats.woken.Add(1)
-		t.s.inject(t)
+		s.stats.woken.Add(1)
+		s.inject(t)
 	}
 }
 
 // Late implements park.Owner: it counts a wake that came when the wait had ended.
 //
 //go:norace
-func (t *Task) Late() { t.s.stats.late.Add(1) }
+func (s *Scheduler) Late(*park.Parker) { s.stats.late.Add(1) }
 
 // enqueue and dequeue check the invariant one-place in checked builds.
 //
@@ -371,22 +368,11 @@ func (fr *Frame) serve() (left bool) {
 			fr.leave()
 			return true
 		}
-		fr.begin()
 		th := fr.w.s.thunk(fr.task)
 		race.Enable()
 		th.RunThunk()
 		race.Disable()
 		fr.ended()
-	}
-}
-
-// begin gives the frame's goroutine the labels that its task was spawned with.
-//
-//go:norace
-func (fr *Frame) begin() {
-	if t := fr.task; t.labels != nil {
-		coro.SetLabels(t.labels)
-		t.labels = nil
 	}
 }
 
@@ -417,6 +403,7 @@ func (fr *Frame) rest() *coro.Coro {
 	lost := fr.Bound()
 	if t != nil && !coro.Fresh && t.frame == nil && !lost {
 		fr.adopt(t)
+		w.cur = t
 		w.beat++
 		return nil
 	}
@@ -484,7 +471,6 @@ func (fr *Frame) leave() {
 //go:norace
 func (fr *Frame) adopt(t *Task) {
 	fr.task = t
-	fr.w.cur = t
 	t.frame = fr
 }
 
@@ -524,6 +510,6 @@ func (w *Worker) settle() {
 			w.putBack(t)
 		}
 	} else if !t.Commit() {
-		t.Ready(w) // woken on its way to sleep
+		t.Rouse(w) // woken on its way to sleep
 	}
 }

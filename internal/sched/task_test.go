@@ -67,13 +67,13 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	here, elsewhere := ws[0], ws[1]
 	task := woken(s)
 	here.putBack(tasks(1)[0])
-	task.Ready(here)
+	task.Rouse(here)
 	if got := here.pick(); got != task {
 		t.Error("a task that a worker woke is not the next to run there")
 	}
 
 	task = woken(s)
-	task.Ready(here)
+	task.Rouse(here)
 	elsewhere.searching = true
 	here.ring.grab(make([]*Task, ringSize)) // what was queued before
 	if got := elsewhere.steal(); got != task {
@@ -81,14 +81,14 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	}
 
 	task = woken(s)
-	task.Ready(nil)
+	task.Rouse(nil)
 	if got := s.global.pop(); got != task {
 		t.Error("a task that was woken from outside is not in the global queue")
 	}
 
 	here.state.Store(held)
 	task = woken(s)
-	task.Ready(here)
+	task.Rouse(here)
 	if got := s.global.pop(); got != task || here.hasWork() {
 		t.Error("a task that a held worker woke is not in the global queue")
 	}

@@ -47,8 +47,8 @@ type Worker struct {
 	streak int   // how many picks in a row came from next
 	rand   uint32
 
-	first   *Task  // waits until the base makes a frame for it
-	frames  *Frame // idle, through Frame.free
+	first   *Task              // waits until the base makes a frame for it
+	frames  [keepFrames]*Frame // idle: the first nframes. The others are not cleared, to save writes of pointers
 	nframes int
 	spent   *Frame // the last that must not be reused
 
@@ -116,17 +116,18 @@ func (w *Worker) push(t *Task) {
 //
 //go:norace
 func (w *Worker) Ready(p *park.Parker) {
-	t, ok := p.Owner().(*Task)
-	if !ok || t.s != w.s || !t.s.plain || w.state.Load() != running {
+	s := w.s
+	if !p.HasOwner(&s.owner) || !s.plain || w.state.Load() != running {
 		p.Rouse(w)
 		return
 	}
 	w.tally.woken++
+	t := taskOf(p)
 	t.enqueue()
 	if old := w.next.put(t); old != nil {
 		w.toRing(old)
 	}
-	if t.s.active.Load() < t.s.target.Load() {
+	if s.active.Load() < s.target.Load() {
 		w.offer()
 	}
 }
@@ -256,8 +257,8 @@ func (w *Worker) pickFor(other *Task, group unsafe.Pointer) *Task {
 		return w.pick()
 	}
 	t := w.ring.newest()
-	if t == nil || t != other && (group == nil || t.link != group) || !w.ring.unpush(t) {
-		return w.pick() // if a thief has taken t, its link may be any, and unpush fails
+	if t == nil || t != other && (group == nil || w.s.group(t) != group) || !w.ring.unpush(t) {
+		return w.pick()
 	}
 	w.picks = picks
 	return t.dequeue()
@@ -288,15 +289,12 @@ func (w *Worker) frameFor(t *Task) *Frame {
 	if fr := t.frame; fr != nil {
 		return fr
 	}
-	fr := w.frames
-	if fr == nil {
+	if w.nframes == 0 {
 		w.first = t
 		return &w.base
 	}
-	w.frames = fr.free
 	w.nframes--
-	fr.free = nil
-	fr.w = w
+	fr := w.frames[w.nframes]
 	fr.adopt(t)
 	return fr
 }
@@ -309,8 +307,16 @@ func (w *Worker) moreFrames() {
 	if fr == nil {
 		fr = newFrame(w.s)
 	}
-	fr.free = w.frames
-	w.frames = fr
+	w.keep(fr)
+}
+
+// keep puts an idle frame into the worker's own pool, which has room for it.
+//
+//go:norace
+func (w *Worker) keep(fr *Frame) {
+	if at := &w.frames[w.nframes]; *at != fr {
+		*at = fr
+	}
 	w.nframes++
 }
 
@@ -334,9 +340,7 @@ func (w *Worker) putFrame(fr *Frame) {
 	if w.nframes == keepFrames {
 		w.s.pool.put(w, keepFrames/2)
 	}
-	fr.free = w.frames
-	w.frames = fr
-	w.nframes++
+	w.keep(fr)
 }
 
 // run is the base's loop.
@@ -358,7 +362,7 @@ func (w *Worker) run() {
 			}
 			continue
 		}
-		if t.frame == nil && w.frames == nil {
+		if t.frame == nil && w.nframes == 0 {
 			w.moreFrames()
 		}
 		coro.Transfer(&w.base.Coro, w.handTo(w.frameFor(t)))

@@ -57,16 +57,18 @@ func TestRunNextHasACap(t *testing.T) {
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
-	_, ws := still(1)
+	s, ws := still(1)
 	w := ws[0]
 	ts := tasks(6)
 	number := numbered(ts)
 	var group, another byte
-	for i, task := range ts[:5] {
-		task.SetGroup(unsafe.Pointer(&group))
-		if i == 2 {
-			task.SetGroup(unsafe.Pointer(&another))
+	s.group = func(t *Task) unsafe.Pointer {
+		if t == ts[2] {
+			return unsafe.Pointer(&another)
 		}
+		return unsafe.Pointer(&group)
+	}
+	for _, task := range ts[:5] {
 		w.putBack(task)
 	}
 	got := []int{

@@ -20,9 +20,9 @@ func newSleeper() *sleeper {
 	return s
 }
 
-func (s *sleeper) Ready(park.Place) { s.readied++ }
+func (s *sleeper) Ready(*park.Parker, park.Place) { s.readied++ }
 
-func (s *sleeper) Late() {}
+func (s *sleeper) Late(*park.Parker) {}
 
 // indexes are some that fit the word, and the last, which stands for all that do not fit.
 var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}

@@ -155,6 +155,67 @@ func (q *Queue) First() *Node { return q.head }
 //go:norace
 func (q *Queue) Len() int { return q.n }
 
+// Ring is a FIFO of nodes as well, in one word: for what is rarely waited for. The zero value is empty. Its user's lock
+// guards it.
+type Ring struct {
+	head *Node // head.prev is the last, whose next is head
+}
+
+// Push puts the node last.
+//
+//go:norace
+func (r *Ring) Push(n *Node, p *park.Parker, t park.Ticket) {
+	n.Parker, n.Ticket, n.queued = p, t, true
+	head := r.head
+	if head == nil {
+		n.prev, n.next, r.head = n, n, n
+		return
+	}
+	n.prev, n.next = head.prev, head
+	n.prev.next, head.prev = n, n
+}
+
+// Withdraw takes back a node that was pushed to this ring. If it has been shifted since, Withdraw does nothing.
+//
+//go:norace
+func (r *Ring) Withdraw(n *Node) {
+	// Spec: PK-25 (unpublishing is idempotent)
+	if n.queued {
+		r.remove(n)
+	}
+	n.Parker = nil
+}
+
+// Shift takes the oldest node out, or returns nil. The caller holds the lock, and claims the node before it unlocks.
+//
+//go:norace
+func (r *Ring) Shift() *Node {
+	n := r.head
+	if n != nil {
+		r.remove(n)
+	}
+	return n
+}
+
+//go:norace
+func (r *Ring) remove(n *Node) {
+	switch {
+	case n.next == n:
+		r.head = nil
+	case n == r.head:
+		r.head = n.next
+		fallthrough
+	default:
+		n.prev.next, n.next.prev = n.next, n.prev
+	}
+	n.prev, n.next, n.queued = nil, nil, false
+}
+
+// Empty reports whether no node is in the ring.
+//
+//go:norace
+func (r *Ring) Empty() bool { return r.head == nil }
+
 // Cell is a node with room for the value that a receiver is given or a sender gives. It is in the heap, because no
 // goroutine may write to another's stack.
 type Cell[T any] struct {
