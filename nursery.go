@@ -438,27 +438,42 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // Run returns the error of fn and those of the children, joined, the first one first. A nursery that was cancelled, and
 // whose function and fibers all return nil, has not failed: Run returns nil. If fn or a child has panicked, Run panics with a
 // [*PanicError] once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked.
-func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
-	// Spec: NU-02 (Run returns when its nursery is complete)
-	// Spec: NU-03 (a child lives within its parent)
+func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error { return run(ctx, nil, fn) }
+
+// open makes a nursery that the calling fiber owns. In a goroutine it returns nil.
+func open(ctx context.Context) *Nursery {
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		c := resolve(ctx)
 		if c.f == nil {
-			return defaultRuntime().run(&c, fn)
+			return nil
 		}
 		f, sc = c.f, c.sc
 	}
-	n := newNursery()
+	var n *Nursery
+	if rt := f.nursery.rt; sc != nil {
+		// What init would do. Like this the compiler knows that there was nothing to tell the collector of.
+		n = &Nursery{scope: scope{up: ctx, rt: rt, owner: f, parent: sc, isNursery: true}}
+	} else {
+		n = newNursery()
+		n.init(ctx, rt, nil, f)
+	}
 	if f.simulated {
 		n.more().id = channel.NewID()
 	}
-	n.init(ctx, f.nursery.rt, sc, f)
-	return n.run(fn)
+	return n
 }
 
-// run is the life of a nursery, in the fiber that owns it.
-func (n *Nursery) run(body func(context.Context, *Nursery) error) error {
+// run is the life of a nursery, in the fiber that owns it. If n is nil it opens one. Run is inlined where it is called,
+// so that a fork in a fork has one frame of ours on the stack, not two: stacks are scanned, and grow.
+func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) error) error {
+	// Spec: NU-02 (Run returns when its nursery is complete)
+	// Spec: NU-03 (a child lives within its parent)
+	if n == nil {
+		if n = open(ctx); n == nil {
+			return runOutside(ctx, body)
+		}
+	}
 	returned := false
 	defer func() {
 		if !returned { // fn panicked, or called Goexit
@@ -473,6 +488,12 @@ func (n *Nursery) run(body func(context.Context, *Nursery) error) error {
 	}
 	n.join()
 	return n.result()
+}
+
+// runOutside is Run in a goroutine.
+func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) error {
+	c := resolve(ctx)
+	return defaultRuntime().run(&c, fn)
 }
 
 // abandoned ends a nursery whose function has panicked with v, or has called Goexit: then v is nil. No child is left behind. It
@@ -502,21 +523,38 @@ func (n *Nursery) abandoned(v any) {
 func (n *Nursery) join() {
 	f := n.owner
 	if f.simulated {
-		f.step(policy.Op{Kind: policy.Join, Object: n.id()})
+		n.stepJoin()
 	}
 	race.Disable()
-	if own := n.closeEmpty(); own != 0 {
-		if f.place {
-			f.leavePlace()
-			defer f.regainPlace()
-		}
-		if n.beginJoin(own) {
-			f.task.ParkFor(nil, unsafe.Pointer(n)) // the last child closes the nursery
-		}
+	if own := n.closeEmpty(); own == 0 {
+		// No child is left.
+	} else if f.place {
+		n.joinPlaced(own)
+	} else if n.beginJoin(own) {
+		f.task.ParkFor(nil, unsafe.Pointer(n)) // the last child closes the nursery
 	}
 	race.Enable()
 	race.Acquire(unsafe.Pointer(&n.pending))
 	n.endJoined()
+}
+
+// stepJoin tells a policy of a join. It is not inlined: join's frame is on the stack of every fiber that joins.
+//
+//go:noinline
+//go:norace
+func (n *Nursery) stepJoin() { n.owner.step(policy.Op{Kind: policy.Join, Object: n.id()}) }
+
+// joinPlaced is the wait of join in a fiber that has a place under a limit, which it gives up meanwhile.
+//
+//go:noinline
+//go:norace
+func (n *Nursery) joinPlaced(own int64) {
+	f := n.owner
+	f.leavePlace()
+	defer f.regainPlace()
+	if n.beginJoin(own) {
+		f.task.ParkFor(nil, unsafe.Pointer(n))
+	}
 }
 
 // closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to

@@ -240,7 +240,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
 	n := newNursery()
 	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
-	f.fn = func(context.Context) error { return n.run(fn) }
+	f.fn = func(ctx context.Context) error { return run(ctx, n, fn) }
 	n.init(c.ctx, rt, c.sc, f)
 	r := &root{n: n}
 	if !rt.enter(r) {

@@ -176,10 +176,9 @@ func (e *ending) reason() park.Reason {
 //
 //go:norace
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
-	sc.rt, sc.up, sc.owner = rt, ctx, owner
+	sc.rt, sc.up, sc.owner, sc.parent = rt, ctx, owner, parent
 	switch {
 	case parent != nil || ctx.Done() == nil:
-		sc.parent = parent
 		if !sc.isNursery {
 			sc.tie()
 		}
@@ -303,7 +302,7 @@ func (sc *scope) endLoose() bool {
 //go:norace
 func (sc *scope) parentLives() bool {
 	p := sc.parent
-	for range 8 {
+	for range 32 {
 		if p == nil {
 			return true
 		}

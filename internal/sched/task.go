@@ -133,7 +133,7 @@ func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
 func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 	fr := t.frame
 	w := fr.w
-	if xatomic.Instrumented || !w.next.empty() || t.State() != park.Parking {
+	if xatomic.Instrumented && w == nil || !w.next.empty() || t.State() != park.Parking {
 		return t.BeginPark()
 	}
 	if w.s.observer != nil {

@@ -116,6 +116,10 @@ func (w *Worker) push(t *Task) {
 //
 //go:norace
 func (w *Worker) Ready(p *park.Parker) {
+	if xatomic.Instrumented && w == nil { // by a task of an exploration: see Bare
+		p.Rouse(nil)
+		return
+	}
 	s := w.s
 	if !p.HasOwner(&s.owner) || !s.plain || w.state.Load() != running {
 		p.Rouse(w)
