@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{"a guest is signalled before it is ready", guestGo,
 		[]string{"	g.mu.Lock()\n	g.ready = true\n	g.mu.Unlock()\n	g.cond.Signal()", "	g.cond.Signal()\n	g.mu.Lock()\n	g.ready = true\n	g.mu.Unlock()"}, "internal/park ExploreGuest"},
 	{"double enqueue: readied by the committer too", taskGo,
-		[]string{"	} else if !t.Commit() {\n		t.Ready(w)", "	} else if t.Commit() || true {\n		t.Ready(w)"}, "internal/sched ExploreParkOnAWorker"},
+		[]string{"	} else if !t.Commit() {\n		t.Rouse(w)", "	} else if t.Commit() || true {\n		t.Rouse(w)"}, "internal/sched ExploreParkOnAWorker"},
 	{"lost overflow: half goes, and what was pushed does not", workerGo,
 		[]string{"half[:n+1]...", "half[:n]..."}, "internal/sched ExploreOverflow"},
 	{"steal of the running one: run-next taken without a CAS", nextGo,
