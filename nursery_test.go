@@ -43,6 +43,33 @@ func TestGoAfterRunPanics(t *testing.T) {
 	left()
 }
 
+// The owner counts its children in 16 bits, and those beyond them elsewhere: all are counted, and waited for.
+//
+// Spec: NU-01 (a nursery completes after every child)
+// Spec: NU-04 (a child is counted before it runs)
+func TestMoreChildrenThanTheOwnerCounts(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector does not support that many goroutines")
+	}
+	const children = 1<<16 + 10
+	ran := 0
+	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
+		for range children {
+			n.Go("child", func(context.Context) error {
+				ran++
+				return nil
+			})
+		}
+		if want := fmt.Sprintf("fibers: %d)", children); !strings.HasSuffix(n.String(), want) {
+			t.Errorf("it is %s, want %s", n, want)
+		}
+		return nil
+	}, nil)
+	if ran != children {
+		t.Errorf("%d children ran before Run returned, want %d", ran, children)
+	}
+}
+
 // Fibers may be started while the nursery is open by the body, children, children of children, and goroutines.
 //
 // Spec: NU-01 (a nursery completes after every child)

@@ -44,7 +44,7 @@ type scope struct {
 }
 
 // coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has
-// none, and is a third as large.
+// none.
 type coldScope struct {
 	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 

@@ -18,7 +18,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// TestSwitchAndSpawnAllocations: a switch allocates nothing, and a spawn only the fiber.
+// TestSwitchAndSpawnAllocations: a switch allocates nothing, a spawn only the fiber, and the first child of a nursery is
+// allocated with it.
 func TestSwitchAndSpawnAllocations(t *testing.T) {
 	// Spec: FB-31 (a switch allocates nothing, a spawn at most once)
 	if raceEnabled || invariant.Enabled {
@@ -50,6 +51,13 @@ func TestSwitchAndSpawnAllocations(t *testing.T) {
 		}
 		if perSpawn := fewest(func() { _ = n.Go("child", noop, coir.Index(7)).Wait(ctx) }); perSpawn > 1 {
 			t.Errorf("a spawn with an index and a join allocate %v times, want 1", perSpawn)
+		}
+		one := func(_ context.Context, n *coir.Nursery) error {
+			n.Go("child", noop)
+			return nil
+		}
+		if perRun := fewest(func() { _ = coir.Run(ctx, one) }); perRun > 1 {
+			t.Errorf("a nursery with one child allocates %v times, want 1", perRun)
 		}
 		return nil
 	}, nil)

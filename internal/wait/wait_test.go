@@ -186,3 +186,49 @@ func TestQueueAgainstSlices(t *testing.T) {
 		}
 	}
 }
+
+// A ring does what a queue does: random pushes, shifts and withdrawals, also of nodes that are not in it.
+//
+// Spec: PK-25 (unpublishing is idempotent)
+func TestRingAgainstASlice(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var r Ring
+	var want []int
+	w := newWaiters(6)
+	for step := range 20_000 {
+		i := rnd.IntN(len(w.nodes))
+		at := slices.Index(want, i)
+		switch rnd.IntN(3) {
+		case 0:
+			if at < 0 {
+				r.Push(&w.nodes[i], &w.parkers[i], park.Ticket(i))
+				want = append(want, i)
+			}
+		case 1:
+			r.Withdraw(&w.nodes[i])
+			if at >= 0 {
+				want = slices.Delete(want, at, at+1)
+			}
+			if w.nodes[i].Parker != nil {
+				t.Fatalf("seed %d, step %d: a node that was withdrawn keeps its parker", seed, step)
+			}
+		case 2:
+			n := r.Shift()
+			if (n == nil) != (len(want) == 0) || n != nil && (n != &w.nodes[want[0]] || n.Parker != &w.parkers[want[0]]) {
+				t.Fatalf("seed %d, step %d: shifted %v, want the first of %v", seed, step, n, want)
+			}
+			if n != nil {
+				want = want[1:]
+			}
+		}
+		if r.Empty() != (len(want) == 0) {
+			t.Fatalf("seed %d, step %d: empty %v, want %v", seed, step, r.Empty(), want)
+		}
+		for i := range w.nodes {
+			if n := &w.nodes[i]; !slices.Contains(want, i) && (n.prev != nil || n.next != nil || n.queued) {
+				t.Fatalf("seed %d, step %d: node %d is out, and has links", seed, step, i)
+			}
+		}
+	}
+}
