@@ -438,7 +438,9 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // Run returns the error of fn and those of the children, joined, the first one first. A nursery that was cancelled, and
 // whose function and fibers all return nil, has not failed: Run returns nil. If fn or a child has panicked, Run panics with a
 // [*PanicError] once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked.
-func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error { return run(ctx, nil, fn) }
+func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
+	return run(ctx, nil, fn)
+}
 
 // open makes a nursery that the calling fiber owns. In a goroutine it returns nil.
 func open(ctx context.Context) *Nursery {
