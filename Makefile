@@ -87,7 +87,7 @@ models: ## check the Promela models, in the form that ends within 2 minutes
 	promela/check.sh short
 
 interleave: ## the real code through the orders of its accesses, and a sixth of its mutants
-	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
+	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
 programs: ## random programs against the public API, and a third of the mutants that they must find
@@ -132,7 +132,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	cd cmd/coir && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
-	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/sched
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	promela/check.sh long
 
 ratios: ## every comparison, with its bound

@@ -144,7 +144,7 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 }
 
 //go:norace
-func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Timer()) }
+func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 
 // await ends an armed wait that has been published: by whoever was told of it, by the cancel of ctx, or, unless
 // deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.

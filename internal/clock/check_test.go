@@ -53,6 +53,39 @@ func (w *wheel) check() error {
 	return nil
 }
 
+// check tells which invariant of the clock or of its wheels does not hold. No pass runs, and no timer is being armed.
+func (c *Real) check() error {
+	for i := range c.shards {
+		sh := &c.shards[i]
+		if sh.wheel == nil {
+			if sh.covered.Load() != unset {
+				return fmt.Errorf("S1 covered: shard %d is empty, and covered for %d", i, sh.covered.Load())
+			}
+			continue
+		}
+		if err := sh.wheel.check(); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+		for j := range sh.wheel.slots {
+			for t := sh.wheel.slots[j].head; t != nil; t = t.next {
+				if t.when < sh.covered.Load() {
+					return fmt.Errorf("S1 covered: timer %d of shard %d, which is covered for %d", t.when, i, sh.covered.Load())
+				}
+				if c.shardOf(t) != sh {
+					return fmt.Errorf("timer %d is in shard %d, and will be stopped in another", t.when, i)
+				}
+			}
+		}
+		if sh.due != nil && sh.due.n != 0 {
+			return fmt.Errorf("shard %d has %d timers that were taken and not fired", i, sh.due.n-sh.due.at)
+		}
+	}
+	if want := max(c.earliest(), c.lastPass+c.gap); c.wakeAt > want && !c.closed.Load() && c.earliest() != unset {
+		return fmt.Errorf("R1 covered: the Go timer is set to %d, not to %d", c.wakeAt, want)
+	}
+	return nil
+}
+
 // targetFunc makes a function a Target.
 type targetFunc func(ticket uint64)
 

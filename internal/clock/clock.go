@@ -3,7 +3,7 @@
 // A wait with a deadline arms a [Timer] that it already owns (the node is embedded in the waiter, so arming allocates
 // nothing) and is told through [Target] when the deadline has passed. Two clocks share one machine: [Real] runs on the
 // monotonic time of the process, [Virtual] on a number that a test or the simulator moves. The machine is the wheel of
-// wheel.go; it knows neither time nor locks.
+// wheel.go; it knows neither time nor locks. A virtual clock has one, the real clock one for each processor.
 //
 // # What a clock promises
 //
@@ -12,9 +12,10 @@
 //   - Nothing lost, nothing twice: each arming ends in exactly one of a Stop that returns true and one Expire with the
 //     ticket of that arming.
 //     Spec: TM-04 (no timer is lost)
-//   - Order: Expire calls follow the deadlines, ties in the order of arming, over the whole life of the clock. A
-//     deadline that had already passed when it was armed is treated as a deadline of about now: it fires at the next
-//     pass, and behind whatever has been taken for firing before it came.
+//   - Order: Expire calls follow the deadlines, ties in the order of arming, over the whole life of the clock. On the
+//     real clock the order of ties holds for timers of one shard (shard.go). A deadline that had already passed when
+//     it was armed is treated as a deadline of about now: it fires at the next pass, and behind whatever has been taken
+//     for firing before it came.
 //     Spec: TM-05 (timers fire in order)
 //
 // # The life of a Timer
@@ -63,7 +64,7 @@ type Clock interface {
 }
 
 // Timer is an intrusive node: its owner embeds it and reuses it. The zero value is ready. It must not be copied or freed
-// for other use while it is armed. All fields belong to the clock, under the clock's lock.
+// for other use while it is armed. All fields but near belong to the clock, under the lock of the wheel that holds it.
 type Timer struct {
 	// Spec: TM-07 (a timed wait allocates no timer)
 
@@ -72,34 +73,46 @@ type Timer struct {
 	ticket     uint64
 	target     Target
 	place      uint16 // 0: idle; otherwise 1 + the index of the slot that holds it
+	near       uint16 // names the shard of a real clock; 0: none yet. Changed while the timer is idle
 }
+
+// Near says that worker n is about to arm the timer, which must be idle: see shard.go. A timer that was never told goes
+// to the same shard at every arming.
+//
+//go:norace
+func (t *Timer) Near(n uint32) { t.near = uint16(n&0x7fff) + 1 }
 
 // expiry is what is left of a timer once it has been taken for firing.
 type expiry struct {
+	when   int64
 	target Target
 	ticket uint64
 }
 
-// batchSize bounds how many timers are taken under one hold of the lock.
-const batchSize = 256
+// batchSize bounds how many timers are taken under one hold of a lock.
+const batchSize = 128
 
-// batch carries expiries from under the lock to the calls of Expire. It belongs to the one pass that runs, and is reused
+// batch carries expiries from under a lock to the calls of Expire. It belongs to the one pass that runs, and is reused
 // by the next.
 type batch struct {
-	n    int
-	list [batchSize]expiry
+	at, n int // the first that has not been fired, and the end
+	list  [batchSize]expiry
 }
 
-// fire calls Expire for all that the batch holds, in order, and empties it, so that it keeps no target alive. The caller
-// does not hold the lock.
+// fire calls Expire for what the batch holds up to a deadline, in order. What it has fired it forgets, so that it keeps
+// no target alive. The caller holds no lock.
 //
 //go:norace
-func (b *batch) fire() {
-	for i := range b.n {
-		e := &b.list[i]
+func (b *batch) fire(limit int64) {
+	for b.at < b.n {
+		e := &b.list[b.at]
+		if e.when > limit {
+			return
+		}
 		target, ticket := e.target, e.ticket
 		e.target = nil
+		b.at++
 		target.Expire(ticket)
 	}
-	b.n = 0
+	b.at, b.n = 0, 0
 }

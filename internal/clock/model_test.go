@@ -231,8 +231,8 @@ func TestModelWheelInSteps(t *testing.T) {
 			if !more && len(m.armed) > 0 && m.armed[0].when <= now {
 				t.Errorf("step %d: left %v at %d", step, m.armed[0], now)
 			}
-			if when, ok := w.next(); !more && (ok != (len(m.armed) > 0) || ok && (when > m.armed[0].when || when <= now)) {
-				t.Errorf("step %d: next is %d, %v at %d, the model has %v", step, when, ok, now, m.armed)
+			if when := w.next(); !more && (len(m.armed) > 0 && (when > m.armed[0].when || when <= now) || len(m.armed) == 0 && when != unset) {
+				t.Errorf("step %d: next is %d at %d, the model has %v", step, when, now, m.armed)
 			}
 			if err := w.check(); err != nil {
 				t.Errorf("step %d: %v", step, err)

@@ -2,24 +2,29 @@ package clock
 
 import (
 	"math"
-	"sync"
+	"runtime"
 	"time"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The real clock: a wheel, a mutex, and one Go timer that stands for the earliest deadline.
+// The real clock: a wheel for each processor, and one Go timer that stands for the earliest deadline of all.
 //
-// The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheel, batch by batch, and calls
+// The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheels, batch by batch, and calls
 // Expire for it. Between passes the clock has no goroutine and uses no CPU, however many timers are armed, since it wakes
-// for deadlines only and never to tidy the wheel.
+// for deadlines only and never to tidy a wheel.
 // Spec: TM-08 (one Go timer stands for all)
 // Spec: TM-09 (timers fire while workers sleep)
 //
+// To arm or to stop a timer takes the lock of one wheel: see shard.go. The clock's own lock is taken under it when a
+// deadline comes that is earlier than all that the shard has, and by a pass when it begins and when it ends.
+//
 // Invariants:
 //
-//	R1 covered: if timers are armed, a pass is running, or the Go timer is set to wakeAt, and wakeAt is not later than the
-//	            earliest deadline, or than a gap after the last pass if that is later.
+//	R1 covered: if no pass runs, the Go timer is set to wakeAt, and wakeAt is not later than what any shard is covered
+//	            for (S1), or than a gap after the last pass if that is later. If a pass runs, it will see what each
+//	            shard is covered for, or noted is not later.
 //	R2 single:  at most one pass runs (firing). A callback of the Go timer that finds one leaves the work to it: R1 is
 //	            restored by the pass when it ends. So Expire calls are never reordered.
 //	R3 silent:  once Close has returned, no pass runs and none will take anything.
@@ -56,39 +61,52 @@ import (
 // Gap is the shortest time from the beginning of a pass to the next wake of the Go timer.
 const Gap = 250 * time.Microsecond
 
-// movesMax bounds how many timers are sorted under one hold of the lock.
-const movesMax = 2 * batchSize
-
 // unset is the wakeAt of a Go timer that is not set: later than all deadlines that will ever come.
 const unset = math.MaxInt64
 
 // Real is the clock of the process. Make it with NewReal.
 type Real struct {
-	base time.Time
-	home bubble.ID // where it was made: its Go timer belongs there
+	base   time.Time
+	home   bubble.ID // where it was made: its Go timer belongs there
+	shards []shard   // a power of two
+	alarm  alarm     // of an exploration; otherwise nil
 
-	mu       sync.Mutex
-	wheel    wheel
+	_ [128]byte // what follows is written, and what comes before is read by everyone
+
+	mu       xatomic.Mutex // taken under that of a shard, not the other way round
 	timer    *time.Timer
 	wakeAt   int64 // what the Go timer is set to, or unset
+	noted    int64 // the earliest deadline that came while a pass ran, or unset
 	gap      int64 // Gap, or 0
 	lastPass int64 // when the last pass began
 	passes   uint64
 	firing   bool
-	closed   bool
-	idle     sync.Cond // firing has become false
+	closed   xatomic.Bool // changed with the lock held
+	idle     xatomic.Cond // firing has become false
 
-	batch batch // belongs to the pass, not to mu
+	lanes []*shard // room for all; belongs to the pass, not to mu
+}
+
+// alarm takes the place of time and of the Go timer in explorations of the code.
+type alarm interface {
+	now() int64
+	set(when int64)
 }
 
 // NewReal makes a clock that starts at 0.
 //
 //go:norace
 func NewReal() *Real {
-	c := &Real{base: time.Now(), home: bubble.Here(), wakeAt: unset, gap: int64(Gap), lastPass: -int64(Gap)}
+	c := &Real{base: time.Now(), home: bubble.Here(), wakeAt: unset, noted: unset, gap: int64(Gap), lastPass: -int64(Gap)}
+	n := 1
 	if c.home != 0 {
 		c.gap = 0
+	} else {
+		for n < min(runtime.GOMAXPROCS(0), maxShards) {
+			n *= 2
+		}
 	}
+	c.divide(n)
 	c.idle.L = &c.mu
 	c.timer = time.AfterFunc(math.MaxInt64, c.pass)
 	c.timer.Stop()
@@ -98,27 +116,57 @@ func NewReal() *Real {
 // Now returns the monotonic nanoseconds since the clock was made.
 //
 //go:norace
-func (c *Real) Now() int64 { return int64(time.Since(c.base)) }
+func (c *Real) Now() int64 {
+	if xatomic.Instrumented && c.alarm != nil {
+		return c.alarm.now()
+	}
+	return int64(time.Since(c.base))
+}
 
 // Arm is described at Clock. On a closed clock the timer is held, and never fires.
 //
 //go:norace
 func (c *Real) Arm(t *Timer, when int64, target Target, ticket uint64) {
-	c.mu.Lock()
+	if t.near == 0 {
+		t.near = spread(t)
+	}
+	sh := c.shardOf(t)
+	sh.mu.Lock()
 	if t.place != 0 {
-		c.mu.Unlock()
+		sh.mu.Unlock()
 		panic(armedTwice)
 	}
-	c.wheel.arm(t, when, target, ticket)
-	if when < c.wakeAt && !c.firing {
-		if bubble.Abroad(c.home) {
-			c.wheel.stop(t)
-			c.mu.Unlock()
-			panic(abroad(c.home))
-		}
+	if sh.wheel == nil {
+		sh.wheel = new(wheel)
+	}
+	sh.wheel.arm(t, when, target, ticket)
+	if when < sh.covered.Load() && !c.cover(sh, when) {
+		sh.wheel.stop(t)
+		sh.mu.Unlock()
+		panic(abroad(c.home))
+	}
+	sh.mu.Unlock()
+}
+
+// cover sees to it that a pass comes for a deadline that is earlier than all others of its shard. It reports false where
+// another time counts, if that needs the Go timer moved. The caller holds the shard's lock.
+//
+//go:norace
+func (c *Real) cover(sh *shard, when int64) bool {
+	c.mu.Lock()
+	switch {
+	case c.firing:
+		c.noted = min(c.noted, when)
+	case when >= c.wakeAt:
+	case bubble.Abroad(c.home):
+		c.mu.Unlock()
+		return false
+	default:
 		c.wake(when)
 	}
+	sh.covered.Store(when)
 	c.mu.Unlock()
+	return true
 }
 
 // abroad is what to say to a goroutine that asks for the time of another bubble.
@@ -135,9 +183,16 @@ const armedTwice = "clock: Arm of a timer that is already armed; call Stop first
 //
 //go:norace
 func (c *Real) Stop(t *Timer) bool {
-	c.mu.Lock()
-	ok := c.wheel.stop(t)
-	c.mu.Unlock()
+	if t.near == 0 {
+		return false // it was never armed
+	}
+	sh := c.shardOf(t)
+	sh.mu.Lock()
+	ok := t.place != 0
+	if ok {
+		sh.wheel.stop(t)
+	}
+	sh.mu.Unlock()
 	return ok
 }
 
@@ -145,9 +200,16 @@ func (c *Real) Stop(t *Timer) bool {
 //
 //go:norace
 func (c *Real) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wheel.count
+	n := 0
+	for i := range c.shards {
+		sh := &c.shards[i]
+		sh.mu.Lock()
+		if sh.wheel != nil {
+			n += sh.wheel.count
+		}
+		sh.mu.Unlock()
+	}
+	return n
 }
 
 // Passes returns how often the clock has woken up.
@@ -165,10 +227,14 @@ func (c *Real) Passes() uint64 {
 //go:norace
 func (c *Real) wake(when int64) {
 	when = max(when, c.lastPass+c.gap)
-	if when >= c.wakeAt || c.closed {
+	if when >= c.wakeAt || c.closed.Load() {
 		return
 	}
 	c.wakeAt = when
+	if xatomic.Instrumented && c.alarm != nil {
+		c.alarm.set(when)
+		return
+	}
 	c.timer.Reset(time.Duration(when - c.Now()))
 }
 
@@ -188,24 +254,23 @@ func (c *Real) pass() {
 	if now >= c.wakeAt {
 		c.wakeAt = unset
 	}
-	if c.firing || c.closed {
+	if c.firing || c.closed.Load() {
 		c.mu.Unlock()
 		return
 	}
 	c.firing = true
 	c.passes++
 	c.lastPass = now
-	for more := true; more && !c.closed; {
-		more = c.wheel.take(now, &c.batch, movesMax)
-		c.mu.Unlock()
-		c.batch.fire()
-		c.mu.Lock()
-	}
+	c.noted = unset // before it looks at the shards
+	c.mu.Unlock()
+	c.fire(now)
+	when := c.earliest()
+	c.mu.Lock()
 	c.firing = false
-	if c.closed {
-		c.idle.Broadcast()
-	} else if when, ok := c.wheel.next(); ok {
-		c.wake(when)
+	if c.closed.Load() {
+		c.idle.Signal()
+	} else {
+		c.wake(min(when, c.noted))
 	}
 	c.mu.Unlock()
 }
@@ -216,10 +281,11 @@ func (c *Real) pass() {
 //go:norace
 func (c *Real) Close() {
 	c.mu.Lock()
-	c.closed = true
+	c.closed.Store(true)
 	c.timer.Stop()
 	for c.firing {
 		c.idle.Wait()
 	}
+	c.idle.Signal() // another Close
 	c.mu.Unlock()
 }

@@ -2,6 +2,7 @@ package clock
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,7 +175,7 @@ func TestStopRacesFiring(t *testing.T) {
 	if n := c.Len(); n != 0 {
 		t.Fatalf("%d timers left", n)
 	}
-	if err := c.wheel.check(); err != nil {
+	if err := c.check(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -245,4 +246,75 @@ func TestCloseIsSilent(t *testing.T) {
 			t.Fatalf("%d timers can not be stopped after Close, %d left", left, c.Len())
 		}
 	}
+}
+
+// Timers of several shards fire as those of one wheel would, whatever shard each is in. Those of one nanosecond fire in the
+// order of arming if they are in one shard. The deadlines are an hour away: no pass comes by itself.
+//
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+// Spec: TM-05 (timers fire in order)
+func TestModelShards(t *testing.T) {
+	eachSeed(t, scale(t, 100, 20), func(t *testing.T, rng *rand.Rand) {
+		c := NewReal()
+		defer c.Close()
+		c.divide(1 << rng.IntN(4))
+		m := &model{}
+		timers := make([]Timer, 3*batchSize)
+		shard := func(a armed) *shard { return c.shardOf(&timers[a.id]) }
+		now, tickets := int64(time.Hour), uint64(0)
+		width := int64(1) << rng.IntN(24)
+		var fired []uint64
+		note := targetFunc(func(ticket uint64) { fired = append(fired, ticket) })
+		for step := range 60 {
+			for range rng.IntN(200) {
+				id := rng.IntN(len(timers))
+				if c.Stop(&timers[id]) != m.stop(id) {
+					t.Errorf("step %d: Stop differs", step)
+				}
+				if rng.IntN(8) == 0 {
+					continue
+				}
+				if rng.IntN(4) != 0 { // the others keep the shard that they had, or have the one of their address
+					timers[id].Near(rng.Uint32())
+				}
+				tickets++
+				when := now + 1 + rng.Int64N(width)
+				c.Arm(&timers[id], when, note, tickets)
+				m.arm(id, when, tickets)
+			}
+			now += rng.Int64N(width)
+			c.fire(now)
+			for _, ticket := range fired {
+				i := slices.IndexFunc(m.armed, func(a armed) bool { return a.ticket == ticket })
+				if i < 0 || m.armed[0].when > now {
+					t.Errorf("step %d: fired %d at %d, the model has %v", step, ticket, now, m.armed)
+					return
+				}
+				for _, a := range m.armed[:i] {
+					if a.when < m.armed[i].when || shard(a) == shard(m.armed[i]) {
+						t.Errorf("step %d: fired %v before %v", step, m.armed[i], a)
+						return
+					}
+				}
+				m.armed = slices.Delete(m.armed, i, i+1)
+			}
+			fired = fired[:0]
+			if len(m.armed) > 0 && m.armed[0].when <= now {
+				t.Errorf("step %d: left %v at %d", step, m.armed[0], now)
+			}
+			c.mu.Lock()
+			c.wakeAt = min(c.wakeAt, c.earliest()) // as a pass does when it ends
+			c.mu.Unlock()
+			if err := c.check(); err != nil {
+				t.Errorf("step %d: %v", step, err)
+			}
+			if n := c.Len(); n != len(m.armed) {
+				t.Errorf("step %d: %d armed, the model has %d", step, n, len(m.armed))
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	})
 }

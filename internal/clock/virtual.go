@@ -139,7 +139,7 @@ func (v *Virtual) moveTo(to int64) {
 		v.now.Store(t.when)
 		v.wheel.take(t.when, &v.batch, math.MaxInt)
 		v.mu.Unlock()
-		v.batch.fire()
+		v.batch.fire(math.MaxInt64)
 		v.mu.Lock()
 	}
 }

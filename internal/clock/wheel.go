@@ -160,15 +160,15 @@ func (w *wheel) unlink(t *Timer) {
 	}
 }
 
-// next returns a time before which no timer is due: the earliest deadline, or an earlier one that has been stopped. It must
-// not be called in the middle of a split.
+// next returns a time before which no timer is due: the earliest deadline, or an earlier one that has been stopped, or
+// unset. It must not be called in the middle of a split.
 //
 //go:norace
-func (w *wheel) next() (when int64, ok bool) {
+func (w *wheel) next() int64 {
 	if w.levels == 0 {
-		return 0, false
+		return unset
 	}
-	return w.slots[w.first()].floor, true
+	return w.slots[w.first()].floor
 }
 
 // first returns the index of the first occupied slot. There must be one.
@@ -243,7 +243,7 @@ func (w *wheel) take(now int64, b *batch, moves int) (more bool) {
 		w.cur = t.when
 		w.count--
 		e := &b.list[b.n]
-		e.target, e.ticket = t.target, t.ticket
+		e.when, e.target, e.ticket = t.when, t.target, t.ticket
 		b.n++
 		w.unlink(t)
 		t.target = nil

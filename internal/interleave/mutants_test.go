@@ -2,8 +2,8 @@
 
 package interleave
 
-// The explorations of internal/park, internal/sched and the root are useful only if they find faults. Each mutant here
-// is a change to the real code, applied with go's -overlay flag, that one of them must find.
+// The explorations of internal/park, internal/clock, internal/sched and the root are useful only if they find faults.
+// Each mutant here is a change to the real code, applied with go's -overlay flag, that one of them must find.
 
 import (
 	"bytes"
@@ -66,6 +66,8 @@ const (
 	ringGo   = "internal/sched/ring.go"
 	nextGo   = "internal/sched/next.go"
 	idleGo   = "internal/sched/idle.go"
+	realGo   = "internal/clock/real.go"
+	shardGo  = "internal/clock/shard.go"
 	searchGo = "internal/interleave/search.go"
 )
 
@@ -180,6 +182,25 @@ var mutants = []mutant{
 		[]string{"	t := f.arm(sc)\n	s.publish(", "	t := f.arm(sc)\n	s.unlockAll()\n	s.publish("}, ". ExploreSelectMissesNothing"},
 	{"a selector does not look again before it waits", "selector.go",
 		[]string{"	if b.first != nil {\n		b.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		b.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
+
+	{"a deadline that comes while a pass runs is not noted", realGo,
+		[]string{"		c.noted = min(c.noted, when)\n", ""}, "internal/clock ExploreArmAgainstPass"},
+	{"a pass forgets what was noted while it looked at the shards", realGo,
+		[]string{"	when := c.earliest()\n	c.mu.Lock()\n", "	when := c.earliest()\n	c.mu.Lock()\n	c.noted = unset\n"}, "internal/clock ExploreArmAgainstPass"},
+	{"a pass says what a shard is covered for when it has unlocked it", shardGo,
+		[]string{"			sh.covered.Store(sh.wheel.next())\n		}\n		sh.mu.Unlock()\n",
+			"			next := sh.wheel.next()\n			sh.mu.Unlock()\n			sh.covered.Store(next)\n			continue\n		}\n		sh.mu.Unlock()\n"},
+		"internal/clock ExploreArmAgainstPass"},
+	{"a deadline that is covered is not taken out of what a shard is covered for", realGo,
+		[]string{"	sh.covered.Store(when)\n", ""}, "internal/clock ExploreArmAgainstPass"},
+	{"two passes run at once", realGo,
+		[]string{"	if c.firing || c.closed.Load() {", "	if c.closed.Load() {"}, "internal/clock ExploreTwoPasses"},
+	{"a pass leaves the Go timer as it was", realGo,
+		[]string{"		c.wake(min(when, c.noted))\n", "		_ = when\n"}, "internal/clock ExploreTwoPasses"},
+	{"a clock is closed while it fires", realGo,
+		[]string{"	for c.firing {\n", "	for false {\n"}, "internal/clock ExploreCloseAgainstPass"},
+	{"of two that close a clock one is told that the pass has ended", realGo,
+		[]string{"	c.idle.Signal() // another Close\n", ""}, "internal/clock ExploreCloseAgainstPass"},
 
 	// Mutants of the explorer itself, which make it lose executions.
 	{"only the second of two that race is tried", searchGo,

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/coir-go/coir/internal/bubble"
@@ -119,6 +120,7 @@ func (s *Scheduler) start() {
 	w := &Worker{s: s, searching: true, sema: xatomic.NewSema()}
 	w.slice.Store(s.slice)
 	w.every = globalEvery
+	w.number = s.newNumber()
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
 	s.replaceWorkers(nil, w)
 	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again
@@ -128,6 +130,17 @@ func (s *Scheduler) start() {
 	if !xatomic.Go(w.run) {
 		go w.run()
 	}
+}
+
+// newNumber returns a number that no worker has, as long as there are less than 64. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) newNumber() uint32 {
+	var taken uint64
+	for _, w := range *s.workers.Load() {
+		taken |= 1 << (w.number % 64)
+	}
+	return uint32(bits.TrailingZeros64(^taken))
 }
 
 // rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the

@@ -78,7 +78,8 @@ func (t *Task) Started() bool {
 //go:norace
 func (t *Task) Worker() *Worker { return t.frame.w }
 
-// Timer is the task's timer node. Only the task itself may use it, for one wait at a time.
+// Timer is the task's timer node, to be armed by the worker that runs the task. Only the task itself may use it, for one
+// wait at a time.
 //
 //go:norace
 func (t *Task) Timer() *clock.Timer {
@@ -86,8 +87,14 @@ func (t *Task) Timer() *clock.Timer {
 	if fr.timer == nil {
 		fr.timer = new(clock.Timer)
 	}
+	fr.timer.Near(fr.w.number)
 	return fr.timer
 }
+
+// Armed is the timer that the task has armed, to be stopped on whatever worker.
+//
+//go:norace
+func (t *Task) Armed() *clock.Timer { return t.frame.timer }
 
 // Kit is what the task waits with. Only the task itself may use it, for one wait at a time.
 //

@@ -46,6 +46,7 @@ type Worker struct {
 	alone  int64 // nanoseconds since the worker last let Go's scheduler run
 	streak int   // how many picks in a row came from next
 	rand   uint32
+	number uint32 // names its part of the clock: see newNumber
 
 	first   *Task              // waits until the base makes a frame for it
 	frames  [keepFrames]*Frame // idle: the first nframes. The others are not cleared, to save writes of pointers

@@ -295,3 +295,21 @@ func TestFollow(t *testing.T) {
 		t.Error("follows, though it has a number of its own")
 	}
 }
+
+// A worker gets the smallest number that none has, so that workers which come and go do not share a part of the clock.
+func TestNumbersAreUsedAgain(t *testing.T) {
+	s, ws := still(3)
+	for i, w := range ws {
+		w.number = uint32(2 * i)
+	}
+	for i, want := range []uint32{1, 3, 5} {
+		if n := s.newNumber(); n != want {
+			t.Fatalf("worker %d has number %d, not %d", 3+i, n, want)
+		}
+		s.replaceWorkers(nil, &Worker{s: s, number: want})
+	}
+	s.replaceWorkers(ws[1], nil)
+	if n := s.newNumber(); n != 2 {
+		t.Fatalf("a worker with number 2 has left, and the next has %d", n)
+	}
+}

@@ -1,0 +1,141 @@
+package clock
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// The shards of the real clock: wheels with a lock each.
+//
+// Every receive with a timeout arms a timer and stops it. With one lock for all, that is the lock at which all workers of
+// a large machine meet (docs/design/0012). So each worker arms its timers in a shard of its own, and others, such as
+// goroutines, in the one that the address of the timer names: a goroutine takes its timer from a pool of its processor,
+// and mostly gets the same again. A timer is stopped in the shard that it was armed in, on whatever worker.
+//
+// A pass fires what is due in all shards in the order of the deadlines, as if there were one wheel. It takes a batch from
+// each shard that has something due, and always fires the earliest. Timers of one nanosecond in two shards have no order.
+//
+// Invariants:
+//
+//	S1 covered: no timer of a shard has a deadline before covered, unless a pass is in the middle of the shard. Covered is
+//	            written with the shard's lock held, lowered with the clock's too: so R1 covers the timer as well.
+//	S2 passed:  when a pass ends that was not closed, it has left nothing in a shard that was due when it looked there.
+//
+// A pass reads covered without the lock, and leaves the shard alone if that is after now. A deadline that comes just then
+// is noted with the clock, which has seen that a pass runs: see cover.
+//
+// Roads not taken. The merge could be left out if a pass fired shard after shard, but then a timer could overtake another
+// by the length of a pass. With a Go timer for each shard there is no clock's lock, but a process with many workers that
+// is mostly idle wakes up many times where it wakes up once now.
+
+// maxShards bounds the memory: a wheel has 17 KiB. It is made for the first timer.
+const maxShards = 64
+
+// movesMax bounds how many timers are sorted under one hold of the lock.
+const movesMax = 2 * batchSize
+
+// shard is a wheel and its lock, in cache lines of its own.
+type shard struct {
+	mu      xatomic.Mutex
+	covered xatomic.Int64 // see S1; unset if there is nothing to cover
+	wheel   *wheel        // nil before the first timer
+
+	// Those of the pass.
+	due  *batch // nil before the first pass that needs it
+	more bool   // more may be due than has been taken
+
+	_ [88]byte
+}
+
+// divide gives a new clock its shards.
+//
+//go:norace
+func (c *Real) divide(n int) {
+	c.shards = make([]shard, n)
+	c.lanes = make([]*shard, n)
+	for i := range c.shards {
+		c.shards[i].covered.Store(unset)
+	}
+}
+
+// shardOf returns the shard that the timer is armed in, or is to be armed in.
+//
+//go:norace
+func (c *Real) shardOf(t *Timer) *shard { return &c.shards[int(t.near)&(len(c.shards)-1)] }
+
+// spread names a shard for a timer that is armed by no worker.
+//
+//go:norace
+func spread(t *Timer) uint16 {
+	return uint16(uint64(uintptr(unsafe.Pointer(t)))*0x9e3779b97f4a7c15>>49) + 1
+}
+
+// fire calls Expire for what is due at now in all shards, in the order of the deadlines.
+//
+//go:norace
+func (c *Real) fire(now int64) {
+	n := 0 // lanes: shards whose batch has something
+	for i := range c.shards {
+		if sh := &c.shards[i]; sh.covered.Load() <= now && c.refill(sh, now) {
+			c.lanes[n] = sh
+			n++
+		}
+	}
+	for n > 0 {
+		at, first, second := 0, c.lanes[0].first(), int64(math.MaxInt64)
+		for i := 1; i < n; i++ {
+			if when := c.lanes[i].first(); when < first {
+				at, first, second = i, when, first
+			} else if when < second {
+				second = when
+			}
+		}
+		sh := c.lanes[at]
+		sh.due.fire(second)
+		if sh.due.n == 0 && !(sh.more && c.refill(sh, now)) {
+			n--
+			c.lanes[at] = c.lanes[n]
+		}
+	}
+}
+
+// first is the earliest deadline that has been taken out of the shard and not fired.
+//
+//go:norace
+func (sh *shard) first() int64 { return sh.due.list[sh.due.at].when }
+
+// refill takes what is due at now out of the shard, as much as an empty batch holds, and reports whether that is anything.
+// A clock that has been closed takes nothing.
+//
+//go:norace
+func (c *Real) refill(sh *shard, now int64) bool {
+	if sh.due == nil {
+		sh.due = new(batch)
+	}
+	for sh.more = true; sh.more && sh.due.n == 0; {
+		sh.mu.Lock()
+		if c.closed.Load() {
+			sh.mu.Unlock()
+			return false
+		}
+		sh.more = sh.wheel.take(now, sh.due, movesMax)
+		if !sh.more {
+			sh.covered.Store(sh.wheel.next())
+		}
+		sh.mu.Unlock()
+	}
+	return sh.due.n > 0
+}
+
+// earliest returns a time before which no timer is due, but for those that are being armed.
+//
+//go:norace
+func (c *Real) earliest() int64 {
+	when := int64(unset)
+	for i := range c.shards {
+		when = min(when, c.shards[i].covered.Load())
+	}
+	return when
+}
