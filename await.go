@@ -143,6 +143,7 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 	clk.Arm(f.task.Timer(), after(clk, d), &f.task.Parker, uint64(t))
 }
 
+//go:noinline
 //go:norace
 func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 

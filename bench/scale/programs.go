@@ -46,6 +46,7 @@ type loop struct {
 
 // newLoop finds how many operations take about target.
 func newLoop(p program, workers int, target time.Duration) *loop {
+	runtime.GOMAXPROCS(workers) // a runtime is made for as many
 	l := &loop{p: p, workers: workers, rt: coir.NewRuntime(coir.Workers(workers)), n: least}
 	for {
 		d := l.time()
