@@ -74,7 +74,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		f.step(policy.Op{Kind: policy.Sleep, For: d})
 	}
 	race.Disable()
-	ok := f.beginSleep(sc, d) && f.endSleep(f.task.Park())
+	ok := f.beginSleep(sc, d)
+	if ok {
+		// What Task.Park does, without a frame of its own: see Task.BeginPark.
+		if s := f.task.BeginPark(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.EndPark()
+		}
+		ok = f.endSleep(f.task.Reason())
+	}
 	race.Enable()
 	if !ok {
 		return sc.ending().op

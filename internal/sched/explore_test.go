@@ -182,6 +182,43 @@ func TestExploreOverflow(t *testing.T) {
 	})
 }
 
+// A worker moves a share of the global queue into its ring, over the end of the places, while a thief takes from the ring
+// and another worker from the global queue.
+//
+// Spec: SC-10 (a queue gives each entry to one taker)
+// Spec: SC-14 (a global batch is a fair share)
+// Spec: SC-17 (a moving fiber is in one queue)
+func TestExploreShare(t *testing.T) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s, ws := still(1)
+		w := ws[0]
+		w.ring = *ringAt(ringSize - 2)
+		k := newTaken(5)
+		w.ring.push(k.ts[0])
+		for _, t := range k.ts[1:] {
+			t.enqueue()
+			s.global.push(t)
+		}
+		interleave.Go("thief", func() {
+			var loot [2]*Task
+			k.add(loot[:w.ring.grab(loot[:])]...)
+		})
+		interleave.Go("another worker", func() { k.add(s.global.pop()) })
+		interleave.Go("worker", func() {
+			k.add(s.global.share(&w.ring, 1))
+			k.add(w.ring.pop())
+		})
+		interleave.JoinAll()
+		for t := w.ring.pop(); t != nil; t = w.ring.pop() {
+			k.add(t)
+		}
+		if n := s.global.n.Load(); n != 0 || s.global.head != nil {
+			interleave.Failf("the global queue counts %d tasks, and the first is %p", n, s.global.head)
+		}
+		k.check()
+	})
+}
+
 // The run-next place: one worker puts and takes, two take.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)

@@ -43,20 +43,28 @@ func (l *list) pop() *Task {
 
 //go:norace
 func (l *list) take() *Task {
-	t := l.head
-	if t == nil {
+	if l.head == nil {
 		return nil
 	}
+	l.n.Add(-1)
+	return l.unlink().dequeue()
+}
+
+// unlink takes the oldest, and there must be one. The caller counts it.
+//
+//go:norace
+func (l *list) unlink() *Task {
+	t := l.head
 	l.head = t.link
 	if l.head == nil {
 		l.tail = nil
 	}
 	t.link = nil
-	l.n.Add(-1)
-	return t.dequeue()
+	return t
 }
 
-// share takes one task and moves a worker's fair share of the rest into r.
+// share takes one task and moves a worker's fair share of the rest into r, as far as there is room. Only the worker of
+// that ring calls it. For a moment the tasks are in neither queue.
 //
 // Spec: SC-14 (a global batch is a fair share)
 //
@@ -65,31 +73,17 @@ func (l *list) share(r *ring, workers int) *Task {
 	if l.n.Load() == 0 {
 		return nil
 	}
+	var some [ringSize / 2]*Task
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	t := l.take()
-	for n := min(int(l.n.Load())/workers, ringSize/2); n > 0; n-- {
-		more := l.take()
-		if more == nil {
-			break
-		}
-		more.enqueue()
-		if !r.push(more) {
-			more.dequeue()
-			l.putBack(more)
-			break
-		}
+	n := min(int(l.n.Load())/workers, len(some), r.room())
+	for i := range n {
+		some[i] = l.unlink()
 	}
+	if n > 0 {
+		l.n.Add(int64(-n))
+	}
+	l.mu.Unlock()
+	r.pushAll(some[:n])
 	return t
-}
-
-//go:norace
-func (l *list) putBack(t *Task) {
-	t.enqueue()
-	t.link = l.head
-	l.head = t
-	if l.tail == nil {
-		l.tail = t
-	}
-	l.n.Add(1)
 }

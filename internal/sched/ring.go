@@ -61,6 +61,30 @@ func (r *ring) push(t *Task) bool {
 	return true
 }
 
+// room returns how many tasks can be pushed. Thieves only make room. Only the worker calls it.
+//
+//go:norace
+func (r *ring) room() int { return ringSize - r.len() }
+
+// pushAll pushes tasks for which there is room. Only the worker calls it.
+//
+//go:norace
+func (r *ring) pushAll(ts []*Task) {
+	if len(ts) == 0 {
+		return
+	}
+	w := r.word.Load()
+	_, tail := ends(w)
+	for i, t := range ts {
+		place := &r.place[(tail+uint16(i))%ringSize]
+		xatomic.Writes(unsafe.Pointer(place))
+		*place = t
+	}
+	for !r.word.CompareAndSwap(w, withTail(w, tail+uint16(len(ts)))) {
+		w = r.word.Load() // as in push
+	}
+}
+
 // pop takes the oldest task, or returns nil. Only the worker calls it.
 //
 //go:norace
