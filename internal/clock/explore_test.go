@@ -31,7 +31,8 @@ type explored struct {
 // explore makes a clock that stands at 100, with timers of these deadlines, of which none is armed. Timer i belongs to
 // shard i%2. Each fires at or after its deadline, once.
 func explore(due ...int64) *explored {
-	e := &explored{Real: NewReal(), hand: &hand{100}, timers: make([]Timer, len(due)), due: due, fired: make([]int, len(due))}
+	e := &explored{Real: NewReal(), hand: &hand{100}, due: due}
+	e.timers, e.fired = make([]Timer, len(due)), make([]int, len(due))
 	e.alarm, e.gap, e.lastPass = e.hand, 0, 0
 	e.divide(2)
 	for i := range e.timers {
@@ -78,8 +79,8 @@ func (e *explored) play(want ...int) {
 	}
 }
 
-// While a pass runs two others arm timers, earlier and later ones than those that are there, in the shards that the pass
-// has seen and will see. None is lost.
+// While a pass runs two others arm timers, earlier and later ones than those that are there, in the shards that the
+// pass has seen and will see. None is lost.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
@@ -110,8 +111,8 @@ func TestExploreArmAgainstPass(t *testing.T) {
 	}
 }
 
-// Two callbacks of the Go timer, one of them stale, and a timer that is armed meanwhile: one pass runs at a time, and the
-// Go timer is set when both have ended.
+// Two callbacks of the Go timer, one of them stale, and a timer that is armed meanwhile: one pass runs at a time, and
+// the Go timer is set when both have ended.
 //
 // Spec: TM-04 (no timer is lost)
 func TestExploreTwoPasses(t *testing.T) {
@@ -127,7 +128,8 @@ func TestExploreTwoPasses(t *testing.T) {
 	})
 }
 
-// Each arming ends in a Stop that returns true, or in one Expire. Who has stopped its timer may arm it in another shard.
+// Each arming ends in a Stop that returns true, or in one Expire. Who has stopped its timer may arm it in another
+// shard.
 //
 // Spec: TM-04 (no timer is lost)
 func TestExploreStopAgainstPass(t *testing.T) {

@@ -231,7 +231,11 @@ func TestModelWheelInSteps(t *testing.T) {
 			if !more && len(m.armed) > 0 && m.armed[0].when <= now {
 				t.Errorf("step %d: left %v at %d", step, m.armed[0], now)
 			}
-			if when := w.next(); !more && (len(m.armed) > 0 && (when > m.armed[0].when || when <= now) || len(m.armed) == 0 && when != unset) {
+			latest := int64(unset)
+			if len(m.armed) > 0 {
+				latest = m.armed[0].when
+			}
+			if when := w.next(); !more && (when > latest || when <= now || latest == unset && when != unset) {
 				t.Errorf("step %d: next is %d at %d, the model has %v", step, when, now, m.armed)
 			}
 			if err := w.check(); err != nil {

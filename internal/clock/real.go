@@ -11,9 +11,9 @@ import (
 
 // The real clock: a wheel for each processor, and one Go timer that stands for the earliest deadline of all.
 //
-// The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheels, batch by batch, and calls
-// Expire for it. Between passes the clock has no goroutine and uses no CPU, however many timers are armed, since it wakes
-// for deadlines only and never to tidy a wheel.
+// The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheels, batch by batch, and
+// calls Expire for it. Between passes the clock has no goroutine and uses no CPU, however many timers are armed, since
+// it wakes for deadlines only and never to tidy a wheel.
 // Spec: TM-08 (one Go timer stands for all)
 // Spec: TM-09 (timers fire while workers sleep)
 //
@@ -148,8 +148,8 @@ func (c *Real) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	sh.mu.Unlock()
 }
 
-// cover sees to it that a pass comes for a deadline that is earlier than all others of its shard. It reports false where
-// another time counts, if that needs the Go timer moved. The caller holds the shard's lock.
+// cover sees to it that a pass comes for a deadline that is earlier than all others of its shard. It reports false
+// where another time counts, if that needs the Go timer moved. The caller holds the shard's lock.
 //
 //go:norace
 func (c *Real) cover(sh *shard, when int64) bool {

@@ -248,8 +248,8 @@ func TestCloseIsSilent(t *testing.T) {
 	}
 }
 
-// Timers of several shards fire as those of one wheel would, whatever shard each is in. Those of one nanosecond fire in the
-// order of arming if they are in one shard. The deadlines are an hour away: no pass comes by itself.
+// Timers of several shards fire as those of one wheel would, whatever shard each is in. Those of one nanosecond fire in
+// the order of arming if they are in one shard. The deadlines are an hour away: no pass comes by itself.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)

@@ -9,26 +9,27 @@ import (
 
 // The shards of the real clock: wheels with a lock each.
 //
-// Every receive with a timeout arms a timer and stops it. With one lock for all, that is the lock at which all workers of
-// a large machine meet (docs/design/0012). So each worker arms its timers in a shard of its own, and others, such as
+// Every receive with a timeout arms a timer and stops it. With one lock for all, that is the lock at which all workers
+// of a large machine meet (docs/design/0012). So each worker arms its timers in a shard of its own, and others, such as
 // goroutines, in the one that the address of the timer names: a goroutine takes its timer from a pool of its processor,
 // and mostly gets the same again. A timer is stopped in the shard that it was armed in, on whatever worker.
 //
-// A pass fires what is due in all shards in the order of the deadlines, as if there were one wheel. It takes a batch from
-// each shard that has something due, and always fires the earliest. Timers of one nanosecond in two shards have no order.
+// A pass fires what is due in all shards in the order of the deadlines, as if there were one wheel. It takes a batch
+// from each shard that has something due, and always fires the earliest. Timers of one nanosecond in two shards have no
+// order.
 //
 // Invariants:
 //
-//	S1 covered: no timer of a shard has a deadline before covered, unless a pass is in the middle of the shard. Covered is
+//	S1 covered: no timer of a shard has a deadline before covered, unless a pass is in the middle of it. Covered is
 //	            written with the shard's lock held, lowered with the clock's too: so R1 covers the timer as well.
 //	S2 passed:  when a pass ends that was not closed, it has left nothing in a shard that was due when it looked there.
 //
-// A pass reads covered without the lock, and leaves the shard alone if that is after now. A deadline that comes just then
-// is noted with the clock, which has seen that a pass runs: see cover.
+// A pass reads covered without the lock, and leaves the shard alone if that is after now. A deadline that comes just
+// then is noted with the clock, which has seen that a pass runs: see cover.
 //
-// Roads not taken. The merge could be left out if a pass fired shard after shard, but then a timer could overtake another
-// by the length of a pass. With a Go timer for each shard there is no clock's lock, but a process with many workers that
-// is mostly idle wakes up many times where it wakes up once now.
+// Roads not taken. The merge could be left out if a pass fired shard after shard, but then a timer could overtake
+// another by the length of a pass. With a Go timer for each shard there is no clock's lock, but a process with many
+// workers that is mostly idle wakes up many times where it wakes up once now.
 
 // maxShards bounds the memory: a wheel has 17 KiB. It is made for the first timer.
 const maxShards = 64
@@ -106,8 +107,8 @@ func (c *Real) fire(now int64) {
 //go:norace
 func (sh *shard) first() int64 { return sh.due.list[sh.due.at].when }
 
-// refill takes what is due at now out of the shard, as much as an empty batch holds, and reports whether that is anything.
-// A clock that has been closed takes nothing.
+// refill takes what is due at now out of the shard, as much as an empty batch holds, and reports whether that is
+// anything. A clock that has been closed takes nothing.
 //
 //go:norace
 func (c *Real) refill(sh *shard, now int64) bool {

@@ -182,8 +182,8 @@ func TestExploreOverflow(t *testing.T) {
 	})
 }
 
-// A worker moves a share of the global queue into its ring, over the end of the places, while a thief takes from the ring
-// and another worker from the global queue.
+// A worker moves a share of the global queue into its ring, over the end of the places, while a thief takes from the
+// ring and another worker from the global queue.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-14 (a global batch is a fair share)

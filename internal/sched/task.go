@@ -78,8 +78,8 @@ func (t *Task) Started() bool {
 //go:norace
 func (t *Task) Worker() *Worker { return t.frame.w }
 
-// Timer is the task's timer node, to be armed by the worker that runs the task. Only the task itself may use it, for one
-// wait at a time.
+// Timer is the task's timer node, to be armed by the worker that runs the task. Only the task itself may use it, for
+// one wait at a time.
 //
 //go:norace
 func (t *Task) Timer() *clock.Timer {
