@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/coir-go/coir/internal/clock"
@@ -52,19 +51,6 @@ type waiter struct {
 	timer *clock.Timer // of a fiber: nil until await needs it
 	g     *guest       // nil for a fiber
 }
-
-// guest is what a goroutine waits with.
-type guest struct {
-	park.Guest
-	kit   wait.Kit
-	timer clock.Timer
-}
-
-var guests = sync.Pool{New: func() any {
-	g := new(guest)
-	g.Init()
-	return g
-}}
 
 //go:norace
 func (c *caller) waiter() waiter {

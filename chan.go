@@ -104,7 +104,7 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	f, sc := scopeOf(ctx)
 	if race.Enabled || f == nil || f.simulated {
-		return c.sendAny(ctx, v, d)
+		return c.sendGuest(ctx, v, d)
 	}
 	if !f.task.Here() {
 		return c.sendAny(ctx, v, d)
@@ -232,7 +232,7 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	f, sc := scopeOf(ctx)
 	if race.Enabled || f == nil || f.simulated {
-		return c.recvAny(ctx, d)
+		return c.recvGuest(ctx, d)
 	}
 	if !f.task.Here() {
 		return c.recvAny(ctx, d)

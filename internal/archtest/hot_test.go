@@ -29,15 +29,15 @@ var hot = map[string][]string{
 
 	// Operations of a fiber.
 	"coir.(*Chan[T]).send": {
-		"coir.(*Chan[T]).sendAny", "coir.(*Chan[T]).sendFailed", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill",
-		"coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
+		"coir.(*Chan[T]).sendAny", "coir.(*Chan[T]).sendFailed", "coir.(*Chan[T]).sendGuest",
+		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Put", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
 	},
 	"coir.(*Chan[T]).recv": {
-		"coir.(*Chan[T]).recvAny", "coir.(*Chan[T]).recvFailed", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill",
-		"coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
+		"coir.(*Chan[T]).recvAny", "coir.(*Chan[T]).recvFailed", "coir.(*Chan[T]).recvGuest",
+		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Take", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
@@ -51,6 +51,24 @@ var hot = map[string][]string{
 		"coir.chooseAny", "indirect", "internal/coro.G.abi0", "internal/hide.Pointer.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
+
+	// Operations of a goroutine.
+	"coir.(*Chan[T]).sendGuest": {
+		"coir.(*Chan[T]).sendAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
+		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Put", "internal/park.(*Guest).ArmParked",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",
+	},
+	"coir.(*Chan[T]).recvGuest": {
+		"coir.(*Chan[T]).recvAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
+		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Take", "internal/park.(*Guest).ArmParked",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",
+	},
+	"coir.isPlainGoroutine":            {"indirect", "internal/sched.Current"},
+	"internal/sched.Current":           {"internal/coro.G.abi0", "internal/sched.current"},
+	"internal/park.(*Guest).Ready":     {"internal/park.(*Guest).checkHome", "runtime.chansend1"},
+	"internal/park.(*Guest).ArmParked": {"internal/park.(*Guest).settleAnew"},
 
 	// What runs under a channel's lock.
 	"internal/channel.(*Chan[T]).Put": {

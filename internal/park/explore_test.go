@@ -180,12 +180,27 @@ func TestExploreOneWakerAWait(t *testing.T) {
 // Spec: PK-38 (guests use the same word)
 func TestExploreGuest(t *testing.T) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 2}} {
-		interleave.Check(t, cfg, guestWaits)
+		interleave.Check(t, cfg, func() {
+			guestWaits((*Guest).Arm, func(g *Guest) Reason { return g.Park(nil) })
+		})
 	}
 }
 
-func guestWaits() {
+// The same for a guest that is parked from the start.
+//
+// Spec: PK-38 (guests use the same word)
+func TestExploreGuestArmedParked(t *testing.T) {
+	for _, cfg := range []interleave.Config{{}, {Bound: 2}} {
+		interleave.Check(t, cfg, func() {
+			guestWaits((*Guest).ArmParked, func(g *Guest) Reason {
+				g.Wait()
+				return g.Reason()
+			})
+		})
+	}
+}
 
+func guestWaits(arm func(*Guest) Ticket, park func(*Guest) Reason) {
 	g := new(Guest)
 	g.Init()
 	var won [3]int
@@ -198,10 +213,10 @@ func guestWaits() {
 	armed := [3]xatomic.Sema{1: xatomic.NewSema(), 2: xatomic.NewSema()}
 	interleave.Go("guest", func() {
 		for range 2 {
-			t := g.Arm()
+			t := arm(g)
 			published.Store(uint64(t))
 			armed[t].Post()
-			if g.Park(nil) == None {
+			if park(g) == None {
 				interleave.Failf("wait %d ended for nothing", t)
 			}
 		}

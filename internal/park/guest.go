@@ -2,55 +2,56 @@ package park
 
 import (
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Guest lets a plain goroutine wait as fibers do: the same word, but to be readied releases a one-place semaphore.
+// Guest lets a plain goroutine wait as fibers do: the same word, but to be readied posts a semaphore of one place. The
+// semaphore is a channel of Go's: its send hands over to a goroutine that waits and makes it the next to run on the
+// sender's processor, which no other way to block a goroutine does in fewer instructions.
 //
 // Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
 // from an earlier wait finds it stale.
 //
-// A guest keeps no channel between waits: in a bubble of testing/synctest a channel belongs to the bubble that it was
-// made in, and the next to use the guest may be outside. A goroutine that waits in a bubble cannot be woken from
-// elsewhere, by a channel or otherwise, so the guest notes where it waits, and its waker looks.
+// A channel that is made in a bubble of testing/synctest belongs to it, and the next to use the guest may be outside. So
+// a wait in a bubble has a semaphore of its own, and a guest keeps only one that was made outside. A goroutine that waits
+// in a bubble cannot be woken from elsewhere, by a channel or otherwise, so the guest notes where it waits, and its waker
+// looks.
 type Guest struct {
 	Parker
-	mu    xatomic.Mutex
-	cond  xatomic.Cond
-	ready bool
-	home  bubble.ID     // where the goroutine waits
-	sema  chan struct{} // instead of them, in a wait that a channel may cancel
+	home bubble.ID    // where the goroutine waits
+	sema xatomic.Sema // posted once for each wait that was committed to and has been claimed
 }
 
 // Init readies the guest for its first use.
 //
 //go:norace
-func (g *Guest) Init() {
-	g.cond.L = &g.mu
-	g.Parker.Init(g)
-}
+func (g *Guest) Init() { g.Parker.Init(g) }
 
 // Ready implements Owner.
 //
 //go:norace
 func (g *Guest) Ready(*Parker, Place) {
-	if g.home != 0 && bubble.Abroad(g.home) {
+	if g.home != 0 {
+		g.checkHome()
+	}
+	g.sema.Post()
+}
+
+// checkHome panics if the waker is not in the bubble where the goroutine waits.
+//
+//go:noinline
+//go:norace
+func (g *Guest) checkHome() {
+	if bubble.Abroad(g.home) {
 		race.Enable() // as the waker's operation would have: the panic may be recovered
 		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " +
 			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
 	}
-	if g.sema != nil {
-		g.sema <- struct{}{}
-		return
-	}
-	g.mu.Lock()
-	g.ready = true
-	g.mu.Unlock()
-	g.cond.Signal()
 }
 
-// Late implements Owner. Nobody counts for guests.
+// Late implements Owner. Late wakes of guests are not counted.
 //
 //go:norace
 func (g *Guest) Late(*Parker) {}
@@ -63,28 +64,60 @@ func (g *Guest) Late(*Parker) {}
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {
 	// Spec: PK-38 (guests use the same word)
-	g.home = bubble.Here()
-	g.sema = nil
-	if cancel != nil {
-		g.sema = make(chan struct{}, 1)
-	}
-	if g.Commit() {
-		if cancel == nil {
-			g.mu.Lock()
-			for !g.ready {
-				g.cond.Wait()
-			}
-			g.ready = false
-			g.mu.Unlock()
-		} else {
-			select {
-			case <-g.sema:
-			case <-cancel:
-				t, _ := g.Waiting()
-				g.Wake(t, Cancelled, nil)
-				<-g.sema // ours, or the winner's
-			}
+	g.settle()
+	switch {
+	case !g.Commit():
+	case cancel == nil:
+		g.Wait()
+	default:
+		select {
+		case <-g.sema.C():
+		case <-cancel:
+			t, _ := g.Waiting()
+			g.Wake(t, Cancelled, nil)
+			g.Wait() // for the winner's token, which may be ours
 		}
 	}
 	return g.Reason()
+}
+
+// ArmParked is Arm and Commit in one, before the wait is published: the semaphore remembers a waker that comes before
+// the goroutine blocks. Such a wait cannot be disarmed. Its goroutine calls Wait.
+//
+//go:norace
+func (g *Guest) ArmParked() Ticket {
+	// Spec: PK-05 (each arm takes a fresh ticket)
+	// Spec: PK-38 (guests use the same word)
+	g.settle()
+	w := g.word.Load()
+	if invariant.Enabled {
+		s := stateOf(w)
+		invariant.Check(s != Parking && s != Parked, "armed while %v", s)
+	}
+	t := next(ticketOf(w))
+	g.word.Store(word(t, None, Parked))
+	return t
+}
+
+// Wait blocks the goroutine until its wait, which has been committed to, has ended.
+//
+//go:norace
+func (g *Guest) Wait() { g.sema.Wait() }
+
+// settle notes where the goroutine waits, and makes a semaphore if the last wait's is not for this one.
+//
+//go:norace
+func (g *Guest) settle() {
+	if bubble.Possible || g.sema.IsZero() {
+		g.settleAnew()
+	}
+}
+
+//go:noinline
+//go:norace
+func (g *Guest) settleAnew() {
+	home := bubble.Here()
+	if g.sema.IsZero() || g.home != 0 || home != 0 {
+		g.home, g.sema = home, xatomic.NewSema()
+	}
 }

@@ -19,7 +19,7 @@ func newGuest() *Guest {
 // empty: a token that is left over would end the next wait before its time.
 func empty(t *testing.T, g *Guest) {
 	t.Helper()
-	if len(g.sema) != 0 {
+	if len(g.sema.C()) != 0 {
 		t.Fatal("a token was left in the semaphore")
 	}
 }
@@ -60,6 +60,40 @@ func TestGuestBlocksUntilItIsWoken(t *testing.T) {
 		t.Fatal(r)
 	}
 	empty(t, g)
+}
+
+// A guest that is parked from the start is woken before it blocks, and after.
+//
+// Spec: PK-38 (guests use the same word)
+func TestGuestArmedParked(t *testing.T) {
+	g := newGuest()
+	for i := range 2 {
+		ticket := g.ArmParked()
+		if g.Disarm() {
+			t.Fatal("a wait was disarmed whose wakers post a token")
+		}
+		returned := make(chan Reason, 1)
+		wait := func() {
+			g.Wait()
+			returned <- g.Reason()
+		}
+		if i == 0 {
+			go wait()
+		}
+		if o := g.Wake(ticket, Closed, nil); o != Won {
+			t.Fatal(o)
+		}
+		if o := g.Wake(ticket, Data, nil); o != Lost {
+			t.Fatal(o)
+		}
+		if i == 1 {
+			wait()
+		}
+		if r := <-returned; r != Closed {
+			t.Fatal(r)
+		}
+		empty(t, g)
+	}
 }
 
 // Spec: PK-34 (cancellation is a wake like any other)

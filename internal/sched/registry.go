@@ -97,6 +97,14 @@ func Current() *Task {
 	if sieved(h).Load() == 0 && bubble.Explored == nil {
 		return nil
 	}
+	return current(g, h)
+}
+
+// current is Current for a goroutine that the sieve lets through.
+//
+//go:noinline
+//go:norace
+func current(g uintptr, h uint64) *Task {
 	s := &registry[h%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()

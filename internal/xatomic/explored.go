@@ -216,6 +216,12 @@ func (s Sema) Wait() {
 	<-s.s.c
 }
 
+// C returns the channel that Wait receives from, for a select. An exploration does not see that.
+func (s Sema) C() <-chan struct{} { return s.s.c }
+
+// IsZero reports whether s was not made by NewSema.
+func (s Sema) IsZero() bool { return s.s == nil }
+
 // Gate is shut until Open is called, once, and then stays open.
 type Gate struct {
 	o interleave.Object

@@ -67,28 +67,21 @@ func TestExploreSemaAndGate(t *testing.T) {
 }
 
 func TestOutsideOfExplorations(t *testing.T) {
-	var mu Mutex
-	cond := Cond{L: &mu}
 	s, g := NewSema(), NewGate()
 	var all sync.WaitGroup
-	ready := false
 	all.Go(func() {
-		mu.Lock()
-		for !ready {
-			cond.Wait()
-		}
-		mu.Unlock()
+		s.Post()
 		s.Post()
 	})
 	all.Go(func() {
 		s.Wait()
+		<-s.C()
 		g.Open()
 	})
-	mu.Lock()
-	ready = true
-	mu.Unlock()
-	cond.Signal()
 	g.Wait()
+	if s.IsZero() || !(Sema{}).IsZero() {
+		t.Error("IsZero does not tell what NewSema has made")
+	}
 	all.Wait()
 	if Go(func() {}) {
 		t.Error("a thread was started, and there is no exploration")

@@ -46,6 +46,12 @@ func (s Sema) Post() { s.c <- struct{}{} }
 // Wait waits until the place is full, and empties it.
 func (s Sema) Wait() { <-s.c }
 
+// C returns the channel that Wait receives from, for a select. An exploration does not see that.
+func (s Sema) C() <-chan struct{} { return s.c }
+
+// IsZero reports whether s was not made by NewSema.
+func (s Sema) IsZero() bool { return s.c == nil }
+
 // Gate is shut until Open is called, once, and then stays open.
 type Gate struct{ c chan struct{} }
 

@@ -21,7 +21,6 @@ var (
 	_ *atomic.Uint64       = (*Uint64)(nil)
 	_ *atomic.Pointer[int] = (*Pointer[int])(nil)
 	_ *sync.Mutex          = (*Mutex)(nil)
-	_ *sync.Cond           = (*Cond)(nil)
 )
 
 // A program contains nothing of this package, of the explorer, or of the empty forms of internal/race and
@@ -57,9 +56,14 @@ func TestSema(t *testing.T) {
 	s, done := NewSema(), NewGate()
 	go func() {
 		s.Wait()
+		<-s.C()
 		done.Open()
 	}()
 	s.Post()
+	s.Post()
 	done.Wait()
 	done.Wait()
+	if s.IsZero() || !(Sema{}).IsZero() {
+		t.Error("IsZero does not tell what NewSema has made")
+	}
 }

@@ -1,0 +1,129 @@
+package coir
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// How a goroutine waits. It has neither a word nor cells of its own, as a fiber has: it borrows a guest.
+//
+// sendAny and recvAny serve goroutines like every other caller. sendGuest and recvGuest are the short way for the most
+// common one: a goroutine in context.Background or a like context, on a channel that no one watches or times. What they
+// cannot do at once, or by a plain wait, they leave to the long way, which begins anew.
+
+// guest is what a goroutine waits with.
+type guest struct {
+	park.Guest
+	kit   wait.Kit
+	timer clock.Timer
+}
+
+var guests = sync.Pool{New: func() any {
+	g := new(guest)
+	g.Init()
+	return g
+}}
+
+// isPlainGoroutine reports whether the caller is a goroutine, in a context that is none of coir's and never ends.
+//
+//go:norace
+func isPlainGoroutine(ctx context.Context) bool {
+	if _, sc := scopeOf(ctx); sc != nil || ctx.Done() != nil {
+		return false
+	}
+	return sched.Current() == nil
+}
+
+// sendGuest is send for a goroutine.
+//
+//go:norace
+func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
+	if race.Enabled || d != forever || c.core.rt != nil || !isPlainGoroutine(ctx) {
+		return c.sendAny(ctx, v, d)
+	}
+	ch := &c.ch
+	ch.Lock()
+	if !ch.Plain() {
+		ch.Unlock()
+		return c.sendAny(ctx, v, d)
+	}
+	r, ready := ch.Put(v)
+	if r == park.Data {
+		ch.Unlock()
+		ready.Rouse(nil)
+		return nil
+	}
+	if r != park.None || ch.Overflows() {
+		ch.Unlock()
+		return c.sendAny(ctx, v, d)
+	}
+	g := guests.Get().(*guest)
+	cell := wait.CellOf[T](g.kit.Solo(ch.Cells()))
+	if cell == nil {
+		cell = wait.Peek[T](&g.kit, ch.Cells())
+	}
+	cell.Value = v
+	ch.Publish(sending, &cell.Node, &g.Parker, g.ArmParked())
+	ch.Unlock()
+	g.Wait()
+	var err error
+	if r = g.Reason(); r == park.Data {
+		ch.Took(cell)
+	} else {
+		ch.Finish(sending, cell, r)
+		err = c.core.resultErr(sending, r)
+	}
+	wait.Done[T](&g.kit, ch.Cells())
+	guests.Put(g)
+	return err
+}
+
+// recvGuest is recv for a goroutine.
+//
+//go:norace
+func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
+	if race.Enabled || d != forever || c.core.rt != nil || !isPlainGoroutine(ctx) {
+		return c.recvAny(ctx, d)
+	}
+	ch := &c.ch
+	ch.Lock()
+	if !ch.Plain() {
+		ch.Unlock()
+		return c.recvAny(ctx, d)
+	}
+	v, r, ready := ch.Take()
+	if r == park.Data {
+		ch.Unlock()
+		ready.Rouse(nil)
+		return v, nil
+	}
+	if r != park.None {
+		ch.Unlock()
+		return c.recvAny(ctx, d)
+	}
+	g := guests.Get().(*guest)
+	cell := wait.CellOf[T](g.kit.Solo(ch.Cells()))
+	if cell == nil {
+		cell = wait.Peek[T](&g.kit, ch.Cells())
+	}
+	ch.Publish(receiving, &cell.Node, &g.Parker, g.ArmParked())
+	ch.Unlock()
+	g.Wait()
+	var err error
+	if r = g.Reason(); r == park.Data {
+		v = ch.Took(cell)
+	} else {
+		ch.Finish(receiving, cell, r)
+		err = c.core.resultErr(receiving, r)
+	}
+	wait.Done[T](&g.kit, ch.Cells())
+	guests.Put(g)
+	return v, err
+}
