@@ -72,6 +72,19 @@ func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
 	return choose(b.here(), cases, how)
 }
 
+type selectFunc func(b *bare, how selectPolicy, cases ...Case) (int, error)
+
+// eachSelect runs a test with both forms of a select: that of few channels, and the general one, which it is with a case
+// that never happens.
+func eachSelect(t *testing.T, test func(*testing.T, selectFunc)) {
+	t.Run("few", func(t *testing.T) { test(t, selects) })
+	t.Run("general", func(t *testing.T) {
+		test(t, func(b *bare, how selectPolicy, cases ...Case) (int, error) {
+			return selects(b, how, append(cases, Case{})...)
+		})
+	})
+}
+
 // ledger records the fate of each value.
 type ledger struct{ sent, received, failed, lost []int }
 
@@ -273,7 +286,9 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-11 (a cancel ends a select)
 // Spec: SE-19 (a late completion stays with its sender)
-func TestExploreSelectOnTwoChannels(t *testing.T) {
+func TestExploreSelectOnTwoChannels(t *testing.T) { eachSelect(t, exploreSelectOnTwoChannels) }
+
+func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
 	for _, how := range []selectPolicy{fairly, byOrder} {
 		for _, cancels := range []bool{false, true} {
 			t.Run(fmt.Sprintf("by order %v, cancel %v", how, cancels), func(t *testing.T) {
@@ -320,7 +335,9 @@ func TestExploreSelectOnTwoChannels(t *testing.T) {
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-13 (no channel lock is held while waiting)
-func TestExploreSelectMissesNothing(t *testing.T) {
+func TestExploreSelectMissesNothing(t *testing.T) { eachSelect(t, exploreSelectMissesNothing) }
+
+func exploreSelectMissesNothing(t *testing.T, selects selectFunc) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
 		interleave.Check(t, cfg, func() {
 			s, l := newStage(), new(ledger)
@@ -350,7 +367,9 @@ func TestExploreSelectMissesNothing(t *testing.T) {
 // Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-12 (channel locks are taken in the order of ids)
 // Spec: SE-20 (up to 8 cases lock without allocating)
-func TestExploreTwoSelectsMeet(t *testing.T) {
+func TestExploreTwoSelectsMeet(t *testing.T) { eachSelect(t, exploreTwoSelectsMeet) }
+
+func exploreTwoSelectsMeet(t *testing.T, selects selectFunc) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
 		c, d := NewChan[int](0), NewChan[int](0)
@@ -373,6 +392,36 @@ func TestExploreTwoSelectsMeet(t *testing.T) {
 			interleave.Failf("took %v, got %v", took, got)
 		}
 		new(ledger).check(c, d)
+	})
+}
+
+// A selector begins to watch a channel while a select looks at it, locks it and waits there. The selector is told.
+//
+// Spec: SE-21 (a Selector's events do not cost its size)
+func TestExploreSelectTellsSelector(t *testing.T) { eachSelect(t, exploreSelectTellsSelector) }
+
+func exploreSelectTellsSelector(t *testing.T, selects selectFunc) {
+	interleave.Check(t, interleave.Config{}, func() {
+		s := newStage()
+		c, d := NewChan[int](0), NewChan[int](0)
+		sel := NewSelector()
+		b := s.fiber()
+		var v, w int
+		interleave.Go("select", func() {
+			if i, err := selects(b, fairly, d.RecvCase(&w), c.SendCase(1)); i != 1 || err != nil {
+				interleave.Failf("took %d: %v", i, err)
+			}
+		})
+		interleave.Go("selector", func() {
+			sel.Add(c.RecvCase(&v))
+			if _, err := sel.Wait(context.Background()); err != nil {
+				interleave.Failf("%v", err)
+			}
+		})
+		interleave.JoinAll()
+		if v != 1 {
+			interleave.Failf("got %d", v)
+		}
 	})
 }
 

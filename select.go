@@ -23,7 +23,8 @@ import (
 //	3  wait      publish a cell for each case, unlock all channels, subscribe to the events, and park.
 //	4  withdraw  every cell but that of the case that has ended the wait.
 //
-// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw.
+// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw. A fiber's select of few channels has a
+// short form of the same passes: see selectfew.go.
 //
 // The difficulty is the moment between looking at the channels and waiting on them, and two selects that wait for each
 // other: taking the peer's word and one's own would be two steps. With all channels locked from pass 2 to the end of
@@ -130,10 +131,12 @@ func TrySelect(cases ...Case) (int, error) {
 	race.Disable()
 	g := guests.Get().(*guest)
 	s := scratchOf(&g.kit)
-	i, r := s.try(cs, &g.kit, f, fairly, currentWorker())
+	near := currentWorker()
+	i, r, ready := s.try(cs, &g.kit, f, fairly, near)
 	if i < 0 {
 		s.unlockAll()
 	}
+	ready.Rouse(near)
 	trim(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
@@ -155,7 +158,7 @@ func TrySelect(cases ...Case) (int, error) {
 //
 //go:norace
 func noescape(cases []Case) []Case {
-	return unsafe.Slice((*Case)(hide.Pointer(unsafe.Pointer(unsafe.SliceData(cases)))), len(cases))
+	return *(*[]Case)(hide.Pointer(unsafe.Pointer(&cases)))
 }
 
 type selectPolicy bool
@@ -212,7 +215,14 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		f.stepSelect(policy.Select, cs)
 	}
 	race.Disable()
-	i, r := f.beginSelect(sc, cs, how)
+	i, r := unfit, park.None
+	if len(cs) <= fewCases && !f.simulated {
+		i, r = f.beginFew(sc, cs, how)
+	}
+	few := i != unfit
+	if !few {
+		i, r = f.beginSelect(sc, cs, how)
+	}
 	if r == park.None {
 		// What Park does: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
@@ -223,11 +233,18 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 			}
 			f.task.EndPark()
 		}
-		i, r = f.endSelect(cs, f.task.Reason())
+		if few {
+			i, r = f.endFew(cs, f.task.Reason())
+		} else {
+			i, r = f.endSelect(cs, f.task.Reason())
+		}
 	}
 	race.Enable()
 	if i < 0 {
 		return i, sc.ending().op
+	}
+	if r == park.Data && cs[i].core != nil {
+		return i, nil // what done returns
 	}
 	return cs[i].done(i, r)
 }
@@ -243,7 +260,8 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	}
 	k := f.task.Kit()
 	s := scratchOf(k)
-	if i, r := s.try(cs, k, f, how, f.task.Worker()); i >= 0 {
+	if i, r, ready := s.try(cs, k, f, how, f.task.Worker()); i >= 0 {
+		f.ready(ready)
 		trim(k, cs)
 		f.charge()
 		return i, r
@@ -295,7 +313,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	race.Disable()
 	w := by.waiter()
 	s := scratchOf(w.kit)
-	i, r := s.try(cs, w.kit, by.f, how, by.worker())
+	i, r, ready := s.try(cs, w.kit, by.f, how, by.worker())
 	if i < 0 {
 		t := by.arm(&w)
 		s.publish(cs, w.kit, w.p, t, by.worker())
@@ -312,6 +330,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 			by.f.takePlace(byCase(r))
 		}
 	} else {
+		ready.Rouse(by.worker())
 		by.charge()
 	}
 	trim(w.kit, cs)
@@ -367,14 +386,17 @@ func (s *scratch) grown(n int) {
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
 	locks, n := s.locks[:len(cs)], 0 // grow has made room
+	sorted, id := true, uint64(0)
 	for i := range cs {
 		if c := cs[i].core; c != nil {
 			locks[n] = c.ch
 			n++
+			sorted = sorted && c.ch.ID() >= id
+			id = c.ch.ID()
 		}
 	}
 	locks = locks[:n]
-	if n > 1 {
+	if !sorted {
 		sortCores(locks)
 	}
 	var last *channel.Core
@@ -461,28 +483,38 @@ func (s *scratch) unlockAll() {
 // Spec: SE-16 (a select never matches itself)
 //
 //go:norace
-func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place) (int, park.Reason) {
+func (s *scratch) try(
+	cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place,
+) (i int, r park.Reason, ready *park.Parker) {
 	s.grow(len(cs))
 	if n := s.findReady(cs, false); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, f, how, n)
-		if c := cs[i].core; c != nil {
-			s.locks = s.locks[:1]
-			s.locks[0] = c.ch
-			c.ch.Lock()
+		c := &cs[i]
+		if c.core == nil {
+			return i, park.Data, nil
 		}
-		if r, ok := cs[i].try(s, near); ok {
-			return i, r
+		c.core.ch.Lock()
+		r, ready, after := c.try()
+		c.core.ch.Unlock()
+		if after.any() {
+			ready = after.do(ready, near)
 		}
-		s.unlockAll()
+		if r != park.None {
+			return i, r, ready
+		}
 	}
 	s.lockAll(cs)
 	for n := s.findReady(cs, true); n > 0; n-- {
 		i := s.pick(k, f, how, n)
-		if r, ok := cs[i].try(s, near); ok {
-			return i, r
+		if r, ready, after := cs[i].try(); r != park.None {
+			s.unlockAll()
+			if after.any() {
+				ready = after.do(ready, near)
+			}
+			return i, r, ready
 		}
 	}
-	return -1, park.None
+	return -1, park.None, nil
 }
 
 // findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it
@@ -495,15 +527,22 @@ func (s *scratch) try(cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near p
 func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 	for i := range cs {
 		c := &cs[i]
-		if c.core != nil {
-			if xatomic.Instrumented && !locked {
-				c.core.ch.Peek()
-			}
-			if !c.core.ch.Ready(c.side()) {
+		if xatomic.Instrumented && !locked && c.core != nil {
+			c.core.ch.Peek()
+		}
+		switch c.what {
+		case caseRecv:
+			if !c.core.ch.Ready(receiving) {
 				continue
 			}
-		} else if !c.happened() {
-			continue
+		case caseSend:
+			if !c.core.ch.Ready(sending) {
+				continue
+			}
+		default:
+			if !c.happened() {
+				continue
+			}
 		}
 		s.ready[n] = int32(i)
 		n++
@@ -517,19 +556,16 @@ func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 //
 //go:norace
 func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
+	if n == 1 && (f == nil || !f.simulated) {
+		return int(s.ready[0])
+	}
 	at := uint64(0)
 	switch {
 	case how == byOrder:
 	case f != nil && f.simulated:
 		at = uint64(f.nursery.rt.policy.Choose(f, n))
-	case n > 1:
-		turn := k.Turn()
-		if *turn == 0 {
-			*turn = rand.Uint64() // many that choose once must not all choose the same
-		}
-		// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
-		*turn += 0x9E3779B97F4A7C15
-		at, _ = bits.Mul64(*turn, uint64(n))
+	default:
+		at = fairTurn(k, n)
 	}
 	i := s.ready[at]
 	if how == fairly {
@@ -540,6 +576,20 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 		}
 	}
 	return int(i)
+}
+
+// fairTurn returns one of the numbers below n.
+//
+//go:norace
+func fairTurn(k *wait.Kit, n int) uint64 {
+	turn := k.Turn()
+	if *turn == 0 {
+		*turn = rand.Uint64() // many that choose once must not all choose the same
+	}
+	// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
+	*turn += 0x9E3779B97F4A7C15
+	at, _ := bits.Mul64(*turn, uint64(n))
+	return at
 }
 
 // side is the side of a channel that a case waits at.
@@ -573,35 +623,47 @@ func (cs *Case) joins() bool {
 	return ok && cs.what == caseEvent
 }
 
-// try does the case if it needs no wait. If it was done, every channel has been unlocked.
+// try does the case if it needs no wait: otherwise it returns None. If it is a channel's the caller holds the lock, and
+// after unlocking does the rest, and readies the parker.
 //
 //go:norace
-func (cs *Case) try(s *scratch, near park.Place) (park.Reason, bool) {
-	r := park.Data
-	var ready *park.Parker
-	var rest func()
+func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 	switch cs.what {
-	case caseSend:
-		r, ready, rest = cs.core.ch.Port().Send(cs.arg)
 	case caseRecv:
 		r, ready = cs.core.ch.Port().Recv(cs.dst)
+	case caseSend:
+		r, ready, rest.lost = cs.core.ch.Port().Send(cs.arg)
+	default:
+		return park.Data, nil, rest
 	}
-	if r == park.None {
-		return r, false
+	if r != park.None && !cs.core.ch.Plain() {
+		rest.woken = cs.core.ch.TakeWoken()
 	}
-	var woken *channel.Watch
-	if cs.core != nil {
-		woken = cs.core.ch.TakeWoken()
-	}
-	s.unlockAll()
-	ready.Rouse(near)
-	rouseWoken(woken, near)
-	if rest != nil {
+	return r, ready, rest
+}
+
+// aftermath is what few cases have to do after unlocking.
+type aftermath struct {
+	woken *channel.Watch // of Selectors that have been told
+	lost  func()         // hands over a value that is not delivered
+}
+
+//go:norace
+func (a *aftermath) any() bool { return a.woken != nil || a.lost != nil }
+
+// do does it, after it has readied p. It returns nil: no parker is left to ready.
+//
+//go:noinline
+//go:norace
+func (a aftermath) do(p *park.Parker, near park.Place) *park.Parker {
+	p.Rouse(near)
+	rouseWoken(a.woken, near)
+	if a.lost != nil {
 		race.EnterUser()
-		rest()
+		a.lost()
 		race.LeaveUser()
 	}
-	return r, true
+	return nil
 }
 
 // publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events. It
@@ -625,7 +687,6 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 			if n == nil || !n.Is(ch.Cells()) {
 				n = s.newNode(k, i, ch.Port())
 			}
-			n.Index, n.Won = indexOf(i), false
 			if c.what == caseRecv && ch.Plain() {
 				ch.Publish(receiving, n, p, t) // what the port does, which is a call through an interface
 				continue
@@ -658,8 +719,16 @@ func (s *scratch) newNode(k *wait.Kit, i int, port channel.Port) *wait.Node {
 	if old := s.nodes[i]; old != nil {
 		k.Put(old)
 	}
-	s.nodes[i] = port.Cell(k)
-	return s.nodes[i]
+	return s.keep(i, port.Cell(k))
+}
+
+// keep makes n the node of case i, for this select and those after it.
+//
+//go:norace
+func (s *scratch) keep(i int, n *wait.Node) *wait.Node {
+	n.Index, n.Won = indexOf(i), false
+	s.nodes[i] = n
+	return n
 }
 
 // indexOf is the index of a case that fits a reason.
@@ -683,10 +752,8 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 			if n != nil {
 				k.Put(n)
 			}
-			n = &wait.Get[struct{}](k, eventKind).Node
-			s.nodes[i] = n
+			n = s.keep(i, &wait.Get[struct{}](k, eventKind).Node)
 		}
-		n.Index, n.Won = indexOf(i), false
 		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
 			n.Claim(park.Data) // it has happened since we looked. We are awake: there is no parker to ready
@@ -707,11 +774,14 @@ func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == pa
 //
 //go:norace
 func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
-	won, by := -1, -1 // by may be MaxIndex: then the node that won is marked
-	if r == park.TimedOut {
+	won, marked := -1, false
+	switch {
+	case r == park.TimedOut:
 		won = s.soonest
-	} else if byCase(r) {
-		by = r.Index()
+	case byCase(r):
+		if won = r.Index(); won == park.MaxIndex {
+			won, marked = -1, true // its node is
+		}
 	}
 	for i := range cs {
 		c := &cs[i]
@@ -719,19 +789,21 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 			continue
 		}
 		n := s.nodes[i]
-		mine := i == by && i < park.MaxIndex
-		if !mine {
-			mine = c.withdraw(n) && by == park.MaxIndex
-		}
-		if mine {
-			won = i
-		}
 		switch {
+		case i == won:
 		case c.core == nil:
-		case mine:
+			if c.event().withdraw(n) && marked {
+				won = i
+			}
+		default:
+			if c.core.ch.WithdrawCase(c.side(), n) && marked {
+				won = i
+			} else if c.what == caseSend {
+				c.core.ch.Port().Clear(n)
+			}
+		}
+		if i == won && c.core != nil {
 			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
-		case c.what == caseSend:
-			c.core.ch.Port().Clear(n)
 		}
 		if i >= keepNodes || n.Large() {
 			k.Put(n)
@@ -739,16 +811,6 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 		}
 	}
 	return won
-}
-
-// withdraw takes the node out of its queue. It reports whether it is marked as the one that won.
-//
-//go:norace
-func (cs *Case) withdraw(n *wait.Node) bool {
-	if cs.what == caseEvent {
-		return cs.event().withdraw(n)
-	}
-	return cs.core.ch.WithdrawCase(cs.side(), n)
 }
 
 // fiberEnd is the end of a fiber, as an event.

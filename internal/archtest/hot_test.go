@@ -30,14 +30,16 @@ var hot = map[string][]string{
 	// Operations of a fiber.
 	"coir.(*Chan[T]).send": {
 		"coir.(*Chan[T]).sendAny", "coir.(*Chan[T]).sendFailed", "coir.(*Chan[T]).sendGuest",
-		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
+		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope",
+		"coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Put", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
 	},
 	"coir.(*Chan[T]).recv": {
 		"coir.(*Chan[T]).recvAny", "coir.(*Chan[T]).recvFailed", "coir.(*Chan[T]).recvGuest",
-		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope", "coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
+		"coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).changeScope",
+		"coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Take", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
@@ -47,9 +49,9 @@ var hot = map[string][]string{
 		"internal/sched.(*Task).BeginYield", "internal/sched.(*Worker).settle",
 	},
 	"coir.choose": {
-		"coir.(*Case).done", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect",
-		"coir.chooseAny", "indirect", "internal/coro.G.abi0", "internal/hide.Pointer.abi0",
-		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
+		"coir.(*Case).done", "coir.(*Fiber).beginFew", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endFew",
+		"coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect", "coir.chooseAny", "indirect", "internal/coro.G.abi0",
+		"internal/hide.Pointer.abi0", "internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
 
 	// Operations of a goroutine.
@@ -84,10 +86,27 @@ var hot = map[string][]string{
 	"internal/park.(*Parker).Wake":  {"indirect", "internal/park.(*Parker).Claim"},
 
 	// A select.
+	"coir.(*Fiber).beginFew": {
+		"coir.(*Case).tryPlain", "coir.(*Fiber).waitFew", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow",
+		"coir.pickFew", "internal/sched.(*Worker).Ready", "internal/sync.(*Mutex).lockSlow",
+		"internal/sync.(*Mutex).unlockSlow",
+	},
+	"coir.(*Fiber).waitFew": {
+		"coir.(*Case).tryPlain", "coir.(*Fiber).arm", "coir.(*Fiber).armedStill", "coir.(*Fiber).endFew",
+		"coir.(*Fiber).yieldBudget", "coir.(*scratch).grown", "coir.(*scratch).newNode", "coir.pickFew",
+		"coir.unlockFew", "indirect", "internal/sched.(*Worker).Ready", "internal/sync.(*Mutex).lockSlow",
+		"runtime.newobject",
+	},
+	"coir.(*Fiber).endFew": {
+		"indirect", "internal/channel.(*Core).WithdrawCase", "internal/wait.(*Kit).Put", "runtime.newobject",
+	},
+	"coir.unlockFew":        {"internal/sync.(*Mutex).unlockSlow"},
+	"coir.pickFew":          {"coir.fairTurn", "math/bits.OnesCount"},
+	"coir.(*Case).tryPlain": {"indirect"},
 	"coir.(*Fiber).beginSelect": {
 		"coir.(*Fiber).arm", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).endSelect",
-		"coir.(*Fiber).leavePlace", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow", "coir.(*scratch).publish",
-		"coir.(*scratch).try", "runtime.newobject",
+		"coir.(*Fiber).leavePlace", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow",
+		"coir.(*scratch).publish", "coir.(*scratch).try", "internal/sched.(*Worker).Ready", "runtime.newobject",
 	},
 	"coir.(*Fiber).endSelect": {
 		"coir.(*Fiber).stopTimer", "coir.(*Fiber).takePlace", "coir.(*scratch).withdraw", "runtime.newobject",
@@ -95,10 +114,11 @@ var hot = map[string][]string{
 	"coir.(*Fiber).arm": {"coir.(*Fiber).changeScope"},
 	"coir.(*scratch).try": {
 		"coir.(*Case).try", "coir.(*scratch).findReady", "coir.(*scratch).grown", "coir.(*scratch).lockAll",
-		"coir.(*scratch).pick", "coir.(*scratch).unlockAll", "internal/sync.(*Mutex).lockSlow",
+		"coir.(*scratch).pick", "coir.(*scratch).unlockAll", "coir.aftermath.do", "internal/sync.(*Mutex).lockSlow",
+		"internal/sync.(*Mutex).unlockSlow",
 	},
 	"coir.(*scratch).findReady": {"coir.(*Case).happened"},
-	"coir.(*scratch).pick":      {"indirect", "runtime.newobject"},
+	"coir.(*scratch).pick":      {"coir.fairTurn", "indirect"},
 	"coir.(*scratch).lockAll":   {"coir.sortCores", "internal/sync.(*Mutex).lockSlow"},
 	"coir.sortCores":            {},
 	"coir.(*scratch).unlockAll": {"internal/sync.(*Mutex).unlockSlow"},
@@ -106,10 +126,11 @@ var hot = map[string][]string{
 		"coir.(*scratch).newNode", "coir.(*scratch).subscribe", "coir.(*scratch).unlockAll", "coir.rouseWoken",
 		"indirect",
 	},
-	"coir.(*scratch).withdraw": {"coir.(*Case).withdraw", "indirect", "internal/wait.(*Kit).Put"},
-	"coir.(*Case).try":         {"coir.(*scratch).unlockAll", "coir.rouseWoken", "indirect"},
-	"coir.(*Case).withdraw":    {"indirect", "internal/channel.(*Core).WithdrawCase", "runtime.typeAssert"},
-	"coir.(*Case).done":        {"coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
+	"coir.(*scratch).withdraw": {
+		"indirect", "internal/channel.(*Core).WithdrawCase", "internal/wait.(*Kit).Put", "runtime.typeAssert",
+	},
+	"coir.(*Case).try":  {"indirect"},
+	"coir.(*Case).done": {"coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
 	"internal/channel.(*port[T]).Send": {
 		"internal/channel.(*Chan[T]).Displace", "internal/channel.(*Chan[T]).Put", "runtime.newobject",
 	},

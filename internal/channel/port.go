@@ -75,8 +75,12 @@ func (p *port[T]) Publish(side Side, n *wait.Node, v any, by *park.Parker, t par
 
 //go:norace
 func (p *port[T]) Finish(side Side, n *wait.Node, r park.Reason, dst unsafe.Pointer) {
-	v := (*Chan[T])(p).Finish(side, wait.CellOf[T](n), r)
-	if side == Receiving && r == park.Data {
+	c, cell := (*Chan[T])(p), wait.CellOf[T](n)
+	if r != park.Data {
+		c.Finish(side, cell, r)
+		return
+	}
+	if v := c.Took(cell); side == Receiving {
 		deliver(dst, v)
 	}
 }

@@ -1,0 +1,207 @@
+package coir
+
+import (
+	"math/bits"
+
+	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// A select of few cases, all of them channels, which is what most selects are. It goes in the four passes of every
+// select (see select.go), by a fiber in a context of its own: beginFew is pass 1, waitFew 2 and 3, endFew 4.
+//
+// It is short because it leaves out what few cases and plain channels do not need: lists in the heap, events and times,
+// Selectors that watch, overflow policies, and a runtime's policy. A select that turns out to need one of them begins anew
+// as beginSelect: it is unfit, and nothing has been done. Whether a channel is plain may change until it is locked, so
+// that is looked at again with the lock.
+
+// fewCases is how many are few.
+const fewCases = 4
+
+// unfit is returned in place of the index of a case.
+const unfit = -2
+
+// beginFew does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and returns
+// None.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reason) {
+	if sc.done() {
+		return -1, park.Cancelled
+	}
+	ready, bit := uint(0), uint(1)
+	for i := range cs {
+		c := &cs[i]
+		if c.core == nil {
+			return unfit, park.None
+		}
+		ch := c.core.ch
+		if xatomic.Instrumented {
+			ch.Peek()
+		}
+		if !ch.Plain() || c.what == caseSend && ch.Overflows() {
+			return unfit, park.None
+		}
+		if ch.Ready(c.side()) {
+			ready |= bit
+		}
+		bit <<= 1
+	}
+	if ready != 0 && (how == fairly || ready&1 != 0) {
+		i := pickFew(f.task.Kit(), ready, how)
+		ch := cs[i].core.ch
+		ch.Lock()
+		if !ch.Plain() {
+			ch.Unlock()
+			return unfit, park.None
+		}
+		r, p := cs[i].tryPlain()
+		ch.Unlock()
+		if r != park.None {
+			f.ready(p)
+			f.charge()
+			return i, r
+		}
+	}
+	return f.waitFew(sc, cs, how)
+}
+
+// waitFew goes on where beginFew found no case that is ready.
+//
+// Spec: SE-12 (channel locks are taken in the order of ids)
+// Spec: SE-20 (up to 8 cases lock without allocating)
+//
+//go:noinline
+//go:norace
+func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reason) {
+	var order [fewCases]*channel.Core
+	n := 0
+	for i := range cs {
+		ch := cs[i].core.ch
+		at := n
+		for at > 0 && order[at-1].ID() > ch.ID() {
+			at--
+		}
+		if at > 0 && order[at-1] == ch {
+			continue
+		}
+		for j := n; j > at; j-- {
+			order[j] = order[j-1]
+		}
+		order[at] = ch
+		n++
+	}
+	locks := order[:n]
+	for _, ch := range locks {
+		ch.Lock()
+	}
+	ready, bit, plain := uint(0), uint(1), true
+	for i := range cs {
+		ch := cs[i].core.ch
+		plain = plain && ch.Plain()
+		if ch.Ready(cs[i].side()) {
+			ready |= bit
+		}
+		bit <<= 1
+	}
+	if !plain {
+		unlockFew(locks)
+		return unfit, park.None
+	}
+	k := f.task.Kit()
+	for ready != 0 {
+		i := pickFew(k, ready, how)
+		ready &^= 1 << i
+		if r, p := cs[i].tryPlain(); r != park.None {
+			unlockFew(locks)
+			f.ready(p)
+			f.charge()
+			return i, r
+		}
+	}
+	s := scratchOf(k)
+	s.grow(fewCases)
+	t := f.arm(sc)
+	for i := range cs {
+		ch := cs[i].core.ch
+		n := s.nodes[i]
+		if n == nil || !n.Is(ch.Cells()) {
+			n = s.newNode(k, i, ch.Port())
+		}
+		if cs[i].what == caseRecv {
+			ch.Publish(receiving, n, &f.task.Parker, t) // what the port does, which is a call through an interface
+		} else {
+			ch.Port().Publish(sending, n, cs[i].arg, &f.task.Parker, t)
+		}
+	}
+	unlockFew(locks)
+	if f.shouldPark(sc) {
+		return -1, park.None
+	}
+	return f.endFew(cs, park.Cancelled)
+}
+
+//go:norace
+func unlockFew(locks []*channel.Core) {
+	for _, ch := range locks {
+		ch.Unlock()
+	}
+}
+
+// endFew cleans up after a wait of beginFew.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
+	k := f.task.Kit()
+	s := scratchOf(k)
+	won := -1
+	if byCase(r) {
+		won = r.Index()
+	}
+	for i := range cs {
+		c, n := &cs[i], s.nodes[i]
+		if i == won {
+			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
+		} else {
+			c.core.ch.WithdrawCase(c.side(), n)
+			if c.what == caseSend {
+				c.core.ch.Port().Clear(n)
+			}
+		}
+		if n.Large() {
+			k.Put(n)
+			s.nodes[i] = nil
+		}
+	}
+	return won, r.Kind()
+}
+
+// tryPlain is try for a channel that is plain and does not overflow: there is nothing to do after unlocking but to ready
+// the parker.
+//
+//go:norace
+func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
+	if cs.what == caseRecv {
+		return cs.core.ch.Port().Recv(cs.dst)
+	}
+	r, ready, _ = cs.core.ch.Port().Send(cs.arg)
+	return r, ready
+}
+
+// pickFew returns one of the cases whose bits are set.
+//
+// Spec: SE-07 (select is fair)
+//
+//go:norace
+func pickFew(k *wait.Kit, ready uint, how selectPolicy) int {
+	if how == fairly && ready&(ready-1) != 0 {
+		for at := fairTurn(k, bits.OnesCount(ready)); at > 0; at-- {
+			ready &= ready - 1
+		}
+	}
+	return bits.TrailingZeros(ready)
+}
