@@ -8,8 +8,7 @@ import (
 )
 
 // Guest lets a plain goroutine wait as fibers do: the same word, but to be readied posts a semaphore of one place. The
-// semaphore is a channel of Go's: its send hands over to a goroutine that waits and makes it the next to run on the
-// sender's processor, which no other way to block a goroutine does in fewer instructions.
+// semaphore is a channel of Go's, the cheapest of the ways to block a goroutine that were measured (docs/design/0007).
 //
 // Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
 // from an earlier wait finds it stale.
