@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -295,7 +296,11 @@ func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
 				if cancels && how == byOrder && os.Getenv("COIR_SOAK") == "" {
 					t.Skip("200,000 executions: in long runs")
 				}
-				interleave.Check(t, interleave.Config{}, func() {
+				cfg := interleave.Config{}
+				if cancels && strings.Contains(t.Name(), "/general/") && os.Getenv("COIR_SOAK") == "" {
+					cfg.Bound = 2 // as many again: completely in long runs
+				}
+				interleave.Check(t, cfg, func() {
 					s, l := newStage(), new(ledger)
 					c, d := NewChan[int](0), NewChan[int](0)
 					x, a, b, m := s.fiber(), s.fiber(), s.fiber(), s.fiber()

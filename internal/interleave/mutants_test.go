@@ -182,7 +182,7 @@ var mutants = []mutant{
 	{"a close wakes no receiver", "internal/channel/core.go",
 		[]string{"	batch.Claim(&c.waiting[Receiving], park.Closed)\n", ""}, ". ExploreCloseEndsWaits"},
 	{"a select leaves its other registrations", "select.go",
-		[]string{"			if c.core.ch.WithdrawCase(c.side(), n) && marked {\n", "			if marked {\n"}, ". ExploreSelectOnTwoChannels"},
+		[]string{"			if c.core.ch.WithdrawCase(c.side(), n) && marked {\n", "			if marked {\n"}, ". ExploreSelectOnTwoChannels/general"},
 	{"a select is registered without the locks", "select.go",
 		[]string{"	t := f.arm(sc)\n	s.publish(", "	t := f.arm(sc)\n	s.unlockAll()\n	s.publish("}, ". ExploreSelectMissesNothing"},
 	{"lock order of few channels broken", "selectfew.go",
