@@ -153,7 +153,7 @@ var hot = map[string][]string{
 		"internal/coro.viaStandIn", "internal/sched.(*Worker).pick", "internal/sched.(*list).pop", "runtime.mcall",
 	},
 	"internal/sched.(*Worker).settle": {
-		"internal/sched.(*Task).Ready", "internal/sched.(*Worker).putBack", "internal/sched.(*ring).push",
+		"indirect", "internal/sched.(*Worker).putBack", "internal/sched.(*ring).push",
 	},
 	"internal/sched.(*Worker).successor": {"internal/sched.(*Worker).pick"},
 	"internal/sched.(*Worker).pick":      {"indirect", "internal/sched.(*Worker).glance"},
@@ -165,7 +165,6 @@ var hot = map[string][]string{
 	"internal/sched.(*Worker).toRing": {"internal/sched.(*Worker).overflow", "internal/sched.(*ring).push"},
 	"internal/sched.(*Worker).offer":  {"internal/sched.(*Scheduler).wake"},
 	"internal/sched.(*ring).push":     {},
-	"internal/sched.(*Task).Ready":    {"indirect", "internal/sched.(*Scheduler).inject", "internal/sched.(*Worker).push"},
 }
 
 // hotCalls returns the calls in a disassembly, by function: each once, in order.
