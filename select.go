@@ -497,7 +497,8 @@ func (s *scratch) try(
 		r, ready, after := c.try()
 		c.core.ch.Unlock()
 		if after.any() {
-			ready = after.do(ready, near)
+			after.do(ready, near)
+			ready = nil
 		}
 		if r != park.None {
 			return i, r, ready
@@ -509,7 +510,8 @@ func (s *scratch) try(
 		if r, ready, after := cs[i].try(); r != park.None {
 			s.unlockAll()
 			if after.any() {
-				ready = after.do(ready, near)
+				after.do(ready, near)
+				ready = nil
 			}
 			return i, r, ready
 		}
@@ -642,7 +644,7 @@ func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 	return r, ready, rest
 }
 
-// aftermath is what few cases have to do after unlocking.
+// aftermath is what only some cases have to do after unlocking.
 type aftermath struct {
 	woken *channel.Watch // of Selectors that have been told
 	lost  func()         // hands over a value that is not delivered
@@ -651,11 +653,11 @@ type aftermath struct {
 //go:norace
 func (a *aftermath) any() bool { return a.woken != nil || a.lost != nil }
 
-// do does it, after it has readied p. It returns nil: no parker is left to ready.
+// do readies p, and then does the rest.
 //
 //go:noinline
 //go:norace
-func (a aftermath) do(p *park.Parker, near park.Place) *park.Parker {
+func (a aftermath) do(p *park.Parker, near park.Place) {
 	p.Rouse(near)
 	rouseWoken(a.woken, near)
 	if a.lost != nil {
@@ -663,7 +665,6 @@ func (a aftermath) do(p *park.Parker, near park.Place) *park.Parker {
 		a.lost()
 		race.LeaveUser()
 	}
-	return nil
 }
 
 // publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events. It
