@@ -175,7 +175,7 @@ func TestExploreOverflow(t *testing.T) {
 		for t := w.ring.pop(); t != nil; t = w.ring.pop() {
 			k.add(t)
 		}
-		for t := s.global.head; t != nil; t = (*Task)(t.link) {
+		for t := s.global.head; t != nil; t = t.link {
 			k.add(t)
 		}
 		k.check()
