@@ -57,7 +57,7 @@ const (
 // table lists the comparisons in the order in which they are run.
 var table = []comparison{
 	{
-		name: "yield-limit", bound: 1.75, goal: 1.5, held: 2.1, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
+		name: "yield-limit", bound: 1.75, goal: 1.5, held: 2.2, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
 		what:    "a switch by Yield between two fibers on one worker",
 		against: "one bare iter.Pull swap (half a next and yield round trip)",
 		coir:    yieldCoir, other: yieldPull,
@@ -69,7 +69,7 @@ var table = []comparison{
 		coir:    yieldCoir, other: yieldGosched,
 	},
 	{
-		name: "spawn-join", bound: 0.7, goal: 0.45, held: 1.0, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
+		name: "spawn-join", bound: 0.7, goal: 0.45, held: 0.8, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "go and sync.WaitGroup",
 		coir:    spawnNursery, other: spawnWaitGroup,
@@ -81,7 +81,7 @@ var table = []comparison{
 		coir:    spawnWait, other: spawnWaitGroup,
 	},
 	{
-		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, held: 0.92, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
+		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, held: 0.75, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
 		what:    "in a fiber: a nursery, one empty child, joined",
 		against: "errgroup.Group, Go, Wait",
 		coir:    spawnNursery, other: spawnErrgroup,
@@ -129,7 +129,7 @@ var table = []comparison{
 		coir:    parkedIn("fiber-1k"), other: parkedIn("goroutine-1k"),
 	},
 	{
-		name: "fork-join", bound: 0.9, goal: 0.7, held: 1.8, unit: "ns", ops: fibForks, rounds: shortRounds, hot: true, allocs: 5,
+		name: "fork-join", bound: 0.9, goal: 0.7, held: 1.2, unit: "ns", ops: fibForks, rounds: shortRounds, hot: true, allocs: 5,
 		what:    "a fork and join of fib, one half forked, one half in place",
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkFibers, other: forkGoroutines,
@@ -141,25 +141,25 @@ var table = []comparison{
 		coir:    forkWaits, other: forkGoroutines,
 	},
 	{
-		name: "rendezvous", bound: 0.55, goal: 0.45, held: 0.6, unit: "ns", rounds: shortRounds, hot: true,
+		name: "rendezvous", bound: 0.55, goal: 0.45, held: 0.62, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 0",
 		against: "unbuffered chan",
 		coir:    fibersThrough(0, 1, 1), other: goroutinesThrough(0, 1, 1),
 	},
 	{
-		name: "rendezvous-limit", bound: 3.2, goal: 2.5, held: 3.8, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
+		name: "rendezvous-limit", bound: 3.2, goal: 2.5, held: 4.1, unit: "ns", procs: 1, rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 0",
 		against: "one bare iter.Pull swap",
 		coir:    fibersThrough(0, 1, 1), other: yieldPull,
 	},
 	{
-		name: "buffered-64", bound: 0.6, goal: 0.45, held: 0.74, unit: "ns", rounds: shortRounds, hot: true,
+		name: "buffered-64", bound: 0.6, goal: 0.45, held: 0.77, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from fiber to fiber, capacity 64",
 		against: "chan of 64, one to one",
 		coir:    fibersThrough(64, 1, 1), other: goroutinesThrough(64, 1, 1),
 	},
 	{
-		name: "mpmc-4x4-128", bound: 0.75, goal: 0.55, held: 0.8, unit: "ns", rounds: shortRounds, hot: true,
+		name: "mpmc-4x4-128", bound: 0.75, goal: 0.55, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from four fibers to four, capacity 128",
 		against: "chan of 128, four to four",
 		coir:    fibersThrough(128, 4, 4), other: goroutinesThrough(128, 4, 4),
@@ -171,13 +171,13 @@ var table = []comparison{
 		coir:    pipelineFibers, other: pipelineGoroutines,
 	},
 	{
-		name: "fan-in-1000", bound: 0.75, goal: 0.6, held: 1.0, unit: "ns", rounds: shortRounds, hot: true, round: crowdRound,
+		name: "fan-in-1000", bound: 0.75, goal: 0.6, held: 0.8, unit: "ns", rounds: shortRounds, hot: true, round: crowdRound,
 		what:    "a value from 1,000 fibers to one, capacity 0",
 		against: "unbuffered chan",
 		coir:    fibersThrough(0, 1000, 1), other: goroutinesThrough(0, 1000, 1),
 	},
 	{
-		name: "select-2", bound: 0.65, goal: 0.5, held: 0.73, unit: "ns", rounds: shortRounds, hot: true,
+		name: "select-2", bound: 0.65, goal: 0.5, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "Select over two channels of capacity 0, a sender each",
 		against: "native select, unbuffered chan",
 		coir:    fibersInto(2, 2, select2Coir), other: goroutinesInto(2, 2, select2Go),
@@ -201,7 +201,7 @@ var table = []comparison{
 		coir:    fiberOver(8, ready8Coir), other: goroutineOver(8, ready8Go),
 	},
 	{
-		name: "select-priority", bound: 0.65, goal: 0.5, held: 0.79, unit: "ns", rounds: shortRounds, hot: true,
+		name: "select-priority", bound: 0.65, goal: 0.5, held: 0.7, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "SelectPriority over two channels of capacity 0, a sender each",
 		against: "nested native selects, unbuffered chan",
 		coir:    fibersInto(2, 2, priorityCoir), other: goroutinesInto(2, 2, priorityGo),
@@ -243,7 +243,7 @@ var table = []comparison{
 		coir:    burstCoir, other: burstChanx,
 	},
 	{
-		name: "goroutines-both-ends", bound: 1.25, goal: 1.0, held: 1.9, unit: "ns", rounds: shortRounds, hot: true,
+		name: "goroutines-both-ends", bound: 1.25, goal: 1.0, held: 1.5, unit: "ns", rounds: shortRounds, hot: true,
 		what:    "a value from goroutine to goroutine through coir's channel, capacity 0",
 		against: "unbuffered chan",
 		coir:    goroutinesThroughCoir(0, 1, 1), other: goroutinesThrough(0, 1, 1),
