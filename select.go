@@ -580,7 +580,11 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	return int(i)
 }
 
-// fairTurn returns one of the numbers below n.
+// fairTurn returns one of the numbers below n at random, by the generator wyrand. A sequence that is only even, such as
+// steps of the golden ratio, is not enough: what a program does next depends on the choice, and then a case may never
+// have its turn.
+//
+// Guarded by TestSelectIsFairWhateverFollows.
 //
 //go:norace
 func fairTurn(k *wait.Kit, n int) uint64 {
@@ -588,9 +592,9 @@ func fairTurn(k *wait.Kit, n int) uint64 {
 	if *turn == 0 {
 		*turn = rand.Uint64() // many that choose once must not all choose the same
 	}
-	// The turn goes round by the golden ratio: the choices are even over any stretch, and fall in step with nothing.
-	*turn += 0x9E3779B97F4A7C15
-	at, _ := bits.Mul64(*turn, uint64(n))
+	*turn += 0xa0761d6478bd642f
+	hi, lo := bits.Mul64(*turn, *turn^0xe7037ed1a0b428db)
+	at, _ := bits.Mul64(hi^lo, uint64(n))
 	return at
 }
 

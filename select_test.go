@@ -513,13 +513,9 @@ func TestSelectIsFair(t *testing.T) {
 			two[i] = coir.NewChan[int](0).RecvCase(nil)
 		}
 		two[2], two[5] = ready[0], ready[1]
-		slack := 5 // percent
-		if raceEnabled {
-			slack = 20 // sync.Pool drops what goroutines wait with at random, and the turn with it
-		}
 		even := func(what string, counts []int, of ...int) {
 			for _, i := range of {
-				if want := rounds / len(of); counts[i] < want*(100-slack)/100 || counts[i] > want*(100+slack)/100 {
+				if !likely(counts[i], rounds, len(of)) {
 					t.Errorf("%s: case %d was chosen %d times of %d: %v", what, i, counts[i], rounds, counts)
 				}
 			}
@@ -551,6 +547,42 @@ func TestSelectIsFair(t *testing.T) {
 				all[i]++
 			}
 			even("TrySelect", all, 0, 1, 2, 3, 4, 5, 6, 7)
+		})
+	})
+}
+
+// likely reports whether one of n things that have the same chance may well be chosen count times in so many rounds: it
+// is within six standard deviations.
+func likely(count, rounds, n int) bool {
+	mean := float64(rounds) / float64(n)
+	return math.Abs(float64(count)-mean) <= 6*math.Sqrt(mean)
+}
+
+// Each case has the same chance even if the program does more selects after one choice than after another.
+//
+// Spec: SE-07 (select is fair)
+func TestSelectIsFairWhateverFollows(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		closed := coir.NewChan[int](0)
+		closed.Close()
+		ready := closed.RecvCase(nil)
+		c.did(func(ctx context.Context) {
+			for _, cases := range [][]coir.Case{{ready, ready, ready}, {ready, ready, ready, {}, {}}} { // in both forms
+				const rounds = 5_000
+				var counts [3]int
+				for range rounds {
+					i, _ := coir.Select(ctx, cases...)
+					counts[i]++
+					for range []int{1, 2, 0}[i] {
+						_, _ = coir.Select(ctx, ready, ready)
+					}
+				}
+				for i, n := range counts {
+					if !likely(n, rounds, len(counts)) {
+						t.Errorf("%d cases: case %d was chosen %d times of %d: %v", len(cases), i, n, rounds, counts)
+					}
+				}
+			}
 		})
 	})
 }
