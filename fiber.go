@@ -18,9 +18,9 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Fiber is one function that runs beside others, started by [Nursery.Go]. It is never used again, so it may be kept for
-// as long as one likes: once it has ended it keeps its result, and the context that its nursery was opened in, but
-// nothing that its function or the function of its nursery has captured.
+// Fiber is one function that runs beside others, started by [Nursery.Go]. A Fiber is never reused, so a program may keep
+// it. After its end it keeps its result, the context that its nursery was opened in, and the errors of the nursery's
+// other fibers, but nothing that their functions have captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery

@@ -430,14 +430,15 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 }
 
 // Run opens a nursery, runs fn in it, and returns when fn and every fiber started in the nursery have ended. The
-// context given to fn is the nursery's: it is over when the nursery is cancelled.
+// context given to fn is the nursery's: it ends when the nursery is cancelled.
 //
 // Called from a goroutine, it runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
 // fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own.
 //
-// Run returns the error of fn and those of the children, joined, the first one first. A nursery that was cancelled, and
-// whose function and fibers all return nil, has not failed: Run returns nil. If fn or a child has panicked, Run panics with a
-// [*PanicError] once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked.
+// Run returns the error of fn and those of the children, joined, the first one first. If the nursery was cancelled, and
+// its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError] once
+// all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked. A child that
+// calls runtime.Goexit ends only itself: it does not cancel the nursery, and only [Fiber.Wait] reports [ErrGoexit].
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	return run(ctx, nil, fn)
 }
