@@ -88,7 +88,7 @@ var noScope, noInterrupt = new(scope), new(scope)
 //go:noinline
 //go:norace
 func (f *Fiber) changeScope(sc *scope) {
-	if !f.listed && !f.main && sc == &f.nursery.scope {
+	if !f.listed && !f.isMain() && sc == &f.nursery.scope {
 		f.nursery.list(f)
 	}
 	f.waiting.Store(sc)
@@ -121,7 +121,7 @@ func (c *caller) deadline(d time.Duration) int64 {
 	return after(c.clock(), d)
 }
 
-// armTimer has the wait t of f end after d.
+// armTimer makes the wait t of f end after d.
 //
 //go:norace
 func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
@@ -133,8 +133,8 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 //go:norace
 func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 
-// await ends an armed wait that has been published: by whoever was told of it, by the cancel of ctx, or, unless
-// deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
+// await waits until an armed and published wait has ended: by the thing that it waits for, by the cancel of ctx, or,
+// unless deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
 //
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
@@ -179,27 +179,24 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	return r
 }
 
-// parkForeign parks under a context that is none of ours, or abroad. Its end wakes a goroutine by its channel, and a fiber by a call back, or
-// under a policy when the next step finds it done. That is foreign code, with its own synchronisation, which is not hidden.
+// parkForeign parks under a context that is not coir's, or in another bubble. The end of the context wakes a goroutine
+// through its Done channel, and a fiber through a callback, or, under a policy, when the next step finds it done. That
+// is foreign code. Its synchronisation is not hidden.
 //
 //go:norace
 func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
-	race.EnterUser()
-	done := c.ctx.Done()
-	race.LeaveUser()
 	if c.f == nil {
-		return w.g.Park(done)
+		return w.g.Park(c.done)
 	}
-	if done == nil {
+	if c.done == nil {
 		return c.f.task.Park()
 	}
 	if cs := c.f.nursery.rt.contexts; cs != nil {
-		watch := &watched{ctx: c.ctx, done: done, p: w.p, t: t}
 		race.EnterUser()
-		cs.add(watch)
+		watch := cs.Add(c.ctx, c.done, dependent{p: w.p, t: t})
 		race.LeaveUser()
 		r := c.f.task.Park()
-		cs.remove(watch)
+		cs.Remove(watch)
 		return r
 	}
 	race.EnterUser()
@@ -212,7 +209,8 @@ func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	return r
 }
 
-// wakeAfter has the end of ctx wake p from its wait t. It is a function of its own because what the call back holds is allocated.
+// wakeAfter makes the end of ctx wake p from its wait t. It is a separate function because what the callback captures
+// is allocated.
 func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		race.Disable()

@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/channel"
@@ -65,20 +66,57 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 		return 0, err
 	}
 	into[0] = v
+	return c.takeMore(into, 1), nil
+}
+
+// RecvBatch waits for a value, and then collects more until into is full, linger has passed since the first value, or
+// the channel is closed and holds no more. It returns the number of values received.
+//
+// If ctx ends, or the channel is closed or aborted, before the first value, RecvBatch returns 0 and the error. If that
+// happens later, it returns what it has received and no error; the next call returns the error. So a value that was
+// received is always returned, and the error is nil if there is one. With a linger of 0 or less, or an empty slice,
+// RecvBatch does what [Chan.RecvMany] does.
+func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
+	n, err := c.RecvMany(ctx, into)
+	if n == len(into) || err != nil || linger <= 0 {
+		return n, err
+	}
+	by := resolve(ctx)
+	race.Disable()
+	clk := by.clock()
+	until := after(clk, linger)
+	left := linger
+	race.Enable()
+	for n < len(into) && left > 0 {
+		v, err := c.RecvTimeout(ctx, left)
+		if err != nil {
+			break
+		}
+		into[n] = v
+		n = c.takeMore(into, n+1)
+		race.Disable()
+		left = time.Duration(until - clk.Now())
+		race.Enable()
+	}
+	return n, nil
+}
+
+// takeMore receives what is there into the rest of a slice that holds n values. It returns the number of values that
+// the slice holds then.
+func (c *Chan[T]) takeMore(into []T, n int) int {
 	by := c.core.announce(policy.TryRecv)
 	race.Disable()
-	n := 1
 	for more := true; more && n < len(into); {
 		var got int
 		got, more = c.takeMany(into[n:min(len(into), n+chunk)])
 		n += got
 	}
-	race.Wrote(unsafe.Pointer(unsafe.SliceData(into)), uintptr(n)*unsafe.Sizeof(v))
+	race.Wrote(unsafe.Pointer(unsafe.SliceData(into)), uintptr(n)*unsafe.Sizeof(into[0]))
 	race.Enable()
 	if by != nil {
 		by.stepped()
 	}
-	return n, nil
+	return n
 }
 
 //go:norace

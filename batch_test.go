@@ -8,6 +8,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -40,7 +42,7 @@ func (s *stage) recvMany(into []int) *player {
 func TestManyGoThroughInOrder(t *testing.T) {
 	n := sized(400, 2_000, 100_000)
 	for _, piece := range []int{1, 5, 700} {
-		claim(t, func(r row) bool { return !r.drops() && r.over != coir.Fail }, func(s *stage) {
+		claim(t, func(r row) bool { return !r.drops() && r.over != coir.OverflowFail }, func(s *stage) {
 			n := s.atMost(n)
 			sender := s.start(s.sender, func(ctx context.Context, a *player) {
 				for at := 0; at < n; at += piece {
@@ -113,7 +115,7 @@ func TestRecvManyTakesWhatThereIs(t *testing.T) {
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-10 (room goes to the longest-waiting sender)
 func TestRecvManyTakesWhatFits(t *testing.T) {
-	claim(t, func(r row) bool { return r.capacity == 7 || r.capacity == coir.Unlimited }, func(s *stage) {
+	claim(t, func(r row) bool { return r.capacity == 7 || r.capacity == coir.Unbounded }, func(s *stage) {
 		held := s.fill()
 		none := s.recvMany(nil)
 		into := make([]int, 3)
@@ -203,7 +205,7 @@ func TestSendManyThatEndsInTheMiddle(t *testing.T) {
 // SendMany to a channel that drops sends all values; to a channel that fails, as many as there is room for.
 //
 // Spec: CH-12 (a conflated send never waits)
-// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-15 (an unbounded send never waits)
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestSendManyOverflows(t *testing.T) {
@@ -214,12 +216,12 @@ func TestSendManyOverflows(t *testing.T) {
 		sent, keeps, lost := 20, values, []int(nil)
 		room := s.c.Cap()
 		switch {
-		case s.capacity == coir.Unlimited:
-		case s.capacity == coir.Conflated, s.over == coir.DropOldest:
+		case s.capacity == coir.Unbounded:
+		case s.capacity == coir.Conflated, s.over == coir.OverflowDropOldest:
 			keeps, lost = values[20-room:], values[:20-room]
-		case s.over == coir.DropNewest:
+		case s.over == coir.OverflowDropNewest:
 			keeps, lost = values[:room], values[room:]
-		case s.over == coir.Fail:
+		case s.over == coir.OverflowFail:
 			keeps, sent, wantErr = values[:room], room, coir.ErrWouldBlock
 		}
 		if err := a.ended(); !errors.Is(err, wantErr) || a.v != sent {
@@ -256,4 +258,74 @@ func TestManyAtTheEndOfAChannel(t *testing.T) {
 			s.t.Fatalf("%d received, %d and %d sent", last.v, refused.v, none.v)
 		}
 	})
+}
+
+// RecvBatch among goroutines and fibers, in a bubble, where time is exact: a batch ends when it is full, when linger has
+// passed since its first value, and when the channel is closed.
+func TestRecvBatchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, fiber := range []bool{true, false} {
+			for _, c := range []struct {
+				name  string
+				after []time.Duration // when values are sent
+				close bool
+				want  int
+				took  time.Duration
+			}{
+				{"full", []time.Duration{0, 1, 2, 3}, false, 3, 2 * time.Second},
+				{"linger", []time.Duration{1, 5}, false, 2, 11 * time.Second},
+				{"closed", []time.Duration{1}, true, 1, time.Second},
+			} {
+				ch := coir.NewChan[int](coir.Unbounded)
+				began := time.Now()
+				sender := make(chan struct{})
+				go func() {
+					defer close(sender)
+					for i, d := range c.after {
+						time.Sleep(time.Until(began.Add(d * time.Second)))
+						_ = ch.Send(context.Background(), i)
+					}
+					if c.close {
+						ch.Close()
+					}
+				}()
+				receive := func(ctx context.Context, _ *coir.Nursery) error {
+					n, err := ch.RecvBatch(ctx, make([]int, 3), 10*time.Second)
+					if took := time.Since(began); n != c.want || err != nil || took != c.took {
+						t.Errorf("%s: %d, %v after %v; want %d after %v", c.name, n, err, took, c.want, c.took)
+					}
+					return nil
+				}
+				if fiber {
+					_ = coir.Run(t.Context(), receive)
+				} else {
+					_ = receive(t.Context(), nil)
+				}
+				<-sender
+			}
+		}
+	})
+}
+
+// A batch costs no allocation, whether it waits or not.
+func TestRecvBatchAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("race builds allocate")
+	}
+	c, into := coir.NewChan[int](8), make([]int, 4)
+	err := coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		n := testing.AllocsPerRun(100, func() {
+			_, _ = c.SendMany(ctx, into[:3])
+			if n, err := c.RecvBatch(ctx, into, time.Microsecond); n != 3 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+		})
+		if n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

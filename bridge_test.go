@@ -12,41 +12,8 @@ import (
 
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/stdctx"
 )
-
-// The internals of package context that coir looks up must exist in every release of Go that coir supports. Without
-// them operations under a cancellable context are correct, but slower.
-func TestTheErrorOfAStandardContextIsFound(t *testing.T) {
-	if errField == nil {
-		t.Fatal("package context has no field err of type atomic.Value any more")
-	}
-	background := context.Background()
-	plain, stopPlain := context.WithCancel(background)
-	timed, stopTimed := context.WithTimeout(background, time.Hour)
-	for name, x := range map[string]struct {
-		ctx  context.Context
-		stop func()
-	}{
-		"WithCancel":  {plain, stopPlain},
-		"WithTimeout": {timed, stopTimed},
-		"WithValue":   {context.WithValue(plain, contextKey{}, 1), stopPlain},
-	} {
-		err := errOf(x.ctx)
-		if err == nil {
-			t.Fatalf("%s: not found", name)
-		}
-		if was := x.ctx.Err(); was == nil && err.Load() != nil {
-			t.Errorf("%s: has an error before it is cancelled", name)
-		}
-		x.stop()
-		if err.Load() == nil {
-			t.Errorf("%s: has no error after it was cancelled", name)
-		}
-	}
-	if errOf(ownContext{plain, make(chan struct{})}) != nil {
-		t.Error("the error of another context was taken for that of a context with a Done of its own")
-	}
-}
 
 // ownContext is a user's own implementation of context.Context.
 type ownContext struct {
@@ -57,7 +24,7 @@ type ownContext struct {
 func (c ownContext) Done() <-chan struct{} { return c.done }
 
 func (c ownContext) Err() error {
-	if isClosed(c.done) {
+	if stdctx.IsClosed(c.done) {
 		return context.Canceled
 	}
 	return nil
@@ -84,7 +51,7 @@ var belowStandard = map[string]func(fn func(ctx context.Context)){
 	},
 	"scopes of a goroutine": func(fn func(context.Context)) {
 		ctx, cancel := context.WithCancel(context.Background())
-		a, stopA := WithCancel(ctx)
+		a, stopA := WithCancelCause(ctx)
 		defer stopA(nil)
 		b, stopB := WithTimeout(a, time.Hour)
 		defer stopB()
@@ -287,7 +254,7 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 			if timeout {
 				shared, _ = WithTimeout(ctx, 50*time.Millisecond)
 			} else {
-				x, cancel := WithCancel(ctx)
+				x, cancel := WithCancelCause(ctx)
 				shared, stop = x, func() { cancel(nil) }
 			}
 			var mu sync.Mutex
@@ -322,7 +289,7 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 				t.Errorf("%d goroutines of package context", started)
 			}
 			stop()
-			Blocking(ctx, goroutines.Wait)
+			blocking(ctx, goroutines.Wait)
 			for n.living() > 0 {
 				if err := Yield(ctx); err != nil {
 					return err
@@ -365,7 +332,7 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 		t.Skip("checked builds allocate, and without assembly so does finding out who calls")
 	}
 	err := Run(context.Background(), func(ctx context.Context, n *Nursery) error {
-		shared, cancel := WithCancel(ctx)
+		shared, cancel := WithCancelCause(ctx)
 		defer cancel(nil)
 		c, back := NewChan[int](0), NewChan[int](0)
 		n.Go("echo", func(context.Context) error {
@@ -399,10 +366,10 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 	for range 300 {
-		outer, cancel := WithCancel(context.Background())
+		outer, cancel := WithCancelCause(context.Background())
 		var inner context.Context
 		for range 100 { // the cancel reaches the first one last
-			in, stop := WithCancel(outer)
+			in, stop := WithCancelCause(outer)
 			defer stop(nil)
 			if inner == nil {
 				inner = in
@@ -427,8 +394,8 @@ func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 // If a scope is closed by its owner while its parent is being cancelled, no waiter is left asleep.
 func TestAScopeClosedWhileItIsCancelledWakesItsGuests(t *testing.T) {
 	for range 500 {
-		outer, cancel := WithCancel(context.Background())
-		inner, stop := WithCancel(outer)
+		outer, cancel := WithCancelCause(context.Background())
+		inner, stop := WithCancelCause(outer)
 		c := NewChan[int](0)
 		var done sync.WaitGroup
 		for range 3 {
@@ -468,5 +435,26 @@ func TestTimeoutOfAGoroutineBelowAFiberKeepsTheClock(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// The panics of many children take memory, and time, by their number, and that of the function comes first.
+func TestPanicsOfManyChildren(t *testing.T) {
+	const many = 4096
+	n := newNursery()
+	each := &PanicError{Fiber: "child"}
+	if allocs := testing.AllocsPerRun(1, func() {
+		n.more().panics = nil
+		for range many {
+			n.addPanic(each, false)
+		}
+	}); allocs > many/16 {
+		t.Errorf("%d panics took %v allocations", many, allocs)
+	}
+	own := &PanicError{Fiber: "main"}
+	n.addPanic(own, true)
+	panics := n.more().panics
+	if len(panics) != many+1 || panics[0] != error(own) || panics[many] != error(each) {
+		t.Errorf("%d panics are kept, the first of fiber %s", len(panics), panics[0].(*PanicError).Fiber)
 	}
 }

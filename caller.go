@@ -10,12 +10,12 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// caller is whoever has called an operation: a fiber, or a goroutine.
+// caller is what has called an operation: a fiber, or a goroutine.
 //
-// Identity is checked, not believed. A context tells which fiber it was made for, but contexts are handed around: the
-// caller is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames is asked
-// whether the goroutine is some other fiber's; if that fails too the caller is a goroutine and blocks as one. So a context
-// that strayed is never a bug.
+// The caller's identity is checked. A context says which fiber it was made for, but contexts are passed on: the caller
+// is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames knows whether the
+// goroutine belongs to another fiber. If it does not, the caller is a goroutine and blocks as one. So using the context
+// of another fiber is never a bug.
 type caller struct {
 	ctx context.Context
 	f   *Fiber // nil for a goroutine
@@ -23,6 +23,8 @@ type caller struct {
 	own bool   // f may wait under sc without registering
 
 	derived *Runtime // of the scope that ctx was derived from, if sc is nil for that reason
+
+	done <-chan struct{} // of a context whose end the caller learns by its channel; set by ended
 }
 
 // Spec: FB-19 (an operation parks the fiber, not the worker)
@@ -65,9 +67,9 @@ func (c *caller) resolveForeign() {
 
 // ownFiber is resolve for the common case, a fiber under a scope of its own: it returns the two, or nil.
 //
-// Operations treat that case apart, and in parts: one that arms and publishes and returns, then Task.Park, then one that
-// cleans up. What is on the stack while a fiber waits is only the operation itself. That keeps the stack of a fiber
-// that waits within its first two kilobytes, and spares the processor returns that it would predict wrongly.
+// Operations handle that case separately, and in parts: one function arms, publishes and returns, then comes Task.Park,
+// then a function that cleans up. So only the operation itself is on the stack while a fiber waits. That keeps the
+// stack of a waiting fiber within its first two kilobytes, and avoids returns that the processor would predict wrongly.
 //
 //go:norace
 func ownFiber(ctx context.Context) (*Fiber, *scope) {
@@ -78,7 +80,8 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 	return f, sc
 }
 
-// scopeOf returns the scope that ctx is, and the fiber that may wait under it without registering; nil if there is none.
+// scopeOf returns the scope that ctx is, and the fiber that may wait under it without registering; nil if there is
+// none.
 //
 //go:norace
 func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
@@ -105,8 +108,8 @@ func currentFiber() (f *Fiber) {
 	return f
 }
 
-// currentWorker is the worker that runs the calling fiber, as a place to wake others near. It is nil in a goroutine. To find out is not
-// free: ask only if there is somebody to wake.
+// currentWorker returns the worker that runs the calling fiber, as a place to wake others near. In a goroutine it
+// returns nil. The lookup has a cost: call it only if there is a parker to ready.
 //
 //go:norace
 func currentWorker() park.Place {
@@ -140,16 +143,20 @@ func (c *caller) worker() park.Place {
 	return c.f.task.Worker()
 }
 
-// ended returns how the caller's context ended, or nil if it has not.
+// ended returns how the caller's context ended, or nil if it has not. An operation calls it before it waits. That is
+// where it calls the methods of a context that is not coir's: such a method may panic, or call runtime.Goexit, and then
+// no wait must have been published.
 //
 //go:norace
 func (c *caller) ended() *ending {
 	if c.sc == nil {
+		c.done = c.ctx.Done()
 		return endingOf(c.ctx)
 	}
 	if c.sc.state.Load() == scopeLive || !c.sc.poll() {
 		if c.abroad() {
-			c.sc.checkDone() // while there is no wait yet
+			c.sc.checkDone()
+			c.done = c.ctx.Done()
 		}
 		return nil
 	}
@@ -167,8 +174,8 @@ func (c *caller) cancelled() *ending {
 	return plainCancel // by Interrupt
 }
 
-// failureReason returns the reason to count for an operation under sc that ended for r: a scope that ran out of time was
-// not cancelled.
+// failureReason returns the reason to count for an operation under sc that ended for r: a scope that ran out of time
+// was not cancelled.
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {
@@ -193,11 +200,14 @@ func (c *caller) clock() clock.Clock {
 // clockHere is the clock of the calling fiber or goroutine. It is called with the caller's synchronisation visible.
 func clockHere() clock.Clock {
 	c := caller{f: currentFiber()}
+	if c.f == nil {
+		c.f = childHere()
+	}
 	return c.runtime().s.Clock()
 }
 
-// abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such a wait must not be
-// woken by the scope itself: it is woken by the channel of the context.
+// abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. The scope
+// itself must not wake it: the context's channel does.
 //
 //go:norace
 func (c *caller) abroad() bool {

@@ -63,11 +63,11 @@ func TestCancelWakesEachOnce(t *testing.T) {
 					}
 					returned[i%3].Add(1)
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 				index[all[i]] = i
 			}
 			for _, f := range all {
-				for f.State() != coir.Waiting {
+				for f.State() != coir.StateWaiting {
 					if err := coir.Yield(ctx); err != nil {
 						return err
 					}
@@ -141,7 +141,7 @@ func raceForWaits(t *testing.T, waits int, unit time.Duration) (_, _, _ int64) {
 				r := rand.New(rand.NewPCG(uint64(i), 2))
 				for range waits / fibers {
 					var ended atomic.Bool
-					c, cancel := coir.WithCancel(ctx)
+					c, cancel := coir.WithCancelCause(ctx)
 					c, stop := coir.WithTimeout(c, time.Duration(r.IntN(400))*unit)
 					sleep, yields, cancelSleep := r.IntN(3) == 0, r.IntN(4), r.IntN(3) == 0
 					d, e := time.Duration(r.IntN(400))*unit, time.Duration(r.IntN(400))*unit
@@ -243,7 +243,7 @@ func TestManyWaitForOneAndLeave(t *testing.T) {
 				go func() { guests <- join(ctx) }()
 			}
 			var errs []error
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				for range cap(guests) {
 					errs = append(errs, <-guests)
 				}
@@ -315,7 +315,7 @@ func leaveAtTheEnd(n *coir.Nursery, first, second *atomic.Int64) {
 	var cancel atomic.Pointer[context.CancelCauseFunc]
 	n.Go("second", func(ctx context.Context) error {
 		defer second.Add(1)
-		c, stop := coir.WithCancel(ctx)
+		c, stop := coir.WithCancelCause(ctx)
 		cancel.Store(&stop)
 		if err := child.Wait(c); err != nil && !isCancelIn(c, err, errStop) {
 			return err
@@ -358,7 +358,7 @@ func TestCancelAtAnyMoment(t *testing.T) {
 					case i%4 == 1:
 						return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return before.Wait(ctx) })
 					case i%4 == 2:
-						c, cancel := coir.WithCancel(ctx)
+						c, cancel := coir.WithCancelCause(ctx)
 						defer cancel(nil)
 						return before.Wait(c)
 					}
@@ -391,7 +391,7 @@ type pair struct {
 
 func newPair(ctx context.Context, n *coir.Nursery) *pair {
 	p := new(pair)
-	c, end := coir.WithCancel(ctx)
+	c, end := coir.WithCancelCause(ctx)
 	p.end = end
 	p.never = n.Go("never", func(context.Context) error {
 		_ = coir.Sleep(c, 24*time.Hour)
@@ -404,7 +404,7 @@ func newPair(ctx context.Context, n *coir.Nursery) *pair {
 // awake: a side that waits has left its cancel where the other side, which leaves its own first, must find it.
 func (p *pair) play(ctx context.Context, side int, turn func() bool) {
 	for turn() && !p.over.Load() {
-		c, cancel := coir.WithCancel(ctx)
+		c, cancel := coir.WithCancelCause(ctx)
 		p.wake[side].Store(&cancel)
 		if other := p.wake[1-side].Swap(nil); other != nil {
 			(*other)(nil)

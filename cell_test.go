@@ -16,7 +16,7 @@ func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 	// Spec: PK-31 (a lost claim takes its value back)
 	// Spec: CH-26 (a failed send keeps its value)
 	// Spec: CH-56 (a cancelled wait takes no value and no place)
-	for _, capacity := range []int{0, 1, Unlimited, Conflated} {
+	for _, capacity := range []int{0, 1, Unbounded, Conflated} {
 		c := NewChan[*int](capacity)
 		g := new(park.Guest)
 		g.Init()

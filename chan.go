@@ -2,6 +2,7 @@ package coir
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 	"unsafe"
@@ -20,8 +21,8 @@ import (
 // the same time.
 //
 // The capacity sets the kind of channel. With capacity 0 a send returns once a receiver has taken the value. With
-// capacity n up to n values wait in a buffer. See also [Unlimited] and [Conflated]. [Overflow] sets what a send does
-// when the buffer is full.
+// capacity n up to n values wait in a buffer. See also [Unbounded] and [Conflated]. [WithOverflow] sets what a send
+// does when the buffer is full.
 //
 // Values of one sender are received in the order in which they were sent. Waiting operations are served in the order of
 // arrival; a later operation never overtakes them. If a send returns an error, the value is still the sender's. If a
@@ -42,6 +43,16 @@ type core struct {
 	errs  xatomic.Pointer[[2]sideErrors]
 }
 
+// notMade is what the use of a Chan or a Selector panics with that NewChan or NewSelector did not make. No
+// synchronisation is hidden when it panics, because the panic may be recovered. The fast paths of a Chan do not look:
+// such a channel is not channel.Core.Plain, and they leave it to the others.
+//
+//go:noinline
+//go:norace
+func notMade(what string) any {
+	return "coir: use of a " + what + " that was not made by New" + what
+}
+
 // sideErrors are the errors of one side of a channel that has a name or a cause. They are made on first use and kept,
 // so that repeated failures do not allocate.
 type sideErrors struct {
@@ -56,7 +67,7 @@ const (
 	receiving = channel.Receiving
 )
 
-// NewChan makes a channel. The capacity is the number of values that the channel can hold, 0 or more, or [Unlimited] or
+// NewChan makes a channel. The capacity is the number of values that the channel can hold, 0 or more, or [Unbounded] or
 // [Conflated].
 //
 //go:noinline
@@ -79,8 +90,8 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	return c
 }
 
-// Send sends v on the channel. It waits while there is neither a receiver nor room, unless [Overflow] says otherwise.
-// It returns an error that is [ErrClosed] if the channel is closed, and the error of ctx if ctx is done.
+// Send sends v on the channel. It waits while there is neither a receiver nor room, unless [WithOverflow] says
+// otherwise. It returns an error that is [ErrClosed] if the channel is closed, and the error of ctx if ctx is done.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	// Spec: CH-03 (a rendezvous send returns when the value is taken)
 	// Spec: CH-41 (a send on a closed channel is an error)
@@ -418,10 +429,15 @@ func (c *Chan[T]) overrun(v T) park.Reason {
 //
 //go:norace
 func (c *Chan[T]) undeliver(v T) {
+	race.EnterUser()
+	c.handBack(v)
+	race.LeaveUser()
+}
+
+// handBack calls OnUndelivered with v, if there is one.
+func (c *Chan[T]) handBack(v T) {
 	if c.ch.Undelivered != nil {
-		race.EnterUser()
 		c.ch.Undelivered(v)
-		race.LeaveUser()
 	}
 }
 
@@ -492,15 +508,26 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	}
 }
 
-// All returns an iterator over the received values. It ends when the channel is closed and holds no more values, or
-// when ctx is done. It does not report which: if that matters, return ctx.Err() after the loop, or receive with Recv.
-func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, c.Recv) }
+// All returns an iterator over the received values. It ends when the channel is closed and holds no more values. If
+// receiving fails before that, because ctx has ended or the channel was aborted, the last pair is the zero value with
+// the error:
+//
+//	for order, err := range orders.All(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		...
+//	}
+func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] { return received(ctx, c.Recv, &c.core) }
 
-func received[T any](ctx context.Context, recv func(context.Context) (T, error)) iter.Seq[T] {
-	return func(yield func(T) bool) {
+func received[T any](ctx context.Context, recv func(context.Context) (T, error), c *core) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for {
 			v, err := recv(ctx)
-			if err != nil || !yield(v) {
+			if errors.Is(err, ErrClosed) && c.ch.Drained() {
+				return
+			}
+			if !yield(v, err) || err != nil {
 				return
 			}
 		}

@@ -219,14 +219,18 @@ func TestContextThatIsOver(t *testing.T) {
 			_, timed := s.c.RecvTimeout(ctx, time.Hour)
 			_, now := s.c.RecvTimeout(ctx, 0)
 			_, many := s.c.RecvMany(ctx, make([]int, 3))
-			a.err = all(cancelFor{errWhy}, plain, timed, now, many)
-			for v := range s.c.All(ctx) {
+			_, batch := s.c.RecvBatch(ctx, make([]int, 3), time.Hour)
+			a.err = all(cancelFor{errWhy}, plain, timed, now, many, batch)
+			for v, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 				a.err = fmt.Errorf("All gave %d", v)
 			}
 		})
 		s.allEnded([]*player{holds}, nil)
 		before.Send.Cancelled += 4
-		before.Recv.Cancelled += 5
+		before.Recv.Cancelled += 6
 		if st := s.c.Stats(); st != before {
 			s.t.Fatalf("made %+v of %+v", st, before)
 		}
@@ -672,12 +676,18 @@ func TestAll(t *testing.T) {
 		})
 		var got []int
 		receiver := s.start(s.receiver, func(ctx context.Context, _ *player) {
-			for v := range s.c.All(ctx) {
+			for v, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 				if got = append(got, v); len(got) == 10 {
 					break
 				}
 			}
-			for v := range s.c.All(ctx) {
+			for v, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 				got = append(got, v)
 			}
 		})
@@ -696,7 +706,10 @@ func TestAll(t *testing.T) {
 func TestAllEndsWithItsContext(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		a := s.start(s.receiver, func(ctx context.Context, a *player) {
-			for v := range s.c.All(ctx) {
+			for v, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 				a.err = fmt.Errorf("got %d", v)
 			}
 		})
@@ -729,7 +742,7 @@ func TestErrorsNameTheChannel(t *testing.T) {
 		{"", abort(cause), "channel was aborted: disk is full"},
 		{"", closeThenAbort, "channel was aborted: disk is full"},
 	} {
-		c := coir.NewChan[int](0, coir.Name(x.name))
+		c := coir.NewChan[int](0, coir.WithName(x.name))
 		if c.Name() != x.name || !x.end(c) {
 			t.Fatalf("channel %q", c.Name())
 		}
@@ -766,13 +779,14 @@ func operationsOn(ctx context.Context, c *coir.Chan[int]) []failing {
 	_, timed := c.RecvTimeout(ctx, 1)
 	_, tried := c.TryRecv()
 	_, recvMany := c.RecvMany(ctx, make([]int, 2))
+	_, recvBatch := c.RecvBatch(ctx, make([]int, 2), time.Hour)
 	_, sendMany := c.SendMany(ctx, []int{1, 2})
 	_, selected := coir.Select(ctx, c.RecvCase(nil))
 	_, selectedSend := coir.Select(ctx, c.SendCase(1))
 	send, receive := "send on "+c.Name(), "receive from "+c.Name()
 	return []failing{
 		{receive, recv}, {receive, timed}, {receive, tried}, {receive, recvMany}, {receive, selected}, {send, selectedSend},
-		{send, c.Send(ctx, 1)}, {send, c.SendTimeout(ctx, 1, 1)}, {send, c.TrySend(1)}, {send, sendMany},
+		{send, c.Send(ctx, 1)}, {send, c.SendTimeout(ctx, 1, 1)}, {send, c.TrySend(1)}, {send, sendMany}, {receive, recvBatch},
 	}
 }
 
@@ -783,7 +797,7 @@ func TestTimeoutIsANetError(t *testing.T) {
 	late, stop := coir.WithTimeout(t.Context(), 0)
 	defer stop()
 	for _, name := range []string{"", "orders"} {
-		c := coir.NewChan[int](0, coir.Name(name))
+		c := coir.NewChan[int](0, coir.WithName(name))
 		_, limit := c.RecvTimeout(t.Context(), 1)
 		for _, err := range []error{limit, c.Send(late, 1), coir.Sleep(late, time.Hour)} {
 			if ne := net.Error(nil); !errors.As(err, &ne) || !ne.Timeout() {
@@ -798,7 +812,7 @@ func TestTimeoutIsANetError(t *testing.T) {
 //
 // Spec: CH-37 (abort is the hard close)
 func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
-	other := coir.NewChan[int](0, coir.Name("other"))
+	other := coir.NewChan[int](0, coir.WithName("other"))
 	_, timeout := other.RecvTimeout(t.Context(), 1)
 	_, wouldBlock := other.TryRecv()
 	other.Close()
@@ -828,7 +842,7 @@ func TestAbortForTheErrorOfAnotherOperation(t *testing.T) {
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
 func TestErrorsNameTheOperation(t *testing.T) {
-	over, cancel := coir.WithCancel(t.Context())
+	over, cancel := coir.WithCancelCause(t.Context())
 	cancel(errWhy)
 	late, stop := coir.WithTimeout(t.Context(), 0)
 	defer stop()
@@ -837,7 +851,7 @@ func TestErrorsNameTheOperation(t *testing.T) {
 		if name != "" {
 			send, receive = "coir: send on orders: ", "coir: receive from orders: "
 		}
-		c := coir.NewChan[int](0, coir.Name(name))
+		c := coir.NewChan[int](0, coir.WithName(name))
 		check := func(verb, text string, want error, errs ...error) {
 			t.Helper()
 			for _, err := range errs {
@@ -874,7 +888,7 @@ func TestErrorsNameTheOperation(t *testing.T) {
 func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 	type thing struct{ _ [64]byte }
 	claimInTime(t, everyRow, func(s *stage) {
-		c := coir.NewChan[*thing](s.capacity, coir.Overflow(s.over))
+		c := coir.NewChan[*thing](s.capacity, coir.WithOverflow(s.over))
 		var things []weak.Pointer[thing]
 		fresh := func() *thing {
 			p := new(thing)
@@ -928,7 +942,7 @@ func TestCrossingSelectsDoNotLockEachOtherOut(t *testing.T) {
 	rounds := sized(200, 1_000, 100_000)
 	for _, as := range sorts {
 		t.Run(as.String(), func(t *testing.T) {
-			s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[1], sender: as, receiver: as})
+			s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[1], sender: as, receiver: as})
 			a, b := s.channel(), s.channel()
 			var done []*player
 			for i := range 4 {
@@ -1014,13 +1028,13 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 	for _, over := range policies {
 		for name, in := range contexts {
 			for _, full := range []bool{false, true} {
-				if full && over == coir.Wait {
+				if full && over == coir.OverflowWait {
 					continue
 				}
 				t.Run(fmt.Sprintf("%v/%s/full %v", over, name, full), func(t *testing.T) {
 					rt := one(t)
 					err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-						c := coir.NewChan[int](1, coir.Overflow(over))
+						c := coir.NewChan[int](1, coir.WithOverflow(over))
 						_ = c.TrySend(0)
 						var turns atomic.Int64
 						var over atomic.Bool
@@ -1103,8 +1117,8 @@ func TestProducerThatIsHeldBackHoldsNoWorker(t *testing.T) {
 			if n := int(produced.Load()); n != k.capacity {
 				t.Errorf("%s: %d were produced before there was a consumer", k.name, n)
 			}
-			if got := len(slices.Collect(c.All(ctx))); got != 100 || produced.Load() != 100 {
-				t.Errorf("%s: %d produced, %d consumed", k.name, produced.Load(), got)
+			if got, err := collect(c.All(ctx)); err != nil || len(got) != 100 || produced.Load() != 100 {
+				t.Errorf("%s: %d produced, %d consumed: %v", k.name, produced.Load(), len(got), err)
 			}
 			return nil
 		}, nil)
@@ -1131,7 +1145,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 		for _, timed := range []bool{false, true} {
 			for _, as := range callers[:4] {
 				t.Run(fmt.Sprintf("%s/timed %v/%v to %v", k.name, timed, as[0], as[1]), func(t *testing.T) {
-					s := newStage(t, on(t, coir.Workers(1)), row{kind: k, sender: as[0], receiver: as[1]})
+					s := newStage(t, on(t, coir.WithWorkers(1)), row{kind: k, sender: as[0], receiver: as[1]})
 					s.passWithoutMemory(timed)
 				})
 			}
@@ -1145,7 +1159,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 					for range 100 {
 						_, _ = c.TryRecv()
 						_ = c.TrySend(1)
-						if k.capacity != coir.Unlimited {
+						if k.capacity != coir.Unbounded {
 							_ = c.TrySend(1)
 						}
 					}
@@ -1293,6 +1307,7 @@ func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 		"RecvTimeout": func(ctx context.Context) { _, _ = c.RecvTimeout(ctx, time.Second) },
 		"TryRecv":     func(context.Context) { _, _ = c.TryRecv() },
 		"RecvMany":    func(ctx context.Context) { _, _ = c.RecvMany(ctx, make([]int, 2)) },
+		"RecvBatch":   func(ctx context.Context) { _, _ = c.RecvBatch(ctx, make([]int, 2), time.Second) },
 		"RecvCase":    func(ctx context.Context) { _, _ = coir.Select(ctx, c.RecvCase(nil), coir.After(0)) },
 		"Close":       func(context.Context) { c.Close() },
 		"Abort":       func(context.Context) { c.Abort(nil) },
@@ -1300,7 +1315,7 @@ func TestRecoveredNilPanicLeavesTheDetectorOn(t *testing.T) {
 		"Stats":       func(context.Context) { c.Stats() },
 		"Fiber.Wait":  func(ctx context.Context) { _ = f.Wait(ctx) },
 		"Fiber.State": func(context.Context) { f.State() },
-		"Done":        func(ctx context.Context) { _, _ = coir.Select(ctx, f.Done(nil), coir.After(0)) },
+		"Done":        func(ctx context.Context) { _, _ = coir.Select(ctx, f.DoneCase(nil), coir.After(0)) },
 		"Limit":       func(context.Context) { n.Limit(1) },
 		"Go":          func(context.Context) { n.Go("x", nil) },
 	}

@@ -3,7 +3,7 @@ package coir_test
 // The large soaks of channels. Numbered elements go from many producers to many consumers, fibers and goroutines, by
 // every operation, while scopes are cancelled, time limits pass, and channels are closed and aborted. Each element must
 // end in exactly one of three ways: received, handed to OnUndelivered, or reported to its sender as not sent. The other
-// two soaks are about memory: waits that were given up, and a burst in an unlimited channel, leave nothing behind.
+// two soaks are about memory: waits that were given up, and a burst in an unbounded channel, leave nothing behind.
 //
 // make soak passes a hundred million elements through each kind; an ordinary run passes a small part of that.
 
@@ -50,13 +50,13 @@ func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
 		capacity int
 		over     coir.OverflowPolicy
 	}{
-		{"rendezvous", 0, coir.Wait},
-		{"bounded", 64, coir.Wait},
-		{"unlimited", coir.Unlimited, coir.Wait},
-		{"conflated", coir.Conflated, coir.Wait},
-		{"drop oldest", 64, coir.DropOldest},
-		{"drop newest", 64, coir.DropNewest},
-		{"fail", 64, coir.Fail},
+		{"rendezvous", 0, coir.OverflowWait},
+		{"bounded", 64, coir.OverflowWait},
+		{"unbounded", coir.Unbounded, coir.OverflowWait},
+		{"conflated", coir.Conflated, coir.OverflowWait},
+		{"drop oldest", 64, coir.OverflowDropOldest},
+		{"drop newest", 64, coir.OverflowDropNewest},
+		{"fail", 64, coir.OverflowFail},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			passElements(t, kind.name, kind.capacity, kind.over, sized(waveSize, 10*waveSize, 100_000_000))
@@ -151,7 +151,7 @@ func newWave(rt *coir.Runtime, rnd *rand.Rand, capacity int, over coir.OverflowP
 	}
 	lost := coir.OnUndelivered(func(e element) { w.settle(e, undelivered) })
 	for i := range w.ch {
-		w.ch[i] = coir.NewChan[element](capacity, coir.Overflow(over), lost)
+		w.ch[i] = coir.NewChan[element](capacity, coir.WithOverflow(over), lost)
 	}
 	for i := range w.seeds {
 		w.seeds[i] = rnd.Uint64()
@@ -205,7 +205,7 @@ func (w *wave) run(ctx context.Context) {
 				return err
 			}
 		}
-		coir.Blocking(ctx, sent.Wait)
+		blocking(ctx, sent.Wait)
 		w.end()
 		return nil
 	})
@@ -286,7 +286,7 @@ func (a *actor) renew() {
 	if a.rnd.IntN(4) == 0 {
 		a.ctx, cancel = context.WithCancel(a.base)
 	} else {
-		ctx, end := coir.WithCancel(a.base)
+		ctx, end := coir.WithCancelCause(a.base)
 		a.ctx, cancel = ctx, func() { end(nil) }
 	}
 	a.w.scopes[a.i].Store(&cancel)
@@ -454,7 +454,10 @@ func (a *actor) receive(both bool) {
 		return
 	case 4:
 		n := 0
-		for e := range c.All(a.ctx) {
+		for e, err := range c.All(a.ctx) {
+			if err != nil {
+				return
+			}
 			a.w.settle(e, received)
 			if n++; n == 8 {
 				return
@@ -563,7 +566,7 @@ func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	const fibers, goroutines = 1_000, 100
 	const perRound = 2 * (fibers + goroutines)
 	rounds := 1 + sized(60_000, 200_000, 10_000_000)/perRound
-	rt := newRuntime(t)
+	rt := newRuntime(t, coir.WithMaxWorkers(runtime.GOMAXPROCS(0))) // no worker stands in: each keeps frames
 	defer keepInUse(rt)()
 	in, out := coir.NewChan[int](0), coir.NewChan[*int](0)
 	round := func() {
@@ -708,11 +711,11 @@ func selectSend(ctx context.Context, c *coir.Chan[*int], v int) error {
 	return err
 }
 
-// Spec: CH-15 (an unlimited send never waits)
-// Spec: CH-16 (an unlimited channel gives memory back)
-func TestUnlimitedGivesABurstBack(t *testing.T) {
+// Spec: CH-15 (an unbounded send never waits)
+// Spec: CH-16 (an unbounded channel gives memory back)
+func TestUnboundedGivesABurstBack(t *testing.T) {
 	n := sized(1_000_000, 10_000_000, 10_000_000)
-	c := coir.NewChan[int](coir.Unlimited)
+	c := coir.NewChan[int](coir.Unbounded)
 	before := heapInUse()
 	for i := range n {
 		if err := c.TrySend(i); err != nil {

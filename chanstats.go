@@ -23,13 +23,13 @@ type ChanStats struct {
 	Closed     bool
 	Send, Recv SideStats
 
-	First, Last time.Time // times of the first and the last operation, if the channel is Timed
+	First, Last time.Time // times of the first and the last operation, if the channel has WithTiming
 }
 
 // SideStats holds the counters of one side of a channel: its sends or its receives.
 type SideStats struct {
 	Waiting    int           // operations that wait now
-	Oldest     time.Duration // how long the first of them has waited, if the channel is Timed
+	Oldest     time.Duration // how long the first of them has waited, if the channel has WithTiming
 	WouldBlock uint64        // Try operations that would have blocked
 	TimedOut   uint64
 	Cancelled  uint64
@@ -49,10 +49,10 @@ func (c *Chan[T]) Len() int {
 	return n
 }
 
-// Cap returns the number of values that the channel can hold: math.MaxInt if it is unlimited, 1 if it is conflated.
+// Cap returns the number of values that the channel can hold: math.MaxInt if it is unbounded, 1 if it is conflated.
 func (c *Chan[T]) Cap() int { return c.ch.Limit() }
 
-// Name returns the name that was set with the option [Name].
+// Name returns the name that was set with the option [WithName].
 func (c *Chan[T]) Name() string { return c.core.name }
 
 // String returns a short description of the channel: its name, or its number if it has none, how full it is, and

@@ -30,8 +30,8 @@ const intSize = strconv.IntSize / 8
 func TestCountersAreExact(t *testing.T) {
 	for _, as := range sorts {
 		t.Run(as.String(), func(t *testing.T) {
-			s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[1], sender: as, receiver: as})
-			c := coir.NewChan[[3]byte](2, coir.Name("counted"))
+			s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[1], sender: as, receiver: as})
+			c := coir.NewChan[[3]byte](2, coir.WithName("counted"))
 			want := coir.ChanStats{Name: "counted", Cap: 2}
 			does := func(op func(ctx context.Context) error, err error) {
 				t.Helper()
@@ -130,7 +130,7 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 	for name, with := range deadlines {
 		for _, as := range sorts {
 			t.Run(name+" of a "+as.String(), func(t *testing.T) {
-				s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[0], sender: as, receiver: as})
+				s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[0], sender: as, receiver: as})
 				a := s.start(as, func(ctx context.Context, a *player) {
 					ctx, cancel := with(ctx, time.Millisecond)
 					defer cancel()
@@ -147,13 +147,13 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 	}
 }
 
-// A Timed channel records the times of its first and its last operation, and how long the oldest waiter has waited.
-// Other channels do not read the clock.
+// A channel with WithTiming records the times of its first and its last operation, and how long the oldest waiter has
+// waited. Other channels do not read the clock.
 //
 // Spec: OB-05 (a channel tells its marks and waiters)
 func TestTimed(t *testing.T) {
-	claimInTime(t, func(r row) bool { return r.over == coir.Wait }, func(s *stage) {
-		c, untimed := s.channel(coir.Timed()), s.c
+	claimInTime(t, func(r row) bool { return r.over == coir.OverflowWait }, func(s *stage) {
+		c, untimed := s.channel(coir.WithTiming()), s.c
 		if st := c.Stats(); !st.First.IsZero() || !st.Last.IsZero() {
 			s.t.Fatalf("nothing has happened, but %+v", st)
 		}
@@ -197,7 +197,7 @@ func TestTimed(t *testing.T) {
 		s.until("a receiver waits", func() bool { return untimed.Stats().Recv.Waiting == 1 })
 		s.allEnded([]*player{s.send(untimed, 1), a}, nil)
 		if st := untimed.Stats(); !st.First.IsZero() || !st.Last.IsZero() || st.Recv.Oldest != 0 {
-			s.t.Fatalf("a channel that is not Timed tells times: %+v", st)
+			s.t.Fatalf("a channel without WithTiming tells times: %+v", st)
 		}
 	})
 }
@@ -218,7 +218,10 @@ func TestStatsAreOfOneMoment(t *testing.T) {
 			s.c.Close()
 		})
 		receiver := s.start(s.receiver, func(ctx context.Context, _ *player) {
-			for range s.c.All(ctx) {
+			for _, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 			}
 		})
 		for over := false; !over; {
@@ -244,19 +247,19 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 	clock := coir.NewClock()
-	rt := on(t, coir.Workers(2), coir.WithClock(clock))
+	rt := on(t, coir.WithWorkers(2), coir.WithClock(clock))
 	describe(rt, `coir.Runtime\(runs: 0\)`)
 	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
-		orders := coir.NewChan[int](4, coir.Name("orders"))
+		orders := coir.NewChan[int](4, coir.WithName("orders"))
 		describe(orders, `coir.Chan\[int\]\(orders, 0 of 4\)`)
 		_ = orders.TrySend(1)
 		orders.Close()
 		describe(orders, `coir.Chan\[int\]\(orders, 1 of 4, closed\)`)
 		orders.Abort(nil)
 		describe(orders, `coir.Chan\[int\]\(orders, 0 of 4, aborted\)`)
-		describe(coir.NewChan[error](coir.Unlimited), `coir.Chan\[error\]\(#\d+, 0 of any number\)`)
+		describe(coir.NewChan[error](coir.Unbounded), `coir.Chan\[error\]\(#\d+, 0 of any number\)`)
 
-		w, r := coir.Pipe[string](2, coir.Name("words"))
+		w, r := coir.Pipe[string](2, coir.WithName("words"))
 		_ = w.TrySend("x")
 		r2 := r.Clone()
 		r2.Close()
@@ -264,15 +267,15 @@ func TestDescriptions(t *testing.T) {
 		describe(r, `coir.Reader\[string\]\(words, 1 of 2\)`)
 		describe(r2, `coir.Reader\[string\]\(words, 1 of 2, this end closed\)`)
 
-		p := coir.NewPool(3, func(context.Context) (*int, error) { return new(int), nil }, nil, coir.Name("conns"))
-		v, _ := p.Recv(ctx)
-		_, _ = p.Recv(ctx)
-		_ = p.Send(v)
+		p := coir.NewPool(3, func(context.Context) (*int, error) { return new(int), nil }, nil, coir.WithName("conns"))
+		v, _ := p.Get(ctx)
+		_, _ = p.Get(ctx)
+		_ = p.Put(v)
 		describe(p, `coir.Pool\[\*int\]\(conns, 1 of 3 lent, 1 idle\)`)
 		p.Close()
 		describe(p, `coir.Pool\[\*int\]\(conns, 1 of 3 lent, 0 idle, closed\)`)
 
-		o := coir.NewOrdered[int](8, coir.Name("results"))
+		o := coir.NewOrdered[int](8, coir.WithName("results"))
 		_ = o.Go(ctx, n, "task", func(context.Context) (int, error) { return 1, nil })
 		describe(o, `coir.Ordered\[int\]\(results, 1 of 8\)`)
 		_, _ = o.Recv(ctx)
@@ -283,8 +286,8 @@ func TestDescriptions(t *testing.T) {
 		s.Close()
 
 		gate := coir.NewChan[int](0)
-		f := n.Go("waits", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil }, coir.Index(3))
-		yieldUntil(ctx, t, "the fiber waits", func() bool { return f.State() == coir.Waiting })
+		f := n.Go("waits", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil }, coir.WithIndex(3))
+		yieldUntil(ctx, t, "the fiber waits", func() bool { return f.State() == coir.StateWaiting })
 		describe(f, `coir.Fiber\(waits\[3\], #\d+, waiting\)`)
 		gate.Close()
 		_ = f.Wait(ctx)
@@ -324,8 +327,8 @@ func TestDescriptionsOfWhatIsInUse(t *testing.T) {
 				s.Remove(id)
 				_ = w.TrySend(i)
 				_, _ = r.TryRecv()
-				v, _ := p.Recv(ctx)
-				_ = p.Send(v)
+				v, _ := p.Get(ctx)
+				_ = p.Put(v)
 				_ = o.Go(ctx, c.n, "task", func(context.Context) (int, error) { return i, nil })
 				_, _ = o.Recv(ctx)
 				clock.Advance(time.Second)

@@ -68,7 +68,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 						return coir.Sleep(ctx, time.Duration(1+rand.IntN(3_600_000))*time.Millisecond)
 					case 4:
 						if i%40 == 4 { // each worker held like that is one more goroutine
-							coir.Blocking(ctx, func() { <-ctx.Done() })
+							blocking(ctx, func() { <-ctx.Done() })
 							return nil
 						}
 						return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -89,7 +89,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 				}
 			}
 			for i := range fibers {
-				handles = append(handles, n.Go("fiber", body(i), coir.Index(i)))
+				handles = append(handles, n.Go("fiber", body(i), coir.WithIndex(i)))
 			}
 			return nil
 		})
@@ -105,7 +105,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 		t.Fatalf("%d of %d fibers have ended", n, fibers)
 	}
 	for _, f := range handles {
-		if f.State() != coir.Ended {
+		if f.State() != coir.StateEnded {
 			t.Fatalf("after Close fiber %s is %v", f.Name(), f.State())
 		}
 	}
@@ -116,12 +116,12 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 // Spec: SH-11 (close is idempotent)
 func TestCloseWhoseContextIsOver(t *testing.T) {
 	base := goroutineCount()
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	begun, release := make(chan struct{}), make(chan struct{})
 	result := make(chan error, 1)
 	go func() {
 		result <- rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-			coir.Blocking(ctx, func() { close(begun); <-release })
+			blocking(ctx, func() { close(begun); <-release })
 			return coir.Yield(ctx)
 		})
 	}()
@@ -186,7 +186,7 @@ func TestCloseByMany(t *testing.T) {
 	base := goroutineCount()
 	var ran, refused, cancelled atomic.Int64
 	for range max(100, sized(200, 2_000, 50_000)) {
-		rt := coir.NewRuntime(coir.Workers(2))
+		rt := coir.NewRuntime(coir.WithWorkers(2))
 		var all sync.WaitGroup
 		begin := make(chan struct{})
 		for range 4 {
@@ -272,7 +272,7 @@ func TestUsedAgainWhileItRests(t *testing.T) {
 	var all sync.WaitGroup
 	for range sized(100, 400, 2_000) {
 		all.Go(func() {
-			rt := coir.NewRuntime(coir.Workers(1))
+			rt := coir.NewRuntime(coir.WithWorkers(1))
 			for range sized(5, 20, 100) {
 				if err := rt.Run(context.Background(), nothing); err != nil {
 					t.Errorf("Run: %v", err)

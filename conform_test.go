@@ -39,11 +39,13 @@ var kinds = []kind{
 	{"rendezvous", 0},
 	{"bounded 1", 1},
 	{"bounded 7", 7},
-	{"unlimited", coir.Unlimited},
+	{"unbounded", coir.Unbounded},
 	{"conflated", coir.Conflated},
 }
 
-var policies = []coir.OverflowPolicy{coir.Wait, coir.DropOldest, coir.DropNewest, coir.Fail}
+var policies = []coir.OverflowPolicy{
+	coir.OverflowWait, coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail,
+}
 
 // sort is a sort of caller.
 type sort int
@@ -79,16 +81,16 @@ func (r row) String() string {
 }
 
 // exists reports whether there is such a channel: a conflated channel has its own policy.
-func (r row) exists() bool { return r.capacity != coir.Conflated || r.over <= coir.DropOldest }
+func (r row) exists() bool { return r.capacity != coir.Conflated || r.over <= coir.OverflowDropOldest }
 
 // drops reports whether sent values may be lost.
 func (r row) drops() bool {
-	full := r.over == coir.DropOldest || r.over == coir.DropNewest
+	full := r.over == coir.OverflowDropOldest || r.over == coir.OverflowDropNewest
 	return r.capacity == coir.Conflated || full && r.capacity >= 0
 }
 
 // waits reports whether a send to a full channel waits.
-func (r row) waits() bool { return r.over == coir.Wait && r.capacity >= 0 }
+func (r row) waits() bool { return r.over == coir.OverflowWait && r.capacity >= 0 }
 
 // A filter selects the rows that a claim is about.
 type filter func(row) bool
@@ -110,7 +112,7 @@ func claim(t *testing.T, where filter, script func(s *stage)) {
 // claimInTime is claim for a script that needs real time, or the garbage collector.
 func claimInTime(t *testing.T, where filter, script func(s *stage)) {
 	t.Helper()
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	for _, k := range kinds {
 		for _, over := range policies {
 			for _, by := range callers {
@@ -178,7 +180,7 @@ func newStage(t *testing.T, rt *coir.Runtime, r row) *stage {
 
 // channel makes another channel of the row's kind.
 func (s *stage) channel(more ...coir.ChanOption) *coir.Chan[int] {
-	opts := append(more, coir.Name("stage"), coir.Overflow(s.over), coir.OnUndelivered(func(v int) {
+	opts := append(more, coir.WithName("stage"), coir.WithOverflow(s.over), coir.OnUndelivered(func(v int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.lost = append(s.lost, v)
@@ -233,7 +235,7 @@ func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player 
 			return nil
 		})
 	case scopedFiber:
-		s.n.Go("player", func(ctx context.Context) error { in(coir.WithCancel, ctx); return nil })
+		s.n.Go("player", func(ctx context.Context) error { in(coir.WithCancelCause, ctx); return nil })
 	case derivedFiber:
 		s.n.Go("player", func(ctx context.Context) error { in(context.WithCancelCause, ctx); return nil })
 	case guest:
@@ -367,7 +369,7 @@ func (s *stage) fill() []int {
 	s.t.Helper()
 	n := s.capacity
 	switch n {
-	case coir.Unlimited:
+	case coir.Unbounded:
 		n = 20
 	case coir.Conflated:
 		n = 1
@@ -420,7 +422,7 @@ func (s *stage) loses(want ...int) {
 func (s *stage) insist(ctx context.Context, c *coir.Chan[int], v int, refused *atomic.Int64) error {
 	for {
 		err := c.Send(ctx, v)
-		if s.over != coir.Fail || !errors.Is(err, coir.ErrWouldBlock) {
+		if s.over != coir.OverflowFail || !errors.Is(err, coir.ErrWouldBlock) {
 			return err
 		}
 		refused.Add(1)
@@ -462,7 +464,7 @@ func (s *stage) passMany(many, n int) {
 	got := make([][]int, many)
 	for i := range many {
 		receivers[i] = s.start(s.receiver, func(ctx context.Context, _ *player) {
-			got[i] = slices.Collect(s.c.All(ctx))
+			got[i], _ = collect(s.c.All(ctx))
 		})
 		senders[i] = s.start(s.sender, func(ctx context.Context, a *player) {
 			for k := range n {
@@ -577,7 +579,7 @@ func TestRendezvousHasNoPlace(t *testing.T) {
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-11 (nobody waits for what is there)
 // Spec: CH-13 (a conflated receive empties the channel)
-// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-15 (an unbounded send never waits)
 func TestOperationsThatNeedNotWait(t *testing.T) {
 	claim(t, everyRow, func(s *stage) {
 		held := s.fill()
@@ -707,7 +709,7 @@ func TestTryChangesNothing(t *testing.T) {
 			s.t.Fatalf("TryRecv made %+v of %+v", st, before)
 		}
 		held := s.fill()
-		if !s.waits() && s.over != coir.Fail || s.capacity < 0 {
+		if !s.waits() && s.over != coir.OverflowFail || s.capacity < 0 {
 			return // it takes more
 		}
 		before = s.c.Stats()
@@ -734,7 +736,7 @@ func TestChannelsOrderMemory(t *testing.T) {
 	claim(t, nothingDrops, func(s *stage) {
 		n := s.atMost(n)
 		type box struct{ n, twice int }
-		c := coir.NewChan[*box](s.capacity, coir.Overflow(s.over))
+		c := coir.NewChan[*box](s.capacity, coir.WithOverflow(s.over))
 		sent := 0 // written before Close, read after ErrClosed
 		sender := s.start(s.sender, func(ctx context.Context, a *player) {
 			defer c.Close()
@@ -753,7 +755,10 @@ func TestChannelsOrderMemory(t *testing.T) {
 		})
 		receiver := s.start(s.receiver, func(ctx context.Context, a *player) {
 			got := 0
-			for b := range c.All(ctx) {
+			for b, err := range c.All(ctx) {
+				if err != nil {
+					return
+				}
 				if b.twice++; b.twice != 2*b.n+1 {
 					a.err = fmt.Errorf("%+v came", b)
 				}

@@ -59,27 +59,17 @@ type timedScope struct {
 	scopeContext
 	cold     coldScope
 	deadline time.Time
+	at       int64 // the same on the runtime's clock, without those of contexts above
 	timer    clock.Timer
 }
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Expire implements clock.Target. In a race build it cancels the scope on another goroutine. The clock may call from
-// inside a hidden section, and the cancel calls package context, whose synchronisation must stay visible.
+// Expire implements clock.Target. The clock may call from inside a hidden section, and the cancel calls package
+// context, whose synchronisation must stay visible.
 //
 //go:norace
-func (c *timedScope) Expire(uint64) {
-	if !race.Enabled {
-		c.expire()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		c.expire()
-		close(done)
-	}()
-	<-done
-}
+func (c *timedScope) Expire(uint64) { race.Alone(c.expire) }
 
 //go:norace
 func (c *timedScope) expire() {
@@ -87,17 +77,32 @@ func (c *timedScope) expire() {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if cs := sc.rt.contexts; cs != nil { // derived contexts are done too, and no step may follow to find them
+	if sc.rt.contexts != nil { // derived contexts are done too, and no step may follow to find them
 		race.Disable()
-		cs.look(sc.rt.policy)
+		sc.rt.lookAtContexts()
 		race.Enable()
 	}
 }
 
-// WithCancel returns a scope inside ctx and a function that cancels it for a cause. A wait under the scope costs a
-// fiber nothing extra, and WithCancel starts no goroutine. Call cancel when the scope is no longer needed: defer
-// cancel(nil). A nil cause stands for context.Canceled.
-func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+// Ended returns the error that an operation in ctx returns because ctx has ended, or nil if ctx has not ended. It is for
+// types that others wait for, which look at ctx before they do anything.
+func Ended(ctx context.Context) error {
+	by := resolve(ctx)
+	if e := by.ended(); e != nil {
+		return e.op
+	}
+	return nil
+}
+
+// WithCancel returns a scope inside ctx and a function that cancels it. A wait under the scope costs a fiber nothing
+// extra, and WithCancel starts no goroutine. Call cancel when the scope is no longer needed.
+func WithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	in, cancel := WithCancelCause(ctx)
+	return in, func() { cancel(nil) }
+}
+
+// WithCancelCause is like [WithCancel], but cancel takes a cause. A nil cause stands for context.Canceled.
+func WithCancelCause(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	sc := newScope()
 	c := resolve(ctx)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
@@ -109,6 +114,48 @@ func WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 			by.stepped()
 		}
 	}
+}
+
+// WaitCancel waits until ctx ends, and returns its error. It waits for nothing else, and takes no time on any clock. In
+// a context that never ends, such as [context.Background], it never returns.
+//
+//go:norace
+func WaitCancel(ctx context.Context) error {
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return waitCancelAny(ctx)
+	}
+	if f.simulated {
+		f.step(policy.Op{Kind: policy.Use, Verb: verbCancel})
+	}
+	race.Disable()
+	if !sc.done() {
+		if f.arm(sc); f.shouldPark(sc) {
+			f.task.Park()
+		}
+	}
+	race.Enable()
+	return sc.ending().op
+}
+
+var verbCancel = &policy.Verb{Name: "wait for a cancel", Waits: "for a cancel"}
+
+// waitCancelAny is WaitCancel for every caller.
+//
+//go:noinline
+//go:norace
+func waitCancelAny(ctx context.Context) error {
+	by := resolve(ctx)
+	by.announce(policy.Op{Kind: policy.Use, Verb: verbCancel})
+	if e := by.ended(); e != nil {
+		return e.op
+	}
+	race.Disable()
+	w := by.waiter()
+	by.await(&w, by.arm(&w), never)
+	w.done()
+	race.Enable()
+	return by.cancelled().op
 }
 
 // announceCancel announces to the policy, if there is one, that the scope is about to be cancelled, unless it already
@@ -146,9 +193,10 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 		return ts, sc.end
 	}
 	clk := sc.rt.s.Clock()
+	ts.at = after(clk, d)
 	race.Release(unsafe.Pointer(&ts.timer)) // for Expire
 	race.Disable()
-	clk.Arm(&ts.timer, after(clk, d), ts, 0)
+	clk.Arm(&ts.timer, ts.at, ts, 0)
 	race.Enable()
 	return ts, func() {
 		by := sc.announceCancel()

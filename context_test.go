@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
 )
 
 // Spec: FB-20 (an operation blocks a goroutine as one)
@@ -59,7 +60,7 @@ func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
 		t.Errorf("Wait: %v", err)
 	}
 	ran := false
-	coir.Blocking(ctx, func() { ran = true })
+	blocking(ctx, func() { ran = true })
 	if !ran {
 		t.Error("Blocking did not call its function")
 	}
@@ -70,7 +71,7 @@ func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
 // Spec: FB-23 (a fiber's context ends with its nursery)
 func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
-		gate, open := coir.WithCancel(ctx)
+		gate, open := coir.WithCancelCause(ctx)
 		theirs := make(chan context.Context, 1)
 		parked := n.Go("parked", func(ctx context.Context) error {
 			theirs <- ctx
@@ -80,7 +81,9 @@ func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 			return nil
 		})
 		slow := n.Go("slow", func(context.Context) error { return coir.Sleep(gate, time.Hour) })
-		yieldUntil(ctx, t, "both wait", func() bool { return parked.State() == coir.Waiting && slow.State() == coir.Waiting })
+		yieldUntil(ctx, t, "both wait", func() bool {
+			return parked.State() == coir.StateWaiting && slow.State() == coir.StateWaiting
+		})
 		fctx := <-theirs
 		goroutine(ctx, func() {
 			if coir.Self(fctx) != nil {
@@ -97,7 +100,7 @@ func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 			if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
 				t.Errorf("Wait: %v", err)
 			}
-			if s := parked.State(); s != coir.Waiting {
+			if s := parked.State(); s != coir.StateWaiting {
 				t.Errorf("the goroutine's waits changed the fiber's: it is %v", s)
 			}
 		})
@@ -145,12 +148,12 @@ func TestGoroutineIsCancelledWithTheFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		asleep, result := make(chan struct{}), make(chan error, 1)
 		never := n.Go("never", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
-		yieldUntil(ctx, t, "it waits", func() bool { return never.State() == coir.Waiting })
+		yieldUntil(ctx, t, "it waits", func() bool { return never.State() == coir.StateWaiting })
 		go func() {
 			close(asleep)
 			result <- never.Wait(ctx)
 		}()
-		coir.Blocking(ctx, func() { <-asleep })
+		blocking(ctx, func() { <-asleep })
 		n.Cancel(errA)
 		if err := native(ctx, result); !isCancelIn(ctx, err, errA) {
 			t.Error(err)
@@ -164,7 +167,7 @@ func TestGoroutineIsCancelledWithTheFiber(t *testing.T) {
 func TestFiberContextInAnotherFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := make(chan context.Context, 1)
-		gate, open := coir.WithCancel(ctx)
+		gate, open := coir.WithCancelCause(ctx)
 		n.Go("owner", func(ctx context.Context) error {
 			theirs <- ctx
 			return parkAt(gate)
@@ -306,7 +309,7 @@ func TestDerivedContextParksTheFiber(t *testing.T) {
 					last.Store(true)
 					return coir.Sleep(d, time.Hour)
 				})
-				yieldUntil(ctx, t, "it waits", func() bool { return last.Load() && waits.State() == coir.Waiting })
+				yieldUntil(ctx, t, "it waits", func() bool { return last.Load() && waits.State() == coir.StateWaiting })
 				n.Cancel(errA)
 				if err := waits.Wait(context.Background()); !isCancelFor(err, errA) {
 					t.Errorf("it ended with %v, want the nursery's cause", err)
@@ -334,7 +337,7 @@ func TestDerivedContextIsCancelled(t *testing.T) {
 		if err := coir.Sleep(short, time.Hour); !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if never.State() == coir.Ended || ctx.Err() != nil {
+		if never.State() == coir.StateEnded || ctx.Err() != nil {
 			t.Error("a wait that was given up ended what it waited for")
 		}
 		n.Cancel(nil)
@@ -377,7 +380,7 @@ func TestDerivedContextStartsNoGoroutine(t *testing.T) {
 func contextsOf(ctx context.Context, n *coir.Nursery) map[string]context.Context {
 	theirs := make(chan context.Context, 1)
 	_ = n.Go("fiber", func(ctx context.Context) error { theirs <- ctx; return nil }).Wait(ctx)
-	cancelled, _ := coir.WithCancel(ctx)
+	cancelled, _ := coir.WithCancelCause(ctx)
 	timed, _ := coir.WithTimeout(ctx, time.Hour)
 	return map[string]context.Context{
 		"a fiber's": <-theirs, "Run's": ctx, "WithCancel's": cancelled, "WithTimeout's": timed, "Shield's": coir.Shield(ctx),
@@ -437,7 +440,7 @@ func TestContextContract(t *testing.T) {
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestWithCancel(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
-		sc, cancel := coir.WithCancel(ctx)
+		sc, cancel := coir.WithCancelCause(ctx)
 		n.Go("canceller", func(context.Context) error { cancel(errA); cancel(errB); return nil })
 		err := coir.Sleep(sc, time.Hour)
 		if !isCancelIn(sc, err, errA) || strings.Contains(err.Error(), errB.Error()) {
@@ -446,7 +449,7 @@ func TestWithCancel(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Error("the cancel of a scope went up")
 		}
-		plain, stop := coir.WithCancel(ctx)
+		plain, stop := coir.WithCancelCause(ctx)
 		stop(nil)
 		if err := coir.Yield(plain); err != context.Canceled { //nolint:errorlint // the very value is promised
 			t.Errorf("got %v", err)
@@ -551,12 +554,12 @@ func TestNestedDeadlines(t *testing.T) {
 // Spec: NU-09 (cancel goes down the tree only)
 func TestNestedScopes(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
-		outer, cancel := coir.WithCancel(ctx)
+		outer, cancel := coir.WithCancelCause(ctx)
 		middle, stop := coir.WithTimeout(outer, time.Hour)
 		defer stop()
 		derived, cancelDerived := context.WithCancel(middle)
 		defer cancelDerived()
-		inner, end := coir.WithCancel(derived)
+		inner, end := coir.WithCancelCause(derived)
 		defer end(nil)
 		n.Go("canceller", func(context.Context) error { cancel(errA); return nil })
 		err := coir.Run(inner, func(ctx context.Context, n *coir.Nursery) error {
@@ -636,7 +639,7 @@ func TestAfterFunc(t *testing.T) {
 		for name, c := range theirs { // it has ended already
 			called := make(chan struct{})
 			stop := context.AfterFunc(c, func() { close(called) })
-			coir.Blocking(ctx, func() { <-called })
+			blocking(ctx, func() { <-called })
 			if stop() {
 				t.Errorf("%s: stopped what has run", name)
 			}
@@ -648,7 +651,7 @@ func TestAfterFunc(t *testing.T) {
 				continue
 			}
 			stop = direct.AfterFunc(func() { close(again) })
-			coir.Blocking(ctx, func() { <-again })
+			blocking(ctx, func() { <-again })
 			if stop() {
 				t.Errorf("%s: stopped what has run", name)
 			}
@@ -675,7 +678,7 @@ func TestOperationsInACancelledScope(t *testing.T) {
 			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Yield(ctx) })
 		},
 		"Yield in scope": func(ctx context.Context, _ *coir.Fiber) error {
-			c, end := coir.WithCancel(ctx)
+			c, end := coir.WithCancelCause(ctx)
 			defer end(nil)
 			return coir.Yield(c)
 		},
@@ -687,7 +690,7 @@ func TestOperationsInACancelledScope(t *testing.T) {
 	}
 	scopes := map[string]func(ctx context.Context) (over context.Context, want error){
 		"WithCancel": func(ctx context.Context) (context.Context, error) {
-			c, cancel := coir.WithCancel(ctx)
+			c, cancel := coir.WithCancelCause(ctx)
 			cancel(errA)
 			return c, cancelFor{errA}
 		},
@@ -765,7 +768,7 @@ func TestStandardContextOutside(t *testing.T) {
 			var asleep *coir.Fiber
 			err := one(t).Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				asleep = n.Go("asleep", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
-				yieldUntil(context.WithoutCancel(ctx), t, "it waits", func() bool { return asleep.State() >= coir.Waiting })
+				yieldUntil(context.WithoutCancel(ctx), t, "it waits", func() bool { return asleep.State() >= coir.StateWaiting })
 				end()
 				return coir.Sleep(ctx, time.Hour)
 			})
@@ -790,7 +793,7 @@ func TestScopesInAGoroutine(t *testing.T) {
 	if err := coir.Sleep(ctx, time.Hour); !errors.Is(err, coir.ErrTimeout) {
 		t.Error(err)
 	}
-	sc, stop := coir.WithCancel(context.Background())
+	sc, stop := coir.WithCancelCause(context.Background())
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
@@ -805,4 +808,46 @@ func TestScopesInAGoroutine(t *testing.T) {
 		t.Error(err)
 	}
 	left()
+}
+
+func TestWaitCancel(t *testing.T) {
+	stopped := errors.New("stopped")
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		in, cancel := coir.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		if err := coir.WaitCancel(in); !errors.Is(err, coir.ErrTimeout) {
+			t.Errorf("after the time it returned %v", err)
+		}
+		if err := coir.WaitCancel(in); !errors.Is(err, coir.ErrTimeout) {
+			t.Errorf("in a context that has ended it returned %v", err)
+		}
+		std, stop := context.WithCancel(ctx)
+		f := n.Go("under a context of package context", func(context.Context) error { return coir.WaitCancel(std) })
+		g := n.Go("under its own", func(ctx context.Context) error { return coir.WaitCancel(ctx) })
+		done := make(chan error, 1)
+		go func() { done <- coir.WaitCancel(ctx) }()
+		stop()
+		if err := f.Wait(coir.Shield(ctx)); !errors.Is(err, context.Canceled) {
+			t.Errorf("a fiber returned %v", err)
+		}
+		n.Cancel(stopped)
+		if err := g.Wait(coir.Shield(ctx)); !errors.Is(err, context.Canceled) {
+			t.Errorf("a fiber returned %v", err)
+		}
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("a goroutine returned %v", err)
+		}
+		return nil
+	})
+	if !errors.Is(err, stopped) && !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+// A fiber that waits for a cancel uses no clock: where nothing else is left that is a deadlock, and the report says so.
+func TestWaitCancelIsNoTimer(t *testing.T) {
+	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) { _ = coir.WaitCancel(ctx) })
+	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "waits for a cancel, since") {
+		t.Errorf("got %v", f)
+	}
 }

@@ -7,7 +7,7 @@
 //
 //	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		for i, u := range urls {
-//			n.Go("fetch", func(ctx context.Context) error { return fetch(ctx, u) }, coir.Index(i))
+//			n.Go("fetch", func(ctx context.Context) error { return fetch(ctx, u) }, coir.WithIndex(i))
 //		}
 //		return nil
 //	})
@@ -22,7 +22,8 @@
 // deadlock of bounded pools, where a task waits for another task of the same pool: a fiber that waits for fibers gives
 // up its place.
 //
-// A fiber returns a result in a variable that only it writes. Read the variable after [Fiber.Wait] or after Run.
+// A fiber returns a result in a variable that only it writes. Read the variable after [Fiber.Wait] or after Run. Or it
+// completes a [Promise].
 //
 // # Contexts
 //
@@ -35,14 +36,14 @@
 //
 // A cancelled nursery ends every wait under its context, and under contexts derived from that. An operation that begins
 // after its context was cancelled fails, even if it would not have to wait, and even if the context is one of package
-// context that was cancelled just before. [WithTimeout], [WithDeadline] and [WithCancel] make scopes inside a context,
-// on the runtime's clock. Under a scope a wait costs a fiber nothing extra; under a context of package context each
-// wait costs a registration. Any fiber or goroutine may wait under any of them. [Shield] protects work that must be
-// finished from a cancel.
+// context that was cancelled just before. [WithTimeout], [WithDeadline], [WithCancel] and [WithCancelCause] have the
+// signatures of package context and make scopes inside a context, on the runtime's clock. Under a scope a wait costs a
+// fiber nothing extra; under a context of package context each wait costs a registration. Any fiber or goroutine may
+// wait under any of them. [Shield] protects work that must be finished from a cancel.
 //
-// To wait only for the cancel, call Sleep with a long duration. A receive from ctx.Done() holds up the worker, as any
-// native wait does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return no other
-// error than that cancel, Run returns nil.
+// To wait only for the cancel, call [WaitCancel]. A receive from ctx.Done() holds up the worker, as any native wait
+// does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return no other error than
+// that cancel, Run returns nil.
 //
 // # How an operation ends
 //
@@ -68,14 +69,15 @@
 //
 //	coir.NewChan[Order](0)               // a send returns once a receiver has taken the value
 //	coir.NewChan[Order](64)              // up to 64 wait in a buffer
-//	coir.NewChan[Order](coir.Unlimited)  // any number; memory is released after a burst
+//	coir.NewChan[Order](coir.Unbounded)  // any number; memory is released after a burst
 //	coir.NewChan[Config](coir.Conflated) // only the newest value
 //
 // An option sets what a send does when the channel is full: wait, drop the oldest, drop the newest, or fail
-// ([Overflow]). Each dropped value is counted ([Chan.Stats]) and can be received by a handler ([OnUndelivered]). Each
-// operation takes a context, has a form with a time limit ([Chan.RecvTimeout]), and a form that never waits
-// ([Chan.TryRecv]). Under coir's own contexts no operation allocates once it has been used; a wait directly under a
-// cancellable context of package context does.
+// ([WithOverflow]). Each dropped value is counted ([Chan.Stats]) and can be received by a handler ([OnUndelivered]).
+// Each operation takes a context, has a form with a time limit ([Chan.RecvTimeout]), and a form that never waits
+// ([Chan.TryRecv]). [Chan.All] iterates over the values, and its last pair has the error if it was cut short. Under
+// coir's own contexts no operation allocates once it has been used; a wait directly under a cancellable context of
+// package context does.
 //
 // If a send returns an error, the value is still the sender's; if a receive returns an error, it has received nothing.
 // Exactly one of data, close, cancel and timeout ends a wait. Waiting operations are served in the order of arrival.
@@ -94,7 +96,7 @@
 // # Select
 //
 // [Select] waits for the first of several cases: sends and receives on channels of any type, a time, the end of a
-// fiber, the end of one side of a pipe. The list of cases may be built at run time.
+// fiber, the end of one side of a pipe, an event, a promise. The list of cases may be built at run time.
 //
 //	var order Order
 //	var config Config
@@ -104,15 +106,21 @@
 // channels, a [Selector] keeps its cases from one event to the next, so that the cost of an event does not depend on
 // their number.
 //
+// # Events and promises
+//
+// An [Event] happens once, and any number of fibers and goroutines may wait for it. A [Promise] is a result that comes
+// later: any fiber or goroutine completes it once, with a value or an error. The zero value of both is ready to use.
+//
 // # Built on channels
 //
 // [Ordered] runs tasks concurrently and returns their results in the order of the tasks. [Pool] hands out values that
-// are expensive to create. It is not a pool of workers: for that, use fibers under [Nursery.Limit].
+// are expensive to create ([Pool.Get], [Pool.Put]). It is not a pool of workers: for that, use fibers under
+// [Nursery.Limit].
 //
 // # Blocking calls
 //
 // A fiber that blocks in native code (a mutex, a Go channel, a system call) holds up its worker. [Blocking] announces
-// the call, and another worker takes over immediately. Without it the runtime notices after about ten milliseconds. The
+// the call, and another worker takes over immediately. Without it the runtime has to notice: [Blocking] says when. The
 // runtime treats a fiber that computes for long the same way; [OnStall] reports it with its stack.
 //
 // # Threads
@@ -134,7 +142,8 @@
 // schedule from a token: see docs/guide/testing.md. A runtime made with [WithClock] waits by a clock that the test
 // moves.
 //
-// In a bubble of testing/synctest everything works as outside, by the time of the bubble. [Run] has a default runtime
+// In a bubble of testing/synctest coir works as outside, by the time of the bubble, but for fibers that block in other
+// code than coir's without [Blocking]: no time passes in which the runtime could notice. [Run] has a default runtime
 // for each bubble, which is gone when the bubble ends. A [Runtime] belongs to the bubble that it was made in, and must
 // be used and closed there. A fiber or goroutine that waits in a bubble must be woken from inside that bubble, as with
 // Go's own channels. An operation that breaks these rules panics with a text that says what to write instead.
@@ -145,8 +154,9 @@
 // fiber, and a cancel before the return of a wait that it ended. A send is ordered before the return of the receive
 // that takes its value. On a channel of capacity 0 the receive is ordered before the return of the send, and on one of
 // capacity n the k-th receive before the return of the send k+n. A close is ordered before the return of an operation
-// that returns ErrClosed because of it. Nothing else orders fibers, on one worker or on many, and the race detector
-// sees them as it sees goroutines. There is one exception: when an operation on a channel of capacity n waits, the
-// detector sees the operation that ends the wait as ordered after what came before the wait, so it may miss a race
-// between those two.
+// that returns ErrClosed because of it. The call that sets an [Event] or completes a [Promise] is ordered before the
+// return of a wait for it, and a [Cond] orders as a mutex does. Nothing else orders fibers, on one worker or on many,
+// and the race detector sees them as it sees goroutines. There is one exception: when an operation on a channel of
+// capacity n waits, the detector sees the operation that ends the wait as ordered after what came before the wait, so
+// it may miss a race between those two.
 package coir

@@ -44,7 +44,7 @@ func callsWhatExplodes(v any) { explodesDeepInside(v) }
 // Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicComesOutOfRun(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var ended atomic.Int64
 		pe := panicOf(t, func() error {
 			return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -52,13 +52,13 @@ func TestPanicComesOutOfRun(t *testing.T) {
 					n.Go("sibling", func(ctx context.Context) error {
 						defer ended.Add(1)
 						return coir.Sleep(ctx, time.Hour)
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
 				n.Go("bomb", func(ctx context.Context) error {
 					_ = coir.Yield(ctx)
 					callsWhatExplodes("boom")
 					return nil
-				}, coir.Index(7))
+				}, coir.WithIndex(7))
 				return nil
 			})
 		})
@@ -197,14 +197,14 @@ func TestPanicAndGoexitInBlocking(t *testing.T) {
 	pe := panicOf(t, func() error {
 		return rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			exits := n.Go("exits", func(ctx context.Context) error {
-				coir.Blocking(ctx, runtime.Goexit)
+				blocking(ctx, runtime.Goexit)
 				return nil
 			})
 			if err := exits.Wait(ctx); !errors.Is(err, coir.ErrGoexit) {
 				t.Error(err)
 			}
 			n.Go("bomb", func(ctx context.Context) error {
-				coir.Blocking(ctx, func() { explodesDeepInside("boom") })
+				blocking(ctx, func() { explodesDeepInside("boom") })
 				return nil
 			})
 			return nil
@@ -219,10 +219,10 @@ func TestPanicAndGoexitInBlocking(t *testing.T) {
 // Spec: NU-11 (a child's error cancels its siblings)
 func TestGoexitEndsThatFiberAlone(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		deferred, ended := false, 0
 		err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-			gate, open := coir.WithCancel(ctx)
+			gate, open := coir.WithCancelCause(ctx)
 			siblings := make([]*coir.Fiber, 10)
 			for i := range siblings {
 				siblings[i] = n.Go("sibling", func(context.Context) error { return parkAt(gate) })
@@ -346,7 +346,7 @@ func TestGoexitInANestedRun(t *testing.T) {
 // Spec: SH-09 (coroutines exit one after the other)
 func TestManyGoexits(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		total := 2000
 		if testing.Short() {
 			total = 500
@@ -410,7 +410,7 @@ func TestFailNowInAFiber(t *testing.T) {
 func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		var parked, running error
-		err := on(t, coir.Workers(workers)).Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		err := on(t, coir.WithWorkers(workers)).Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			a := n.Go("parked", func(ctx context.Context) error {
 				parked = coir.Sleep(ctx, time.Hour)
 				return fmt.Errorf("cleaning up: %w", errB)
@@ -421,7 +421,7 @@ func TestFirstErrorCancelsTheSiblings(t *testing.T) {
 				}
 				return fmt.Errorf("%w and %w", errC, running)
 			})
-			yieldUntil(ctx, t, "it waits", func() bool { return a.State() == coir.Waiting })
+			yieldUntil(ctx, t, "it waits", func() bool { return a.State() == coir.StateWaiting })
 			n.Go("fails", func(context.Context) error { return errA })
 			n.Go("echoes", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
 			n.Go("echoes wrapped", func(ctx context.Context) error { return fmt.Errorf("asleep: %w", coir.Sleep(ctx, time.Hour)) })
@@ -483,7 +483,7 @@ func TestOneErrorIsReturnedAsItIs(t *testing.T) {
 func TestEveryErrorIsFound(t *testing.T) {
 	const n = 1000
 	errs := make([]error, n)
-	err := on(t, coir.Workers(2)).Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
+	err := on(t, coir.WithWorkers(2)).Run(context.Background(), func(_ context.Context, nursery *coir.Nursery) error {
 		for i := range n {
 			errs[i] = fmt.Errorf("error %d", i)
 			nursery.Go("fails", func(ctx context.Context) error {
@@ -504,7 +504,7 @@ func TestEveryErrorIsFound(t *testing.T) {
 //
 // Spec: NU-13 (a child's panic is raised from Run)
 func TestPanicBesideErrors(t *testing.T) {
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	for range 20 {
 		pe := panicOf(t, func() error {
 			return rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -632,7 +632,7 @@ func TestManyGoexitsKeepStacksSmall(t *testing.T) {
 	if testing.Short() {
 		rounds = 2_000
 	}
-	rt := on(t, coir.Workers(1))
+	rt := on(t, coir.WithWorkers(1))
 	var before, after runtime.MemStats
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		exit := func() error {

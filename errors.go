@@ -16,7 +16,7 @@ import (
 var ErrClosed error = &closedError{}
 
 // ErrWouldBlock is returned by a Try operation that would have blocked, and by a send on a full channel with
-// [Overflow]([Fail]). Compare with errors.Is.
+// [WithOverflow]([OverflowFail]). Compare with errors.Is.
 var ErrWouldBlock error = &wouldBlockError{}
 
 // ErrTimeout is returned by an operation that ran out of time: its own limit, or the deadline of its context. Compare

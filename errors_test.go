@@ -54,7 +54,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 			if name != "" {
 				by += map[string]string{"send": "send on ", "receive": "receive from "}[side] + name + ": "
 			}
-			channel := func() *coir.Chan[int] { return coir.NewChan[int](0, coir.Name(name)) }
+			channel := func() *coir.Chan[int] { return coir.NewChan[int](0, coir.WithName(name)) }
 			do := func(ctx context.Context, c *coir.Chan[int]) error {
 				if side == "send" {
 					return c.Send(ctx, 1)
@@ -109,7 +109,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 					} else if cause != nil {
 						text = ": " + cause.Error()
 					}
-					ours, cancel := coir.WithCancel(ctx)
+					ours, cancel := coir.WithCancelCause(ctx)
 					cancel(cause)
 					wantEnding(t, at+"cancelled", do(ours, c), cancelled(cause, text), context.Canceled)
 					std, cancel := context.WithCancelCause(ctx)
@@ -144,10 +144,10 @@ func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
 	if testing.AllocsPerRun(10, func() { _ = coir.Self(context.Background()) }) > 0 {
 		t.Skip("without assembly, finding out who calls allocates")
 	}
-	c := coir.NewChan[int](0, coir.Name("jobs"))
-	full := coir.NewChan[int](1, coir.Name("full"), coir.Overflow(coir.Fail))
+	c := coir.NewChan[int](0, coir.WithName("jobs"))
+	full := coir.NewChan[int](1, coir.WithName("full"), coir.WithOverflow(coir.OverflowFail))
 	_ = full.TrySend(1)
-	closed := coir.NewChan[int](0, coir.Name("closed"))
+	closed := coir.NewChan[int](0, coir.WithName("closed"))
 	closed.Close()
 	ctx := context.Background()
 	allocs := testing.AllocsPerRun(100, func() {
@@ -168,7 +168,7 @@ func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
 func TestCancelIsNotTakenForTheEndOfData(t *testing.T) {
 	other := coir.NewChan[int](0)
 	other.Close()
-	jobs := coir.NewChan[int](0, coir.Name("jobs"))
+	jobs := coir.NewChan[int](0, coir.WithName("jobs"))
 	var seen error
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("worker", func(ctx context.Context) error { _, seen = jobs.Recv(ctx); return nil })
@@ -547,7 +547,7 @@ func TestStoppedOnPurpose(t *testing.T) {
 		if err := run(t, ctx, func(ctx context.Context, n *coir.Nursery) error { n.Cancel(errA); return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled for a cause: %v", err)
 		}
-		above, cancel := coir.WithCancel(ctx)
+		above, cancel := coir.WithCancelCause(ctx)
 		if err := run(t, above, func(context.Context, *coir.Nursery) error { cancel(nil); return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled from above: %v", err)
 		}

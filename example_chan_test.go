@@ -32,10 +32,10 @@ func ExampleNewChan() {
 	// true
 }
 
-// An unlimited channel keeps everything that is sent: a send never waits.
-func ExampleNewChan_unlimited() {
+// An unbounded channel keeps everything that is sent: a send never waits.
+func ExampleNewChan_unbounded() {
 	ctx := context.Background()
-	c := coir.NewChan[int](coir.Unlimited)
+	c := coir.NewChan[int](coir.Unbounded)
 	for i := range 100_000 {
 		_ = c.Send(ctx, i)
 	}
@@ -57,22 +57,25 @@ func ExampleNewChan_conflated() {
 }
 
 // Errors of the channel show its name.
-func ExampleName() {
-	orders := coir.NewChan[int](8, coir.Name("orders"))
+func ExampleWithName() {
+	orders := coir.NewChan[int](8, coir.WithName("orders"))
 	orders.Close()
 	fmt.Println(orders.Send(context.Background(), 1))
 	// Output: coir: send on orders: channel is closed
 }
 
 // A channel that drops the oldest value keeps the last few, and a sender never waits.
-func ExampleOverflow() {
+func ExampleWithOverflow() {
 	ctx := context.Background()
-	recent := coir.NewChan[int](3, coir.Overflow(coir.DropOldest))
+	recent := coir.NewChan[int](3, coir.WithOverflow(coir.OverflowDropOldest))
 	for i := range 10 {
 		_ = recent.Send(ctx, i)
 	}
 	recent.Close()
-	for v := range recent.All(ctx) {
+	for v, err := range recent.All(ctx) {
+		if err != nil {
+			return
+		}
 		fmt.Println(v)
 	}
 	fmt.Println("dropped:", recent.Stats().Dropped)
@@ -84,9 +87,9 @@ func ExampleOverflow() {
 }
 
 // A channel that drops the newest value keeps what came first.
-func ExampleOverflow_dropNewest() {
+func ExampleWithOverflow_dropNewest() {
 	ctx := context.Background()
-	seats := coir.NewChan[string](2, coir.Overflow(coir.DropNewest))
+	seats := coir.NewChan[string](2, coir.WithOverflow(coir.OverflowDropNewest))
 	for _, guest := range []string{"Ada", "Ben", "Cleo"} {
 		fmt.Println(guest, seats.Send(ctx, guest)) // a drop is no error
 	}
@@ -99,9 +102,9 @@ func ExampleOverflow_dropNewest() {
 }
 
 // A channel that fails returns an error to the sender, which still has the value.
-func ExampleOverflow_fail() {
+func ExampleWithOverflow_fail() {
 	ctx := context.Background()
-	queue := coir.NewChan[string](1, coir.Overflow(coir.Fail))
+	queue := coir.NewChan[string](1, coir.WithOverflow(coir.OverflowFail))
 	fmt.Println(queue.Send(ctx, "first"))
 	err := queue.Send(ctx, "second")
 	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
@@ -111,7 +114,7 @@ func ExampleOverflow_fail() {
 }
 
 func ExampleOverflowPolicy() {
-	fmt.Println(coir.Wait, "|", coir.DropOldest, "|", coir.DropNewest, "|", coir.Fail)
+	fmt.Println(coir.OverflowWait, "|", coir.OverflowDropOldest, "|", coir.OverflowDropNewest, "|", coir.OverflowFail)
 	// Output: wait | drop oldest | drop newest | fail
 }
 
@@ -128,9 +131,9 @@ func ExampleOnUndelivered() {
 }
 
 // A timed channel records when it was used.
-func ExampleTimed() {
+func ExampleWithTiming() {
 	ctx := context.Background()
-	c := coir.NewChan[int](1, coir.Timed())
+	c := coir.NewChan[int](1, coir.WithTiming())
 	_ = c.Send(ctx, 1)
 	_, _ = c.Recv(ctx)
 	s := c.Stats()
@@ -210,7 +213,7 @@ func ExampleChan_SendMany() {
 // RecvMany takes the values that are there, and does not wait until the slice is full.
 func ExampleChan_RecvMany() {
 	ctx := context.Background()
-	c := coir.NewChan[int](coir.Unlimited)
+	c := coir.NewChan[int](coir.Unbounded)
 	for i := range 5 {
 		_ = c.Send(ctx, i)
 	}
@@ -226,6 +229,42 @@ func ExampleChan_RecvMany() {
 	// Output:
 	// [0 1 2]
 	// [3 4]
+}
+
+// RecvBatch waits a little for more values, so that a slow operation, such as an insert into a database, is done once
+// for many.
+func ExampleChan_RecvBatch() {
+	rows := coir.NewChan[int](8)
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("source", func(ctx context.Context) error {
+			defer rows.Close()
+			for i := range 5 {
+				if err := rows.Send(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		n.Go("insert", func(ctx context.Context) error {
+			batch := make([]int, 3)
+			for {
+				n, err := rows.RecvBatch(ctx, batch, time.Minute)
+				if errors.Is(err, coir.ErrClosed) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Println(batch[:n])
+			}
+		})
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// [0 1 2]
+	// [3 4]
+	// <nil>
 }
 
 // The value is sent if this case is the one that happens.
@@ -260,7 +299,10 @@ func ExampleChan_Close() {
 	c := coir.NewChan[int](2)
 	_, _ = c.SendMany(ctx, []int{1, 2})
 	fmt.Println(c.Close(), c.Close()) // the second does nothing
-	for v := range c.All(ctx) {
+	for v, err := range c.All(ctx) {
+		if err != nil {
+			return
+		}
 		fmt.Println(v)
 	}
 	// Output:
@@ -296,16 +338,37 @@ func ExampleChan_All() {
 			}
 			return nil
 		})
-		for s := range squares.All(ctx) {
+		for s, err := range squares.All(ctx) {
+			if err != nil {
+				return err
+			}
 			fmt.Println(s)
 		}
-		return ctx.Err() // All also ends when ctx is done
+		return nil // squares is closed, and all have come
 	})
 	// Output:
 	// 0
 	// 1
 	// 4
 	// 9
+}
+
+// A stream that is cut short does not look like a complete one: the last pair has the error.
+func ExampleChan_All_aborted() {
+	ctx := context.Background()
+	lines := coir.NewChan[string](2)
+	_ = lines.Send(ctx, "the first line")
+	for line, err := range lines.All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		fmt.Println(line)
+		lines.Abort(errors.New("the disk is full"))
+	}
+	// Output:
+	// the first line
+	// coir: channel was aborted: the disk is full
 }
 
 func ExampleChan_Len() {
@@ -321,13 +384,13 @@ func ExampleChan_Cap() {
 }
 
 func ExampleChan_Name() {
-	fmt.Println(coir.NewChan[int](8, coir.Name("orders")).Name())
+	fmt.Println(coir.NewChan[int](8, coir.WithName("orders")).Name())
 	// Output: orders
 }
 
 // Stats shows how full a channel is, how many operations wait, and what went wrong.
 func ExampleChan_Stats() {
-	c := coir.NewChan[int](2, coir.Name("orders"))
+	c := coir.NewChan[int](2, coir.WithName("orders"))
 	for i := range 3 {
 		_ = c.TrySend(i) // the third does not fit
 	}
@@ -349,11 +412,14 @@ func ExamplePipe() {
 			n.Go("writer", func(ctx context.Context) error {
 				defer w.Close() // the last Close closes the channel
 				return w.Send(ctx, i)
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		w.Close() // each fiber has its own writer
 		sum := 0
-		for v := range r.All(ctx) {
+		for v, err := range r.All(ctx) {
+			if err != nil {
+				return err
+			}
 			sum += v
 		}
 		fmt.Println("all writers are gone; the sum is", sum)
@@ -401,13 +467,13 @@ func ExampleWriter_Close() {
 }
 
 // A writer that has nothing to send for now can still learn that the last reader is gone.
-func ExampleWriter_Gone() {
+func ExampleWriter_GoneCase() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8)
 	ticks := coir.NewChan[int](0) // the source of its values
 	r.Close()
 	var tick int
-	i, err := coir.Select(ctx, ticks.RecvCase(&tick), w.Gone())
+	i, err := coir.Select(ctx, ticks.RecvCase(&tick), w.GoneCase())
 	fmt.Println(i, err)
 	// Output: 1 <nil>
 }
@@ -458,12 +524,12 @@ func ExampleReader_Close() {
 	// true
 }
 
-func ExampleReader_Gone() {
+func ExampleReader_GoneCase() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8)
 	_ = w.Send(ctx, 1)
 	w.Close()
-	i, err := coir.Select(ctx, r.Gone())
+	i, err := coir.Select(ctx, r.GoneCase())
 	fmt.Println(i, err)
 	fmt.Println(r.Recv(ctx)) // values sent before can still be received
 	// Output:
@@ -571,7 +637,7 @@ func ExampleCase() {
 }
 
 // The end of a fiber is a case like any other.
-func ExampleFiber_Done() {
+func ExampleFiber_DoneCase() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		results := coir.NewChan[int](0)
 		worker := n.Go("worker", func(ctx context.Context) error {
@@ -580,7 +646,7 @@ func ExampleFiber_Done() {
 		for {
 			var result int
 			var failed error
-			i, err := coir.Select(ctx, results.RecvCase(&result), worker.Done(&failed))
+			i, err := coir.Select(ctx, results.RecvCase(&result), worker.DoneCase(&failed))
 			if err != nil {
 				return err
 			}
@@ -684,7 +750,7 @@ func ExampleOrdered() {
 				err := pages.Go(ctx, n, "fetch", func(ctx context.Context) (string, error) {
 					err := coir.Sleep(ctx, time.Duration(3-i)*time.Millisecond) // the first takes longest
 					return fmt.Sprint("page ", i), err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 				if err != nil {
 					return err
 				}
@@ -755,13 +821,13 @@ func ExamplePool() {
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		for i := range 10 {
 			n.Go("query", func(ctx context.Context) error {
-				c, err := pool.Recv(ctx)
+				c, err := pool.Get(ctx)
 				if err != nil {
 					return err
 				}
-				defer func() { _ = pool.Send(c) }() // gives it back
-				return coir.Yield(ctx)              // asks the server
-			}, coir.Index(i))
+				defer func() { _ = pool.Put(c) }() // gives it back
+				return coir.Yield(ctx)             // asks the server
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -783,9 +849,9 @@ func ExampleNewPool() {
 		return nil
 	}, coir.OnUndelivered(func(c *conn) { fmt.Println("hang up", c.id) }))
 	for range 3 {
-		c, err := pool.Recv(ctx)
+		c, err := pool.Get(ctx)
 		fmt.Println(c.id, err)
-		_ = pool.Send(c)
+		_ = pool.Put(c)
 	}
 	// Output:
 	// 1 <nil>
@@ -795,29 +861,47 @@ func ExampleNewPool() {
 }
 
 // The context limits how long to wait for a connection.
-func ExamplePool_Recv() {
+func ExamplePool_Get() {
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
-	c, err := pool.Recv(context.Background())
+	c, err := pool.Get(context.Background())
 	fmt.Println(c.id, err)
 	ctx, cancel := coir.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	_, err = pool.Recv(ctx) // the only one is lent
+	_, err = pool.Get(ctx) // the only one is lent
 	fmt.Println(errors.Is(err, coir.ErrTimeout))
 	// Output:
 	// 1 <nil>
 	// true
 }
 
-func ExamplePool_TryRecv() {
+// Put gives back what Get returned, and the next Get returns it again.
+func ExamplePool_Put() {
 	ctx := context.Background()
-	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
-	c, err := pool.TryRecv(ctx)
-	fmt.Println(c.id, err)
-	_, err = pool.TryRecv(ctx) // all are lent
-	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
+	pool := coir.NewPool(2, func(context.Context) (*conn, error) { return new(conn), nil }, nil)
+	first, _ := pool.Get(ctx)
+	fmt.Println(pool.Put(first))
+	again, _ := pool.Get(ctx)
+	fmt.Println(again == first)
+	_ = pool.Put(again)
+	fmt.Println(pool.Put(again) != nil) // it has been given back
 	// Output:
-	// 1 <nil>
+	// <nil>
 	// true
+	// true
+}
+
+// TryGet takes an idle connection, and makes none.
+func ExamplePool_TryGet() {
+	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
+	_, err := pool.TryGet() // none has been made
+	fmt.Println(errors.Is(err, coir.ErrWouldBlock))
+	c, _ := pool.Get(context.Background())
+	_ = pool.Put(c)
+	c, err = pool.TryGet()
+	fmt.Println(c.id, err)
+	// Output:
+	// true
+	// 1 <nil>
 }
 
 // A value that is lent when the pool is closed is discarded when it is given back.
@@ -825,11 +909,11 @@ func ExamplePool_Close() {
 	ctx := context.Background()
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil,
 		coir.OnUndelivered(func(c *conn) { fmt.Println("hang up", c.id) }))
-	c, _ := pool.Recv(ctx)
+	c, _ := pool.Get(ctx)
 	pool.Close()
-	_, err := pool.Recv(ctx)
+	_, err := pool.Get(ctx)
 	fmt.Println(errors.Is(err, coir.ErrClosed))
-	fmt.Println(pool.Send(c))
+	fmt.Println(pool.Put(c))
 	// Output:
 	// true
 	// hang up 1

@@ -3,10 +3,14 @@ package coir_test
 // Examples: short programs, each with its output.
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -19,7 +23,7 @@ func Example() {
 			n.Go("price", func(ctx context.Context) error {
 				prices[i] = 10 * (i + 1)
 				return coir.Sleep(ctx, time.Millisecond)
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -65,7 +69,7 @@ func ExampleNursery_Go() {
 		f := n.Go("greet", func(context.Context) error {
 			fmt.Println("hello")
 			return nil
-		}, coir.Index(7))
+		}, coir.WithIndex(7))
 		err := f.Wait(ctx)
 		fmt.Println(f.Name(), f.State(), err)
 		return nil
@@ -84,7 +88,7 @@ func ExampleNursery_Limit() {
 			n.Go("task", func(ctx context.Context) error {
 				part := n.Go("part", func(context.Context) error { return nil })
 				return part.Wait(ctx)
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -166,7 +170,7 @@ func ExampleSleep() {
 
 // Fibers leave their worker only where they wait or yield.
 func ExampleYield() {
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	defer func() { _ = rt.Close(context.Background()) }()
 	_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("other", func(context.Context) error {
@@ -198,9 +202,125 @@ func ExampleWithTimeout() {
 	// true true
 }
 
+// A scope is cancelled without the context that it was made in.
 func ExampleWithCancel() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		scope, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		n.Go("stopper", func(context.Context) error {
+			cancel()
+			return nil
+		})
+		err := coir.Sleep(scope, time.Hour) // ends early
+		fmt.Println(errors.Is(err, context.Canceled), ctx.Err())
+		return nil
+	})
+	// Output: true <nil>
+}
+
+// A fiber that only has to clean up when it is stopped waits for the cancel, without a timer.
+func ExampleWaitCancel() {
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("listener", func(ctx context.Context) error {
+			err := coir.WaitCancel(ctx)
+			fmt.Println("closing the listener:", err)
+			return err
+		})
+		n.Cancel(nil)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// closing the listener: context canceled
+	// <nil>
+}
+
+// Workers wait until the configuration has been loaded.
+func ExampleEvent() {
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		var loaded coir.Event
+		var config string
+		n.Go("worker", func(ctx context.Context) error {
+			if err := loaded.Wait(ctx); err != nil {
+				return err
+			}
+			fmt.Println("works with", config)
+			return nil
+		})
+		n.Go("loader", func(context.Context) error {
+			config = "the new settings" // ordered before what follows the wait
+			fmt.Println(loaded.Set(), loaded.Set())
+			return nil
+		})
+		return nil
+	})
+	// Unordered output:
+	// true false
+	// works with the new settings
+}
+
+// An event is a case of a select, with a time limit here.
+func ExampleEvent_DoneCase() {
+	ready := coir.NewEvent(coir.WithName("ready"))
+	which, err := coir.Select(context.Background(), ready.DoneCase(), coir.After(time.Millisecond))
+	fmt.Println(which, err)
+	ready.Set()
+	which, err = coir.Select(context.Background(), ready.DoneCase(), coir.After(time.Hour))
+	fmt.Println(which, err)
+	fmt.Println(ready)
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+	// coir.Event(ready, set)
+}
+
+// One fiber asks, another answers. Any number may wait for the answer, and the first result counts.
+func ExamplePromise() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		var answer coir.Promise[int]
+		n.Go("thinker", func(context.Context) error {
+			answer.Resolve(42)
+			fmt.Println("rejected:", answer.Reject(errors.New("too late")))
+			return nil
+		})
+		v, err := answer.Wait(ctx)
+		fmt.Println(v, err)
+		return nil
+	})
+	// Unordered output:
+	// rejected: false
+	// 42 <nil>
+}
+
+func ExamplePromise_Reject() {
+	page := coir.NewPromise[string](coir.WithName("page"))
+	page.Reject(errors.New("not found"))
+	_, err := page.Wait(context.Background())
+	fmt.Println(err)
+	// Output: not found
+}
+
+// The first of two answers wins.
+func ExamplePromise_DoneCase() {
+	var east, west coir.Promise[string]
+	west.Resolve("from the west")
+	var v string
+	var err error
+	which, _ := coir.Select(context.Background(), east.DoneCase(&v, &err), west.DoneCase(&v, &err))
+	fmt.Println(which, v, err)
+	// Output: 1 from the west <nil>
+}
+
+func ExamplePromise_OnDone() {
+	var size coir.Promise[int]
+	size.OnDone(func(n int, err error) { fmt.Println("size:", n, err) })
+	size.Resolve(7)
+	// Output: size: 7 <nil>
+}
+
+func ExampleWithCancelCause() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		scope, cancel := coir.WithCancelCause(ctx)
 		n.Go("impatient", func(context.Context) error {
 			cancel(errors.New("took too long"))
 			return nil
@@ -236,18 +356,132 @@ func ExampleBlocking() {
 	go func() { lines <- "from a goroutine" }()
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("reader", func(ctx context.Context) error {
-			var line string
-			coir.Blocking(ctx, func() { line = <-lines })
+			line, err := coir.Blocking(ctx, func() (string, error) { return <-lines, nil })
 			fmt.Println(line)
-			return nil
+			return err
 		})
 		return nil
 	})
 	// Output: from a goroutine
 }
 
+// A child that blocks outside of coir most of the time runs on a goroutine of its own.
+func ExampleOnGoroutine() {
+	lines := coir.NewChan[string](0)
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("read", func(ctx context.Context) error {
+			defer lines.Close()
+			in := bufio.NewScanner(strings.NewReader("one\ntwo")) // or os.Stdin: Scan blocks
+			for in.Scan() {
+				if err := lines.Send(ctx, in.Text()); err != nil {
+					return err
+				}
+			}
+			return in.Err()
+		}, coir.OnGoroutine())
+		for line, err := range lines.All(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(line)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// one
+	// two
+	// <nil>
+}
+
+// A task is a fiber with a value.
+func ExampleStart() {
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		price := coir.Start(n, "price", func(context.Context) (int, error) { return 40, nil })
+		tax := coir.Start(n, "tax", func(context.Context) (int, error) { return 2, nil })
+		p, err := price.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		t, err := tax.Wait(ctx)
+		fmt.Println(p + t)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 42
+	// <nil>
+}
+
+func ExampleTask_DoneCase() {
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		answer := coir.Start(n, "answer", func(ctx context.Context) (string, error) { return "yes", coir.Yield(ctx) })
+		var v string
+		i, err := coir.Select(ctx, answer.DoneCase(&v, nil), coir.After(time.Minute))
+		fmt.Println(i, v)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 0 yes
+	// <nil>
+}
+
+// Every job runs to its end, and Run returns what failed.
+func ExampleWithIsolatedFailure() {
+	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		for i := range 3 {
+			n.Go("job", func(ctx context.Context) error {
+				if i == 0 {
+					return errors.New("job 0 failed")
+				}
+				return coir.Yield(ctx) // not cancelled
+			}, coir.WithIndex(i), coir.WithIsolatedFailure())
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output: job 0 failed
+}
+
+// The second server is asked if the first has not answered in time. The slower of the two is cancelled.
+func ExampleRace() {
+	ask := func(after, takes time.Duration, server string) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			if err := coir.Sleep(ctx, after); err != nil {
+				return "", err
+			}
+			return "answer of " + server, coir.Sleep(ctx, takes)
+		}
+	}
+	v, err := coir.Race(context.Background(),
+		ask(0, time.Hour, "a"),
+		ask(time.Millisecond, time.Millisecond, "b"))
+	fmt.Println(v, err)
+	// Output: answer of b <nil>
+}
+
+func ExampleMap() {
+	words := []string{"one", "three", "fifteen"}
+	lengths, err := coir.Map(context.Background(), 2, slices.Values(words), func(ctx context.Context, w string) (int, error) {
+		return len(w), coir.Yield(ctx)
+	})
+	fmt.Println(lengths, err)
+	// Output: [3 5 7] <nil>
+}
+
+func ExampleForEach() {
+	var sum atomic.Int64
+	err := coir.ForEach(context.Background(), 2, slices.Values([]int64{1, 2, 3}), func(_ context.Context, i int64) error {
+		sum.Add(i)
+		return nil
+	})
+	fmt.Println(sum.Load(), err)
+	// Output: 6 <nil>
+}
+
 func ExampleNewRuntime() {
-	rt := coir.NewRuntime(coir.Workers(4))
+	rt := coir.NewRuntime(coir.WithWorkers(4))
 	defer func() { _ = rt.Close(context.Background()) }()
 	err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("on rt", func(ctx context.Context) error { return coir.Yield(ctx) })
@@ -255,6 +489,29 @@ func ExampleNewRuntime() {
 	})
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// Default is the runtime that Run uses.
+func ExampleDefault() {
+	before := coir.Default().Stats().Spawned
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("a", func(ctx context.Context) error { return nil })
+		n.Go("b", func(ctx context.Context) error { return nil })
+		return nil
+	})
+	fmt.Println(coir.Default().Stats().Spawned-before, "fibers: two, and the function of Run")
+	// Output: 3 fibers: two, and the function of Run
+}
+
+// Configure belongs at the start of main.
+func ExampleConfigure() {
+	err := coir.Configure(
+		coir.WithMaxWorkers(500),
+		coir.OnStall(5*time.Second, func(s coir.Stall) { fmt.Fprintln(os.Stderr, s.Fiber, s.Stack) }),
+	)
+	if err != nil { // the default runtime has been used already
+		panic(err)
+	}
 }
 
 // Close cancels what still runs, waits for it to end, and leaves no goroutine.
@@ -270,7 +527,7 @@ func ExampleRuntime_Close() {
 	<-begun
 	go func() { _ = rt.Close(context.Background()) }()
 	fmt.Println(<-ended)
-	err := rt.Run(context.Background(), nil)
+	err := rt.Run(context.Background(), func(context.Context, *coir.Nursery) error { return nil })
 	fmt.Println(errors.Is(err, coir.ErrClosed))
 	// Output:
 	// coir: cancelled: coir: the runtime is being closed

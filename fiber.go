@@ -18,9 +18,9 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Fiber is one function that runs beside others, started by [Nursery.Go]. A Fiber is never reused, so a program may keep
-// it. After its end it keeps its result, the context that its nursery was opened in, and the errors of the nursery's
-// other fibers, but nothing that their functions have captured.
+// Fiber is one function that runs beside others, started by [Nursery.Go]. A Fiber is never reused, so a program may
+// keep it. After its end it keeps its result, the context that its nursery was opened in, and the errors of the
+// nursery's other fibers, but nothing that their functions have captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
@@ -34,10 +34,10 @@ type Fiber struct {
 	budget int32   // operations that need not wait before it yields
 
 	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after failed
-	main      bool           // runs the body of its nursery; is not a child of it
+	role      role           // never changes
 	place     bool           // counts against its nursery's limit
 	listed    bool           // is in its nursery's ring: has waited under the nursery's scope
-	simulated bool           // its runtime has a policy, which is told of each operation
+	simulated bool           // its runtime has a policy, which sees each operation
 	failed    *error         // its error, if that is not nil; before the end, what could not be reported: see unreported
 
 	prev, next *Fiber // under nursery.mu
@@ -74,17 +74,53 @@ func (f *Fiber) err() error {
 	return *f.failed
 }
 
-// FiberOption is an option of [Nursery.Go].
+// role says how a fiber differs from the usual one, a child that a worker runs. It is a set of bits.
+type role uint8
+
+const (
+	mainRole    role = 1 << iota // runs the body of its nursery; is not a child of it
+	onGoroutine                  // runs on a goroutine of its own: it is the first field of a goChild
+	isolated                     // its failure does not cancel its siblings
+)
+
+//go:norace
+func (f *Fiber) isMain() bool { return f.role&mainRole != 0 }
+
+// FiberOption is an option of [Nursery.Go] and of what starts fibers by it.
 type FiberOption struct {
-	index int32 // one more than given; 0 is none
+	fiber *Fiber  // where to make it, unless it is to run on a goroutine
+	pc    uintptr // where the fiber was spawned, if that is not where Go was called
+	index int32   // one more than given; 0 is none
+	role  role
 }
 
-// Index numbers fibers of the same name: the name of the fiber shows it. The number is not negative and fits 31 bits.
-func Index(i int) FiberOption {
+// WithIsolatedFailure makes the failure of a child its own: if it returns an error or panics, its siblings are not
+// cancelled. Nothing is lost: [Fiber.Wait] returns the error, and Run returns or panics with it when all have ended. A
+// nursery whose children all have the option runs each of them to its end.
+func WithIsolatedFailure() FiberOption { return FiberOption{role: isolated} }
+
+// WithIndex numbers fibers of the same name: the name of the fiber shows it. The number is not negative and fits 31
+// bits.
+func WithIndex(i int) FiberOption {
 	if i < 0 || i >= math.MaxInt32 {
-		panic("coir: Index(" + strconv.Itoa(i) + ") is negative or too large")
+		panic("coir: WithIndex(" + strconv.Itoa(i) + ") is negative or too large")
 	}
 	return FiberOption{index: int32(i) + 1}
+}
+
+// add sets what opts set.
+//
+//go:norace
+func (s *FiberOption) add(opts []FiberOption) {
+	for _, o := range opts {
+		if o.index != 0 {
+			s.index = o.index
+		}
+		if o.pc != 0 {
+			s.pc, s.fiber = o.pc, o.fiber
+		}
+		s.role |= o.role
+	}
 }
 
 // State is what a fiber is doing.
@@ -92,10 +128,10 @@ type State int
 
 // The states of a fiber.
 const (
-	Pending State = iota // has not begun
-	Active               // runs, or would if there were a free worker
-	Waiting              // waits for something
-	Ended
+	StatePending State = iota // has not begun
+	StateActive               // runs, or would if there were a free worker
+	StateWaiting              // waits for something
+	StateEnded
 )
 
 func (s State) String() string { return [...]string{"pending", "active", "waiting", "ended"}[s] }
@@ -107,16 +143,19 @@ func (f *Fiber) State() State {
 	race.Disable()
 	defer race.Enable()
 	if f.ended() {
-		return Ended
+		return StateEnded
+	}
+	if c := f.goChild(); c != nil {
+		return c.state()
 	}
 	switch f.task.State() {
 	case park.Parked, park.Parking:
-		return Waiting
+		return StateWaiting
 	}
 	if !f.task.Started() {
-		return Pending
+		return StatePending
 	}
-	return Active
+	return StateActive
 }
 
 // ID returns a number that no other fiber of the process has.
@@ -142,10 +181,10 @@ func (f *Fiber) String() string {
 	return "coir.Fiber(" + f.Name() + ", #" + strconv.FormatUint(f.id, 10) + ", " + f.State().String() + ")"
 }
 
-// Site returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
+// SpawnSite returns where the fiber was spawned, as file:line. It is empty for the fiber that runs the body of a Run.
 //
 //go:norace
-func (f *Fiber) Site() string {
+func (f *Fiber) SpawnSite() string {
 	if f.pc == 0 {
 		return "" // the body of a Run
 	}
@@ -153,18 +192,25 @@ func (f *Fiber) Site() string {
 	return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 }
 
-// Self returns the fiber that calls it, or nil in a goroutine.
-func Self(ctx context.Context) *Fiber { return resolve(ctx).f }
+// Self returns the fiber that calls it, or nil in a goroutine that is no child of a nursery: see [OnGoroutine].
+func Self(ctx context.Context) *Fiber {
+	if f := resolve(ctx).f; f != nil {
+		return f
+	}
+	return childHere()
+}
 
 // Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
-// returns earlier with an error of ctx; in a context that is over, at once, also for a fiber that has ended.
+// returns earlier with an error of ctx if ctx ends. If ctx has ended already it does so immediately, even if the fiber
+// has ended too.
 //
-// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. Where it matters which, the index of a
-// select tells: 0 is the fiber's end, 1 the time, -1 the end of ctx.
+// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. Where it matters which,
+// the index of a select tells: 0 is the fiber's end, 1 the time, -1 the end of ctx.
 //
-//	i, err := coir.Select(ctx, f.Done(&failed), coir.After(d))
+//	i, err := coir.Select(ctx, f.DoneCase(&failed), coir.After(d))
 //
-// To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an error.
+// To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an
+// error.
 //
 //go:norace
 func (f *Fiber) Wait(ctx context.Context) error {
@@ -191,7 +237,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	return f.waited(r, sc)
 }
 
-// beginWait has self wait for f under sc. It reports false if there is nothing to wait for, and why.
+// beginWait begins a wait of self for f under sc. It reports false, and why, if there is nothing to wait for.
 //
 //go:noinline
 //go:norace
@@ -259,13 +305,13 @@ func (f *Fiber) waited(r park.Reason, sc *scope) error {
 	return sc.ending().op
 }
 
-// waitSlow is Wait for everybody else.
+// waitSlow is Wait for every other caller.
 //
 //go:noinline
 //go:norace
 func (f *Fiber) waitSlow(ctx context.Context) error {
 	c := resolve(ctx)
-	if c.f == f {
+	if c.f == f || c.f == nil && childHere() == f {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
 	c.announce(policy.Op{Kind: policy.Wait, Object: f.id, Name: f.name})
@@ -282,7 +328,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	return c.cancelled().op
 }
 
-// join waits for the fiber's end, whoever calls.
+// join waits for the fiber's end. It serves every caller.
 //
 //go:norace
 func (f *Fiber) join(c *caller) park.Reason {
@@ -340,7 +386,7 @@ func (th *thunk) RunThunk() {
 		bubble.Explored.CoirName(f.Name())
 	}
 	fn := f.fn
-	f.fn = nil // whoever keeps the fiber need not keep what its function holds
+	f.fn = nil // a program that keeps the fiber need not keep what its function captured
 	err := fn((*fiberContext)(f))
 	f.finish(returned, err)
 }
@@ -371,8 +417,8 @@ func (th *thunk) Exited() {
 	}
 }
 
-// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is the fiber's error
-// once it has ended. An error may be a *PanicError and yet no panic: a function may return one.
+// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is the fiber's
+// error once it has ended. An error may be a *PanicError and yet no panic: a function may return one.
 type unreported struct {
 	panics []error // each is a *PanicError
 	errs   []error
@@ -402,16 +448,19 @@ func (f *Fiber) reportLater(panics, errs []error) {
 //go:norace
 func (f *Fiber) finish(how outcome, err error) {
 	n := f.nursery
-	near := f.task.Worker()
+	near := f.worker()
 	if f.simulated {
 		f.step(policy.Op{Kind: policy.End, Object: f.id, Name: f.name, In: n.id()})
+	}
+	if f.role&onGoroutine != 0 {
+		n.rt.countEnded()
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
 	onlyExit := how == exited && err == ErrGoexit // which ends no other fiber
-	if err != nil && !f.main && !onlyExit {
-		n.childFailed(how, err, near)
+	if err != nil && !f.isMain() && !onlyExit {
+		n.childFailed(how, err, f.role&isolated != 0, near)
 	}
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.pending))
@@ -428,7 +477,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	if f.listed || f.place {
 		n.remove(f, near)
 	}
-	if !f.main {
+	if !f.isMain() {
 		n.childEnded(near)
 	}
 	race.Enable()

@@ -23,12 +23,12 @@ func TestFiberNames(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		nothing := func(context.Context) error { return nil }
 		for f, want := range map[*coir.Fiber]string{
-			n.Go("plain", nothing):                     "plain",
-			n.Go("zero", nothing, coir.Index(0)):       "zero[0]",
-			n.Go("many", nothing, coir.Index(1234567)): "many[1234567]",
-			n.Go("", nothing):                          "",
-			n.Go("twice", nothing, coir.Index(1)):      "twice[1]",
-			n.Go("twice", nothing, coir.Index(1)):      "twice[1]", // fibers may share a name
+			n.Go("plain", nothing):                         "plain",
+			n.Go("zero", nothing, coir.WithIndex(0)):       "zero[0]",
+			n.Go("many", nothing, coir.WithIndex(1234567)): "many[1234567]",
+			n.Go("", nothing):                              "",
+			n.Go("twice", nothing, coir.WithIndex(1)):      "twice[1]",
+			n.Go("twice", nothing, coir.WithIndex(1)):      "twice[1]", // fibers may share a name
 		} {
 			if f.Name() != want {
 				t.Errorf("%q, want %q", f.Name(), want)
@@ -54,7 +54,7 @@ func TestFiberIDs(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for range 2 {
-		rt := on(t, coir.Workers(2))
+		rt := on(t, coir.WithWorkers(2))
 		all.Go(func() {
 			_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 				note(coir.Self(ctx))
@@ -86,15 +86,15 @@ func TestFiberSite(t *testing.T) {
 	}
 	check := func(f *coir.Fiber, line int) {
 		t.Helper()
-		if want := fmt.Sprintf("fiber_test.go:%d", line); filepath.Base(f.Site()) != want {
-			t.Errorf("%s, want %s", f.Site(), want)
+		if want := fmt.Sprintf("fiber_test.go:%d", line); filepath.Base(f.SpawnSite()) != want {
+			t.Errorf("%s, want %s", f.SpawnSite(), want)
 		}
 	}
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		nothing := func(context.Context) error { return nil }
 		a, line := n.Go("a", nothing), here()
 		check(a, line)
-		b, line := n.Go("b", nothing, coir.Index(1)), here()
+		b, line := n.Go("b", nothing, coir.WithIndex(1)), here()
 		check(b, line)
 		spawn := func() (*coir.Fiber, int) { return n.Go("c", nothing), here() }
 		check(spawn())
@@ -103,7 +103,7 @@ func TestFiberSite(t *testing.T) {
 			d, line := n.Go("d", nothing), here()
 			check(d, line)
 		})
-		if site := coir.Self(ctx).Site(); strings.HasPrefix(site, ":") {
+		if site := coir.Self(ctx).SpawnSite(); strings.HasPrefix(site, ":") {
 			t.Errorf("the fiber that Run made has the site %q", site)
 		}
 		return nil
@@ -121,7 +121,7 @@ func spawnInlined(n *coir.Nursery) (*coir.Fiber, int) {
 // Spec: FB-15 (a fiber ends itself)
 func TestFiberStates(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
-		gate, open := coir.WithCancel(ctx)
+		gate, open := coir.WithCancelCause(ctx)
 		var inside atomic.Int64
 		f := n.Go("watched", func(ctx context.Context) error {
 			inside.Store(int64(coir.Self(ctx).State()))
@@ -129,27 +129,29 @@ func TestFiberStates(t *testing.T) {
 			_ = coir.Yield(ctx)
 			return parkAt(gate)
 		})
-		if s := f.State(); s != coir.Pending {
+		if s := f.State(); s != coir.StatePending {
 			t.Errorf("it has not begun, and is %v", s)
 		}
 		_ = coir.Yield(ctx)
-		if s := f.State(); s != coir.Active || coir.State(inside.Load()) != coir.Active {
+		if s := f.State(); s != coir.StateActive || coir.State(inside.Load()) != coir.StateActive {
 			t.Errorf("it has yielded, and is %v; inside it was %v", s, coir.State(inside.Load()))
 		}
-		yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+		yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.StateWaiting })
 		open(nil)
 		if err := f.Wait(ctx); err != nil {
 			t.Error(err)
 		}
-		if s := f.State(); s != coir.Ended {
+		if s := f.State(); s != coir.StateEnded {
 			t.Errorf("it has ended, and is %v", s)
 		}
-		if s := coir.Self(ctx).State(); s != coir.Active {
+		if s := coir.Self(ctx).State(); s != coir.StateActive {
 			t.Errorf("I am %v", s)
 		}
 		return nil
 	}, nil)
-	for s, want := range map[coir.State]string{coir.Pending: "pending", coir.Active: "active", coir.Waiting: "waiting", coir.Ended: "ended"} {
+	for s, want := range map[coir.State]string{
+		coir.StatePending: "pending", coir.StateActive: "active", coir.StateWaiting: "waiting", coir.StateEnded: "ended",
+	} {
 		if s.String() != want {
 			t.Errorf("%d prints as %q", int(s), s.String())
 		}
@@ -163,13 +165,13 @@ func TestFiberStates(t *testing.T) {
 func TestFiberInLineIsPending(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(1)
-		gate, open := coir.WithCancel(ctx)
+		gate, open := coir.WithCancelCause(ctx)
 		n.Go("first", func(context.Context) error { return parkAt(gate) })
 		second := n.Go("second", func(context.Context) error { return nil })
 		for range 10 {
 			_ = coir.Yield(ctx)
 		}
-		if s := second.State(); s != coir.Pending {
+		if s := second.State(); s != coir.StatePending {
 			t.Errorf("it is %v", s)
 		}
 		open(nil)
@@ -196,13 +198,35 @@ func TestSelf(t *testing.T) {
 			if coir.Self(ctx) != me {
 				t.Error("a nested body runs in the fiber that called Run")
 			}
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				if coir.Self(ctx) != me {
 					t.Error("in Blocking it is still the fiber")
 				}
 			})
 			return nil
 		})
+	}, nil)
+}
+
+// Blocking calls its function and returns what it returned, whoever calls it, also in a context that has ended.
+func TestBlockingReturnsWhatItsFunctionReturned(t *testing.T) {
+	check := func(ctx context.Context) {
+		v, err := coir.Blocking(ctx, func() (int, error) { return 7, errA })
+		if v != 7 || err != errA {
+			t.Errorf("Blocking returned %d, %v", v, err)
+		}
+	}
+	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
+		check(ctx)
+		inner, cancel := coir.WithCancel(ctx)
+		cancel()
+		check(inner)
+		goroutine(ctx, func() {
+			check(ctx)
+			check(inner)
+			check(context.Background())
+		})
+		return nil
 	}, nil)
 }
 
@@ -214,11 +238,11 @@ func TestSelf(t *testing.T) {
 // Spec: NU-19 (every joiner gets the same error)
 func TestManyWaitForOne(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var f *coir.Fiber
 		var all sync.WaitGroup
 		err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-			gate, open := coir.WithCancel(coir.Shield(ctx))
+			gate, open := coir.WithCancelCause(coir.Shield(ctx))
 			f = n.Go("fails", func(context.Context) error {
 				_ = parkAt(gate)
 				return errA
@@ -239,7 +263,9 @@ func TestManyWaitForOne(t *testing.T) {
 					}
 				})
 			}
-			yieldUntil(ctx, t, "they wait", func() bool { return waiting[0].State() == coir.Waiting && waiting[49].State() == coir.Waiting })
+			yieldUntil(ctx, t, "they wait", func() bool {
+				return waiting[0].State() == coir.StateWaiting && waiting[49].State() == coir.StateWaiting
+			})
 			open(nil)
 			return nil
 		})
@@ -256,7 +282,7 @@ func TestManyWaitForOne(t *testing.T) {
 // Spec: TM-12 (an ended wait stops its timer)
 func TestWaitIsGivenUp(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
-		gate, open := coir.WithCancel(ctx)
+		gate, open := coir.WithCancelCause(ctx)
 		f := n.Go("slow", func(context.Context) error { return parkAt(gate) })
 		for range 20 {
 			short, cancel := coir.WithTimeout(ctx, 50*time.Microsecond)
@@ -265,7 +291,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 			}
 			cancel()
 		}
-		if s := f.State(); s != coir.Waiting {
+		if s := f.State(); s != coir.StateWaiting {
 			t.Errorf("it is %v", s)
 		}
 		open(nil)
@@ -300,7 +326,7 @@ func (w *watcher) note(event string, f *coir.Fiber) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events[event]++
-	_ = fmt.Sprint(f.Name(), f.ID(), f.Site(), state)
+	_ = fmt.Sprint(f.Name(), f.ID(), f.SpawnSite(), state)
 }
 
 func (w *watcher) FiberStarted(f *coir.Fiber)        { w.note("started", f) }
@@ -314,7 +340,7 @@ func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber
 // Spec: OB-13 (an absent Observer costs nothing)
 func TestObserverMayAsk(t *testing.T) {
 	w := &watcher{events: map[string]int{}}
-	rt := coir.NewRuntime(coir.Workers(1), coir.WithObserver(w)) // closed only if it did not hang
+	rt := coir.NewRuntime(coir.WithWorkers(1), coir.WithObserver(w)) // closed only if it did not hang
 	done := goes(func() {
 		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			n.Limit(2)

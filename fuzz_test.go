@@ -41,7 +41,7 @@ import (
 // Spec: SE-17 (close wakes a receiving case, abort a sending one)
 // Spec: SE-19 (a late completion stays with its sender)
 func FuzzChan(f *testing.F) {
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	f.Cleanup(func() {
 		if err := rt.Close(context.Background()); err != nil {
 			f.Error(err)

@@ -65,10 +65,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 		return c.sendAny(ctx, v, d)
 	}
 	g := guests.Get().(*guest)
-	cell := wait.CellOf[T](g.kit.Solo(ch.Cells()))
-	if cell == nil {
-		cell = wait.Peek[T](&g.kit, ch.Cells())
-	}
+	cell := wait.Peek[T](&g.kit, ch.Cells())
 	cell.Value = v
 	ch.Publish(sending, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
@@ -109,10 +106,7 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 		return c.recvAny(ctx, d)
 	}
 	g := guests.Get().(*guest)
-	cell := wait.CellOf[T](g.kit.Solo(ch.Cells()))
-	if cell == nil {
-		cell = wait.Peek[T](&g.kit, ch.Cells())
-	}
+	cell := wait.Peek[T](&g.kit, ch.Cells())
 	ch.Publish(receiving, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
 	g.Wait()

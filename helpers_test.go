@@ -6,9 +6,11 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,7 +206,7 @@ var errA, errB, errC = errors.New("error a"), errors.New("error b"), errors.New(
 
 // one returns a runtime with one worker, which is never replaced. When the test ends the runtime is closed, and none of
 // its goroutines may be left.
-func one(t *testing.T) *coir.Runtime { return on(t, coir.Workers(1), coir.MaxWorkers(1)) }
+func one(t *testing.T) *coir.Runtime { return on(t, coir.WithWorkers(1), coir.WithMaxWorkers(1)) }
 
 func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	t.Helper()
@@ -297,9 +299,17 @@ func goes(f func()) <-chan struct{} {
 	return done
 }
 
+// blocking is coir.Blocking of a function that returns nothing.
+func blocking(ctx context.Context, fn func()) {
+	_, _ = coir.Blocking(ctx, func() (struct{}, error) {
+		fn()
+		return struct{}{}, nil
+	})
+}
+
 // native receives in a fiber from an ordinary channel.
-func native[T any](ctx context.Context, c <-chan T) (v T) {
-	coir.Blocking(ctx, func() { v = <-c })
+func native[T any](ctx context.Context, c <-chan T) T {
+	v, _ := coir.Blocking(ctx, func() (T, error) { return <-c, nil })
 	return v
 }
 
@@ -350,7 +360,7 @@ func newCrew(t *testing.T, fiber func(i int64) bool) *crew {
 	begun, result := make(chan context.CancelCauseFunc, 1), make(chan error, 1)
 	go func() {
 		result <- rt.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			gate, open := coir.WithCancel(ctx)
+			gate, open := coir.WithCancelCause(ctx)
 			c.n = n
 			begun <- open
 			return parkAt(gate)
@@ -466,4 +476,20 @@ func itself(ctx context.Context, args ...string) *exec.Cmd {
 		return exec.CommandContext(ctx, emulator, append([]string{os.Args[0]}, args...)...)
 	}
 	return exec.CommandContext(ctx, os.Args[0], args...)
+}
+
+// containsAll reports whether text contains each of the parts.
+func containsAll(text string, parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+}
+
+// collect returns the values of an iterator that ends with an error, and the error.
+func collect[T any](seq iter.Seq2[T, error]) (values []T, err error) {
+	for v, err := range seq {
+		if err != nil {
+			return values, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
 }

@@ -16,7 +16,7 @@ func TestCancelClosesNoChannel(t *testing.T) {
 	// Spec: NU-16 (cancelling a nursery closes no channel)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			rt := on(t, coir.Workers(1))
+			rt := on(t, coir.WithWorkers(1))
 			full, empty := coir.NewChan[int](k.capacity), coir.NewChan[int](k.capacity)
 			held := 0
 			for held < 10 && full.TrySend(held+1) == nil {
@@ -27,7 +27,7 @@ func TestCancelClosesNoChannel(t *testing.T) {
 					_, err := empty.Recv(ctx)
 					return err
 				})
-				for receiver.State() != coir.Waiting {
+				for receiver.State() != coir.StateWaiting {
 					if err := coir.Yield(ctx); err != nil {
 						return err
 					}
@@ -92,7 +92,7 @@ func TestCloseCancelsNoNursery(t *testing.T) {
 					_, err := other.Recv(ctx) // it is not cancelled, and goes on
 					return err
 				})
-				for waits.State() != coir.Waiting {
+				for waits.State() != coir.StateWaiting {
 					if err := coir.Yield(ctx); err != nil {
 						return err
 					}
@@ -119,7 +119,7 @@ func TestChannelOutlivesItsNursery(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			var c *coir.Chan[int]
 			sent := 0
-			first := coir.NewRuntime(coir.Workers(1))
+			first := coir.NewRuntime(coir.WithWorkers(1))
 			err := first.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 				return n.Go("maker", func(context.Context) error {
 					c = coir.NewChan[int](k.capacity)
@@ -146,7 +146,7 @@ func TestChannelOutlivesItsNursery(t *testing.T) {
 					}
 				}
 			}
-			stillOpen(t, on(t, coir.Workers(1)), "another runtime", c)
+			stillOpen(t, on(t, coir.WithWorkers(1)), "another runtime", c)
 			result := make(chan error, 1)
 			go func() { result <- c.Send(context.Background(), 7) }()
 			if v, err := c.Recv(context.Background()); v != 7 || err != nil {

@@ -9,9 +9,9 @@ import (
 
 // Capacities with a special meaning.
 const (
-	// Unlimited makes a channel that holds any number of values: a send never waits. The channel releases memory after
+	// Unbounded makes a channel that holds any number of values: a send never waits. The channel releases memory after
 	// a burst.
-	Unlimited = -1
+	Unbounded = -1
 	// Conflated makes a channel that keeps only the newest value: a send never waits, and replaces a value that has not
 	// been received yet. The replaced value goes to [OnUndelivered]. As on every channel, each value goes to one
 	// receiver.
@@ -31,37 +31,41 @@ func kindOf[T any](capacity int, over OverflowPolicy) (limit int, store flavor.S
 	switch {
 	case capacity >= 0: // rendezvous and bounded
 		return capacity, nil, over
-	case capacity == Unlimited:
+	case capacity == Unbounded:
 		return channel.NoLimit, new(flavor.List[T]), over
-	case capacity == Conflated && over <= DropOldest:
-		return 1, nil, DropOldest
+	case capacity == Conflated && over <= OverflowDropOldest:
+		return 1, nil, OverflowDropOldest
 	case capacity == Conflated:
 		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces "+
 			"the value that it holds; for another policy use a capacity of 1", over))
 	}
-	panic(fmt.Sprintf("coir: NewChan(%d): the capacity is 0 or more, coir.Unlimited or coir.Conflated", capacity))
+	panic(fmt.Sprintf("coir: NewChan(%d): the capacity is 0 or more, coir.Unbounded or coir.Conflated", capacity))
 }
 
 // OverflowPolicy says what a send does when the channel is full.
 type OverflowPolicy uint8
 
-// The policies. See [Overflow].
+// The policies. See [WithOverflow].
 const (
-	Wait       = OverflowPolicy(channel.Wait)       // the send waits for room; this is the default
-	DropOldest = OverflowPolicy(channel.DropOldest) // the oldest value is dropped; with capacity 0, the new one
-	DropNewest = OverflowPolicy(channel.DropNewest) // the new value is dropped
-	Fail       = OverflowPolicy(channel.Fail)       // the send returns ErrWouldBlock
+	OverflowWait       = OverflowPolicy(channel.Wait)       // the send waits for room; this is the default
+	OverflowDropOldest = OverflowPolicy(channel.DropOldest) // the oldest value is dropped; with capacity 0, the new one
+	OverflowDropNewest = OverflowPolicy(channel.DropNewest) // the new value is dropped
+	OverflowFail       = OverflowPolicy(channel.Fail)       // the send returns ErrWouldBlock
 )
 
 func (p OverflowPolicy) String() string {
-	if p > Fail {
+	if p > OverflowFail {
 		return "no such policy"
 	}
 	return [...]string{"wait", "drop oldest", "drop newest", "fail"}[p]
 }
 
 // ChanOption is an option of [NewChan] and of the types that are built on a channel.
-type ChanOption func(*chanSettings)
+type ChanOption interface{ set(*chanSettings) }
+
+type chanOption func(*chanSettings)
+
+func (o chanOption) set(s *chanSettings) { o(s) }
 
 type chanSettings struct {
 	name        string
@@ -74,23 +78,36 @@ type chanSettings struct {
 func settingsOf(opts []ChanOption) *chanSettings {
 	s := new(chanSettings)
 	for _, o := range opts {
-		o(s)
+		o.set(s)
 	}
 	return s
 }
 
-// Name gives the channel a name, which errors and debugging tools show.
-func Name(name string) ChanOption { return func(s *chanSettings) { s.name = name } }
+// WithName gives a channel, an event or the like a name, which errors, reports and debugging tools show.
+func WithName(name string) NameOption { return NameOption(name) }
 
-// Overflow sets what a send does when the channel is full. On a channel that drops, a sender never waits; each dropped
-// value is counted, and goes to [OnUndelivered]. A conflated channel always replaces its value: NewChan panics if it is
-// given DropNewest or Fail.
-func Overflow(p OverflowPolicy) ChanOption {
-	// Spec: CH-17 (the overflow policy decides a full send)
-	if p > Fail {
-		panic("coir: Overflow: no such policy")
+// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of all else that has a name.
+type NameOption string
+
+func (n NameOption) set(s *chanSettings) { s.name = string(n) }
+
+// nameOf returns the name that the options give.
+func nameOf(opts []NameOption) (name string) {
+	for _, o := range opts {
+		name = string(o)
 	}
-	return func(s *chanSettings) { s.over = p }
+	return name
+}
+
+// WithOverflow sets what a send does when the channel is full. On a channel that drops, a sender never waits; each
+// dropped value is counted, and goes to [OnUndelivered]. A conflated channel always replaces its value: NewChan panics
+// if it is given [OverflowDropNewest] or [OverflowFail].
+func WithOverflow(p OverflowPolicy) ChanOption {
+	// Spec: CH-17 (the overflow policy decides a full send)
+	if p > OverflowFail {
+		panic("coir: WithOverflow: no such policy")
+	}
+	return chanOption(func(s *chanSettings) { s.over = p })
 }
 
 // OnUndelivered makes the channel call f with each value that it accepted and will not deliver: dropped by its policy,
@@ -101,12 +118,12 @@ func Overflow(p OverflowPolicy) ChanOption {
 func OnUndelivered[T any](f func(T)) ChanOption {
 	// Spec: CH-18 (dropped values are counted and handed over)
 	// Spec: CH-40 (no value is lost silently)
-	return func(s *chanSettings) { s.undelivered = f }
+	return chanOption(func(s *chanSettings) { s.undelivered = f })
 }
 
-// Timed makes the channel record, for [Chan.Stats], the times of its first and last operation, and since when its
+// WithTiming makes the channel record, for [Chan.Stats], the times of its first and last operation, and since when its
 // oldest waiter waits. Each operation then reads the clock.
-func Timed() ChanOption { return func(s *chanSettings) { s.timed = true } }
+func WithTiming() ChanOption { return chanOption(func(s *chanSettings) { s.timed = true }) }
 
 // handler returns the function that OnUndelivered has set, or nil.
 func handler[T any](s *chanSettings) func(T) {

@@ -24,13 +24,13 @@ import (
 // Spec: CH-01 (one channel type, four kinds)
 // Spec: CH-06 (a bounded channel holds its capacity)
 func TestCapacityOfEachKind(t *testing.T) {
-	caps := map[int]int{0: 0, 1: 1, 7: 7, coir.Unlimited: math.MaxInt, coir.Conflated: 1}
+	caps := map[int]int{0: 0, 1: 1, 7: 7, coir.Unbounded: math.MaxInt, coir.Conflated: 1}
 	for _, k := range kinds {
 		for _, over := range policies {
 			if !(row{kind: k, over: over}).exists() {
 				continue
 			}
-			c := coir.NewChan[string](k.capacity, coir.Name(k.name), coir.Overflow(over))
+			c := coir.NewChan[string](k.capacity, coir.WithName(k.name), coir.WithOverflow(over))
 			if c.Cap() != caps[k.capacity] || c.Name() != k.name || c.Len() != 0 {
 				t.Errorf("%s, %v: Cap %d, Name %q, Len %d", k.name, over, c.Cap(), c.Name(), c.Len())
 			}
@@ -52,11 +52,11 @@ func TestCapacityOfEachKind(t *testing.T) {
 // Spec: CH-40 (no value is lost silently)
 // Spec: CH-58 (a failing overflow is ErrWouldBlock)
 func TestOverflow(t *testing.T) {
-	claim(t, func(r row) bool { return !r.waits() && r.capacity != coir.Unlimited }, func(s *stage) {
+	claim(t, func(r row) bool { return !r.waits() && r.capacity != coir.Unbounded }, func(s *stage) {
 		held := s.fill()
 		over := s.over
 		if s.capacity == coir.Conflated {
-			over = coir.DropOldest // whatever was given
+			over = coir.OverflowDropOldest // whatever was given
 		}
 		ways := []func(ctx context.Context, v int) error{
 			func(ctx context.Context, v int) error { return s.c.Send(ctx, v) },
@@ -71,14 +71,14 @@ func TestOverflow(t *testing.T) {
 		for i, send := range ways {
 			v := 100 + i
 			a := s.start(s.sender, func(ctx context.Context, a *player) { a.err = send(ctx, v) })
-			if over == coir.Fail {
+			if over == coir.OverflowFail {
 				s.allEnded([]*player{a}, coir.ErrWouldBlock)
 				s.loses()
 				want.Send.WouldBlock++
 			} else {
 				s.allEnded([]*player{a}, nil)
 				lost := v
-				if over == coir.DropOldest && len(held) > 0 {
+				if over == coir.OverflowDropOldest && len(held) > 0 {
 					lost, held = held[0], append(held[1:], v)
 				}
 				s.loses(lost)
@@ -126,7 +126,8 @@ func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 		var lost [2][]int
 		pair := [2]*coir.Chan[int]{
 			coir.NewChan[int](coir.Conflated, coir.OnUndelivered(func(v int) { lost[0] = append(lost[0], v) })),
-			coir.NewChan[int](1, coir.Overflow(coir.DropOldest), coir.OnUndelivered(func(v int) { lost[1] = append(lost[1], v) })),
+			coir.NewChan[int](1, coir.WithOverflow(coir.OverflowDropOldest),
+				coir.OnUndelivered(func(v int) { lost[1] = append(lost[1], v) })),
 		}
 		newest, full := 0, false
 		for i := range 50 {
@@ -163,13 +164,13 @@ func TestConflatedIsOneThatDropsTheOldest(t *testing.T) {
 	}
 }
 
-// An unlimited channel accepts every value, and releases the memory once it has been received.
+// An unbounded channel accepts every value, and releases the memory once it has been received.
 //
-// Spec: CH-15 (an unlimited send never waits)
-// Spec: CH-16 (an unlimited channel gives memory back)
-func TestUnlimitedGivesItsMemoryBack(t *testing.T) {
+// Spec: CH-15 (an unbounded send never waits)
+// Spec: CH-16 (an unbounded channel gives memory back)
+func TestUnboundedGivesItsMemoryBack(t *testing.T) {
 	n := sized(500_000, 1_000_000, 5_000_000)
-	c := coir.NewChan[[4]uint64](coir.Unlimited)
+	c := coir.NewChan[[4]uint64](coir.Unbounded)
 	const noise = 1 << 20 // other allocations meanwhile; the values take at least 16 MiB, but not in race builds
 	before := heap()
 	for i := range n {
@@ -211,10 +212,10 @@ func heap() int64 {
 func TestUndeliveredMayUseTheChannel(t *testing.T) {
 	for _, as := range sorts {
 		t.Run(as.String(), func(t *testing.T) {
-			s := newStage(t, on(t, coir.Workers(2)), row{kind: kinds[1], sender: as, receiver: as})
+			s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[1], sender: as, receiver: as})
 			var c *coir.Chan[int]
 			var lost []int
-			c = coir.NewChan[int](2, coir.Overflow(coir.DropOldest), coir.OnUndelivered(func(v int) {
+			c = coir.NewChan[int](2, coir.WithOverflow(coir.OverflowDropOldest), coir.OnUndelivered(func(v int) {
 				lost = append(lost, v, c.Len(), int(c.Stats().Dropped))
 				_ = c.Close()
 				_ = c.TrySend(v)
@@ -282,7 +283,7 @@ func TestHandlerThatPanicsLosesNothing(t *testing.T) {
 			return func() { c.Abort(nil) }
 		}},
 		{"Chan.Abort after Close", func(handle coir.ChanOption) func() {
-			c := coir.NewChan[int](coir.Unlimited, handle)
+			c := coir.NewChan[int](coir.Unbounded, handle)
 			for i := range values {
 				_ = c.TrySend(i)
 			}
@@ -301,11 +302,11 @@ func TestHandlerThatPanicsLosesNothing(t *testing.T) {
 			p := coir.NewPool(values, func(context.Context) (int, error) { made++; return made, nil }, nil, handle)
 			var lent []int
 			for range values {
-				v, _ := p.Recv(context.Background())
+				v, _ := p.Get(context.Background())
 				lent = append(lent, v)
 			}
 			for _, v := range lent {
-				_ = p.Send(v)
+				_ = p.Put(v)
 			}
 			return func() { p.Close() }
 		}},
@@ -361,28 +362,28 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 		use  func()
 		says []string
 	}{
-		{func() { coir.NewChan[int](-3) }, []string{"NewChan(-3)", "0 or more", "coir.Unlimited", "coir.Conflated"}},
+		{func() { coir.NewChan[int](-3) }, []string{"NewChan(-3)", "0 or more", "coir.Unbounded", "coir.Conflated"}},
 		{func() { coir.NewChan[int](math.MinInt) }, []string{"NewChan(", "0 or more"}},
 		{
 			func() { coir.NewChan[int](1, coir.OnUndelivered(func(string) {})) },
 			[]string{"OnUndelivered", "given a func(string)", "needs a func(int)"},
 		},
-		{func() { coir.Overflow(coir.Fail + 1) }, []string{"Overflow", "no such policy"}},
+		{func() { coir.WithOverflow(coir.OverflowFail + 1) }, []string{"Overflow", "no such policy"}},
 		{
-			func() { coir.NewChan[int](coir.Conflated, coir.Overflow(coir.Fail)) },
+			func() { coir.NewChan[int](coir.Conflated, coir.WithOverflow(coir.OverflowFail)) },
 			[]string{"NewChan(coir.Conflated)", `"fail"`, "a capacity of 1"},
 		},
 		{
-			func() { coir.Pipe[int](coir.Conflated, coir.Overflow(coir.DropNewest)) },
+			func() { coir.Pipe[int](coir.Conflated, coir.WithOverflow(coir.OverflowDropNewest)) },
 			[]string{"NewChan(coir.Conflated)", `"drop newest"`, "a capacity of 1"},
 		},
 		{func() { coir.NewPool[int](1, nil, nil) }, []string{"NewPool", "a function that makes values"}},
 		{
 			func() {
 				create := func(context.Context) (int, error) { return 1, nil }
-				coir.NewPool(1, create, nil, coir.Overflow(coir.DropOldest))
+				coir.NewPool(1, create, nil, coir.WithOverflow(coir.OverflowDropOldest))
 			},
-			[]string{"NewPool", "no Overflow"},
+			[]string{"NewPool", "no WithOverflow"},
 		},
 	} {
 		func() {
@@ -439,7 +440,7 @@ func TestValuesOfManyShapes(t *testing.T) {
 // shape passes the values on each path.
 func shape[T comparable](s *stage, values ...T) {
 	s.t.Helper()
-	c := coir.NewChan[T](s.capacity, coir.Overflow(s.over))
+	c := coir.NewChan[T](s.capacity, coir.WithOverflow(s.over))
 	var got []T
 	receive := func(ctx context.Context, a *player) {
 		for range values {
@@ -499,7 +500,10 @@ func TestConflatedDeliversTheLast(t *testing.T) {
 			s.c.Close()
 		})
 		receiver := s.start(s.receiver, func(ctx context.Context, _ *player) {
-			for v := range s.c.All(ctx) {
+			for v, err := range s.c.All(ctx) {
+				if err != nil {
+					return
+				}
 				last.Store(int64(v))
 			}
 		})

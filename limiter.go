@@ -16,12 +16,12 @@ type limiter struct {
 	lineEnd *Fiber
 }
 
-// Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go, which
-// does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with [Fiber.Done], an [Ordered]), or for a nursery that
-// it has opened, gives its place up meanwhile, so children may start others under the same limit and wait for them; any other
-// wait keeps the place. The function of the Run that opened the nursery needs none. A
-// child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit must be
-// called before the first Go.
+// Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go,
+// which does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with [Fiber.DoneCase], an
+// [Ordered]), or for a nursery that it has opened, gives its place up meanwhile, so children may start others under the
+// same limit and wait for them; any other wait keeps the place. The function of the Run that opened the nursery needs
+// none. A child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit
+// must be called before the first Go.
 //
 //go:norace
 func (n *Nursery) Limit(places int) {
@@ -29,9 +29,7 @@ func (n *Nursery) Limit(places int) {
 	if places < 1 {
 		panic("coir: Nursery.Limit needs at least one place")
 	}
-	if race.Enabled {
-		_ = n.rt // a nil nursery fails here, before synchronisation is hidden
-	}
+	n.mustBe("Limit")
 	race.Disable()
 	n.more().mu.Lock()
 	late := n.live() > 0
@@ -71,7 +69,7 @@ func (n *Nursery) takeFirstPlace(f *Fiber) bool {
 //go:norace
 func (n *Nursery) release(near *sched.Worker) {
 	l := n.more().limiter
-	if l.taken > l.places { // somebody went on above the limit
+	if l.taken > l.places { // one went on above the limit
 		l.taken--
 		return
 	}
@@ -82,26 +80,51 @@ func (n *Nursery) release(near *sched.Worker) {
 	}
 	if f := l.line; f != nil {
 		l.line, f.next = f.next, nil
-		n.rt.s.Go(&f.task, near)
+		f.begin(near)
 		return
 	}
 	l.taken--
 }
 
-// leavePlace gives up the place that f has under its nursery's limit, if it has one. f may be nil.
+// leavePlace gives up the place that f uses under a limit, if it uses one. f is nil in a goroutine.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: SC-49 (a waiting fiber leaves its worker)
 //
 //go:norace
 func (f *Fiber) leavePlace() {
-	if f == nil || !f.place {
+	p := f.placed()
+	if p == nil {
 		return
 	}
-	n := f.nursery
+	var near *sched.Worker
+	if f != nil {
+		near = f.task.Worker()
+	}
+	n := p.nursery
 	n.more().mu.Lock()
-	n.release(f.task.Worker())
+	n.release(near)
 	n.more().mu.Unlock()
+}
+
+// placed returns the child whose place f uses, or nil if it uses none: f itself; for a goroutine, where f is nil, the
+// child that it runs; for the main fiber of a Run that such a child has called, that child.
+//
+//go:norace
+func (f *Fiber) placed() *Fiber {
+	switch {
+	case f == nil:
+		f = childHere()
+		if f == nil || f.goChild().lent {
+			return nil
+		}
+	case f.place && f.isMain():
+		return f.nursery.more().opener
+	}
+	if !f.place {
+		return nil
+	}
+	return f
 }
 
 // takePlace takes a place again. It waits for one, unless the fiber's own wait was cut short by a cancel or a deadline:
@@ -109,15 +132,24 @@ func (f *Fiber) leavePlace() {
 //
 //go:norace
 func (f *Fiber) takePlace(wait bool) {
-	if f == nil || !f.place {
+	p := f.placed()
+	if p == nil {
 		return
 	}
-	n := f.nursery
+	n := p.nursery
 	l := n.more().limiter
 	n.more().mu.Lock()
 	if l.taken < l.places || !wait {
 		l.taken++
 		n.more().mu.Unlock()
+		return
+	}
+	if f == nil {
+		g := guests.Get().(*guest)
+		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())
+		n.more().mu.Unlock()
+		g.Wait()
+		guests.Put(g)
 		return
 	}
 	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt))

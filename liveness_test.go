@@ -133,7 +133,7 @@ func startsWhileHeld(t *testing.T, how hold, declared bool) (starts []time.Durat
 					n.Go("holder", func(ctx context.Context) error {
 						held <- struct{}{}
 						if declared {
-							coir.Blocking(ctx, block)
+							blocking(ctx, block)
 						} else {
 							block()
 						}
@@ -206,7 +206,7 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 					mu.Unlock() //nolint:staticcheck // to block is all it is for
 				}
 				if declared {
-					coir.Blocking(ctx, block)
+					blocking(ctx, block)
 				} else {
 					block()
 				}
@@ -219,7 +219,7 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 					n.Go("holder", hold)
 				}
 				n.Go("probe", func(ctx context.Context) error {
-					coir.Blocking(ctx, func() {
+					blocking(ctx, func() {
 						for range crowd {
 							<-reached
 						}
@@ -259,13 +259,13 @@ func TestFreshFiberStartsWhileAThousandAreHeld(t *testing.T) {
 // Spec: SC-33 (a stuck worker is replaced after 10 ms)
 // Spec: SC-41 (after Blocking the bound holds again)
 func TestHeldAfterBlocking(t *testing.T) {
-	rt := newRuntime(t, coir.Workers(1))
+	rt := newRuntime(t, coir.WithWorkers(1))
 	release := make(chan struct{})
 	defer close(release)
 	nursery := make(chan *coir.Nursery, 1)
 	go func() {
 		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-			coir.Blocking(ctx, func() { time.Sleep(100 * time.Millisecond) })
+			blocking(ctx, func() { time.Sleep(100 * time.Millisecond) })
 			nursery <- n
 			<-release
 			return nil
@@ -304,7 +304,7 @@ func fewWorkers(t *testing.T, rt *coir.Runtime) {
 func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 	for _, declared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("declared=%v", declared), func(t *testing.T) {
-			rt := newRuntime(t, coir.Workers(2))
+			rt := newRuntime(t, coir.WithWorkers(2))
 			const queued = 100
 			var ran atomic.Int64
 			all, release := make(chan struct{}), make(chan struct{})
@@ -341,7 +341,7 @@ func TestQueueOfAHeldWorkerIsServed(t *testing.T) {
 							<-release
 						}
 						if declared {
-							coir.Blocking(ctx, stay)
+							blocking(ctx, stay)
 						} else {
 							stay()
 						}
@@ -413,7 +413,7 @@ func TestThirdIsNotStarved(t *testing.T) {
 }
 
 // oneWorker returns a runtime with one worker, which others replace when it is held.
-func oneWorker(t *testing.T) *coir.Runtime { return newRuntime(t, coir.Workers(1)) }
+func oneWorker(t *testing.T) *coir.Runtime { return newRuntime(t, coir.WithWorkers(1)) }
 
 // thirdWaits starts fibers beside a pair, and fails if one has waited for too many turns of the pair.
 func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
@@ -439,7 +439,7 @@ func thirdWaits(t *testing.T, rt *coir.Runtime, thirds int,
 				_ = coir.Yield(ctx)
 			}
 		} else {
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				for range thirds {
 					one()
 				}
@@ -502,7 +502,8 @@ func givesWay(t *testing.T, rt *coir.Runtime) error {
 func TestStallIsReportedOnce(t *testing.T) {
 	const threshold = 50 * time.Millisecond
 	var hook, observed stalls
-	rt := newRuntime(t, coir.Workers(2), coir.OnStall(threshold, hook.add), coir.WithObserver(&hooked{onStalled: observed.add}))
+	rt := newRuntime(t, coir.WithWorkers(2), coir.OnStall(threshold, hook.add),
+		coir.WithObserver(&hooked{onStalled: observed.add}))
 	cases := []struct {
 		name string
 		stay func(reported func() bool)
@@ -539,6 +540,55 @@ func TestStallIsReportedOnce(t *testing.T) {
 				t.Errorf("report %d: fiber %v, for %v, stack:\n%s", i, s.Fiber, s.For, s.Stack)
 			}
 		}
+	}
+}
+
+// Many fibers that stall at the same time are reported with the stack of each.
+func TestStallsOfManyHaveTheirStacks(t *testing.T) {
+	const many = 200
+	var told stalls
+	rt := newRuntime(t, coir.OnStall(50*time.Millisecond, told.add))
+	gate := make(chan struct{})
+	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		for range many {
+			n.Go("stalls", func(context.Context) error {
+				<-gate
+				return nil
+			})
+		}
+		blocking(ctx, func() {
+			eventually(t, "all are reported", func() bool { return len(told.of("stalls")) == many })
+			close(gate)
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range told.of("stalls") {
+		if !strings.Contains(s.Stack, "TestStallsOfManyHaveTheirStacks") {
+			t.Fatalf("the stack of %v is %q", s.Fiber, s.Stack)
+		}
+	}
+}
+
+// A Blocking in another ends with the outer one.
+func TestBlockingInBlocking(t *testing.T) {
+	rt := newRuntime(t)
+	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		blocking(ctx, func() {
+			blocking(ctx, func() {})
+			if n := rt.Stats().Blocked; n != 1 {
+				t.Errorf("%d workers count as blocked, want 1", n)
+			}
+		})
+		if n := rt.Stats().Blocked; n != 0 {
+			t.Errorf("%d workers count as blocked after it, want 0", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -599,13 +649,13 @@ func TestDeclaredBlockingIsNoStall(t *testing.T) {
 	const threshold = 200 * time.Millisecond
 	for range 50 {
 		var reports atomic.Int64
-		rt := newRuntime(t, coir.Workers(2), coir.OnStall(threshold, func(coir.Stall) { reports.Add(1) }))
+		rt := newRuntime(t, coir.WithWorkers(2), coir.OnStall(threshold, func(coir.Stall) { reports.Add(1) }))
 		var never atomic.Bool
 		var blocks, returns time.Time
 		begin := time.Now()
 		err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
 			compute(30*time.Millisecond, &never) // so that the monitor has seen it before
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				blocks = time.Now()
 				time.Sleep(2 * threshold)
 				returns = time.Now()
@@ -640,7 +690,7 @@ func TestWorkersAreCapped(t *testing.T) {
 	const workers, most, fibers = 2, 8, 50
 	for _, declared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("declared=%v", declared), func(t *testing.T) {
-			rt := newRuntime(t, coir.Workers(workers), coir.MaxWorkers(most))
+			rt := newRuntime(t, coir.WithWorkers(workers), coir.WithMaxWorkers(most))
 			release := make(chan struct{})
 			end := sync.OnceFunc(func() { close(release) })
 			defer end()
@@ -663,7 +713,7 @@ func TestWorkersAreCapped(t *testing.T) {
 								<-release
 							}
 							if declared {
-								coir.Blocking(ctx, block)
+								blocking(ctx, block)
 							} else {
 								block()
 							}
@@ -712,7 +762,7 @@ func TestWorkersAreCapped(t *testing.T) {
 // Spec: OB-09 (counters are diagnostic)
 // Spec: OB-18 (spawns, workers and steals are counted)
 func TestStatsCount(t *testing.T) {
-	rt := newRuntime(t, coir.Workers(2))
+	rt := newRuntime(t, coir.WithWorkers(2))
 	if s := rt.Stats(); s != (coir.Stats{}) {
 		t.Errorf("before use: %+v", s)
 	}
@@ -726,7 +776,7 @@ func TestStatsCount(t *testing.T) {
 				return nil
 			})
 		}
-		coir.Blocking(ctx, func() {})
+		blocking(ctx, func() {})
 		s := rt.Stats()
 		if s.Workers < 1 || s.Started < 1 || s.Blocks != 1 {
 			t.Errorf("while it runs: %+v", s)

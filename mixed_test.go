@@ -21,7 +21,7 @@ func mixed(t *testing.T, fn func(t *testing.T, ctx context.Context, n *coir.Nurs
 	for _, workers := range []int{1, 2} {
 		t.Run(fmt.Sprint("workers=", workers), func(t *testing.T) {
 			explore.Test(t, func(t *testing.T) {
-				rt := coir.NewRuntime(coir.Workers(workers))
+				rt := coir.NewRuntime(coir.WithWorkers(workers))
 				var guests sync.WaitGroup
 				err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 					return fn(t, ctx, n, &guests)
@@ -55,7 +55,7 @@ func TestMixedCancelAgainstSend(t *testing.T) {
 		}).Wait(ctx); err != nil {
 			return err
 		}
-		coir.Blocking(ctx, guests.Wait)
+		blocking(ctx, guests.Wait)
 		if received.Load() != sent.Load() {
 			t.Errorf("received %v, sent %v", received.Load(), sent.Load())
 		}
@@ -77,10 +77,13 @@ func TestMixedCloseAgainstSends(t *testing.T) {
 		}
 		n.Go("close", func(context.Context) error { c.Close(); return nil })
 		received := int32(0)
-		for range c.All(ctx) {
+		for _, err := range c.All(ctx) {
+			if err != nil {
+				return err
+			}
 			received++
 		}
-		coir.Blocking(ctx, guests.Wait)
+		blocking(ctx, guests.Wait)
 		if sent.Load() != received {
 			t.Errorf("sent %d, received %d", sent.Load(), received)
 		}
@@ -106,7 +109,7 @@ func TestMixedAbortAgainstSends(t *testing.T) {
 			}
 		})
 		abort := n.Go("abort", func(context.Context) error { c.Abort(nil); return nil })
-		coir.Blocking(ctx, guests.Wait)
+		blocking(ctx, guests.Wait)
 		if err := abort.Wait(ctx); err != nil {
 			return err
 		}
@@ -133,7 +136,7 @@ func TestMixedSelectsMeet(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		coir.Blocking(ctx, guests.Wait)
+		blocking(ctx, guests.Wait)
 		if sent[1] = i; sent[0]+sent[1] != 1 || got[0]+got[1] != 1 {
 			t.Errorf("the cases were %v, and %v was received", sent, got)
 		}
@@ -155,7 +158,7 @@ func TestMixedTimeAgainstData(t *testing.T) {
 			sent.Store(c.TrySend(1) == nil)
 			return err
 		})
-		coir.Blocking(ctx, guests.Wait)
+		blocking(ctx, guests.Wait)
 		if err := coir.Sleep(ctx, time.Millisecond); err != nil {
 			return err
 		}
@@ -177,7 +180,7 @@ func TestMixedCancelAgainstGo(t *testing.T) {
 					began.Add(1)
 					defer ended.Add(1)
 					return coir.Sleep(ctx, time.Hour)
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -227,7 +230,7 @@ func TestMixedLimit(t *testing.T) {
 				inside.Add(-1)
 				_, err := c.Recv(ctx)
 				return err
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -236,7 +239,7 @@ func TestMixedLimit(t *testing.T) {
 // One goroutine closes a runtime while another runs something on it: that runs to its end or not at all.
 func TestMixedCloseAgainstRun(t *testing.T) {
 	explore.Test(t, func(t *testing.T) {
-		rt := coir.NewRuntime(coir.Workers(2))
+		rt := coir.NewRuntime(coir.WithWorkers(2))
 		var wg sync.WaitGroup
 		var began, ended atomic.Bool
 		wg.Go(func() {
@@ -267,7 +270,7 @@ func TestMixedBlocking(t *testing.T) {
 	mixed(t, func(t *testing.T, ctx context.Context, n *coir.Nursery, guests *sync.WaitGroup) error {
 		native, ours := make(chan bool), coir.NewChan[bool](0)
 		n.Go("native", func(ctx context.Context) error {
-			coir.Blocking(ctx, func() { <-native })
+			blocking(ctx, func() { <-native })
 			return ours.Send(ctx, true)
 		})
 		guests.Go(func() {

@@ -22,7 +22,7 @@ import (
 
 // Nursery is where fibers live: none outlives the [Run] that opened it.
 //
-// The first child that fails cancels its siblings. Run returns every child's error, joined, the first one first; errors
+// The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns every child's error, joined, the first one first; errors
 // that only say that the nursery was cancelled are left out, unless there is no other: then Run returns one of them, or nil if
 // the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause. A child's panic comes out of Run.
 type Nursery struct {
@@ -49,6 +49,7 @@ type coldNursery struct {
 	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
 	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil: no limit
+	opener   *Fiber   // the child whose place the main fiber uses: see Runtime.run; nil if it uses none
 }
 
 //go:norace
@@ -106,7 +107,9 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	// Spec: NU-05 (a completed nursery takes no child)
 	// Spec: FB-11 (a fiber's function is published before the fiber)
 	// Spec: FB-12 (a fiber is counted before it is runnable)
-	pc := coro.CallerPC()
+	if n == nil || fn == nil {
+		panic(notStarted(n, "Nursery.Go", name))
+	}
 	near, owner := n.near()
 	if !n.rt.s.Has(near) && n.rt.abroad() {
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
@@ -116,34 +119,57 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	if n.rt.policy != nil {
 		by = n.announceGo(name)
 	}
+	set := FiberOption{pc: coro.CallerPC()}
+	set.add(opts)
+	if n.rt.policy != nil {
+		set.role &^= onGoroutine // a simulation runs it as a fiber, so that it decides the order
+	}
 	var f *Fiber
 	switch {
 	case !owner || n.joined || n.spawned == math.MaxUint16:
 		if !n.admit() {
 			panic("coir: Nursery.Go(" + name + ") after the Run that opened the nursery has returned")
 		}
-		f = new(Fiber)
-	case n.spawned > 0:
+		f = newFiber(&set)
+	case n.spawned > 0 || set.role&onGoroutine != 0 || set.fiber != nil:
 		n.spawned++
-		f = new(Fiber)
+		f = newFiber(&set)
 	default:
 		n.spawned++
 		f = &n.first
 	}
-	f.nursery, f.fn, f.name, f.budget, f.pc = n, fn, name, budget, pc
-	for _, o := range opts {
-		f.index = o.index
-	}
+	f.nursery, f.fn, f.name, f.budget, f.pc = n, fn, name, budget, set.pc
+	f.index, f.role = set.index, set.role
 	n.prepare(f, near)
 	race.Disable()
 	if n.limits() == nil || n.takeFirstPlace(f) {
-		n.rt.s.Go(&f.task, near)
+		f.begin(near)
 	}
 	race.Enable()
 	if by != nil {
 		by.stepped()
 	}
 	return f
+}
+
+// notStarted is what starting a fiber panics with if the nursery or the function is nil.
+//
+//go:noinline
+//go:norace
+func notStarted(n *Nursery, how, name string) any {
+	if n == nil {
+		return "coir: " + how + "(" + name + ") on a nil *Nursery: Run opens a nursery"
+	}
+	return "coir: " + how + "(" + name + ") with a nil function: there is nothing to run"
+}
+
+// mustBe panics if the nursery is nil. It is called before synchronisation is hidden.
+//
+//go:norace
+func (n *Nursery) mustBe(what string) {
+	if n == nil {
+		panic("coir: Nursery." + what + " of a nil *Nursery: Run opens a nursery")
+	}
 }
 
 // admit counts a child in pending. It reports false if the nursery is closed.
@@ -220,13 +246,17 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	f.id = sched.NewID(near)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
-	if !coro.Fresh {
+	if c := f.goChild(); c != nil {
+		c.labels = coro.Labels()
+	} else if !coro.Fresh {
 		if labels := coro.Labels(); labels != nil {
 			f.fn = labelled(labels, f.fn)
 		}
 	}
 	race.Release(unsafe.Pointer(&f.fn))
-	f.task.Init(n.rt.s) // in a race build the goroutine is made here, ordered after what the spawner has done
+	if f.role&onGoroutine == 0 {
+		f.task.Init(n.rt.s) // in a race build the goroutine is made here, ordered after what the spawner has done
+	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberStarted(f) })
 	}
@@ -264,6 +294,7 @@ func (n *Nursery) near() (w *sched.Worker, owner bool) {
 // A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
 // Run returns nil.
 func (n *Nursery) Cancel(cause error) {
+	n.mustBe("Cancel")
 	e := onPurpose
 	if cause != nil {
 		e = canceledFor(cause)
@@ -305,24 +336,27 @@ func (n *Nursery) remove(f *Fiber, near *sched.Worker) {
 	if f.listed {
 		c.unlist(f)
 	}
-	if f.place {
+	if f.place && !f.isMain() {
 		n.release(near)
 	}
 	c.mu.Unlock()
 }
 
-// childFailed notes the error of a child that has ended, and cancels its siblings.
+// childFailed notes the error of a child that has ended, and cancels its siblings unless its failure is its own.
 //
 // Spec: NU-11 (a child's error cancels its siblings)
+// Spec: NU-23 (an isolated failure cancels no sibling)
 //
 //go:norace
-func (n *Nursery) childFailed(how outcome, err error, near *sched.Worker) {
+func (n *Nursery) childFailed(how outcome, err error, alone bool, near *sched.Worker) {
 	if how == panicked {
 		n.addPanic(err, false)
 	} else {
 		n.note(err)
 	}
-	n.cancel(canceledFor(err), near)
+	if !alone {
+		n.cancel(canceledFor(err), near)
+	}
 }
 
 // addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and append
@@ -333,16 +367,18 @@ func (n *Nursery) addPanic(err error, first bool) {
 	c := n.more()
 	race.Disable()
 	c.mu.Lock()
-	was := c.panics
-	all := make([]error, len(was)+1)
-	own, rest := len(was), 0
-	if first {
-		own, rest = 0, 1
+	all, at := c.panics, len(c.panics)
+	if at == cap(all) {
+		all = make([]error, at, max(4, 2*at))
+		for i, e := range c.panics { //nolint:staticcheck // the race detector would see a copy
+			all[i] = e
+		}
 	}
-	all[own] = err
-	for i, e := range was {
-		all[rest+i] = e //nolint:staticcheck // the race detector would see a copy
+	all = all[:at+1]
+	for ; first && at > 0; at-- {
+		all[at] = all[at-1]
 	}
+	all[at] = err
 	c.panics = all
 	c.mu.Unlock()
 	race.Enable()
@@ -472,6 +508,9 @@ func open(ctx context.Context) *Nursery {
 func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) error) error {
 	// Spec: NU-02 (Run returns when its nursery is complete)
 	// Spec: NU-03 (a child lives within its parent)
+	if body == nil {
+		panic(noFunction("Run"))
+	}
 	if n == nil {
 		if n = open(ctx); n == nil {
 			return runOutside(ctx, body)
@@ -493,9 +532,19 @@ func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) e
 	return n.result()
 }
 
+// noFunction is what a function panics with that was given nil in place of the function to call.
+//
+//go:noinline
+func noFunction(of string) any {
+	return "coir: " + of + " with a nil function: there is nothing to call"
+}
+
 // runOutside is Run in a goroutine.
 func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) error {
 	c := resolve(ctx)
+	if child := childHere(); child != nil {
+		return child.nursery.rt.run(&c, fn)
+	}
 	return defaultRuntime().run(&c, fn)
 }
 
@@ -600,7 +649,11 @@ func (n *Nursery) childEnded(near *sched.Worker) {
 		if invariant.Enabled {
 			invariant.Check(waits, "the last child of a nursery has ended, and its owner does not wait")
 		}
-		if p.Claim(t, park.Data) == park.Asleep {
+		switch {
+		case p.Claim(t, park.Data) != park.Asleep:
+		case near == nil:
+			p.Rouse(nil)
+		default:
 			near.Ready(p)
 		}
 	}

@@ -78,7 +78,7 @@ func TestMoreChildrenThanTheOwnerCounts(t *testing.T) {
 // Spec: NU-18 (a spawned fiber is never orphaned)
 func TestWhoStartsFibers(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var ran atomic.Int64
 		if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			var grow func(depth int) func(context.Context) error
@@ -115,7 +115,7 @@ func TestWhoStartsFibers(t *testing.T) {
 func TestLimitBounds(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		for _, places := range []int{1, 3, 16} {
-			rt := on(t, coir.Workers(workers))
+			rt := on(t, coir.WithWorkers(workers))
 			var now, most, ran atomic.Int64
 			if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 				n.Limit(places)
@@ -199,7 +199,7 @@ func TestNestedWaitingEnds(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
-			rt := on(t, coir.Workers(workers))
+			rt := on(t, coir.WithWorkers(workers))
 			for range repetitions {
 				var children atomic.Int64
 				if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -271,12 +271,12 @@ func TestPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 		},
 		"Run of another runtime": func(ctx context.Context, n *coir.Nursery, f func(context.Context) error) error {
 			rt := coir.NewRuntime()
-			defer coir.Blocking(ctx, func() { _ = rt.Close(context.Background()) })
+			defer blocking(ctx, func() { _ = rt.Close(context.Background()) })
 			return rt.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return n.Go("other", f).Wait(ctx) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rt := on(t, coir.Workers(2))
+			rt := on(t, coir.WithWorkers(2))
 			var now atomic.Int64
 			in := func() {
 				if at := now.Add(1); at > 1 {
@@ -321,7 +321,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 			n.Limit(1)
 			const impatient = 50
 			for range impatient {
-				gate, open := coir.WithCancel(coir.Shield(ctx))
+				gate, open := coir.WithCancelCause(coir.Shield(ctx))
 				f := n.Go("impatient", func(ctx context.Context) error {
 					slow := n.Go("slow", func(context.Context) error { return parkAt(gate) })
 					short, cancel := coir.WithTimeout(ctx, 10*time.Microsecond)
@@ -357,7 +357,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-14 (Limit bounds the children that run)
 func TestCancelWithALine(t *testing.T) {
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	var ran atomic.Int64
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(3)
@@ -406,7 +406,7 @@ func TestLimitIsForBeforeTheFirstGo(t *testing.T) {
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestCancel(t *testing.T) {
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var woken atomic.Int64
 		sees := func(err error) error { //nolint:unparam // so that a fiber can return it
 			if isCancelFor(err, errA) && !strings.Contains(err.Error(), errB.Error()) {
@@ -439,7 +439,7 @@ func TestCancel(t *testing.T) {
 					})
 				})
 				yieldUntil(ctx, t, "all wait", func() bool {
-					return !slices.ContainsFunc(waiting, func(f *coir.Fiber) bool { return f.State() != coir.Waiting })
+					return !slices.ContainsFunc(waiting, func(f *coir.Fiber) bool { return f.State() != coir.StateWaiting })
 				})
 				n.Cancel(errA)
 				n.Cancel(errB)
@@ -469,7 +469,7 @@ func TestCancelOnPurpose(t *testing.T) {
 		func(ctx context.Context) error { return fmt.Errorf("asleep: %w", sleeps(ctx)) },
 		func(ctx context.Context) error { return errors.Join(sleeps(ctx), ctx.Err()) },
 		func(ctx context.Context) error {
-			_, err := coir.NewChan[int](0, coir.Name("jobs")).Recv(ctx)
+			_, err := coir.NewChan[int](0, coir.WithName("jobs")).Recv(ctx)
 			return err
 		},
 		func(ctx context.Context) error {
@@ -503,7 +503,7 @@ func TestCancelOnPurpose(t *testing.T) {
 					n.Go("echo", sleeps)
 				} else {
 					for i, f := range echoes {
-						n.Go("echo", f, coir.Index(i))
+						n.Go("echo", f, coir.WithIndex(i))
 					}
 				}
 				_ = coir.Yield(ctx)
@@ -548,7 +548,7 @@ func TestCancelFromOutside(t *testing.T) {
 func TestDeepNesting(t *testing.T) {
 	const levels = 1000
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var deepest, ended atomic.Int64
 		var dive func(ctx context.Context, level int) error
 		dive = func(ctx context.Context, level int) error {
@@ -583,7 +583,7 @@ func TestManyChildren(t *testing.T) {
 		children = 5_000 // one goroutine each under the race detector, which allows 8,128
 	}
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers))
+		rt := on(t, coir.WithWorkers(workers))
 		var ran atomic.Int64
 		if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			for range children {
@@ -663,7 +663,7 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 // Spec: SC-25 (work pushed at bedtime is found)
 // Spec: SC-40 (Blocking frees the place at once)
 func TestGoInsideBlocking(t *testing.T) {
-	rt := on(t, coir.Workers(1))
+	rt := on(t, coir.WithWorkers(1))
 	if err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		partner := n.Go("partner", func(ctx context.Context) error {
 			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); { // until slices are short
@@ -671,10 +671,10 @@ func TestGoInsideBlocking(t *testing.T) {
 			}
 			return nil
 		})
-		for partner.State() != coir.Ended {
+		for partner.State() != coir.StateEnded {
 			_ = coir.Yield(ctx)
 		}
-		coir.Blocking(ctx, func() {
+		blocking(ctx, func() {
 			// Native code that takes long enough for the scheduler to become idle meanwhile.
 			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
 			}

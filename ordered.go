@@ -50,29 +50,29 @@ const (
 	taskDropped
 )
 
-// NewOrdered makes an ordered queue that holds up to capacity tasks, or any number with [Unlimited]. In addition, the
+// NewOrdered makes an ordered queue that holds up to capacity tasks, or any number with [Unbounded]. In addition, the
 // task at the exit runs, and one task for each caller of Go that waits for room. A function given to [OnUndelivered]
 // takes a [Result]. It is called with each result that can no longer be received, by the task itself if that is still
 // running. A task that panicked has no result: Run panics with its panic.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	// Spec: CH-51 (fiber handles arrive in the order sent)
 	// Spec: CH-62 (an ordered queue loses no result)
-	if capacity < 0 && capacity != Unlimited {
-		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unlimited")
+	if capacity < 0 && capacity != Unbounded {
+		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unbounded")
 	}
 	set := settingsOf(opts)
-	if set.over != Wait {
-		panic("coir: NewOrdered: a task is never dropped for want of room, so there is no Overflow")
+	if set.over != OverflowWait {
+		panic("coir: NewOrdered: a task is never dropped for want of room, so there is no WithOverflow")
 	}
-	o := &Ordered[T]{turn: NewChan[*task[T]](1, Name(set.name)), undelivered: handler[Result[T]](set)}
-	o.over = NewChan[struct{}](0, Name("the abort of "+cmp.Or(set.name, "an ordered queue")))
-	own := []ChanOption{Name(set.name), OnUndelivered(o.drop)}
+	o := &Ordered[T]{turn: NewChan[*task[T]](1, WithName(set.name)), undelivered: handler[Result[T]](set)}
+	o.over = NewChan[struct{}](0, WithName("the abort of "+cmp.Or(set.name, "an ordered queue")))
+	own := []ChanOption{WithName(set.name), OnUndelivered(o.drop)}
 	if set.timed {
-		own = append(own, Timed())
+		own = append(own, WithTiming())
 	}
 	// A list, whatever the capacity: Close adds more tasks than the capacity allows.
-	limit, _, _ := kindOf[*task[T]](capacity, Wait)
-	o.tasks = newChan(limit, new(flavor.List[*task[T]]), Wait, settingsOf(own))
+	limit, _, _ := kindOf[*task[T]](capacity, OverflowWait)
+	o.tasks = newChan(limit, new(flavor.List[*task[T]]), OverflowWait, settingsOf(own))
 	_ = o.turn.TrySend(nil) // there is room
 	return o
 }
@@ -87,6 +87,9 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
 	// Spec: CH-59 (a task that cannot be queued is joined)
 	// Spec: CH-62 (an ordered queue loses no result)
+	if n == nil || fn == nil {
+		panic(notStarted(n, "Ordered.Go", name))
+	}
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
 		return e.on(o.tasks.core.verb(sending))
@@ -108,7 +111,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	}
 	if err != nil {
 		if !errors.Is(err, ErrClosed) {
-			_, _ = Select(Shield(ctx), t.f.Done(nil), o.over.RecvCase(nil))
+			_, _ = Select(Shield(ctx), t.f.DoneCase(nil), o.over.RecvCase(nil))
 		}
 		o.drop(t)
 	}
@@ -185,7 +188,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 		}
 	}
 	var end error
-	switch i, _ := Select(ctx, t.f.Done(&end), o.over.RecvCase(nil)); i {
+	switch i, _ := Select(ctx, t.f.DoneCase(&end), o.over.RecvCase(nil)); i {
 	case -1:
 		return v, false, by.cancelled().on(o.tasks.core.verb(receiving)) // t stays at the exit
 	case 1:

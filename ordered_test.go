@@ -21,7 +21,7 @@ import (
 
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOrderedKeepsTheOrder(t *testing.T) {
-	for _, capacity := range []int{0, 1, 7, coir.Unlimited} {
+	for _, capacity := range []int{0, 1, 7, coir.Unbounded} {
 		crews(t, func(t *testing.T, c *crew) {
 			tasks := sized(100, 500, 20_000)
 			o := coir.NewOrdered[int](capacity)
@@ -36,7 +36,7 @@ func TestOrderedKeepsTheOrder(t *testing.T) {
 							return i, errA
 						}
 						return i, nil
-					}, coir.Index(i)); err != nil {
+					}, coir.WithIndex(i)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -165,7 +165,7 @@ func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 			{name: "cancelled while it waits", cancel: true, want: cancelFor{errA}},
 			{name: "queued"},
 		} {
-			o := coir.NewOrdered[int](0, coir.Name("results"))
+			o := coir.NewOrdered[int](0, coir.WithName("results"))
 			gate := coir.NewChan[int](0)
 			if how.closed {
 				o.Close()
@@ -174,7 +174,7 @@ func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 			cancels, out := make(chan context.CancelCauseFunc, 1), make(chan outcome, 1)
 			var begun, ended atomic.Bool
 			c.do(func(ctx context.Context) {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				defer cancel(nil)
 				if how.over {
 					cancel(errA)
@@ -219,7 +219,7 @@ func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 // Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: NU-15 (a child that waits for children gives its place up)
 func TestOrderedGivesThePlaceUp(t *testing.T) {
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	o := coir.NewOrdered[int](0)
 	ran := goes(func() {
 		if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -266,7 +266,7 @@ func TestOrderedRecvIsCancelled(t *testing.T) {
 			t.Helper()
 			cancels, out := make(chan context.CancelCauseFunc, 1), make(chan outcome, 1)
 			c.do(func(ctx context.Context) {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				defer cancel(nil)
 				cancels <- cancel
 				v, err := o.Recv(ctx)
@@ -404,7 +404,7 @@ func TestOrderedCapacity(t *testing.T) {
 func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 	for _, capacity := range []int{0, 1, 3} {
 		const waiting = 40 // more than are woken at a time
-		rt := on(t, coir.Workers(2))
+		rt := on(t, coir.WithWorkers(2))
 		if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 			none := coir.OnUndelivered(func(r coir.Result[int]) { t.Errorf("lost: %+v", r) })
 			o := coir.NewOrdered[int](capacity, none)
@@ -419,7 +419,7 @@ func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 			var callers []*coir.Fiber
 			for i := range waiting {
 				f := n.Go("caller", func(ctx context.Context) error { return give(ctx, capacity+i) })
-				yieldUntil(ctx, t, "Go waits for room", func() bool { return f.State() == coir.Waiting })
+				yieldUntil(ctx, t, "Go waits for room", func() bool { return f.State() == coir.StateWaiting })
 				callers = append(callers, f)
 			}
 			if !o.Close() || o.Close() {
@@ -458,7 +458,7 @@ func TestOrderedCloseQueuesThoseWhoWait(t *testing.T) {
 // Spec: CH-62 (an ordered queue loses no result)
 func TestOrderedReceiverLeavesEarly(t *testing.T) {
 	for _, abort := range []bool{true, false} {
-		rt := on(t, coir.Workers(2))
+		rt := on(t, coir.WithWorkers(2))
 		var lost atomic.Int64
 		o := coir.NewOrdered[int](1, coir.OnUndelivered(func(coir.Result[int]) { lost.Add(1) }))
 		var given error
@@ -512,7 +512,7 @@ func TestOrderedAbort(t *testing.T) {
 		const tasks = 6
 		var mu sync.Mutex
 		lost := map[int]error{}
-		o := coir.NewOrdered[int](tasks-2, coir.Name("results"), coir.OnUndelivered(func(r coir.Result[int]) {
+		o := coir.NewOrdered[int](tasks-2, coir.WithName("results"), coir.OnUndelivered(func(r coir.Result[int]) {
 			mu.Lock()
 			defer mu.Unlock()
 			if _, twice := lost[r.Value]; twice {
@@ -602,7 +602,7 @@ func TestOrderedHandsOverWhatIsNotQueued(t *testing.T) {
 		var lost []coir.Result[int]
 		o := coir.NewOrdered[int](0, coir.OnUndelivered(func(r coir.Result[int]) { lost = append(lost, r) }))
 		c.did(func(ctx context.Context) {
-			ctx, cancel := coir.WithCancel(ctx)
+			ctx, cancel := coir.WithCancelCause(ctx)
 			defer cancel(nil)
 			if err := o.Go(ctx, c.n, "task", func(context.Context) (int, error) {
 				cancel(errA)
@@ -719,7 +719,7 @@ func TestOrderedHandlerThatPanics(t *testing.T) {
 				return err
 			}
 		}
-		short, cancel := coir.WithCancel(ctx)
+		short, cancel := coir.WithCancelCause(ctx)
 		n.Go("cancels", func(context.Context) error { cancel(nil); return nil })
 		if _, err := o.Recv(short); !errors.Is(err, context.Canceled) || o.Len() != tasks-1 {
 			t.Errorf("%v, and %d are queued", err, o.Len())
@@ -754,8 +754,8 @@ func TestOrderedWrongHandler(t *testing.T) {
 // meanwhile; the error texts name the queue.
 func TestOrderedGoWaitsForItsTaskThoughTheQueueIsClosed(t *testing.T) {
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-		o := coir.NewOrdered[int](0, coir.Name("jobs"))
-		short, cancel := coir.WithCancel(ctx)
+		o := coir.NewOrdered[int](0, coir.WithName("jobs"))
+		short, cancel := coir.WithCancelCause(ctx)
 		release := coir.NewChan[int](0)
 		ended := false
 		giver := n.Go("giver", func(context.Context) error {

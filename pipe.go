@@ -40,10 +40,9 @@ type pipe[T any] struct {
 // pipeEnd is one side of a pipe. It is the event that the side is gone.
 type pipeEnd struct {
 	of   *core
-	mu   xatomic.Mutex
-	open int        // open endpoints; at 0 no more can be made
-	gone bool       // set by announce, after the channel has ended
-	wake wait.Queue // waiters for gone
+	mu   xatomic.Mutex // guards open
+	open int           // open endpoints; at 0 no more can be made
+	gone happening     // there are no open endpoints, and the channel has ended
 }
 
 // clone counts one more endpoint. It reports false if the side is gone.
@@ -74,49 +73,25 @@ func (e *pipeEnd) close() bool {
 func (e *pipeEnd) announce() {
 	race.Release(unsafe.Pointer(e))
 	race.Disable()
-	for more := true; more; {
-		var batch channel.Wakes
-		e.mu.Lock()
-		e.gone = true
-		batch.Claim(&e.wake, park.Data)
-		e.mu.Unlock()
-		if more = batch.Full(); batch.Any() {
-			rouse(&batch, currentWorker())
-		}
-	}
+	e.gone.set()
 	race.Enable()
 }
 
 //go:norace
-func (e *pipeEnd) happened() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.gone
-}
+func (e *pipeEnd) happened() bool { return e.gone.done.Load() }
 
 //go:norace
 func (e *pipeEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.gone {
-		return false
-	}
-	e.wake.Push(n, p, t)
-	return true
+	return e.gone.publish(n, p, t)
 }
 
 //go:norace
-func (e *pipeEnd) withdraw(n *wait.Node) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wake.Withdraw(n)
-	return n.Won
-}
+func (e *pipeEnd) withdraw(n *wait.Node) bool { return e.gone.withdraw(n) }
 
 //go:norace
 func (e *pipeEnd) op() policy.Op { return e.of.op(policy.Leave) }
 
-func (e *pipeEnd) result(unsafe.Pointer) { race.Acquire(unsafe.Pointer(e)) }
+func (e *pipeEnd) result(*Case) { race.Acquire(unsafe.Pointer(e)) }
 
 // Writer is the sending endpoint of a [Pipe]. Its operations are those of [Chan].
 type Writer[T any] struct {
@@ -168,8 +143,8 @@ func (w *Writer[T]) Close() bool {
 	return true
 }
 
-// Gone returns a case that happens when the last [Reader] has been closed.
-func (w *Writer[T]) Gone() Case { return Case{what: caseEvent, arg: &w.p.ends[receiving]} }
+// GoneCase returns a case that happens when the last [Reader] has been closed.
+func (w *Writer[T]) GoneCase() Case { return Case{what: caseEvent, arg: &w.p.ends[receiving]} }
 
 // channel returns the pipe's channel, or a closed one if the endpoint is closed.
 func (w *Writer[T]) channel() *Chan[T] {
@@ -242,8 +217,9 @@ func (r *Reader[T]) Close() bool {
 	return true
 }
 
-// Gone returns a case that happens when the last [Writer] has been closed. Values sent before can still be received.
-func (r *Reader[T]) Gone() Case { return Case{what: caseEvent, arg: &r.p.ends[sending]} }
+// GoneCase returns a case that happens when the last [Writer] has been closed. Values sent before can still be
+// received.
+func (r *Reader[T]) GoneCase() Case { return Case{what: caseEvent, arg: &r.p.ends[sending]} }
 
 func (r *Reader[T]) channel() *Chan[T] {
 	if r.shut.Load() {
@@ -268,8 +244,16 @@ func (r *Reader[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	return r.channel().RecvMany(ctx, into)
 }
 
-// All is like [Chan.All], but also ends when the endpoint is closed.
-func (r *Reader[T]) All(ctx context.Context) iter.Seq[T] { return received(ctx, r.Recv) }
+// RecvBatch is [Chan.RecvBatch].
+func (r *Reader[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
+	return r.channel().RecvBatch(ctx, into, linger)
+}
+
+// All is [Chan.All]. If the endpoint is closed before all values have been received, the last pair has an error that is
+// [ErrClosed].
+func (r *Reader[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return received(ctx, r.Recv, &r.p.ch.core)
+}
 
 // RecvCase is [Chan.RecvCase].
 func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
@@ -284,7 +268,7 @@ var (
 
 // shutChan returns the channel that a closed endpoint of c uses.
 func shutChan[T any](c *Chan[T]) *Chan[T] {
-	s := NewChan[T](0, Name(c.core.name))
+	s := NewChan[T](0, WithName(c.core.name))
 	s.core.end(channel.Aborted, errShut)
 	return s
 }

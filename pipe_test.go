@@ -20,7 +20,7 @@ import (
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestLastWriterClosesThePipe(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
-		w, r := coir.Pipe[int](8, coir.Name("orders"))
+		w, r := coir.Pipe[int](8, coir.WithName("orders"))
 		writers := []*coir.Writer[int]{w}
 		for range 3 {
 			writers = append(writers, writers[len(writers)-1].Clone())
@@ -37,7 +37,7 @@ func TestLastWriterClosesThePipe(t *testing.T) {
 			}
 		}
 		c.did(func(ctx context.Context) {
-			if got := slices.Collect(r.All(ctx)); !slices.Equal(got, []int{0, 1, 2, 3}) {
+			if got, err := collect(r.All(ctx)); err != nil || !slices.Equal(got, []int{0, 1, 2, 3}) {
 				t.Errorf("received %v", got)
 			}
 			if _, err := r.Recv(ctx); !errors.Is(err, coir.ErrClosed) || !strings.Contains(err.Error(), "orders") {
@@ -139,7 +139,7 @@ func TestLastReaderEndsThePipe(t *testing.T) {
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestEndpointAfterClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
-		w, r := coir.Pipe[int](4, coir.Name("orders"))
+		w, r := coir.Pipe[int](4, coir.WithName("orders"))
 		w2, r2 := w.Clone(), r.Clone()
 		w.Close()
 		r.Close()
@@ -151,6 +151,7 @@ func TestEndpointAfterClose(t *testing.T) {
 			_, errs["TryRecv"] = r.TryRecv()
 			_, errs["RecvTimeout"] = r.RecvTimeout(ctx, time.Hour)
 			_, errs["RecvMany"] = r.RecvMany(ctx, make([]int, 2))
+			_, errs["RecvBatch"] = r.RecvBatch(ctx, make([]int, 2), time.Hour)
 			_, errs["RecvCase"] = coir.Select(ctx, r.RecvCase(nil))
 			_, errs["the clone's Recv"] = r.Clone().Recv(ctx)
 			errs["the clone's Send"] = w.Clone().Send(ctx, 1)
@@ -162,7 +163,10 @@ func TestEndpointAfterClose(t *testing.T) {
 			if w.Clone().Close() || r.Clone().Close() {
 				t.Error("the clone of a closed endpoint was open")
 			}
-			for range r.All(ctx) {
+			for _, err := range r.All(ctx) {
+				if err != nil {
+					return
+				}
 				t.Error("received through a closed endpoint")
 			}
 			// The others go on.
@@ -199,9 +203,9 @@ func TestPipeGone(t *testing.T) {
 			w, r := coir.Pipe[int](1)
 			w2, r2 := w.Clone(), r.Clone()
 			never := coir.NewChan[int](0)
-			gone, shut := w.Gone, []func() bool{r.Close, r2.Close}
+			gone, shut := w.GoneCase, []func() bool{r.Close, r2.Close}
 			if side == 1 {
-				gone, shut = r.Gone, []func() bool{w.Close, w2.Close}
+				gone, shut = r.GoneCase, []func() bool{w.Close, w2.Close}
 			}
 			const waiting = 100
 			var outs []<-chan outcome
@@ -257,7 +261,7 @@ func TestGoneComesAfterTheEnd(t *testing.T) {
 			})
 			c.do(func(ctx context.Context) {
 				for {
-					if i, _ := coir.TrySelect(w.Gone()); i == 0 {
+					if i, _ := coir.TrySelect(w.GoneCase()); i == 0 {
 						break
 					}
 					breathe(ctx)
@@ -266,7 +270,7 @@ func TestGoneComesAfterTheEnd(t *testing.T) {
 					t.Errorf("the readers have gone, and TrySend gives %v", err)
 				}
 				for {
-					if i, _ := coir.TrySelect(r2.Gone()); i == 0 {
+					if i, _ := coir.TrySelect(r2.GoneCase()); i == 0 {
 						break
 					}
 					breathe(ctx)
@@ -291,10 +295,10 @@ func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 		for range sized(100, 500, 20_000) {
 			w, r := coir.Pipe[int](0)
 			sel := coir.NewSelector()
-			sel.Add(w.Gone())
-			sel.Add(r.Gone())
-			out := c.selects(w.Gone())
-			back := c.selects(r.Gone())
+			sel.Add(w.GoneCase())
+			sel.Add(r.GoneCase())
+			out := c.selects(w.GoneCase())
+			back := c.selects(r.GoneCase())
 			c.do(func(context.Context) { w.Close() })
 			c.do(func(context.Context) { r.Close() })
 			a, b := c.outcome(c.waits(sel)), c.outcome(c.waits(sel))
@@ -318,7 +322,7 @@ func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestPipeStress(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
-		for _, capacity := range []int{0, 3, coir.Unlimited} {
+		for _, capacity := range []int{0, 3, coir.Unbounded} {
 			const people = 4
 			each := sized(100, 1_000, 50_000)
 			seen := make([]atomic.Int32, people*each)
@@ -375,7 +379,7 @@ func TestPipeStress(t *testing.T) {
 //
 // Spec: CH-45 (a missing feature is ErrUnsupported)
 func TestEveryKindHasEveryOperation(t *testing.T) {
-	for _, capacity := range []int{0, 1, 5, coir.Unlimited, coir.Conflated} {
+	for _, capacity := range []int{0, 1, 5, coir.Unbounded, coir.Conflated} {
 		crews(t, func(t *testing.T, c *crew) {
 			w, r := coir.Pipe[int](capacity)
 			sel := coir.NewSelector()

@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
@@ -41,12 +40,10 @@ func (x *policed) Interrupt(pf policy.Fiber) bool {
 	return true
 }
 
-// Outside implements policy.Runtime.
+// TimedOut implements policy.Runtime.
 //
 //go:norace
-func (x *policed) Outside(patience time.Duration) (stack []uintptr, deadline bool) {
-	return x.contexts.outside(patience)
-}
+func (x *policed) TimedOut(f policy.Fiber) bool { return f.(*Fiber).task.Reason() == park.TimedOut }
 
 // Announce implements policy.Runtime.
 func (x *policed) Announce(ctx context.Context, op policy.Op, do func()) {
@@ -68,7 +65,7 @@ func (x *policed) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
 func (x *policed) Pick() *sched.Task {
-	x.contexts.look(x.policy) // a fiber that has ended may have cancelled, and makes no more steps
+	(*Runtime)(x).lookAtContexts() // a fiber that has ended may have cancelled, and makes no more steps
 	if f := x.policy.Next(); f != nil {
 		return &f.(*Fiber).task
 	}
@@ -138,11 +135,14 @@ func (n *Nursery) announceGo(name string) *Fiber {
 	return announce(n.rt, op)
 }
 
-// announce announces an operation on the channel, if a policy listens. It returns the fiber that must call stepped, or
+// announce checks the channel, and announces an operation on it, if a policy listens. It returns the fiber that must call stepped, or
 // nil.
 //
 //go:norace
 func (c *core) announce(k policy.Kind) *Fiber {
+	if c.ch == nil {
+		panic(notMade("Chan"))
+	}
 	if c.rt != nil {
 		return announce(c.rt, c.op(k))
 	}
@@ -154,6 +154,9 @@ func (c *core) announce(k policy.Kind) *Fiber {
 //
 //go:norace
 func (c *core) announceBy(by *caller, k policy.Kind) {
+	if c.ch == nil {
+		panic(notMade("Chan"))
+	}
 	if by.f != nil && by.f.simulated {
 		by.f.step(c.op(k))
 	} else if c.rt != nil {
@@ -195,7 +198,7 @@ func (f *Fiber) step(op policy.Op) {
 	}
 	race.Disable()
 	rt := f.nursery.rt
-	rt.contexts.look(rt.policy)
+	rt.lookAtContexts()
 	if !rt.policy.Step(f, op) {
 		f.task.Yield()
 	}
@@ -223,9 +226,46 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 		return f
 	}
 	for i := range cs {
-		if c := cs[i].core; c != nil && c.rt != nil {
-			c.rt.policy.Stray(c.op(k))
+		if rt := cs[i].usedIn(); rt != nil {
+			op := cs[i].op()
+			rt.policy.Stray(policy.Op{Kind: k, Object: op.Object, Name: op.Name})
 			break
+		}
+	}
+	return nil
+}
+
+// usedIn returns the runtime with a policy that has made the channel of the case, or was the first to use the object. It
+// returns nil if there is none, and for the end of a fiber, of a pipe's side, or of a time, which a wait does not
+// change.
+//
+//go:norace
+func (cs *Case) usedIn() *Runtime {
+	if cs.what == caseSend || cs.what == caseRecv {
+		return cs.core.rt
+	}
+	if o := cs.object(); o != nil {
+		return o.rt.Load()
+	}
+	return nil
+}
+
+// object returns what the case waits for as an object, or nil if it is none.
+//
+//go:norace
+func (cs *Case) object() *object {
+	switch cs.what {
+	case caseTake:
+		return &(*Queue)(cs.dst).object
+	case caseSignal:
+		return &(*Cond)(cs.dst).object
+	case caseEvent:
+		if e, ok := cs.arg.(interface{ subject() *object }); ok {
+			return e.subject()
+		}
+	case caseAfter:
+		if t, ok := cs.arg.(*Timer); ok {
+			return &t.object
 		}
 	}
 	return nil
@@ -243,6 +283,9 @@ func (f *Fiber) stepSelect(k policy.Kind, cs []Case) {
 	n := 0
 	for i := range cs {
 		if cs[i].what != caseNever {
+			if o := cs[i].object(); o != nil {
+				o.rt.CompareAndSwap(nil, f.nursery.rt)
+			}
 			s.ops[n] = cs[i].op()
 			n++
 		}
@@ -259,17 +302,27 @@ func (cs *Case) op() policy.Op {
 		return cs.core.op(policy.Send)
 	case caseRecv:
 		return cs.core.op(policy.Recv)
-	case caseEvent:
+	case caseEvent, caseTake, caseSignal:
 		return cs.event().op()
+	case caseAfter:
+		if t, ok := cs.arg.(*Timer); ok {
+			return t.op(1)
+		}
 	}
 	return policy.Op{Kind: policy.Sleep}
 }
 
-// announce announces a change of the selector's cases. If a goroutine makes the change, it announces the effect on the
+// announce checks the selector, and announces a change of its cases. If a goroutine makes the change, it announces the effect on the
 // channel. It returns the fiber that must call stepped, or nil.
 //
 //go:norace
 func (s *Selector) announce(c *core) *Fiber {
+	if s.b == nil {
+		panic(notMade("Selector"))
+	}
+	if c != nil && c.ch == nil {
+		panic(notMade("Chan"))
+	}
 	if simulating.Load() == 0 {
 		return nil
 	}

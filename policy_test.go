@@ -21,8 +21,8 @@ import (
 // Spec: TM-15 (time comes in through Clock alone)
 func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 	clock := coir.NewClock()
-	rt := on(t, coir.Workers(1), coir.WithClock(clock))
-	order := coir.NewChan[string](coir.Unlimited)
+	rt := on(t, coir.WithWorkers(1), coir.WithClock(clock))
+	order := coir.NewChan[string](coir.Unbounded)
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("sleeper", func(ctx context.Context) error {
 			if err := coir.Sleep(ctx, 3*time.Hour); err != nil {
@@ -66,7 +66,7 @@ func TestFibersWaitByTheClockOfTheirRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	order.Close()
-	got := slices.Collect(order.All(context.Background()))
+	got, _ := collect(order.All(context.Background()))
 	if want := []string{"timed out", "scope over", "slept"}; !slices.Equal(got, want) {
 		t.Errorf("in this order: %v, want %v", got, want)
 	}
@@ -93,7 +93,7 @@ func TestClockIsMovedByMany(t *testing.T) {
 	const fibers, rounds = 20, 30
 	var all []<-chan struct{}
 	for _, workers := range []int{1, 2} {
-		rt := on(t, coir.Workers(workers), coir.WithClock(clock), coir.WithObserver(slow))
+		rt := on(t, coir.WithWorkers(workers), coir.WithClock(clock), coir.WithObserver(slow))
 		all = append(all, goes(func() {
 			if err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 				for i := range fibers {
@@ -132,7 +132,7 @@ func TestClockIsMovedByMany(t *testing.T) {
 func TestClockIsNotMovedByWhatItWakes(t *testing.T) {
 	clock := coir.NewClock()
 	said := make(chan any, 100)
-	rt := on(t, coir.Workers(1), coir.WithClock(clock), coir.WithObserver(&hooked{onReady: func(*coir.Fiber) {
+	rt := on(t, coir.WithWorkers(1), coir.WithClock(clock), coir.WithObserver(&hooked{onReady: func(*coir.Fiber) {
 		defer func() {
 			if r := recover(); r != nil {
 				said <- r

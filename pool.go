@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Pool hands out values that are expensive to create, such as connections: at most a fixed number at a time, each
-// created when it is first needed and then reused. It works like a channel: Recv takes a value, Send gives it back. It
-// is a pool of resources, not of workers: to bound how many fibers run, use [Nursery.Limit].
+// created when it is first needed and then reused. Get takes a value, and Put gives it back. It is a pool of resources,
+// not of workers: to bound how many fibers run, use [Nursery.Limit].
 type Pool[T any] struct {
 	// Spec: CH-60 (a pool lends idle values first, in order)
 	// Spec: CH-61 (a value given back is reset or thrown away)
@@ -25,11 +25,11 @@ type Pool[T any] struct {
 	reset   func(T) error
 	discard func(T)
 
-	mu   xatomic.Mutex
-	idle []T // a stack: the value given back last is the warmest
-	lent int
-	shut bool
-	out  map[any]int // in builds with invariants, how often each value is lent
+	mu    xatomic.Mutex
+	idle  []T // a stack: the value given back last is the warmest
+	lent  int
+	shut  bool
+	loans invariant.Loans
 }
 
 // NewPool makes a pool of at most size values. create makes one value; it may wait, and several calls may run at the
@@ -43,47 +43,62 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 		panic("coir: NewPool needs a function that makes values")
 	}
 	set := settingsOf(opts)
-	if set.over != Wait {
-		panic("coir: NewPool: a value that is given back always has its place, so there is no Overflow")
+	if set.over != OverflowWait {
+		panic("coir: NewPool: a value that is given back always has its place, so there is no WithOverflow")
 	}
-	p := &Pool[T]{permits: NewChan[struct{}](size, Name(set.name)), create: create, reset: reset, discard: handler[T](set)}
+	permits := NewChan[struct{}](size, WithName(set.name))
+	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
 	}
 	return p
 }
 
-// Recv returns a value: one that was given back, or a new one if there are fewer than size. Otherwise it waits until a
-// value is given back. Waiting callers are served in the order of arrival. Give the value back with [Pool.Send].
-func (p *Pool[T]) Recv(ctx context.Context) (v T, err error) {
+// Get returns a value: one that was given back, or a new one if there are fewer than size. Otherwise it waits until a
+// value is given back. Waiting callers are served in the order of arrival. Give the value back with [Pool.Put].
+func (p *Pool[T]) Get(ctx context.Context) (v T, err error) {
 	if _, err = p.permits.Recv(ctx); err != nil {
 		return v, err
 	}
 	return p.lend(ctx)
 }
 
-// TryRecv is like Recv, but does not wait for a value: if all are lent it returns [ErrWouldBlock]. It may call create,
-// with ctx.
-func (p *Pool[T]) TryRecv(ctx context.Context) (v T, err error) {
+// TryGet is like Get, but neither waits for a value nor makes one: if none is idle it returns [ErrWouldBlock].
+func (p *Pool[T]) TryGet() (v T, err error) {
 	if _, err = p.permits.TryRecv(); err != nil {
 		return v, err
 	}
-	return p.lend(ctx)
+	if v, ok := p.takeIdle(); ok {
+		return v, nil
+	}
+	_ = p.permits.TrySend(struct{}{}) // there is room for the permit that it has taken
+	return v, p.permits.core.resultErr(receiving, park.None)
+}
+
+// takeIdle lends an idle value, if there is one.
+func (p *Pool[T]) takeIdle() (v T, ok bool) {
+	p.permits.core.announce(policy.Point) // the first to come gets the value that was given back last
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return v, false
+	}
+	var zero T
+	v, p.idle[n-1] = p.idle[n-1], zero
+	p.idle = p.idle[:n-1]
+	p.lent++
+	if invariant.Enabled {
+		p.loans.Lend(v)
+	}
+	return v, true
 }
 
 // lend returns the value for a permit that the caller has taken: an idle one, or a new one.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
-	p.permits.core.announce(policy.Point) // the first caller gets the value that was given back last
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		var zero T
-		v, p.idle[n-1] = p.idle[n-1], zero
-		p.idle = p.idle[:n-1]
-		p.lending(v)
-		p.mu.Unlock()
+	if v, ok := p.takeIdle(); ok {
 		return v, nil
 	}
-	p.mu.Unlock()
 	made := false
 	defer func() { // also if create panics
 		if !made {
@@ -96,17 +111,20 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	}
 	v, made = value, true
 	p.mu.Lock()
-	p.lending(v)
+	p.lent++
+	if invariant.Enabled {
+		p.loans.Lend(v)
+	}
 	p.mu.Unlock()
 	return v, nil
 }
 
-// Send gives back a value that Recv returned. It never waits. If more values are given back than were lent, Send
+// Put gives back a value that Get or TryGet returned. It never waits. If more values are given back than were lent, Put
 // returns an error, and the value stays the caller's. Giving one value back twice while others are lent is also wrong,
 // because two callers would then share it. Builds with the tag coirinvariants check for that and return an error, for
 // values that are pointers, channels, maps, numbers or strings, or interfaces that hold one of these. After Close the
 // value is discarded.
-func (p *Pool[T]) Send(v T) error { return p.giveBack(v, p.reset) }
+func (p *Pool[T]) Put(v T) error { return p.giveBack(v, p.reset) }
 
 // Discard gives back a value that can no longer be used. The pool discards it, and may create another instead.
 func (p *Pool[T]) Discard(v T) error {
@@ -122,7 +140,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 		p.mu.Unlock()
 		return fmt.Errorf("coir: pool %q was given back more than it has lent", p.permits.core.name)
 	}
-	if invariant.Enabled && !p.wasLent(v) {
+	if invariant.Enabled && !p.loans.GiveBack(v) {
 		p.mu.Unlock()
 		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.core.name)
 	}
@@ -145,48 +163,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// lending records that v is lent. The caller holds p.mu.
-func (p *Pool[T]) lending(v T) {
-	p.lent++
-	if !invariant.Enabled {
-		return
-	}
-	if id, ok := identity(v); ok {
-		if p.out == nil {
-			p.out = make(map[any]int)
-		}
-		p.out[id]++
-	}
-}
-
-// wasLent records that v is no longer lent. It reports false if v was not lent. The caller holds p.mu.
-func (p *Pool[T]) wasLent(v T) bool {
-	id, ok := identity(v)
-	if !ok {
-		return true
-	}
-	if p.out[id] == 0 {
-		return false
-	}
-	if p.out[id]--; p.out[id] == 0 {
-		delete(p.out, id)
-	}
-	return true
-}
-
-// identity returns a key that tells v from other values, if there is one: a struct may change while it is lent, and a
-// slice may grow.
-func identity(v any) (id any, ok bool) {
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Map:
-		return r.Pointer(), true
-	case reflect.Invalid, reflect.Struct, reflect.Array, reflect.Slice, reflect.Func:
-		return nil, false
-	}
-	return v, v == v //nolint:gocritic,staticcheck // a NaN is not
-}
-
-// Close closes the pool. Waiting and later calls of Recv return an error that is [ErrClosed]. Idle values are discarded
+// Close closes the pool. Waiting and later calls of Get return an error that is [ErrClosed]. Idle values are discarded
 // now, and lent values when they are given back. Every value goes to [OnUndelivered], even if that panics for one of
 // them. Close reports whether this call closed the pool.
 func (p *Pool[T]) Close() bool {

@@ -34,6 +34,31 @@ func (m *conns) lose(v int) {
 	m.lost = append(m.lost, v)
 }
 
+// TryGet takes an idle value. It makes none, also where Get would, and leaves the place to others.
+func TestPoolTryGetMakesNothing(t *testing.T) {
+	crews(t, func(t *testing.T, c *crew) {
+		var m conns
+		p := coir.NewPool(1, m.create, nil, coir.WithName("conns"))
+		c.did(func(ctx context.Context) {
+			for range 2 {
+				v, err := p.TryGet()
+				if v != 0 || !errors.Is(err, coir.ErrWouldBlock) || err.Error() != "coir: receive from conns: would block" {
+					t.Errorf("none is idle: %d, %v", v, err)
+				}
+			}
+			if n := m.made.Load(); n != 0 {
+				t.Errorf("%d were made", n)
+			}
+			if v, err := p.Get(ctx); v != 1 || err != nil || p.Put(v) != nil {
+				t.Errorf("%d, %v", v, err)
+			}
+			if v, err := p.TryGet(); v != 1 || err != nil {
+				t.Errorf("one is idle: %d, %v", v, err)
+			}
+		})
+	})
+}
+
 // Values are created when they are needed, up to the bound, and the value given back last is lent first.
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
@@ -48,21 +73,21 @@ func TestPoolLendsAndUsesAgain(t *testing.T) {
 				t.Error("made before it was needed")
 			}
 			for range 5 {
-				v, err := p.Recv(ctx)
-				if v != 1 || err != nil || p.Send(v) != nil {
+				v, err := p.Get(ctx)
+				if v != 1 || err != nil || p.Put(v) != nil {
 					t.Errorf("%d, %v", v, err)
 				}
 			}
 			for want := 1; want <= 3; want++ {
-				if v, err := p.Recv(ctx); v != want || err != nil {
+				if v, err := p.Get(ctx); v != want || err != nil {
 					t.Errorf("%d, %v; want %d", v, err, want)
 				}
 			}
-			if v, err := p.TryRecv(ctx); v != 0 || !errors.Is(err, coir.ErrWouldBlock) {
+			if v, err := p.TryGet(); v != 0 || !errors.Is(err, coir.ErrWouldBlock) {
 				t.Errorf("all are lent: %d, %v", v, err)
 			}
 			for _, v := range []int{2, 3, 1} {
-				if err := p.Send(v); err != nil {
+				if err := p.Put(v); err != nil {
 					t.Error(err)
 				}
 			}
@@ -70,7 +95,7 @@ func TestPoolLendsAndUsesAgain(t *testing.T) {
 				t.Errorf("%d are idle", p.Len())
 			}
 			for _, want := range []int{1, 3, 2} {
-				if v, err := p.TryRecv(ctx); v != want || err != nil {
+				if v, err := p.TryGet(); v != want || err != nil {
 					t.Errorf("%d, %v; want %d", v, err, want)
 				}
 			}
@@ -89,7 +114,7 @@ func TestPoolServesInOrder(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		var m conns
 		p := coir.NewPool(1, m.create, nil)
-		v, err := p.Recv(ctx)
+		v, err := p.Get(ctx)
 		if err != nil {
 			return err
 		}
@@ -98,17 +123,17 @@ func TestPoolServesInOrder(t *testing.T) {
 		var fibers []*coir.Fiber
 		for i := range people {
 			f := n.Go("waits", func(ctx context.Context) error {
-				v, err := p.Recv(ctx)
+				v, err := p.Get(ctx)
 				if err != nil {
 					return err
 				}
 				served = append(served, i) // only the holder of the value gets here
-				return p.Send(v)
+				return p.Put(v)
 			})
-			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.StateWaiting })
 			fibers = append(fibers, f)
 		}
-		if err := p.Send(v); err != nil {
+		if err := p.Put(v); err != nil {
 			return err
 		}
 		for _, f := range fibers {
@@ -132,24 +157,24 @@ func TestPoolRecvIsCancelled(t *testing.T) {
 		var m conns
 		p := coir.NewPool(1, m.create, nil)
 		c.did(func(ctx context.Context) {
-			v, err := p.Recv(ctx)
+			v, err := p.Get(ctx)
 			if err != nil {
 				t.Error(err)
 			}
 			short, cancel := coir.WithTimeout(ctx, time.Millisecond)
 			defer cancel()
-			if _, err := p.Recv(short); !errors.Is(err, coir.ErrTimeout) {
+			if _, err := p.Get(short); !errors.Is(err, coir.ErrTimeout) {
 				t.Errorf("a deadline: %v", err)
 			}
 			over, stop := context.WithCancelCause(ctx)
 			stop(errA)
-			if _, err := p.Recv(over); !isCancelIn(over, err, errA) {
+			if _, err := p.Get(over); !isCancelIn(over, err, errA) {
 				t.Errorf("a cancel: %v", err)
 			}
-			if err := p.Send(v); err != nil {
+			if err := p.Put(v); err != nil {
 				t.Error(err)
 			}
-			if v, err := p.TryRecv(ctx); v != 1 || err != nil {
+			if v, err := p.TryGet(); v != 1 || err != nil {
 				t.Errorf("%d, %v", v, err)
 			}
 		})
@@ -174,7 +199,7 @@ func TestPoolCreateFails(t *testing.T) {
 		}, nil)
 		first := make(chan error, 1)
 		c.do(func(ctx context.Context) {
-			v, err := p.Recv(ctx)
+			v, err := p.Get(ctx)
 			if v == 7 {
 				t.Error("it was lent something")
 			}
@@ -183,10 +208,10 @@ func TestPoolCreateFails(t *testing.T) {
 		<-begun
 		second := make(chan outcome, 1)
 		c.do(func(ctx context.Context) {
-			v, err := p.Recv(ctx)
+			v, err := p.Get(ctx)
 			second <- outcome{v, err}
 		})
-		if _, err := p.TryRecv(c.ctx); !errors.Is(err, coir.ErrWouldBlock) {
+		if _, err := p.TryGet(); !errors.Is(err, coir.ErrWouldBlock) {
 			t.Errorf("the only place is taken: %v", err)
 		}
 		fail.Store(false)
@@ -197,7 +222,7 @@ func TestPoolCreateFails(t *testing.T) {
 		if o := c.outcome(second); o != (outcome{7, nil}) {
 			t.Errorf("the second: %+v", o)
 		}
-		if err := p.Send(7); err != nil {
+		if err := p.Put(7); err != nil {
 			t.Error(err)
 		}
 	})
@@ -214,10 +239,10 @@ func TestPoolCreateFails(t *testing.T) {
 				t.Error("the panic did not come out")
 			}
 		}()
-		_, _ = p.Recv(t.Context())
+		_, _ = p.Get(t.Context())
 	}()
 	blows = false
-	if v, err := p.TryRecv(t.Context()); v != 7 || err != nil {
+	if v, err := p.Get(t.Context()); v != 7 || err != nil {
 		t.Errorf("after a panic: %d, %v", v, err)
 	}
 }
@@ -237,19 +262,19 @@ func TestPoolResetFails(t *testing.T) {
 		}, coir.OnUndelivered(m.lose))
 		c.did(func(ctx context.Context) {
 			for _, want := range []int{1, 2, 2, 2} {
-				v, err := p.Recv(ctx)
+				v, err := p.Get(ctx)
 				if v != want || err != nil {
 					t.Errorf("%d, %v; want %d", v, err, want)
 				}
-				if err := p.Send(v); err != nil {
+				if err := p.Put(v); err != nil {
 					t.Error(err)
 				}
 			}
-			_, _ = p.Recv(ctx)
-			if v, err := p.TryRecv(ctx); v != 3 || err != nil {
+			_, _ = p.Get(ctx)
+			if v, err := p.Get(ctx); v != 3 || err != nil {
 				t.Errorf("in the place of what was thrown away: %d, %v", v, err)
 			}
-			if _, err := p.TryRecv(ctx); !errors.Is(err, coir.ErrWouldBlock) {
+			if _, err := p.TryGet(); !errors.Is(err, coir.ErrWouldBlock) {
 				t.Errorf("above the bound: %v", err)
 			}
 		})
@@ -272,7 +297,7 @@ func TestPoolDiscards(t *testing.T) {
 	}, coir.OnUndelivered(m.lose))
 	next := func(want int) {
 		t.Helper()
-		if v, err := p.TryRecv(t.Context()); v != want || err != nil {
+		if v, err := p.Get(t.Context()); v != want || err != nil {
 			t.Errorf("%d, %v; want %d", v, err, want)
 		}
 	}
@@ -290,10 +315,10 @@ func TestPoolDiscards(t *testing.T) {
 				t.Error("the panic did not come out")
 			}
 		}()
-		_ = p.Send(2)
+		_ = p.Put(2)
 	}()
 	next(3)
-	if err := p.Send(3); err != nil {
+	if err := p.Put(3); err != nil {
 		t.Error(err)
 	}
 	next(3)
@@ -308,16 +333,16 @@ func TestPoolDiscards(t *testing.T) {
 func TestPoolClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
-		p := coir.NewPool(3, m.create, nil, coir.OnUndelivered(m.lose), coir.Name("database"))
+		p := coir.NewPool(3, m.create, nil, coir.OnUndelivered(m.lose), coir.WithName("database"))
 		for range 3 {
-			if _, err := p.Recv(c.ctx); err != nil {
+			if _, err := p.Get(c.ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 		waiting := make(chan error, 2)
 		for range 2 {
 			c.do(func(ctx context.Context) {
-				_, err := p.Recv(ctx)
+				_, err := p.Get(ctx)
 				waiting <- err
 			})
 		}
@@ -330,34 +355,34 @@ func TestPoolClose(t *testing.T) {
 				t.Errorf("whoever waits or comes later: %v", err)
 			}
 		}
-		if _, err := p.TryRecv(c.ctx); !errors.Is(err, coir.ErrClosed) {
-			t.Errorf("TryRecv: %v", err)
+		if _, err := p.TryGet(); !errors.Is(err, coir.ErrClosed) {
+			t.Errorf("TryGet: %v", err)
 		}
 		for v := 3; v >= 1; v-- {
-			if err := p.Send(v); err != nil {
+			if err := p.Put(v); err != nil {
 				t.Error(err)
 			}
 		}
 		if !slices.Equal(m.lost, []int{3, 2, 1}) || p.Len() != 0 {
 			t.Errorf("thrown away %v, %d idle", m.lost, p.Len())
 		}
-		if err := p.Send(1); err == nil {
+		if err := p.Put(1); err == nil {
 			t.Error("given back twice")
 		}
 
 		p = coir.NewPool(3, m.create, nil, coir.OnUndelivered(m.lose))
 		var lent []int
 		for range 3 {
-			v, _ := p.Recv(c.ctx)
+			v, _ := p.Get(c.ctx)
 			lent = append(lent, v)
 		}
 		m.lost = nil
-		_, _ = p.Send(lent[0]), p.Send(lent[1])
+		_, _ = p.Put(lent[0]), p.Put(lent[1])
 		p.Close()
 		if !slices.Equal(m.lost, lent[:2]) {
 			t.Errorf("idle when it was closed: %v; thrown away %v", lent[:2], m.lost)
 		}
-		_ = p.Send(lent[2])
+		_ = p.Put(lent[2])
 		if !slices.Equal(m.lost, lent) {
 			t.Errorf("thrown away %v", m.lost)
 		}
@@ -366,25 +391,25 @@ func TestPoolClose(t *testing.T) {
 
 func TestPoolIsGivenBackTooMuch(t *testing.T) {
 	var m conns
-	p := coir.NewPool(2, m.create, nil, coir.Name("database"), coir.OnUndelivered(m.lose))
+	p := coir.NewPool(2, m.create, nil, coir.WithName("database"), coir.OnUndelivered(m.lose))
 	check := func() {
 		t.Helper()
-		if err := p.Send(9); err == nil || !strings.Contains(err.Error(), "database") {
+		if err := p.Put(9); err == nil || !strings.Contains(err.Error(), "database") {
 			t.Errorf("%v", err)
 		}
 	}
 	check()
-	v, _ := p.Recv(t.Context())
-	if err := p.Send(v); err != nil {
+	v, _ := p.Get(t.Context())
+	if err := p.Put(v); err != nil {
 		t.Error(err)
 	}
 	check()
 	if p.Len() != 1 || len(m.lost) != 0 {
 		t.Errorf("%d idle, thrown away %v", p.Len(), m.lost)
 	}
-	_, _ = p.Recv(t.Context())
-	_, _ = p.Recv(t.Context())
-	if _, err := p.TryRecv(t.Context()); !errors.Is(err, coir.ErrWouldBlock) {
+	_, _ = p.Get(t.Context())
+	_, _ = p.Get(t.Context())
+	if _, err := p.TryGet(); !errors.Is(err, coir.ErrWouldBlock) {
 		t.Errorf("above the bound: %v", err)
 	}
 	func() {
@@ -416,10 +441,10 @@ func TestPoolKnowsWhatItHasLent(t *testing.T) {
 
 	same := 0
 	p := coir.NewPool(2, func(context.Context) (int, error) { return same, nil }, nil) // two equal values are two
-	_, _ = p.Recv(t.Context())
-	_, _ = p.Recv(t.Context())
+	_, _ = p.Get(t.Context())
+	_, _ = p.Get(t.Context())
 	for range 2 {
-		if err := p.Send(same); err != nil {
+		if err := p.Put(same); err != nil {
 			t.Error(err)
 		}
 	}
@@ -429,23 +454,23 @@ func refused[T any](t *testing.T, what string, known bool, value func(int) T) {
 	t.Helper()
 	made := 0
 	create := func(context.Context) (T, error) { made++; return value(made), nil }
-	p := coir.NewPool(3, create, nil, coir.Name("database"))
-	a, _ := p.Recv(t.Context())
-	b, _ := p.Recv(t.Context())
-	if err := p.Send(a); err != nil {
+	p := coir.NewPool(3, create, nil, coir.WithName("database"))
+	a, _ := p.Get(t.Context())
+	b, _ := p.Get(t.Context())
+	if err := p.Put(a); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	for _, v := range []T{a, value(7)} {
-		switch err := p.Send(v); {
+		switch err := p.Put(v); {
 		case !known && err == nil:
 			return // there is no room left for b
 		case !known || err == nil || !strings.Contains(err.Error(), `pool "database" was given back`):
 			t.Errorf("%s: a value that was not lent: %v", what, err)
 		}
 	}
-	again, _ := p.Recv(t.Context())
+	again, _ := p.Get(t.Context())
 	for _, v := range []T{again, b} {
-		if err := p.Send(v); err != nil {
+		if err := p.Put(v); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -492,7 +517,7 @@ func TestPoolStress(t *testing.T) {
 					if rand.IntN(4) == 0 {
 						sub, cancel = coir.WithTimeout(ctx, time.Duration(rand.IntN(20_000)))
 					}
-					v, err := p.Recv(sub)
+					v, err := p.Get(sub)
 					cancel()
 					if err != nil {
 						if !errors.Is(err, errA) && !errors.Is(err, coir.ErrTimeout) {
@@ -505,7 +530,7 @@ func TestPoolStress(t *testing.T) {
 					}
 					breathe(ctx)
 					inUse[v%len(inUse)].Store(false)
-					back := p.Send
+					back := p.Put
 					if rand.IntN(20) == 0 {
 						back = p.Discard
 					}

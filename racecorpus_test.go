@@ -22,25 +22,15 @@ import (
 // corpusRounds is how often each program runs. The detector's report of a program must not depend on the schedule.
 const corpusRounds = 3
 
-var corpusOnce sync.Once // -cpu and -count change nothing for programs in their own process
-
 // TestRacesAreSeen builds the programs under testdata/race with the race detector and runs them. In the racy ones
 // nothing orders two accesses to a variable of the program, and the detector must report that and nothing else; in the
 // ordered ones coir orders them, and it must report nothing. The first line of each program says why.
 //
 // It is not part of a race build: the programs are, and once is enough.
 func TestRacesAreSeen(t *testing.T) {
-	ran := false
-	corpusOnce.Do(func() {
-		ran = true
-		runCorpus(t)
-	})
-	if !ran {
-		t.Skip("has run in this process")
+	if testing.Short() {
+		t.Skip("it builds a hundred programs, and they are the same in each configuration of the tests")
 	}
-}
-
-func runCorpus(t *testing.T) {
 	env := raceEnv(t)
 	bin := buildCorpus(t, env)
 	for _, part := range []struct {
@@ -144,9 +134,15 @@ func runProgram(ctx context.Context, path string, env []string) (corpusRun, erro
 	return run, nil
 }
 
+// checkOrdered checks that there is no report. On a slow machine coir may log a stall; there must be no other output.
 func checkOrdered(_ string, run corpusRun) error {
-	if run.code != 0 || run.output != "" {
-		return fmt.Errorf("exit code %d; should be 0, with no report", run.code)
+	for line := range strings.Lines(run.output) {
+		if !strings.Contains(line, "a fiber runs for long") {
+			return fmt.Errorf("output %q; should be none", line)
+		}
+	}
+	if run.code != 0 {
+		return fmt.Errorf("exit code %d; should be 0", run.code)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -16,21 +15,23 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/stdctx"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Runtime is a set of workers that run fibers, and the clock that these wait by. Most programs need only the default
-// runtime, which [Run] uses. An idle runtime holds no goroutine.
+// runtime, which [Run] uses: see [Default]. An idle runtime holds no goroutine.
 type Runtime struct {
 	s        *sched.Scheduler
 	observer *guarded // nil without one
 	policy   policy.Policy
-	contexts *contextList // the contexts that its fibers depend on, under a policy; otherwise nil
+	contexts *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
 
 	mu      xatomic.Mutex
 	closing bool
-	roots   root          // ring of the nurseries opened by Run from outside
-	empty   chan struct{} // once closing, closed when the last root is gone
+	native  struct{ begun, ended xatomic.Int64 } // children on goroutines
+	roots   root                                 // ring of the nurseries opened by Run from outside
+	empty   chan struct{}                        // once closing, closed when the last root is gone
 }
 
 // root is an entry in a runtime's list of outermost nurseries.
@@ -39,7 +40,7 @@ type root struct {
 	n          *Nursery
 }
 
-// RuntimeOption is an option of [NewRuntime].
+// RuntimeOption is an option of [NewRuntime] and [Configure].
 type RuntimeOption func(*settings)
 
 type settings struct {
@@ -47,33 +48,38 @@ type settings struct {
 	observer Observer
 	policy   policy.Policy
 	onStall  func(Stall)
+	stalls   bool // OnStall was given
 }
 
-// Workers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
+// WithWorkers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
 // GOMAXPROCS, by the program or by the Go runtime when the limits of a container change, within some ten milliseconds
 // of work.
-func Workers(n int) RuntimeOption {
+func WithWorkers(n int) RuntimeOption {
 	// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 	if n < 1 {
-		panic("coir: Workers needs at least one")
+		panic("coir: WithWorkers needs at least one")
 	}
 	return func(s *settings) { s.Workers = n }
 }
 
-// MaxWorkers bounds the number of workers, including those held up in blocking calls. The default is 10,000.
-func MaxWorkers(n int) RuntimeOption {
+// WithMaxWorkers bounds the number of workers, including those held up in blocking calls. The default is 10,000.
+func WithMaxWorkers(n int) RuntimeOption {
 	// Spec: SC-36 (the number of workers is capped)
 	if n < 1 {
-		panic("coir: MaxWorkers needs at least one")
+		panic("coir: WithMaxWorkers needs at least one")
 	}
 	return func(s *settings) { s.MaxWorkers = n }
 }
 
 // OnStall calls f once for each fiber that runs longer than after without yielding. f is called on a separate
-// goroutine. If it panics, the panic is written to standard error and the program goes on. Without OnStall the
-// threshold for Stats and for an Observer is one second; 0 turns it off.
+// goroutine. If it panics, the panic is written to standard error and the program goes on. f may be nil; if after is 0
+// or less, stalls are not looked for.
+//
+// Without OnStall, a fiber that runs for more than a second is counted in [Stats], reported to an [Observer], and logged
+// by [slog.Default] as a warning, once for each place where fibers are started. The warning says where the fiber was
+// started, where it is, and what to write instead. In a simulation or a bubble of testing/synctest nothing is logged.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
-	return func(s *settings) { s.StallAfter, s.onStall = after, f }
+	return func(s *settings) { s.StallAfter, s.onStall, s.stalls = after, f, true }
 }
 
 // WithObserver makes the runtime report what fibers do to o.
@@ -126,7 +132,7 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
 	rt := &Runtime{policy: set.policy}
 	if set.policy != nil {
-		rt.contexts = new(contextList)
+		rt.contexts = new(stdctx.List[dependent])
 		set.Policy = (*policed)(rt)
 		rt.policy.Attach((*policed)(rt))
 	}
@@ -135,17 +141,11 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 		rt.observer = &guarded{o: set.observer}
 		set.Observer = (*taskObserver)(rt.observer)
 	}
-	if tell := set.onStall; tell != nil || set.observer != nil {
+	if o := onStalls(&set, rt.observer); o != nil {
 		set.OnStall = func(st sched.Stall) {
 			race.Enable()
 			defer race.Disable()
-			s := Stall{Fiber: fiberOf(st.Task), For: st.For, Stack: st.Stack}
-			if tell != nil {
-				guard("the function of OnStall", func() { tell(s) })
-			}
-			if rt.observer != nil {
-				rt.observer.tell(func(o Observer) { o.FiberStalled(s) })
-			}
+			o.report(st)
 		}
 	}
 	rt.s = sched.New(set.Config)
@@ -211,19 +211,12 @@ func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(unsafe.Pointer(t)) }
 
 var _ [unsafe.Offsetof(Fiber{}.task)]struct{} = [0]struct{}{}
 
-// outside is the default runtime of all code that is in no bubble of testing/synctest. It is made on first use and
-// never closed: when it is idle it holds no goroutine.
-var outside = sync.OnceValue(func() *Runtime { return NewRuntime() })
-
-func init() {
-	if race.Enabled { // otherwise the first Run would be ordered before every later one
-		outside()
-	}
-}
-
 // Run is the function [Run] on this runtime: fn runs as a fiber of rt, and the caller waits. A fiber of another runtime
 // may call it too.
 func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
+	if fn == nil {
+		panic(noFunction("Runtime.Run"))
+	}
 	c := resolve(ctx)
 	if c.f != nil && c.f.nursery.rt == rt {
 		return Run(ctx, fn)
@@ -239,11 +232,17 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 // run is Run for a caller outside of the runtime, but in the same bubble.
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
 	n := newNursery()
-	f := &Fiber{nursery: n, name: "main", budget: budget, main: true}
+	f := &Fiber{nursery: n, name: "main", budget: budget, role: mainRole}
 	f.fn = func(ctx context.Context) error { return run(ctx, n, fn) }
 	n.init(c.ctx, rt, c.sc, f)
+	by := c.f
+	child := childHere()
+	if child != nil {
+		by = child
+		defer child.goChild().lend(f)()
+	}
 	r := &root{n: n}
-	if !rt.enter(r) {
+	if !rt.enter(r, child != nil && child.nursery.rt == rt) {
 		n.end()
 		return &closedError{how: ofRuntime}
 	}
@@ -253,7 +252,7 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	rt.s.Go(&f.task, nil)
 	f.outwait(c)
 	race.Enable()
-	return f.resultFor(c.f)
+	return f.resultFor(by)
 }
 
 // outwait waits from outside for a main fiber to end. If ctx ends, that cancels the fiber, and outwait goes on waiting
@@ -286,13 +285,16 @@ func (f *Fiber) resultFor(by *Fiber) error {
 	return f.err()
 }
 
+// enter lists a nursery that is opened from outside, or by a child on a goroutine: then it is inside one that is listed
+// already. It reports false if the runtime has been closed, unless it is inside: Close waits for the outer one.
+//
 //go:norace
-func (rt *Runtime) enter(r *root) bool {
+func (rt *Runtime) enter(r *root, inside bool) bool {
 	race.Disable()
 	defer race.Enable()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if rt.closing {
+	if rt.closing && !inside {
 		return false
 	}
 	rt.s.Enter()
@@ -328,8 +330,12 @@ func (rt *Runtime) Close(ctx context.Context) error {
 	// Spec: SH-05 (close then drains)
 	// Spec: SH-10 (a close cut short goes on)
 	c := resolve(ctx)
-	if c.f != nil && c.f.nursery.rt == rt {
-		panic("coir: Runtime.Close called by one of its own fibers, " + c.f.Name())
+	by := c.f
+	if by == nil {
+		by = childHere()
+	}
+	if by != nil && by.nursery.rt == rt {
+		panic("coir: Runtime.Close called by one of its own fibers, " + by.Name())
 	}
 	if rt.abroad() {
 		panic("coir: Runtime.Close was called " + bubble.Here().String() + " on a runtime that was made " +
@@ -392,13 +398,25 @@ func (rt *Runtime) String() string {
 	return s + ")"
 }
 
-// Blocking runs fn, which may block in native code: a system call, cgo, a mutex, a channel. Another worker takes over
-// immediately, so that other fibers go on. In a goroutine Blocking just calls fn. In a simulation, where one fiber runs
-// at a time, it does the same.
+// Blocking calls fn, which may block in native code: a system call, cgo, a mutex, a channel. It returns what fn
+// returns. Another worker takes over immediately, so that other fibers go on. In a goroutine Blocking just calls fn. In
+// a simulation, where one fiber runs at a time, it does the same.
 //
-// If a fiber blocks natively without Blocking, the runtime notices after about ten milliseconds and then replaces its
-// worker.
-func Blocking(ctx context.Context, fn func()) {
+// The end of ctx does not interrupt fn. Blocking calls fn even if ctx has ended before, and adds no error of its own.
+// If fn must not begin in a context that has ended, check ctx.Err first.
+//
+// If a fiber blocks natively without Blocking while others can run, the runtime notices and replaces its worker: often
+// within a fraction of a millisecond, otherwise within about ten milliseconds.
+func Blocking[T any](ctx context.Context, fn func() (T, error)) (v T, err error) {
+	if fn == nil {
+		panic(noFunction("Blocking"))
+	}
+	blocking(ctx, func() { v, err = fn() })
+	return v, err
+}
+
+// blocking is Blocking without a type.
+func blocking(ctx context.Context, fn func()) {
 	c := resolve(ctx)
 	if c.f == nil || c.f.simulated {
 		fn()

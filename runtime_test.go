@@ -66,7 +66,7 @@ func TestPanicOfAnObserverIsReported(t *testing.T) {
 		for _, workers := range []int{1, 2} {
 			o := &clumsy{at: at, told: map[string]int{}}
 			var stalled atomic.Pointer[chan struct{}]
-			rt := on(t, coir.Workers(workers), coir.WithObserver(o), coir.OnStall(20*time.Millisecond, func(s coir.Stall) {
+			rt := on(t, coir.WithWorkers(workers), coir.WithObserver(o), coir.OnStall(20*time.Millisecond, func(s coir.Stall) {
 				if s.Fiber.Name() == "blocks" {
 					close(*stalled.Load())
 				}
@@ -136,7 +136,7 @@ func (r *report) clear() {
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 func TestWorkersFollowGOMAXPROCS(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	follows, fixed := on(t), on(t, coir.Workers(2))
+	follows, fixed := on(t), on(t, coir.WithWorkers(2))
 	// busy runs fibers that yield, on rt, until f returns.
 	busy := func(rt *coir.Runtime, f func()) {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/stdctx"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -18,12 +19,12 @@ import (
 //
 // A fiber that waits under its own scope does not register at each wait. It notes the scope in Fiber.waiting, arms its
 // word, and then looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of
-// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it:
-// see Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the ordinary
-// claim. (promela/word.pml, the canceller.)
+// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under
+// it: see Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the
+// ordinary claim. (promela/word.pml, the canceller.)
 //
-// Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list of
-// guests, under the scope's lock. The cancel claims and readies them one by one.
+// Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list
+// of guests, under the scope's lock. The cancel claims and readies them one by one.
 //
 // A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list
 // at the first look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is
@@ -49,11 +50,11 @@ type coldScope struct {
 	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 
 	mu      xatomic.Mutex
-	unwoken bool                      // marked as cancelled, and those who wait under it have not been woken yet
-	how     *ending                   // how it was cancelled; nil before that
-	std     xatomic.Pointer[standard] // made by the first call of Done
-	inner   *scope                    // the scopes inside this one, through next
-	guests  wait.Queue                // waiters that neither own the scope nor are children of its nursery
+	unwoken bool                            // marked as cancelled, and those who wait under it have not been woken yet
+	how     *ending                         // how it was cancelled; nil before that
+	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
+	inner   *scope                          // the scopes inside this one, through next
+	guests  wait.Queue                      // waiters that neither own the scope nor are children of its nursery
 
 	// Under the parent's mu.
 	prev, next *scope
@@ -202,8 +203,8 @@ func (sc *scope) end() {
 	sc.cancel(plainCancel, nil)
 }
 
-// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is here: unless there is something
-// else under its context, to mark it is all.
+// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is the caller. Unless
+// something else is under its context, it only marks the scope.
 //
 //go:norace
 func (sc *scope) endJoined() {
@@ -278,8 +279,8 @@ func (sc *scope) tie() {
 }
 
 // endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It
-// reports false for a scope that is not loose any more, or whose parent may have been cancelled: then its context, which
-// may be kept, shows how.
+// reports false for a scope that is not loose any more, or whose parent may have been cancelled: then its context,
+// which may be kept, shows how.
 //
 //go:norace
 func (sc *scope) endLoose() bool {
@@ -296,8 +297,8 @@ func (sc *scope) endLoose() bool {
 	return false
 }
 
-// parentLives reports whether the scopes above have certainly not been cancelled. It looks at a few: if all of those are
-// loose too it reports false, and tie finds out.
+// parentLives reports whether the scopes above have certainly not been cancelled. It looks at a few: if all of those
+// are loose too it reports false, and tie finds out.
 //
 //go:norace
 func (sc *scope) parentLives() bool {
@@ -337,8 +338,8 @@ func (sc *scope) detach() {
 	}
 }
 
-// cancel marks the scope and those inside it, then wakes those who wait under them. Only the first call does. It is called with
-// the caller's synchronisation visible.
+// cancel marks the scope and those inside it, then wakes those who wait under them. Only the first call does. It is
+// called with the caller's synchronisation visible.
 //
 //go:norace
 func (sc *scope) cancel(e *ending, near *sched.Worker) {
@@ -360,9 +361,9 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	race.Enable()
 }
 
-// mark marks the scope as cancelled, after those inside it: whoever finds a scope cancelled finds those inside it cancelled too,
-// and so does a second cancel, which waits for the lock. From then on a fiber that arms sees it, and no guest is let in. It
-// reports false if the scope had been cancelled before. The caller holds the lock.
+// mark marks the scope as cancelled, after those inside it. So if a scope is cancelled, those inside it are too. That
+// also holds for a second cancel, which waits for the lock. From then on a fiber that arms sees the mark, and no guest
+// is added. It reports false if the scope had been cancelled before. The caller holds the lock.
 //
 //go:norace
 func (sc *scope) mark(e *ending) bool {
@@ -376,7 +377,7 @@ func (sc *scope) mark(e *ending) bool {
 		in.cold().mu.Unlock()
 	}
 	race.Enable()
-	race.Release(unsafe.Pointer(sc)) // only here, because a cancel that comes too late orders nobody
+	race.Release(unsafe.Pointer(sc)) // only here: a cancel that comes too late orders nothing
 	race.Disable()
 	c.how, c.unwoken = e, true
 	sc.state.Store(scopeCancelled)
@@ -388,10 +389,11 @@ type scopeWakes struct {
 	due    bool // by the caller of takeWake: one caller gets it
 	guests bool
 	inner  bool
-	std    *standard
+	std    *stdctx.Context
 }
 
-// takeWake gives the caller the duty to wake what is in a scope that has been marked, if no other has it. The caller holds the lock.
+// takeWake returns what the caller must wake in a scope that has been marked. Only the first call does. The caller
+// holds the lock.
 //
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
@@ -412,7 +414,8 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(w.std))
-		w.std.finish(sc.cold().how) // a receive from Done is ordered after the cancel
+		how := sc.cold().how
+		w.std.End(how.err, how.cause) // a receive from Done is ordered after the cancel
 		race.Disable()
 	}
 	if sc.owner != nil {
@@ -428,7 +431,7 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		c.mu.Lock()
 		in := c.inner
 		if in != nil {
-			sc.unlink(in) // whoever takes a scope out of the list wakes it
+			sc.unlink(in) // what takes a scope out of the list wakes it
 		}
 		c.mu.Unlock()
 		if in == nil {
@@ -457,8 +460,8 @@ func (e *ending) inside() *ending {
 	return e
 }
 
-// addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled: then
-// nothing will end the wait.
+// addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled:
+// then nothing will end the wait.
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
@@ -499,8 +502,8 @@ func (sc *scope) cancelGuests(near *sched.Worker) {
 	}
 }
 
-// done reports whether the scope has been cancelled. An operation asks before it does anything else; it is called inside a
-// hidden section.
+// done reports whether the scope has been cancelled. An operation asks before it does anything else; it is called
+// inside a hidden section.
 //
 //go:norace
 func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlow() }
@@ -534,7 +537,7 @@ func (sc *scope) linkMayBeDone() bool {
 //go:noinline
 //go:norace
 func (sc *scope) pollHidden() bool {
-	if l := sc.cold().link; l.behind == nil && !isClosed(l.done) {
+	if l := sc.cold().link; l.behind == nil && !stdctx.IsClosed(l.done) {
 		return false
 	}
 	race.Enable()

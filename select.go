@@ -2,8 +2,6 @@ package coir
 
 import (
 	"context"
-	"math/bits"
-	"math/rand/v2"
 	"time"
 	"unsafe"
 
@@ -33,18 +31,21 @@ import (
 // while it waits.
 //
 // Events (the end of a fiber, or of a side of a pipe) happen once and stay true. They are not locked with the channels:
-// they are looked at first and subscribed to last, and one that has happened in between is claimed by the select itself.
+// they are looked at first and subscribed to last, and one that has happened in between is claimed by the select
+// itself.
 
-// Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is switched
-// off.
+// Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is
+// switched off.
 type Case struct {
 	// Spec: SE-18 (a case can wait for anything)
 
 	core  *core          // a channel
 	arg   any            // the value to send, or an event
-	dst   unsafe.Pointer // where to store what comes
+	dst   unsafe.Pointer // where to store the value that comes
+	err   *error         // where to store the error of an event
 	after time.Duration
 	what  caseKind
+	join  bool // the event is the end of a fiber
 }
 
 type caseKind uint8
@@ -53,8 +54,10 @@ const (
 	caseNever caseKind = iota
 	caseSend           // see Case.side
 	caseRecv
-	caseEvent
 	caseAfter
+	caseEvent  // this and those below have an event
+	caseTake   // of a Queue
+	caseSignal // of a Cond
 )
 
 // event is something that happens once.
@@ -66,17 +69,25 @@ type event interface {
 	// withdraw takes the node back. It reports whether it is marked as the one that won.
 	withdraw(n *wait.Node) bool
 	// result is called when the case was the one, and may store something.
-	result(dst unsafe.Pointer)
+	result(cs *Case)
 	// op is the wait for it, as a policy sees it.
 	op() policy.Op
 }
 
 // SendCase is a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // what v points to is given away, which noescape keeps the compiler from seeing
+	if escape.alwaysFalse { // what v points to is given away. To call escapes would allocate v
 		escape.sink = v
 	}
 	return Case{what: caseSend, core: &c.core, arg: v}
+}
+
+// escapes makes the compiler allocate in the heap what v points to. It cannot see for itself that a case needs that:
+// noescape hides it.
+func escapes(v any) {
+	if escape.alwaysFalse {
+		escape.sink = v
+	}
 }
 
 var escape struct {
@@ -96,15 +107,16 @@ func After(d time.Duration) Case {
 	return Case{what: caseAfter, after: d}
 }
 
-// Done is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in *err
-// unless err is nil.
-func (f *Fiber) Done(err *error) Case {
+// DoneCase is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in
+// *err unless err is nil.
+func (f *Fiber) DoneCase(err *error) Case {
 	_ = f.nursery // a nil fiber fails here, not under a lock
-	return Case{what: caseEvent, arg: (*fiberEnd)(f), dst: unsafe.Pointer(err)}
+	return Case{what: caseEvent, arg: (*fiberEnd)(f), err: err, join: true}
 }
 
-// Select waits until one of the cases can happen, does it and returns its index. If several can, each has the same chance. A
-// case on a closed channel happens at once, with an error that is [ErrClosed]. An index of -1 comes with an error of ctx.
+// Select waits until one of the cases can happen, does it and returns its index. If several can, each has the same
+// chance. A case on a closed channel happens immediately, with an error that is [ErrClosed]. An index of -1 comes with
+// an error of ctx.
 //
 // No case but the one returned has any effect. The same channel may be in several cases; a select never meets itself.
 func Select(ctx context.Context, cases ...Case) (int, error) {
@@ -134,26 +146,27 @@ func TrySelect(cases ...Case) (int, error) {
 	near := currentWorker()
 	i, r, ready := s.try(cs, &g.kit, f, fairly, near)
 	if i < 0 {
-		s.unlockAll()
+		channel.UnlockAll(s.locks)
 	}
 	ready.Rouse(near)
 	trim(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
+	err := ErrWouldBlock
+	if i >= 0 {
+		i, err = cs[i].done(i, r) // before other fibers run: it may have taken a lock
+	}
 	if f != nil {
 		f.stepped()
 	}
-	if i < 0 {
-		return i, ErrWouldBlock
-	}
-	return cs[i].done(i, r)
+	return i, err
 }
 
 // noescape keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they
 // send. It would believe so because their channels are called through an interface. What is true: the cases and what
-// they point to are used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored in
-// the heap: a value to be sent is copied into a cell, a value that was received is copied out of one. What a value that
-// is sent points to does go to others: SendCase says so itself. Channels and pipes are always in the heap, because
+// they point to are used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored
+// in the heap: a value to be sent is copied into a cell, a value that was received is copied out of one. What a value
+// that is sent points to does go to others: SendCase says so itself. Channels and pipes are always in the heap, because
 // NewChan and Pipe are not inlined.
 //
 //go:norace
@@ -168,7 +181,7 @@ const (
 	byOrder selectPolicy = true
 )
 
-// scratch is what a select needs besides its cases. It stays with the kit.
+// scratch is what a select needs in addition to its cases. It stays with the kit.
 type scratch struct {
 	locks []*channel.Core // channels that are locked, in the order of their numbers
 	ready []int32         // cases that need not wait
@@ -351,8 +364,12 @@ func (cs *Case) done(i int, r park.Reason) (int, error) {
 		if r != park.Data {
 			return i, cs.core.resultErr(cs.side(), r)
 		}
-	case caseEvent:
-		cs.event().result(cs.dst)
+	case caseEvent, caseTake, caseSignal:
+		cs.event().result(cs)
+	case caseAfter:
+		if t, ok := cs.arg.(*Timer); ok {
+			t.take(cs)
+		}
 	}
 	return i, nil
 }
@@ -378,99 +395,23 @@ func (s *scratch) grown(n int) {
 	s.locks, s.ready, s.nodes = make([]*channel.Core, n), make([]int32, n), nodes
 }
 
-// lockAll locks the channels of the cases.
-//
-// Spec: SE-12 (channel locks are taken in the order of ids)
-// Spec: SE-20 (up to 8 cases lock without allocating)
+// lockAll locks the channels of the cases. channel.UnlockAll(s.locks) unlocks them.
 //
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
 	locks, n := s.locks[:len(cs)], 0 // grow has made room
-	sorted, id := true, uint64(0)
 	for i := range cs {
 		if c := cs[i].core; c != nil {
 			locks[n] = c.ch
 			n++
-			sorted = sorted && c.ch.ID() >= id
-			id = c.ch.ID()
 		}
 	}
-	locks = locks[:n]
-	if !sorted {
-		sortCores(locks)
-	}
-	var last *channel.Core
-	for _, c := range locks {
-		if c != last {
-			c.Lock()
-			last = c
-		}
-	}
-	s.locks = locks
+	s.locks = locks[:n]
+	channel.LockAll(s.locks)
 }
 
-// sortCores orders channels by number: few by insertion, many in a heap. It is written out because the race detector
-// would see what package slices does to scratch that goroutines hand on, and not what orders it.
-//
-//go:norace
-func sortCores(cores []*channel.Core) {
-	n := len(cores)
-	if n > 16 {
-		for i := n/2 - 1; i >= 0; i-- {
-			siftCore(cores, i)
-		}
-		for ; n > 1; n-- {
-			cores[0], cores[n-1] = cores[n-1], cores[0]
-			siftCore(cores[:n-1], 0)
-		}
-		return
-	}
-	for i := 1; i < n; i++ {
-		c := cores[i]
-		j := i
-		for j > 0 && cores[j-1].ID() > c.ID() {
-			cores[j] = cores[j-1]
-			j--
-		}
-		cores[j] = c
-	}
-}
-
-// siftCore moves the channel at i down to where it belongs in a heap whose largest number is on top.
-//
-//go:norace
-func siftCore(cores []*channel.Core, i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(cores) {
-			return
-		}
-		if child+1 < len(cores) && cores[child].ID() < cores[child+1].ID() {
-			child++
-		}
-		if cores[i].ID() >= cores[child].ID() {
-			return
-		}
-		cores[i], cores[child] = cores[child], cores[i]
-		i = child
-	}
-}
-
-//go:norace
-func (s *scratch) unlockAll() {
-	var last *channel.Core
-	for i, c := range s.locks {
-		if c != last {
-			c.Unlock()
-			last = c
-		}
-		s.locks[i] = nil
-	}
-	s.locks = s.locks[:0]
-}
-
-// try is passes 1 and 2: it does a case that needs no wait, if there is one, and returns its index. Otherwise it returns
-// -1 with the channels locked.
+// try is passes 1 and 2: it does a case that needs no wait, if there is one, and returns its index. Otherwise it
+// returns -1 with the channels locked.
 //
 // In pass 1, without locks, one look is enough for a fair choice, because a case that is ready when it is done was a
 // choice at that moment. By order it is enough for the first case only: of a later one it must be certain that none
@@ -490,12 +431,13 @@ func (s *scratch) try(
 	if n := s.findReady(cs, false); n > 0 && (how == fairly || s.ready[0] == 0) {
 		i := s.pick(k, f, how, n)
 		c := &cs[i]
-		if c.core == nil {
-			return i, park.Data, nil
+		if c.core != nil {
+			c.core.ch.Lock()
 		}
-		c.core.ch.Lock()
 		r, ready, after := c.try()
-		c.core.ch.Unlock()
+		if c.core != nil {
+			c.core.ch.Unlock()
+		}
 		if after.any() {
 			after.do(ready, near)
 			ready = nil
@@ -508,7 +450,7 @@ func (s *scratch) try(
 	for n := s.findReady(cs, true); n > 0; n-- {
 		i := s.pick(k, f, how, n)
 		if r, ready, after := cs[i].try(); r != park.None {
-			s.unlockAll()
+			channel.UnlockAll(s.locks)
 			if after.any() {
 				after.do(ready, near)
 				ready = nil
@@ -529,22 +471,20 @@ func (s *scratch) try(
 func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 	for i := range cs {
 		c := &cs[i]
-		if xatomic.Instrumented && !locked && c.core != nil {
-			c.core.ch.Peek()
-		}
-		switch c.what {
-		case caseRecv:
-			if !c.core.ch.Ready(receiving) {
+		if c.core != nil {
+			ch := c.core.ch
+			if ch == nil {
+				race.Enable()
+				panic(notMade("Chan"))
+			}
+			if xatomic.Instrumented && !locked {
+				ch.Peek()
+			}
+			if !ch.Ready(c.side()) {
 				continue
 			}
-		case caseSend:
-			if !c.core.ch.Ready(sending) {
-				continue
-			}
-		default:
-			if !c.happened() {
-				continue
-			}
+		} else if !c.happened() {
+			continue
 		}
 		s.ready[n] = int32(i)
 		n++
@@ -567,7 +507,7 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	case f != nil && f.simulated:
 		at = uint64(f.nursery.rt.policy.Choose(f, n))
 	default:
-		at = fairTurn(k, n)
+		at = k.Turn(n)
 	}
 	i := s.ready[at]
 	if how == fairly {
@@ -580,53 +520,32 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	return int(i)
 }
 
-// fairTurn returns one of the numbers below n at random, by the generator wyrand. A sequence that is only even, such as
-// steps of the golden ratio, is not enough: what a program does next depends on the choice, and then a case may never
-// have its turn.
-//
-// Guarded by TestSelectIsFairWhateverFollows.
-//
-//go:norace
-func fairTurn(k *wait.Kit, n int) uint64 {
-	turn := k.Turn()
-	if *turn == 0 {
-		*turn = rand.Uint64() // many that choose once must not all choose the same
-	}
-	*turn += 0xa0761d6478bd642f
-	hi, lo := bits.Mul64(*turn, *turn^0xe7037ed1a0b428db)
-	at, _ := bits.Mul64(hi^lo, uint64(n))
-	return at
-}
-
 // side is the side of a channel that a case waits at.
 //
 //go:norace
 func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
 
-// event is what a case of that kind waits for.
+// event is what a case of such a kind waits for.
 //
 //go:norace
-func (cs *Case) event() event { return cs.arg.(event) }
+func (cs *Case) event() event {
+	switch cs.what {
+	case caseTake:
+		return (*takeCase)(cs)
+	case caseSignal:
+		return (*signalCase)(cs)
+	}
+	return cs.arg.(event)
+}
 
 // happened reports whether a case that is not a channel's would not wait.
 //
 //go:norace
 func (cs *Case) happened() bool {
-	switch cs.what {
-	case caseEvent:
-		return cs.event().happened()
-	case caseAfter:
+	if cs.what == caseAfter {
 		return cs.after <= 0
 	}
-	return false
-}
-
-// joins reports whether the case is the end of a fiber.
-//
-//go:norace
-func (cs *Case) joins() bool {
-	_, ok := cs.arg.(*fiberEnd)
-	return ok && cs.what == caseEvent
+	return cs.what >= caseEvent && cs.event().happened()
 }
 
 // try does the case if it needs no wait: otherwise it returns None. If it is a channel's the caller holds the lock, and
@@ -639,6 +558,11 @@ func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 		r, ready = cs.core.ch.Port().Recv(cs.dst)
 	case caseSend:
 		r, ready, rest.lost = cs.core.ch.Port().Send(cs.arg)
+	case caseTake:
+		if (*takeCase)(cs).try() {
+			r = park.Data
+		}
+		return r, nil, rest
 	default:
 		return park.Data, nil, rest
 	}
@@ -650,7 +574,7 @@ func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 
 // aftermath is what only some cases have to do after unlocking.
 type aftermath struct {
-	woken *channel.Watch // of Selectors that have been told
+	woken *channel.Watch // of Selectors that have been notified
 	lost  func()         // hands over a value that is not delivered
 }
 
@@ -671,8 +595,8 @@ func (a aftermath) do(p *park.Parker, near park.Place) {
 	}
 }
 
-// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events. It
-// notes what else there is.
+// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events.
+// It notes what else there is.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-10 (the earliest deadline ends a select)
@@ -700,16 +624,16 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 			if !ch.Plain() {
 				woken = ch.TakeWoken().Append(woken)
 			}
-		case caseEvent:
+		case caseEvent, caseTake, caseSignal:
 			events = true
-			s.joins = s.joins || c.joins()
+			s.joins = s.joins || c.join
 		case caseAfter:
 			if s.soonest < 0 || c.after < cs[s.soonest].after {
 				s.soonest = i
 			}
 		}
 	}
-	s.unlockAll()
+	channel.UnlockAll(s.locks)
 	rouseWoken(woken, near)
 	if events {
 		s.subscribe(cs, k, p, t)
@@ -749,15 +673,20 @@ var eventKind = wait.KindOf[struct{}]()
 //go:norace
 func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket) {
 	for i := range cs {
-		if cs[i].what != caseEvent {
+		if cs[i].what < caseEvent {
 			continue
 		}
-		n := s.nodes[i]
-		if n == nil || !n.Is(eventKind) {
+		n, take := s.nodes[i], cs[i].what == caseTake
+		if n == nil || !(n.Is(eventKind) && !take || n.Is(wantKind) && take) {
 			if n != nil {
 				k.Put(n)
 			}
-			n = s.keep(i, &wait.Get[struct{}](k, eventKind).Node)
+			if take {
+				n = &wait.Get[want](k, wantKind).Node
+			} else {
+				n = &wait.Get[struct{}](k, eventKind).Node
+			}
+			s.keep(i, n)
 		}
 		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
@@ -839,13 +768,13 @@ func (e *fiberEnd) withdraw(n *wait.Node) bool {
 func (e *fiberEnd) op() policy.Op { return policy.Op{Kind: policy.Wait, Object: e.id, Name: e.name} }
 
 //go:norace
-func (e *fiberEnd) result(dst unsafe.Pointer) {
+func (e *fiberEnd) result(cs *Case) {
 	f := (*Fiber)(e)
 	race.Acquire(unsafe.Pointer(f))
-	if dst != nil {
+	if cs.err != nil {
 		race.Disable()
-		race.Wrote(dst, unsafe.Sizeof(f.err()))
+		race.Wrote(unsafe.Pointer(cs.err), unsafe.Sizeof(*cs.err))
 		race.Enable()
-		*(*error)(dst) = f.err()
+		*cs.err = f.err()
 	}
 }

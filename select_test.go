@@ -197,7 +197,7 @@ func TestSelectThatFailsLeavesNoTrace(t *testing.T) {
 			sameStats(t, chans, before)
 		})
 		for name, scope := range map[string]func(context.Context) (context.Context, context.CancelCauseFunc){
-			"scope": coir.WithCancel, "standard": context.WithCancelCause,
+			"scope": coir.WithCancelCause, "standard": context.WithCancelCause,
 		} {
 			cancels := make(chan context.CancelCauseFunc, 1)
 			out := make(chan outcome, 1)
@@ -234,7 +234,7 @@ func TestSelectEndsWithTheNursery(t *testing.T) {
 			}
 			return nil
 		})
-		yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+		yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.StateWaiting })
 		n.Cancel(errA)
 		_ = f.Wait(coir.Shield(ctx))
 		if s := c.Stats(); s.Send.Waiting != 0 || s.Recv.Waiting != 0 {
@@ -631,7 +631,8 @@ func TestSelectPriorityTakesTheFirst(t *testing.T) {
 			coir.NewChan[int](0).RecvCase(&got[0]), full.SendCase(2), {}, coir.NewChan[int](0).SendCase(1), coir.After(time.Hour),
 		}
 		ready := [5]coir.Case{
-			closed.RecvCase(nil), coir.NewChan[int](coir.Unlimited).SendCase(1), ended.Done(nil), closed.SendCase(1), coir.After(0),
+			closed.RecvCase(nil), coir.NewChan[int](coir.Unbounded).SendCase(1), ended.DoneCase(nil), closed.SendCase(1),
+			coir.After(0),
 		}
 		c.did(func(ctx context.Context) {
 			for mask := 1; mask < 1<<5; mask++ {
@@ -813,7 +814,7 @@ func TestSelectCancelAgainstData(t *testing.T) {
 		c.do(func(ctx context.Context) {
 			defer cancels.Close()
 			for round := range rounds {
-				scope := coir.WithCancel
+				scope := coir.WithCancelCause
 				if round%2 == 1 {
 					scope = context.WithCancelCause
 				}
@@ -836,7 +837,10 @@ func TestSelectCancelAgainstData(t *testing.T) {
 			}
 		})
 		c.do(func(ctx context.Context) {
-			for cancel := range cancels.All(ctx) {
+			for cancel, err := range cancels.All(ctx) {
+				if err != nil {
+					return
+				}
 				for range rand.IntN(3) {
 					breathe(ctx)
 				}
@@ -867,7 +871,7 @@ func TestSelectCancelAgainstData(t *testing.T) {
 func TestSelectAndClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for _, abort := range []bool{false, true} {
-			a, b := coir.NewChan[int](0, coir.Name("orders")), coir.NewChan[int](0)
+			a, b := coir.NewChan[int](0, coir.WithName("orders")), coir.NewChan[int](0)
 			got := 7
 			out := c.selects(b.RecvCase(nil), a.RecvCase(&got))
 			waitFor(t, a, 0, 1)
@@ -1006,9 +1010,9 @@ func TestSelectFiberEnd(t *testing.T) {
 				}
 				var outs []<-chan outcome
 				for i := range errs {
-					outs = append(outs, c.selects(never.RecvCase(nil), f.Done(&errs[i]), coir.After(time.Hour)))
+					outs = append(outs, c.selects(never.RecvCase(nil), f.DoneCase(&errs[i]), coir.After(time.Hour)))
 				}
-				blind := c.selects(f.Done(nil))
+				blind := c.selects(f.DoneCase(nil))
 				waitFor(t, never, 0, len(errs))
 				gate.Close()
 				for i, out := range outs {
@@ -1020,7 +1024,8 @@ func TestSelectFiberEnd(t *testing.T) {
 					t.Errorf("%+v", o)
 				}
 				errs[0] = errC
-				if o := c.outcome(c.selects(never.RecvCase(nil), f.Done(&errs[0]))); o != (outcome{1, nil}) || !end.check(errs[0]) {
+				o := c.outcome(c.selects(never.RecvCase(nil), f.DoneCase(&errs[0])))
+				if o != (outcome{1, nil}) || !end.check(errs[0]) {
 					t.Errorf("after its end: %+v; the fiber's error: %v", o, errs[0])
 				}
 				waitFor(t, never, 0, 0)
@@ -1029,7 +1034,7 @@ func TestSelectFiberEnd(t *testing.T) {
 		}
 		c.did(func(ctx context.Context) {
 			if f := coir.Self(ctx); f != nil {
-				if i, err := coir.Select(ctx, f.Done(nil), coir.After(time.Millisecond)); i != 1 || err != nil {
+				if i, err := coir.Select(ctx, f.DoneCase(nil), coir.After(time.Millisecond)); i != 1 || err != nil {
 					t.Errorf("its own end: %d, %v", i, err)
 				}
 			}
@@ -1059,7 +1064,8 @@ func TestSelectOfEverySort(t *testing.T) {
 			}
 			var v int
 			var end error
-			out := c.selects(recv.RecvCase(&v), send.SendCase("x"), f.Done(&end), w.Gone(), r.Gone(), coir.After(limit))
+			out := c.selects(recv.RecvCase(&v), send.SendCase("x"), f.DoneCase(&end), w.GoneCase(), r.GoneCase(),
+				coir.After(limit))
 			if won != 5 {
 				waitFor(t, recv, 0, 1)
 				waitFor(t, send, 1, 0)
@@ -1093,7 +1099,7 @@ func TestSelectOfEverySort(t *testing.T) {
 func TestZeroCaseNeverHappens(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		c.did(func(ctx context.Context) {
-			ready := coir.NewChan[int](coir.Unlimited)
+			ready := coir.NewChan[int](coir.Unbounded)
 			for range 100 {
 				if i, err := coir.Select(ctx, coir.Case{}, ready.SendCase(1), coir.Case{}); i != 1 || err != nil {
 					t.Errorf("%d, %v", i, err)
@@ -1212,8 +1218,8 @@ func TestSelectOfManyFiberEnds(t *testing.T) {
 			f := c.n.Go("ends", func(ctx context.Context) error {
 				_, _ = gates[i].Recv(ctx)
 				return nil
-			}, coir.Index(i))
-			cases[i] = f.Done(&errs[i])
+			}, coir.WithIndex(i))
+			cases[i] = f.DoneCase(&errs[i])
 		}
 		cases[3], cases[size-4] = never.RecvCase(nil), never.SendCase(1)
 		for _, at := range []int{0, park.MaxIndex - 1, park.MaxIndex, park.MaxIndex + 1, size - 1} {
@@ -1253,18 +1259,18 @@ func TestSelectSendsByPolicy(t *testing.T) {
 		left    int // the value held after 1 and 2 were sent to capacity 1; 0: none
 		dropped int // the value given to OnUndelivered; 0: none
 	}{
-		{"drop oldest", 1, coir.DropOldest, nil, 2, 1},
-		{"drop newest", 1, coir.DropNewest, nil, 1, 2},
-		{"fail", 1, coir.Fail, coir.ErrWouldBlock, 1, 0},
-		{"conflated", coir.Conflated, coir.Wait, nil, 2, 1},
-		{"rendezvous, drop oldest", 0, coir.DropOldest, nil, 0, 2},
-		{"rendezvous, drop newest", 0, coir.DropNewest, nil, 0, 2},
-		{"rendezvous, fail", 0, coir.Fail, coir.ErrWouldBlock, 0, 0},
+		{"drop oldest", 1, coir.OverflowDropOldest, nil, 2, 1},
+		{"drop newest", 1, coir.OverflowDropNewest, nil, 1, 2},
+		{"fail", 1, coir.OverflowFail, coir.ErrWouldBlock, 1, 0},
+		{"conflated", coir.Conflated, coir.OverflowWait, nil, 2, 1},
+		{"rendezvous, drop oldest", 0, coir.OverflowDropOldest, nil, 0, 2},
+		{"rendezvous, drop newest", 0, coir.OverflowDropNewest, nil, 0, 2},
+		{"rendezvous, fail", 0, coir.OverflowFail, coir.ErrWouldBlock, 0, 0},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			crews(t, func(t *testing.T, c *crew) {
 				lost := 0
-				ch := coir.NewChan[int](p.cap, coir.Overflow(p.over), coir.OnUndelivered(func(v int) { lost = v }))
+				ch := coir.NewChan[int](p.cap, coir.WithOverflow(p.over), coir.OnUndelivered(func(v int) { lost = v }))
 				never := coir.NewChan[int](0)
 				if p.cap != 0 {
 					_ = ch.TrySend(1)
@@ -1278,7 +1284,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 					t.Errorf("lost %d: %+v", lost, s)
 				}
 				before, lost = ch.Stats(), 0
-				ready := coir.NewChan[int](coir.Unlimited)
+				ready := coir.NewChan[int](coir.Unbounded)
 				c.did(func(ctx context.Context) {
 					if i, err := coir.SelectPriority(ctx, ready.SendCase(1), ch.SendCase(3)); i != 0 || err != nil {
 						t.Errorf("%d, %v", i, err)
@@ -1313,7 +1319,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 func TestSelectIsWokenOnce(t *testing.T) {
 	var woken atomic.Int64
 	var self atomic.Pointer[coir.Fiber]
-	rt := on(t, coir.Workers(2), coir.WithObserver(&hooked{
+	rt := on(t, coir.WithWorkers(2), coir.WithObserver(&hooked{
 		onReady: func(f *coir.Fiber) {
 			if f == self.Load() {
 				woken.Add(1)
@@ -1336,7 +1342,7 @@ func TestSelectIsWokenOnce(t *testing.T) {
 				won, err = coir.Select(ctx, cases...)
 				return err
 			})
-			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.Waiting })
+			yieldUntil(ctx, t, "it waits", func() bool { return f.State() == coir.StateWaiting })
 			sent := make([]bool, len(chans))
 			if err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 				for i := range chans {
@@ -1370,7 +1376,7 @@ func TestSelectIsWokenOnce(t *testing.T) {
 // Spec: SE-06 (a ready case needs no registration)
 func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 	var parked atomic.Int64
-	rt := on(t, coir.Workers(1), coir.WithObserver(&hooked{onParked: func(*coir.Fiber) { parked.Add(1) }}))
+	rt := on(t, coir.WithWorkers(1), coir.WithObserver(&hooked{onParked: func(*coir.Fiber) { parked.Add(1) }}))
 	err := rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		a, b := coir.NewChan[int](0), coir.NewChan[int](1)
 		heard := coir.NewSelector()
@@ -1549,7 +1555,7 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 			_ = coir.Yield(ctx)
 		}
 	}
-	rt := on(t, coir.Workers(4))
+	rt := on(t, coir.WithWorkers(4))
 	ran := goes(func() {
 		err := rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
@@ -1567,7 +1573,7 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 						return nil
 					})
 					leave()
-					i, err := coir.Select(ctx, child.Done(nil), never.RecvCase(nil), closed.RecvCase(nil))
+					i, err := coir.Select(ctx, child.DoneCase(nil), never.RecvCase(nil), closed.RecvCase(nil))
 					enter()
 					if i != 0 && i != 2 || i == 0 && err != nil {
 						t.Errorf("%d, %v", i, err)
@@ -1580,7 +1586,7 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 						defer leave()
 						spin(ctx)
 						return nil
-					}).Done(nil))
+					}).DoneCase(nil))
 					leave()
 					i, err = sel.Wait(ctx)
 					enter()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -13,9 +14,9 @@ import (
 // select (see select.go), by a fiber in a context of its own: beginFew is pass 1, waitFew 2 and 3, endFew 4.
 //
 // It is short because it leaves out what few cases and plain channels do not need: lists in the heap, events and times,
-// Selectors that watch, overflow policies, and a runtime's policy. A select that turns out to need one of them begins anew
-// as beginSelect: it is unfit, and nothing has been done. Whether a channel is plain may change until it is locked, so
-// that is looked at again with the lock.
+// Selectors that watch, overflow policies, and a runtime's policy. A select that turns out to need one of them begins
+// anew as beginSelect: it is unfit, and nothing has been done. Whether a channel is plain may change until it is
+// locked, so that is looked at again with the lock.
 
 // fewCases is how many are few.
 const fewCases = 4
@@ -23,8 +24,8 @@ const fewCases = 4
 // unfit is returned in place of the index of a case.
 const unfit = -2
 
-// beginFew does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and returns
-// None.
+// beginFew does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
+// returns None.
 //
 //go:noinline
 //go:norace
@@ -39,6 +40,10 @@ func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reas
 			return unfit, park.None
 		}
 		ch := c.core.ch
+		if ch == nil {
+			race.Enable()
+			panic(notMade("Chan"))
+		}
 		if xatomic.Instrumented {
 			ch.Peek()
 		}
@@ -71,33 +76,15 @@ func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reas
 
 // waitFew goes on where beginFew found no case that is ready.
 //
-// Spec: SE-12 (channel locks are taken in the order of ids)
-// Spec: SE-20 (up to 8 cases lock without allocating)
-//
 //go:noinline
 //go:norace
 func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reason) {
-	var order [fewCases]*channel.Core
-	n := 0
+	var few [fewCases]*channel.Core
+	locks := few[:len(cs)]
 	for i := range cs {
-		ch := cs[i].core.ch
-		at := n
-		for at > 0 && order[at-1].ID() > ch.ID() {
-			at--
-		}
-		if at > 0 && order[at-1] == ch {
-			continue
-		}
-		for j := n; j > at; j-- {
-			order[j] = order[j-1]
-		}
-		order[at] = ch
-		n++
+		locks[i] = cs[i].core.ch
 	}
-	locks := order[:n]
-	for _, ch := range locks {
-		ch.Lock()
-	}
+	channel.LockAll(locks)
 	ready, bit, plain := uint(0), uint(1), true
 	for i := range cs {
 		ch := cs[i].core.ch
@@ -108,7 +95,7 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 		bit <<= 1
 	}
 	if !plain {
-		unlockFew(locks)
+		channel.UnlockAll(locks)
 		return unfit, park.None
 	}
 	k := f.task.Kit()
@@ -116,7 +103,7 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 		i := pickFew(k, ready, how)
 		ready &^= 1 << i
 		if r, p := cs[i].tryPlain(); r != park.None {
-			unlockFew(locks)
+			channel.UnlockAll(locks)
 			f.ready(p)
 			f.charge()
 			return i, r
@@ -137,18 +124,11 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 			ch.Port().Publish(sending, n, cs[i].arg, &f.task.Parker, t)
 		}
 	}
-	unlockFew(locks)
+	channel.UnlockAll(locks)
 	if f.shouldPark(sc) {
 		return -1, park.None
 	}
 	return f.endFew(cs, park.Cancelled)
-}
-
-//go:norace
-func unlockFew(locks []*channel.Core) {
-	for _, ch := range locks {
-		ch.Unlock()
-	}
 }
 
 // endFew cleans up after a wait of beginFew.
@@ -180,8 +160,8 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 	return won, r.Kind()
 }
 
-// tryPlain is try for a channel that is plain and does not overflow: there is nothing to do after unlocking but to ready
-// the parker.
+// tryPlain is try for a channel that is plain and does not overflow: there is nothing to do after unlocking but to
+// ready the parker.
 //
 //go:norace
 func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
@@ -199,7 +179,7 @@ func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
 //go:norace
 func pickFew(k *wait.Kit, ready uint, how selectPolicy) int {
 	if how == fairly && ready&(ready-1) != 0 {
-		for at := fairTurn(k, bits.OnesCount(ready)); at > 0; at-- {
+		for at := k.Turn(bits.OnesCount(ready)); at > 0; at-- {
 			ready &= ready - 1
 		}
 	}

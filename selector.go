@@ -7,12 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"unsafe"
-	"weak"
 
-	"github.com/coir-go/coir/internal/channel"
-	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/board"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -43,12 +40,9 @@ import (
 // first takes a registration off the list and then tries it: a later event on the channel puts it back. Lock order:
 // registrations, channel, board.
 //
-// A selector has two parts, so that it can be collected. Channels, timers and fibers point to a hook, and the hook to
-// the board, which has the ready list. Neither points to the selector, its cases, or other objects of the program. When
-// the selector is collected, its board is marked as gone. Channels drop the hooks of such a board when they come across
-// them; the other hooks are removed immediately.
+// Channels, timers and fibers point to hooks of a board, which has the ready list. See internal/board.
 type Selector struct {
-	b    *board
+	b    *board.Board
 	busy xatomic.Bool // a caller is in Wait
 
 	// The fields that handling an event does not need.
@@ -61,40 +55,26 @@ type Selector struct {
 	id     uint64      // for a policy; 0 until it is needed
 	told   []policy.Op // the cases, as announced to the policy
 
-	// Registrations by the slot of their hook. To grow, the slice is replaced under regMu. Wait reads it without regMu:
-	// an entry is written before its hook gets on the ready list.
-	slots atomic.Pointer[[]*registration]
-	free  []int // free[:nfree] are the unused slots
-	nfree int
+	// Registrations by the slot of their hook. Wait reads it without regMu: an entry is written before its hook gets on
+	// the ready list.
+	slots board.Slots[registration]
 }
 
 // NewSelector makes a selector that has no cases.
 func NewSelector() *Selector {
-	s := &Selector{b: new(board), regs: make(map[int]*registration)}
-	s.slots.Store(new([]*registration))
+	s := &Selector{b: new(board.Board), regs: make(map[int]*registration)}
 	// Spec: SE-25 (a dropped selector is collected)
 	if !xatomic.Instrumented { // an exploration has no garbage collector
-		runtime.AddCleanup(s, (*board).abandon, s.b)
+		runtime.AddCleanup(s, (*board.Board).Abandon, s.b)
 	}
 	return s
-}
-
-// board is the part of a selector that hooks point to.
-type board struct {
-	mu     xatomic.Mutex
-	first  *hook // the ready list, in the order in which the cases became ready
-	last   *hook
-	waiter *park.Parker // the caller in Wait, while it is parked
-	ticket park.Ticket
-	gone   bool  // the selector has been collected
-	once   *hook // hooks of cases that are not on channels, linked by after
 }
 
 // registration is a case of a selector.
 type registration struct {
 	s    *Selector
-	hook *hook
-	pin  *pin // only for an event
+	hook *board.Hook
+	pin  *board.Pin // only for an event
 	id   int
 	cs   Case
 
@@ -102,164 +82,13 @@ type registration struct {
 	older, newer *registration
 }
 
-// hook is the part of a registration that channels, timers and events point to. It must not lead to the selector, nor
-// to any object of the program that might.
-type hook struct {
-	b    *board
-	slot int
+// pinned is an event of a case as a board sees it.
+type pinned struct{ event }
 
-	watch channel.Watch // for a channel; ended once the registration is removed or used up
-
-	// In the board's ready list, under b.mu.
-	behind, ahead *hook
-	queued        bool
-
-	// For a case that is not on a channel.
-	timer         clock.Timer
-	clock         clock.Clock
-	pin           weak.Pointer[pin]
-	before, after *hook // in the board's list once, under b.mu
-}
-
-// pin is the part of a registration that points to an event. While it is in the event's queue it leads to the event,
-// and so to objects of the program: a hook must not keep it alive.
-type pin struct {
-	parker park.Parker
-	node   wait.Node
-	event  event
-	hook   *hook
-}
-
-// abandon releases what the selector is registered with, after it was collected.
+// Withdraw implements board.Event.
 //
 //go:norace
-func (b *board) abandon() {
-	race.Disable()
-	b.mu.Lock()
-	b.gone, b.first, b.last = true, nil, nil
-	h := b.once
-	b.once = nil
-	b.mu.Unlock()
-	for h != nil {
-		if h.clock != nil {
-			h.clock.Stop(&h.timer)
-		}
-		if p := h.pin.Value(); p != nil {
-			p.event.withdraw(&p.node)
-		}
-		next := h.after
-		h.before, h.after = nil, nil
-		h = next
-	}
-	race.Enable()
-}
-
-// BecameReady implements channel.Watcher.
-//
-//go:norace
-func (h *hook) BecameReady() (ready *park.Parker, gone bool) { return h.b.push(h) }
-
-// Gone implements channel.Watcher.
-//
-//go:norace
-func (h *hook) Gone() bool {
-	h.b.mu.Lock()
-	defer h.b.mu.Unlock()
-	return h.b.gone
-}
-
-// push puts a hook on the ready list. It returns the parker to ready, if any, and whether the selector is gone.
-//
-//go:norace
-func (b *board) push(h *hook) (asleep *park.Parker, gone bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if h.queued || b.gone {
-		return nil, b.gone
-	}
-	h.queued = true
-	if b.last == nil {
-		b.first = h
-	} else {
-		b.last.behind, h.ahead = h, b.last
-	}
-	b.last = h
-	return b.wakeWaiter(), false
-}
-
-// wakeWaiter ends the wait of the caller that is parked in Wait, and returns its parker if that must be readied. The
-// caller holds b.mu.
-//
-//go:norace
-func (b *board) wakeWaiter() *park.Parker {
-	if p := b.waiter; p != nil {
-		b.waiter = nil
-		if p.Claim(b.ticket, park.Data) == park.Asleep {
-			return p
-		}
-	}
-	return nil
-}
-
-// shift takes the first hook off the ready list.
-//
-//go:norace
-func (b *board) shift() *hook {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	h := b.first
-	if h != nil {
-		b.unqueue(h)
-	}
-	return h
-}
-
-// note adds a hook of a case that is not on a channel to b.once.
-//
-//go:norace
-func (b *board) note(h *hook) {
-	b.mu.Lock()
-	if h.after = b.once; h.after != nil {
-		h.after.before = h
-	}
-	b.once = h
-	b.mu.Unlock()
-}
-
-// drop removes a hook that is no longer registered from the lists, so that they do not keep it until the next Wait.
-//
-//go:norace
-func (b *board) drop(h *hook) {
-	b.mu.Lock()
-	if h.queued {
-		b.unqueue(h)
-	}
-	if h.before != nil {
-		h.before.after = h.after
-	} else if b.once == h {
-		b.once = h.after
-	}
-	if h.after != nil {
-		h.after.before = h.before
-	}
-	h.before, h.after = nil, nil
-	b.mu.Unlock()
-}
-
-//go:norace
-func (b *board) unqueue(h *hook) {
-	if h.ahead == nil {
-		b.first = h.behind
-	} else {
-		h.ahead.behind = h.behind
-	}
-	if h.behind == nil {
-		b.last = h.ahead
-	} else {
-		h.behind.ahead = h.ahead
-	}
-	h.ahead, h.behind, h.queued = nil, nil, false
-}
+func (e pinned) Withdraw(n *wait.Node) { e.withdraw(n) }
 
 // Add registers a case and returns its number: 0 for the first, and never the same number twice. A time counts from
 // now. A received value is stored where [Chan.RecvCase] says when Wait returns the case's number, and stays there until
@@ -267,10 +96,13 @@ func (b *board) unqueue(h *hook) {
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
+	if cs.what == caseTake || cs.what == caseSignal {
+		panic("coir: Selector.Add of a case of a lock, a Queue or a Cond: a registered case must be true until it is used up; use Select")
+	}
 	by := s.announce(cs.core)
-	reg := &registration{s: s, hook: &hook{b: s.b}, cs: cs}
+	reg := &registration{s: s, hook: board.NewHook(s.b), cs: cs}
 	s.regMu.Lock()
-	s.place(reg)
+	reg.hook.Slot = s.slots.Place(reg)
 	reg.id = s.next
 	s.next++
 	s.regs[reg.id] = reg
@@ -280,16 +112,14 @@ func (s *Selector) Add(cs Case) int {
 		reg.older.newer = reg
 	}
 	s.newest = reg
-	if cs.joins() {
+	if cs.join {
 		s.fibers.Add(1)
 	}
 	race.Release(unsafe.Pointer(reg)) // Add is ordered before the event
 	race.Disable()
 	asleep := reg.arm()
-	if asleep == nil && cs.joins() {
-		s.b.mu.Lock()
-		asleep = s.b.wakeWaiter() // it kept its place under Nursery.Limit and now waits for a fiber: start over
-		s.b.mu.Unlock()
+	if asleep == nil && cs.join {
+		asleep = s.b.WakeWaiter() // it kept its place under Nursery.Limit and now waits for a fiber: start over
 	}
 	race.Enable()
 	s.regMu.Unlock() // not earlier: Close must not find it half made
@@ -304,35 +134,12 @@ func (s *Selector) Add(cs Case) int {
 	return reg.id
 }
 
-// place gives a registration a slot. The caller holds regMu.
-//
-//go:norace
-func (s *Selector) place(reg *registration) {
-	slots := *s.slots.Load()
-	if s.nfree == 0 {
-		n := max(2*len(slots), 8)
-		more, free := make([]*registration, n), make([]int, n)
-		for i, old := range slots { //nolint:staticcheck // the race detector would see a copy
-			more[i] = old
-		}
-		for i := len(slots); i < n; i++ {
-			free[s.nfree] = i
-			s.nfree++
-		}
-		slots, s.free = more, free
-		s.slots.Store(&more)
-	}
-	s.nfree--
-	reg.hook.slot = s.free[s.nfree]
-	slots[reg.hook.slot] = reg
-}
-
 // find returns the registration that a hook belongs to, or nil if it has been unregistered: then its slot is empty, or
 // another registration's.
 //
 //go:norace
-func (s *Selector) find(h *hook) *registration {
-	if reg := (*s.slots.Load())[h.slot]; reg != nil && reg.hook == h {
+func (s *Selector) find(h *board.Hook) *registration {
+	if reg := s.slots.Get(h.Slot); reg != nil && reg.hook == h {
 		return reg
 	}
 	return nil
@@ -357,17 +164,15 @@ func (s *Selector) unregister(reg *registration) bool {
 			reg.newer.older = reg.older
 		}
 		reg.older, reg.newer = nil, nil
-		(*s.slots.Load())[reg.hook.slot] = nil
-		s.free[s.nfree] = reg.hook.slot
-		s.nfree++
+		s.slots.Remove(reg.hook.Slot)
 	}
 	s.regMu.Unlock()
-	if ok && reg.cs.joins() {
+	if ok && reg.cs.join {
 		s.fibers.Add(-1)
 	}
 	if ok && reg.cs.core == nil {
 		race.Disable()
-		s.b.drop(reg.hook)
+		s.b.Drop(reg.hook)
 		race.Enable()
 	}
 	return ok
@@ -401,55 +206,20 @@ func (reg *registration) arm() (asleep *park.Parker) {
 	h := reg.hook
 	switch cs := &reg.cs; cs.what {
 	case caseSend, caseRecv:
-		h.watch.Watcher = h
-		c := cs.core.ch
-		c.Lock()
-		defer c.Unlock()
-		c.Watch(cs.side(), &h.watch)
-		if c.Ready(cs.side()) {
-			asleep, _ = h.b.push(h)
-		}
+		return h.Watch(cs.core.ch, cs.side())
 	case caseEvent:
-		p := &pin{event: cs.event(), hook: h}
-		reg.pin, h.pin = p, weak.Make(p)
-		h.b.note(h)
-		p.parker.Init(p)
-		t := p.parker.Arm()
-		p.parker.Commit() // no one sleeps: a waker of the parker calls Ready
-		if !p.event.publish(&p.node, &p.parker, t) {
-			asleep, _ = h.b.push(h)
+		pin, t := h.Pin(pinned{cs.event()})
+		reg.pin = pin
+		if !cs.event().publish(&pin.Node, &pin.Parker, t) {
+			asleep, _ = h.Push()
 		}
 	case caseAfter:
 		race.EnterUser()
-		h.clock = clockHere()
+		clk := clockHere()
 		race.LeaveUser()
-		h.b.note(h)
-		h.clock.Arm(&h.timer, after(h.clock, max(cs.after, 0)), h, 0)
+		h.ArmTimer(clk, after(clk, max(cs.after, 0)))
 	}
 	return asleep
-}
-
-// Ready implements park.Owner: the event has happened.
-//
-//go:norace
-func (p *pin) Ready(_ *park.Parker, near park.Place) { p.hook.happened(near) }
-
-// Late implements park.Owner.
-func (p *pin) Late(*park.Parker) {}
-
-//go:norace
-func (h *hook) happened(near park.Place) {
-	asleep, _ := h.b.push(h)
-	asleep.Rouse(near)
-}
-
-// Expire implements clock.Target: the time has come.
-//
-//go:norace
-func (h *hook) Expire(uint64) {
-	race.Disable()
-	h.happened(nil)
-	race.Enable()
 }
 
 // Remove removes a case. After it has returned the case does not happen. It reports whether the case was still
@@ -493,12 +263,11 @@ func (reg *registration) remove() bool {
 	if c := cs.core; c != nil {
 		race.Disable()
 		c.ch.Lock()
-		late := reg.hook.watch.Ended()
-		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
+		watched := reg.hook.EndWatch(c.ch, cs.side())
 		race.Meet(unsafe.Pointer(reg)) // what has happened is ordered before the return
 		c.ch.Unlock()
 		race.Enable()
-		if late {
+		if !watched {
 			return false
 		}
 	}
@@ -507,13 +276,11 @@ func (reg *registration) remove() bool {
 	}
 	race.Disable()
 	defer race.Enable()
-	switch h := reg.hook; cs.what {
-	case caseEvent:
-		reg.pin.event.withdraw(&reg.pin.node)
-	case caseAfter:
-		h.clock.Stop(&h.timer)
+	if reg.pin != nil {
+		reg.pin.Withdraw()
 	}
-	reg.s.b.drop(reg.hook) // it may have become ready meanwhile
+	reg.hook.StopTimer()
+	reg.s.b.Drop(reg.hook) // it may have become ready meanwhile
 	return true
 }
 
@@ -523,6 +290,9 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	// Spec: SE-21 (a Selector's events do not cost its size)
 	// Spec: SE-22 (a Selector tries again before it reports)
 	// Spec: SE-23 (a registration stays until used up)
+	if s.b == nil {
+		panic(notMade("Selector"))
+	}
 	by := resolve(ctx)
 	if by.f != nil && by.f.simulated {
 		by.f.stepSelector(s)
@@ -536,7 +306,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	defer s.busy.Store(false)
 	for {
 		race.Disable()
-		h := s.b.shift()
+		h := s.b.Shift()
 		if h == nil {
 			r := s.park(&by)
 			race.Enable()
@@ -555,8 +325,8 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		if !done || used && !s.unregister(reg) {
 			continue // it is no longer ready, or was removed
 		}
-		if reg.cs.what == caseEvent {
-			reg.cs.event().result(reg.cs.dst)
+		if reg.cs.core == nil {
+			_, _ = reg.cs.done(0, r)
 		}
 		err := reg.err(r)
 		race.Disable()
@@ -575,24 +345,17 @@ func (s *Selector) park(by *caller) park.Reason {
 	w := by.waiter()
 	defer w.done()
 	t := by.arm(&w)
-	b := s.b
-	b.mu.Lock()
-	if b.first != nil {
-		b.mu.Unlock()
+	if !s.b.Publish(w.p, t) {
 		w.p.Disarm() // even if a cancel came first: there is no wait
 		return park.Data
 	}
-	b.waiter, b.ticket = w.p, t
-	b.mu.Unlock()
 	fibers := s.fibers.Load() > 0
 	if fibers {
 		by.f.leavePlace()
 	}
 	r := by.await(&w, t, never)
 	if r != park.Data {
-		b.mu.Lock()
-		b.waiter = nil
-		b.mu.Unlock()
+		s.b.Withdraw()
 	}
 	if fibers {
 		by.f.takePlace(r == park.Data)
@@ -624,7 +387,7 @@ func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	var rest func()
 	c := cs.core
 	c.ch.Lock()
-	if reg.hook.watch.Ended() {
+	if !reg.hook.Watches() {
 		c.ch.Unlock()
 		return false, false, park.None
 	}
@@ -638,9 +401,9 @@ func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	}
 	race.Meet(unsafe.Pointer(reg))
 	if used {
-		c.ch.WithdrawWatch(cs.side(), &reg.hook.watch)
+		reg.hook.EndWatch(c.ch, cs.side())
 	} else if r != park.None && c.ch.Ready(cs.side()) {
-		reg.hook.b.push(reg.hook) // behind the others; no wake: we are the waiter
+		reg.hook.Push() // behind the others; no wake: we are the waiter
 	}
 	c.unlock(asleep, by.worker())
 	if rest != nil {

@@ -166,8 +166,8 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 		})
 		w, r := coir.Pipe[int](0)
 		end := errA
-		sel.Add(f.Done(&end))
-		sel.Add(w.Gone())
+		sel.Add(f.DoneCase(&end))
+		sel.Add(w.GoneCase())
 		sel.Add(coir.Case{})
 		c.quiet(sel)
 		out = c.waits(sel)
@@ -182,8 +182,8 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 			t.Errorf("the end of a reader: %+v", o)
 		}
 		end = errA
-		sel.Add(f.Done(&end))
-		sel.Add(w.Gone())
+		sel.Add(f.DoneCase(&end))
+		sel.Add(w.GoneCase())
 		for _, want := range []int{10, 11} {
 			if o := c.outcome(c.waits(sel)); o != (outcome{want, nil}) {
 				t.Errorf("what has ended: %+v", o)
@@ -317,7 +317,7 @@ func TestSelectorServesInTurn(t *testing.T) {
 		const size, rounds = 8, 100
 		got := make([]int, size)
 		for i := range size {
-			ch := coir.NewChan[int](coir.Unlimited)
+			ch := coir.NewChan[int](coir.Unbounded)
 			for v := range rounds {
 				_ = ch.TrySend(v)
 			}
@@ -373,7 +373,10 @@ func TestSeveralSelectorsOnOneChannel(t *testing.T) {
 				})
 			}
 			c.do(func(ctx context.Context) {
-				for v := range ch.All(ctx) {
+				for v, err := range ch.All(ctx) {
+					if err != nil {
+						return
+					}
 					seen[v].Add(1)
 				}
 			})
@@ -501,7 +504,7 @@ func TestSelectorWaitIsCancelled(t *testing.T) {
 		var v int
 		sel.Add(ch.RecvCase(&v))
 		for round := range sized(50, 300, 20_000) {
-			scope := coir.WithCancel
+			scope := coir.WithCancelCause
 			if round%2 == 1 {
 				scope = context.WithCancelCause
 			}
@@ -659,17 +662,20 @@ func TestSelectorAndRendezvous(t *testing.T) {
 // Spec: SE-23 (a registration stays until used up)
 func TestSelectorSendsByPolicy(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
-		for _, p := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest, coir.Fail} {
+		for _, p := range []coir.OverflowPolicy{coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail} {
 			lost := 0
-			ch := coir.NewChan[int](1, coir.Overflow(p), coir.OnUndelivered(func(v int) { lost = v }))
+			ch := coir.NewChan[int](1, coir.WithOverflow(p), coir.OnUndelivered(func(v int) { lost = v }))
 			_ = ch.TrySend(1)
 			sel := coir.NewSelector()
 			sel.Add(ch.SendCase(2))
 			o := c.outcome(c.waits(sel))
 			v, _ := ch.TryRecv()
 			got := [2]int{v, lost}
-			want := map[coir.OverflowPolicy][2]int{coir.DropOldest: {2, 1}, coir.DropNewest: {1, 2}, coir.Fail: {1, 0}}[p]
-			if o.index != 0 || got != want || errors.Is(o.err, coir.ErrWouldBlock) != (p == coir.Fail) || sel.Len() != 0 {
+			want := map[coir.OverflowPolicy][2]int{
+				coir.OverflowDropOldest: {2, 1}, coir.OverflowDropNewest: {1, 2}, coir.OverflowFail: {1, 0},
+			}[p]
+			fails := errors.Is(o.err, coir.ErrWouldBlock)
+			if o.index != 0 || got != want || fails != (p == coir.OverflowFail) || sel.Len() != 0 {
 				t.Errorf("%v: %+v, kept and lost %v, want %v; %d cases", p, o, got, want, sel.Len())
 			}
 		}
@@ -689,7 +695,7 @@ func TestSelectorClose(t *testing.T) {
 			}
 		}
 		f := c.n.Go("ends", func(context.Context) error { return nil })
-		sel.Add(f.Done(nil))
+		sel.Add(f.DoneCase(nil))
 		sel.Add(coir.After(0))
 		sel.Add(coir.After(time.Hour))
 		sel.Close()
@@ -740,7 +746,7 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 				sel.Add(chans[i%len(chans)].RecvCase(nil))
 				sel.Add(coir.After(time.Hour))
 				sel.Add(coir.NewChan[int](1).SendCase(1))
-				sel.Add(f.Done(nil))
+				sel.Add(f.DoneCase(nil))
 				breathe(ctx)
 			}
 		})
@@ -809,7 +815,7 @@ func TestSelectorStress(t *testing.T) {
 		each := sized(200, 2_000, 100_000)
 		chans := make([]*coir.Chan[int], 16)
 		for i := range chans {
-			chans[i] = coir.NewChan[int]([]int{0, 1, 4, coir.Unlimited}[i%4])
+			chans[i] = coir.NewChan[int]([]int{0, 1, 4, coir.Unbounded}[i%4])
 		}
 		sel := coir.NewSelector()
 		var book sync.Mutex // a case is in places before it is looked up
@@ -954,9 +960,9 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		in  int
 		_   [1 << 12]byte
 	}
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	clock := coir.NewClock()
-	timed := on(t, coir.Workers(1), coir.WithClock(clock))
+	timed := on(t, coir.WithWorkers(1), coir.WithClock(clock))
 	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		empty, full := coir.NewChan[int](0), coir.NewChan[*machine](1)
 		_ = full.TrySend(nil)
@@ -979,10 +985,10 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			"a receive":       func(m *machine) { m.sel.Add(empty.RecvCase(&m.in)) },
 			"a send":          func(m *machine) { m.sel.Add(full.SendCase(m)) },
 			"a ready receive": func(m *machine) { m.sel.Add(full.RecvCase(nil)) },
-			"a fiber":         func(m *machine) { m.sel.Add(f.Done(nil)) },
+			"a fiber":         func(m *machine) { m.sel.Add(f.DoneCase(nil)) },
 			"a side": func(m *machine) {
-				m.sel.Add(w.Gone())
-				m.sel.Add(r.Gone())
+				m.sel.Add(w.GoneCase())
+				m.sel.Add(r.GoneCase())
 			},
 			"a time":                  func(m *machine) { m.sel.Add(coir.After(time.Hour)) },
 			"a time of another clock": func(m *machine) { adds <- m; <-added },
@@ -995,15 +1001,15 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			"a pipe of its own": func(m *machine) {
 				w, r := coir.Pipe[*machine](4, coir.OnUndelivered(func(*machine) { m.in++ }))
 				_ = w.TrySend(m)
-				m.sel.Add(w.Gone())
-				m.sel.Add(r.Gone())
+				m.sel.Add(w.GoneCase())
+				m.sel.Add(r.GoneCase())
 			},
 			"what has happened": func(m *machine) {
 				id := m.sel.Add(coir.After(0))
 				if got, err := m.sel.Wait(ctx); got != id || err != nil {
 					t.Errorf("%d, %v", got, err)
 				}
-				m.sel.Remove(m.sel.Add(f.Done(nil)))
+				m.sel.Remove(m.sel.Add(f.DoneCase(nil)))
 			},
 		}
 		refs := map[string]weak.Pointer[machine]{}
@@ -1019,7 +1025,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 				}
 			}
 		}()
-		coir.Blocking(ctx, func() {
+		blocking(ctx, func() {
 			for what, p := range refs {
 				eventually(t, "a selector registered for "+what+" is collected", func() bool {
 					runtime.GC()
@@ -1032,7 +1038,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		next := coir.NewSelector()
 		var v int
 		id := next.Add(empty.RecvCase(&v))
-		done := next.Add(f.Done(nil))
+		done := next.Add(f.DoneCase(nil))
 		n.Go("sends", func(ctx context.Context) error { return empty.Send(ctx, 7) })
 		if got, err := next.Wait(ctx); got != id || v != 7 || err != nil {
 			t.Errorf("%d, %d, %v", got, v, err)
@@ -1048,7 +1054,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		w.Close()
 		r.Close()
 		close(adds)
-		coir.Blocking(ctx, func() { <-timer })
+		blocking(ctx, func() { <-timer })
 		return nil
 	}); err != nil {
 		t.Error(err)

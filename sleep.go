@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Yield lets other fibers run. In a goroutine it is runtime.Gosched. It returns an error if ctx is over.
+// Yield lets other fibers run. In a goroutine it is runtime.Gosched. It returns an error if ctx has ended.
 //
 //go:norace
 func Yield(ctx context.Context) error {
@@ -61,7 +61,7 @@ func yieldAny(ctx context.Context) error {
 	return nil
 }
 
-// Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx is over.
+// Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx ends.
 //
 //go:norace
 func Sleep(ctx context.Context, d time.Duration) error {

@@ -39,7 +39,7 @@ func TestIdleCostsNothing(t *testing.T) {
 			})
 		}
 		for _, f := range all {
-			for f.State() != coir.Waiting {
+			for f.State() != coir.StateWaiting {
 				if err := coir.Yield(ctx); err != nil {
 					return err
 				}
@@ -49,7 +49,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		debug.FreeOSMemory()
 		used, best := time.Duration(0), time.Duration(1<<62)
 		for range 10 { // other processes can only add to the time: try again
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				<-time.After(200 * time.Millisecond) // the monitor sees that nothing runs, and stops
 				before := cpuTime(t)
 				<-time.After(period)
@@ -101,7 +101,7 @@ func TestSoak(t *testing.T) {
 		var open [2]context.CancelCauseFunc
 		for i := range gates {
 			var c context.Context
-			c, open[i] = coir.WithCancel(ctx)
+			c, open[i] = coir.WithCancelCause(ctx)
 			gates[i] = n.Go("gate", func(context.Context) error {
 				_ = coir.Sleep(c, 24*time.Hour)
 				return nil
@@ -146,7 +146,7 @@ func TestSoak(t *testing.T) {
 		}
 		for i, want := range []int{quarter, 4 * quarter} {
 			for _, f := range fibers {
-				for f.State() != coir.Waiting || done.Load() < int64(want*len(fibers)*9/10) {
+				for f.State() != coir.StateWaiting || done.Load() < int64(want*len(fibers)*9/10) {
 					if err := coir.Sleep(ctx, time.Millisecond); err != nil {
 						return err
 					}

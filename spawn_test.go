@@ -49,7 +49,7 @@ func TestSwitchAndSpawnAllocations(t *testing.T) {
 		if perSpawn := fewest(func() { _ = n.Go("child", noop).Wait(ctx) }); perSpawn > 1 {
 			t.Errorf("a spawn and a join allocate %v times, want 1", perSpawn)
 		}
-		if perSpawn := fewest(func() { _ = n.Go("child", noop, coir.Index(7)).Wait(ctx) }); perSpawn > 1 {
+		if perSpawn := fewest(func() { _ = n.Go("child", noop, coir.WithIndex(7)).Wait(ctx) }); perSpawn > 1 {
 			t.Errorf("a spawn with an index and a join allocate %v times, want 1", perSpawn)
 		}
 		one := func(_ context.Context, n *coir.Nursery) error {
@@ -189,7 +189,7 @@ func TestFiberOutlivesItsSpawner(t *testing.T) {
 				})
 			})
 		}
-		coir.Blocking(ctx, spawners.Wait)
+		blocking(ctx, spawners.Wait)
 		close(all)
 		runtime.GC() // the stacks of the spawners may be reused
 		for range fibers {

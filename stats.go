@@ -7,7 +7,7 @@ import "time"
 type Stats struct {
 	// The workers, now.
 	Workers int // all workers: the sum of the next four
-	Active  int // running fibers or looking for some; at most twice [Workers]
+	Active  int // running fibers or looking for some; at most twice [WithWorkers]
 	Idle    int // sleeping
 	Blocked int // in a call of [Blocking]
 	Held    int // found held up in native code without Blocking
@@ -15,10 +15,11 @@ type Stats struct {
 	Runnable int // fibers in queues
 
 	// Fibers.
-	Spawned int64 // fibers started
-	Ended   int64 // fibers ended
-	Woken   int64 // waits ended after the fiber had parked
-	Late    int64 // wakes, cancels and timeouts that came after the wait had ended
+	Spawned     int64 // fibers started
+	Ended       int64 // fibers ended
+	Woken       int64 // waits ended after the fiber had parked
+	OnGoroutine int64 // of them, those that run on a goroutine of their own now
+	Late        int64 // wakes, cancels and timeouts that came after the wait had ended
 
 	// Work.
 	Switches  uint64 // switches between fibers
@@ -34,7 +35,7 @@ type Stats struct {
 	Replaced int64         // workers found held up and replaced
 	Started  int64         // workers started
 	Retired  int64         // workers ended
-	AtCap    int64         // times that [MaxWorkers] prevented a start
+	AtCap    int64         // times that [WithMaxWorkers] prevented a start
 	Pressed  int64         // times that the monitor found fibers waiting for a worker
 	Stalls   int64         // fibers found running past the stall threshold
 	Slept    time.Duration // total, by idle workers
@@ -45,10 +46,12 @@ func (rt *Runtime) Stats() Stats {
 	// Spec: OB-07 (a runtime counts waits and wakes)
 	// Spec: OB-09 (counters are diagnostic)
 	s := rt.s.Stats()
+	ended := rt.native.ended.Load() // first: no more have ended than have begun
+	begun := rt.native.begun.Load()
 	return Stats{
 		Workers: s.Workers, Active: s.Workers - s.Idle - s.Blocked - s.Held, Idle: s.Idle, Blocked: s.Blocked, Held: s.Held,
 		Runnable: s.Runnable,
-		Spawned:  s.Spawned, Ended: s.Ended, Woken: s.Woken, Late: s.Late,
+		Spawned:  s.Spawned + begun, Ended: s.Ended + ended, OnGoroutine: begun - ended, Woken: s.Woken, Late: s.Late,
 		Switches:  s.Switches,
 		Stolen:    s.Stolen,
 		Overflows: s.Overflows, Coroutines: s.Frames, IdleCoroutines: s.FreeFrames,

@@ -2,12 +2,8 @@ package coir
 
 import (
 	"context"
-	"sync"
-	"unsafe"
-	"weak"
 
 	"github.com/coir-go/coir/internal/bubble"
-	"github.com/coir-go/coir/internal/race"
 )
 
 // How coir works in a bubble of testing/synctest.
@@ -30,79 +26,17 @@ import (
 // durably blocked, and time in the bubble would stand still: a channel in a package variable would hang the test. And
 // every operation would have to check.
 
-// bubbles lists the default runtimes of bubbles. A bubble does not report its end, so the list holds the runtimes
-// weakly: a runtime in use is referred to by what runs on it, or by a timer on its clock. Any other may be collected
-// and made again.
-var bubbles struct {
-	mu   sync.Mutex
-	list *bubbleEntry
-}
+// bubbles lists the default runtimes of bubbles. It holds them weakly: a runtime in use is referred to by what runs on
+// it, or by a timer on its clock. Any other may be collected and made again.
+var bubbles bubble.Registry[Runtime]
 
-type bubbleEntry struct {
-	home bubble.ID
-	rt   weak.Pointer[Runtime]
-	next *bubbleEntry
-}
-
-// defaultRuntime returns the default runtime for its caller.
+// defaultRuntime returns the default runtime for its caller. Sharing that of a bubble orders nothing: its users are
+// ordered after its creation, but not after its first user.
 func defaultRuntime() *Runtime {
 	if home := bubble.Here(); home != 0 {
-		return bubbleRuntime(home)
+		return bubbles.Get(home, newInBubble)
 	}
-	return outside()
-}
-
-// bubbleRuntime returns the default runtime of the caller's bubble. Sharing it orders nothing.
-//
-//go:norace
-func bubbleRuntime(home bubble.ID) *Runtime {
-	race.Disable()
-	bubbles.mu.Lock()
-	rt := findBubble(home)
-	if rt == nil {
-		rt = makeAlone()
-		bubbles.list = &bubbleEntry{home, weak.Make(rt), bubbles.list}
-	}
-	bubbles.mu.Unlock()
-	race.Enable()
-	race.Acquire(unsafe.Pointer(rt.s))
-	return rt
-}
-
-// findBubble looks up a runtime, and removes the entries of runtimes that are gone. The caller holds bubbles.mu.
-//
-//go:norace
-func findBubble(home bubble.ID) (found *Runtime) {
-	for p := &bubbles.list; *p != nil; {
-		e := *p
-		rt := e.rt.Value()
-		if rt == nil {
-			*p = e.next
-			continue
-		}
-		if e.home == home {
-			found = rt
-		}
-		p = &e.next
-	}
-	return found
-}
-
-// makeAlone makes a runtime. In a race build it does so in a goroutine, which is ordered after nothing because it is
-// started in a hidden section: users of the runtime are ordered after its creation, but not after its first user.
-//
-//go:norace
-func makeAlone() *Runtime {
-	if !race.Enabled {
-		return NewRuntime()
-	}
-	made := make(chan *Runtime)
-	go func() {
-		rt := NewRuntime()
-		race.Release(unsafe.Pointer(rt.s))
-		made <- rt
-	}()
-	return <-made
+	return outside.runtime()
 }
 
 // abroad reports whether the caller is in another bubble than the runtime.

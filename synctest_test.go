@@ -154,7 +154,10 @@ var bubblePrograms = []struct {
 			})
 			n.Go("stage", func(ctx context.Context) error {
 				defer last.Close()
-				for v := range first.All(ctx) {
+				for v, err := range first.All(ctx) {
+					if err != nil {
+						return err
+					}
 					if err := errors.Join(coir.Yield(ctx), last.Send(ctx, v)); err != nil {
 						return err
 					}
@@ -170,7 +173,10 @@ var bubblePrograms = []struct {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for v := range ask.All(p.ctx) {
+			for v, err := range ask.All(p.ctx) {
+				if err != nil {
+					return
+				}
 				time.Sleep(time.Microsecond)
 				_ = answer.Send(p.ctx, 2*v)
 			}
@@ -266,7 +272,7 @@ var bubblePrograms = []struct {
 		p.run(func(ctx context.Context, n *coir.Nursery) error {
 			for range 5 {
 				n.Go("blocks", func(ctx context.Context) error {
-					coir.Blocking(ctx, func() { time.Sleep(moment) })
+					blocking(ctx, func() { time.Sleep(moment) })
 					return coir.Sleep(ctx, moment)
 				})
 			}
@@ -291,15 +297,15 @@ var bubblePrograms = []struct {
 		defer pool.Close()
 		p.run(func(ctx context.Context, n *coir.Nursery) error {
 			n.Limit(2)
-			o := coir.NewOrdered[int](coir.Unlimited)
+			o := coir.NewOrdered[int](coir.Unbounded)
 			for i := range 6 {
 				err := o.Go(ctx, n, "task", func(ctx context.Context) (int, error) {
-					v, err := pool.Recv(ctx)
+					v, err := pool.Get(ctx)
 					if err != nil {
 						return 0, err
 					}
 					err = coir.Sleep(ctx, time.Duration(6-i)*time.Microsecond)
-					return i, errors.Join(err, pool.Send(v))
+					return i, errors.Join(err, pool.Put(v))
 				})
 				if err != nil {
 					return err
@@ -318,7 +324,7 @@ var bubblePrograms = []struct {
 	}},
 	{"a shielded end after a cancel", func(p place) {
 		start := time.Now()
-		ctx, cancel := coir.WithCancel(p.ctx)
+		ctx, cancel := coir.WithCancelCause(p.ctx)
 		defer cancel(nil)
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("tidies", func(ctx context.Context) error {
@@ -353,7 +359,7 @@ var bubblePrograms = []struct {
 		p.took(start, 6*(moment/8))
 	}},
 	{"a runtime of its own", func(p place) {
-		rt := coir.NewRuntime(coir.Workers(2))
+		rt := coir.NewRuntime(coir.WithWorkers(2))
 		start := time.Now()
 		for range 2 {
 			p.want(rt.Run(p.ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -367,10 +373,10 @@ var bubblePrograms = []struct {
 		}
 		p.took(start, 2*moment)
 		p.want(rt.Close(p.ctx), nil)
-		p.want(rt.Run(p.ctx, nil), coir.ErrClosed)
+		p.want(rt.Run(p.ctx, nothing), coir.ErrClosed)
 	}},
 	{"a runtime that is closed while it is used", func(p place) {
-		rt := coir.NewRuntime(coir.Workers(1))
+		rt := coir.NewRuntime(coir.WithWorkers(1))
 		begun, ended := make(chan struct{}), make(chan error, 1)
 		go func() {
 			ended <- rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -383,7 +389,7 @@ var bubblePrograms = []struct {
 		p.want(<-ended, context.Canceled)
 	}},
 	{"a fiber of one runtime runs another", func(p place) {
-		rt := coir.NewRuntime(coir.Workers(1))
+		rt := coir.NewRuntime(coir.WithWorkers(1))
 		p.run(func(ctx context.Context, n *coir.Nursery) error {
 			return rt.Run(ctx, func(ctx context.Context, n *coir.Nursery) error { return coir.Sleep(ctx, moment) })
 		})
@@ -394,7 +400,10 @@ var bubblePrograms = []struct {
 func (p place) wantValues(ch *coir.Chan[int], n int) {
 	p.Helper()
 	i := 0
-	for v := range ch.All(p.ctx) {
+	for v, err := range ch.All(p.ctx) {
+		if err != nil {
+			return
+		}
 		if v != i {
 			p.Errorf("received %d, want %d", v, i)
 		}
@@ -561,7 +570,7 @@ func TestWakeOutsideFromABubble(t *testing.T) {
 	place{t, t.Context(), false}.run(func(ctx context.Context, n *coir.Nursery) error {
 		for range 20 {
 			n.Go("receives", func(ctx context.Context) error { v, err := ch.Recv(ctx); got <- v; return err })
-			coir.Blocking(ctx, func() {
+			blocking(ctx, func() {
 				awaitReceiver(t, ch)
 				wake()
 			})
@@ -585,7 +594,7 @@ func TestBubbleInAFiber(t *testing.T) {
 	defer goroutines(t)()
 	place{t, t.Context(), false}.run(func(ctx context.Context, n *coir.Nursery) error {
 		for _, i := range []int{0, 8, 9} {
-			coir.Blocking(ctx, func() { inBubble(t, bubblePrograms[i].run) })
+			blocking(ctx, func() { inBubble(t, bubblePrograms[i].run) })
 			inBubble(t, bubblePrograms[i].run)
 		}
 		return coir.Sleep(ctx, moment)
@@ -595,7 +604,7 @@ func TestBubbleInAFiber(t *testing.T) {
 // TestOuterContextInABubble: a context that coir made outside provides its values in a bubble and, if its channel
 // exists, its cancel.
 func TestOuterContextInABubble(t *testing.T) {
-	outer, cancel := coir.WithCancel(t.Context())
+	outer, cancel := coir.WithCancelCause(t.Context())
 	defer cancel(nil)
 	said := "use a context that was made there, such as t.Context()"
 	inBubble(t, func(p place) {
@@ -709,7 +718,7 @@ var fatalPrograms = map[string]struct {
 		cancels := make(chan context.CancelCauseFunc, 1)
 		go func() { (<-cancels)(nil) }()
 		inBubble(t, func(p place) {
-			ctx, cancel := coir.WithCancel(p.ctx)
+			ctx, cancel := coir.WithCancelCause(p.ctx)
 			ctx.Done()
 			cancels <- cancel
 			<-outside
@@ -717,17 +726,17 @@ var fatalPrograms = map[string]struct {
 	}},
 	"blocked workers": {"where all workers are blocked", func(t *testing.T) {
 		ch := coir.NewChan[int](0)
-		rt := coir.NewRuntime(coir.Workers(1))
+		rt := coir.NewRuntime(coir.WithWorkers(1), coir.WithMaxWorkers(1)) // else one may stand by
 		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("receives", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
 			_ = coir.Sleep(ctx, time.Millisecond)
-			coir.Blocking(ctx, func() { inBubble(t, func(p place) { _ = ch.Send(context.Background(), 1) }) })
+			blocking(ctx, func() { inBubble(t, func(p place) { _ = ch.Send(context.Background(), 1) }) })
 			return nil
 		})
 	}},
 }
 
-func forever(int) bool { return true }
+func forever(int, error) bool { return true }
 
 // wakeFromOutside sends from outside to a receiver in a bubble, until one was parked.
 func wakeFromOutside(t *testing.T, ch *coir.Chan[int], wait func(p place)) {

@@ -16,7 +16,7 @@ import (
 //
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberKeepsItsThread(t *testing.T) {
-	rt := on(t, coir.Workers(2))
+	rt := on(t, coir.WithWorkers(2))
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for range 4 {
 			tid := 0
@@ -46,7 +46,7 @@ func TestLockedEndKeepsTheThread(t *testing.T) {
 	if !apart(t, "the thread was not used again") {
 		return
 	}
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	var locked atomic.Int64
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("locks", func(context.Context) error {
@@ -79,7 +79,7 @@ func TestLockedEndKeepsTheThread(t *testing.T) {
 			n.Go("looks", func(ctx context.Context) error {
 				for range 10 {
 					look()
-					coir.Blocking(ctx, runtime.Gosched)
+					blocking(ctx, runtime.Gosched)
 				}
 				return nil
 			})

@@ -27,7 +27,10 @@ import (
 func everyWait(n *coir.Nursery, lock, check func()) {
 	ch, back := coir.NewChan[int](0), coir.NewChan[int](0)
 	n.Go("echo", func(ctx context.Context) error {
-		for v := range ch.All(ctx) {
+		for v, err := range ch.All(ctx) {
+			if err != nil {
+				return err
+			}
 			if err := back.Send(ctx, v); err != nil {
 				return err
 			}
@@ -69,7 +72,7 @@ func everyWait(n *coir.Nursery, lock, check func()) {
 			n.Go("inner", func(ctx context.Context) error { return coir.Yield(ctx) })
 			return nil
 		}))
-		coir.Blocking(ctx, func() { runtime.Gosched() })
+		blocking(ctx, func() { runtime.Gosched() })
 		step(nil)
 		ch.Close()
 		return nil
@@ -83,7 +86,7 @@ func TestLockedFiberWaits(t *testing.T) {
 	nothing := func() {}
 	for _, workers := range []int{1, 2} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
-			rt := on(t, coir.Workers(workers))
+			rt := on(t, coir.WithWorkers(workers))
 			err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 				for range 4 {
 					everyWait(n, runtime.LockOSThread, nothing)
@@ -127,7 +130,7 @@ func TestLockedFiberUnderSim(t *testing.T) {
 		if err != nil {
 			s.Errorf("%v", err)
 		}
-	}, sim.Schedules(20))
+	}, sim.WithSchedules(20))
 }
 
 // A cancel ends the wait of a locked fiber; its panic and its Goexit are like those of any other.
@@ -136,7 +139,7 @@ func TestLockedFiberUnderSim(t *testing.T) {
 // Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockedFiberEnds(t *testing.T) {
 	left := goroutines(t)
-	rt := on(t, coir.Workers(1))
+	rt := on(t, coir.WithWorkers(1))
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		lock := func(f func(ctx context.Context) error) func(context.Context) error {
 			return func(ctx context.Context) error {
@@ -201,7 +204,7 @@ func TestLockedEnd(t *testing.T) {
 	survived := 0
 	for range 5 {
 		for name, end := range ends {
-			rt := coir.NewRuntime(coir.Workers(1))
+			rt := coir.NewRuntime(coir.WithWorkers(1))
 			err := func() (err error) {
 				defer func() {
 					if r := recover(); r != nil {
@@ -322,7 +325,7 @@ func TestFiberLabels(t *testing.T) {
 	}, nil)
 	// The body of a Run from outside, and workers and coroutines that were made meanwhile.
 	labelled(context.Background(), "mine", func(context.Context) {
-		rt := on(t, coir.Workers(2))
+		rt := on(t, coir.WithWorkers(2))
 		first := coir.NewChan[int](0)
 		var both sync.WaitGroup
 		both.Go(func() {

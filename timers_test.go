@@ -73,7 +73,7 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 			}
 		},
 	}
-	rt := newRuntime(t, coir.Workers(1), coir.WithObserver(obs))
+	rt := newRuntime(t, coir.WithWorkers(1), coir.WithObserver(obs))
 	var woke, early atomic.Int64
 	var worst atomic.Int64
 	err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -100,7 +100,7 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 			})
 		}
 		for _, f := range fibers {
-			for state := f.State(); state != coir.Waiting && state != coir.Ended; state = f.State() {
+			for state := f.State(); state != coir.StateWaiting && state != coir.StateEnded; state = f.State() {
 				if err := coir.Yield(ctx); err != nil {
 					return err
 				}

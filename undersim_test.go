@@ -111,9 +111,9 @@ func simulate(t *testing.T, where filter, script func(s *stage)) {
 		t.Run(r.String(), func(t *testing.T) {
 			h := fnv.New64a()
 			_, _ = io.WriteString(h, t.Name())
-			opts := []sim.Option{sim.Seed(h.Sum64()), sim.Schedules(each)}
+			opts := []sim.Option{sim.WithSeed(h.Sum64()), sim.WithSchedules(each)}
 			if each < 10 {
-				opts = append(opts, sim.With(sim.Random)) // the first schedules of the default strategy have few switches
+				opts = append(opts, sim.WithStrategy(sim.Random)) // the first schedules of the default strategy have few switches
 			}
 			sim.Test(t, func(ctx context.Context, x *sim.Sim) { playSimulated(ctx, x, r, script) }, opts...)
 		})
@@ -180,7 +180,7 @@ func (s *stage) rest() { _ = coir.Sleep(s.ctx, 1) }
 // signal makes a signal.
 func (s *stage) signal() signal {
 	if s.sim != nil {
-		return &simSignal{s: s, c: coir.NewChan[int](0, coir.Name("signal"))}
+		return &simSignal{s: s, c: coir.NewChan[int](0, coir.WithName("signal"))}
 	}
 	return make(goSignal)
 }

@@ -18,7 +18,7 @@
  *   Chan.put, Chan.take                   inlines of the same names
  *   Parker.Claim, Node.Claim              inlines cas and claim: one step, proved in word.pml
  *   Parker.Rouse                          inline rouse, without a lock
- *   scratch.try, lockAll                  proctype Fiber, until it arms
+ *   scratch.try, channel.LockAll          proctype Fiber, until it arms
  *   register, subscribe, parks            from there
  *   leave, withdraw, unregister, finish   inline withdraw
  *   end, endWaits, discard                proctype Closer

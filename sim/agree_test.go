@@ -157,7 +157,7 @@ func (p agreement) uses(kinds ...int) bool {
 func (p agreement) stage(s *Sim) *stage {
 	st := &stage{s: s, cancels: coir.NewChan[func()](1), nurseries: coir.NewChan[*coir.Nursery](1), sel: coir.NewSelector()}
 	for i := range st.cs {
-		st.cs[i] = coir.NewChan[int](p.caps[i], coir.Overflow(p.over))
+		st.cs[i] = coir.NewChan[int](p.caps[i], coir.WithOverflow(p.over))
 	}
 	if p.uses(23, 24, 25, 26) {
 		made := 0
@@ -187,7 +187,9 @@ func (p agreement) run(say func(string)) program {
 			fs := make([]*coir.Fiber, len(p.does)-1)
 			for i := range fs {
 				before := fs[:i]
-				fs[i] = n.Go("f", func(ctx context.Context) error { return p.play(ctx, st, i, before, &logs[i]) }, coir.Index(i))
+				fs[i] = n.Go("f", func(ctx context.Context) error {
+					return p.play(ctx, st, i, before, &logs[i])
+				}, coir.WithIndex(i))
 			}
 			return p.play(ctx, st, len(fs), fs, &logs[len(fs)])
 		})
@@ -239,7 +241,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 			}
 		case 8: // a wait that another fiber may cut short
 			if len(before) > 0 {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				told := st.cancels.TrySend(func() { cancel(nil) })
 				err := before[do.a%len(before)].Wait(ctx)
 				cancel(nil)
@@ -296,7 +298,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 				tell("leave %v", st.readers[i].Close())
 			}
 		case 18:
-			at, err := coir.Select(ctx, st.writers[i].Gone(), coir.After(d))
+			at, err := coir.Select(ctx, st.writers[i].GoneCase(), coir.After(d))
 			tell("gone %d %s", at, ending(err))
 		case 19:
 			tell("yield %s", ending(coir.Yield(ctx)))
@@ -313,23 +315,23 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 			return errFailed
 		case 23:
 			ctx, cancel := coir.WithTimeout(ctx, d)
-			x, err := st.pool.Recv(ctx)
+			x, err := st.pool.Get(ctx)
 			cancel()
 			tell("lent %d %s", x, ending(err))
 			if err == nil {
-				_ = st.pool.Send(x)
+				_ = st.pool.Put(x)
 			}
 		case 24:
-			x, err := st.pool.TryRecv(ctx)
+			x, err := st.pool.TryGet()
 			tell("trylent %d %s", x, ending(err))
 			if err == nil {
 				_ = c.TrySend(v)
-				_ = st.pool.Send(x)
+				_ = st.pool.Put(x)
 			}
 		case 25:
 			tell("shut %v", st.pool.Close())
 		case 26:
-			if x, err := st.pool.TryRecv(ctx); err == nil {
+			if x, err := st.pool.TryGet(); err == nil {
 				_ = coir.Yield(ctx)
 				tell("discard %d %s", x, ending(st.pool.Discard(x)))
 			}
@@ -351,7 +353,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 			tell("all %d %s", at, ending(err))
 		case 30:
 			if len(before) > 0 {
-				at, err := coir.Select(ctx, before[do.a%len(before)].Done(nil), coir.After(d))
+				at, err := coir.Select(ctx, before[do.a%len(before)].DoneCase(nil), coir.After(d))
 				tell("done %d %s", at, ending(err))
 			}
 		}
@@ -363,7 +365,8 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 func (p agreement) outcomes(t *testing.T, s Strategy, most int) (map[string]int, Result) {
 	t.Helper()
 	seen := map[string]int{}
-	res := Explore(p.run(func(text string) { seen[text]++ }), With(func(uint64) Strategy { return s }), Schedules(most), Time(p.mode))
+	res := Explore(p.run(func(text string) { seen[text]++ }), WithStrategy(func(uint64) Strategy { return s }),
+		WithSchedules(most), WithClock(p.mode))
 	if res.Failure != nil {
 		t.Fatalf("%v: %v", p, res.Failure)
 	}

@@ -26,6 +26,9 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 		{"Recv", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.Recv(ctx) }, policy.Recv},
 		{"RecvTimeout", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvTimeout(ctx, time.Second) }, policy.Recv},
 		{"RecvMany", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.RecvMany(ctx, make([]int, 1)) }, policy.Recv},
+		{"RecvBatch", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
+			_, _ = c.RecvBatch(ctx, make([]int, 1), time.Second)
+		}, policy.Recv},
 		{"TryRecv", func(_ context.Context, _ *coir.Nursery, c *coir.Chan[int]) { _, _ = c.TryRecv() }, policy.TryRecv},
 		{"All", func(ctx context.Context, _ *coir.Nursery, c *coir.Chan[int]) {
 			for range c.All(ctx) {
@@ -60,7 +63,7 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 		}, policy.Wait},
 		{"Nursery.Cancel", func(_ context.Context, n *coir.Nursery, _ *coir.Chan[int]) { n.Cancel(nil) }, policy.Cancel},
 		{"cancel of a scope", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
-			_, cancel := coir.WithCancel(ctx)
+			_, cancel := coir.WithCancelCause(ctx)
 			cancel(errGone)
 		}, policy.Cancel},
 		{"cancel of a scope with a time", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
@@ -74,14 +77,14 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 		{"Sender.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); w.Close(); _ = r }, policy.Close},
 		{"Receiver.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, r := coir.Pipe[int](1); r.Close(); _ = w }, policy.Abort},
 		{"Sender.TrySend", func(context.Context, *coir.Nursery, *coir.Chan[int]) { w, _ := coir.Pipe[int](1); _ = w.TrySend(1) }, policy.TrySend},
-		{"Pool.Recv", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
+		{"Pool.Get", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			p := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil)
-			_, _ = p.Recv(ctx)
+			_, _ = p.Get(ctx)
 		}, policy.Recv},
-		{"Pool.Send", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
+		{"Pool.Put", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) {
 			p := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil)
-			v, _ := p.Recv(ctx)
-			_ = p.Send(v)
+			v, _ := p.Get(ctx)
+			_ = p.Put(v)
 		}, policy.TrySend},
 		{"Pool.Close", func(context.Context, *coir.Nursery, *coir.Chan[int]) {
 			coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil).Close()

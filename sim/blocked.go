@@ -20,9 +20,9 @@ import (
 // schedule is then cancelled, which ends waits for that context. Any other wait cannot be ended: sim abandons it, with
 // its world. If the wait ends later, the schedule runs to its end, and the world is closed.
 
-// Blocked is the failure of a program in which a fiber waits outside of coir: for a native channel, a mutex, the Done
-// channel of a context, or in a function of [iter.Pull].
-const Blocked Kind = "blocked"
+// KindBlocked is the failure of a program in which a fiber waits outside of coir: for a native channel, a mutex, the
+// Done channel of a context, or in a function of [iter.Pull].
+const KindBlocked Kind = "blocked"
 
 const (
 	stallAfter  = 300 * time.Millisecond // without a switch, before watch looks
@@ -35,7 +35,7 @@ const (
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
 		"to wait for the end of a context, in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"
 	adviceMutex = adviceWaits + "Another fiber holds it across an operation of coir: " +
-		"unlock before the operation, or use a coir.Chan of capacity 1 as the lock"
+		"unlock before the operation, or use a locks.Mutex"
 	adviceGroup  = adviceWaits + "Start fibers in a nursery, whose Run waits for them, or use a coir.Chan"
 	advicePulled = "The function of iter.Pull runs in a goroutine of its own, which is no fiber. " +
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
@@ -93,9 +93,9 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	}
 	first := w.stray.Load()
 	beat := w.beat.Load()
-	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != Blocked) {
+	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != KindBlocked) {
 		// This replaces an earlier stray, as of a function that is pulled from, because it says more.
-		w.stray.Store(&Failure{Kind: Blocked, Text: text + ". " + advice})
+		w.stray.Store(&Failure{Kind: KindBlocked, Text: text + ". " + advice})
 		w.stopping.Store(true)
 		(*abort)(errStopped)
 		w.stopping.Store(false)
@@ -119,10 +119,10 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 func (w *world) abandoned(text string) (f *Failure) {
 	defer func() {
 		if recover() != nil {
-			f = &Failure{Kind: Blocked, Text: text}
+			f = &Failure{Kind: KindBlocked, Text: text}
 		}
 	}()
-	f = &Failure{Kind: Blocked, Text: text}
+	f = &Failure{Kind: KindBlocked, Text: text}
 	f.freeze(w)
 	f.Token = encode(w.mode, f.script, f.hash)
 	return f

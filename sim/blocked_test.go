@@ -21,7 +21,7 @@ func line(below int) string {
 
 // beside runs fn as a fiber, next to another one that does something.
 func beside(ctx context.Context, fn func(ctx context.Context)) {
-	c := coir.NewChan[int](0, coir.Name("c"))
+	c := coir.NewChan[int](0, coir.WithName("c"))
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		n.Go("stuck", func(ctx context.Context) error { fn(ctx); return nil })
 		n.Go("other", func(ctx context.Context) error { return c.SendTimeout(ctx, 1, time.Second) })
@@ -44,16 +44,16 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 		{"iter.Pull over a channel", func() (program, string, func()) {
 			at := line(11)
 			return func(ctx context.Context, _ *Sim) {
-				c := coir.NewChan[int](0, coir.Name("c"))
+				c := coir.NewChan[int](0, coir.WithName("c"))
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					n.Go("producer", func(ctx context.Context) error {
 						defer c.Close()
 						return c.Send(ctx, 1)
 					})
 					n.Go("stuck", func(ctx context.Context) error {
-						next, stop := iter.Pull(c.All(ctx))
+						next, stop := iter.Pull2(c.All(ctx))
 						defer stop()
-						for _, ok := next(); ok; _, ok = next() {
+						for _, _, ok := next(); ok; _, _, ok = next() {
 						}
 						return nil
 					})
@@ -118,7 +118,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 								mu.Unlock()
 							}
 							return nil
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					return nil
 				})
@@ -142,7 +142,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 			if free != nil {
 				free()
 			}
-			if res.Failure == nil || res.Failure.Kind != Blocked {
+			if res.Failure == nil || res.Failure.Kind != KindBlocked {
 				t.Fatalf("after %d schedules: %v", res.Schedules, res.Failure)
 			}
 			text := res.Failure.Error()
@@ -176,7 +176,7 @@ func TestALongComputationIsNoWait(t *testing.T) {
 				_ = fmt.Sprint(until)
 			}
 		})
-	}, Schedules(1))
+	}, WithSchedules(1))
 	if res.Failure != nil {
 		t.Error(res.Failure)
 	}
@@ -192,7 +192,7 @@ func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 		for !watched() && time.Now().Before(until) {
 			runtime.Gosched()
 		}
-	}, Schedules(1))
+	}, WithSchedules(1))
 	if res.Failure != nil {
 		t.Fatal(res.Failure)
 	}

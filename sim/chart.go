@@ -117,7 +117,7 @@ func (r *report) chart() *chart.Chart {
 	}
 	for i := range r.fibers {
 		fb := &r.fibers[i]
-		a := chart.Actor{Name: r.labels[i], Title: fb.f.Site(), Ended: fb.ended}
+		a := chart.Actor{Name: r.labels[i], Title: fb.f.SpawnSite(), Ended: fb.ended}
 		if fb.waits {
 			a.Why, a.Since = "waits "+r.waitsFor(i), fb.step
 		}
@@ -133,14 +133,14 @@ func (r *report) chart() *chart.Chart {
 			kind = chart.Fault
 		}
 		c.Steps = append(c.Steps, chart.Step{
-			Actor: int(e.fiber), Number: r.before + s + 1, Kind: kind, Text: r.words(e.op, e.object, e.cases), At: e.at,
+			Actor: int(e.fiber), Number: r.before + s + 1, Kind: kind, Text: r.did(e), At: e.at,
 		})
 	}
 	for _, m := range r.messages() {
 		from := &r.trace[m.send]
 		c.Arrows = append(c.Arrows, chart.Arrow{From: m.send, To: m.recv, Text: channel(from.op, from.object), Guess: !m.sure})
 	}
-	if r.Kind == Deadlock {
+	if r.Kind == KindDeadlock {
 		c.Cycle, _ = r.cycle()
 	}
 	return c

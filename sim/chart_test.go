@@ -41,7 +41,7 @@ func chartOf(t *testing.T, f *Failure) string {
 }
 
 func TestChartShowsFibersOperationsAndWaits(t *testing.T) {
-	page := chartOf(t, found(t, Deadlock, crossed))
+	page := chartOf(t, found(t, KindDeadlock, crossed))
 	for _, text := range []string{">main<", ">lock[0]<", ">recv a<", `class="wait"`, `class="hang"`, ">waits to receive from b<",
 		"deadlock: no fiber can run", "likely cycle", "sim.Replay("} {
 		if !strings.Contains(page, text) {
@@ -51,8 +51,8 @@ func TestChartShowsFibersOperationsAndWaits(t *testing.T) {
 }
 
 func TestChartEscapesNames(t *testing.T) {
-	page := chartOf(t, found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.Name("<script>alert(1)</script>"))
+	page := chartOf(t, found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.WithName("<script>alert(1)</script>"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go(`"&<b>`, func(ctx context.Context) error {
 				_, err := c.Recv(ctx)
@@ -69,17 +69,17 @@ func TestChartEscapesNames(t *testing.T) {
 // messagesOf returns the messages of a program that ends with an error, as "sender's step to receiver's step".
 func messagesOf(t *testing.T, fn func(ctx context.Context)) (*Failure, []message) {
 	t.Helper()
-	f := found(t, Error, func(ctx context.Context, s *Sim) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		fn(ctx)
 		s.Errorf("end")
-	}, Schedules(1))
+	}, WithSchedules(1))
 	chartOf(t, f)
 	return f, newReport(f).messages()
 }
 
 func TestMessagesGoFromEachSendToItsReceive(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
-		c, d := coir.NewChan[int](2, coir.Name("c")), coir.NewChan[int](2, coir.Name("d"))
+		c, d := coir.NewChan[int](2, coir.WithName("c")), coir.NewChan[int](2, coir.WithName("d"))
 		_, _, _ = c.Send(ctx, 1), d.Send(ctx, 2), c.Send(ctx, 3)
 		c.Close()
 		_ = c.Send(ctx, 4) // fails
@@ -101,7 +101,7 @@ func TestMessagesGoFromEachSendToItsReceive(t *testing.T) {
 
 func TestMessagesSkipReceivesThatGaveUp(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		_, _ = c.RecvTimeout(ctx, 1)
 		_ = c.Send(ctx, 1)
 		_, _ = c.Recv(ctx)
@@ -113,7 +113,7 @@ func TestMessagesSkipReceivesThatGaveUp(t *testing.T) {
 
 func TestMessagesReachAReceiverThatWaits(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("send", func(ctx context.Context) error { return c.Send(ctx, 1) })
 			_, err := c.Recv(ctx)
@@ -127,7 +127,7 @@ func TestMessagesReachAReceiverThatWaits(t *testing.T) {
 
 func TestMessagesAreGuessesAfterASelect(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
-		c := coir.NewChan[int](2, coir.Name("c"))
+		c := coir.NewChan[int](2, coir.WithName("c"))
 		_, _ = coir.Select(ctx, c.SendCase(1))
 		_ = c.Send(ctx, 2)
 		_, _ = c.Recv(ctx) // takes the first, which the trace does not show

@@ -16,8 +16,8 @@ import (
 var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	"a scope, cancelled": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
-			scope, cancel := coir.WithCancel(ctx)
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
+			scope, cancel := coir.WithCancelCause(ctx)
 			n.Go("stopper", func(context.Context) error { cancel(nil); return nil })
 			return n.Go("worker", func(context.Context) error {
 				if _, err := ch.Recv(scope); !errors.Is(err, context.Canceled) {
@@ -29,7 +29,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 	"a scope, out of time": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
 			scope, cancel := coir.WithTimeout(ctx, time.Second)
 			defer cancel()
 			return n.Go("worker", func(context.Context) error {
@@ -45,7 +45,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 		defer cancel()
 		std, stop := context.WithCancel(scope)
 		defer stop()
-		ch := coir.NewChan[int](0, coir.Name("ch"))
+		ch := coir.NewChan[int](0, coir.WithName("ch"))
 		if _, err := ch.Recv(std); !errors.Is(err, coir.ErrTimeout) || s.Now() != time.Second {
 			s.Errorf("Recv returned %v at %v", err, s.Now())
 		}
@@ -66,7 +66,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	"an outer nursery": func(ctx context.Context, s *sim.Sim) {
 		bug := errors.New("bug")
 		err := coir.Run(ctx, func(outer context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
 			n.Go("group", func(ctx context.Context) error {
 				return coir.Run(ctx, func(_ context.Context, m *coir.Nursery) error {
 					m.Go("waits", func(context.Context) error { _, err := ch.Recv(outer); return err })
@@ -82,8 +82,8 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 	"a nursery in another's scope": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
-			scope, cancel := coir.WithCancel(ctx)
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
+			scope, cancel := coir.WithCancelCause(ctx)
 			n.Go("group", func(context.Context) error {
 				err := coir.Run(scope, func(_ context.Context, m *coir.Nursery) error {
 					m.Go("waits", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
@@ -111,7 +111,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 	"package context, receiving": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
 			c, cancel := context.WithCancel(ctx)
 			defer cancel()
 			n.Go("canceller", func(context.Context) error { cancel(); return nil })
@@ -135,7 +135,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	"package context around a supervisor": func(ctx context.Context, s *sim.Sim) {
 		ctx, cancel := context.WithCancel(ctx)
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-			ch := coir.NewChan[int](0, coir.Name("ch"))
+			ch := coir.NewChan[int](0, coir.WithName("ch"))
 			n.Go("worker", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
 			n.Go("stopper", func(context.Context) error { cancel(); return nil })
 			return nil
@@ -166,16 +166,16 @@ func TestWaitsUnderOthersContextsEnd(t *testing.T) {
 				}
 			}
 			bound := func(n int) sim.Option {
-				return sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(n) })
+				return sim.WithStrategy(func(uint64) sim.Strategy { return sim.Exhaustive(n) })
 			}
-			all := sim.Schedules(100_000)
+			all := sim.WithSchedules(100_000)
 			if r := sim.Explore(program, bound(1), all); r.Failure != nil || !r.Complete {
 				t.Errorf("explored: complete %v, %v", r.Complete, r.Failure)
 			}
 			if timed[name] {
 				return // on racing time a sleep may end before its cancel
 			}
-			if r := sim.Explore(program, bound(1), all, sim.Time(sim.Racing)); r.Failure != nil || !r.Complete {
+			if r := sim.Explore(program, bound(1), all, sim.WithClock(sim.ClockRacing)); r.Failure != nil || !r.Complete {
 				t.Errorf("on racing time: complete %v, %v", r.Complete, r.Failure)
 			}
 		})
@@ -189,7 +189,7 @@ var timed = map[string]bool{
 
 // Deadlines that no fiber waits under pass one after the other, and the simulation continues.
 func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
-	for _, mode := range []sim.ClockMode{sim.Idle, sim.Racing} {
+	for _, mode := range []sim.ClockMode{sim.ClockIdle, sim.ClockRacing} {
 		sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 			for i := range 4 {
 				_, cancel := coir.WithTimeout(ctx, time.Duration(i+1)*time.Second)
@@ -198,7 +198,7 @@ func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
 			if err := coir.Sleep(ctx, time.Minute); err != nil || s.Now() < time.Minute {
 				s.Errorf("Sleep returned %v at %v", err, s.Now())
 			}
-		}, sim.Time(mode), sim.Schedules(20))
+		}, sim.WithClock(mode), sim.WithSchedules(20))
 	}
 }
 
@@ -234,7 +234,7 @@ func TestAContextThatAnotherFiberLooksAtIsNoRace(t *testing.T) {
 			})
 			return nil
 		})
-	}, sim.Schedules(100))
+	}, sim.WithSchedules(100))
 	if res.Failure != nil {
 		t.Error(res.Failure)
 	}

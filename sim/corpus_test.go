@@ -30,27 +30,36 @@ type bug struct {
 }
 
 var corpus = []bug{
-	{"lost update", lostUpdate, Error, nil},
-	{"locks in opposite order", oppositeOrder, Deadlock, nil},
-	{"forgotten close", forgottenClose, Deadlock, nil},
-	{"double completion", doubleCompletion, Error, nil},
-	{"missed cancel", missedCancel, Deadlock, nil},
-	{"unbounded wait after a timeout", waitAfterTimeout, Deadlock, nil},
-	{"order assumed over two channels", assumedOrder, Error, nil},
-	{"select starves its stop case", starvedStop, Livelock, []Option{Steps(400)}},
-	{"leak behind an early return", earlyReturn, Deadlock, nil},
-	{"retry storm", retryStorm, Livelock, []Option{Steps(400)}},
-	{"pool that waits in itself", poolInItself, Deadlock, nil},
-	{"check of Len, then receive", lenThenRecv, Deadlock, nil},
-	{"refused send counted as success", ignoredClose, Error, nil},
-	{"timeout taken for a failure", timeoutIsNotFailure, Error, []Option{Time(Racing)}},
-	{"first writer closes for all", firstWriterCloses, Error, nil},
-	{"semaphore released twice", releasedTwice, Error, nil},
-	{"signal before anybody waits", lostSignal, Deadlock, nil},
-	{"shutdown forgets what it accepted", forgetfulShutdown, Deadlock, nil},
-	{"initialised twice", initialisedTwice, Error, nil},
-	{"audit between two transfers", tornAudit, Error, nil},
-	{"used after it was removed", usedAfterRemoval, Panic, nil},
+	{"lost update", lostUpdate, KindError, nil},
+	{"locks in opposite order", oppositeOrder, KindDeadlock, nil},
+	{"forgotten close", forgottenClose, KindDeadlock, nil},
+	{"double completion", doubleCompletion, KindError, nil},
+	{"missed cancel", missedCancel, KindDeadlock, nil},
+	{"unbounded wait after a timeout", waitAfterTimeout, KindDeadlock, nil},
+	{"order assumed over two channels", assumedOrder, KindError, nil},
+	{"select starves its stop case", starvedStop, KindLivelock, []Option{WithSteps(400)}},
+	{"leak behind an early return", earlyReturn, KindDeadlock, nil},
+	{"retry storm", retryStorm, KindLivelock, []Option{WithSteps(400)}},
+	{"pool that waits in itself", poolInItself, KindDeadlock, nil},
+	{"check of Len, then receive", lenThenRecv, KindDeadlock, nil},
+	{"refused send counted as success", ignoredClose, KindError, nil},
+	{"timeout taken for a failure", timeoutIsNotFailure, KindError, []Option{WithClock(ClockRacing)}},
+	{"first writer closes for all", firstWriterCloses, KindError, nil},
+	{"semaphore released twice", releasedTwice, KindError, nil},
+	{"signal before anybody waits", lostSignal, KindDeadlock, nil},
+	{"shutdown forgets what it accepted", forgetfulShutdown, KindDeadlock, nil},
+	{"initialised twice", initialisedTwice, KindError, nil},
+	{"audit between two transfers", tornAudit, KindError, nil},
+	{"used after it was removed", usedAfterRemoval, KindPanic, nil},
+	{"mutexes in opposite order", lockOrder, KindDeadlock, nil},
+	{"unlock forgotten on an error path", forgottenUnlock, KindDeadlock, nil},
+	{"permit lost in a cancel", permitLostInCancel, KindDeadlock, nil},
+	{"read lock taken twice", readLockedTwice, KindDeadlock, nil},
+	{"flag set before the value of a Once", doubleChecked, KindError, nil},
+	{"too few at a barrier", tooFewAtBarrier, KindDeadlock, nil},
+	{"wait without a loop", waitWithoutLoop, KindError, nil},
+	{"change after the signal", changeAfterSignal, KindDeadlock, nil},
+	{"TryLock without a look", ignoredTryLock, KindPanic, nil},
 }
 
 // find returns the mistake with a name.
@@ -77,7 +86,7 @@ func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery
 // later replaces it by a sum that may be out of date. Fixed, it keeps the balance until it has the new one.
 func lostUpdate(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		account := coir.NewChan[int](1, coir.Name("account"))
+		account := coir.NewChan[int](1, coir.WithName("account"))
 		_ = account.Send(ctx, 0)
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for i := range 2 {
@@ -95,7 +104,7 @@ func lostUpdate(fixed bool) program {
 						}
 					}
 					return account.Send(ctx, balance+1)
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 		if balance, _ := account.TryRecv(); balance != 2 {
@@ -107,7 +116,7 @@ func lostUpdate(fixed bool) program {
 // oppositeOrder: two locks, each a channel with one token. Fixed, both fibers take them in the same order.
 func oppositeOrder(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
 		_ = a.Send(ctx, 1)
 		_ = b.Send(ctx, 1)
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
@@ -139,7 +148,7 @@ func oppositeOrder(fixed bool) program {
 // deferred.
 func forgottenClose(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		rows, stop := coir.NewChan[int](0, coir.Name("rows")), coir.NewChan[bool](1, coir.Name("stop"))
+		rows, stop := coir.NewChan[int](0, coir.WithName("rows")), coir.NewChan[bool](1, coir.WithName("stop"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("producer", func(ctx context.Context) error {
 				if fixed {
@@ -157,7 +166,10 @@ func forgottenClose(fixed bool) program {
 				return nil
 			})
 			n.Go("consumer", func(ctx context.Context) error {
-				for range rows.All(ctx) {
+				for _, err := range rows.All(ctx) {
+					if err != nil {
+						return err
+					}
 				}
 				return nil
 			})
@@ -169,7 +181,7 @@ func forgottenClose(fixed bool) program {
 // doubleCompletion: the first of a worker and its fallback answers a request. Fixed, looking and claiming are one step.
 func doubleCompletion(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		answers := coir.NewChan[string](2, coir.Name("answers"))
+		answers := coir.NewChan[string](2, coir.WithName("answers"))
 		var answered atomic.Bool
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for _, name := range []string{"worker", "fallback"} {
@@ -197,7 +209,7 @@ func doubleCompletion(fixed bool) program {
 // for both.
 func missedCancel(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		jobs, stop := coir.NewChan[int](0, coir.Name("jobs")), coir.NewChan[bool](0, coir.Name("stop"))
+		jobs, stop := coir.NewChan[int](0, coir.WithName("jobs")), coir.NewChan[bool](0, coir.WithName("stop"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("worker", func(ctx context.Context) error {
 				for {
@@ -232,7 +244,7 @@ func waitAfterTimeout(fixed bool) program {
 		capacity = 1
 	}
 	return func(ctx context.Context, s *Sim) {
-		reply := coir.NewChan[int](capacity, coir.Name("reply"))
+		reply := coir.NewChan[int](capacity, coir.WithName("reply"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("server", func(ctx context.Context) error {
 				if err := coir.Sleep(ctx, time.Duration(1+2*s.Intn(2))*time.Second); err != nil {
@@ -252,7 +264,7 @@ func waitAfterTimeout(fixed bool) program {
 // handler waits for the one that it needs first.
 func assumedOrder(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		config, requests := coir.NewChan[string](1, coir.Name("config")), coir.NewChan[int](1, coir.Name("requests"))
+		config, requests := coir.NewChan[string](1, coir.WithName("config")), coir.NewChan[int](1, coir.WithName("requests"))
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 			n.Go("loader", func(ctx context.Context) error { return config.Send(ctx, "v1") })
 			n.Go("client", func(ctx context.Context) error { return requests.Send(ctx, 1) })
@@ -278,7 +290,7 @@ func assumedOrder(fixed bool) program {
 // the stop comes first.
 func starvedStop(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		out, stop := coir.NewChan[int](2, coir.Name("out")), coir.NewChan[bool](0, coir.Name("stop"))
+		out, stop := coir.NewChan[int](2, coir.WithName("out")), coir.NewChan[bool](0, coir.WithName("stop"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("producer", func(ctx context.Context) error {
 				defer out.Close()
@@ -294,7 +306,10 @@ func starvedStop(fixed bool) program {
 			})
 			n.Go("consumer", func(ctx context.Context) error {
 				seen := 0
-				for range out.All(ctx) {
+				for _, err := range out.All(ctx) {
+					if err != nil {
+						return err
+					}
 					if seen++; seen == 3 {
 						stop.Close()
 					}
@@ -313,10 +328,10 @@ func earlyReturn(fixed bool) program {
 		capacity = 2
 	}
 	return func(ctx context.Context, _ *Sim) {
-		answers := coir.NewChan[int](capacity, coir.Name("answers"))
+		answers := coir.NewChan[int](capacity, coir.WithName("answers"))
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 			for i := range 2 {
-				n.Go("replica", func(ctx context.Context) error { return answers.Send(ctx, i) }, coir.Index(i))
+				n.Go("replica", func(ctx context.Context) error { return answers.Send(ctx, i) }, coir.WithIndex(i))
 			}
 			_, _ = answers.Recv(ctx)
 		})
@@ -327,7 +342,7 @@ func earlyReturn(fixed bool) program {
 // a server that stops says so.
 func retryStorm(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		line, stop := coir.NewChan[int](0, coir.Name("line")), coir.NewChan[bool](1, coir.Name("stop"))
+		line, stop := coir.NewChan[int](0, coir.WithName("line")), coir.NewChan[bool](1, coir.WithName("stop"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("server", func(ctx context.Context) error {
 				if fixed {
@@ -362,17 +377,17 @@ func poolInItself(fixed bool) program {
 				n.Limit(2)
 				for i := range 2 {
 					n.Go("outer", func(ctx context.Context) error {
-						return n.Go("inner", func(context.Context) error { return nil }, coir.Index(i)).Wait(ctx)
-					}, coir.Index(i))
+						return n.Go("inner", func(context.Context) error { return nil }, coir.WithIndex(i)).Wait(ctx)
+					}, coir.WithIndex(i))
 				}
 			})
 		}
 	}
 	return func(ctx context.Context, _ *Sim) {
 		type job func(ctx context.Context) error
-		jobs, done := coir.NewChan[job](coir.Unlimited, coir.Name("jobs")), coir.NewChan[bool](2, coir.Name("done"))
+		jobs, done := coir.NewChan[job](coir.Unbounded, coir.WithName("jobs")), coir.NewChan[bool](2, coir.WithName("done"))
 		outer := func(ctx context.Context) error {
-			inner := coir.NewChan[bool](1, coir.Name("inner"))
+			inner := coir.NewChan[bool](1, coir.WithName("inner"))
 			_ = jobs.Send(ctx, func(ctx context.Context) error { return inner.Send(ctx, true) })
 			if _, err := inner.Recv(ctx); err != nil {
 				return err
@@ -382,13 +397,16 @@ func poolInItself(fixed bool) program {
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 			for i := range 2 {
 				n.Go("worker", func(ctx context.Context) error {
-					for do := range jobs.All(ctx) {
+					for do, err := range jobs.All(ctx) {
+						if err != nil {
+							return err
+						}
 						if err := do(ctx); err != nil {
 							return err
 						}
 					}
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			for range 2 {
 				_ = jobs.Send(ctx, outer)
@@ -404,7 +422,7 @@ func poolInItself(fixed bool) program {
 // lenThenRecv: two see that there is a task, and one gets it. Fixed, looking and taking are one step.
 func lenThenRecv(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		tasks := coir.NewChan[int](1, coir.Name("tasks"))
+		tasks := coir.NewChan[int](1, coir.WithName("tasks"))
 		_ = tasks.Send(ctx, 1)
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for i := range 2 {
@@ -415,7 +433,7 @@ func lenThenRecv(fixed bool) program {
 						_, _ = tasks.Recv(ctx)
 					}
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 	}
@@ -425,7 +443,7 @@ func lenThenRecv(fixed bool) program {
 // it looks.
 func ignoredClose(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		events := coir.NewChan[int](2, coir.Name("events"))
+		events := coir.NewChan[int](2, coir.WithName("events"))
 		counted := 0
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("sender", func(ctx context.Context) error {
@@ -452,12 +470,15 @@ func ignoredClose(fixed bool) program {
 // is never slow, just late.
 func timeoutIsNotFailure(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		payments, replies := coir.NewChan[int](0, coir.Name("payments")), coir.NewChan[int](2, coir.Name("replies"))
+		payments, replies := coir.NewChan[int](0, coir.WithName("payments")), coir.NewChan[int](2, coir.WithName("replies"))
 		paid := 0
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("server", func(ctx context.Context) error {
 				known := -1
-				for id := range payments.All(ctx) {
+				for id, err := range payments.All(ctx) {
+					if err != nil {
+						return err
+					}
 					if id != known || !fixed {
 						paid++
 					}
@@ -494,27 +515,33 @@ func firstWriterCloses(fixed bool) program {
 		received := 0
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 			if fixed {
-				w, r := coir.Pipe[int](0, coir.Name("lines"))
+				w, r := coir.Pipe[int](0, coir.WithName("lines"))
 				for i, w := range []*coir.Writer[int]{w, w.Clone()} {
 					n.Go("writer", func(ctx context.Context) error {
 						defer w.Close()
 						return w.Send(ctx, i)
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
-				for range r.All(ctx) {
+				for _, err := range r.All(ctx) {
+					if err != nil {
+						return
+					}
 					received++
 				}
 				return
 			}
-			lines := coir.NewChan[int](0, coir.Name("lines"))
+			lines := coir.NewChan[int](0, coir.WithName("lines"))
 			for i := range 2 {
 				n.Go("writer", func(ctx context.Context) error {
 					defer lines.Close()
 					_ = lines.Send(ctx, i)
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
-			for range lines.All(ctx) {
+			for _, err := range lines.All(ctx) {
+				if err != nil {
+					return
+				}
 				received++
 			}
 		})
@@ -528,7 +555,7 @@ func firstWriterCloses(fixed bool) program {
 // each.
 func releasedTwice(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		semaphore := coir.NewChan[bool](1, coir.Name("semaphore"))
+		semaphore := coir.NewChan[bool](1, coir.WithName("semaphore"))
 		var inside, most atomic.Int32
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for i := range 3 {
@@ -546,7 +573,7 @@ func releasedTwice(fixed bool) program {
 						_, _ = semaphore.TryRecv()
 					}
 					return err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 		if m := most.Load(); m > 1 {
@@ -562,7 +589,7 @@ func lostSignal(fixed bool) program {
 		capacity = 1
 	}
 	return func(ctx context.Context, _ *Sim) {
-		ready := coir.NewChan[bool](capacity, coir.Name("ready"))
+		ready := coir.NewChan[bool](capacity, coir.WithName("ready"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("waiter", func(ctx context.Context) error {
 				_, err := ready.Recv(ctx)
@@ -580,7 +607,7 @@ func lostSignal(fixed bool) program {
 // the queue stops the server: accepted jobs are still served, and later ones are refused.
 func forgetfulShutdown(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
-		jobs, stop := coir.NewChan[*coir.Chan[int]](1, coir.Name("jobs")), coir.NewChan[bool](0, coir.Name("stop"))
+		jobs, stop := coir.NewChan[*coir.Chan[int]](1, coir.WithName("jobs")), coir.NewChan[bool](0, coir.WithName("stop"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			n.Go("server", func(ctx context.Context) error {
 				for {
@@ -594,7 +621,7 @@ func forgetfulShutdown(fixed bool) program {
 				}
 			})
 			n.Go("client", func(ctx context.Context) error {
-				reply := coir.NewChan[int](1, coir.Name("reply"))
+				reply := coir.NewChan[int](1, coir.WithName("reply"))
 				if err := jobs.Send(ctx, reply); err != nil {
 					return nil
 				}
@@ -616,7 +643,7 @@ func forgetfulShutdown(fixed bool) program {
 // initialisedTwice: two find no connection and both make one. Fixed, under a lock.
 func initialisedTwice(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		lock := coir.NewChan[bool](1, coir.Name("lock"))
+		lock := coir.NewChan[bool](1, coir.WithName("lock"))
 		var connected atomic.Bool
 		var dials atomic.Int32
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
@@ -637,7 +664,7 @@ func initialisedTwice(fixed bool) program {
 					}
 					connected.Store(true)
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 		if d := dials.Load(); d != 1 {
@@ -649,7 +676,7 @@ func initialisedTwice(fixed bool) program {
 // tornAudit: an audit adds up two accounts during a transfer between them. Fixed, both hold the two accounts together.
 func tornAudit(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
-		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
 		_ = a.Send(ctx, 50)
 		_ = b.Send(ctx, 50)
 		visit := func(ctx context.Context, change int) (sum int, err error) {
@@ -686,7 +713,7 @@ func tornAudit(fixed bool) program {
 func usedAfterRemoval(fixed bool) program {
 	type session struct{ hits atomic.Int32 }
 	return func(ctx context.Context, _ *Sim) {
-		log := coir.NewChan[string](1, coir.Name("log"))
+		log := coir.NewChan[string](1, coir.WithName("log"))
 		var current atomic.Pointer[session]
 		current.Store(new(session))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
@@ -715,7 +742,7 @@ func usedAfterRemoval(fixed bool) program {
 func TestDefaultSettingsFindEveryBugOfTheCorpus(t *testing.T) {
 	for _, b := range corpus {
 		t.Run(b.name, func(t *testing.T) {
-			res := Explore(b.make(false), append(b.opts, Schedules(10_000))...)
+			res := Explore(b.make(false), append(b.opts, WithSchedules(10_000))...)
 			if res.Failure == nil {
 				t.Fatalf("not found in %d schedules", res.Schedules)
 			}
@@ -730,7 +757,7 @@ func TestDefaultSettingsFindEveryBugOfTheCorpus(t *testing.T) {
 func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 	for _, b := range corpus {
 		t.Run(b.name, func(t *testing.T) {
-			if res := Explore(b.make(true), append(b.opts, Schedules(scaled(2_000)))...); res.Failure != nil {
+			if res := Explore(b.make(true), append(b.opts, WithSchedules(scaled(2_000)))...); res.Failure != nil {
 				t.Error(res.Failure)
 			}
 		})
@@ -749,7 +776,7 @@ func TestWhatEachStrategyNeedsForTheCorpus(t *testing.T) {
 	needed := func(b bug, with func(seed uint64) Strategy, seeds uint64) string {
 		sum := 0
 		for seed := range seeds {
-			res := Explore(b.make(false), append(b.opts, With(with), Seed(seed+1), Schedules(most))...)
+			res := Explore(b.make(false), append(b.opts, WithStrategy(with), WithSeed(seed+1), WithSchedules(most))...)
 			switch {
 			case res.Failure == nil && res.Complete:
 				return "none of " + strconv.Itoa(res.Schedules)

@@ -10,11 +10,11 @@ import (
 // DPOR runs one schedule of each trace. Schedules that differ only in the order of operations that do not conflict are
 // one trace.
 //
-// Operations conflict on the same channel, and on any two while a fiber waits in a select or a Selector has been given
-// a case; a select conflicts with operations on its channels, and if it waits for the end of a fiber, with the end of
-// every fiber. Under Nursery.Limit operations that take or give up a place conflict. A cancel, a fiber that fails, a
-// change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [Racing] time the clock, conflict with
-// everything.
+// Operations conflict on the same channel, event or promise, and on any two while a fiber waits in a select or a
+// Selector has been given a case; a select conflicts with operations on what its cases use, and if it waits for the end
+// of a fiber, with the end of every fiber. Under Nursery.Limit operations that take or give up a place conflict. A
+// cancel, a fiber that fails, a change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [ClockRacing] time
+// the clock, conflict with everything.
 //
 // DPOR does not see what fibers do to each other through shared memory: two schedules that differ only in that count as
 // one. Nor does it see a call of Len or Stats, a cancel of a context of package context, or an endpoint of a pipe that
@@ -46,6 +46,7 @@ type transition struct {
 	clock   bool // not a fiber: time moves
 	watched bool // another fiber waits in a select, which ends with the first of its cases: here two channels meet
 	foreign bool // a go into a nursery that may have ended
+	again   bool // see policy.Op
 	object  int32
 	in      int32 // of an end, the fiber's nursery
 	cases   span  // of a select. All schedules that go through a fork have kept the same ones in the same place
@@ -90,7 +91,7 @@ func (s *dpor) check() {
 func (s *dpor) Learned() bool {
 	failing, cutting, limited := s.failing, s.cutting, s.limited
 	s.failing = failing || s.sawFailure()
-	s.cutting = cutting || s.failing || s.w.mode == Racing
+	s.cutting = cutting || s.failing || s.w.mode == ClockRacing
 	for i := range s.w.nsteps - s.w.forgotten() {
 		switch op := &s.w.traced(s.w.forgotten() + i).op; op.Kind {
 		case policy.Cancel:
@@ -133,7 +134,7 @@ func (s *dpor) Way(f *search.Fork, k int) transition {
 //
 //go:norace
 func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
-	t := transition{kind: op.Kind, object: object, cases: cases, foreign: op.Foreign, in: -1}
+	t := transition{kind: op.Kind, object: object, cases: cases, foreign: op.Foreign, again: op.Again, in: -1}
 	if op.Kind == policy.End {
 		t.in = s.w.objectOf(policy.Op{Kind: policy.Join, Object: op.In})
 	}
@@ -170,8 +171,8 @@ type class uint8
 
 const (
 	private  class = iota // with nothing but classAll
-	onChan                // with others on the same channel, and with a select of it
-	offChan               // the end of a wait at a channel leaves its queue, which a select may see
+	onChan                // with others on the same channel or other object, and with a select of it
+	offChan               // the end of a wait at a channel or other object leaves its queue, which a select may see
 	onAny                 // a select
 	atEnd                 // the end of a fiber, which a select may wait for
 	classAll              // with everything
@@ -188,6 +189,14 @@ func (s *dpor) class(t transition) class {
 			return offChan
 		}
 		return onChan
+	case policy.Use:
+		if t.object < 0 { // WaitCancel, which waits for nothing that others use
+			return private
+		}
+		if t.resumed && !t.again {
+			return offChan
+		}
+		return onChan
 	case policy.TrySend, policy.TryRecv, policy.Close, policy.Abort, policy.Leave, policy.Clone:
 		return onChan
 	case policy.Select, policy.TrySelect:
@@ -197,15 +206,15 @@ func (s *dpor) class(t transition) class {
 			return onChan
 		}
 		return classAll
-	case policy.Cancel, policy.Register, opAdvance:
-		return classAll
 	case policy.End:
 		if s.failing {
 			return classAll
 		}
 		return atEnd
+	case policy.Start, policy.Sleep, policy.Yield, policy.Wait, policy.Go, policy.Join:
+		return private
 	}
-	return private
+	return classAll // a cancel, a change of a selector's cases, Sim.Advance, and what is not known here
 }
 
 // Conflict implements search.Model.
@@ -279,7 +288,7 @@ func (s *dpor) casesOf(t transition) ([]choice, bool) {
 func (s *dpor) uses(t transition, object int32) bool {
 	cases, known := s.casesOf(t)
 	for i := range cases {
-		if c := &cases[i]; c.object == object && (c.op.Kind == policy.Send || c.op.Kind == policy.Recv || c.op.Kind == policy.Leave) {
+		if c := &cases[i]; c.object == object && c.op.Kind != policy.Wait {
 			return true
 		}
 	}

@@ -52,7 +52,7 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 	res := exploreAll(t, s, math.MaxInt, fn, func(o *observed, w *world) {
 		c.traces[canonical(w, o.values)]++
 		c.outcomes[strings.Join(said, " ")]++
-	}, Time(p.mode))
+	}, WithClock(p.mode))
 	if !res.Complete {
 		t.Fatal("not complete")
 	}
@@ -72,7 +72,7 @@ func canonical(w *world, values uint64) string {
 	label := make([]string, len(events))
 	count := make([]int, w.nfibers)
 	for i, e := range events {
-		label[i] = fmt.Sprintf("%s.%d %v %s", w.fibers[e.fiber].f.Name(), count[e.fiber], e.op.Kind, e.op.Name)
+		label[i] = fmt.Sprintf("%s.%d %s %s", w.fibers[e.fiber].f.Name(), count[e.fiber], e.op.Word(), e.op.Name)
 		count[e.fiber]++
 	}
 	failed := make([]bool, w.nfibers)
@@ -92,11 +92,13 @@ func canonical(w *world, values uint64) string {
 
 // conflicting is the plain definition.
 func conflicting(w *world, failed []bool, d, e event) bool {
-	isChan := func(k policy.Kind) bool { return onChannel(k) || k == policy.Leave }
+	isChan := func(op policy.Op) bool { // or another object
+		return onChannel(op.Kind) || op.Kind == policy.Leave || op.Kind == policy.Use && op.Object != 0
+	}
 	isSelect := func(k policy.Kind) bool { return k == policy.Select || k == policy.TrySelect }
 	about := func(x event, op policy.Op) bool { // the select has a case that op is about
 		for _, c := range w.cases[x.cases.first : x.cases.first+int(x.cases.n)] {
-			if op.Kind == policy.End && c.op.Kind == policy.Wait || isChan(op.Kind) && isChan(c.op.Kind) && c.op.Name == op.Name {
+			if op.Kind == policy.End && c.op.Kind == policy.Wait || isChan(op) && isChan(c.op) && c.op.Name == op.Name {
 				return true
 			}
 		}
@@ -106,17 +108,17 @@ func conflicting(w *world, failed []bool, d, e event) bool {
 		return x.op.Kind == policy.Cancel || x.op.Kind == policy.End && failed[x.fiber]
 	}
 	switch a, b := d.op.Kind, e.op.Kind; {
-	case all(d) || all(e) || w.mode == Racing && d.at != e.at:
+	case all(d) || all(e) || w.mode == ClockRacing && d.at != e.at:
 		return true
-	case isChan(a) && isChan(b):
+	case isChan(d.op) && isChan(e.op):
 		return d.op.Name == e.op.Name
-	case isSelect(a) && (isChan(b) || b == policy.End):
+	case isSelect(a) && (isChan(e.op) || b == policy.End):
 		return about(d, e.op)
-	case isSelect(b) && (isChan(a) || a == policy.End):
+	case isSelect(b) && (isChan(d.op) || a == policy.End):
 		return about(e, d.op)
 	case isSelect(a) && isSelect(b):
 		for _, c := range w.cases[e.cases.first : e.cases.first+int(e.cases.n)] {
-			if isChan(c.op.Kind) && about(d, c.op) {
+			if isChan(c.op) && about(d, c.op) {
 				return true
 			}
 		}
@@ -124,11 +126,26 @@ func conflicting(w *world, failed []bool, d, e event) bool {
 	return false
 }
 
+// A kind of operation that the reduction does not know conflicts with every operation, also with one of its own kind.
+func TestAnUnknownOperationConflictsWithEverything(t *testing.T) {
+	s := new(dpor)
+	for k := policy.Use + 1; k < opAdvance; k++ {
+		for other := policy.Start; other <= k; other++ {
+			for _, object := range []int32{-1, 7} {
+				a, b := transition{kind: k, object: 3, in: -1}, transition{kind: other, object: object, in: -1}
+				if !s.Conflict(a, b) || !s.Conflict(b, a) {
+					t.Fatalf("kind %d does not conflict with %d (%v)", k, other, other)
+				}
+			}
+		}
+	}
+}
+
 // fibers runs each function as a fiber of its own, named by its place.
 func fibers(ctx context.Context, fns ...func(ctx context.Context) error) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		for i, fn := range fns {
-			n.Go("f", fn, coir.Index(i))
+			n.Go("f", fn, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -141,7 +158,7 @@ func say1[T any](say func(string, ...any), who int, v T, err error) {
 var dporPrograms = []dporProgram{
 	{name: "nothing shared", fn: func(ctx context.Context, _ func(string, ...any)) {
 		f := func(name string) func(context.Context) error {
-			c := coir.NewChan[int](2, coir.Name(name))
+			c := coir.NewChan[int](2, coir.WithName(name))
 			return func(ctx context.Context) error {
 				_ = c.Send(ctx, 1)
 				_, _ = c.Recv(ctx)
@@ -151,7 +168,7 @@ var dporPrograms = []dporProgram{
 		_ = fibers(ctx, f("a"), f("b"))
 	}},
 	{name: "everything shared", fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](9, coir.Name("c"))
+		c := coir.NewChan[int](9, coir.WithName("c"))
 		f := func(i int) func(context.Context) error {
 			return func(ctx context.Context) error {
 				_ = c.Send(ctx, i)
@@ -165,7 +182,7 @@ var dporPrograms = []dporProgram{
 		}
 	}},
 	{name: "lost update", many: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](1, coir.Name("account"))
+		c := coir.NewChan[int](1, coir.WithName("account"))
 		_ = c.Send(ctx, 0)
 		add := func(ctx context.Context) error {
 			v, _ := c.Recv(ctx)
@@ -178,7 +195,7 @@ var dporPrograms = []dporProgram{
 		say1(say, 0, v, err)
 	}},
 	{name: "hand-over", fn: func(ctx context.Context, say func(string, ...any)) {
-		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](0, coir.Name("d"))
+		c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](0, coir.WithName("d"))
 		_ = fibers(ctx,
 			func(ctx context.Context) error { _ = c.Send(ctx, 1); return d.Send(ctx, 2) },
 			func(ctx context.Context) error {
@@ -189,8 +206,47 @@ var dporPrograms = []dporProgram{
 				return nil
 			})
 	}},
+	{name: "an event that fibers set, wait for and ask about", fn: func(ctx context.Context, say func(string, ...any)) {
+		e := coir.NewEvent(coir.WithName("e"))
+		var set [2]bool
+		var waited error
+		_ = fibers(ctx,
+			func(context.Context) error { set[0] = e.Set(); return nil },
+			func(ctx context.Context) error { waited = e.Wait(ctx); return nil },
+			func(context.Context) error { set[1] = e.IsSet(); return nil })
+		say("%v %v", set, waited)
+	}},
+	{name: "a promise with two results, in a select", dup: true, big: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		p := coir.NewPromise[int](coir.WithName("p"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
+		var won, v int
+		var err error
+		_ = fibers(ctx,
+			func(context.Context) error { p.Resolve(1); return nil },
+			func(context.Context) error { p.Reject(errors.New("no")); return nil },
+			func(context.Context) error { return c.TrySend(1) },
+			func(ctx context.Context) error {
+				var failed error
+				if won, failed = coir.SelectPriority(ctx, p.DoneCase(&v, &err), c.RecvCase(nil)); failed != nil {
+					return failed
+				}
+				return nil
+			})
+		say("%d %d %v", won, v, err)
+	}},
+	{name: "waits for a cancel", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		var errs [2]error
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i := range errs {
+				n.Go("w", func(ctx context.Context) error { errs[i] = coir.WaitCancel(ctx); return nil }, coir.WithIndex(i))
+			}
+			n.Cancel(nil)
+			return nil
+		})
+		say("%v %v", errs, err)
+	}},
 	{name: "close against send and receive", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		var err0, err1 error
 		var v int
 		_ = fibers(ctx,
@@ -201,7 +257,7 @@ var dporPrograms = []dporProgram{
 		say1(say, 1, v, err1)
 	}},
 	{name: "the last to leave a pipe closes it", big: true, many: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		w, r := coir.Pipe[int](1, coir.Name("pipe"))
+		w, r := coir.Pipe[int](1, coir.WithName("pipe"))
 		var left int
 		var err error
 		two := w.Clone()
@@ -209,7 +265,10 @@ var dporPrograms = []dporProgram{
 			func(context.Context) error { w.Close(); return nil },
 			func(context.Context) error { err = two.TrySend(1); two.Close(); return nil },
 			func(ctx context.Context) error {
-				for range r.All(ctx) {
+				for _, err := range r.All(ctx) {
+					if err != nil {
+						return err
+					}
 					left++
 				}
 				return nil
@@ -217,7 +276,7 @@ var dporPrograms = []dporProgram{
 		say("%d %v", left, err)
 	}},
 	{name: "two of three meet", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		x, y := coir.NewChan[int](3, coir.Name("x")), coir.NewChan[int](3, coir.Name("y"))
+		x, y := coir.NewChan[int](3, coir.WithName("x")), coir.NewChan[int](3, coir.WithName("y"))
 		var a, b error
 		_ = fibers(ctx,
 			func(context.Context) error { return x.TrySend(1) },
@@ -226,7 +285,7 @@ var dporPrograms = []dporProgram{
 		say("%v %v", a, b)
 	}},
 	{name: "wait for a fiber", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			f := n.Go("f", func(context.Context) error { _ = c.TrySend(1); return nil })
 			n.Go("g", func(ctx context.Context) error {
@@ -239,7 +298,7 @@ var dporPrograms = []dporProgram{
 		})
 	}},
 	{name: "nurseries inside", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](2, coir.Name("c"))
+		c := coir.NewChan[int](2, coir.WithName("c"))
 		var v int
 		var err error
 		_ = fibers(ctx,
@@ -255,7 +314,7 @@ var dporPrograms = []dporProgram{
 		say1(say, 1, v, err)
 	}},
 	{name: "a fiber fails", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var a, b error
 		err := fibers(ctx,
 			func(context.Context) error { return coir.ErrTimeout },
@@ -267,7 +326,7 @@ var dporPrograms = []dporProgram{
 		say("%v %v %v", err, a, b)
 	}},
 	{name: "cancel", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var a, b error
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("f", func(ctx context.Context) error { a = c.Send(ctx, 1); return nil })
@@ -278,7 +337,7 @@ var dporPrograms = []dporProgram{
 		say("%v %v", a != nil, b != nil)
 	}},
 	{name: "select of two", big: true, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c, d := coir.NewChan[int](1, coir.Name("c")), coir.NewChan[int](1, coir.Name("d"))
+		c, d := coir.NewChan[int](1, coir.WithName("c")), coir.NewChan[int](1, coir.WithName("d"))
 		var at int
 		_ = fibers(ctx,
 			func(context.Context) error { return c.TrySend(1) },
@@ -291,7 +350,7 @@ var dporPrograms = []dporProgram{
 		say("%d", at)
 	}},
 	{name: "two channels meet in a select", big: true, dup: true, many: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](1, coir.Name("d"))
+		c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](1, coir.WithName("d"))
 		var at [3]int
 		choose := func(ctx context.Context, i int, from, to *coir.Chan[int]) {
 			var v int
@@ -313,7 +372,7 @@ var dporPrograms = []dporProgram{
 		say("%v %v", at, err)
 	}},
 	{name: "a wait for a fiber that time cuts short", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			slow := n.Go("slow", func(ctx context.Context) error {
 				_ = coir.Sleep(ctx, time.Second)
@@ -331,7 +390,7 @@ var dporPrograms = []dporProgram{
 		})
 	}},
 	{name: "a nursery with a limit", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
 			n.Go("f", func(ctx context.Context) error {
@@ -348,7 +407,7 @@ var dporPrograms = []dporProgram{
 		})
 	}},
 	{name: "a fiber for a nursery that ends", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		nurseries := coir.NewChan[*coir.Nursery](1, coir.Name("nurseries"))
+		nurseries := coir.NewChan[*coir.Nursery](1, coir.WithName("nurseries"))
 		late := false
 		_ = fibers(ctx,
 			func(ctx context.Context) error {
@@ -366,7 +425,7 @@ var dporPrograms = []dporProgram{
 	}},
 	{name: "the clock is moved", dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
 		s := ctx.Value(simKey{}).(*Sim)
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var err error
 		_ = fibers(ctx,
 			func(ctx context.Context) error { err = c.SendTimeout(ctx, 1, time.Second); return nil },
@@ -374,7 +433,7 @@ var dporPrograms = []dporProgram{
 		say("%v", err)
 	}},
 	{name: "a timeout when nothing else can be", big: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var a, b error
 		_ = fibers(ctx,
 			func(ctx context.Context) error { _, a = c.RecvTimeout(ctx, time.Second); return nil },
@@ -382,8 +441,8 @@ var dporPrograms = []dporProgram{
 			func(ctx context.Context) error { return c.SendTimeout(ctx, 1, time.Second) })
 		say("%v %v", a, b)
 	}},
-	{name: "a timeout at any time", mode: Racing, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+	{name: "a timeout at any time", mode: ClockRacing, dup: true, fn: func(ctx context.Context, say func(string, ...any)) {
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var a, b error
 		_ = fibers(ctx,
 			func(ctx context.Context) error { _, a = c.RecvTimeout(ctx, time.Second); return nil },
@@ -414,12 +473,12 @@ func (s coarse) Choose(p *Fork) int {
 // out the traces in which one begins after it.
 var dporOutcomes = []dporProgram{
 	{name: "a wait for a fiber that another cuts short", fn: func(ctx context.Context, say func(string, ...any)) {
-		c, cancels := coir.NewChan[int](1, coir.Name("c")), coir.NewChan[func()](1, coir.Name("cancels"))
+		c, cancels := coir.NewChan[int](1, coir.WithName("c")), coir.NewChan[func()](1, coir.WithName("cancels"))
 		var got, cut error
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			slow := n.Go("slow", func(context.Context) error { _, got = c.TryRecv(); return nil })
 			n.Go("impatient", func(ctx context.Context) error {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				_ = cancels.TrySend(func() { cancel(nil) })
 				cut = slow.Wait(ctx)
 				return c.TrySend(1)
@@ -437,15 +496,15 @@ var dporOutcomes = []dporProgram{
 	{name: "two who waited are lent what was given back", fn: func(ctx context.Context, say func(string, ...any)) {
 		made := 0
 		pool := coir.NewPool(2, func(context.Context) (int, error) { made++; return made, nil }, nil)
-		one, _ := pool.Recv(ctx)
-		two, _ := pool.Recv(ctx)
+		one, _ := pool.Get(ctx)
+		two, _ := pool.Get(ctx)
 		var got [2]int
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range got {
-				n.Go("f", func(ctx context.Context) (err error) { got[i], err = pool.Recv(ctx); return err }, coir.Index(i))
+				n.Go("f", func(ctx context.Context) (err error) { got[i], err = pool.Get(ctx); return err }, coir.WithIndex(i))
 			}
 			_ = coir.Sleep(ctx, time.Second) // until both wait
-			return errors.Join(pool.Send(one), pool.Send(two))
+			return errors.Join(pool.Put(one), pool.Put(two))
 		})
 		say("%v", got)
 	}},
@@ -561,12 +620,12 @@ func randomProgram(seed uint64) dporProgram {
 	var r search.RNG
 	r.Of(seed, 0)
 	caps := [2]int{r.Below(3), r.Below(3)}
-	n, most, kinds, mode := 2, 3, 16, Idle
+	n, most, kinds, mode := 2, 3, 16, ClockIdle
 	switch r.Below(5) {
 	case 0, 1:
 		n, most, kinds = 3, 2, 14 // no fiber fails: see eager
 	case 2:
-		most, mode = 1, Racing
+		most, mode = 1, ClockRacing
 	}
 	ops := make([][]int, n)
 	for i := range ops {
@@ -581,7 +640,9 @@ func randomProgram(seed uint64) dporProgram {
 		dup:  true,
 		big:  n > 2,
 		fn: func(ctx context.Context, say func(string, ...any)) {
-			cs := [2]*coir.Chan[int]{coir.NewChan[int](caps[0], coir.Name("a")), coir.NewChan[int](caps[1], coir.Name("b"))}
+			cs := [2]*coir.Chan[int]{
+				coir.NewChan[int](caps[0], coir.WithName("a")), coir.NewChan[int](caps[1], coir.WithName("b")),
+			}
 			seen := make([]string, n)
 			fns := make([]func(context.Context) error, n)
 			for i := range fns {
@@ -638,7 +699,7 @@ func chainProgram(seed uint64) dporProgram {
 		fn: func(ctx context.Context, say func(string, ...any)) {
 			var cs [3]*coir.Chan[int]
 			for i, name := range []string{"a", "b", "c"} {
-				cs[i] = coir.NewChan[int](9, coir.Name(name))
+				cs[i] = coir.NewChan[int](9, coir.WithName(name))
 			}
 			var seen [3]string
 			var fns [3]func(context.Context) error
@@ -682,7 +743,7 @@ func selectProgram(seed uint64) dporProgram {
 		fn: func(ctx context.Context, say func(string, ...any)) {
 			var cs [3]*coir.Chan[int]
 			for i, name := range []string{"a", "b", "c"} {
-				cs[i] = coir.NewChan[int](capacity, coir.Name(name))
+				cs[i] = coir.NewChan[int](capacity, coir.WithName(name))
 			}
 			var seen [3]string
 			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -705,14 +766,14 @@ func selectProgram(seed uint64) dporProgram {
 							case 4:
 								var end coir.Case
 								if before != nil {
-									end = before.Done(nil)
+									end = before.DoneCase(nil)
 								}
 								v, err = coir.Select(ctx, c.RecvCase(nil), end, coir.After(time.Second))
 							}
 							seen[i] += fmt.Sprintf(" %d,%v", v, err)
 						}
 						return nil
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
 				return nil
 			})

@@ -45,7 +45,7 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	go func() {
 		defer close(d.done)
 		defer func() { broken = recover() }()
-		res = Explore(fn, append(opts, With(func(uint64) Strategy { return d }), Schedules(1))...)
+		res = Explore(fn, append(opts, WithStrategy(func(uint64) Strategy { return d }), WithSchedules(1))...)
 		returned = true
 	}()
 	// However choose ends, the schedule must end before Drawn does.

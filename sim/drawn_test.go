@@ -30,7 +30,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if f := Drawn(Bytes(data), lostUpdate(false)); f != nil {
-			if f.Kind != Error {
+			if f.Kind != KindError {
 				t.Fatal(f)
 			}
 			again, err := Replay(f.Token, lostUpdate(false))
@@ -61,7 +61,7 @@ func TestKeptSchedulesFail(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if f := Drawn(Bytes([]byte(data)), lostUpdate(false)); f == nil || f.Kind != Error {
+		if f := Drawn(Bytes([]byte(data)), lostUpdate(false)); f == nil || f.Kind != KindError {
 			t.Errorf("%s: the schedule does not fail any more: %v", path, f)
 		}
 	}
@@ -117,11 +117,11 @@ func TestDrawnTakesNumbersAndFaultsToo(t *testing.T) {
 			s.Errorf("late")
 		}
 	}
-	f := Drawn(Bytes([]byte{1, 2, 1, 1}), fn, Faults("late"))
+	f := Drawn(Bytes([]byte{1, 2, 1, 1}), fn, WithFaults("late"))
 	if f == nil || f.Text != "late" || got != (1<<8|2)%1000 {
 		t.Errorf("the number is %d, and the failure %v", got, f)
 	}
-	if f := Drawn(Bytes([]byte{255, 255, 1}), fn, Faults("late")); f != nil || got != (255<<8|255)%1000 {
+	if f := Drawn(Bytes([]byte{255, 255, 1}), fn, WithFaults("late")); f != nil || got != (255<<8|255)%1000 {
 		t.Errorf("the number is %d, and the failure %v", got, f)
 	}
 }
@@ -194,7 +194,7 @@ func TestDrawnIsNoRace(t *testing.T) {
 	asked, sum := 0, 0
 	f := Drawn(func(n int) int { asked++; return asked % n }, func(ctx context.Context, s *Sim) {
 		sum = 0
-		token := coir.NewChan[bool](1, coir.Name("token"))
+		token := coir.NewChan[bool](1, coir.WithName("token"))
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for i := range 3 {
 				n.Go("adder", func(ctx context.Context) error {
@@ -202,7 +202,7 @@ func TestDrawnIsNoRace(t *testing.T) {
 					sum += s.Intn(1) + i
 					_, err := token.Recv(ctx)
 					return err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 	})

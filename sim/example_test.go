@@ -12,7 +12,7 @@ import (
 // counter is a program with a mistake: each of two fibers takes the count out of a channel to look at it, puts it back,
 // and later replaces it by one more than what it saw.
 func counter(ctx context.Context, s *sim.Sim) {
-	count := coir.NewChan[int](1, coir.Name("count"))
+	count := coir.NewChan[int](1, coir.WithName("count"))
 	_ = count.Send(ctx, 0)
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		for i := range 2 {
@@ -28,7 +28,7 @@ func counter(ctx context.Context, s *sim.Sim) {
 					return err
 				}
 				return count.Send(ctx, seen+1)
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -52,7 +52,7 @@ func ExamplePoint() {
 							owners.Add(1)
 						}
 						return nil
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
 				return nil
 			})
@@ -61,7 +61,7 @@ func ExamplePoint() {
 			}
 		}
 	}
-	all := sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
+	all := sim.WithStrategy(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
 	res := sim.Explore(elect(func(context.Context) {}), all)
 	fmt.Println(res.Failure == nil, res.Covered)
 	res = sim.Explore(elect(coir.Point), all)

@@ -18,12 +18,12 @@ type Kind string
 
 // The kinds of failures.
 const (
-	Panic        Kind = "panic"
-	Error        Kind = "error"
-	Deadlock     Kind = "deadlock"
-	Livelock     Kind = "livelock"
-	Uncontrolled Kind = "uncontrolled"
-	Diverged     Kind = "diverged"
+	KindPanic        Kind = "panic"
+	KindError        Kind = "error"
+	KindDeadlock     Kind = "deadlock"
+	KindLivelock     Kind = "livelock"
+	KindUncontrolled Kind = "uncontrolled"
+	KindDiverged     Kind = "diverged"
 )
 
 // Failure is a schedule that has failed.
@@ -44,9 +44,10 @@ type Failure struct {
 	trace    []event // those after them, with times since the schedule began
 	cases    []choice
 	draws    []decision // of Intn
-	unsure   bool       // the same decisions led to something else
-	panicked string     // what else the program panicked with, before the failure or while it was torn down
-	errs     []string   // of Errorf, the first of nerrs
+	holds    []hold
+	unsure   bool     // the same decisions led to something else
+	panicked string   // what else the program panicked with, before the failure or while it was torn down
+	errs     []string // of Errorf, the first of nerrs
 	nerrs    int
 	strays   []string // what goroutines outside have done, if it is a deadlock
 	hash     uint64
@@ -111,6 +112,10 @@ func (f *Failure) freeze(w *world) {
 			at++
 		}
 	}
+	f.holds = make([]hold, w.nholds)
+	for i := range f.holds {
+		f.holds[i] = w.holds[i]
+	}
 	f.hash = w.hash
 	f.fibers = make([]column, w.nfibers)
 	for i := range f.fibers {
@@ -121,7 +126,7 @@ func (f *Failure) freeze(w *world) {
 		c.ended = x.ended
 		// The running fiber does not wait, whatever was last recorded of it. In a deadlock no fiber runs; after the end
 		// none is left.
-		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == Deadlock || int32(i) != w.current)
+		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == KindDeadlock || int32(i) != w.current)
 		c.cases = x.cases
 		c.cases.cut(lost)
 		c.op, c.on, c.since, c.step = x.op, x.object, x.since-w.began, x.step-f.before
@@ -171,7 +176,7 @@ const unsureText = "the program is not deterministic: the same decisions have le
 // replayLine returns the command that replays the failure.
 func (f *Failure) replayLine() string {
 	switch {
-	case f.Token == "" || f.Kind == Diverged: // a diverged schedule is not the recorded one
+	case f.Token == "" || f.Kind == KindDiverged: // a diverged schedule is not the recorded one
 		return ""
 	case f.test == "":
 		return fmt.Sprintf("sim.Replay(%q, program)", f.Token)

@@ -15,11 +15,11 @@ import (
 // visit decides whether the fault happens now. So there are schedules without the fault, with a few and with many of
 // it, which one coin toss for each visit would not give.
 
-// Faults sets the faults that may happen. A site with another name never fires, so the same program runs with and
+// WithFaults sets the faults that may happen. A site with another name never fires, so the same program runs with and
 // without faults. Result.Never lists faults that fired in no schedule.
-func Faults(names ...string) Option { return func(s *settings) { s.faults = names } }
+func WithFaults(names ...string) Option { return func(s *settings) { s.faults = names } }
 
-// Fault reports whether the fault with that name happens here and now. It returns false unless [Faults] names the
+// Fault reports whether the fault with that name happens here and now. It returns false unless [WithFaults] names the
 // fault, and for a nil Sim: code that is also used outside of a simulation has a nil *Sim there.
 //
 // The caller writes what the fault does:
@@ -98,6 +98,6 @@ func (p *faultPlan) never() (names []string) {
 //
 //go:norace
 func (w *world) note(op policy.Op) {
-	w.record(event{w.current, -1, op, span{n: -1}, w.clock.Now()})
+	w.record(event{w.current, -1, op, span{n: -1}, w.clock.Now(), false})
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 }

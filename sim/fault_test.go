@@ -15,7 +15,7 @@ func TestFaultIsFalseOutsideOfAPlan(t *testing.T) {
 		if s.Fault("drop") {
 			s.Errorf("fired")
 		}
-	}, Schedules(50), Faults("another"))
+	}, WithSchedules(50), WithFaults("another"))
 	if res.Failure != nil {
 		t.Error(res.Failure)
 	}
@@ -33,7 +33,7 @@ func TestFaultIsEnabledBySchedule(t *testing.T) {
 	courses := map[[2]bool]bool{}
 	res := Explore(func(_ context.Context, s *Sim) {
 		courses[[2]bool{s.Fault("drop"), s.Fault("drop")}] = true
-	}, Faults("drop"), With(func(uint64) Strategy { return Exhaustive(-1) }))
+	}, WithFaults("drop"), WithStrategy(func(uint64) Strategy { return Exhaustive(-1) }))
 	if !res.Complete || res.Schedules != 5 || len(courses) != 4 {
 		t.Errorf("%d schedules, complete: %v, courses: %v", res.Schedules, res.Complete, courses)
 	}
@@ -44,7 +44,7 @@ func TestFaultIsEnabledBySchedule(t *testing.T) {
 
 // lossy sends 8 values over a link that may drop one, and relies on all of them.
 func lossy(ctx context.Context, s *Sim) {
-	c := coir.NewChan[int](8, coir.Name("link"))
+	c := coir.NewChan[int](8, coir.WithName("link"))
 	for i := range 8 {
 		if !s.Fault("drop") {
 			_ = c.Send(ctx, i)
@@ -58,12 +58,12 @@ func lossy(ctx context.Context, s *Sim) {
 // Spec: SM-05 (a token replays its schedule)
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestFaultsAreReplayedAndShrunkToThoseThatAreNeeded(t *testing.T) {
-	f := found(t, Error, lossy, Faults("drop"), With(Random))
+	f := found(t, KindError, lossy, WithFaults("drop"), WithStrategy(Random))
 	if f.Switches != 2 {
 		t.Errorf("%d decisions are left, want 2: enabled, and fired once\n%v", f.Switches, f)
 	}
 	says(t, f, "7 of 8 arrived", "fault drop")
-	again, err := Replay(f.Token, lossy, Faults("drop"))
+	again, err := Replay(f.Token, lossy, WithFaults("drop"))
 	if err != nil || again == nil || again.Text != f.Text {
 		t.Errorf("replayed: %v, %v", again, err)
 	}
@@ -77,7 +77,7 @@ func TestFaultsOfEverySort(t *testing.T) {
 		"cancel": func(ctx context.Context, s *Sim) error {
 			c := coir.NewChan[int](0)
 			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				n.Go("send", func(ctx context.Context) error { return c.SendTimeout(ctx, 1, time.Second) })
 				n.Go("fault", func(context.Context) error {
 					if s.Fault("cancel") {
@@ -137,8 +137,8 @@ func TestFaultsOfEverySort(t *testing.T) {
 					s.Errorf("%v", err)
 				}
 			}
-			says(t, found(t, Error, check, Faults(name)), "fault "+name)
-			if f := Explore(check, Schedules(200)).Failure; f != nil {
+			says(t, found(t, KindError, check, WithFaults(name)), "fault "+name)
+			if f := Explore(check, WithSchedules(200)).Failure; f != nil {
 				t.Errorf("without the fault:\n%v", f)
 			}
 		})

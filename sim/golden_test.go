@@ -29,7 +29,8 @@ const golden = "testdata/traces.txt"
 func TestTheSameEverywhere(t *testing.T) {
 	var b strings.Builder
 	h := fnv.New64a()
-	res := exploreAll(t, Random(3), 50, allSorts, func(_ *observed, w *world) { hashTrace(h, w) }, Time(Racing), Faults("slow"))
+	res := exploreAll(t, Random(3), 50, allSorts, func(_ *observed, w *world) { hashTrace(h, w) },
+		WithClock(ClockRacing), WithFaults("slow"))
 	fmt.Fprintf(&b, "all sorts of decisions\n  %-10s %2d schedules, %4d steps, %016x\n", "random", res.Schedules, res.Steps, h.Sum64())
 	for _, c := range corpus {
 		fmt.Fprintf(&b, "%s\n", c.name)
@@ -48,10 +49,10 @@ func TestTheSameEverywhere(t *testing.T) {
 		}
 		// Of the other one, the first failure and its smaller form are compared. Making one that does not end smaller
 		// takes too long in some builds.
-		if c.kind == Livelock {
+		if c.kind == KindLivelock {
 			continue
 		}
-		res := Explore(c.make(false), append(c.opts, Seed(7), Schedules(10_000))...)
+		res := Explore(c.make(false), append(c.opts, WithSeed(7), WithSchedules(10_000))...)
 		if res.Failure == nil {
 			t.Fatalf("%s: no failure", c.name)
 		}
@@ -101,7 +102,7 @@ func hashTrace(h hash.Hash, w *world) {
 // allSorts is a program with everything that makes a decision: a select among ready cases, a Selector, a fault,
 // numbers, and time, if it races.
 func allSorts(ctx context.Context, s *Sim) {
-	a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+	a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
 	nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 		n.Go("a", func(ctx context.Context) error {
 			if s.Fault("slow") {

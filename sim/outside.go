@@ -52,7 +52,7 @@ const strayPatience = 10 * time.Millisecond
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) tellStrays(f *Failure) {
-	if f == nil || f.Kind != Deadlock {
+	if f == nil || f.Kind != KindDeadlock {
 		return
 	}
 	time.Sleep(strayPatience)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/pace"
 )
 
 // Contexts of package context in a simulation: sim controls what fibers do with them. It does not control deadlines in
@@ -25,7 +27,7 @@ var underStandard = map[string]func(std context.Context, fn func(ctx context.Con
 		return fn(ctx)
 	},
 	"scope": func(std context.Context, fn func(ctx context.Context) error) error {
-		ctx, cancel := coir.WithCancel(std)
+		ctx, cancel := coir.WithCancelCause(std)
 		defer cancel(nil)
 		return fn(ctx)
 	},
@@ -41,7 +43,7 @@ var underStandard = map[string]func(std context.Context, fn func(ctx context.Con
 		return coir.Run(std, func(_ context.Context, n *coir.Nursery) error { n.Go("child", fn); return nil })
 	},
 	"derived from a scope in it": func(std context.Context, fn func(ctx context.Context) error) error {
-		scope, cancel := coir.WithCancel(std)
+		scope, cancel := coir.WithCancelCause(std)
 		defer cancel(nil)
 		ctx, stop := context.WithCancel(scope)
 		defer stop()
@@ -63,7 +65,7 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 		for name, under := range underStandard {
 			t.Run(fmt.Sprintf("%s, above %v", name, above), func(t *testing.T) {
 				own(t, func(ctx context.Context, s *Sim) {
-					c := coir.NewChan[int](0, coir.Name("c"))
+					c := coir.NewChan[int](0, coir.WithName("c"))
 					base := ctx
 					if above {
 						base = context.Background()
@@ -108,7 +110,7 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
-				c := coir.NewChan[int](0, coir.Name("c"))
+				c := coir.NewChan[int](0, coir.WithName("c"))
 				std, cancel := context.WithCancelCause(context.Background())
 				var received error
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -146,7 +148,7 @@ func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 		defer cancelScope()
 		std, cancelStd := context.WithCancel(context.WithValue(scope, key("k"), "v"))
 		defer cancelStd()
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i, ctx := range []context.Context{std, scope} {
 				n.Go("waits", func(context.Context) error {
@@ -154,7 +156,7 @@ func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 						s.Errorf("context %d: %v", i, err)
 					}
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -199,10 +201,10 @@ func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 						})
 						return under(std, func(ctx context.Context) error { waits <- ctx; return coir.Sleep(ctx, 48*time.Hour) }) // first
 					})
-				}, With(firstWay), Schedules(1)).Failure
+				}, WithStrategy(firstWay), WithSchedules(1)).Failure
 			}
-			if f == nil || f.Kind != Uncontrolled {
-				t.Fatalf("want %s, got: %v", Uncontrolled, f)
+			if f == nil || f.Kind != KindUncontrolled {
+				t.Fatalf("want %s, got: %v", KindUncontrolled, f)
 			}
 			says(t, f, "a deadline of package context has passed, in real time, at ")
 			deadlinePlace(t, f)
@@ -220,12 +222,12 @@ func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 			continue // its own deadline is left
 		}
 		t.Run(name, func(t *testing.T) {
-			f := found(t, Uncontrolled, func(ctx context.Context, _ *Sim) {
+			f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
 				std, cancel := context.WithTimeout(context.Background(), time.Hour)
 				defer cancel()
-				c := coir.NewChan[int](0, coir.Name("c"))
+				c := coir.NewChan[int](0, coir.WithName("c"))
 				_ = under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
-			}, With(firstWay), Schedules(1))
+			}, WithStrategy(firstWay), WithSchedules(1))
 			says(t, f, "before a deadline of package context passes, in real time, at ")
 			deadlinePlace(t, f)
 		})
@@ -251,7 +253,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 					std, cancel := context.WithCancel(context.Background())
 					defer cancel()
 					main := coir.Self(ctx)
-					c := coir.NewChan[int](0, coir.Name("c"))
+					c := coir.NewChan[int](0, coir.WithName("c"))
 					done := make(chan struct{})
 					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 						waits := n.Go("waits", func(context.Context) error {
@@ -259,7 +261,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 						})
 						go func() {
 							defer close(done)
-							for main.State() != coir.Waiting || waits.State() != coir.Waiting {
+							for main.State() != coir.StateWaiting || waits.State() != coir.StateWaiting {
 								runtime.Gosched()
 							}
 							if name == "child" { // its own child begins after it waits
@@ -270,16 +272,16 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 						return nil
 					})
 					<-done
-				}, With(firstWay), Schedules(1)).Failure
+				}, WithStrategy(firstWay), WithSchedules(1)).Failure
 				if f == nil {
 					t.Fatal("it passes, though a goroutine has ended a wait")
 				}
 				switch f.Kind {
-				case Uncontrolled:
+				case KindUncontrolled:
 					told = true
 					says(t, f, "a goroutine that is not a fiber of the simulation has cancelled the context used at sim/outside_test.go:")
 					saysNot(t, f, "asm_", "context/context.go")
-				case Deadlock: // it came too late: the machine is busy
+				case KindDeadlock: // it came too late: the machine is busy
 				default:
 					t.Fatal(f)
 				}
@@ -292,13 +294,13 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
-	f := found(t, Uncontrolled, func(ctx context.Context, _ *Sim) {
-		scope, cancel := coir.WithCancel(ctx)
+	f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
+		scope, cancel := coir.WithCancelCause(ctx)
 		done := make(chan struct{})
 		go func() { defer close(done); cancel(errGone) }()
 		<-done
 		_ = coir.Yield(scope)
-	}, With(firstWay), Schedules(1))
+	}, WithStrategy(firstWay), WithSchedules(1))
 	says(t, f, "a goroutine that is not a fiber of the simulation does cancel", "sim/outside_test.go:")
 	if strings.Contains(f.Error(), "deadline") {
 		t.Error(f)
@@ -311,11 +313,60 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 // Spec: SM-06 (an outside goroutine is reported)
 func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
 	f := Run(1, func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.Name("jobs"))
+		c := coir.NewChan[int](0, coir.WithName("jobs"))
 		go c.Send(ctx, 1) //nolint:errcheck // it is stray, and its error does not matter
 		_, _ = c.Recv(ctx)
 	})
 	if f == nil || !strings.Contains(f.Error(), "sim/outside_test.go:") || strings.Contains(f.Error(), "asm_") {
 		t.Errorf("the place is not told:\n%v", f)
+	}
+}
+
+// A goroutine that selects what fibers use is reported whatever its cases are, also if the fibers use it only in a
+// select.
+//
+// Spec: SM-06 (an outside goroutine is reported)
+func TestASelectOutsideIsReportedForEachKindOfCase(t *testing.T) {
+	for name, made := range map[string]func() (of func() coir.Case, use func(ctx context.Context)){
+		"event": func() (func() coir.Case, func(context.Context)) {
+			e := coir.NewEvent(coir.WithName("shared"))
+			return e.DoneCase, func(context.Context) { e.Set() }
+		},
+		"promise": func() (func() coir.Case, func(context.Context)) {
+			p := coir.NewPromise[int](coir.WithName("shared"))
+			return func() coir.Case { return p.DoneCase(nil, nil) }, func(context.Context) { p.Resolve(1) }
+		},
+		"lock": func() (func() coir.Case, func(context.Context)) {
+			m := locks.NewMutex(coir.WithName("shared"))
+			return m.LockCase, func(context.Context) { m.TryLock() }
+		},
+		"cond": func() (func() coir.Case, func(context.Context)) {
+			c := coir.NewCond(coir.WithName("shared"))
+			return c.WaitCase, func(context.Context) { c.Lock(); c.Signal(); c.Unlock() }
+		},
+		"ticker": func() (func() coir.Case, func(context.Context)) {
+			k := pace.NewTicker(time.Hour, coir.WithName("shared"))
+			return func() coir.Case { return k.TickCase(nil) }, func(ctx context.Context) { _, _ = k.Wait(ctx) }
+		},
+	} {
+		for _, bySelect := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, used in a select: %v", name, bySelect), func(t *testing.T) {
+				f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
+					shared, use := made()
+					if bySelect {
+						_, _ = coir.TrySelect(shared())
+					} else {
+						use(ctx)
+					}
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						_, _ = coir.TrySelect(coir.After(time.Hour), shared())
+					}()
+					<-done
+				})
+				says(t, f, "a goroutine that is not a fiber of the simulation does try select shared, at sim/outside_test.go:")
+			})
+		}
 	}
 }

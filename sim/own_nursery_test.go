@@ -31,7 +31,7 @@ func TestOwnLimitKeepsTheOrder(t *testing.T) {
 					}
 					defer now.Add(-1)
 					return coir.Yield(ctx)
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -64,7 +64,7 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 		}},
 		{"select", func(ctx context.Context, n *coir.Nursery, f child) error {
 			var err error
-			if _, sel := coir.Select(ctx, n.Go("other", f).Done(&err)); sel != nil {
+			if _, sel := coir.Select(ctx, n.Go("other", f).DoneCase(&err)); sel != nil {
 				return sel
 			}
 			return err
@@ -88,7 +88,7 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 							err := errors.Join(work(ctx), c.waits(ctx, n, work), work(ctx))
 							ended.Add(1)
 							return err
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					return nil
 				})
@@ -108,7 +108,7 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 // Spec: NU-20 (a join cut short leaves the fiber running)
 func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		gate := coir.NewChan[int](0, coir.Name("gate"))
+		gate := coir.NewChan[int](0, coir.WithName("gate"))
 		var waited error
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
@@ -146,7 +146,7 @@ func TestOwnCancelWithALine(t *testing.T) {
 						saw.Add(1)
 					}
 					return err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			n.Cancel(errGone)
 			return nil
@@ -170,7 +170,7 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 		other := errors.New("another cause")
 		var causes [5]error
 		var won atomic.Int32 // 1: errGone was first, 2: other
-		never := coir.NewChan[int](0, coir.Name("never"))
+		never := coir.NewChan[int](0, coir.WithName("never"))
 		err := coir.Run(ctx, func(ctx context.Context, outer *coir.Nursery) error {
 			target := outer.Go("target", func(ctx context.Context) error { _, _ = never.Recv(ctx); return nil })
 			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -217,7 +217,7 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnShieldHoldsACancelOff(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var inside, after error
 		var v int
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -242,7 +242,7 @@ func TestOwnShieldHoldsACancelOff(t *testing.T) {
 // Spec: NU-11 (a child's error cancels its siblings)
 func TestOwnPanicComesOutOfRun(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		never := coir.NewChan[int](0, coir.Name("never"))
+		never := coir.NewChan[int](0, coir.WithName("never"))
 		var left *coir.Nursery
 		var waited error
 		var out any

@@ -88,7 +88,7 @@ func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					n.Go("select", func(ctx context.Context) error {
 						if by == "cancel" {
-							sub, cancel := coir.WithCancel(ctx)
+							sub, cancel := coir.WithCancelCause(ctx)
 							n.Go("cancel", func(context.Context) error { cancel(errGone); return nil })
 							ctx = sub
 						} else {
@@ -125,7 +125,7 @@ func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
 				s.Sometimes(won == 0, "received")
 				s.Sometimes(won == 1, "sent")
 				s.Sometimes(won == -1, "neither")
-			}, Time(Racing))
+			}, WithClock(ClockRacing))
 		})
 	}
 }
@@ -175,7 +175,7 @@ func TestOwnSelectHasTheSameChannelManyTimes(t *testing.T) {
 func TestOwnSelectsMatchInPairs(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		const people = 4
-		chans := [2]*coir.Chan[int]{coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))}
+		chans := [2]*coir.Chan[int]{coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))}
 		var won [people]int
 		var got [people]int
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -184,7 +184,7 @@ func TestOwnSelectsMatchInPairs(t *testing.T) {
 					c, d := chans[me%2], chans[1-me%2]
 					won[me], err = coir.Select(ctx, c.SendCase(me+1), c.RecvCase(&got[me]), d.SendCase(me+1), d.RecvCase(&got[me]))
 					return err
-				}, coir.Index(me))
+				}, coir.WithIndex(me))
 			}
 			return nil
 		})
@@ -285,7 +285,7 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		t.Run(map[bool]string{false: "close", true: "abort"}[abort], func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
-				a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
+				a, b := coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))
 				var v, won, out int
 				var err, received error
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -337,14 +337,15 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 // Spec: FB-17 (a join is a wait like any other)
 func TestOwnSelectOfEverySort(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		recv, send := coir.NewChan[int](0, coir.Name("recv")), coir.NewChan[int](0, coir.Name("send"))
+		recv, send := coir.NewChan[int](0, coir.WithName("recv")), coir.NewChan[int](0, coir.WithName("send"))
 		w, r := coir.Pipe[int](0)
 		var v, out, won int
 		var end, err, sent error
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			ended := n.Go("ends", func(context.Context) error { return nil })
 			n.Go("select", func(ctx context.Context) error {
-				won, err = coir.Select(ctx, recv.RecvCase(&v), send.SendCase(5), ended.Done(&end), w.Gone(), coir.After(time.Second))
+				won, err = coir.Select(ctx, recv.RecvCase(&v), send.SendCase(5), ended.DoneCase(&end), w.GoneCase(),
+					coir.After(time.Second))
 				return nil
 			})
 			n.Go("sends", func(context.Context) error { sent = recv.TrySend(4); return nil })
@@ -360,7 +361,7 @@ func TestOwnSelectOfEverySort(t *testing.T) {
 		for i := range 5 {
 			s.Sometimes(won == i, fmt.Sprint("case ", i))
 		}
-	}, Time(Racing))
+	}, WithClock(ClockRacing))
 }
 
 // A send of a select to a full channel does what the channel's policy says.
@@ -369,11 +370,11 @@ func TestOwnSelectOfEverySort(t *testing.T) {
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnSelectSendsByPolicy(t *testing.T) {
-	for _, policy := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest} {
+	for _, policy := range []coir.OverflowPolicy{coir.OverflowDropOldest, coir.OverflowDropNewest} {
 		t.Run(policy.String(), func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
 				var dropped atomic.Int32
-				c := coir.NewChan[int](1, coir.Overflow(policy), coir.OnUndelivered(func(v int) { dropped.Add(int32(v)) }))
+				c := coir.NewChan[int](1, coir.WithOverflow(policy), coir.OnUndelivered(func(v int) { dropped.Add(int32(v)) }))
 				never := coir.NewChan[int](0)
 				var received int
 				err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -384,7 +385,7 @@ func TestOwnSelectSendsByPolicy(t *testing.T) {
 								s.Errorf("case %d", at)
 							}
 							return err
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					n.Go("recv", func(ctx context.Context) (err error) { received, err = c.Recv(ctx); return err })
 					return nil

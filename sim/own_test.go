@@ -27,7 +27,7 @@ func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		bounded, chance = 2_000, 1_000
 	}
 	g := &guard{t: t, bounded: bounded}
-	Test(t, fn, append(opts, Schedules(bounded+chance), With(func(seed uint64) Strategy {
+	Test(t, fn, append(opts, WithSchedules(bounded+chance), WithStrategy(func(seed uint64) Strategy {
 		g.Strategy, g.rest = Exhaustive(2), Portfolio(Random(seed), PCT(seed, 3), Uniform(seed))
 		return g
 	}))...)
@@ -105,25 +105,28 @@ func (g *guard) Choose(p *Fork) int {
 // Spec: CH-19 (waiters are served in order)
 // Spec: CH-20 (a waiting operation beats a passing one)
 func TestOwnNothingIsLostOrTwice(t *testing.T) {
-	for _, capacity := range []int{0, 1, 2, coir.Unlimited} {
+	for _, capacity := range []int{0, 1, 2, coir.Unbounded} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
-				c := coir.NewChan[int](capacity, coir.Name("c"))
+				c := coir.NewChan[int](capacity, coir.WithName("c"))
 				got := make([][]int, 2)
 				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 					for i := range got {
 						n.Go("recv", func(ctx context.Context) error {
-							for v := range c.All(ctx) {
+							for v, err := range c.All(ctx) {
+								if err != nil {
+									return err
+								}
 								got[i] = append(got[i], v)
 							}
 							return nil
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 						for i := range 2 {
 							n.Go("send", func(ctx context.Context) error {
 								return errors.Join(c.Send(ctx, 10*i), c.Send(ctx, 10*i+1))
-							}, coir.Index(i))
+							}, coir.WithIndex(i))
 						}
 						return nil
 					})
@@ -158,12 +161,12 @@ func TestOwnCloseAgainstSendAndReceive(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
-				c := coir.NewChan[int](capacity, coir.Name("c"))
+				c := coir.NewChan[int](capacity, coir.WithName("c"))
 				var sent, received [2]error
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					for i := range 2 {
-						n.Go("send", func(ctx context.Context) error { sent[i] = c.Send(ctx, i); return nil }, coir.Index(i))
-						n.Go("recv", func(ctx context.Context) error { _, received[i] = c.Recv(ctx); return nil }, coir.Index(i))
+						n.Go("send", func(ctx context.Context) error { sent[i] = c.Send(ctx, i); return nil }, coir.WithIndex(i))
+						n.Go("recv", func(ctx context.Context) error { _, received[i] = c.Recv(ctx); return nil }, coir.WithIndex(i))
 					}
 					n.Go("close", func(context.Context) error { c.Close(); return nil })
 					return nil
@@ -199,12 +202,12 @@ func nils(errs []error) (n int) {
 func TestOwnAbortAccountsForEveryValue(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var undelivered atomic.Int32
-		c := coir.NewChan[int](1, coir.Name("c"), coir.OnUndelivered(func(int) { undelivered.Add(1) }))
+		c := coir.NewChan[int](1, coir.WithName("c"), coir.OnUndelivered(func(int) { undelivered.Add(1) }))
 		var sent [3]error
 		var received error
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i := range sent {
-				n.Go("send", func(ctx context.Context) error { sent[i] = c.Send(ctx, i); return nil }, coir.Index(i))
+				n.Go("send", func(ctx context.Context) error { sent[i] = c.Send(ctx, i); return nil }, coir.WithIndex(i))
 			}
 			n.Go("recv", func(ctx context.Context) error { _, received = c.Recv(ctx); return nil })
 			n.Go("abort", func(context.Context) error { c.Abort(nil); return nil })
@@ -222,11 +225,11 @@ func TestOwnAbortAccountsForEveryValue(t *testing.T) {
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
-	for _, policy := range []coir.OverflowPolicy{coir.DropOldest, coir.DropNewest, coir.Fail} {
+	for _, policy := range []coir.OverflowPolicy{coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail} {
 		t.Run(policy.String(), func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) {
 				var dropped atomic.Int32
-				c := coir.NewChan[int](1, coir.Overflow(policy), coir.OnUndelivered(func(int) { dropped.Add(1) }))
+				c := coir.NewChan[int](1, coir.WithOverflow(policy), coir.OnUndelivered(func(int) { dropped.Add(1) }))
 				var sent [4]error
 				var received error
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -235,7 +238,7 @@ func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 							sent[2*i] = c.Send(ctx, i)
 							sent[2*i+1] = c.Send(ctx, i)
 							return nil
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					n.Go("recv", func(ctx context.Context) error { _, received = c.Recv(ctx); return nil })
 					return nil
@@ -253,7 +256,7 @@ func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 // Spec: CH-28 (an ended wait is unlinked before it returns)
 func TestOwnCancelAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var sent, received error
 		var v int
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -280,7 +283,7 @@ func TestOwnCancelAgainstData(t *testing.T) {
 // Spec: SE-02 (all cases claim through one word)
 func TestOwnSelectOfTwoThatBecomeReady(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+		a, b := coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
 		var got []int
 		var order []int
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -317,7 +320,7 @@ func TestOwnSelectOfTwoThatBecomeReady(t *testing.T) {
 // Spec: SE-07 (select is fair)
 func TestOwnSelectsMeetOnce(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
+		a, b := coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))
 		var at [2]int
 		var v, w int
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -346,7 +349,7 @@ func TestOwnSelectsMeetOnce(t *testing.T) {
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnSelectAgainstCancelAndReceive(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
+		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))
 		selected := errors.New("not run")
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("select", func(ctx context.Context) error {
@@ -369,7 +372,7 @@ func TestOwnSelectAgainstCancelAndReceive(t *testing.T) {
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestOwnSelectorServesEveryChannel(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		cs := [2]*coir.Chan[int]{coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))}
+		cs := [2]*coir.Chan[int]{coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))}
 		var got [2][]int
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i, c := range cs {
@@ -377,7 +380,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 					err := errors.Join(c.Send(ctx, 1), c.Send(ctx, 2))
 					c.Close()
 					return err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			n.Go("selector", func(ctx context.Context) error {
 				var v [2]int
@@ -411,7 +414,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 // Spec: CH-27 (a timed wait never polls)
 func TestOwnTimeoutAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		var sent, received error
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("send", func(ctx context.Context) error { sent = c.SendTimeout(ctx, 1, time.Second); return nil })
@@ -428,14 +431,14 @@ func TestOwnTimeoutAgainstData(t *testing.T) {
 		}
 		s.Sometimes(sent == nil, "in time")
 		s.Sometimes(sent != nil, "too late")
-	}, Time(Racing))
+	}, WithClock(ClockRacing))
 }
 
 // Spec: TM-02 (a sleeper is in no run queue)
 // Spec: SE-07 (select is fair)
 func TestOwnSelectAgainstTime(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		at := -1
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("send", func(context.Context) error { return c.TrySend(1) })
@@ -451,14 +454,14 @@ func TestOwnSelectAgainstTime(t *testing.T) {
 		}
 		s.Sometimes(at == 0, "the value")
 		s.Sometimes(at == 1, "the time")
-	}, Time(Racing))
+	}, WithClock(ClockRacing))
 }
 
 // Spec: TM-02 (a sleeper is in no run queue)
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnScopeEndsAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](1, coir.Name("c"))
+		c := coir.NewChan[int](1, coir.WithName("c"))
 		var received error
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("recv", func(ctx context.Context) error {
@@ -478,7 +481,7 @@ func TestOwnScopeEndsAgainstData(t *testing.T) {
 		}
 		s.Sometimes(received == nil, "in time")
 		s.Sometimes(received != nil, "too late")
-	}, Time(Racing))
+	}, WithClock(ClockRacing))
 }
 
 // Children of a nursery with one place start others there and wait for them.
@@ -508,11 +511,11 @@ func TestOwnLimitWithWaitsInside(t *testing.T) {
 								work(ctx)
 								ended.Add(1)
 								return nil
-							}, coir.Index(i)).Wait(ctx)
+							}, coir.WithIndex(i)).Wait(ctx)
 							work(ctx)
 							ended.Add(1)
 							return err
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					return nil
 				})
@@ -535,11 +538,11 @@ func TestOwnLimitWithNurseriesInside(t *testing.T) {
 			for i := range 2 {
 				n.Go("outer", func(ctx context.Context) error {
 					return coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
-						f := n.Go("sibling", func(context.Context) error { ended.Add(1); return nil }, coir.Index(i))
-						in.Go("inner", func(ctx context.Context) error { ended.Add(1); return f.Wait(ctx) }, coir.Index(i))
+						f := n.Go("sibling", func(context.Context) error { ended.Add(1); return nil }, coir.WithIndex(i))
+						in.Go("inner", func(ctx context.Context) error { ended.Add(1); return f.Wait(ctx) }, coir.WithIndex(i))
 						return nil
 					})
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -554,12 +557,12 @@ func TestOwnLimitWithNurseriesInside(t *testing.T) {
 func TestOwnTheFirstToFailCancelsTheOthers(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		bad := [2]error{errors.New("first"), errors.New("second")}
-		c := coir.NewChan[int](0, coir.Name("never"))
+		c := coir.NewChan[int](0, coir.WithName("never"))
 		var waited error
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("waits", func(ctx context.Context) error { _, waited = c.Recv(ctx); return waited })
 			for i := range bad {
-				n.Go("fails", func(ctx context.Context) error { _ = coir.Yield(ctx); return bad[i] }, coir.Index(i))
+				n.Go("fails", func(ctx context.Context) error { _ = coir.Yield(ctx); return bad[i] }, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -585,12 +588,12 @@ func TestOwnAllWhoWaitForAFiberAreWoken(t *testing.T) {
 					for i := range got {
 						n.Go("waits", func(ctx context.Context) error {
 							if i == 2 {
-								_, _ = coir.Select(ctx, f.Done(&got[i]))
+								_, _ = coir.Select(ctx, f.DoneCase(&got[i]))
 							} else {
 								got[i] = f.Wait(ctx)
 							}
 							return nil
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 					}
 					return nil
 				})
@@ -610,7 +613,7 @@ func TestOwnAllWhoWaitForAFiberAreWoken(t *testing.T) {
 // Spec: CH-47 (the end of a peer can be waited for)
 func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		w, r := coir.Pipe[int](1, coir.Name("pipe"))
+		w, r := coir.Pipe[int](1, coir.WithName("pipe"))
 		var got []int
 		var gone error
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -619,14 +622,17 @@ func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 				n.Go("write", func(ctx context.Context) error {
 					defer w.Close()
 					return errors.Join(w.Send(ctx, 10*i), w.Send(ctx, 10*i+1))
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			w.Close()
 			n.Go("read", func(ctx context.Context) error {
-				for v := range r.All(ctx) {
+				for v, err := range r.All(ctx) {
+					if err != nil {
+						return err
+					}
 					got = append(got, v)
 				}
-				_, gone = coir.Select(ctx, r.Gone())
+				_, gone = coir.Select(ctx, r.GoneCase())
 				return nil
 			})
 			return nil
@@ -646,7 +652,7 @@ func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var undelivered atomic.Int32
-		w, r := coir.Pipe[int](1, coir.Name("pipe"), coir.OnUndelivered(func(int) { undelivered.Add(1) }))
+		w, r := coir.Pipe[int](1, coir.WithName("pipe"), coir.OnUndelivered(func(int) { undelivered.Add(1) }))
 		q := r.Clone()
 		var sent [3]error
 		var received error
@@ -675,7 +681,7 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
 			own(t, func(ctx context.Context, s *Sim) { // the fiber that gives the tasks needs no place
-				o := coir.NewOrdered[int](1, coir.Name("ordered"))
+				o := coir.NewOrdered[int](1, coir.WithName("ordered"))
 				var got []int
 				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 					n.Limit(places)
@@ -695,7 +701,7 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 								_ = coir.Yield(ctx)
 							}
 							return i, nil
-						}, coir.Index(i))
+						}, coir.WithIndex(i))
 						if err != nil {
 							return err
 						}
@@ -716,7 +722,7 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestOwnOrderedInsideALimit(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		o := coir.NewOrdered[int](1, coir.Name("ordered"))
+		o := coir.NewOrdered[int](1, coir.WithName("ordered"))
 		var got []int
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
@@ -732,7 +738,8 @@ func TestOwnOrderedInsideALimit(t *testing.T) {
 			n.Go("give", func(ctx context.Context) error {
 				defer o.Close()
 				for i := range 2 {
-					if err := o.Go(ctx, n, "task", func(context.Context) (int, error) { return i, nil }, coir.Index(i)); err != nil {
+					fn := func(context.Context) (int, error) { return i, nil }
+					if err := o.Go(ctx, n, "task", fn, coir.WithIndex(i)); err != nil {
 						return err
 					}
 				}
@@ -754,11 +761,11 @@ func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 		p := coir.NewPool(2, func(ctx context.Context) (int, error) {
 			_ = coir.Yield(ctx)
 			return int(made.Add(1)), nil
-		}, nil, coir.Name("pool"), coir.OnUndelivered(func(int) { thrown.Add(1) }))
+		}, nil, coir.WithName("pool"), coir.OnUndelivered(func(int) { thrown.Add(1) }))
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i := range 3 {
 				n.Go("borrow", func(ctx context.Context) error {
-					v, err := p.Recv(ctx)
+					v, err := p.Get(ctx)
 					if err != nil {
 						return err
 					}
@@ -767,8 +774,8 @@ func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 					}
 					_ = coir.Yield(ctx)
 					lent.Add(-1)
-					return p.Send(v)
-				}, coir.Index(i))
+					return p.Put(v)
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
@@ -787,19 +794,19 @@ func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 func TestOwnPoolClosesAgainstBorrowers(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var made, thrown atomic.Int32
-		p := coir.NewPool(1, func(context.Context) (int, error) { return int(made.Add(1)), nil }, nil, coir.Name("pool"),
+		p := coir.NewPool(1, func(context.Context) (int, error) { return int(made.Add(1)), nil }, nil, coir.WithName("pool"),
 			coir.OnUndelivered(func(int) { thrown.Add(1) }))
 		var got [2]error
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i := range got {
 				n.Go("borrow", func(ctx context.Context) error {
 					var v int
-					if v, got[i] = p.Recv(ctx); got[i] != nil {
+					if v, got[i] = p.Get(ctx); got[i] != nil {
 						return nil
 					}
 					_ = coir.Yield(ctx)
-					return p.Send(v)
-				}, coir.Index(i))
+					return p.Put(v)
+				}, coir.WithIndex(i))
 			}
 			n.Go("close", func(context.Context) error { p.Close(); return nil })
 			return nil

@@ -72,12 +72,12 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 			c := coir.NewChan[int](1)
 			return func(ctx context.Context, _ *coir.Nursery) { _ = c.Send(ctx, 1) }, received(c)
 		}},
-		{"Send, unlimited", func() (does, sees) {
-			c := coir.NewChan[int](coir.Unlimited)
+		{"Send, unbounded", func() (does, sees) {
+			c := coir.NewChan[int](coir.Unbounded)
 			return func(ctx context.Context, _ *coir.Nursery) { _ = c.Send(ctx, 1) }, received(c)
 		}},
 		{"Send that drops", func() (does, sees) {
-			c := coir.NewChan[int](1, coir.Overflow(coir.DropOldest))
+			c := coir.NewChan[int](1, coir.WithOverflow(coir.OverflowDropOldest))
 			_ = c.TrySend(2)
 			return func(ctx context.Context, _ *coir.Nursery) { _ = c.Send(ctx, 1) }, func(ctx context.Context) bool { v, _ := c.Recv(ctx); return v == 1 }
 		}},
@@ -131,7 +131,7 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 		{"the last Reader is gone", func() (does, sees) {
 			w, r := coir.Pipe[int](1)
 			return func(context.Context, *coir.Nursery) { r.Close() }, func(ctx context.Context) bool {
-				_, err := coir.Select(ctx, w.Gone())
+				_, err := coir.Select(ctx, w.GoneCase())
 				return err == nil
 			}
 		}},
@@ -169,7 +169,7 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 		{"the cancel of a scope", func() (does, sees) {
 			var scope atomic.Pointer[context.Context]
 			return func(ctx context.Context, _ *coir.Nursery) {
-				ctx, cancel := coir.WithCancel(ctx)
+				ctx, cancel := coir.WithCancelCause(ctx)
 				scope.Store(&ctx)
 				cancel(nil)
 			}, func(context.Context) bool { ctx := scope.Load(); return ctx != nil && (*ctx).Err() != nil }
@@ -192,13 +192,13 @@ func TestWhatFollowsAnOperationIsNotOneStepWithIt(t *testing.T) {
 				late(do, see)(ctx, s)
 			}
 			res := Explore(fn)
-			if res.Failure == nil || res.Failure.Kind != Error {
+			if res.Failure == nil || res.Failure.Kind != KindError {
 				t.Fatalf("by default: %v after %d schedules", res.Failure, res.Schedules)
 			}
-			if f, err := Replay(res.Failure.Token, fn); err != nil || f == nil || f.Kind != Error {
+			if f, err := Replay(res.Failure.Token, fn); err != nil || f == nil || f.Kind != KindError {
 				t.Errorf("its token: %v, %v", f, err)
 			}
-			if res := Explore(fn, With(func(uint64) Strategy { return Exhaustive(2) })); res.Failure == nil {
+			if res := Explore(fn, WithStrategy(func(uint64) Strategy { return Exhaustive(2) })); res.Failure == nil {
 				t.Errorf("with at most two preemptions: none in %d schedules", res.Schedules)
 			}
 		})
@@ -218,7 +218,7 @@ func electing(between func(ctx context.Context)) program {
 						owners.Add(1)
 					}
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 		if n := owners.Load(); n != 1 {
@@ -233,11 +233,12 @@ func TestPointDividesAStep(t *testing.T) {
 		"exhaustive": func(uint64) Strategy { return Exhaustive(1) },
 		"dpor":       func(uint64) Strategy { return DPOR() },
 	} {
-		if res := Explore(electing(coir.Point), With(strategy)); res.Failure == nil || res.Failure.Kind != Error {
+		if res := Explore(electing(coir.Point), WithStrategy(strategy)); res.Failure == nil || res.Failure.Kind != KindError {
 			t.Errorf("%s: %v in %d schedules", name, res.Failure, res.Schedules)
 		}
 	}
-	if res := Explore(electing(func(context.Context) {}), With(func(uint64) Strategy { return Exhaustive(-1) })); res.Failure != nil || !res.Complete {
+	all := WithStrategy(func(uint64) Strategy { return Exhaustive(-1) })
+	if res := Explore(electing(func(context.Context) {}), all); res.Failure != nil || !res.Complete {
 		t.Errorf("without a point: %v", res.Failure)
 	}
 }
@@ -277,7 +278,7 @@ func TestAdvanceIsAnOperation(t *testing.T) {
 			s.Errorf("it woke before that was noted")
 		}
 	}
-	if res := Explore(fn); res.Failure == nil || res.Failure.Kind != Error {
+	if res := Explore(fn); res.Failure == nil || res.Failure.Kind != KindError {
 		t.Errorf("%v in %d schedules", res.Failure, res.Schedules)
 	}
 }

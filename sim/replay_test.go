@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -86,7 +87,8 @@ func TestEachFailureReplaysFromItsToken(t *testing.T) {
 			t.Fatalf("only %d failures", failures)
 		}
 		for i, b := range corpus {
-			fn, opts := b.make(false), append(b.opts, Seed(seed), With(strategies[(int(seed)+i)%len(strategies)]), Schedules(300))
+			strategy := strategies[(int(seed)+i)%len(strategies)]
+			fn, opts := b.make(false), append(b.opts, WithSeed(seed), WithStrategy(strategy), WithSchedules(300))
 			found, small := failing(fn, opts...)
 			if found == nil {
 				continue
@@ -154,7 +156,7 @@ func TestAChangedTokenDoesNotReplay(t *testing.T) {
 		case err != nil:
 		case again == nil:
 			t.Errorf("bit %d: token %s passes", i, token)
-		case again.Kind == Diverged:
+		case again.Kind == KindDiverged:
 		case again.hash != f.hash:
 			t.Errorf("bit %d: token %s runs other operations, and says %s", i, token, again.Kind)
 		}
@@ -165,14 +167,14 @@ func TestAChangedTokenDoesNotReplay(t *testing.T) {
 func TestAChangedProgramDiverges(t *testing.T) {
 	was := func(extra func(ctx context.Context, c *coir.Chan[int])) program {
 		return func(ctx context.Context, s *Sim) {
-			c := coir.NewChan[int](1, coir.Name("c"))
+			c := coir.NewChan[int](1, coir.WithName("c"))
 			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 				for i := range 2 {
 					n.Go("setter", func(ctx context.Context) error {
 						extra(ctx, c)
 						_, _ = c.TryRecv()
 						return c.Send(ctx, i)
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
 			})
 			if v, _ := c.TryRecv(); v == 0 {
@@ -200,7 +202,7 @@ func TestAChangedProgramDiverges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again == nil || again.Kind != Diverged {
+			if again == nil || again.Kind != KindDiverged {
 				t.Fatalf("not seen: %v", again)
 			}
 			t.Log(again.Text)
@@ -227,7 +229,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 			crossed(ctx, s)
 		}
 	}
-	fn, opts := long(mostKept), []Option{Steps(4 * mostKept), With(Random)}
+	fn, opts := long(mostKept), []Option{WithSteps(4 * mostKept), WithStrategy(Random)}
 	found, small := failing(fn, opts...)
 	if found == nil {
 		t.Fatal("not found")
@@ -254,7 +256,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 		_ = coir.Sleep(ctx, 1) // instead of a yield
 		long(mostKept-1)(ctx, s)
 	}, opts...)
-	if err != nil || again == nil || again.Kind != Diverged {
+	if err != nil || again == nil || again.Kind != KindDiverged {
 		t.Errorf("another beginning is not seen: %v", again)
 	}
 }
@@ -263,7 +265,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 func TestATokenKeepsVeryManyZeros(t *testing.T) {
 	script := make([]int, 3<<20+5)
 	script[len(script)-1] = 2
-	r, err := decode(encode(Idle, script, 1))
+	r, err := decode(encode(ClockIdle, script, 1))
 	if err != nil || len(r.script) != len(script) || !slices.Equal(r.script, script) {
 		t.Errorf("%d decisions of %d, %v", len(r.script), len(script), err)
 	}
@@ -306,10 +308,11 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 			var trace string // without the places in files, so that it can be compared with that of another machine
 			run := func() string {
 				d := new(digest)
-				res := Explore(b.make(false), append(b.opts, Seed(7), Schedules(10_000), With(func(seed uint64) Strategy {
+				strategy := WithStrategy(func(seed uint64) Strategy {
 					d.Strategy = Default(seed)
 					return d
-				}))...)
+				})
+				res := Explore(b.make(false), append(b.opts, WithSeed(7), WithSchedules(10_000), strategy)...)
 				if res.Failure == nil {
 					t.Fatal("not found")
 				}
@@ -342,12 +345,36 @@ func TestAFailureIsShrunkToTheFewestChoices(t *testing.T) {
 		if b.name == "select starves its stop case" {
 			continue
 		}
-		found, small := failing(b.make(false), append(b.opts, With(Random), Seed(3), Schedules(10_000))...)
+		found, small := failing(b.make(false), append(b.opts, WithStrategy(Random), WithSeed(3), WithSchedules(10_000))...)
 		if found == nil {
 			t.Fatalf("%s: not found", b.name)
 		}
 		if small.Switches > 2 {
 			t.Errorf("%s: %d choices, of %d, are left", b.name, small.Switches, found.Switches)
 		}
+	}
+}
+
+// All uses of events and promises have one kind of operation, but a recording tells them apart: a token of a program
+// that resolved a promise does not fit one that rejects it, even where the decisions are the same.
+func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
+	fn := func(use func(*coir.Promise[int])) program {
+		return func(ctx context.Context, s *Sim) {
+			p := coir.NewPromise[int](coir.WithName("p"))
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("f", func(context.Context) error { use(p); return nil })
+				return nil
+			})
+			s.Errorf("always")
+		}
+	}
+	resolve := fn(func(p *coir.Promise[int]) { p.Resolve(1) })
+	reject := fn(func(p *coir.Promise[int]) { p.Reject(io.EOF) })
+	f := found(t, KindError, resolve)
+	if again, err := Replay(f.Token, resolve); err != nil || again == nil || again.Kind != KindError {
+		t.Errorf("the same program: %v, %v", again, err)
+	}
+	if again, err := Replay(f.Token, reject); err != nil || again == nil || again.Kind != KindDiverged {
+		t.Errorf("another program: %v, %v", again, err)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,8 +68,8 @@ func newReport(f *Failure) *report {
 			cases, known := f.casesOf(e.cases)
 			r.chose[who] = r.chose[who] || !known
 			for _, c := range cases {
-				if c.op.Kind == policy.Send || c.op.Kind == policy.Recv {
-					r.used(c.object, who, c.op.Kind)
+				if c.op.Kind == policy.Send || c.op.Kind == policy.Recv || c.op.Kind == policy.Use {
+					r.used(c.object, who, c.op)
 				}
 			}
 		case policy.Go:
@@ -78,23 +79,26 @@ func newReport(f *Failure) *report {
 			where[e.op.Name] = e.object
 			r.nests[nest{e.object, e.op.Name}] = true
 		default:
-			if onChannel(e.op.Kind) {
-				r.used(e.object, who, e.op.Kind)
+			if onChannel(e.op.Kind) || e.op.Kind == policy.Use {
+				r.used(e.object, who, e.op)
 			}
 		}
 	}
 	return r
 }
 
-// used records that a fiber has used a channel.
-func (r *report) used(object int32, fiber int, k policy.Kind) {
+// used records that a fiber has used a channel or another object, if there is one.
+func (r *report) used(object int32, fiber int, op policy.Op) {
+	if object < 0 {
+		return
+	}
 	all := r.users[object]
 	at := slices.IndexFunc(all, func(u user) bool { return u.fiber == fiber })
 	if at < 0 {
 		at, all = len(all), append(all, user{fiber: fiber})
 		r.users[object] = all
 	}
-	if k == policy.Recv || k == policy.TryRecv {
+	if k := op.Kind; k == policy.Recv || k == policy.TryRecv || k == policy.Use && op.Verb.Waits != "" {
 		all[at].takes = true
 	} else {
 		all[at].sends = true
@@ -106,9 +110,9 @@ func onChannel(k policy.Kind) bool { return k >= policy.Send && k <= policy.Abor
 // describe returns an operation in a few words, without what only the trace knows.
 func describe(op policy.Op) string {
 	if op.Name == "" {
-		return op.Kind.String()
+		return op.Word()
 	}
-	return op.Kind.String() + " " + shown(op.Name)
+	return op.Word() + " " + shown(op.Name)
 }
 
 // shown returns a name for the report. A name with unprintable characters is quoted: it could break the line, or
@@ -118,6 +122,15 @@ func shown(name string) string {
 		return strconv.Quote(name)
 	}
 	return name
+}
+
+// did returns what an operation in the trace did, in a few words.
+func (r *report) did(e *event) string {
+	text := r.words(e.op, e.object, e.cases)
+	if e.failed {
+		return "cannot " + strings.TrimPrefix(text, "try ")
+	}
+	return text
 }
 
 // words returns an operation in a few words.
@@ -144,7 +157,7 @@ func (r *report) words(op policy.Op, object int32, of span) string {
 		return op.Kind.String() + " " + op.For.String()
 	}
 	if op.Name == "" && object >= 0 {
-		return fmt.Sprintf("%v #%d", op.Kind, object)
+		return fmt.Sprintf("%s #%d", op.Word(), object)
 	}
 	return describe(op)
 }
@@ -199,7 +212,7 @@ func indented(text string) string {
 // said writes the texts of Errorf that are not in the head.
 func (r *report) said(b *strings.Builder) {
 	for i, text := range r.errs {
-		if i > 0 || r.Kind != Error {
+		if i > 0 || r.Kind != KindError {
 			fmt.Fprintf(b, "  error: %s\n", indented(text))
 		}
 	}
@@ -255,7 +268,7 @@ func (r *report) waits(b *strings.Builder) {
 }
 
 func spawned(c column) string {
-	site := c.f.Site()
+	site := c.f.SpawnSite()
 	if site == "" {
 		return ""
 	}
@@ -268,7 +281,7 @@ func spawned(c column) string {
 func (r *report) waitsFor(i int) string {
 	c := &r.fibers[i]
 	switch c.op.Kind {
-	case policy.Send, policy.Recv, policy.Wait, policy.Sleep:
+	case policy.Send, policy.Recv, policy.Wait, policy.Sleep, policy.Use:
 		return r.wish(choice{c.op, c.on})
 	case policy.Select:
 		cases, known := r.casesOf(c.cases)
@@ -297,10 +310,51 @@ func (r *report) wish(c choice) string {
 		return "to receive from " + channel(c.op, c.object)
 	case policy.Wait:
 		return "for " + r.fiber(c.op, c.object) + " to end"
+	case policy.Use:
+		if c.object < 0 {
+			return c.op.Verb.Waits
+		}
+		return c.op.Verb.Waits + " " + r.about(c) + r.heldBy(c)
 	case policy.Leave:
 		return "for the other side of " + channel(c.op, c.object) + " to be gone"
 	}
 	return "for time to pass"
+}
+
+// holders returns what fibers hold of the object that c is about, the longest-held first.
+func (r *report) holders(c choice) (all []hold) {
+	for _, h := range r.holds {
+		if h.object == c.object {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.step, b.step) })
+	return all
+}
+
+// heldBy returns which fibers hold what c waits to take, in words that follow its name.
+func (r *report) heldBy(c choice) string {
+	if c.op.Take == 0 {
+		return ""
+	}
+	const most = 3
+	all := r.holders(c)
+	if len(all) == 0 {
+		return ", which no fiber holds"
+	}
+	var texts []string
+	for _, h := range all[:min(len(all), most)] {
+		text := fmt.Sprintf("%s since step %d", r.labels[h.fiber], h.step)
+		if r.fibers[h.fiber].ended {
+			text = r.labels[h.fiber] + ", which has ended," + fmt.Sprintf(" since step %d", h.step)
+		}
+		texts = append(texts, text)
+	}
+	s := ", held by " + strings.Join(texts, ", ")
+	if len(all) > most {
+		s += fmt.Sprintf(" and %d more", len(all)-most)
+	}
+	return s
 }
 
 // wishes returns what a select waits for.
@@ -382,6 +436,13 @@ func (r *report) arrows(i int) (out []arrow) {
 			if to, ok := r.number[x.object]; ok && !r.fibers[to].ended {
 				out = append(out, arrow{to: to, why: why})
 			}
+		case policy.Use:
+			holders := r.holders(x)
+			for _, h := range holders {
+				if !r.fibers[h.fiber].ended {
+					out = append(out, arrow{to: int(h.fiber), why: why, likely: len(holders) > 1})
+				}
+			}
 		case policy.Send, policy.Recv:
 			servers, known := r.servers(i, x)
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
@@ -400,7 +461,7 @@ func (r *report) arrows(i int) (out []arrow) {
 func (r *report) wants(i int) []choice {
 	c := &r.fibers[i]
 	switch c.op.Kind {
-	case policy.Send, policy.Recv, policy.Wait:
+	case policy.Send, policy.Recv, policy.Wait, policy.Use:
 		return []choice{{c.op, c.on}}
 	case policy.Select:
 		cases, _ := r.casesOf(c.cases)
@@ -475,7 +536,7 @@ func (r *report) holder(i int, c choice) (fiber int, how string) {
 
 // causes writes the cycle if there is one, and the channels for which no fiber is left.
 func (r *report) causes(b *strings.Builder) {
-	if r.Kind != Deadlock {
+	if r.Kind != KindDeadlock {
 		return
 	}
 	if who, way := r.cycle(); who != nil {
@@ -554,6 +615,12 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 		text = "no fiber is left to send to or close " + name
 	case policy.Send:
 		text = "no fiber is left to receive from " + name
+	case policy.Use:
+		if c.op.Verb.Ends == "" {
+			return
+		}
+		name = r.about(c)
+		text = "no fiber is left to " + c.op.Verb.Ends + " " + name
 	default:
 		return
 	}
@@ -646,7 +713,7 @@ func (r *report) table(b *strings.Builder) {
 	shown := r.shown(skip, mostColumns)
 	text := func(s int) string {
 		e := &r.trace[s]
-		t := r.words(e.op, e.object, e.cases)
+		t := r.did(e)
 		if c := &r.fibers[e.fiber]; c.waits && c.step == s {
 			t += " *"
 		}

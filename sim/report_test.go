@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
 )
 
 // Each program here fails in only one way, whatever the strategy, so that the text of its report is known in advance.
@@ -46,9 +47,26 @@ func saysNot(t *testing.T, f *Failure, texts ...string) {
 	}
 }
 
+// A select says what it waits for of each of its cases, events and promises too; a wait for a cancel says so.
+func TestReportOfEventsAndPromises(t *testing.T) {
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		e, p := coir.NewEvent(coir.WithName("ready")), coir.NewPromise[int](coir.WithName("answer"))
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("chooser", func(ctx context.Context) error {
+				_, err := coir.Select(ctx, e.DoneCase(), p.DoneCase(nil, nil))
+				return err
+			})
+			n.Go("idler", func(ctx context.Context) error { return coir.WaitCancel(ctx) })
+			return nil
+		})
+	})
+	says(t, f, "chooser waits in a select for the event ready, or for the promise answer", "idler   waits for a cancel",
+		"no other fiber has used ready", "no other fiber has used answer")
+}
+
 // crossed takes two tokens in two orders.
 func crossed(ctx context.Context, _ *Sim) {
-	a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
+	a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
 	_, _ = a.Send(ctx, 1), b.Send(ctx, 1)
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		for i, order := range [][2]*coir.Chan[int]{{a, b}, {b, a}} {
@@ -59,7 +77,7 @@ func crossed(ctx context.Context, _ *Sim) {
 					}
 				}
 				return errors.Join(order[1].Send(ctx, 1), order[0].Send(ctx, 1))
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -67,7 +85,7 @@ func crossed(ctx context.Context, _ *Sim) {
 
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
-	f := found(t, Deadlock, crossed)
+	f := found(t, KindDeadlock, crossed)
 	says(t, f,
 		"deadlock after ",
 		"no fiber can run",
@@ -81,7 +99,7 @@ func TestReportNamesTheCycleOfTokensTaken(t *testing.T) {
 }
 
 func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			peers := [2]*coir.Chan[*coir.Fiber]{coir.NewChan[*coir.Fiber](1), coir.NewChan[*coir.Fiber](1)}
 			for i, name := range []string{"left", "right"} {
@@ -104,8 +122,8 @@ func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheCycleThroughANursery(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		jobs := coir.NewChan[int](1, coir.Name("jobs"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		jobs := coir.NewChan[int](1, coir.WithName("jobs"))
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range 2 {
 				n.Go("worker", func(ctx context.Context) error {
@@ -114,7 +132,7 @@ func TestReportNamesTheCycleThroughANursery(t *testing.T) {
 							return err
 						}
 					}
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return jobs.Send(ctx, 1) // and does not close it
 		})
@@ -126,8 +144,8 @@ func TestReportNamesTheCycleThroughANursery(t *testing.T) {
 }
 
 func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		results := coir.NewChan[int](0, coir.Name("results"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		results := coir.NewChan[int](0, coir.WithName("results"))
 		unnamed := coir.NewChan[int](0)
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("worker", func(ctx context.Context) error {
@@ -153,11 +171,11 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 
 // The remaining fibers wait for the worker to end, or for the same as it does: it is certain that no fiber comes.
 func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		results := coir.NewChan[int](0, coir.Name("results"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		results := coir.NewChan[int](0, coir.WithName("results"))
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range 2 {
-				n.Go("worker", func(ctx context.Context) error { return results.Send(ctx, 1) }, coir.Index(i))
+				n.Go("worker", func(ctx context.Context) error { return results.Send(ctx, 1) }, coir.WithIndex(i))
 			}
 			last := n.Go("last", func(ctx context.Context) error { return results.Send(ctx, 2) })
 			n.Go("waiter", func(ctx context.Context) error { return last.Wait(ctx) })
@@ -173,8 +191,8 @@ func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
 
 // Each would use the other's channel next.
 func TestReportDoesNotGiveUpThoseWhoHaveNotCome(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](0, coir.Name("d"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](0, coir.WithName("d"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("a", func(ctx context.Context) error { return errors.Join(c.Send(ctx, 1), d.Send(ctx, 1)) })
 			n.Go("b", func(ctx context.Context) error {
@@ -190,8 +208,8 @@ func TestReportDoesNotGiveUpThoseWhoHaveNotCome(t *testing.T) {
 }
 
 func TestReportSaysThatAChannelWasClosed(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("sender", func(ctx context.Context) error { return c.Send(ctx, 1) })
 			_ = coir.Sleep(ctx, 1)
@@ -205,10 +223,10 @@ func TestReportSaysThatAChannelWasClosed(t *testing.T) {
 // Earlier texts of Errorf are reported, however the schedule fails.
 func TestReportHasWhatWasSaidBefore(t *testing.T) {
 	for kind, end := range map[Kind]func(ctx context.Context){
-		Error:    func(context.Context) {},
-		Panic:    func(context.Context) { panic("boom") },
-		Deadlock: func(ctx context.Context) { _, _ = coir.NewChan[int](0).Recv(ctx) },
-		Livelock: func(ctx context.Context) {
+		KindError:    func(context.Context) {},
+		KindPanic:    func(context.Context) { panic("boom") },
+		KindDeadlock: func(ctx context.Context) { _, _ = coir.NewChan[int](0).Recv(ctx) },
+		KindLivelock: func(ctx context.Context) {
 			for coir.Yield(ctx) == nil {
 			}
 		},
@@ -220,10 +238,10 @@ func TestReportHasWhatWasSaidBefore(t *testing.T) {
 					s.Errorf("part %d", i)
 				}
 				end(ctx)
-				if kind != Error {
+				if kind != KindError {
 					s.Errorf("after the end")
 				}
-			}, Steps(500))
+			}, WithSteps(500))
 			says(t, f, "the sum is 3\n", "  error: part 0\n", "  error: part 6\n", "  ... and 2 errors more\n")
 			saysNot(t, f, "part 7", "after the end")
 		})
@@ -234,7 +252,7 @@ func TestReportHasWhatWasSaidBefore(t *testing.T) {
 func TestReportHasThePanicBehindADeadlock(t *testing.T) {
 	fn := func(end func()) program {
 		return func(ctx context.Context, _ *Sim) {
-			c := coir.NewChan[int](0, coir.Name("c"))
+			c := coir.NewChan[int](0, coir.WithName("c"))
 			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 				n.Go("bomb", func(context.Context) error { end(); return nil })
 				n.Go("deaf", func(ctx context.Context) error {
@@ -247,13 +265,14 @@ func TestReportHasThePanicBehindADeadlock(t *testing.T) {
 			})
 		}
 	}
-	says(t, found(t, Deadlock, fn(func() { panic("boom") })), "deaf waits to send to c", "while the schedule was ended: panic in fiber bomb: boom\n")
-	saysNot(t, found(t, Deadlock, fn(func() {})), "panic")
+	says(t, found(t, KindDeadlock, fn(func() { panic("boom") })), "deaf waits to send to c",
+		"while the schedule was ended: panic in fiber bomb: boom\n")
+	saysNot(t, found(t, KindDeadlock, fn(func() {})), "panic")
 }
 
 func TestReportKeepsTheMarkOfALongName(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		_, _ = coir.NewChan[int](0, coir.Name("a-rather-long-name")).Recv(ctx)
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		_, _ = coir.NewChan[int](0, coir.WithName("a-rather-long-name")).Recv(ctx)
 	})
 	says(t, f, "| recv a-rather-long * |")
 }
@@ -262,9 +281,9 @@ func TestReportKeepsTheMarkOfALongName(t *testing.T) {
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheChannelsOfASelect(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		a, b := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b"))
-		late := coir.NewChan[int](0, coir.Name("late"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
+		late := coir.NewChan[int](0, coir.WithName("late"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("left", func(ctx context.Context) error {
 				_ = b.Send(ctx, 1)
@@ -295,8 +314,9 @@ func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 
 // A select with one case has done it. One with two may have: the cycle is likely, and says so.
 func TestReportSaysWhatASelectMayHaveTaken(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		a, b, never := coir.NewChan[int](1, coir.Name("a")), coir.NewChan[int](1, coir.Name("b")), coir.NewChan[int](0)
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
+		never := coir.NewChan[int](0)
 		_, _ = a.Send(ctx, 1), b.Send(ctx, 1)
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("ab", func(ctx context.Context) error {
@@ -318,8 +338,8 @@ func TestReportSaysWhatASelectMayHaveTaken(t *testing.T) {
 
 // A selector with very many cases does not list them: a fiber that waits there might serve any channel.
 func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		a, b := coir.NewChan[int](0, coir.Name("a")), coir.NewChan[int](0, coir.Name("b"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		a, b := coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Go("select", func(ctx context.Context) error {
 				s := coir.NewSelector()
@@ -345,7 +365,7 @@ func TestReportClaimsNothingThatASelectorMayRefute(t *testing.T) {
 // Spec: SM-06 (an outside goroutine is reported)
 func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 	fn := func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.Name("answers"))
+		c := coir.NewChan[int](0, coir.WithName("answers"))
 		stuck, sent := make(chan bool), make(chan bool)
 		go func() {
 			defer close(sent)
@@ -356,7 +376,7 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 		close(stuck)
 		<-sent
 	}
-	f := found(t, Deadlock, fn, Schedules(1))
+	f := found(t, KindDeadlock, fn, WithSchedules(1))
 	says(t, f, "no fiber can run", "goroutines that are not fibers of the simulation, and so came too late to help, did:\n"+
 		"    try send answers, at sim/report_test.go:")
 	saysNot(t, f, "no fiber is left", "no other")
@@ -380,7 +400,7 @@ func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
 	lose := func(int) { panic("boom") }
 	for _, where := range []string{"fiber", "program"} {
 		t.Run(where, func(t *testing.T) {
-			f := found(t, Panic, func(ctx context.Context, _ *Sim) {
+			f := found(t, KindPanic, func(ctx context.Context, _ *Sim) {
 				c := coir.NewChan[int](1, coir.OnUndelivered(lose))
 				if where == "program" {
 					boom(c)
@@ -389,7 +409,7 @@ func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
 					n.Go("bomb", func(context.Context) error { boom(c); return nil })
 					return nil
 				})
-			}, Schedules(1))
+			}, WithSchedules(1))
 			says(t, f, "boom\n    sim.TestReportOfAPanicHasTheFramesOfTheProgram.func2 at sim/report_test.go:",
 				"\n    sim.TestReportOfAPanicHasTheFramesOfTheProgram.func1 at sim/report_test.go:",
 				" of the library and the Go runtime\n")
@@ -402,7 +422,7 @@ func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
 }
 
 func TestReportTellsFibersOfOneNameApart(t *testing.T) {
-	f := found(t, Error, func(ctx context.Context, s *Sim) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for range 2 {
 				n.Go("same", func(ctx context.Context) error { return coir.Yield(ctx) })
@@ -418,22 +438,22 @@ func TestReportTellsFibersOfOneNameApart(t *testing.T) {
 // Times are relative to the schedule, though the clock continues from one schedule to the next.
 func TestReportTimesBeginWithTheSchedule(t *testing.T) {
 	schedules := 0
-	f := found(t, Error, func(ctx context.Context, s *Sim) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		_ = coir.Sleep(ctx, time.Minute)
 		_ = coir.Yield(ctx)
 		if schedules++; schedules > 2 {
 			s.Errorf("the third")
 		}
-	}, With(Random))
+	}, WithStrategy(Random))
 	says(t, f, "| 1m0s\n")
 	saysNot(t, f, "3m0s")
 }
 
 func TestReportOfALongScheduleShowsItsEnd(t *testing.T) {
-	f := found(t, Livelock, func(ctx context.Context, _ *Sim) {
+	f := found(t, KindLivelock, func(ctx context.Context, _ *Sim) {
 		for coir.Yield(ctx) == nil {
 		}
-	}, Steps(1000))
+	}, WithSteps(1000))
 	says(t, f, "livelock after ", "not at its end", " steps before\n", fmt.Sprintf(" %d | yield", f.Steps))
 	if n := strings.Count(f.Error(), "\n"); n > 80 {
 		t.Errorf("the report has %d lines", n)
@@ -441,18 +461,18 @@ func TestReportOfALongScheduleShowsItsEnd(t *testing.T) {
 }
 
 func TestReportOfManyFibersIsBounded(t *testing.T) {
-	f := found(t, Deadlock, func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.Name("c"))
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		c := coir.NewChan[int](0, coir.WithName("c"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i := range 300 {
 				n.Go("f", func(ctx context.Context) error {
 					_, err := c.Recv(ctx)
 					return err
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})
-	}, Schedules(1))
+	}, WithSchedules(1))
 	says(t, f, "... and 281 fibers more\n", "... and 293 fibers without a column\n", "and 292 more")
 	if n := len(f.Error()); n > 40_000 {
 		t.Errorf("the report has %d bytes", n)
@@ -460,7 +480,7 @@ func TestReportOfManyFibersIsBounded(t *testing.T) {
 }
 
 func TestReplayLineFindsSubtests(t *testing.T) {
-	f := &Failure{Kind: Error, Token: "s2.x", test: "TestA/b"}
+	f := &Failure{Kind: KindError, Token: "s2.x", test: "TestA/b"}
 	if got, want := f.replayLine(), "go test github.com/coir-go/coir/sim -run '^TestA$/^b$' -sim.replay=s2.x"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -475,7 +495,7 @@ type prices struct {
 }
 
 func (p *prices) of(ctx context.Context, item string) (price int, err error) {
-	answer := coir.NewChan[int](0, coir.Name("answer"))
+	answer := coir.NewChan[int](0, coir.WithName("answer"))
 	err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("ask", func(ctx context.Context) error {
 			v, err := p.ask(ctx, item)
@@ -513,7 +533,7 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := found(t, Deadlock, pricesTest)
+	f := found(t, KindDeadlock, pricesTest)
 	for _, line := range strings.Split(f.Error(), "\n") {
 		line, _, _ = strings.Cut(line, "; spawned at")
 		if !strings.HasPrefix(line, "deadlock after") && !strings.HasPrefix(line, "  replay:") && !strings.Contains(string(guide), line) {
@@ -528,7 +548,7 @@ func TestReportQuotesControlCharacters(t *testing.T) {
 	evil := "up\n\x1b[31mred\x00\xff"
 	f := Run(1, func(ctx context.Context, s *Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			ch, other := coir.NewChan[int](0, coir.Name("ch "+evil)), coir.NewChan[int](0, coir.Name("other "+evil))
+			ch, other := coir.NewChan[int](0, coir.WithName("ch "+evil)), coir.NewChan[int](0, coir.WithName("other "+evil))
 			_ = s.Fault("fault " + evil)
 			n.Go("fiber "+evil, func(ctx context.Context) error { return ch.Send(ctx, 1) })
 			f := n.Go("fiber "+evil, func(ctx context.Context) error {
@@ -539,7 +559,7 @@ func TestReportQuotesControlCharacters(t *testing.T) {
 			_ = f.Wait(ctx)
 			return nil
 		})
-	}, Faults("fault "+evil))
+	}, WithFaults("fault "+evil))
 	if f == nil {
 		t.Fatal("the deadlock was not found")
 	}
@@ -559,4 +579,21 @@ func TestReportQuotesControlCharacters(t *testing.T) {
 			t.Errorf("the report does not have %s:\n%s", part, f.Error())
 		}
 	}
+}
+
+// What only tries does not wait, and says so; and the trace tells whether it took anything.
+func TestReportOfTries(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		free, held := locks.NewMutex(coir.WithName("free")), locks.NewMutex(coir.WithName("held"))
+		slots, table := locks.NewSemaphore(3, coir.WithName("slots")), locks.NewRWMutex(coir.WithName("table"))
+		due := coir.NewEvent(coir.WithName("due"))
+		_ = held.Lock(ctx)
+		if free.TryLock() && !held.TryLock() && slots.TryAcquire(2) && !slots.TryAcquire(2) && table.TryRLock() &&
+			!table.TryLock() && !due.IsSet() {
+			s.Errorf("as expected")
+		}
+	})
+	says(t, f, "| lock held ", "| try lock free ", "| cannot lock held ", "| try acquire slots ", "| cannot acquire slots ",
+		"| try read-lock table ", "| cannot lock table ", "| is set due ")
+	saysNot(t, f, "| await", "| lock free", "| acquire")
 }

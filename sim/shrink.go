@@ -46,7 +46,7 @@ const (
 )
 
 // Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. If the program has
-// changed so that the schedule no longer fits, the kind of the failure is [Diverged].
+// changed so that the schedule no longer fits, the kind of the failure is [KindDiverged].
 func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
 	// Spec: SM-05 (a token replays its schedule)
 	r, err := decode(token)
@@ -65,12 +65,14 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		f = g
 		if h := w.hash; f != nil {
 			h = f.hash
-			if uint32(h^h>>32) != r.hash && f.Kind != Diverged {
-				f = &Failure{Kind: Diverged, Text: "the program has changed since: it fails, but the operations are not those that were recorded: " + f.Text}
+			if uint32(h^h>>32) != r.hash && f.Kind != KindDiverged {
+				f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it fails, but the operations are not " +
+					"those that were recorded: " + f.Text}
 				f.freeze(w)
 			}
 		} else if uint32(h^h>>32) != r.hash {
-			f = &Failure{Kind: Diverged, Text: "the program has changed since: it does not fail under this schedule, and the operations are not those that were recorded"}
+			f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it does not fail under this schedule, " +
+				"and the operations are not those that were recorded"}
 			f.freeze(w)
 		}
 		w.tellStrays(f)

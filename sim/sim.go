@@ -16,7 +16,7 @@
 //
 // Code between two operations is one step. If fibers share data without a channel, sim never lets two of them touch it
 // at the same moment: the race detector finds such races, and a [coir.Point] divides the step. Sim does not control
-// goroutines, native channels and mutexes; a fiber that waits for one ends the schedule as [Blocked].
+// goroutines, native channels and mutexes; a fiber that waits for one ends the schedule as [KindBlocked].
 package sim
 
 import (
@@ -39,8 +39,8 @@ type ClockMode uint8
 
 // The modes.
 const (
-	Idle   ClockMode = iota // when no fiber can run
-	Racing                  // also before any operation: to advance time is one of the choices
+	ClockIdle   ClockMode = iota // when no fiber can run
+	ClockRacing                  // also before any operation: to advance time is one of the choices
 )
 
 // Option is an option of [Test], [Run] and [Explore].
@@ -55,35 +55,36 @@ type settings struct {
 	faults    []string
 }
 
-// Schedules sets the maximum number of schedules to run. The default is 1,000.
-func Schedules(n int) Option { return func(s *settings) { s.schedules = n } }
+// WithSchedules sets the maximum number of schedules to run. The default is 1,000.
+func WithSchedules(n int) Option { return func(s *settings) { s.schedules = n } }
 
-// Seed sets the seed. The default is 1, so that every run is the same.
-func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
+// WithSeed sets the seed. The default is 1, so that every run is the same.
+func WithSeed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
 
-// With sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and [Uniform]
-// are such functions; wrap a strategy that takes other arguments:
+// WithStrategy sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and
+// [Uniform] are such functions; wrap a strategy that takes other arguments:
 //
-//	sim.With(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
-func With(strategy func(seed uint64) Strategy) Option {
+//	sim.WithStrategy(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
+func WithStrategy(strategy func(seed uint64) Strategy) Option {
 	return func(s *settings) { s.strategy = strategy }
 }
 
-// Time sets when virtual time advances. The default is [Idle].
-func Time(m ClockMode) Option { return func(s *settings) { s.mode = m } }
+// WithClock sets when virtual time advances. The default is [ClockIdle].
+func WithClock(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 
-// Steps sets how many operations a schedule may do before sim suspects that it does not end. From there on the strategy
-// decides nothing: fibers do one operation each in turn, so that those that can end do. A schedule that has not ended
-// after n more operations is a [Livelock], and its report says "the last n of them in turn". The default is 10,000.
-func Steps(n int) Option {
+// WithSteps sets how many operations a schedule may do before sim suspects that it does not end. From there on the
+// strategy decides nothing: fibers do one operation each in turn, so that those that can end do, and time moves when no
+// fiber can run; with [ClockRacing] also now and then. A schedule that has not ended after n more operations is a
+// [KindLivelock], and its report says "the last n of them in turn". The default is 10,000.
+func WithSteps(n int) Option {
 	if n < 1 {
-		panic(fmt.Sprintf("sim: Steps(%d): a schedule needs at least one operation to do anything", n))
+		panic(fmt.Sprintf("sim: WithSteps(%d): a schedule needs at least one operation to do anything", n))
 	}
 	return func(s *settings) { s.limit = n }
 }
 
-// Default returns the strategy that is used unless [With] sets another. It takes turns among [Exhaustive], [Random] and
-// [PCT].
+// Default returns the strategy that is used unless [WithStrategy] sets another. It takes turns among [Exhaustive],
+// [Random] and [PCT].
 func Default(seed uint64) Strategy {
 	return Portfolio(Exhaustive(2), Random(seed), PCT(seed, 2), PCT(seed^1, 3))
 }
@@ -219,7 +220,8 @@ func complete(s Strategy) bool {
 	return true
 }
 
-// Explore runs fn under one schedule after the other until one fails, none is left, or as many as [Schedules] have run.
+// Explore runs fn under one schedule after the other until one fails, none is left, or as many as [WithSchedules] have
+// run.
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
@@ -250,7 +252,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			w.did.Store(int64(res.Steps))
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if f.Kind != Blocked { // a blocked schedule takes real time, each time
+				if f.Kind != KindBlocked { // a blocked schedule takes real time, each time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 					}
@@ -286,7 +288,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 
 // Run runs fn under one schedule, chosen at random by the seed. It returns the failure, or nil.
 func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
-	return Explore(fn, append(opts, Seed(seed), With(Random), Schedules(1))...).Failure
+	return Explore(fn, append(opts, WithSeed(seed), WithStrategy(Random), WithSchedules(1))...).Failure
 }
 
 // guardEvery is how often a schedule is run a second time, to check that it does the same.
@@ -303,13 +305,13 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	f := w.schedule(ctx, s, fn)
 	w.scripted = false
 	if f == nil && w.hash != first.hash {
-		f = &Failure{Kind: Nondeterministic}
+		f = &Failure{Kind: KindNondeterministic}
 		f.freeze(w)
 		f.Text = "the same decisions led another way " + first.fork(f)
 		f.Token = encode(w.mode, f.script, f.hash)
 	}
 	if f != nil {
-		f.unsure = f.Kind != Uncontrolled && f.Kind != Blocked // it did not fail the first time
+		f.unsure = f.Kind != KindUncontrolled && f.Kind != KindBlocked // it did not fail the first time
 	}
 	return f
 }
@@ -317,7 +319,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 // confirm runs a failed schedule a second time before it is reported, and records whether it did something else.
 // Goroutines outside are not expected to do the same, and Drawn runs only one schedule.
 func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) {
-	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == Uncontrolled {
+	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == KindUncontrolled {
 		return
 	}
 	w.script, w.scripted = f.script, true
@@ -326,8 +328,8 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
 }
 
-// Nondeterministic is the failure of a program that does not do the same under the same decisions.
-const Nondeterministic Kind = "nondeterministic"
+// KindNondeterministic is the failure of a program that does not do the same under the same decisions.
+const KindNondeterministic Kind = "nondeterministic"
 
 // fork describes where schedule g differs from this one.
 func (f *Failure) fork(g *Failure) string {
@@ -360,7 +362,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	self := coir.Self(ctx)
 	w.current = w.fiberOf(self)
 	w.began = w.clock.Now()
-	ctx, w.cancel = coir.WithCancel(ctx)
+	ctx, w.cancel = coir.WithCancelCause(ctx)
 	defer w.cancel(nil)
 	cancel := w.cancel
 	w.abort.Store(&cancel)
@@ -379,10 +381,10 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 		w.fail = stray
 		w.fail.freeze(w)
 	case p != nil:
-		w.fail = &Failure{Kind: Panic, Text: panicText(p, stack)}
+		w.fail = &Failure{Kind: KindPanic, Text: panicText(p, stack)}
 		w.fail.freeze(w)
 	case s.nerrs > 0:
-		w.fail = &Failure{Kind: Error, Text: s.errs[0]}
+		w.fail = &Failure{Kind: KindError, Text: s.errs[0]}
 		w.fail.freeze(w)
 	}
 	if f := w.fail; f != nil {

@@ -32,7 +32,7 @@ func idle(fibers, yields int) program {
 						}
 					}
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 	}
@@ -210,7 +210,7 @@ func TestExhaustiveCounts(t *testing.T) {
 		// After its Go the program has 3 moves, next to the 2 of the fiber until it sleeps: 5! / (3! * 2!).
 		{"one that sleeps beside one that does not", sleepBeside, unbound, nil, 10},
 		// And here also next to the clock's, and the fiber's 2 after it: 8! / (3! * 5!).
-		{"the same while time races", sleepBeside, unbound, []Option{Time(Racing)}, 56},
+		{"the same while time races", sleepBeside, unbound, []Option{WithClock(ClockRacing)}, 56},
 		// The program runs until it waits; then each fiber, once begun, until it ends. 3!.
 		{"three fibers and no preemption", idle(3, 1), func(uint64) Strategy { return Exhaustive(0) }, nil, 6},
 		// None: 2. After the first Go or before the second, by the first fiber: 2. After the second Go or before the
@@ -223,7 +223,7 @@ func TestExhaustiveCounts(t *testing.T) {
 				large(t, "all of very many schedules")
 			}
 			v := &visited{Strategy: c.strategy(1), all: map[search.RNG]bool{}}
-			res := Explore(c.fn, append(c.opts, With(func(uint64) Strategy { return v }), Schedules(1_000_000))...)
+			res := Explore(c.fn, append(c.opts, WithStrategy(func(uint64) Strategy { return v }), WithSchedules(1_000_000))...)
 			if res.Failure != nil {
 				t.Fatal(res.Failure)
 			}
@@ -272,7 +272,7 @@ func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 		if now := s.Now(); now != time.Duration(seconds)*time.Second {
 			s.Errorf("it is %v, %d seconds later", now, seconds)
 		}
-	}, Schedules(1), Steps(2*seconds))
+	}, WithSchedules(1), WithSteps(2*seconds))
 	if res.Failure != nil {
 		t.Fatal(res.Failure.Kind, res.Failure.Text)
 	}
@@ -302,10 +302,10 @@ func TestTenThousandFibersRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			res := Explore(func(ctx context.Context, s *Sim) {
 				sum := 0
-				values := coir.NewChan[int](0, coir.Name("values"))
+				values := coir.NewChan[int](0, coir.WithName("values"))
 				nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 					for i := range fibers {
-						n.Go("sender", func(ctx context.Context) error { return values.Send(ctx, i) }, coir.Index(i))
+						n.Go("sender", func(ctx context.Context) error { return values.Send(ctx, i) }, coir.WithIndex(i))
 					}
 					for range fibers {
 						v, _ := values.Recv(ctx)
@@ -315,7 +315,7 @@ func TestTenThousandFibersRun(t *testing.T) {
 				if sum != fibers*(fibers-1)/2 {
 					s.Errorf("the sum is %d", sum)
 				}
-			}, With(c.strategy), Schedules(1), Steps(10*fibers))
+			}, WithStrategy(c.strategy), WithSchedules(1), WithSteps(10*fibers))
 			if res.Failure != nil {
 				t.Fatal(res.Failure.Kind, res.Failure.Text)
 			}
@@ -336,7 +336,7 @@ func TestSpeed(t *testing.T) {
 		{"exhaustive", func(uint64) Strategy { return Exhaustive(-1) }},
 		{"default", Default},
 	} {
-		res := Explore(idle(3, 2), With(c.strategy), Schedules(sized(5_000, 200_000)))
+		res := Explore(idle(3, 2), WithStrategy(c.strategy), WithSchedules(sized(5_000, 200_000)))
 		if res.Failure != nil {
 			t.Fatal(res.Failure)
 		}
@@ -367,7 +367,7 @@ func TestAStepAllocatesNothing(t *testing.T) {
 							_ = coir.Yield(ctx)
 						}
 						return nil
-					}, coir.Index(i))
+					}, coir.WithIndex(i))
 				}
 				per = max(per, testing.AllocsPerRun(100, func() {
 					for range 1000 {
@@ -377,7 +377,7 @@ func TestAStepAllocatesNothing(t *testing.T) {
 				}))
 				stop.Store(true)
 			})
-		}, With(strategy), Schedules(1), Steps(5_000_000))
+		}, WithStrategy(strategy), WithSchedules(1), WithSteps(5_000_000))
 		if res.Failure != nil {
 			t.Fatal(res.Failure.Kind, res.Failure.Text)
 		}
@@ -408,7 +408,7 @@ func TestAGoroutineOutsideIsReported(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res := Explore(func(context.Context, *Sim) {
-				orders := coir.NewChan[int](1, coir.Name("orders"))
+				orders := coir.NewChan[int](1, coir.WithName("orders"))
 				done := make(chan bool)
 				go func() {
 					defer close(done)
@@ -417,7 +417,7 @@ func TestAGoroutineOutsideIsReported(t *testing.T) {
 				<-done
 			})
 			f := res.Failure
-			if f == nil || f.Kind != Uncontrolled {
+			if f == nil || f.Kind != KindUncontrolled {
 				t.Fatal("not reported:", f)
 			}
 			if !strings.Contains(f.Text, c.op) || !strings.Contains(f.Text, "orders") {
@@ -435,7 +435,7 @@ func TestSometimesTellsWhatWasNeverSo(t *testing.T) {
 		n := s.Intn(10)
 		s.Sometimes(n == 3, "it is three")
 		s.Sometimes(n == 10, "it is ten")
-	}, Schedules(200))
+	}, WithSchedules(200))
 	if res.Failure != nil {
 		t.Fatal(res.Failure)
 	}
@@ -452,7 +452,7 @@ func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
 		}
 	}
 	// The second number goes round first: 5 whole rounds of 11, then the tenth.
-	res := Explore(pick, With(func(uint64) Strategy { return Exhaustive(-1) }))
+	res := Explore(pick, WithStrategy(func(uint64) Strategy { return Exhaustive(-1) }))
 	if res.Failure == nil || res.Schedules != 5*11+10 {
 		t.Fatalf("found after %d schedules, and 65 are enough: %v", res.Schedules, res.Failure)
 	}
@@ -475,7 +475,7 @@ func TestReportsNameTheFibers(t *testing.T) {
 	} {
 		t.Run(c.bug, func(t *testing.T) {
 			b := find(t, c.bug)
-			res := Explore(b.make(false), append(b.opts, Schedules(10_000))...)
+			res := Explore(b.make(false), append(b.opts, WithSchedules(10_000))...)
 			if res.Failure == nil {
 				t.Fatal("not found")
 			}
@@ -491,7 +491,7 @@ func TestReportsNameTheFibers(t *testing.T) {
 
 // Test is what users call; it must not fail a correct program.
 func TestTestPassesWhatIsRight(t *testing.T) {
-	Test(t, lostUpdate(true), Schedules(200))
+	Test(t, lostUpdate(true), WithSchedules(200))
 }
 
 type valueKey struct{}
@@ -532,11 +532,11 @@ func TestStepsNeedsAtLeastOne(t *testing.T) {
 	for _, n := range []int{0, -5, math.MinInt} {
 		func() {
 			defer func() {
-				if text := fmt.Sprint(recover()); !strings.Contains(text, fmt.Sprintf("sim: Steps(%d): ", n)) {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, fmt.Sprintf("sim: WithSteps(%d): ", n)) {
 					t.Errorf("Steps(%d) panics with %q", n, text)
 				}
 			}()
-			Steps(n)
+			WithSteps(n)
 		}()
 	}
 }

@@ -48,7 +48,7 @@ func exploreAll(t *testing.T, s Strategy, schedules int, fn func(context.Context
 	t.Helper()
 	o := &observed{Strategy: s}
 	o.each = func(w *world) { each(o, w) }
-	res := Explore(fn, append(opts, Schedules(schedules), With(func(uint64) Strategy { return o }))...)
+	res := Explore(fn, append(opts, WithSchedules(schedules), WithStrategy(func(uint64) Strategy { return o }))...)
 	o.look()
 	if res.Failure != nil {
 		t.Fatal(res.Failure)

@@ -33,17 +33,17 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		return
 	}
 	if *flagN > 0 {
-		opts = append(opts, Schedules(*flagN))
+		opts = append(opts, WithSchedules(*flagN))
 	}
 	if *flagSeed != 0 {
-		opts = append(opts, Seed(*flagSeed))
+		opts = append(opts, WithSeed(*flagSeed))
 	}
 	if *flagStrategy != "" {
 		strategy := named(*flagStrategy)
 		if strategy == nil {
 			t.Fatalf("-sim.strategy=%s: there are roundrobin, random, uniform, pct, exhaustive and dpor", *flagStrategy)
 		}
-		opts = append(opts, With(strategy))
+		opts = append(opts, WithStrategy(strategy))
 	}
 	res := Explore(fn, opts...)
 	if res.Failure != nil {

@@ -64,17 +64,17 @@ func expect(t *testing.T, text string, failed, fails bool, parts ...string) {
 }
 
 func TestTestSaysWhenThatWasAll(t *testing.T) {
-	all := With(func(uint64) Strategy { return Exhaustive(-1) })
+	all := WithStrategy(func(uint64) Strategy { return Exhaustive(-1) })
 	text, failed := told(t, nil, idle(2, 0), all)
 	expect(t, text, failed, false, " schedules, all orders of coir operations; code between two operations is one step; ")
-	text, failed = told(t, nil, idle(2, 0), all, Schedules(1))
+	text, failed = told(t, nil, idle(2, 0), all, WithSchedules(1))
 	if expect(t, text, failed, false, "1 schedule; "); strings.Contains(text, "all") {
 		t.Error(text)
 	}
 	text, failed = told(t, map[*string]string{flagStrategy: "roundrobin"}, idle(2, 0))
 	expect(t, text, failed, false, "1 schedule, all that strategy roundrobin has; ")
 	for bound, want := range map[int]string{0: "without preemption", 1: "with at most 1 preemption", 2: "with at most 2 preemptions"} {
-		text, failed = told(t, nil, idle(2, 0), With(func(uint64) Strategy { return Exhaustive(bound) }))
+		text, failed = told(t, nil, idle(2, 0), WithStrategy(func(uint64) Strategy { return Exhaustive(bound) }))
 		expect(t, text, failed, false, " schedules, all orders of coir operations "+want+"; code between two operations is one step; ")
 	}
 	text, failed = told(t, map[*string]string{flagStrategy: "dpor"}, idle(2, 0))
@@ -110,7 +110,7 @@ func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
 			}
 		}
 	}
-	token := map[*string]string{flagReplay: found(t, Error, fn(true, false)).Token}
+	token := map[*string]string{flagReplay: found(t, KindError, fn(true, false)).Token}
 	text, failed := told(t, token, fn(true, false))
 	expect(t, text, failed, true, "error after ", "(replayed): wrong")
 	text, failed = told(t, token, fn(false, false))
@@ -132,24 +132,24 @@ func TestReportSaysThatTheProgramIsNotDeterministic(t *testing.T) {
 			s.Errorf("by chance")
 		}
 	}
-	f := found(t, Error, once, With(Random))
+	f := found(t, KindError, once, WithStrategy(Random))
 	says(t, f, "by chance", "the program is not deterministic: ", "math/rand", "replay: ")
 	runs = -1 // the second run of a schedule that passed
-	says(t, found(t, Error, func(ctx context.Context, s *Sim) {
+	says(t, found(t, KindError, func(ctx context.Context, s *Sim) {
 		_ = coir.Yield(ctx)
 		if runs++; runs == guardEvery {
 			s.Errorf("by chance")
 		}
-	}, With(Random)), "the program is not deterministic: ")
+	}, WithStrategy(Random)), "the program is not deterministic: ")
 	longer := 0
-	says(t, found(t, Error, func(ctx context.Context, s *Sim) {
+	says(t, found(t, KindError, func(ctx context.Context, s *Sim) {
 		longer++
 		for range longer {
 			_ = coir.Yield(ctx)
 		}
 		s.Errorf("always")
 	}), "the program is not deterministic: ")
-	saysNot(t, found(t, Error, lostUpdate(false)), "deterministic")
+	saysNot(t, found(t, KindError, lostUpdate(false)), "deterministic")
 }
 
 func TestReportOfADrawnScheduleSaysHowToSeeItAgain(t *testing.T) {
@@ -162,7 +162,7 @@ func TestReportOfADrawnScheduleSaysHowToSeeItAgain(t *testing.T) {
 }
 
 func TestReportShowsNumbersAndTimes(t *testing.T) {
-	f := found(t, Error, func(ctx context.Context, s *Sim) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		n := s.Intn(3)
 		_ = coir.Sleep(ctx, 2*time.Second)
 		if s.Intn(5) == 4 && n == 2 {
@@ -171,13 +171,14 @@ func TestReportShowsNumbersAndTimes(t *testing.T) {
 	})
 	says(t, f, "        | intn 3 → 2 |\n      1 | sleep 2s   |\n        | intn 5 → 4 |\n")
 	again, err := Replay(f.Token, func(context.Context, *Sim) {})
-	if err != nil || again == nil || again.Kind != Diverged {
+	if err != nil || again == nil || again.Kind != KindDiverged {
 		t.Error(again, err)
 	}
-	f = found(t, Error, func(_ context.Context, s *Sim) { s.Errorf("%d", s.Intn(2)) })
+	f = found(t, KindError, func(_ context.Context, s *Sim) { s.Errorf("%d", s.Intn(2)) })
 	says(t, f, "intn 2 → 0 |\n")
 }
 
 func TestIntnOfNothing(t *testing.T) {
-	says(t, found(t, Panic, func(_ context.Context, s *Sim) { s.Intn(0) }), "sim: Intn(0): there is no number below that")
+	says(t, found(t, KindPanic, func(_ context.Context, s *Sim) { s.Intn(0) }),
+		"sim: Intn(0): there is no number below that")
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -14,13 +15,13 @@ import (
 func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 	send := func(under func(context.Context) context.Context) program {
 		return func(ctx context.Context, _ *Sim) {
-			_ = coir.NewChan[int](0, coir.Name("c")).Send(under(ctx), 1)
+			_ = coir.NewChan[int](0, coir.WithName("c")).Send(under(ctx), 1)
 		}
 	}
 	background := func(context.Context) context.Context { return context.Background() }
 	inFiber := func(body func(ctx context.Context, c, d *coir.Chan[int]) error) program {
 		return func(ctx context.Context, _ *Sim) {
-			c, d := coir.NewChan[int](0, coir.Name("c")), coir.NewChan[int](0, coir.Name("d"))
+			c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](0, coir.WithName("d"))
 			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 				n.Limit(1)
 				n.Go("f", func(ctx context.Context) error { return body(ctx, c, d) })
@@ -43,7 +44,7 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 			return err
 		}),
 		"nursery": func(ctx context.Context, _ *Sim) {
-			c := coir.NewChan[int](0, coir.Name("c"))
+			c := coir.NewChan[int](0, coir.WithName("c"))
 			nursery(context.Background(), func(_ context.Context, n *coir.Nursery) {
 				n.Go("f", func(ctx context.Context) error { return c.Send(ctx, 1) })
 			})
@@ -63,10 +64,10 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := found(t, Deadlock, fn, Steps(500))
+			f := found(t, KindDeadlock, fn, WithSteps(500))
 			says(t, f, "no fiber can run", " c")
-			again, err := Replay(f.Token, fn, Steps(500))
-			if err != nil || again == nil || again.Kind != Deadlock {
+			again, err := Replay(f.Token, fn, WithSteps(500))
+			if err != nil || again == nil || again.Kind != KindDeadlock {
 				t.Errorf("replayed: %v, %v", again, err)
 			}
 		})
@@ -76,7 +77,7 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 // A wait that is ended this way fails.
 func TestAnInterruptedWaitReturnsAnError(t *testing.T) {
 	var errs []error
-	_ = found(t, Deadlock, func(ctx context.Context, _ *Sim) {
+	_ = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0)
 		errs = errs[:0]
 		for _, ctx := range []context.Context{coir.Shield(ctx), context.Background()} {
@@ -103,9 +104,14 @@ func TestBlockingIsACallInASimulatedFiber(t *testing.T) {
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			for i := range 2 {
 				n.Go("io", func(ctx context.Context) error {
-					coir.Blocking(ctx, func() { time.Sleep(time.Microsecond) })
+					if v, err := coir.Blocking(ctx, func() (int, error) {
+						time.Sleep(time.Microsecond)
+						return i, io.EOF
+					}); v != i || err != io.EOF {
+						t.Errorf("Blocking returned %v, %v", v, err)
+					}
 					return coir.Yield(ctx)
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 		})
 	})

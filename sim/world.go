@@ -52,6 +52,11 @@ type world struct {
 	next    int32 // chosen by a Step that was refused; -1: none
 	woken   inbox // by the clock or from outside, and not in ready yet
 	settled bool  // the fiber that ran last sleeps: if it has been woken it is in ready
+	idled   bool  // time has moved because no fiber could run, and none has run since
+	ticks   int   // how often in a row that woke only waits in the background
+	patient int   // how often in a row it may
+	moved   int   // steps when time moved last
+	rushed  int   // steps when rush last let all timers fire
 	ways    []int32
 	point   Fork // passed to the strategy
 
@@ -59,7 +64,9 @@ type world struct {
 	ndec      int
 	log       []happening // all that has happened, in order, if whole
 	nlog      int
-	chose     int32   // the decision that led to what happens next; -1: none
+	chose     int32  // the decision that led to what happens next; -1: none
+	holds     []hold // holds[:nholds] are what fibers hold
+	nholds    int
 	watchable bool    // a selector has been given a case
 	trace     []event // the last operations; see record
 	whole     bool    // keep all of them
@@ -100,9 +107,12 @@ type fiber struct {
 	pending bool // op has been announced, and is not allowed yet
 	waiting bool // it did op, and has not continued
 	paused  bool // it did op without waiting, and what follows is not allowed yet
+	took    bool // op has taken something, or given it back
 	ended   bool
 	since   time.Duration
 	step    int   // of op
+	served  int   // operations when its wait in op ended; 0: it did not wait
+	gone    int   // of what op took, as much as others have given back before the fiber continued
 	moves   int32 // how often it was chosen
 	woken   int32 // the log entry that made it ready, if it waited or is new
 }
@@ -114,6 +124,7 @@ type event struct {
 	op     policy.Op
 	cases  span
 	at     time.Duration
+	failed bool // it tried to take something, and did not
 }
 
 // happening is a part of a schedule that one fiber did without a stop, or a move of the clock. [DPOR] needs to know
@@ -125,6 +136,13 @@ type happening struct {
 	wake     int32 // the log entry that ended the wait, or began the fiber; -1: none
 	idle     bool  // time moved because no fiber could run
 	watched  bool  // a selector had been given a case before
+}
+
+// hold is what a fiber has taken of an object, and not given back.
+type hold struct {
+	fiber, object int32
+	n             int
+	step          int // operations when it took it first: the number of the last of them
 }
 
 // choice is a case of a select.
@@ -149,6 +167,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.trace = make([]event, 1024)
 	w.woken.fibers = make([]policy.Fiber, 64)
 	w.cases = make([]choice, 64)
+	w.holds = make([]hold, 16)
 	w.ids.init()
 	w.objects.init()
 	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
@@ -165,9 +184,11 @@ func (w *world) reset() {
 		w.fibers[i] = fiber{}
 	}
 	w.nfibers, w.nready, w.current, w.next = 0, 0, -1, -1
-	w.settled = false
+	w.settled, w.idled, w.ticks, w.patient = false, false, 0, max(w.limit/50, leastPatience)
+	w.moved, w.rushed = 0, 0
 	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
 	w.nlog, w.chose, w.watchable = 0, -1, false
+	w.nholds = 0
 	w.fail = nil
 	w.stray.Store(nil)
 }
@@ -210,6 +231,7 @@ func (w *world) Ready(f policy.Fiber) {
 	w.nready++
 	if x := &w.fibers[i]; !x.pending && !x.paused {
 		x.waiting, x.woken = false, int32(w.nlog-1)
+		x.served = w.nsteps
 	}
 }
 
@@ -262,8 +284,9 @@ func (w *world) collect() {
 //go:norace
 func (w *world) advance() bool {
 	moved := w.clock.AdvanceToNext()
+	w.moved = w.nsteps
 	if moved && w.running {
-		w.happens(happening{fiber: search.Clock, step: -1, wake: -1, idle: w.mode == Idle})
+		w.happens(happening{fiber: search.Clock, step: -1, wake: -1, idle: w.mode == ClockIdle})
 	}
 	w.collect()
 	return moved
@@ -312,7 +335,8 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	i := w.fiberOf(f)
 	w.current = i
 	x := &w.fibers[i]
-	x.op, x.object, x.cases, x.pending = op, w.objectOf(op), w.keepCases(op), true
+	x.op, x.object, x.cases, x.pending, x.took = op, w.objectOf(op), w.keepCases(op), true, false
+	x.served, x.gone = 0, 0
 	x.op.Cases = nil // valid only until Step returns
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
@@ -331,6 +355,108 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	return true
 }
 
+// Holds implements policy.Policy.
+//
+// A fiber that waited has had what it takes since the operation that ended its wait, but says so only when it continues.
+// What a fiber gives back that it does not hold, another fiber has taken: one that has said so, or else the one whose
+// wait for it ended first, and which has not continued.
+//
+// Guarded by TestReportSaysSinceWhen, TestReportOfWhatOthersGaveBack.
+//
+//go:norace
+func (w *world) Holds(f policy.Fiber, object uint64, n int) {
+	if !w.running {
+		return
+	}
+	i, on := w.fiberOf(f), w.objectOf(policy.Op{Kind: policy.Use, Object: object})
+	x := &w.fibers[i]
+	x.took = true
+	if n < 0 {
+		n = w.giveBack(on, -n, i)
+		n = w.giveBack(on, n, -1)
+		w.giveBackUnsaid(on, n)
+		return
+	}
+	gone := min(n, x.gone)
+	if x.gone, n = x.gone-gone, n-gone; n == 0 {
+		return
+	}
+	for k := range w.nholds {
+		if h := &w.holds[k]; h.object == on && h.fiber == i {
+			h.n += n
+			return
+		}
+	}
+	if w.nholds == len(w.holds) {
+		w.holds = doubled(w.holds)
+	}
+	step := w.nsteps
+	if x.served > 0 {
+		step = x.served
+	}
+	w.holds[w.nholds] = hold{fiber: i, object: on, n: n, step: step}
+	w.nholds++
+}
+
+// giveBack removes up to n of an object from what fiber i holds of it, or all fibers if i is negative. It returns how
+// much is left.
+//
+//go:norace
+func (w *world) giveBack(object int32, n int, i int32) int {
+	for k := 0; k < w.nholds && n > 0; {
+		h := &w.holds[k]
+		if h.object != object || i >= 0 && h.fiber != i {
+			k++
+			continue
+		}
+		less := min(n, h.n)
+		n -= less
+		if h.n -= less; h.n > 0 {
+			break
+		}
+		w.nholds--
+		for j := k; j < w.nholds; j++ { // in order: the first to take is the first to lose it
+			w.holds[j] = w.holds[j+1]
+		}
+	}
+	return n
+}
+
+// giveBackUnsaid removes up to n of an object from what fibers have got by the end of a wait, and have not said yet.
+//
+//go:norace
+func (w *world) giveBackUnsaid(object int32, n int) {
+	for n > 0 {
+		var first *fiber
+		for k := range w.nready {
+			x := &w.fibers[w.ready[k]]
+			if x.served > 0 && !x.took && x.gone < w.takes(x, object) && (first == nil || x.served < first.served) {
+				first = x
+			}
+		}
+		if first == nil {
+			return
+		}
+		less := min(n, w.takes(first, object)-first.gone)
+		first.gone, n = first.gone+less, n-less
+	}
+}
+
+// takes returns how much of an object the operation of x takes.
+//
+//go:norace
+func (w *world) takes(x *fiber, object int32) int {
+	if x.object == object && !x.op.Undo {
+		return x.op.Take
+	}
+	for i := range int(x.cases.n) {
+		if c := &w.cases[(x.cases.first+i)&(len(w.cases)-1)]; c.object == object {
+			return c.op.Take
+		}
+	}
+	return 0
+}
+
 // Stepped implements policy.Policy.
 //
 //go:norace
@@ -341,6 +467,9 @@ func (w *world) Stepped(f policy.Fiber) bool {
 	}
 	i := w.fiberOf(f)
 	w.current = i
+	if x := &w.fibers[i]; x.op.Try && !x.took {
+		w.traced(x.step).failed = true
+	}
 	w.fibers[i].paused = !w.goesOn(i, true)
 	return !w.fibers[i].paused
 }
@@ -368,7 +497,7 @@ func (w *world) goesOn(i int32, after bool) bool {
 				n++
 			}
 		}
-		if w.mode == Racing && w.clock.Len() > 0 {
+		if w.mode == ClockRacing && w.clock.Len() > 0 {
 			w.ways[n] = search.Clock
 			n++
 		}
@@ -403,9 +532,13 @@ func (w *world) Next() policy.Fiber {
 		}
 		if w.nready == 0 {
 			moved := w.advance()
+			if moved {
+				w.rush()
+			}
 			for moved && w.nready == 0 && w.settled { // only a deadline came that no fiber waits under
 				moved = w.advance()
 			}
+			w.idled = moved
 			if !moved && w.running {
 				if w.fail == nil {
 					w.stuck()
@@ -420,6 +553,10 @@ func (w *world) Next() policy.Fiber {
 				return nil
 			}
 		}
+		if w.idled && w.running && w.fail == nil {
+			w.skipTicks()
+		}
+		w.idled = false
 		n := 0
 		for k := range w.nready {
 			if w.ready[k] > w.current {
@@ -433,7 +570,7 @@ func (w *world) Next() policy.Fiber {
 				n++
 			}
 		}
-		if w.mode == Racing && w.running && w.clock.Len() > 0 {
+		if w.mode == ClockRacing && w.running && w.clock.Len() > 0 {
 			w.ways[n] = search.Clock
 			n++
 		}
@@ -449,6 +586,76 @@ func (w *world) Next() policy.Fiber {
 			return nil
 		}
 	}
+}
+
+// leastPatience is how many ticks in a row a schedule always gets while nothing else happens.
+const leastPatience = 8
+
+// skipTicks is called when time has moved because no fiber could run. It counts how often in a row that woke only waits
+// in the background, such as for the tick of a ticker. Ticks may be what the program needs to go on, so it lets them
+// come one by one for a while. If they go on and on, it moves time to what else is set, so that they are missed, as
+// they may be, and has half the patience next time: the steps of a schedule are limited. If nothing else is set, the
+// program is stuck, and its tickers only hide it.
+//
+// Guarded by TestTicksHideNoDeadlock, TestTicksMakeNoLivelock.
+//
+//go:norace
+func (w *world) skipTicks() {
+	if !w.onlyTicks() {
+		w.ticks = 0
+		return
+	}
+	if w.ticks++; w.ticks <= w.patient {
+		return
+	}
+	for w.onlyTicks() {
+		if w.advance() {
+			continue
+		}
+		for k := range w.nready { // for the report
+			w.fibers[w.ready[k]].waiting = true
+		}
+		w.stuck()
+		for k := range w.nready {
+			w.fibers[w.ready[k]].waiting = false
+		}
+		w.collect()
+		return
+	}
+	w.ticks, w.patient = 0, max(w.patient/2, leastPatience)
+}
+
+// onlyTicks reports whether all fibers that can run have waited in the background, and were woken by time.
+//
+//go:norace
+func (w *world) onlyTicks() bool {
+	for k := range w.nready {
+		x := &w.fibers[w.ready[k]]
+		if x.pending || x.paused || !w.inBackground(x) || !w.host.TimedOut(x.f) {
+			return false
+		}
+	}
+	return true
+}
+
+// inBackground reports whether the operation of a fiber is a wait in the background. A select is one if all its times
+// are.
+//
+//go:norace
+func (w *world) inBackground(x *fiber) bool {
+	if x.op.Kind != policy.Select || x.cases.n < 0 {
+		return x.op.Background
+	}
+	found := false
+	for i := range int(x.cases.n) {
+		switch c := &w.cases[(x.cases.first+i)&(len(w.cases)-1)]; {
+		case c.op.Kind == policy.Sleep:
+			return false
+		case c.op.Background:
+			found = true
+		}
+	}
+	return found
 }
 
 // unsettled reports, after time has moved, whether the fiber that was woken may still be on its way to sleep, and so is
@@ -498,10 +705,10 @@ func (w *world) went(i int32) {
 		w.happens(happening{fiber: i, step: int32(w.nsteps), wake: -1})
 	}
 	w.watchable = w.watchable || x.op.Kind == policy.Register
-	w.record(event{i, x.object, x.op, x.cases, x.since})
-	w.mix(uint64(i)<<40 | uint64(uint32(x.object+1))<<8 | uint64(x.op.Kind))
+	w.record(event{i, x.object, x.op, x.cases, x.since, false})
+	w.mixOp(uint64(i)<<40, x.object, &x.op)
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
-		w.stop(&Failure{Kind: Livelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
+		w.stop(&Failure{Kind: KindLivelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
 			strconv.Itoa(w.limit) + " of them in turn"})
 	}
 }
@@ -547,12 +754,26 @@ func (w *world) keepCases(op policy.Op) span {
 	at := w.ncases
 	for i := range op.Cases {
 		c := &op.Cases[i]
-		x := choice{policy.Op{Kind: c.Kind, Object: c.Object, Name: c.Name}, w.objectOf(*c)}
+		x := choice{*c, w.objectOf(*c)}
+		x.op.Cases, x.op.Stack = nil, nil
 		w.cases[w.ncases&(len(w.cases)-1)] = x
 		w.ncases++
-		w.mix(1<<39 | uint64(uint32(x.object+1))<<8 | uint64(c.Kind))
+		w.mixOp(1<<39, x.object, c)
 	}
 	return span{at, int32(n)}
+}
+
+// mixOp mixes an operation on an object into the hash; who says whose it is. All uses of objects have one kind, so the
+// verb tells them apart: by its name, because its address differs from process to process.
+//
+//go:norace
+func (w *world) mixOp(who uint64, object int32, op *policy.Op) {
+	w.mix(who | uint64(uint32(object+1))<<8 | uint64(op.Kind))
+	if op.Verb != nil {
+		for i := range len(op.Verb.Name) {
+			w.mix(uint64(op.Verb.Name[i]))
+		}
+	}
 }
 
 //go:norace
@@ -591,10 +812,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 		return 0
 	}
 	if w.nsteps >= w.limit { // too long: let all fibers end that can. No decision, because all schedules do the same
-		if goOn && !after {
-			return 1
-		}
-		return 0
+		return w.inTurn(n, goOn && !after)
 	}
 	d := 0
 	if w.scripted {
@@ -602,8 +820,8 @@ func (w *world) decide(n int, goOn, after bool) int {
 			d = w.script[w.ndec]
 		}
 		if d >= n {
-			w.stop(&Failure{Kind: Diverged, Text: "the program has changed since: after step " + strconv.Itoa(w.nsteps) + " the recording chose way " +
-				strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
+			w.stop(&Failure{Kind: KindDiverged, Text: "the program has changed since: after step " +
+				strconv.Itoa(w.nsteps) + " the recording chose way " + strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
 			d = 0
 		}
 	} else {
@@ -622,6 +840,46 @@ func (w *world) decide(n int, goOn, after bool) int {
 	w.ndec++
 	return d
 }
+
+// inTurn makes the decisions of a schedule that has become too long. Each fiber does one operation in turn; pass says
+// that the running fiber has had its turn. Time is not one of them, even if it races. If it moved between any two
+// operations, a fiber that sleeps before it tries again would never be away for as long as another one needs to
+// succeed. So time moves when no fiber can run, and after many operations without that: fibers may be polling for what
+// comes with time.
+//
+// Guarded by TestRetriesAreNoLivelock, TestEqualRetriesAreALivelock.
+//
+//go:norace
+func (w *world) inTurn(n int, pass bool) int {
+	if w.ways[0] != search.Value && w.ways[n-1] == search.Clock {
+		if w.overdue(w.moved) {
+			return n - 1
+		}
+		n--
+	}
+	if pass && n > 1 {
+		return 1
+	}
+	return 0
+}
+
+// rush is called when time has moved because no fiber could run. In a schedule that has become too long, it now and
+// then lets all timers fire together, as they may if time races. So fibers that poll, and sleep in between, do not use
+// up the steps before something comes that takes long. Fibers that sleep equally long still wake together.
+//
+//go:norace
+func (w *world) rush() {
+	if w.mode == ClockRacing && w.running && w.fail == nil && w.nsteps >= w.limit && w.overdue(w.rushed) {
+		w.rushed = w.nsteps
+		for w.advance() {
+		}
+	}
+}
+
+// overdue reports whether what happened last at step last should happen again, in a schedule that has become too long.
+//
+//go:norace
+func (w *world) overdue(last int) bool { return w.nsteps-max(last, w.limit) >= max(w.limit/50, 64) }
 
 // Choose implements policy.Policy.
 //
@@ -661,13 +919,17 @@ func (w *world) stuck() {
 	stack, deadline := w.host.Outside(strayPatience)
 	switch {
 	case stack == nil:
-		w.stop(&Failure{Kind: Deadlock, Text: "no fiber can run"})
+		text := "no fiber can run"
+		if w.nready > 0 {
+			text = "no fiber can run but for ticks, which came " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
+		}
+		w.stop(&Failure{Kind: KindDeadlock, Text: text})
 	case deadline:
-		w.stop(&Failure{Kind: Uncontrolled, Text: "no fiber can run before a deadline of package context passes, in real time, at " +
-			userPlace(stack) + useTimeout})
+		w.stop(&Failure{Kind: KindUncontrolled, Text: "no fiber can run before a deadline of package context passes, " +
+			"in real time, at " + userPlace(stack) + useTimeout})
 	default:
-		w.stop(&Failure{Kind: Uncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled the context used at " +
-			userPlace(stack) + "; cancel it in a fiber"})
+		w.stop(&Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled " +
+			"the context used at " + userPlace(stack) + "; cancel it in a fiber"})
 	}
 }
 
@@ -711,11 +973,12 @@ func (w *world) Stray(op policy.Op) {
 	if op.Kind == policy.Deadline {
 		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
 		w.strays.add(text)
-		w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: text + useTimeout})
+		w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: text + useTimeout})
 		return
 	}
 	what := describe(op) + ", at " + caller()
 	w.strays.add(what)
-	w.stray.CompareAndSwap(nil, &Failure{Kind: Uncontrolled, Text: "a goroutine that is not a fiber of the simulation does " + what +
+	w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the " +
+		"simulation does " + what +
 		"; use fibers, or a channel made outside"})
 }

@@ -48,7 +48,7 @@ func TestChanHistories(t *testing.T) {
 		if workers > 1 && testing.Short() {
 			break
 		}
-		rt := coir.NewRuntime(coir.Workers(workers))
+		rt := coir.NewRuntime(coir.WithWorkers(workers))
 		defer closeSoon(t, rt)
 		for kind := range byte(played.Kinds) {
 			t.Run(fmt.Sprintf("workers=%d/kind=%d", workers, kind), func(t *testing.T) {

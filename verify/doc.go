@@ -13,5 +13,6 @@
 //   - chan_test.go: random scripts on channels, step by step against the model
 //     (rapid).
 //   - mixed: programs of goroutines and fibers, for coir test.
+//   - iodb: the code of the guide to I/O that needs a database, with a PostgreSQL.
 //   - sim_test.go: schedules of a simulation that rapid makes up, and shrinks.
 package verify

@@ -186,8 +186,8 @@ func TestNoLeakAfterRun(t *testing.T) {
 			must(t, coir.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
 				for range 50 {
 					n.Go("blocking", func(ctx context.Context) error {
-						coir.Blocking(ctx, func() { time.Sleep(time.Millisecond) })
-						return nil
+						_, err := coir.Blocking(ctx, nap(time.Millisecond))
+						return err
 					})
 				}
 				return nil
@@ -285,7 +285,7 @@ func TestNoLeakAfterClose(t *testing.T) {
 		for _, workers := range []int{1, 2, 4} {
 			t.Run(test.name, func(t *testing.T) {
 				defer verifyNone(t, goleak.IgnoreCurrent())
-				rt := coir.NewRuntime(coir.Workers(workers))
+				rt := coir.NewRuntime(coir.WithWorkers(workers))
 				test.body(t, rt)
 				must(t, rt.Close(t.Context()))
 			})
@@ -298,7 +298,7 @@ func TestNoLeakAfterClose(t *testing.T) {
 func TestNoLeakAfterCloseUnderWay(t *testing.T) {
 	defer verifyNone(t, goleak.IgnoreCurrent())
 	for range 20 {
-		rt := coir.NewRuntime(coir.Workers(2))
+		rt := coir.NewRuntime(coir.WithWorkers(2))
 		up := make(chan struct{})
 		ended := make(chan struct{})
 		go func() {
@@ -308,7 +308,7 @@ func TestNoLeakAfterCloseUnderWay(t *testing.T) {
 					asleep := n.Go("asleep", forever)
 					n.Go("waits", func(ctx context.Context) error { return asleep.Wait(ctx) })
 					n.Go("blocking", func(ctx context.Context) error {
-						coir.Blocking(ctx, func() { time.Sleep(time.Microsecond) })
+						_, _ = coir.Blocking(ctx, nap(time.Microsecond))
 						return forever(ctx)
 					})
 					n.Go("runs", func(ctx context.Context) error {
@@ -324,6 +324,14 @@ func TestNoLeakAfterCloseUnderWay(t *testing.T) {
 		<-up
 		must(t, rt.Close(t.Context()))
 		<-ended
+	}
+}
+
+// nap returns a function for coir.Blocking that sleeps natively.
+func nap(d time.Duration) func() (any, error) {
+	return func() (any, error) {
+		time.Sleep(d)
+		return nil, nil
 	}
 }
 

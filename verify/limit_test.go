@@ -130,7 +130,7 @@ func yield(ctx context.Context, n int) {
 func TestLimitTrees(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
-			rt := coir.NewRuntime(coir.Workers(workers))
+			rt := coir.NewRuntime(coir.WithWorkers(workers))
 			defer closeSoon(t, rt)
 			rapid.Check(t, func(t *rapid.T) {
 				plan := drawLimitPlan(t, 4)

@@ -72,8 +72,8 @@ func onB(o *operation) *operation {
 
 // TestJudge: the specification says of each history whether it can happen.
 func TestJudge(t *testing.T) {
-	rendezvous, one, two := shape{0, coir.Wait}, shape{1, coir.Wait}, shape{2, coir.Wait}
-	oldest, newest := shape{1, coir.DropOldest}, shape{1, coir.DropNewest}
+	rendezvous, one, two := shape{0, coir.OverflowWait}, shape{1, coir.OverflowWait}, shape{2, coir.OverflowWait}
+	oldest, newest := shape{1, coir.OverflowDropOldest}, shape{1, coir.OverflowDropNewest}
 	closes := func() *operation { return &operation{verb: doClose, first: true} }
 	aborts := func() *operation { return &operation{verb: doAbort, first: true} }
 	caused := func(o *operation) *operation { o.caused = true; return o }
@@ -206,7 +206,7 @@ type mutant struct {
 }
 
 var mutants = []mutant{
-	{name: "loses a value", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "loses a value", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doSend && o.clauses[0].value%4 == 0 {
 				return
@@ -214,7 +214,7 @@ var mutants = []mutant{
 			h.perform(ctx, o)
 		}
 	}},
-	{name: "delivers a value twice", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "delivers a value twice", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		again := make(chan int, 1)
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doTryRecv {
@@ -233,7 +233,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "swaps two values", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "swaps two values", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		kept := [2]chan int{make(chan int, 1), make(chan int, 1)}
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doTryRecv || o.verb == doRecv {
@@ -258,7 +258,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "says closed while a value is left", shape: shape{3, coir.Wait}, do: func(h *history) performer {
+	{name: "says closed while a value is left", shape: shape{3, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doTryRecv && h.chans[o.ch].Stats().Closed {
 				o.result = gotClosed
@@ -267,7 +267,7 @@ var mutants = []mutant{
 			h.perform(ctx, o)
 		}
 	}},
-	{name: "refuses after a close those who wait", shape: shape{1, coir.Wait}, do: func(h *history) performer {
+	{name: "refuses after a close those who wait", shape: shape{1, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doClose {
 				o.first = h.chans[o.ch].Abort(errAborted)
@@ -276,7 +276,7 @@ var mutants = []mutant{
 			h.perform(ctx, o)
 		}
 	}},
-	{name: "closes late", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "closes late", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		late := [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doClose && !h.chans[o.ch].Stats().Closed {
@@ -295,7 +295,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "takes a value and says that the time is over", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "takes a value and says that it timed out", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			h.perform(ctx, o)
 			if o.verb == doRecvTimeout && o.limit > 0 && o.result == gotOK {
@@ -303,7 +303,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "takes a value though it was cancelled", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "takes a value though it was cancelled", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			h.perform(ctx, o)
 			if o.result == gotCancel {
@@ -311,7 +311,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "does not see receivers that wait", shape: shape{0, coir.Wait}, seen: true, do: func(h *history) performer {
+	{name: "misses receivers that wait", shape: shape{0, coir.OverflowWait}, seen: true, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			if o.verb == doTrySend && h.chans[o.ch].Stats().Recv.Waiting > 0 {
 				o.at, o.result = -1, gotWouldBlock
@@ -320,7 +320,7 @@ var mutants = []mutant{
 			h.perform(ctx, o)
 		}
 	}},
-	{name: "does two clauses of a select", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "does two clauses of a select", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			h.perform(ctx, o)
 			if o.verb == doSelect || o.verb == doTrySelect {
@@ -332,7 +332,7 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "takes any clause for the first", shape: shape{2, coir.Wait}, do: func(h *history) performer {
+	{name: "takes any clause for the first", shape: shape{2, coir.OverflowWait}, do: func(h *history) performer {
 		return func(ctx context.Context, o *operation) {
 			if o.verb != doSelectPriority {
 				h.perform(ctx, o)
@@ -344,12 +344,14 @@ var mutants = []mutant{
 			o.at, o.result, o.value, o.caused = fair.at, fair.result, fair.value, fair.caused
 		}
 	}},
-	{name: "has a place too many", shape: shape{1, coir.Wait}, real: &shape{2, coir.Wait}},
-	{name: "has a place too few", shape: shape{3, coir.Wait}, real: &shape{2, coir.Wait}},
-	{name: "has a place where there is none", shape: shape{0, coir.Wait}, real: &shape{1, coir.Wait}},
-	{name: "drops the newest for the oldest", shape: shape{1, coir.DropOldest}, real: &shape{1, coir.DropNewest}},
-	{name: "drops the oldest for the newest", shape: shape{2, coir.DropNewest}, real: &shape{2, coir.DropOldest}},
-	{name: "waits where it should fail", shape: shape{1, coir.Fail}, real: &shape{1, coir.Wait}},
+	{name: "has a place too many", shape: shape{1, coir.OverflowWait}, real: &shape{2, coir.OverflowWait}},
+	{name: "has a place too few", shape: shape{3, coir.OverflowWait}, real: &shape{2, coir.OverflowWait}},
+	{name: "has a place where there is none", shape: shape{0, coir.OverflowWait}, real: &shape{1, coir.OverflowWait}},
+	{name: "drops the newest for the oldest", shape: shape{1, coir.OverflowDropOldest},
+		real: &shape{1, coir.OverflowDropNewest}},
+	{name: "drops the oldest for the newest", shape: shape{2, coir.OverflowDropNewest},
+		real: &shape{2, coir.OverflowDropOldest}},
+	{name: "waits where it should fail", shape: shape{1, coir.OverflowFail}, real: &shape{1, coir.OverflowWait}},
 }
 
 // TestMutantsAreRejected: a checker that accepts everything would pass TestLinearizable too. The counters of Stats

@@ -220,8 +220,8 @@ type shape struct {
 
 func (s shape) String() string {
 	switch s.capacity {
-	case coir.Unlimited:
-		return "unlimited"
+	case coir.Unbounded:
+		return "unbounded"
 	case coir.Conflated:
 		return "conflated"
 	case 0:
@@ -233,7 +233,7 @@ func (s shape) String() string {
 // room is how many values a channel of that shape keeps.
 func (s shape) room() int {
 	switch s.capacity {
-	case coir.Unlimited:
+	case coir.Unbounded:
 		return 1 << 20
 	case coir.Conflated:
 		return 1
@@ -243,7 +243,7 @@ func (s shape) room() int {
 
 func (s shape) policy() coir.OverflowPolicy {
 	if s.capacity == coir.Conflated {
-		return coir.DropOldest
+		return coir.OverflowDropOldest
 	}
 	return s.over
 }
@@ -390,7 +390,7 @@ func (m *model) ready(s *state, c clause) bool {
 	switch c.kind {
 	case clauseSend:
 		sh := m.shapes[c.ch]
-		return ch.life != isOpen || ch.receivers != "" || len(ch.buf) < sh.room() || sh.policy() != coir.Wait
+		return ch.life != isOpen || ch.receivers != "" || len(ch.buf) < sh.room() || sh.policy() != coir.OverflowWait
 	case clauseRecv:
 		return ch.life != isOpen || ch.senders != "" || ch.buf != ""
 	case clauseAfter:
@@ -431,11 +431,11 @@ func (m *model) put(s *state, o *operation, c clause) bool {
 		ch.buf += string([]byte{byte(c.value)})
 		return o.result == gotOK
 	}
-	if m.shapes[c.ch].policy() == coir.Fail {
+	if m.shapes[c.ch].policy() == coir.OverflowFail {
 		return o.result == gotWouldBlock
 	}
 	dropped := c.value
-	if m.shapes[c.ch].policy() == coir.DropOldest && ch.buf != "" {
+	if m.shapes[c.ch].policy() == coir.OverflowDropOldest && ch.buf != "" {
 		dropped = int(ch.buf[0])
 		ch.buf = ch.buf[1:] + string([]byte{byte(c.value)})
 	}

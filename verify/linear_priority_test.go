@@ -42,7 +42,7 @@ func TestPriorityGoesOnToTheNextCase(t *testing.T) {
 	first := coir.NewChan[int](0)
 	cases[0] = first.SendCase(1)
 
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	defer closeSoon(t, rt)
 	var done, seen atomic.Int64
 	var all sync.WaitGroup

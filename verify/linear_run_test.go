@@ -64,11 +64,13 @@ var (
 // shapes are the kinds of channel, with each policy that can make a difference.
 var shapes = func() (all []shape) {
 	for capacity := range 4 {
-		for _, p := range []coir.OverflowPolicy{coir.Wait, coir.DropOldest, coir.DropNewest, coir.Fail} {
+		for _, p := range []coir.OverflowPolicy{
+			coir.OverflowWait, coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail,
+		} {
 			all = append(all, shape{capacity, p})
 		}
 	}
-	return append(all, shape{coir.Unlimited, coir.Wait}, shape{coir.Conflated, coir.Wait})
+	return append(all, shape{coir.Unbounded, coir.OverflowWait}, shape{coir.Conflated, coir.OverflowWait})
 }()
 
 // planHistory makes the history of a seed.
@@ -252,7 +254,7 @@ func (h *history) run(rt *coir.Runtime) bool {
 }
 
 func (h *history) newChan(s shape) *coir.Chan[int] {
-	return coir.NewChan[int](s.capacity, coir.Overflow(s.over), coir.OnUndelivered(func(v int) {
+	return coir.NewChan[int](s.capacity, coir.WithOverflow(s.over), coir.OnUndelivered(func(v int) {
 		h.mu.Lock()
 		h.lost[v] = append(h.lost[v], h.clock.Add(1))
 		h.mu.Unlock()
@@ -266,7 +268,7 @@ func (h *history) makeContexts(ctx context.Context, client int) {
 			continue
 		}
 		if p.scope {
-			h.ctxs[i], h.cancel[i] = coir.WithCancel(ctx)
+			h.ctxs[i], h.cancel[i] = coir.WithCancelCause(ctx)
 		} else {
 			h.ctxs[i], h.cancel[i] = context.WithCancelCause(ctx)
 		}
@@ -527,7 +529,7 @@ func (h *history) note(o *operation, err error) {
 // would have in a select.
 func (h *history) normalise(o *operation) {
 	c := o.clauses[0]
-	fails := c.kind == clauseSend && h.shapes[c.ch].policy() == coir.Fail
+	fails := c.kind == clauseSend && h.shapes[c.ch].policy() == coir.OverflowFail
 	if o.result == gotTimeout || o.result == gotCancel || o.result == gotWouldBlock && !fails {
 		o.at = -1
 	} else {

@@ -69,7 +69,7 @@ import (
 // Spec: CH-12 (a conflated send never waits)
 // Spec: CH-13 (a conflated receive empties the channel)
 // Spec: CH-14 (conflated is bounded 1 that drops the oldest)
-// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-15 (an unbounded send never waits)
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 // Spec: CH-19 (waiters are served in order)
@@ -148,7 +148,7 @@ func histories() int {
 func newRuntimes(t *testing.T) map[int]*coir.Runtime {
 	rts := make(map[int]*coir.Runtime)
 	for workers := 2; workers <= 4; workers++ {
-		rts[workers] = coir.NewRuntime(coir.Workers(workers))
+		rts[workers] = coir.NewRuntime(coir.WithWorkers(workers))
 		t.Cleanup(func() { closeSoon(t, rts[workers]) })
 	}
 	return rts

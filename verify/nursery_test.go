@@ -387,7 +387,7 @@ func (s *scene) wait(ctx context.Context, f *coir.Fiber, v *visit) error {
 func TestNurseryTrees(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
-			rt := coir.NewRuntime(coir.Workers(workers))
+			rt := coir.NewRuntime(coir.WithWorkers(workers))
 			defer closeSoon(t, rt)
 			rapid.Check(t, func(t *rapid.T) {
 				p := &planner{t: t}

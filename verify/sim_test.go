@@ -25,7 +25,7 @@ const stock = 10
 // fixed set the look and the taking are one step.
 func shop(orders []int, fixed bool) func(context.Context, *sim.Sim) {
 	return func(ctx context.Context, s *sim.Sim) {
-		left := coir.NewChan[int](1, coir.Name("left"))
+		left := coir.NewChan[int](1, coir.WithName("left"))
 		_ = left.Send(ctx, stock)
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			for i, want := range orders {
@@ -49,7 +49,7 @@ func shop(orders []int, fixed bool) func(context.Context, *sim.Sim) {
 						seen -= want
 					}
 					return left.Send(ctx, seen)
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})

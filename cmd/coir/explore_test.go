@@ -149,7 +149,7 @@ func TestTheCorpus(t *testing.T) {
 			delete(want, test)
 		}
 	}
-	got := explored(t, "-tags=corpus", "./corpus")
+	got := explored(t, "-schedules=1000", "-tags=corpus", "./corpus")
 	compare(t, got, want)
 	replayed(t, got, "-tags=corpus", "./corpus")
 	for test := range want { // the race detector finds nothing in the twins, and nothing in coir
@@ -198,8 +198,8 @@ func TestTheLaterCorpus(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	want := expected(t, "corpus/later")
-	plain := explored(t, "-tags=corpus", "-schedules=1000", "-budget=10s", "./corpus/later")
-	raced := explored(t, "-race", "-tags=corpus", "-schedules=200", "-budget=10s", "./corpus/later")
+	plain := explored(t, "-tags=corpus", "-schedules=1000", "./corpus/later")
+	raced := explored(t, "-race", "-tags=corpus", "-schedules=200", "./corpus/later")
 	bugs, found := 0, 0
 	for test, kind := range want {
 		got := plain[test]
@@ -233,7 +233,7 @@ func TestDeterminism(t *testing.T) {
 	traces := func(procs, collect string) map[string]outcome {
 		t.Setenv("GOMAXPROCS", procs)
 		t.Setenv("GOGC", collect)
-		return explored(t, "-tags=corpus", "-schedules=50", "-budget=1h", "./corpus", "./corpus/atomics")
+		return explored(t, "-tags=corpus", "-schedules=50", "./corpus", "./corpus/atomics")
 	}
 	one, other := traces("1", "off"), traces("4", "1")
 	for test, o := range one {
@@ -250,7 +250,7 @@ func TestMixedPrograms(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	t.Chdir("../../verify")
-	got := explored(t, "-tags=corpus", "./mixed")
+	got := explored(t, "-schedules=1000", "-tags=corpus", "./mixed")
 	compare(t, got, expected(t, "mixed"))
 	replayed(t, got, "-tags=corpus", "./mixed")
 	for _, line := range []string{
@@ -292,7 +292,7 @@ func TestTheForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	got := explored(t, "-v", "-tags=corpus", "-schedules=300", "./forms")
+	got := explored(t, "-v", "-tags=corpus", "-schedules=300", "-budget=1s", "./forms")
 	compare(t, got, expected(t, "forms"))
 	if o := got["TestGoroutineLeftBehind"]; o.told != nil && o.told.OutsideSeen { // the collector is not outside
 		t.Errorf("a wake from outside\n%s", o.output)
@@ -304,7 +304,7 @@ func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	got := explored(t, "-race", "-tags=corpus", "-schedules=1000", "-budget=1m", "./races")
+	got := explored(t, "-race", "-tags=corpus", "-schedules=1000", "./races")
 	compare(t, got, expected(t, "races"))
 	for test, o := range got {
 		if o.told != nil && !o.told.Stable {
@@ -327,7 +327,7 @@ func TestDPORSeesEachResult(t *testing.T) {
 		results := func(strategy string) (all []string, schedules int) {
 			file := filepath.Join(t.TempDir(), strategy)
 			t.Setenv("ORDERS", file)
-			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules="+strconv.Itoa(most), "-budget=1h", "-atomics", "-leaks=false",
+			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules="+strconv.Itoa(most), "-atomics", "-leaks=false",
 				"-run=^"+test+"$", "./testdata/orders")[test]
 			if o.action != "pass" || strategy == "dpor" && !o.complete {
 				t.Errorf("%s by %s: %s, complete %v\n%s", test, strategy, o.action, o.complete, o.output)

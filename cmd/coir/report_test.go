@@ -132,7 +132,7 @@ func TestAllSchedules(t *testing.T) {
 		{"-strategy=random -v", `--- PASS: TestPasses \([\d,]+ schedules, \d`},
 	} {
 		var out, errs bytes.Buffer
-		args := strings.Fields("test -budget=1m -schedules=3000 -run=^TestPasses$ ./testdata/reports " + c.args)
+		args := strings.Fields("test -schedules=3000 -run=^TestPasses$ ./testdata/reports " + c.args)
 		if code := run(args, &out, &errs); code != 0 || !regexp.MustCompile(c.want).MatchString(out.String()) {
 			t.Errorf("%s: exit code %d, and no %s in\n%s%s", c.args, code, c.want, &out, &errs)
 		}

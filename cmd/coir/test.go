@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -35,7 +36,8 @@ small, explained, and can be run again by its token.
 Flags of coir:
 
 	-schedules n     at most so many schedules a test (10000)
-	-budget d        at most so much time a test (1s)
+	-budget d        at most so much time a test (1s; no bound if -schedules is given, so that the result is the same on
+	                 every machine)
 	-strategy s      default, random, uniform, pct, exhaustive, dpor, stay
 	-bound n         preemptions in a schedule of the exhaustive strategy (2)
 	-seed n          where to begin (1)
@@ -150,6 +152,11 @@ func parse(args []string) (*options, error) {
 			o.packages = append(o.packages, args[0])
 			args = args[1:]
 		}
+	}
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if given["schedules"] && !given["budget"] && o.total == 0 {
+		o.budget = math.MaxInt64
 	}
 	switch o.strategy {
 	case "default", "random", "uniform", "pct", "exhaustive", "dpor", "stay":

@@ -45,18 +45,21 @@ func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
 	visits := make(map[int]*visit)
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(c.places)
-		first, frontier := coir.Pipe[job](coir.Unlimited, coir.Name("frontier"))
+		first, frontier := coir.Pipe[job](coir.Unbounded, coir.WithName("frontier"))
 		if err := first.Send(ctx, job{0, first}); err != nil {
 			return err
 		}
-		for j := range frontier.All(ctx) { // ends when no work is left
+		for j, err := range frontier.All(ctx) { // ends when no work is left
+			if err != nil {
+				return err
+			}
 			if visits[j.page] != nil {
 				j.frontier.Close()
 				continue
 			}
 			v := new(visit)
 			visits[j.page] = v
-			n.Go("fetch", func(ctx context.Context) error { return c.visit(ctx, j, v) }, coir.Index(j.page))
+			n.Go("fetch", func(ctx context.Context) error { return c.visit(ctx, j, v) }, coir.WithIndex(j.page))
 		}
 		return ctx.Err()
 	})

@@ -38,7 +38,7 @@ func run(out io.Writer) error {
 				running.add(1)
 				defer running.add(-1)
 				return task(ctx, n, &running, &waiting)
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil // Run waits for all of them
 	})
@@ -57,7 +57,7 @@ func task(ctx context.Context, n *coir.Nursery, running, waiting *gauge) error {
 			running.add(1)
 			defer running.add(-1)
 			return coir.Yield(ctx) // the work
-		}, coir.Index(i))
+		}, coir.WithIndex(i))
 	}
 	waiting.add(1)
 	defer waiting.add(-1)

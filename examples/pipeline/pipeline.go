@@ -45,10 +45,10 @@ type pipeline struct {
 // run returns when everything has ended and every record is accounted for.
 func (p *pipeline) run(ctx context.Context) error {
 	left := coir.OnUndelivered(func(record) { p.undelivered.Add(1) })
-	p.lines = coir.NewChan[record](queue, coir.Name("lines"), left)
-	p.parsed = coir.NewChan[record](queue, coir.Name("parsed"), left)
-	p.enriched = coir.NewOrdered[record](beside, coir.Name("enriched"))
-	p.rates = coir.NewChan[int](coir.Conflated, coir.Name("rates"))
+	p.lines = coir.NewChan[record](queue, coir.WithName("lines"), left)
+	p.parsed = coir.NewChan[record](queue, coir.WithName("parsed"), left)
+	p.enriched = coir.NewOrdered[record](beside, coir.WithName("enriched"))
+	p.rates = coir.NewChan[int](coir.Conflated, coir.WithName("rates"))
 	err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		n.Go("source", p.source)
 		p.stage(n, "parse", p.lines.Recv, p.parse, p.parsed.Close)
@@ -114,7 +114,7 @@ func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error
 		return p.enriched.Go(ctx, n, "lookup", func(ctx context.Context) (record, error) {
 			r.err = p.supervise(ctx, func() error { return p.lookup(ctx, r) })
 			return r, nil
-		}, coir.Index(r.number))
+		}, coir.WithIndex(r.number))
 	}
 }
 

@@ -56,7 +56,7 @@ var errSlow = errors.New("the service has not stopped in time")
 // shutDown stops a service that f runs. If that takes longer than grace it returns an error, which cancels the nursery.
 func shutDown(ctx context.Context, s *Service, f *coir.Fiber, grace time.Duration) error {
 	s.Stop()
-	which, err := coir.Select(ctx, f.Done(nil), coir.After(grace))
+	which, err := coir.Select(ctx, f.DoneCase(nil), coir.After(grace))
 	if which == 1 {
 		return errSlow
 	}

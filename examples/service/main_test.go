@@ -63,7 +63,7 @@ func TestService(t *testing.T) {
 					}
 					texts[i], errs[i] = v.Do(ctx, "job")
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			n.Go("stop", func(ctx context.Context) error { return shutDown(ctx, v, f, time.Hour) })
 			return nil
@@ -93,7 +93,7 @@ func TestService(t *testing.T) {
 		s.Sometimes(err == nil && some(coir.ErrTimeout), "a request took too long")
 		s.Sometimes(err == nil && some(coir.ErrClosed), "a client came after the stop")
 		s.Sometimes(errors.Is(err, errRefused), "a worker was given up")
-	}, sim.Faults("refuse", "panic", "slow"))
+	}, sim.WithFaults("refuse", "panic", "slow"))
 }
 
 // isCancelFor reports whether err is a cancel that shows the cause.
@@ -110,12 +110,12 @@ func TestCancel(t *testing.T) {
 		var errs [4]error
 		var ended error
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			parent, cancel := coir.WithCancel(ctx)
+			parent, cancel := coir.WithCancelCause(ctx)
 			for i := range errs {
 				n.Go("client", func(ctx context.Context) error { // is not cancelled
 					_, errs[i] = v.Do(ctx, "job")
 					return nil
-				}, coir.Index(i))
+				}, coir.WithIndex(i))
 			}
 			n.Go("parent", func(ctx context.Context) error {
 				defer cancel(errGone)
@@ -155,7 +155,7 @@ func TestAStopThatTakesTooLong(t *testing.T) {
 		}
 		s.Sometimes(err == nil, "in time")
 		s.Sometimes(err != nil, "too late")
-	}, sim.Faults("slow"))
+	}, sim.WithFaults("slow"))
 }
 
 // TestWhoseDeadline: a queue that is full for too long is not mistaken for the client's own deadline, nor the other way

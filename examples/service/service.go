@@ -51,9 +51,10 @@ type answer struct {
 // New makes a service that has not started.
 func New(set Settings) *Service {
 	s := &Service{Settings: set}
-	s.queue = coir.NewChan[request](set.Queue, coir.Name("queue"), coir.OnUndelivered(func(r request) { r.reply.Close() }))
+	s.queue = coir.NewChan[request](set.Queue, coir.WithName("queue"),
+		coir.OnUndelivered(func(r request) { r.reply.Close() }))
 	for range set.Workers {
-		w := &worker{Service: s, configs: coir.NewChan[string](coir.Conflated, coir.Name("config"))}
+		w := &worker{Service: s, configs: coir.NewChan[string](coir.Conflated, coir.WithName("config"))}
 		s.workers = append(s.workers, w)
 	}
 	return s
@@ -61,7 +62,7 @@ func New(set Settings) *Service {
 
 // Do sends a request and returns its answer. Fibers and goroutines may call it.
 func (s *Service) Do(ctx context.Context, job string) (string, error) {
-	r := request{job: job, reply: coir.NewChan[answer](1, coir.Name("reply"))}
+	r := request{job: job, reply: coir.NewChan[answer](1, coir.WithName("reply"))}
 	err := s.queue.SendTimeout(ctx, r, s.Admission)
 	if errors.Is(err, coir.ErrTimeout) && ctx.Err() == nil {
 		return "", ErrBusy // not the client's own deadline
@@ -130,7 +131,9 @@ func (s *Service) Run(ctx context.Context) error {
 		n.Go("report", s.report)
 		err := coir.Run(ctx, func(_ context.Context, crew *coir.Nursery) error {
 			for i, w := range s.workers {
-				crew.Go("supervisor", func(ctx context.Context) error { return supervise(ctx, "worker", w.work) }, coir.Index(i))
+				crew.Go("supervisor", func(ctx context.Context) error {
+					return supervise(ctx, "worker", w.work)
+				}, coir.WithIndex(i))
 			}
 			return nil
 		})

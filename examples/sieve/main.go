@@ -73,7 +73,10 @@ func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[
 	n.Go("filter", func(ctx context.Context) error {
 		defer numbers.Close()
 		defer w.Close()
-		for number := range numbers.All(ctx) {
+		for number, err := range numbers.All(ctx) {
+			if err != nil {
+				return err
+			}
 			if number%prime == 0 {
 				continue
 			}
@@ -82,7 +85,7 @@ func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[
 			}
 		}
 		return ctx.Err()
-	}, coir.Index(prime))
+	}, coir.WithIndex(prime))
 	return r
 }
 

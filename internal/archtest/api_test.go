@@ -61,7 +61,7 @@ func TestAPIReadsEveryShape(t *testing.T) {
 
 import "context"
 
-const Unlimited = 1
+const Unbounded = 1
 const Wait Overflow = 0
 var ErrClosed error
 type Overflow int
@@ -84,7 +84,7 @@ func low() {}
 		t.Fatal(err)
 	}
 	want := []string{
-		"const Unlimited",
+		"const Unbounded",
 		"const Wait Overflow",
 		"func Run[T any](ctx context.Context, fs ...func(int) error) (T, error)",
 		"method (*Chan[T]) Send(ctx context.Context, v T) error",

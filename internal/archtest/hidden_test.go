@@ -27,7 +27,7 @@ var hiddenPackages = []struct {
 		"internal/sched Scheduler.Enter": "atomics only",
 		"internal/sched Scheduler.Home":  "reads what never changes",
 		"internal/sched Scheduler.Clock": "reads what never changes",
-		"internal/sched stackOf":         touchesNothing,
+		"internal/sched Stall.Stack":     touchesNothing,
 		"internal/sched stack":           touchesNothing,
 	}}},
 	{"internal/clock", (*Source).Unmarked, HiddenRules{}},
@@ -35,6 +35,7 @@ var hiddenPackages = []struct {
 	{"internal/channel", (*Source).Unmarked, HiddenRules{Plain: map[string]string{
 		"internal/channel port.Send.func": "reads what its own goroutine has written",
 	}}},
+	{"internal/board", (*Source).Unmarked, HiddenRules{}},
 	{"internal/coro", (*Source).Unmarked, HiddenRules{Plain: map[string]string{
 		"internal/coro Coro.Init.func":  "begins a goroutine, and the hidden section in it",
 		"internal/coro Coro.Enter.func": "reads what its own goroutine has written",
@@ -42,8 +43,12 @@ var hiddenPackages = []struct {
 		"internal/coro parseID":         touchesNothing,
 	}}},
 	{"internal/bubble", (*Source).Unmarked, HiddenRules{Plain: map[string]string{
-		"internal/bubble isTest":    "runs before main",
-		"internal/bubble ID.String": touchesNothing,
+		"internal/bubble isTest":            "runs before main",
+		"internal/bubble entry.create.func": "begins a goroutine, in which nothing is hidden",
+		"internal/bubble ID.String":         touchesNothing,
+	}}},
+	{"internal/stdctx", (*Source).Hidden, HiddenRules{Called: map[string]int{
+		"IsClosed": 1, "List.TakeDone": 1, "List.Await": 1,
 	}}},
 	{".", (*Source).Hidden, HiddenRules{
 		Called: map[string]int{

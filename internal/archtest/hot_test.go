@@ -88,20 +88,18 @@ var hot = map[string][]string{
 	// A select.
 	"coir.(*Fiber).beginFew": {
 		"coir.(*Case).tryPlain", "coir.(*Fiber).waitFew", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow",
-		"coir.pickFew", "internal/sched.(*Worker).Ready", "internal/sync.(*Mutex).lockSlow",
+		"coir.notMade", "coir.pickFew", "internal/sched.(*Worker).Ready", "internal/sync.(*Mutex).lockSlow",
 		"internal/sync.(*Mutex).unlockSlow",
 	},
 	"coir.(*Fiber).waitFew": {
 		"coir.(*Case).tryPlain", "coir.(*Fiber).arm", "coir.(*Fiber).armedStill", "coir.(*Fiber).endFew",
-		"coir.(*Fiber).yieldBudget", "coir.(*scratch).grown", "coir.(*scratch).newNode", "coir.pickFew",
-		"coir.unlockFew", "indirect", "internal/sched.(*Worker).Ready", "internal/sync.(*Mutex).lockSlow",
-		"runtime.newobject",
+		"coir.(*Fiber).yieldBudget", "coir.(*scratch).grown", "coir.(*scratch).newNode", "coir.pickFew", "indirect",
+		"internal/channel.LockAll", "internal/channel.UnlockAll", "internal/sched.(*Worker).Ready", "runtime.newobject",
 	},
 	"coir.(*Fiber).endFew": {
 		"indirect", "internal/channel.(*Core).WithdrawCase", "internal/wait.(*Kit).Put", "runtime.newobject",
 	},
-	"coir.unlockFew":        {"internal/sync.(*Mutex).unlockSlow"},
-	"coir.pickFew":          {"coir.fairTurn", "math/bits.OnesCount"},
+	"coir.pickFew":          {"internal/wait.(*Kit).Turn", "math/bits.OnesCount"},
 	"coir.(*Case).tryPlain": {"indirect"},
 	"coir.(*Fiber).beginSelect": {
 		"coir.(*Fiber).arm", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).endSelect",
@@ -114,23 +112,23 @@ var hot = map[string][]string{
 	"coir.(*Fiber).arm": {"coir.(*Fiber).changeScope"},
 	"coir.(*scratch).try": {
 		"coir.(*Case).try", "coir.(*scratch).findReady", "coir.(*scratch).grown", "coir.(*scratch).lockAll",
-		"coir.(*scratch).pick", "coir.(*scratch).unlockAll", "coir.aftermath.do", "internal/sync.(*Mutex).lockSlow",
+		"coir.(*scratch).pick", "coir.aftermath.do", "internal/channel.UnlockAll", "internal/sync.(*Mutex).lockSlow",
 		"internal/sync.(*Mutex).unlockSlow",
 	},
-	"coir.(*scratch).findReady": {"coir.(*Case).happened"},
-	"coir.(*scratch).pick":      {"coir.fairTurn", "indirect"},
-	"coir.(*scratch).lockAll":   {"coir.sortCores", "internal/sync.(*Mutex).lockSlow"},
-	"coir.sortCores":            {},
-	"coir.(*scratch).unlockAll": {"internal/sync.(*Mutex).unlockSlow"},
+	"coir.(*scratch).findReady":  {"coir.(*Case).happened", "coir.notMade"},
+	"coir.(*scratch).pick":       {"indirect", "internal/wait.(*Kit).Turn"},
+	"coir.(*scratch).lockAll":    {"internal/channel.LockAll"},
+	"internal/channel.LockAll":   {"internal/channel.heapSort", "internal/sync.(*Mutex).lockSlow"},
+	"internal/channel.UnlockAll": {"internal/sync.(*Mutex).unlockSlow"},
 	"coir.(*scratch).publish": {
-		"coir.(*scratch).newNode", "coir.(*scratch).subscribe", "coir.(*scratch).unlockAll", "coir.rouseWoken",
-		"indirect",
+		"coir.(*scratch).newNode", "coir.(*scratch).subscribe", "coir.rouseWoken", "indirect",
+		"internal/channel.UnlockAll",
 	},
 	"coir.(*scratch).withdraw": {
 		"indirect", "internal/channel.(*Core).WithdrawCase", "internal/wait.(*Kit).Put", "runtime.typeAssert",
 	},
-	"coir.(*Case).try":  {"indirect"},
-	"coir.(*Case).done": {"coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
+	"coir.(*Case).try":  {"coir.(*takeCase).try", "indirect"},
+	"coir.(*Case).done": {"coir.(*Timer).take", "coir.(*core).resultErr", "indirect", "runtime.typeAssert"},
 	"internal/channel.(*port[T]).Send": {
 		"internal/channel.(*Chan[T]).Displace", "internal/channel.(*Chan[T]).Put", "runtime.newobject",
 	},

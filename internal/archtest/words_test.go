@@ -41,6 +41,7 @@ var sharing = map[string]string{
 	"sched.next.seq":            worker,
 	"sched.ring.word":           worker,
 	"sched.Worker.state":        worker,
+	"sched.Worker.place":        worker,
 	"clock.shard.mu":            worker, // and the pass that fires what is due
 	"clock.shard.covered":       worker,
 	"clock.Real.mu":             all,

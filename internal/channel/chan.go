@@ -35,9 +35,8 @@ func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk cloc
 	}
 	c.cells = wait.KindOf[T]()
 	c.port = (*port[T])(c)
-	if clk != nil {
+	if c.plain = clk == nil; !c.plain {
 		c.times = &times{clock: clk}
-		c.noted = true
 	}
 }
 
@@ -85,7 +84,7 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 	if c.high < c.held {
 		c.high = c.held
 	}
-	if c.noted {
+	if !c.plain {
 		c.changed(Receiving)
 	}
 	return park.Data, nil
@@ -136,7 +135,7 @@ func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
 	switch {
 	case full:
 		c.received++
-		if c.noted {
+		if !c.plain {
 			c.changed(Sending)
 		}
 		return v, park.Data, nil
@@ -188,7 +187,7 @@ func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 	// Spec: CH-57 (a cancelled context never waits)
 	cell.Value = v
 	c.Publish(Sending, &cell.Node, p, t)
-	if c.noted {
+	if !c.plain {
 		c.waits(Receiving, &cell.Node)
 	}
 }
@@ -200,7 +199,7 @@ func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket)
 	// Spec: CH-32 (how a receive is admitted)
 	// Spec: CH-50 (waiters are reached under the lock alone)
 	c.Publish(Receiving, &cell.Node, p, t)
-	if c.noted {
+	if !c.plain {
 		c.waits(Sending, &cell.Node)
 	}
 }
@@ -263,7 +262,7 @@ func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
 	}
 	c.sent++
 	c.dropped++
-	if c.noted {
+	if !c.plain {
 		c.times.note()
 	}
 	return lost, park.Data

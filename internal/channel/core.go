@@ -52,7 +52,7 @@ type Core struct {
 	waiting [2]wait.Queue // by side
 	state   State
 	over    Overflow
-	noted   bool // timed or watched: a transfer takes extra steps
+	plain   bool // neither timed nor watched: a transfer takes no extra steps. False in a Core without Init
 	held    int  // values in the store
 	limit   int  // how many the store may hold
 
@@ -116,10 +116,22 @@ func (c *Core) Limit() int { return c.limit }
 //go:norace
 func (c *Core) State() State { return c.state }
 
-// Plain reports whether the channel is neither timed nor watched.
+// Drained reports whether the channel was closed and has delivered all its values. It locks the channel.
 //
 //go:norace
-func (c *Core) Plain() bool { return !c.noted }
+func (c *Core) Drained() bool {
+	race.Disable()
+	defer race.Enable()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state == Closed && c.held == 0 && c.waiting[Sending].Empty()
+}
+
+// Plain reports whether the channel is neither timed nor watched. It reports false if Init was not called, so that the
+// short ways, which are for plain channels, need not look for that.
+//
+//go:norace
+func (c *Core) Plain() bool { return c.plain }
 
 // Overflows reports whether a send on a full channel does not wait.
 //

@@ -43,7 +43,7 @@ func (t *times) note() {
 func (c *Core) transferred() {
 	c.sent++
 	c.received++
-	if c.noted {
+	if !c.plain {
 		c.times.note()
 	}
 }

@@ -42,7 +42,7 @@ type watchers struct {
 func (c *Core) Watch(side Side, w *Watch) {
 	if c.watch == nil {
 		c.watch = new(watchers)
-		c.noted = true
+		c.plain = false
 	}
 	l := c.watch
 	if l.n[side] >= l.enough[side] {

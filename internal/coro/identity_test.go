@@ -64,3 +64,27 @@ func BenchmarkG(b *testing.B) {
 	}
 	_ = x
 }
+
+// NumberOf finds the number of any goroutine, from anywhere.
+func TestNumberOf(t *testing.T) {
+	if got, want := NumberOf(G()), GoroutineID(); got != want {
+		t.Errorf("this goroutine has the number %d, not %d", want, got)
+	}
+	type one struct {
+		g  uintptr
+		id uint64
+	}
+	found, end := make(chan one), make(chan struct{})
+	for range 100 {
+		go func() {
+			found <- one{G(), GoroutineID()}
+			<-end
+		}()
+	}
+	for range 100 {
+		if o := <-found; NumberOf(o.g) != o.id {
+			t.Errorf("goroutine %d has the number %d", o.id, NumberOf(o.g))
+		}
+	}
+	close(end)
+}

@@ -5,7 +5,7 @@
 // it puts a value into a store only if there is room, and takes one only if there is one.
 //
 //	Ring   keeps up to n values, in the order of arrival (bounded; conflated is a Ring of 1 that drops its oldest)
-//	List   keeps any number, and gives the memory back (unlimited)
+//	List   keeps any number, and gives the memory back (unbounded)
 //
 // A channel without room (rendezvous) has no store: values pass directly from sender to receiver. A channel has a Ring
 // as a field, so that the most usual kind needs no call through an interface; every other kind is a Store.

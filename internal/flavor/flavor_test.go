@@ -43,7 +43,7 @@ func newRing[T any](n int) *Ring[T] {
 // Spec: CH-06 (a bounded channel holds its capacity)
 // Spec: CH-07 (a send with room does not wait)
 // Spec: CH-08 (a receive takes the oldest)
-// Spec: CH-15 (an unlimited send never waits)
+// Spec: CH-15 (an unbounded send never waits)
 // Spec: CH-21 (one sender's values stay in order)
 func TestStoresAgainstASlice(t *testing.T) {
 	steps := 20_000
@@ -204,7 +204,7 @@ func TestTakenValuesAreCollected(t *testing.T) {
 // After a burst a list keeps two segments at most: the one in use, and one that was emptied last. This holds while the
 // burst is taken, not only at its end.
 //
-// Spec: CH-16 (an unlimited channel gives memory back)
+// Spec: CH-16 (an unbounded channel gives memory back)
 func TestListGivesItsMemoryBack(t *testing.T) {
 	l := new(List[int])
 	const burst, largestLen = 100_000, largest / int(unsafe.Sizeof(int(0)))

@@ -13,8 +13,8 @@ import (
 // segment, for a channel that varies between empty and a few values. The first segment is small, and segments double up
 // to largest, so that a channel that holds little uses little memory.
 type List[T any] struct {
-	// Spec: CH-15 (an unlimited send never waits)
-	// Spec: CH-16 (an unlimited channel gives memory back)
+	// Spec: CH-15 (an unbounded send never waits)
+	// Spec: CH-16 (an unbounded channel gives memory back)
 
 	first, last *segment[T]
 	spare       *segment[T]

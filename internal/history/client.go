@@ -46,7 +46,7 @@ func (h *history) enter(n *coir.Nursery, i int) {
 		c.fiber = n.Go("client", func(ctx context.Context) error {
 			c.work(ctx)
 			return nil
-		}, coir.Index(i))
+		}, coir.WithIndex(i))
 	case i == goroutine:
 		var ctx context.Context
 		ctx, c.leave = context.WithCancelCause(context.Background())
@@ -56,7 +56,10 @@ func (h *history) enter(n *coir.Nursery, i int) {
 
 // work does the client's operations until it is dismissed.
 func (c *client) work(ctx context.Context) {
-	for o := range c.inbox.All(ctx) {
+	for o, err := range c.inbox.All(ctx) {
+		if err != nil {
+			return
+		}
 		o.do(ctx)
 	}
 }
@@ -87,7 +90,7 @@ func (c *client) difference() string {
 		return fmt.Sprintf("has returned %v, want it to wait", o)
 	case o.want == nil && !o.begun.Load():
 		return "has not begun"
-	case o.want == nil && c.fiber != nil && c.fiber.State() != coir.Waiting:
+	case o.want == nil && c.fiber != nil && c.fiber.State() != coir.StateWaiting:
 		return fmt.Sprintf("is %v, want it to wait", c.fiber.State())
 	case o.want != nil && !o.done.Load():
 		return fmt.Sprintf("waits, want it to return %s", text(*o.want))
@@ -160,7 +163,7 @@ func (l limit) duration() time.Duration {
 func (o *order) do(ctx context.Context) {
 	switch o.how {
 	case scoped, dead:
-		ctx, o.cancel = coir.WithCancel(ctx)
+		ctx, o.cancel = coir.WithCancelCause(ctx)
 	case foreign:
 		ctx, o.cancel = context.WithCancelCause(context.Background())
 	}

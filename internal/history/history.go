@@ -248,7 +248,7 @@ func (h *history) wait(ctx context.Context, difference func() string) error {
 // moves reports whether something may still happen by itself.
 func (h *history) moves() bool {
 	return h.patient || slices.ContainsFunc(h.clients, func(c *client) bool {
-		return c.busy != nil && !c.busy.done.Load() && (c.fiber == nil || c.fiber.State() != coir.Waiting)
+		return c.busy != nil && !c.busy.done.Load() && (c.fiber == nil || c.fiber.State() != coir.StateWaiting)
 	})
 }
 

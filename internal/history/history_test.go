@@ -18,7 +18,7 @@ var seedFlag = flag.Uint64("seed", 0, "play one random history again")
 
 func newRuntime(t *testing.T, workers int) *coir.Runtime {
 	t.Helper()
-	rt := coir.NewRuntime(coir.Workers(workers))
+	rt := coir.NewRuntime(coir.WithWorkers(workers))
 	t.Cleanup(func() {
 		if err := rt.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -74,7 +74,7 @@ func TestRandomHistories(t *testing.T) {
 
 // TestDifferenceIsSeen pairs real channels with models of another kind. Each history shows it.
 func TestDifferenceIsSeen(t *testing.T) {
-	const bounded1, unlimited, conflated, dropNewest = 1 * 4, 4 * 4, 5 * 4, 1*4 + 2
+	const bounded1, unbounded, conflated, dropNewest = 1 * 4, 4 * 4, 5 * 4, 1*4 + 2
 	sends := func(clients ...int) (steps []step) {
 		for _, c := range clients {
 			steps = append(steps, step{verb: send, client: c, cases: []choice{{model.Send, 0}}})
@@ -90,11 +90,11 @@ func TestDifferenceIsSeen(t *testing.T) {
 	}{
 		{"waits, need not", 0, bounded1, sends(0), "fiber 0 waits, and need not"},
 		{"does not wait, must", bounded1, 0, sends(0), "want it to wait"},
-		{"goroutine does not wait, must", unlimited, 0, sends(fibers), "want it to wait"},
+		{"goroutine does not wait, must", unbounded, 0, sends(fibers), "want it to wait"},
 		{"waits, and is not woken", 0, bounded1, sends(0), "fiber 0 waits"},
 		{"drops, must wait", conflated, bounded1, sends(0, 1), "want it to wait"},
 		{"drops the other one", conflated, dropNewest, sends(0, 1), "channel a shows"},
-		{"delivers another value", conflated, unlimited, append(sends(0, 1), receives), "channel a shows"},
+		{"delivers another value", conflated, unbounded, append(sends(0, 1), receives), "channel a shows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := new(history)

@@ -204,15 +204,15 @@ type pair struct {
 // newPair makes a channel of one of the Kinds twice.
 func (h *history) newPair(kind int) *pair {
 	at, over := kind%Kinds/4, coir.OverflowPolicy(kind%4)
-	capacity := [...]int{0, 1, 2, 3, coir.Unlimited, coir.Conflated}[at]
+	capacity := [...]int{0, 1, 2, 3, coir.Unbounded, coir.Conflated}[at]
 	if capacity == coir.Conflated {
-		over %= coir.DropNewest // there is no other
+		over %= coir.OverflowDropNewest // there is no other
 	}
 	p := &pair{
-		name:  fmt.Sprintf("capacity %s, overflow: %v", [...]string{"0", "1", "2", "3", "unlimited", "conflated"}[at], over),
+		name:  fmt.Sprintf("capacity %s, overflow: %v", [...]string{"0", "1", "2", "3", "unbounded", "conflated"}[at], over),
 		model: model.New(capacity, model.Policy(over)),
 	}
-	p.real = coir.NewChan[int](capacity, coir.Overflow(over), coir.OnUndelivered(func(v int) {
+	p.real = coir.NewChan[int](capacity, coir.WithOverflow(over), coir.OnUndelivered(func(v int) {
 		h.mu.Lock()
 		p.lost = append(p.lost, v)
 		h.mu.Unlock()

@@ -28,7 +28,7 @@ type mutant struct {
 func threeWords(claim, committed string) []string {
 	return []string{
 		"	word  xatomic.Uint64\n", "	word  xatomic.Uint64\n	pending xatomic.Bool\n",
-		"	p.word.Store(word(t, None, Parking))\n", "	p.pending.Store(false)\n	p.word.Store(word(t, None, Parking))\n",
+		"	p.word.Store(word(t, None, s))\n", "	p.pending.Store(false)\n	p.word.Store(word(t, None, s))\n",
 		`			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
 				return Won // the committer will find it
 			}
@@ -66,6 +66,7 @@ const (
 	ringGo   = "internal/sched/ring.go"
 	nextGo   = "internal/sched/next.go"
 	idleGo   = "internal/sched/idle.go"
+	standGo  = "internal/sched/stand.go"
 	realGo   = "internal/clock/real.go"
 	shardGo  = "internal/clock/shard.go"
 	searchGo = "internal/interleave/search.go"
@@ -106,7 +107,7 @@ var mutants = []mutant{
 	{"a guest that was notified waits for a token", guestGo,
 		[]string{"	case !g.Commit():\n", "	case !g.Commit() && false:\n"}, "internal/park ExploreGuest"},
 	{"a guest that is armed as parked may be notified, without a token", guestGo,
-		[]string{"	g.word.Store(word(t, None, Parked))\n", "	g.word.Store(word(t, None, Parking))\n"}, "internal/park ExploreGuestArmedParked"},
+		[]string{"	return g.armAs(Parked)\n", "	return g.armAs(Parking)\n"}, "internal/park ExploreGuestArmedParked"},
 	{"double enqueue: readied by the committer too", taskGo,
 		[]string{"	} else if !t.Commit() {\n		t.Rouse(w)", "	} else if t.Commit() || true {\n		t.Rouse(w)"}, "internal/sched ExploreParkOnAWorker"},
 	{"lost overflow: half goes, and what was pushed does not", workerGo,
@@ -121,18 +122,29 @@ var mutants = []mutant{
 		[]string{"		xatomic.Writes(unsafe.Pointer(place))\n		*place = t\n", "		defer func() {\n			xatomic.Writes(unsafe.Pointer(place))\n			*place = t\n		}()\n"},
 		"internal/sched ExploreShare"},
 	{"a worker sleeps without a second look", idleGo,
-		[]string{"	if s.anyWork() && s.active.Load() < s.target.Load() {\n		s.mu.Lock()\n		for p", "	if false {\n		s.mu.Lock()\n		for p"}, "internal/sched ExploreIdleSleep"},
+		[]string{"	for s.anyWork() {\n		if s.active", "	for false {\n		if s.active"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that has been sent home sleeps", idleGo,
-		[]string{"	if s.gone || s.idlers >= int(s.target.Load()) ||", "	if s.idlers >= int(s.target.Load()) ||"}, "internal/sched ExploreIdleSleep"},
+		[]string{"	if s.gone || s.home", "	if s.home"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that comes back is announced by back and by rest", idleGo,
-		[]string{"	w.drain() // before it is announced: nobody looks into the queue of one that has left\n",
+		[]string{"	w.drain() // before it is announced: no worker looks into the queue of one that has left\n",
 			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n",
-			"	s.mu.Lock()\n	if w.state.Load() == running { // else it was held or blocked, and is not counted\n		s.active.Add(-1)\n	}\n" +
-				"	w.announce() // once: from here a waker may choose it, and its token comes\n	s.mu.Unlock()\n",
-			"	if w.state.Load() != idle {\n		s.mu.Lock()\n		if w.state.Load() == running {\n			s.active.Add(-1)\n		}\n" +
-				"		w.announce()\n		s.mu.Unlock()\n	}\n"}, "internal/sched ExploreBackAgainstWake"},
+			"	s.mu.Lock()\n	s.discharge(w, idle) // unless it was held or blocked, and is not counted\n" +
+				"	w.announce()         // once: from here a waker may choose it, and its token comes\n" +
+				"	surplus := s.idlers > int(s.target.Load())\n	s.mu.Unlock()\n",
+			"	surplus := false\n	if w.state.Load() != idle {\n		s.mu.Lock()\n		s.discharge(w, idle)\n		w.announce()\n		s.mu.Unlock()\n	}\n"}, "internal/sched ExploreBackAgainstWake"},
 	{"the token is posted before the worker has been counted", idleGo,
-		[]string{"		w.state.Store(running)\n		s.mu.Unlock()\n		w.sema.Post()\n", "		s.mu.Unlock()\n		w.sema.Post()\n		w.state.Store(running)\n"}, "internal/sched ExploreIdleSleep"},
+		[]string{"		s.enlist(w)\n		s.mu.Unlock()\n		w.sema.Post()\n", "		s.mu.Unlock()\n		w.sema.Post()\n		s.enlist(w)\n"}, "internal/sched ExploreIdleSleep"},
+
+	{"a worker that queues a task finds no place, and sends none to stand by", idleGo,
+		[]string{"			s.standBy()\n			return\n", "			return\n"}, "internal/sched ExploreStandIn"},
+	{"a worker that finds nothing where it stands by rests without a second look", idleGo,
+		[]string{"			s.standBy() // perhaps this one\n", ""}, "internal/sched ExploreStandIn"},
+	{"a worker that has stood by sends none after it", workerGo,
+		[]string{"	} else if t != nil && fresh && s.anyWork() {\n", "	} else if false {\n"}, "internal/sched ExploreStandIn"},
+	{"a worker is held and keeps its queue", idleGo,
+		[]string{"		return false\n	}\n	w.drain()\n	return true\n", "		return false\n	}\n	return true\n"}, "internal/sched ExploreStandIn"},
+	{"a worker is no longer counted, and then leaves its place", idleGo,
+		[]string{"	w.place.Store(nil)\n	s.active.Add(-1)\n", "	s.active.Add(-1)\n	w.place.Store(nil)\n"}, "internal/sched ExploreBlockAgainstStandIn"},
 
 	{"a worker starts and does not tell who waits for an empty house", idleGo,
 		[]string{"		s.emptied.Open()\n		s.emptied = nil\n", "		s.emptied = nil\n"}, "internal/sched ExploreShutdownAgainstWake"},
@@ -165,6 +177,12 @@ var mutants = []mutant{
 			"	last := n.pending.Add(own) == 1\n	f.arm(noInterrupt)\n	if last {\n"}, ". ExploreJoinAgainstEnd"},
 	{"the owner of a nursery joins, and does not look whether a child is left", "nursery.go",
 		[]string{"	if n.pending.Add(own) == 1 {\n		f", "	if n.pending.Add(own); false {\n		f"}, ". ExploreJoinAgainstEnd"},
+	{"a child that takes its place again looks for one, and then gets in line", "limiter.go",
+		[]string{"		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())\n		n.more().mu.Unlock()\n",
+			"		n.more().mu.Unlock()\n		n.more().mu.Lock()\n		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())\n		n.more().mu.Unlock()\n"},
+		". ExplorePlacePassesOn"},
+	{"a place that is handed over is free as well", "limiter.go",
+		[]string{"		asleep.Rouse(near)\n		return\n", "		asleep.Rouse(near)\n"}, ". ExplorePlacePassesOn"},
 	{"a nursery that is closed takes a child", "nursery.go",
 		[]string{"		if p == 1 {\n			return false\n", "		if false {\n			return false\n"}, ". ExploreJoinAgainstEnd"},
 	{"a child waits, and is not where a cancel looks", "await.go",
@@ -172,29 +190,74 @@ var mutants = []mutant{
 	{"a joiner says that there is one, and then takes the lock", "fiber.go",
 		[]string{"	f.mu.Lock()\n	ok := f.outcome.CompareAndSwap(uint32(running), uint32(awaited)) || !f.ended()\n",
 			"	ok := f.outcome.CompareAndSwap(uint32(running), uint32(awaited)) || !f.ended()\n	f.mu.Lock()\n"}, ". ExploreWaitAgainstEnd"},
+	{"a waiter looks whether an event has happened before it takes the lock", "event.go",
+		[]string{"	h.mu.Lock()\n	defer h.mu.Unlock()\n	if h.done.Load() {\n		return false\n	}\n",
+			"	if h.done.Load() {\n		return false\n	}\n	h.mu.Lock()\n	defer h.mu.Unlock()\n"}, ". ExploreWaitAgainstSet"},
+	{"an event wakes those who wait, and then happens", "event.go",
+		[]string{"	if h.done.Load() || !h.done.CompareAndSwap(false, true) {\n		return false\n	}\n",
+			"	if h.done.Load() {\n		return false\n	}\n",
+			"		rouseAll(&woken)\n	}\n	return true\n",
+			"		rouseAll(&woken)\n	}\n	return h.done.CompareAndSwap(false, true)\n"}, ". ExploreWaitAgainstSet"},
+	{"two calls of Set are the first", "event.go",
+		[]string{"	if h.done.Load() || !h.done.CompareAndSwap(false, true) {\n		return false\n	}\n",
+			"	if h.done.Load() {\n		return false\n	}\n	h.done.Store(true)\n"}, ". ExploreWaitAgainstSet"},
+	{"a wait for an event that was cancelled leaves its node", "event.go",
+		[]string{"			e.once.withdraw(f.task.Kit().Event())\n", "			_ = e\n"}, ". ExploreWaitAgainstSet"},
 	{"a scope says that it is tied, and then enters its parent's list", "scope.go",
 		[]string{"	race.Disable()\n	outer.mu.Lock()\n	if sc.state.CompareAndSwap(scopeLoose, scopeTying) {\n",
 			"	race.Disable()\n	first := sc.state.CompareAndSwap(scopeLoose, scopeLive)\n	outer.mu.Lock()\n	if first {\n"}, ". ExploreTieAgainstCancel"},
 	{"a scope ends as if it were loose, and has been tied", "scope.go",
 		[]string{"		ok := sc.state.CompareAndSwap(scopeLoose, scopeCancelled)\n", "		sc.state.Store(scopeCancelled)\n		ok := true\n"}, ". ExploreTieAgainstEnd"},
-	{"lock order broken", "select.go",
-		[]string{"		sortCores(locks)\n", ""}, ". ExploreTwoSelectsMeet"},
+	{"lock order broken", "internal/channel/lock.go",
+		[]string{"cores[j-1].id > c.id", "false"}, ". ExploreTwoSelectsMeet"},
 	{"a close wakes no receiver", "internal/channel/core.go",
 		[]string{"	batch.Claim(&c.waiting[Receiving], park.Closed)\n", ""}, ". ExploreCloseEndsWaits"},
 	{"a select leaves its other registrations", "select.go",
 		[]string{"			if c.core.ch.WithdrawCase(c.side(), n) && marked {\n", "			if marked {\n"}, ". ExploreSelectOnTwoChannels/general"},
 	{"a select is registered without the locks", "select.go",
-		[]string{"	t := f.arm(sc)\n	s.publish(", "	t := f.arm(sc)\n	s.unlockAll()\n	s.publish("}, ". ExploreSelectMissesNothing"},
-	{"lock order of few channels broken", "selectfew.go",
-		[]string{"order[at-1].ID() > ch.ID()", "false"}, ". ExploreTwoSelectsMeet"},
+		[]string{"	t := f.arm(sc)\n	s.publish(", "	t := f.arm(sc)\n	channel.UnlockAll(s.locks)\n	s.locks = nil\n	s.publish("}, ". ExploreSelectMissesNothing"},
 	{"a select of few leaves its other registrations", "selectfew.go",
 		[]string{"			c.core.ch.WithdrawCase(c.side(), n)\n", ""}, ". ExploreSelectOnTwoChannels"},
 	{"a select of few is registered without the locks", "selectfew.go",
-		[]string{"	t := f.arm(sc)\n", "	t := f.arm(sc)\n	unlockFew(locks)\n	locks = nil\n"}, ". ExploreSelectMissesNothing"},
+		[]string{"	t := f.arm(sc)\n", "	t := f.arm(sc)\n	channel.UnlockAll(locks)\n	locks = nil\n"}, ". ExploreSelectMissesNothing"},
 	{"a select of few does not see that a channel is watched", "selectfew.go",
 		[]string{"	if !plain {\n", "	if false {\n"}, ". ExploreSelectTellsSelector"},
-	{"a selector does not look again before it waits", "selector.go",
-		[]string{"	if b.first != nil {\n		b.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		b.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreSelectorIsTold"},
+	{"a selector does not look again before it waits", "internal/board/board.go",
+		[]string{"	if b.first != nil {\n		return false\n", "	if false {\n		return false\n"}, ". ExploreSelectorIsTold"},
+
+	{"a waiter that leaves does not serve those behind it", "queue.go",
+		[]string{"	q.waiters.Withdraw(x)\n	q.serve(r)\n", "	q.waiters.Withdraw(x)\n	q.mu.Unlock()\n"}, ". ExploreLargeWaiterLeaves"},
+	{"what was taken for a waiter that has left does not go back", "queue.go",
+		[]string{"	case !won:\n		r.Put(n, true)\n", "	case !won:\n		_ = n\n"}, ". ExploreTakeAgainstPut/cancel_true,_.1_1_1."},
+	{"what is put back goes to no waiter", "queue.go",
+		[]string{"	ok := r.Put(n, !q.waiters.Empty())\n	q.serve(r)\n", "	ok := r.Put(n, !q.waiters.Empty())\n	q.mu.Unlock()\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
+	{"a waiter is claimed asleep and not readied", "queue.go",
+		[]string{"	if !woken.Empty() {\n		rouseAll(&woken)\n	}\n", "	_ = woken\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
+	{"a waiter is claimed before there is enough for it", "queue.go",
+		[]string{"	if !r.Take(wantOf(x).n) {\n", "	if false {\n", "	switch won, asleep := q.claim(x, x.Parker); {\n", "	switch won, asleep := q.claim(x, x.Parker); {\n	case won && !r.Take(n):\n		return false\n"},
+		". ExploreTakeAgainstPut/cancel_false.*"},
+	{"a fiber looks, and waits later", "queue.go",
+		[]string{"	t := f.arm(sc)\n	c := wait.Peek[want](f.task.Kit(), wantKind)\n", "	q.mu.Unlock()\n	t := f.arm(sc)\n	q.mu.Lock()\n	c := wait.Peek[want](f.task.Kit(), wantKind)\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
+	{"a select that takes what is free does not claim itself", "queue.go",
+		[]string{"		if won, _ := q.claim(x, p); !won {\n			r.Put(n, !q.waiters.Empty())\n		}\n", ""}, ". ExploreSelectTakes"},
+	{"a select that another case has ended keeps what it took", "queue.go",
+		[]string{"		if won, _ := q.claim(x, p); !won {\n			r.Put(n, !q.waiters.Empty())\n		}\n", "		q.claim(x, p)\n"}, ". ExploreSelectTakes"},
+	{"a select does not look again when it begins to wait", "queue.go",
+		[]string{"	if q.waiters.First().Parker == p && r.Take(n) { // p is first, perhaps by another case\n", "	if false {\n"}, ". ExploreSelectTakes"},
+	{"a case of a select waits behind another of its own", "queue.go",
+		[]string{"		if x = q.otherCase(r, x); x == nil {\n", "		if x = nil; x == nil {\n"}, ". ExploreSelectTakesEither"},
+	{"a signal to a waiter that has left counts", "cond.go",
+		[]string{"		if won, asleep := x.Claim(park.Data); won {\n", "		if _, asleep := x.Claim(park.Data); true {\n"}, ". ExploreSignalAgainstCancel"},
+	{"a signal skips the waiter that is on its way to sleep", "cond.go",
+		[]string{"		if won, asleep := x.Claim(park.Data); won {\n			if asleep != nil {\n", "		if won, asleep := x.Claim(park.Data); won {\n			if asleep == nil {\n				continue\n			} else {\n"}, ". ExploreSignalAgainstCancel"},
+	{"those that have been signalled asleep are not readied", "cond.go",
+		[]string{"	woken := c.woken\n	c.woken = wait.Queue{}\n	c.mu.Unlock()\n", "	var woken wait.Queue\n	c.woken = wait.Queue{}\n	c.mu.Unlock()\n"}, ". ExploreWaitAgainstSignal"},
+	{"a wait begins when the lock is free again", "cond.go",
+		[]string{"	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.unlock(f)\n", "	c.unlock(f)\n	c.mu.Lock()\n	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.mu.Unlock()\n"}, ". ExploreWaitAgainstSignal"},
+	{"a select waits for a signal that has come", "cond.go",
+		[]string{"	if cs.happened() {\n		return false\n	}\n", ""}, ". ExploreWaitAgainstSignal"},
+	{"a waiter that leaves stays in the queue", "cond.go",
+		[]string{"	c.waiters.Withdraw(x)\n", ""}, ". ExploreSignalAgainstCancel"},
 
 	{"a deadline that comes while a pass runs is not noted", realGo,
 		[]string{"		c.noted = min(c.noted, when)\n", ""}, "internal/clock ExploreArmAgainstPass"},
@@ -230,6 +293,14 @@ var mutants = []mutant{
 		[]string{"	for _, e := range r.blocked { // what blocked threads wait to do races too\n", "	for _, e := range r.blocked[:0] {\n"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"what those wait to do who are blocked while all others sleep does not race", searchGo,
 		[]string{"			r.noteBlocked(can)\n", ""}, "internal/interleave ReductionByHand"},
+	{"the turn of a timer is handed to one that has given up", "timer.go",
+		[]string{"		if won, asleep := node.Claim(park.Data); won {", "		if _, asleep := node.Claim(park.Data); true {"}, ". ExploreTurnOfATimer"},
+	{"one that gives up keeps the turn of a timer", "timer.go",
+		[]string{"	next := t.pass()\n	t.mu.Unlock()\n	next.Rouse(by.worker())\n	return 0, 0, r\n", "	t.mu.Unlock()\n	return 0, 0, r\n"}, ". ExploreTurnOfATimer"},
+	{"a wait for the turn of a timer does not look again", "timer.go",
+		[]string{"	if !t.taken {\n		t.taken = true\n		t.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		t.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreTurnOfATimer"},
+	{"one that gives up stays in the queue of a timer", "timer.go",
+		[]string{"	t.queue.Withdraw(node)\n", "	_ = node\n"}, ". ExploreTimerForgetsThoseWhoLeave"},
 }
 
 func TestMutantsAreFound(t *testing.T) {
@@ -260,6 +331,7 @@ func TestMutantsAreFound(t *testing.T) {
 			cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=1m", "-tags=coirinterleave,coirinvariants", "-overlay="+overlay,
 				"-run=^Test"+test+"$", "./"+pkg)
 			cmd.Dir = root
+			cmd.Env = append(os.Environ(), "COIR_SOAK=") // the short form, which CI runs, must find it
 			out, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`execution (\d+): (.*)`).FindSubmatch(out)
 			switch {

@@ -24,11 +24,12 @@ const (
 	Unlock
 	Wait // can be done while the object has been posted to
 	Post
-	Join // of no object: can be done once all other threads have ended
+	Join  // of no object: can be done once all other threads have ended
+	Pause // of no object: can be done once another thread has made a step
 )
 
 func (k Kind) String() string {
-	return [...]string{"read", "write", "update", "lock", "unlock", "wait", "post", "join"}[k]
+	return [...]string{"read", "write", "update", "lock", "unlock", "wait", "post", "join", "pause"}[k]
 }
 
 // acquires reports whether a thread may have to wait for it.
@@ -41,7 +42,7 @@ type op struct {
 }
 
 func conflict(a, b op) bool {
-	return a.object == b.object && a.kind != Join && b.kind != Join && (a.kind != Read || b.kind != Read)
+	return a.object == b.object && a.object >= 0 && (a.kind != Read || b.kind != Read)
 }
 
 // Object is something shared. The zero value is ready to use, as a lock it is free, as a semaphore it is empty.
@@ -122,6 +123,18 @@ func Go(name string, f func()) bool {
 // JoinAll waits until all other threads have ended.
 func JoinAll() { active.Load().step(op{Join, -1}, nil) }
 
+// Yield waits until another thread has made a step: it is for a thread that would look again and again. Only a search
+// with a bound on preemptions allows it, because the order of steps that conflict says nothing about it.
+func Yield() {
+	if r := active.Load(); r != nil {
+		if r.x.Bound == 0 {
+			panic("interleave: a thread yields, and the search has no bound on preemptions")
+		}
+		r.now.since = len(r.events)
+		r.step(op{Pause, -1}, nil)
+	}
+}
+
 // Failf reports that the execution is wrong. The execution ends at the next step of any thread: a panic might be
 // recovered by the explored code.
 func Failf(format string, args ...any) { active.Load().fail(fmt.Sprintf(format, args...)) }
@@ -136,6 +149,7 @@ type thread struct {
 	resume chan struct{}
 	op     op
 	object *Object
+	since  int // how many steps had been made when it paused
 	done   bool
 }
 
@@ -148,6 +162,8 @@ func (t *thread) enabled(r *run) bool {
 		return t.object.n == 0
 	case Wait:
 		return t.object.n > 0
+	case Pause:
+		return len(r.events) > t.since
 	case Join:
 		for _, u := range r.threads {
 			if u != t && !u.done {

@@ -13,3 +13,12 @@ type Flag struct{}
 
 // Swap does nothing in this build.
 func (*Flag) Swap(bool) bool { return false }
+
+// Loans records nothing in this build. Guard its use with Enabled.
+type Loans struct{}
+
+// Lend does nothing in this build.
+func (*Loans) Lend(any) {}
+
+// GiveBack reports true in this build.
+func (*Loans) GiveBack(any) bool { return true }

@@ -16,7 +16,7 @@ import "slices"
 
 // The capacities that are not a number of places.
 const (
-	Unlimited = -1
+	Unbounded = -1
 	Conflated = -2
 )
 
@@ -77,7 +77,7 @@ func New(capacity int, policy Policy) *Chan {
 	switch capacity {
 	case Conflated:
 		return &Chan{room: 1, policy: DropOldest}
-	case Unlimited:
+	case Unbounded:
 		return &Chan{room: -1}
 	}
 	return &Chan{room: capacity, policy: policy}

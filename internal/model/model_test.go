@@ -88,7 +88,7 @@ func TestOverflow(t *testing.T) {
 		{2, DropOldest, []int{2, 3}, []int{1}, OK},
 		{2, DropNewest, []int{1, 2}, []int{3}, OK},
 		{2, Fail, []int{1, 2}, nil, WouldBlock},
-		{Unlimited, Fail, []int{1, 2, 3}, nil, OK},
+		{Unbounded, Fail, []int{1, 2, 3}, nil, OK},
 		{Conflated, Wait, []int{3}, []int{1, 2}, OK},
 	} {
 		c := New(row.capacity, row.policy)

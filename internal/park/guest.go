@@ -2,7 +2,6 @@ package park
 
 import (
 	"github.com/coir-go/coir/internal/bubble"
-	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -88,14 +87,7 @@ func (g *Guest) ArmParked() Ticket {
 	// Spec: PK-05 (each arm takes a fresh ticket)
 	// Spec: PK-38 (guests use the same word)
 	g.settle()
-	w := g.word.Load()
-	if invariant.Enabled {
-		s := stateOf(w)
-		invariant.Check(s != Parking && s != Parked, "armed while %v", s)
-	}
-	t := next(ticketOf(w))
-	g.word.Store(word(t, None, Parked))
-	return t
+	return g.armAs(Parked)
 }
 
 // Wait blocks the goroutine until its wait, which has been committed to, has ended.
@@ -107,7 +99,7 @@ func (g *Guest) Wait() { g.sema.Wait() }
 //
 //go:norace
 func (g *Guest) settle() {
-	if bubble.Possible || g.sema.IsZero() {
+	if bubble.Possible || g.sema.Unmade() {
 		g.settleAnew()
 	}
 }
@@ -116,7 +108,7 @@ func (g *Guest) settle() {
 //go:norace
 func (g *Guest) settleAnew() {
 	home := bubble.Here()
-	if g.sema.IsZero() || g.home != 0 || home != 0 {
+	if g.sema.Unmade() || g.home != 0 || home != 0 {
 		g.home, g.sema = home, xatomic.NewSema()
 	}
 }

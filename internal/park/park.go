@@ -167,13 +167,20 @@ func (p *Parker) Arm() Ticket {
 	// Spec: PK-04 (only the running fiber arms its wait)
 	// Spec: PK-05 (each arm takes a fresh ticket)
 	// Spec: PK-06 (tickets only grow)
+	return p.armAs(Parking)
+}
+
+// armAs begins a wait in the state s.
+//
+//go:norace
+func (p *Parker) armAs(s State) Ticket {
 	w := p.word.Load()
 	if invariant.Enabled {
-		s := stateOf(w)
-		invariant.Check(s != Parking && s != Parked, "armed while %v", s)
+		was := stateOf(w)
+		invariant.Check(was != Parking && was != Parked, "armed while %v", was)
 	}
 	t := next(ticketOf(w))
-	p.word.Store(word(t, None, Parking))
+	p.word.Store(word(t, None, s))
 	return t
 }
 

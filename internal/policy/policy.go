@@ -50,6 +50,9 @@ type Policy interface {
 	Stepped(f Fiber) bool
 	// Choose returns a number below n: which of n possible results the operation of f has.
 	Choose(f Fiber, n int) int
+	// Holds tells the policy that f, which runs, has taken n of an object, or given -n back. It is called after the
+	// operation, if that succeeded.
+	Holds(f Fiber, object uint64, n int)
 	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
@@ -61,6 +64,8 @@ type Runtime interface {
 	// coir.Shield or context.Background. It reports whether there was such a wait. The policy may call it in Next. A
 	// wait for the children of a nursery, or for a place in one, cannot be interrupted.
 	Interrupt(f Fiber) bool
+	// TimedOut reports whether the last wait of f, which can run, was ended by time.
+	TimedOut(f Fiber) bool
 	// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context
 	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
 	// within patience.
@@ -76,6 +81,8 @@ type Op struct {
 	Foreign bool // of a Go: the caller is not in the nursery, and did not open it
 	Limited bool // of a Go: the nursery has a limit
 
+	Background bool // of a Use: it waits for a time that does not keep a program going
+
 	Object uint64        // the number of the channel, fiber or nursery that it is about
 	Name   string        // its name, if it has one
 	For    time.Duration // of a Sleep: how long
@@ -86,8 +93,38 @@ type Op struct {
 	// The slice is reused when Step has returned.
 	Cases []Op
 
+	Verb *Verb // of a Use
+	Undo bool  // of a Use: it is what Verb.Ends says
+	Try  bool  // of a Use: it takes what is there, or fails, and does not wait
+	// Of a Use: what follows a wait in it uses the object again, or may end the waits of others there.
+	Again bool
+
+	Take int // of a Use: how much of the object it takes, or gives back; 0 if there is nothing to take
+
 	// Of a Deadline: the stack of the call that depends on the context.
 	Stack []uintptr
+}
+
+// Verb is what a Use does, in the words of a report.
+type Verb struct {
+	Name  string // "lock": the operation
+	Waits string // "to lock": what a fiber waits for, before the name of the object. Empty if the operation never waits
+	Ends  string // "unlock": what a fiber does to the object to end the wait, which gives back what Name takes
+
+	Shared bool // see coir.Verb
+}
+
+// Word is what the operation does, in a word or two.
+func (o *Op) Word() string {
+	switch {
+	case o.Kind == Use && o.Undo:
+		return o.Verb.Ends
+	case o.Kind == Use && o.Try:
+		return "try " + o.Verb.Name
+	case o.Kind == Use:
+		return o.Verb.Name
+	}
+	return o.Kind.String()
 }
 
 // Kind is what an operation does.
@@ -116,11 +153,13 @@ const (
 	Register // a case is added to a selector, or removed
 	Deadline // the deadline of a context of package context has passed, by real time. Passed only to Stray
 	Point    // nothing: see coir.Point
+	Use      // of an object that is neither a channel nor a fiber: see Verb
 )
 
 var names = [...]string{
 	"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
 	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline", "point",
+	"use",
 }
 
 func (k Kind) String() string {

@@ -3,11 +3,11 @@ package policy
 import "testing"
 
 func TestKindsHaveNames(t *testing.T) {
-	if len(names) != int(Point)+1 {
-		t.Errorf("%d names for %d kinds", len(names), Point+1)
+	if len(names) != int(Use)+1 {
+		t.Errorf("%d names for %d kinds", len(names), Use+1)
 	}
 	seen := map[string]Kind{}
-	for k := Start; k <= Point; k++ {
+	for k := Start; k <= Use; k++ {
 		if was, twice := seen[k.String()]; twice || k.String() == "" {
 			t.Errorf("kind %d is called %q, as kind %d is", k, k, was)
 		}

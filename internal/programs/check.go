@@ -113,7 +113,7 @@ func (k *call) end(err error) {
 	case closed:
 		k.closed(err)
 	case blocks:
-		if !k.try && (k.c == nil || k.side != sending || k.c.d.Over != coir.Fail) {
+		if !k.try && (k.c == nil || k.side != sending || k.c.d.Over != coir.OverflowFail) {
 			k.failf("%q, and it may wait", err)
 		}
 		k.text(err, opText(k.verb, "would block", nil))

@@ -33,6 +33,7 @@ type run struct {
 	free     bool     // a goroutine that need not end before its nursery
 	limited  bool     // its fiber has a place under a limit
 	other    bool     // it runs on the other runtime
+	native   bool     // it is a child on a goroutine of its own
 	last     error
 	lastNode *node
 	lent     []int // values of the pool
@@ -53,7 +54,7 @@ func Exec(ctx context.Context, p *Program, env Env) {
 	for i := range p.Queues {
 		d := &p.Queues[i]
 		q := &queue{d: d, name: fmt.Sprintf("queue%d", i)}
-		opts := []coir.ChanOption{coir.Name(d.Name)}
+		opts := []coir.ChanOption{coir.WithName(d.Name)}
 		if d.Handler != NoHandler {
 			opts = append(opts, coir.OnUndelivered(func(r coir.Result[int]) { w.unreceived(q, r.Value) }))
 		}
@@ -81,7 +82,7 @@ func (w *world) harness(base *node) {
 			return nil
 		})
 		if p.Reaper.How != ByTimeout && p.Reaper.How != ByStdDeadline {
-			_, _ = coir.Select(r.own.ctx, f.f.Done(nil), coir.After(p.Reaper.After))
+			_, _ = coir.Select(r.own.ctx, f.f.DoneCase(nil), coir.After(p.Reaper.After))
 			w.mu.Lock()
 			top := w.nurseries[0]
 			w.mu.Unlock()
@@ -112,7 +113,7 @@ func (w *world) reaped(up *node) *node {
 	case ByStdCancel:
 		n.ctx, n.stop = context.WithCancelCause(up.ctx)
 	default:
-		n.ctx, n.stop = coir.WithCancel(up.ctx)
+		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
 	}
 	w.mu.Lock()
 	w.made = append(w.made, n)
@@ -208,8 +209,8 @@ func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
 		w.mu.Unlock()
 		r := &run{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited,
 			other: by.other}
-		if crosses { // another fiber, not a child of any nursery: its failures are reported here
-			r.reports, r.other = n, true
+		if crosses || by.native { // another fiber, not a child of any nursery: its failures are reported here
+			r.reports, r.other = n, n.other
 		}
 		normal := false
 		var err error
@@ -255,13 +256,21 @@ func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) 
 		err = body(in)
 		normal = true
 		return err
-	})
+	}, d.options()...)
 	if d.N >= 0 {
 		w.mu.Lock()
 		w.fibers[d.N] = f
 		w.mu.Unlock()
 	}
 	return f
+}
+
+// options are what the fiber is started with.
+func (d *FiberDecl) options() []coir.FiberOption {
+	if d.Own {
+		return []coir.FiberOption{coir.OnGoroutine()}
+	}
+	return nil
 }
 
 // enter records that a fiber has begun.
@@ -281,7 +290,8 @@ func (w *world) enter(ctx context.Context, f *fiber, d *FiberDecl) *run {
 	if n.closed {
 		w.failf("%s begins although the Run of %s has returned", f.name, n.name)
 	}
-	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0, other: n.other}
+	return &run{w: w, name: f.name, id: d.N, own: node, nur: n, reports: n, limited: n.g.Limit > 0, other: n.other,
+		native: d.Own && !w.p.Sim}
 }
 
 // leave records that a fiber has ended.
@@ -372,7 +382,7 @@ func (r *run) expect(m must) {
 // giveUp returns what the function holds, however it ends.
 func (r *run) giveUp() {
 	for len(r.lent) > 0 {
-		r.giveBack(&Op{Kind: GiveBack})
+		r.giveBack(&Op{Kind: PoolPut})
 	}
 	for i, c := range r.w.chans { // in order
 		if i%2 == 0 {
@@ -477,9 +487,9 @@ func (r *run) do(op *Op) {
 		r.queueRecv(op)
 	case QueueClose, QueueAbort:
 		r.queueClose(op)
-	case Lend, TryLend:
+	case PoolGet, PoolTryGet:
 		r.lend(op)
-	case GiveBack, Discard:
+	case PoolPut, PoolDiscard:
 		if len(r.lent) > 0 {
 			r.giveBack(op)
 		}
@@ -503,15 +513,14 @@ func (r *run) do(op *Op) {
 		k := r.call(op, n).begin()
 		k.end(coir.Yield(n.ctx))
 	case Blocking:
-		ran := false
-		coir.Blocking(r.pick(op, 0).ctx, func() {
-			ran = true
+		v, err := coir.Blocking(r.pick(op, 0).ctx, func() (*Op, error) {
 			if !w.p.Sim {
 				time.Sleep(op.D)
 			}
+			return op, errBlocking
 		})
-		if !ran {
-			w.failf("%s: Blocking did not call its function", r.name)
+		if v != op || err != errBlocking {
+			w.failf("%s: Blocking returned %v and %v, not what its function did", r.name, v, err)
 		}
 	case Goroutine:
 		in := &run{w: w, name: r.name + "'s goroutine", id: 1000 + op.N, own: r.own, nur: r.nur, free: true}
@@ -523,6 +532,9 @@ func (r *run) do(op *Op) {
 		}()
 	}
 }
+
+// errBlocking is what the function of a Blocking returns.
+var errBlocking = errors.New("the function's error")
 
 // slept checks that a complete sleep did not outlast its context.
 func (k *call) slept() {
@@ -537,7 +549,7 @@ func (r *run) scope(op *Op) {
 	n := &node{w: w, name: fmt.Sprintf("ctx%d", op.Obj), up: up, bounded: up.bounded, from: w.env.Now(), d: op.D}
 	switch op.Scope {
 	case WithCancel:
-		n.ctx, n.stop = coir.WithCancel(up.ctx)
+		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
 	case WithTimeout:
 		ctx, cancel := coir.WithTimeout(up.ctx, op.D)
 		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }

@@ -35,9 +35,9 @@ var mutants = []mutant{
 	{"an operation does not look at the standard context above its scope", "scope.go",
 		[]string{"scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()\n", "scopeCancelled\n"}},
 	{"a cancel of package context takes effect at no step of a simulation", "policy.go",
-		[]string{"	rt.contexts.look(rt.policy)\n", "", "	x.contexts.look(x.policy) // a", "	// a"}},
+		[]string{"	rt.lookAtContexts()\n", "", "	(*Runtime)(x).lookAtContexts() // a", "	// a"}},
 	{"a timeout of a simulation does not end contexts of package context", "context.go",
-		[]string{"		cs.look(sc.rt.policy)\n", ""}},
+		[]string{"		sc.rt.lookAtContexts()\n", ""}},
 	{"a simulation stops at deadlines that nothing waits under", "sim/world.go",
 		[]string{"moved && w.nready == 0 && w.settled {", "false {"}},
 	{"the error of a cancel wraps its cause", "errors.go",
@@ -86,7 +86,13 @@ var mutants = []mutant{
 	{"a handler that panics loses the remaining values of a pool", "pool.go",
 		[]string{"	toEnd(func() bool {\n", "	(func(step func() bool) {\n		for step() {\n		}\n	})(func() bool {\n"}},
 	{"a value is lent while another has it", "pool.go",
-		[]string{"		p.idle = p.idle[:n-1]\n", ""}},
+		[]string{"	p.idle = p.idle[:n-1]\n", ""}},
+	{"a panic of a child on a goroutine is lost", "gochild.go",
+		[]string{"		(*thunk)(&c.f).Panicked(v, debug.Stack())\n", "		(*thunk)(&c.f).Exited()\n", "	\"runtime/debug\"\n", ""}},
+	{"a Goexit of a child on a goroutine is no end", "gochild.go",
+		[]string{"		(*thunk)(&c.f).Exited()\n", ""}},
+	{"a child on a goroutine that was in line begins as a fiber", "limiter.go",
+		[]string{"		f.begin(near)\n", "		f.nursery.rt.s.Go(&f.task, near)\n"}},
 }
 
 func TestMutantsAreFound(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -12,9 +13,9 @@ import (
 func (w *world) newChannel(i int) *channel {
 	d := &w.p.Chans[i]
 	c := &channel{d: d, name: fmt.Sprintf("ch%d", i)}
-	opts := []coir.ChanOption{coir.Name(d.Name)}
-	if d.Over != coir.Wait {
-		opts = append(opts, coir.Overflow(d.Over))
+	opts := []coir.ChanOption{coir.WithName(d.Name)}
+	if d.Over != coir.OverflowWait {
+		opts = append(opts, coir.WithOverflow(d.Over))
 	}
 	if d.Handler != NoHandler {
 		opts = append(opts, coir.OnUndelivered(func(id int) { w.undelivered(c, id) }))
@@ -275,7 +276,7 @@ func (r *run) recvAll(op *Op) {
 	w := r.w
 	c := w.chans[op.Obj]
 	n := r.pick(op, -1)
-	var all func(func(int) bool)
+	var all iter.Seq2[int, error]
 	if c.d.Pipe {
 		all = r.reader(c).r.All(n.ctx)
 	} else {
@@ -286,7 +287,10 @@ func (r *run) recvAll(op *Op) {
 	w.mu.Unlock()
 	k := r.call(op, n).on(c, receiving).begin()
 	i := 0
-	for id := range all {
+	for id, err := range all {
+		if err != nil {
+			break
+		}
 		if k.must && i == 0 {
 			k.failf("began after its context had been cancelled, and received %d", id)
 		}
@@ -394,10 +398,10 @@ func (r *run) cases(op *Op) *cases {
 			w.mu.Unlock()
 			if f != nil && f.f != nil {
 				cs.fibers[i] = f
-				cs.list[i] = f.f.Done(&cs.ends[i])
+				cs.list[i] = f.f.DoneCase(&cs.ends[i])
 			}
 		case CaseGone:
-			cs.list[i] = r.writer(w.chans[d.Obj]).w.Gone()
+			cs.list[i] = r.writer(w.chans[d.Obj]).w.GoneCase()
 		}
 		if c := d.Kind; c == CaseSend || c == CaseRecv {
 			w.mu.Lock()
@@ -618,7 +622,7 @@ func (r *run) queueGo(op *Op) {
 			err = in.execute(d.Ops, d.End)
 			normal = true
 			return id, err
-		})
+		}, d.options()...)
 	})
 	w.mu.Lock()
 	t.accepted, t.refused = err == nil && !panicked, err != nil || panicked
@@ -782,7 +786,7 @@ func (r *run) queueClose(op *Op) {
 func (w *world) newPool(i int) *pool {
 	d := &w.p.Pools[i]
 	p := &pool{d: d, name: fmt.Sprintf("pool%d", i)}
-	opts := []coir.ChanOption{coir.Name(d.Name)}
+	opts := []coir.ChanOption{coir.WithName(d.Name)}
 	if d.Handler != NoHandler {
 		opts = append(opts, coir.OnUndelivered(func(id int) { w.thrown(p, id) }))
 	}
@@ -849,21 +853,26 @@ func (w *world) thrown(p *pool, id int) {
 func (r *run) lend(op *Op) {
 	w := r.w
 	p := w.pools[op.Obj]
-	n := r.pick(op, -1)
+	var n *node // TryGet has none
+	if op.Kind == PoolGet {
+		n = r.pick(op, -1)
+	}
 	k := r.call(op, n)
 	k.verb, k.plain = verb(p.d.Name, receiving), true
-	k.loose = p.d.Waits
+	k.try, k.loose = n == nil, p.d.Waits
 	k.begin()
 	var id int
 	var err error
-	if op.Kind == TryLend {
-		k.try, k.must = true, false
-		id, err = p.p.TryRecv(n.ctx)
+	if k.try {
+		id, err = p.p.TryGet()
 	} else {
-		id, err = p.p.Recv(n.ctx)
+		id, err = p.p.Get(n.ctx)
 	}
 	switch {
 	case err == errCreate:
+		if k.try {
+			k.failf("has made a value")
+		}
 		if k.must {
 			k.failf("began after its context had been cancelled, and made a value")
 		}
@@ -905,10 +914,10 @@ func (r *run) giveBack(op *Op) {
 	w.mu.Unlock()
 	var err error
 	guarded(func() {
-		if op.Kind == Discard {
+		if op.Kind == PoolDiscard {
 			err = p.p.Discard(id)
 		} else {
-			err = p.p.Send(id)
+			err = p.p.Put(id)
 		}
 	})
 	if err != nil {
@@ -943,18 +952,28 @@ func (w *world) settle(base *node) {
 	for _, c := range w.chans {
 		r.settleChannel(c)
 	}
-	for _, p := range w.pools {
-		w.mu.Lock()
-		p.ending = true
-		w.mu.Unlock()
-		guarded(func() { p.p.Close() })
-		w.mu.Lock()
-		for i, v := range p.values {
-			if p.d.Handler != NoHandler && v.dropped != 1 {
-				w.failf("%s: value %d was thrown away %d times, and the pool is closed", p.name, i+1, v.dropped)
-			}
+	for i, p := range w.pools {
+		r.settlePool(i, p)
+	}
+}
+
+// settlePool closes a pool. Before, it takes all values at the same time and gives them back: each place is there, and
+// Close finds several values.
+func (r *run) settlePool(i int, p *pool) {
+	w := r.w
+	for range p.d.Size {
+		r.lend(&Op{Kind: PoolGet, Obj: i, Ctx: Own})
+	}
+	for len(r.lent) > 0 {
+		r.giveBack(&Op{Kind: PoolPut, Obj: i})
+	}
+	r.poolClose(&Op{Kind: PoolClose, Obj: i})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, v := range p.values {
+		if p.d.Handler != NoHandler && v.dropped != 1 {
+			w.failf("%s: value %d was thrown away %d times, and the pool is closed", p.name, i+1, v.dropped)
 		}
-		w.mu.Unlock()
 	}
 }
 

@@ -80,7 +80,7 @@ type ReaperKind uint8
 // The ways to end a program.
 const (
 	ByTimeout     ReaperKind = iota // coir.WithTimeout
-	ByCancel                        // coir.WithCancel
+	ByCancel                        // coir.WithCancelCause
 	ByNursery                       // Nursery.Cancel
 	ByStdCancel                     // context.WithCancelCause
 	ByStdDeadline                   // context.WithTimeoutCause
@@ -102,6 +102,7 @@ type FiberDecl struct {
 	Ctx int
 	Ops []*Op
 	End End
+	Own bool // it has coir.OnGoroutine
 }
 
 // End is how a function ends.
@@ -208,10 +209,10 @@ const (
 	QueueRecv
 	QueueClose
 	QueueAbort
-	Lend
-	TryLend
-	GiveBack
-	Discard
+	PoolGet
+	PoolTryGet
+	PoolPut
+	PoolDiscard
 	PoolClose
 	Sleep
 	Yield
@@ -273,13 +274,14 @@ var weights = [kinds]int{
 	Scope: 10, Cancel: 7, CancelNursery: 2,
 	Go: 8, Run: 4, Wait: 4,
 	QueueGo: 7, QueueRecv: 4, QueueClose: 2, QueueAbort: 1,
-	Lend: 4, TryLend: 1, GiveBack: 3, Discard: 1, PoolClose: 1,
+	PoolGet: 4, PoolTryGet: 1, PoolPut: 3, PoolDiscard: 1, PoolClose: 1,
 	Sleep: 4, Yield: 2, Blocking: 1, Goroutine: 2,
 }
 
 // maker draws a program.
 type maker struct {
 	r     *rand.Rand
+	own   *rand.Rand // which children run on goroutines of their own; apart, so that it changes nothing else
 	p     *Program
 	slots []int // contexts made by scopes
 }
@@ -287,12 +289,13 @@ type maker struct {
 // Generate returns the program of a seed.
 func Generate(seed uint64, sim bool) *Program {
 	m := &maker{r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), p: &Program{Seed: seed, Sim: sim}}
+	m.own = rand.New(rand.NewPCG(seed, 0xd1342543de82ef95))
 	p := m.p
 	for i := range 1 + m.r.IntN(4) {
 		p.Chans = append(p.Chans, m.channel(i))
 	}
 	if m.r.IntN(3) == 0 {
-		p.Queues = append(p.Queues, QueueDecl{m.name("queue0"), []int{0, 1, 2, coir.Unlimited}[m.r.IntN(4)],
+		p.Queues = append(p.Queues, QueueDecl{m.name("queue0"), []int{0, 1, 2, coir.Unbounded}[m.r.IntN(4)],
 			min(m.handler(), Notes)})
 	}
 	if m.r.IntN(3) == 0 {
@@ -339,7 +342,7 @@ func (m *maker) channel(i int) ChanDecl {
 	case k < 6:
 		d.Cap = 1 + m.r.IntN(3)
 	case k < 7:
-		d.Cap = coir.Unlimited
+		d.Cap = coir.Unbounded
 	default:
 		d.Cap = coir.Conflated
 	}
@@ -483,7 +486,7 @@ func (m *maker) kind(depth int, goroutine bool) Kind {
 			ok = !goroutine && len(m.p.Queues) > 0 && m.p.fibers < 12
 		case QueueRecv, QueueClose, QueueAbort:
 			ok = len(m.p.Queues) > 0
-		case Lend, TryLend, GiveBack, Discard, PoolClose:
+		case PoolGet, PoolTryGet, PoolPut, PoolDiscard, PoolClose:
 			ok = len(m.p.Pools) > 0
 		case Goroutine:
 			ok = !goroutine && !m.p.Sim
@@ -525,6 +528,7 @@ func (m *maker) fiber(k Kind, depth int) *Op {
 	} else {
 		f.Ops = m.list(2+m.r.IntN(7), depth)
 	}
+	f.Own = m.own.IntN(4) == 0
 	f.End = m.end()
 	return op
 }
@@ -642,15 +646,16 @@ func (p *Program) String() string {
 		if c.Pipe {
 			made = "Pipe"
 		}
-		b.line(0, "ch%d := coir.%s(%s%s%s%s)", i, made, capText(c.Cap), optional(", Name(%q)", c.Name), overText(c.Over),
+		b.line(0, "ch%d := coir.%s(%s%s%s%s)", i, made, capText(c.Cap), optional(", WithName(%q)", c.Name), overText(c.Over),
 			c.Handler.text())
 	}
 	for i, q := range p.Queues {
-		b.line(0, "queue%d := coir.NewOrdered(%s%s%s)", i, capText(q.Cap), optional(", Name(%q)", q.Name), q.Handler.text())
+		b.line(0, "queue%d := coir.NewOrdered(%s%s%s)", i, capText(q.Cap), optional(", WithName(%q)", q.Name),
+			q.Handler.text())
 	}
 	for i, d := range p.Pools {
 		b.line(0, "pool%d := coir.NewPool(%d%s%s) // create waits: %v, fails at times: %v; reset fails at times: %v",
-			i, d.Size, optional(", Name(%q)", d.Name), d.Handler.text(), d.Waits, d.Fails, d.Resets)
+			i, d.Size, optional(", WithName(%q)", d.Name), d.Handler.text(), d.Waits, d.Fails, d.Resets)
 	}
 	b.line(0, "// after %v the program is ended by %s, for %s", p.Reaper.After, p.Reaper.How.text(), p.Reaper.Cause.text())
 	b.group(0, "context", p.Root)
@@ -707,7 +712,7 @@ func (b *printer) op(depth int, own string, n int, op *Op) {
 		}
 		b.ops(depth+1, fmt.Sprintf("ctx%d", f.Ctx), n, f.Ops)
 		b.line(depth+1, "%s", f.End.text(f.Ctx))
-		b.line(depth, "}) // %d", op.N)
+		b.line(depth, "}%s) // %d", map[bool]string{true: ", coir.OnGoroutine()"}[f.Own], op.N)
 		return
 	case Goroutine:
 		b.line(depth, "go func() {")
@@ -756,13 +761,13 @@ func (op *Op) text(ctx string) string {
 		return fmt.Sprintf("queue%d.Close()", op.Obj)
 	case QueueAbort:
 		return fmt.Sprintf("queue%d.Abort(%s)", op.Obj, op.Cause.text())
-	case Lend:
-		return fmt.Sprintf("pool%d.Recv(%s)", op.Obj, ctx)
-	case TryLend:
-		return fmt.Sprintf("pool%d.TryRecv(%s)", op.Obj, ctx)
-	case GiveBack:
-		return fmt.Sprintf("pool%d.Send(one that I have)", op.Obj)
-	case Discard:
+	case PoolGet:
+		return fmt.Sprintf("pool%d.Get(%s)", op.Obj, ctx)
+	case PoolTryGet:
+		return fmt.Sprintf("pool%d.TryGet()", op.Obj)
+	case PoolPut:
+		return fmt.Sprintf("pool%d.Put(one that I have)", op.Obj)
+	case PoolDiscard:
 		return fmt.Sprintf("pool%d.Discard(one that I have)", op.Obj)
 	case PoolClose:
 		return fmt.Sprintf("pool%d.Close()", op.Obj)
@@ -780,7 +785,7 @@ var kindNames = [kinds]string{
 	"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv", "RecvMany", "All", "Close",
 	"Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect", "Selector", "a scope",
 	"cancel", "Nursery.Cancel", "Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close",
-	"Ordered.Abort", "Pool.Recv", "Pool.TryRecv", "Pool.Send", "Pool.Discard", "Pool.Close", "Sleep", "Yield",
+	"Ordered.Abort", "Pool.Get", "Pool.TryGet", "Pool.Put", "Pool.Discard", "Pool.Close", "Sleep", "Yield",
 	"Blocking", "a goroutine",
 }
 
@@ -789,7 +794,7 @@ func (k Kind) String() string { return kindNames[k] }
 func (k ScopeKind) text(ctx string, d time.Duration) string {
 	switch k {
 	case WithCancel:
-		return fmt.Sprintf("coir.WithCancel(%s)", ctx)
+		return fmt.Sprintf("coir.WithCancelCause(%s)", ctx)
 	case WithTimeout:
 		return fmt.Sprintf("coir.WithTimeout(%s, %v)", ctx, d)
 	case WithDeadline:
@@ -807,7 +812,7 @@ func (k ScopeKind) text(ctx string, d time.Duration) string {
 }
 
 func (k ReaperKind) text() string {
-	return [...]string{"coir.WithTimeout", "coir.WithCancel", "Nursery.Cancel", "context.WithCancelCause",
+	return [...]string{"coir.WithTimeout", "coir.WithCancelCause", "Nursery.Cancel", "context.WithCancelCause",
 		"context.WithTimeoutCause"}[k]
 }
 
@@ -857,9 +862,9 @@ func casesText(cases []Case) string {
 		case CaseAfter:
 			s = fmt.Sprintf("After(%v)", c.D)
 		case CaseDone:
-			s = fmt.Sprintf("f%d.Done", c.Obj)
+			s = fmt.Sprintf("f%d.DoneCase", c.Obj)
 		case CaseGone:
-			s = fmt.Sprintf("ch%d: my writer.Gone", c.Obj)
+			s = fmt.Sprintf("ch%d: my writer.GoneCase", c.Obj)
 		}
 		parts = append(parts, s)
 	}
@@ -868,8 +873,8 @@ func casesText(cases []Case) string {
 
 func capText(n int) string {
 	switch n {
-	case coir.Unlimited:
-		return "Unlimited"
+	case coir.Unbounded:
+		return "Unbounded"
 	case coir.Conflated:
 		return "Conflated"
 	}
@@ -877,10 +882,10 @@ func capText(n int) string {
 }
 
 func overText(p coir.OverflowPolicy) string {
-	if p == coir.Wait {
+	if p == coir.OverflowWait {
 		return ""
 	}
-	return fmt.Sprintf(", Overflow(%v)", p)
+	return fmt.Sprintf(", WithOverflow(%v)", p)
 }
 
 func optional(format, s string) string {

@@ -82,8 +82,8 @@ type machine struct {
 // TestProgramsOnTheRealRuntime runs programs on the default runtime, one with a single worker and one with four.
 func TestProgramsOnTheRealRuntime(t *testing.T) {
 	before := runtime.NumGoroutine()
-	one, four := coir.NewRuntime(coir.Workers(1)), coir.NewRuntime(coir.Workers(4))
-	other := coir.NewRuntime(coir.Workers(2))
+	one, four := coir.NewRuntime(coir.WithWorkers(1)), coir.NewRuntime(coir.WithWorkers(4))
+	other := coir.NewRuntime(coir.WithWorkers(2))
 	machines := []machine{
 		{"the default runtime", coir.Run},
 		{"a runtime with one worker", one.Run},
@@ -274,10 +274,10 @@ func watched(p *programs.Program, schedules int) (*sim.Failure, string) {
 // simulate runs a program under the given number of schedules with the clock that waits, and half as many with the one
 // that races.
 func simulate(p *programs.Program, schedules int) *sim.Failure {
-	for _, mode := range []sim.ClockMode{sim.Idle, sim.Racing} {
+	for _, mode := range []sim.ClockMode{sim.ClockIdle, sim.ClockRacing} {
 		res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
-			programs.Exec(ctx, p, programs.Env{Now: s.Now, Failf: s.Errorf, Idle: mode == sim.Idle, Run: coir.Run})
-		}, sim.Time(mode), sim.With(sim.Random), sim.Seed(p.Seed), sim.Schedules(schedules))
+			programs.Exec(ctx, p, programs.Env{Now: s.Now, Failf: s.Errorf, Idle: mode == sim.ClockIdle, Run: coir.Run})
+		}, sim.WithClock(mode), sim.WithStrategy(sim.Random), sim.WithSeed(p.Seed), sim.WithSchedules(schedules))
 		if res.Failure != nil {
 			return res.Failure
 		}

@@ -27,6 +27,19 @@ func EnterUser() { Enable() }
 // LeaveUser ends the call and hides what follows.
 func LeaveUser() { Disable() }
 
+// Alone calls do in a goroutine, and returns when do has returned. It is called in a hidden section, so do is ordered
+// after nothing, and nothing after do: what the two sides rely on they order by Release and Acquire. It is for what a
+// first caller makes for others, which are not ordered after that caller, and for calls into code whose synchronisation
+// must stay visible where the depth of the hidden section is not known. do must not panic, nor call runtime.Goexit.
+func Alone(do func()) {
+	done := make(chan struct{})
+	go func() {
+		do()
+		close(done)
+	}()
+	<-done
+}
+
 // Acquire orders what follows after every Release of p that came before.
 func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }
 

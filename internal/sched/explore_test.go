@@ -373,10 +373,17 @@ func TestExploreParkOnAWorker(t *testing.T) {
 // Spec: SH-08 (after close no goroutine is left)
 // Spec: SH-12 (the last fiber wakes who waits for empty)
 func TestExploreShutdownAgainstWake(t *testing.T) {
-	for most := 1; most <= 2; most++ {
-		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			interleave.Check(t, interleave.Config{}, func() {
-				e := explore(1, most, 1)
+	for _, c := range []struct {
+		workers, most int
+		cfg           interleave.Config
+	}{
+		{1, 1, interleave.Config{}},
+		{2, 2, either(interleave.Config{Bound: 1}, interleave.Config{})},         // a million executions
+		{1, 2, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2})}, // one may stand by
+	} {
+		t.Run(fmt.Sprint(c.workers, " of ", c.most), func(t *testing.T) {
+			interleave.Check(t, c.cfg, func() {
+				e := explore(c.workers, c.most, 1)
 				e.Enter()
 				e.out(nothing)
 				e.ended.Wait()
@@ -398,7 +405,7 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 				shrunk.Wait()
 				e.Close()
 				interleave.JoinAll()
-				if n := len(*e.workers.Load()); n != 0 {
+				if n := len(e.workers); n != 0 {
 					interleave.Failf("%d workers left", n)
 				}
 			})
@@ -458,4 +465,90 @@ func TestExploreStealing(t *testing.T) {
 	if stolen == 0 {
 		t.Error("nothing was stolen in any execution")
 	}
+}
+
+// A job is held up in native code until another has run, which is queued behind it: a worker stands by, and takes its
+// place. That holds for a job that comes as the worker that stands by finds nothing and is about to rest, and for as
+// many jobs as there may be workers. Each job runs, without the monitor, and the counts are right when all have left.
+//
+// Spec: SC-51 (a worker stands by while work is queued)
+// Spec: SC-43 (a worker is running, idle, blocked or held)
+func TestExploreStandIn(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		brief, stuck  int // jobs that end, and then jobs that wait for the last one
+		workers, most int
+		cfg           interleave.Config
+	}{
+		{"one", 0, 1, 1, 2, either(interleave.Config{Bound: 2}, interleave.Config{Bound: 3})},
+		{"one after another", 1, 1, 1, 2, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2})},
+		{"two in a row", 0, 2, 1, 3, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2})},
+		{"two workers", 0, 2, 2, 3, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stood := int64(0)
+			interleave.Check(t, c.cfg, func() {
+				e := explore(c.workers, c.most, c.brief+c.stuck+1)
+				e.Enter()
+				free := xatomic.NewGate()
+				for range c.brief {
+					e.out(nothing)
+				}
+				for range c.stuck {
+					e.out(func(*job) { free.Wait() })
+				}
+				e.out(func(*job) { free.Open() })
+				e.ended.Wait()
+				e.Leave()
+				e.Close()
+				interleave.JoinAll()
+				stood += e.stats.held.Load()
+				e.checkLeft()
+			})
+			if stood == 0 {
+				t.Error("none stood by in any execution: the test shows nothing")
+			}
+		})
+	}
+}
+
+// checkLeft fails unless the counts are right after all workers have left.
+func (e *explored) checkLeft() {
+	active, searchers, workers := e.active.Load(), e.searchers.Load(), len(e.workers)
+	if active != 0 || searchers != 0 || workers != 0 {
+		interleave.Failf("all have left: %d count as active, %d as searching, of %d", active, searchers, workers)
+	}
+	if e.standing.Load() {
+		interleave.Failf("all have left, and one stands by")
+	}
+	for _, p := range e.places.all() {
+		if p.Load() != nil {
+			interleave.Failf("all have left, and one has a place")
+		}
+	}
+}
+
+// A worker blocks, declared, as the one that stands by takes its place, and comes back. Blocks that end give up no more
+// places than there are, and what is queued meanwhile is run.
+//
+// Spec: SC-40 (Blocking frees the place at once)
+// Spec: SC-41 (after Blocking the bound holds again)
+func TestExploreBlockAgainstStandIn(t *testing.T) {
+	interleave.Check(t, either(interleave.Config{Bound: 2}, interleave.Config{Bound: 3}), func() {
+		e := explore(1, 2, 2)
+		e.Enter()
+		free := xatomic.NewGate()
+		e.out(func(j *job) {
+			j.task.Block(free.Wait)
+			if n := e.active.Load(); n > 2 {
+				interleave.Failf("%d are active", n)
+			}
+		})
+		e.out(func(*job) { free.Open() })
+		e.ended.Wait()
+		e.Leave()
+		e.Close()
+		interleave.JoinAll()
+		e.checkLeft()
+	})
 }

@@ -19,14 +19,17 @@ type pool struct {
 	nspent int
 }
 
-// get hands a frame to w, and a few more into its own pool.
+// get hands a frame to w, and more into its own pool: the more the more often it asks. A worker that stands in for
+// another may need only one, and would keep the others from the rest.
 //
 //go:norace
 func (p *pool) get(w *Worker) *Frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fr := p.take()
-	for range keepFrames / 2 {
+	extra := w.extra
+	w.extra = min(2*extra+1, keepFrames/2)
+	for range extra {
 		more := p.take()
 		if more == nil {
 			break

@@ -15,8 +15,8 @@ import (
 // wrong; promela/idle.pml has it with its mutants.
 //
 //	A worker that finds nothing    announces itself idle, under mu; then looks over all queues once more; then sleeps.
-//	Whoever queues a task          publishes it; then looks whether somebody should be woken: is anyone searching? are
-//	                               fewer than target active?
+//	The one that queues a task     publishes it; then looks whether to wake a worker: does none search, and are fewer
+//	                               than target active?
 //
 // Either the worker's second look sees the task, or the waker sees the worker. A searcher stops being one before its
 // second look, so a waker that relied on it is covered by that look.
@@ -25,8 +25,13 @@ import (
 // there is more, it sends the next one out. So a burst wakes as many as it can use, one after the other, and a single
 // task wakes one.
 //
-// active counts the workers that are neither idle nor held nor blocked. Whoever lowers it for another reason than
-// having found nothing (block, the monitor) must look for work afterwards and wake somebody for it: that is yieldPlace.
+// active counts the workers that are neither idle nor held nor blocked. A worker that lowers it for another reason than
+// having found nothing (block, the monitor) must look for work afterwards and wake another for it: that is yieldPlace.
+//
+// If as many workers are active as should be, a waker sends one to stand by instead: see stand.go.
+//
+// Only active workers have anything in their queues, but for a moment, so only they are looked at. There may be
+// thousands of others, in native calls: see places.
 
 // hasWork reports whether anything is in the worker's queues.
 //
@@ -43,23 +48,28 @@ func (s *Scheduler) anyWork() bool {
 	if s.global.n.Load() > 0 {
 		return true
 	}
-	for _, w := range *s.workers.Load() {
-		if w.hasWork() {
+	for _, p := range s.places.all() {
+		if w := p.Load(); w != nil && w.hasWork() {
 			return true
 		}
 	}
 	return false
 }
 
-// wake sends one worker out to search, if none is searching and there is a place for one more.
+// wake sends one worker out to search, if none is searching and there is a place for one more; if there is no place it
+// sends one to stand by.
 //
 //go:norace
 func (s *Scheduler) wake() {
-	for s.active.Load() < s.target.Load() && s.searchers.Load() == 0 && s.searchers.CompareAndSwap(0, 1) {
-		if s.sendOut() {
+	for s.searchers.Load() == 0 {
+		if s.active.Load() >= s.target.Load() {
+			s.standBy()
 			return
 		}
-		// Nobody was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
+		if !s.searchers.CompareAndSwap(0, 1) || s.sendOut() {
+			return
+		}
+		// No worker was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
 		s.searchers.Add(-1)
 		xatomic.Peek(&s.mu)
 		if s.gone || !s.anyWork() {
@@ -81,15 +91,7 @@ func (s *Scheduler) sendOut() bool {
 		return false
 	}
 	switch w := s.idle; {
-	case w != nil:
-		s.idle, w.idleNext = w.idleNext, nil
-		s.idlers--
-		s.active.Add(1)
-		w.searching = true
-		w.state.Store(running)
-		s.mu.Unlock()
-		w.sema.Post()
-	case bubble.Abroad(s.home): // a worker that is started here would belong to the caller's bubble
+	case w == nil && bubble.Abroad(s.home): // a worker that is started here would belong to the caller's bubble
 		s.searchers.Add(-1)
 		stuck := s.active.Load() == 0
 		s.mu.Unlock()
@@ -100,36 +102,111 @@ func (s *Scheduler) sendOut() bool {
 				"make the channel, and what uses it, inside the bubble")
 		}
 		return true // those that are active look for work before they rest
-	case len(*s.workers.Load()) < s.max:
-		s.active.Add(1)
-		s.start()
-		s.mu.Unlock()
-	default: // all there may be are held in native code
+	case w == nil && len(s.workers) >= s.max: // all there may be are held in native code
 		s.searchers.Add(-1)
 		s.mu.Unlock()
 		s.stats.atCap.Add(1)
+	case !s.claim(s.target.Load()):
+		s.mu.Unlock()
+		return false
+	case w != nil:
+		s.takeIdle()
+		w.searching = true
+		s.enlist(w)
+		s.mu.Unlock()
+		w.sema.Post()
+	default:
+		w = s.newWorker()
+		w.searching = true
+		s.enlist(w)
+		w.start()
+		s.mu.Unlock()
 	}
 	s.watch()
 	return true
 }
 
-// start makes a worker that begins as a searcher. The caller holds mu and has counted it.
+// takeIdle takes a worker off the idle list. The caller holds mu, and there is one.
 //
 //go:norace
-func (s *Scheduler) start() {
-	w := &Worker{s: s, searching: true, sema: xatomic.NewSema()}
-	w.slice.Store(s.slice)
+func (s *Scheduler) takeIdle() *Worker {
+	w := s.idle
+	s.idle, w.idleNext = w.idleNext, nil
+	s.idlers--
+	s.low = min(s.low, s.idlers)
+	return w
+}
+
+// newWorker makes a worker, which is idle and does not run yet. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) newWorker() *Worker {
+	w := &Worker{s: s, sema: xatomic.NewSema()}
+	w.state.Store(idle)
+	w.slice.Store(s.slice.Load())
 	w.every = globalEvery
 	w.number = s.newNumber()
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
-	s.replaceWorkers(nil, w)
+	s.add(w)
 	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again
 		s.emptied.Open()
 		s.emptied = nil
 	}
+	return w
+}
+
+// start starts a new worker's goroutine. The caller holds mu.
+//
+//go:norace
+func (w *Worker) start() {
 	if !xatomic.Go(w.run) {
 		go w.run()
 	}
+}
+
+// claim counts one more worker as active, if fewer than most are, and reports whether it did. enlist follows.
+//
+//go:norace
+func (s *Scheduler) claim(most int32) bool {
+	for n := s.active.Load(); n < most; n = s.active.Load() {
+		if s.active.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// enlist makes w active, which has been counted. The caller is the worker itself, or holds mu.
+//
+//go:norace
+func (s *Scheduler) enlist(w *Worker) {
+	s.places.take(w)
+	w.state.Store(running)
+}
+
+// discharge makes w idle, blocked or held, and reports false if it is not running. The caller is the worker itself, or
+// holds mu; the worker must hold mu if this reports false, so that another has done with it. Unless it has found
+// nothing to do, what it has queued must be drained afterwards, and a worker woken for it.
+//
+//go:norace
+func (s *Scheduler) discharge(w *Worker, state uint32) bool {
+	if !w.state.CompareAndSwap(running, state) {
+		return false
+	}
+	w.place.Store(nil)
+	s.active.Add(-1)
+	return true
+}
+
+// hold takes its place from a worker that is held up in native code. The caller holds mu, and wakes another.
+//
+//go:norace
+func (s *Scheduler) hold(w *Worker) bool {
+	if !s.discharge(w, held) {
+		return false
+	}
+	w.drain()
+	return true
 }
 
 // newNumber returns a number that no worker has, as long as there are less than 64. The caller holds mu.
@@ -137,8 +214,10 @@ func (s *Scheduler) start() {
 //go:norace
 func (s *Scheduler) newNumber() uint32 {
 	var taken uint64
-	for _, w := range *s.workers.Load() {
-		taken |= 1 << (w.number % 64)
+	for _, w := range s.workers {
+		if taken |= 1 << (w.number % 64); taken == 1<<64-1 {
+			break
+		}
 	}
 	return uint32(bits.TrailingZeros64(^taken))
 }
@@ -154,32 +233,40 @@ func (s *Scheduler) newNumber() uint32 {
 func (w *Worker) rest() bool {
 	s := w.s
 	s.mu.Lock()
-	if w.state.Load() == running { // else it was held or blocked, and is not counted
-		s.active.Add(-1)
-	}
-	w.announce() // once: from here a waker may choose it, and its token comes
+	s.discharge(w, idle) // unless it was held or blocked, and is not counted
+	w.announce()         // once: from here a waker may choose it, and its token comes
+	surplus := s.idlers > int(s.target.Load())
 	s.mu.Unlock()
 	xatomic.Peek(&s.mu)
 	if w.leaving {
 		w.leave()
 		return false
 	}
-	if s.anyWork() && s.active.Load() < s.target.Load() {
-		s.mu.Lock()
-		for p := &s.idle; *p != nil && s.active.Load() < s.target.Load(); p = &(*p).idleNext {
-			if *p == w {
-				*p, w.idleNext = w.idleNext, nil
-				s.idlers--
-				s.active.Add(1)
-				w.state.Store(running)
-				w.searching = true // whoever saw it search before relies on it to send the next one out
-				s.searchers.Add(1)
-				s.mu.Unlock()
-				s.watch()
-				return true
-			}
+	for s.anyWork() {
+		if s.active.Load() >= s.target.Load() {
+			s.standBy() // perhaps this one
+			break
 		}
-		s.mu.Unlock() // a waker has chosen it: the token is on its way
+		s.mu.Lock()
+		if !s.unlist(w) {
+			s.mu.Unlock() // a waker has chosen it: the token is on its way
+			break
+		}
+		if !s.claim(s.target.Load()) {
+			s.list(w)
+			s.mu.Unlock()
+			continue
+		}
+		s.enlist(w)
+		w.searching = true // a waker that saw it search before relies on it to send the next one out
+		s.searchers.Add(1)
+		s.mu.Unlock()
+		s.watch()
+		return true
+	}
+	if surplus {
+		s.pool.put(w, 0) // it may sleep for long, and others need frames meanwhile
+		w.extra = 0
 	}
 	start := time.Now()
 	w.sema.Wait()
@@ -192,7 +279,31 @@ func (w *Worker) rest() bool {
 	return true
 }
 
-// announce makes the worker idle, or lets it leave if there are enough idle ones. The caller holds mu.
+// list puts w on the idle list. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) list(w *Worker) {
+	w.idleNext, s.idle = s.idle, w
+	s.idlers++
+}
+
+// unlist takes w off the idle list, and reports false if it is not there. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) unlist(w *Worker) bool {
+	for p := &s.idle; *p != nil; p = &(*p).idleNext {
+		if *p == w {
+			*p, w.idleNext = w.idleNext, nil
+			s.idlers--
+			s.low = min(s.low, s.idlers)
+			return true
+		}
+	}
+	return false
+}
+
+// announce makes the worker idle, or lets it leave if it is not needed. Outside of bubbles the monitor decides that:
+// see thin. The caller holds mu.
 //
 //go:norace
 func (w *Worker) announce() {
@@ -207,15 +318,14 @@ func (w *Worker) announce() {
 		s.searchers.Add(-1)
 	}
 	w.state.Store(idle)
-	if s.gone || s.idlers >= int(s.target.Load()) || s.home != 0 && s.users.Load() == 0 {
+	if s.gone || s.home != 0 && (s.users.Load() == 0 || s.idlers >= int(s.target.Load())) {
 		w.leaving = true
 		return
 	}
-	w.idleNext, s.idle = s.idle, w
-	s.idlers++
+	s.list(w)
 }
 
-// leave takes the worker out of the house. Its queues are empty: it found nothing, and nobody else puts anything there.
+// leave takes the worker out of the house. Its queues are empty: it found nothing, and only it puts anything there.
 //
 // Spec: SC-37 (a worker above the base number retires)
 // Spec: SC-39 (retirement loses no fiber)
@@ -225,7 +335,7 @@ func (w *Worker) leave() {
 	s := w.s
 	s.pool.put(w, 0)
 	s.mu.Lock()
-	left := s.replaceWorkers(w, nil)
+	left := s.remove(w)
 	s.stats.retire(w)
 	last := left == 0 && s.emptied != nil
 	ch := s.emptied
@@ -254,15 +364,16 @@ func (w *Worker) leave() {
 func (w *Worker) back() bool {
 	s := w.s
 	s.mu.Lock()
-	if s.active.Load() < s.target.Load() {
-		s.active.Add(1)
-		w.state.Store(running)
-		s.mu.Unlock()
+	ok := s.claim(s.target.Load())
+	if ok {
+		s.enlist(w)
+	}
+	s.mu.Unlock()
+	if ok {
 		s.watch()
 		return true
 	}
-	s.mu.Unlock()
-	w.drain() // before it is announced: nobody looks into the queue of one that has left
+	w.drain() // before it is announced: no worker looks into the queue of one that has left
 	return false
 }
 
@@ -288,13 +399,16 @@ func (t *Task) Block(f func()) {
 	// Spec: SC-40 (Blocking frees the place at once)
 	w := t.frame.w
 	s := w.s
-	s.mu.Lock()
-	if w.state.Load() == running {
-		s.active.Add(-1)
+	if w.state.Load() == blocked { // in another Block, whose end is the end of both
+		f()
+		return
 	}
-	w.state.Store(blocked)
-	s.mu.Unlock()
-	s.stats.blocks.Add(1)
+	if !s.discharge(w, blocked) {
+		s.mu.Lock()
+		w.state.Store(blocked)
+		s.mu.Unlock()
+	}
+	w.tally.blocks++
 	if w.hasWork() {
 		w.drain()
 	}
@@ -313,26 +427,21 @@ func (t *Task) unblock() {
 	fr := t.frame
 	w := fr.w // another one, if f has parked meanwhile
 	s := w.s
-	s.mu.Lock()
 	if w.state.Load() != blocked {
-		s.mu.Unlock()
 		return
 	}
-	if s.active.Load() < 2*s.target.Load() {
-		s.active.Add(1)
-		w.state.Store(running)
-		s.mu.Unlock()
+	if s.claim(2 * s.target.Load()) {
+		s.enlist(w)
 		w.beat++  // the time in f does not count as running
 		s.watch() // the monitor may have stopped meanwhile
 		return
 	}
-	s.mu.Unlock()
 	w.prev, w.requeue = t, true
 	coro.Transfer(&fr.Coro, w.handTo(&w.base))
 	fr.settle()
 }
 
-// yieldPlace wakes somebody for the work that there is, after a worker has given its place up.
+// yieldPlace wakes a worker for the work that there is, after another has given its place up.
 //
 //go:norace
 func (s *Scheduler) yieldPlace() {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
@@ -24,17 +25,18 @@ import (
 // that goes on tick after tick (a thousand fibers that all block natively) the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
-// (Worker.offer); wakes somebody for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets
-// idle frames go, half of them every ten seconds, also for a while after all workers are idle; and once nobody has
-// used the scheduler for a few ticks, lets everything go.
+// (Worker.offer); wakes a worker for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets
+// idle frames go, half of them every ten seconds, also for a while after all workers are idle; and once the
+// scheduler has not been used for a few ticks, lets everything go.
 
 const (
 	tick      = 10 * time.Millisecond
 	tickMin   = time.Millisecond
 	quietFor  = 3                // ticks without a user before everything is let go
-	trimEvery = 10 * time.Second // between two looks at the pool of idle frames: half of what nobody used is let go
+	trimEvery = 10 * time.Second // between two looks at the pool of idle frames: half of the unused ones go
+	thinEvery = time.Second      // between two looks at the idle workers: half of those that were not used leave
 	maxSpent  = 64
-	trimKeep  = 256 // idle frames that are always kept while somebody uses the scheduler
+	trimKeep  = 256 // idle frames that are always kept while the scheduler is in use
 )
 
 // watch is what the monitor remembers of a worker.
@@ -57,6 +59,7 @@ type monitor struct {
 	quiet   int // ticks since anybody used the scheduler
 	fast    int // ticks that stay short, while there is work
 	trimmed time.Time
+	thinned time.Time
 }
 
 // watch arms the monitor. It is called when a worker becomes active.
@@ -129,6 +132,7 @@ func (s *Scheduler) look() (stalls []Stall) {
 	now := time.Now()
 	busy, stalls := s.inspect(now, now.Sub(m.last))
 	m.last = now
+	surplus := s.thin(now)
 	more := true // frames may be let go later, as far as is known
 	if now.Sub(m.trimmed) >= trimEvery || s.pool.deep() {
 		m.trimmed = now
@@ -138,10 +142,12 @@ func (s *Scheduler) look() (stalls []Stall) {
 	case busy:
 		m.quiet = 0
 	case s.users.Load() > 0: // all wait for something outside
-		if more && s.pool.large() {
+		if surplus {
+			s.after(thinEvery)
+		} else if more && s.pool.large() {
 			s.after(trimEvery) // give back what they did not use
 		}
-		m.armed.Store(false) // after that: whoever arms now sets the timer
+		m.armed.Store(false) // after that: the one that arms it now sets the timer
 		if s.active.Load() > 0 || s.users.Load() == 0 {
 			s.watch() // it changed after we had looked
 		}
@@ -152,7 +158,10 @@ func (s *Scheduler) look() (stalls []Stall) {
 		m.quiet = 0
 		if s.Shrink() {
 			m.armed.Store(false)
-			if s.active.Load() > 0 || len(*s.workers.Load()) > 0 {
+			s.mu.Lock()
+			used := s.active.Load() > 0 || len(s.workers) > 0
+			s.mu.Unlock()
+			if used {
 				s.watch() // used again meanwhile
 			}
 			return stalls
@@ -160,6 +169,27 @@ func (s *Scheduler) look() (stalls []Stall) {
 	}
 	s.after(m.every)
 	return stalls
+}
+
+// thin lets half of the idle workers go that were not needed for a while, but for target of them. It reports whether
+// there are more than that: then it must look again.
+//
+// Spec: SC-37 (a worker above the base number retires)
+//
+//go:norace
+func (s *Scheduler) thin(now time.Time) (surplus bool) {
+	m := &s.monitor
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	base := int(s.target.Load())
+	if now.Sub(m.thinned) >= thinEvery {
+		m.thinned = now
+		for n := (s.low - base + 1) / 2; n > 0; n-- {
+			s.sendHome()
+		}
+		s.low = s.idlers
+	}
+	return s.idlers > base
 }
 
 // procs is GOMAXPROCS, as far as there may be so many workers. To ask takes a lock of the Go scheduler.
@@ -181,16 +211,13 @@ func (s *Scheduler) follow() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.places.grow(2 * int(n))
 	s.target.Store(n)
-	for _, w := range *s.workers.Load() {
+	for _, w := range s.workers {
 		if s.active.Load() <= n {
 			break
 		}
-		if w.state.Load() == running {
-			w.state.Store(held)
-			w.drain()
-			s.active.Add(-1)
-		}
+		s.hold(w)
 	}
 	for s.idlers > int(n) {
 		s.sendHome()
@@ -219,8 +246,9 @@ func (s *Scheduler) after(d time.Duration) {
 func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, stalls []Stall) {
 	work := s.anyWork()
 	gave := false
+	stacks := new(dump)
 	s.mu.Lock()
-	for _, w := range *s.workers.Load() {
+	for _, w := range s.workers {
 		state := w.state.Load()
 		if state != running && w.hasWork() {
 			w.drain() // put there as it was held
@@ -232,8 +260,9 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 		beat := w.beat
 		if beat != w.seen.beat {
 			if passed < 10*tick { // else the monitor was off
-				s.slice = int64(passed) / int64(beat-w.seen.beat)
-				w.slice.Store(s.slice)
+				slice := int64(passed) / int64(beat-w.seen.beat)
+				s.slice.Store(slice)
+				w.slice.Store(slice)
 			}
 			w.seen = watch{beat: beat, since: now}
 			continue
@@ -245,10 +274,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 		if t == nil || w.beat != beat {
 			continue
 		}
-		if work && state == running && s.policy == nil { // a policy has one worker, and decides alone
-			w.state.Store(held)
-			w.drain()
-			s.active.Add(-1)
+		if work && s.policy == nil && s.hold(w) { // a policy has one worker, and decides alone
 			s.stats.held.Add(1)
 			gave = true
 		}
@@ -257,19 +283,16 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			s.stats.stalls.Add(1)
 			if s.onStall != nil {
 				if fr := t.frame; fr != nil {
-					stalls = append(stalls, Stall{Task: t, For: d, goid: fr.goid})
+					stalls = append(stalls, Stall{Task: t, For: d, g: fr.g, dump: stacks})
 				}
 			}
 		}
 	}
 	s.mu.Unlock()
-	for i := range stalls {
-		stalls[i].Stack = stackOf(stalls[i].goid)
-	}
 	if gave {
 		s.monitor.every = max(s.monitor.every/2, tickMin)
 		s.monitor.fast = 4
-	} else if s.monitor.fast > 0 && work { // whoever replaced the held has just begun, and may be held as well
+	} else if s.monitor.fast > 0 && work { // those that replaced the held have just begun, and may be held as well
 		s.monitor.fast--
 	} else {
 		s.monitor.every = tick
@@ -310,31 +333,34 @@ func (p *pool) large() bool {
 
 // Stall tells of a task that has run for long without a switch.
 type Stall struct {
-	Task  *Task
-	For   time.Duration
-	Stack string // of the task's goroutine, when it was noticed
-	goid  uint64
+	Task *Task
+	For  time.Duration
+	g    uintptr
+	dump *dump
 }
 
-// stackOf finds one goroutine's stack in a dump of all. That stops the world for a moment, so it is done only for a
-// program that asked to be told of stalls, once a stall.
-func stackOf(goid uint64) string {
-	buf := make([]byte, 1<<16)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) || len(buf) >= 1<<26 {
-			buf = buf[:n]
-			break
-		}
-		buf = make([]byte, 4*len(buf))
-	}
-	head := []byte("goroutine " + strconv.FormatUint(goid, 10) + " ")
-	for _, one := range bytes.Split(buf, []byte("\n\n")) {
-		if bytes.HasPrefix(one, head) {
-			return string(one)
+// dump is the stacks of all goroutines, or empty until one is asked for. The stalls of a tick share it: there may be a
+// thousand.
+type dump struct{ text []byte }
+
+// Stack returns the stack of the task's goroutine, or "" if it cannot be found. It is taken from a dump of all, which
+// stops the world for a moment: it is called only for a stall that is reported.
+func (st Stall) Stack() string {
+	d := st.dump
+	for size := 1 << 16; d.text == nil; size *= 4 {
+		buf := make([]byte, size)
+		buf[0], buf[1] = '\n', '\n' // an empty line is before each stack
+		if n := 2 + runtime.Stack(buf[2:], true); n < size || size >= 1<<26 {
+			d.text = buf[:n]
 		}
 	}
-	return ""
+	head := "goroutine " + strconv.FormatUint(coro.NumberOf(st.g), 10) + " "
+	_, text, found := bytes.Cut(d.text, []byte("\n\n"+head))
+	if !found {
+		return ""
+	}
+	text, _, _ = bytes.Cut(text, []byte("\n\n"))
+	return head + string(text)
 }
 
 // stack is the stack of the calling goroutine.

@@ -73,13 +73,18 @@ type Scheduler struct {
 	searchers xatomic.Int32 // of those: looking for work, or woken to look
 	users     xatomic.Int64 // see Enter
 
+	places    places       // the active workers, for those that look for work
+	standing  xatomic.Bool // a worker stands by, or is about to: see stand.go
+	spareness spareness    // of the worker that stands by
+	slice     atomic.Int64 // the initial slice of a new worker: the last one measured
+
 	mu      xatomic.Mutex
 	idle    *Worker // through Worker.idleNext
 	idlers  int
-	workers xatomic.Pointer[[]*Worker] // replaced as a whole, under mu
-	emptied *xatomic.Gate              // opened when the last worker leaves
-	gone    bool                       // closed: workers leave, none is started
-	slice   int64                      // the initial slice of a new worker: the last one measured
+	low     int           // the fewest idle workers since the monitor looked last
+	workers []*Worker     // all, each at its index
+	emptied *xatomic.Gate // opened when the last worker leaves
+	gone    bool          // closed: workers leave, none is started
 
 	closing xatomic.Mutex // held by Close
 	monitor monitor
@@ -112,8 +117,8 @@ func New(c Config) *Scheduler {
 	} else {
 		s.target.Store(int32(c.Workers))
 	}
-	s.slice = wakeWorth // not known yet: wake
-	s.workers.Store(new([]*Worker))
+	s.slice.Store(wakeWorth) // not known yet: wake
+	s.places.grow(2 * int(s.target.Load()))
 	race.Release(unsafe.Pointer(s))
 	return s
 }
@@ -129,27 +134,37 @@ func (s *Scheduler) Home() bubble.ID { return s.home }
 // Clock returns the clock that this scheduler's tasks wait by.
 func (s *Scheduler) Clock() clock.Clock { return s.clock }
 
-// replaceWorkers removes one worker from the list, or adds one, and returns how many there are. The caller holds mu.
-// The list is copied by a loop: copy and append report their accesses to the race detector even in a go:norace
-// function.
+// add enters a new worker in the list of all. The caller holds mu. The list is copied by a loop: copy and append report
+// their accesses to the race detector even in a go:norace function.
 //
 //go:norace
-func (s *Scheduler) replaceWorkers(out, in *Worker) int {
-	old := *s.workers.Load()
-	ws := make([]*Worker, len(old)+1)
-	n := 0
-	for _, w := range old {
-		if w != out {
-			ws[n] = w
-			n++
+func (s *Scheduler) add(w *Worker) {
+	n := len(s.workers)
+	if n == cap(s.workers) {
+		ws := make([]*Worker, n, max(4, 2*n))
+		for i := range ws {
+			ws[i] = s.workers[i]
 		}
+		s.workers = ws
 	}
-	if in != nil {
-		ws[n] = in
-		n++
+	s.workers = s.workers[:n+1]
+	s.workers[n] = w
+	w.index = n
+}
+
+// remove takes a worker out of the list of all, and returns how many are left. The caller holds mu.
+//
+//go:norace
+func (s *Scheduler) remove(w *Worker) int {
+	n := len(s.workers) - 1
+	last := s.workers[n]
+	s.workers[w.index] = last
+	last.index = w.index
+	s.workers[n] = nil
+	s.workers = s.workers[:n]
+	if n == 0 {
+		s.workers = nil // a list that was long
 	}
-	ws = ws[:n]
-	s.workers.Store(&ws)
 	return n
 }
 
@@ -205,7 +220,9 @@ func (s *Scheduler) inject(t *Task) {
 		t.enqueue()
 		s.global.push(t)
 	}
-	s.wake()
+	if s.active.Load() < s.target.Load() || s.slice.Load() >= wakeWorth {
+		s.wake()
+	}
 }
 
 // Shrink releases every worker and frame if the scheduler has no users, and reports whether it did. The next Go starts
@@ -214,7 +231,7 @@ func (s *Scheduler) inject(t *Task) {
 //go:norace
 func (s *Scheduler) Shrink() bool {
 	s.mu.Lock()
-	if s.users.Load() != 0 || s.emptied != nil || s.idlers != len(*s.workers.Load()) {
+	if s.users.Load() != 0 || s.emptied != nil || s.idlers != len(s.workers) {
 		s.mu.Unlock()
 		return false
 	}
@@ -232,7 +249,7 @@ func (s *Scheduler) dismiss() *xatomic.Gate {
 	emptied := s.emptied
 	if emptied == nil {
 		emptied = xatomic.NewGate()
-		if len(*s.workers.Load()) == 0 {
+		if len(s.workers) == 0 {
 			emptied.Open()
 		} else {
 			s.emptied = emptied
@@ -248,9 +265,7 @@ func (s *Scheduler) dismiss() *xatomic.Gate {
 //
 //go:norace
 func (s *Scheduler) sendHome() {
-	w := s.idle
-	s.idle, w.idleNext = w.idleNext, nil
-	s.idlers--
+	w := s.takeIdle()
 	w.leaving = true
 	w.sema.Post()
 }

@@ -12,7 +12,7 @@ type counters struct {
 	retired   atomic.Int64
 	stolen    atomic.Int64
 	overflows atomic.Int64
-	blocks    atomic.Int64
+	blocks    atomic.Int64 // on workers that have left
 	held      atomic.Int64
 	atCap     atomic.Int64
 	pressed   atomic.Int64
@@ -26,7 +26,7 @@ type counters struct {
 }
 
 // tally is what a worker counts for itself. Other goroutines read it without synchronization.
-type tally struct{ spawned, ended, woken int64 }
+type tally struct{ spawned, ended, woken, blocks int64 }
 
 // retire adds the numbers of a worker that leaves.
 //
@@ -37,6 +37,7 @@ func (c *counters) retire(w *Worker) {
 	c.spawned.Add(w.tally.spawned)
 	c.ended.Add(w.tally.ended)
 	c.woken.Add(w.tally.woken)
+	c.blocks.Add(w.tally.blocks)
 }
 
 // Stats is a snapshot of the scheduler. Each number is right for itself, but they are read one after the other.
@@ -69,6 +70,8 @@ type Stats struct {
 //
 //go:norace
 func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := &s.stats
 	st := Stats{
 		Runnable:  int(s.global.n.Load()),
@@ -89,7 +92,7 @@ func (s *Scheduler) Stats() Stats {
 		Woken:     c.woken.Load(),
 		Late:      c.late.Load(),
 	}
-	for _, w := range *s.workers.Load() {
+	for _, w := range s.workers {
 		st.Workers++
 		switch w.state.Load() {
 		case idle:
@@ -103,6 +106,7 @@ func (s *Scheduler) Stats() Stats {
 		st.Spawned += w.tally.spawned
 		st.Ended += w.tally.ended
 		st.Woken += w.tally.woken
+		st.Blocks += w.tally.blocks
 		st.Runnable += w.ring.len()
 		if !w.next.empty() {
 			st.Runnable++

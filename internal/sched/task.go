@@ -293,10 +293,9 @@ func (t *Task) dequeue() *Task {
 // in the task, because frames are used again and tasks are not.
 type Frame struct {
 	coro.Coro
-	w       *Worker // who runs it; set by whoever passes control to it
+	w       *Worker // who runs it; set by the one that passes control to it
 	task    *Task
 	g       uintptr
-	goid    uint64       // only if stalls are to be reported
 	timer   *clock.Timer // made for the first wait that needs one
 	kit     wait.Kit
 	free    *Frame // next in a pool
@@ -326,9 +325,6 @@ func (fr *Frame) run(yield func(struct{}) bool) {
 		coro.Reset() // the worker that made it has labels of its own, perhaps
 	}
 	fr.g = coro.G()
-	if fr.w.s.onStall != nil {
-		fr.goid = coro.GoroutineID()
-	}
 	register(fr)
 	fr.settle()
 	defer fr.unwound()
@@ -417,7 +413,7 @@ func (fr *Frame) rest() *coro.Coro {
 	to := w.handTo(w.frameFor(t))
 	if lost {
 		unregister(fr)
-		coro.Transfer(&fr.Coro, to) // and nobody transfers to it
+		coro.Transfer(&fr.Coro, to) // and control does not come back
 	}
 	w.putFrame(fr)
 	fr.resting = true
@@ -481,7 +477,7 @@ func (fr *Frame) adopt(t *Task) {
 	t.frame = fr
 }
 
-// handTo readies another frame of this worker for control, which the caller passes to it next. Whoever does must settle
+// handTo readies another frame of this worker for control, which the caller passes to it next. The caller must settle
 // first thing when control is back.
 //
 //go:norace
@@ -494,7 +490,7 @@ func (w *Worker) handTo(to *Frame) *coro.Coro {
 	return &to.Coro
 }
 
-// settle does what had to wait until the stack of whoever ran before was quiet.
+// settle does what had to wait until the stack of the one that ran before was quiet.
 //
 //go:norace
 func (fr *Frame) settle() {

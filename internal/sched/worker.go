@@ -19,7 +19,7 @@ const (
 	maxExits    = 16 // Goexits after which a frame still serves
 )
 
-// The states of a worker. They change under Scheduler.mu, and are read without it.
+// The states of a worker. They are read without synchronization.
 const (
 	running uint32 = iota
 	idle           // on the idle list, or on its way to or from it
@@ -30,44 +30,50 @@ const (
 // Worker is a chain of control. At any time exactly one goroutine of the chain runs: that of a frame, or the worker's
 // own, its base. Fields that are not said to be shared belong to that goroutine.
 type Worker struct {
-	s    *Scheduler
-	base Frame
+	// What every switch and every native call uses comes first, in one cache line: a thousand workers in native calls
+	// are cold memory.
+	s     *Scheduler
+	prev  *Task          // what settle must do something with: commit its park, or put it back
+	cur   *Task          // the running task; nil for the base
+	beat  uint64         // grows with every switch
+	place *place         // in Scheduler.places: its own while it is active, or the last one
+	picks int            // since the global queue came first
+	every int            // after this many it comes first again: see glance
+	state xatomic.Uint32 // see Scheduler.discharge
+
+	requeue   bool // prev is put back
+	searching bool
+	stands    bool // woken from idle to stand by. Guarded by Scheduler.mu, as the next
+	leaving   bool
 
 	// Shared: any worker may take from these.
 	next next // runs before the ring
 	ring ring
 
-	// What settle must do with the task that ran last: commit its park, or put it back.
-	prev    *Task
-	requeue bool
-
-	picks  int   // since the global queue came first
-	every  int   // after this many it comes first again: see glance
-	alone  int64 // nanoseconds since the worker last let Go's scheduler run
 	streak int   // how many picks in a row came from next
+	alone  int64 // nanoseconds since the worker last let Go's scheduler run
 	rand   uint32
 	number uint32 // names its part of the clock: see newNumber
 
+	base    Frame
 	first   *Task              // waits until the base makes a frame for it
 	frames  [keepFrames]*Frame // idle: the first nframes. The others are not cleared, to save writes of pointers
 	nframes int
+	extra   int    // how many frames it takes from the pool for later: see pool.get
 	spent   *Frame // the last that must not be reused
 
-	// For the monitor, which reads them without synchronization: it may see old values, and then holds a worker that
-	// has just switched, which finds out at its next switch. An atomic store would cost every switch.
-	beat  uint64       // grows with every switch
+	// For the monitor, which reads these, beat and cur without synchronization: it may see old values, and then holds a
+	// worker that has just switched, which finds out at its next switch. An atomic store would cost every switch.
 	tally tally        // for Stats
-	cur   *Task        // the running task; nil for the base
 	slice atomic.Int64 // recent nanoseconds between two beats, as seen by the monitor
 
-	// Guarded by Scheduler.mu, except that state may be read without it.
-	state     xatomic.Uint32
-	searching bool
-	leaving   bool
-	idleNext  *Worker
-	sema      xatomic.Sema // woken from idle
+	// Guarded by Scheduler.mu.
+	idleNext *Worker
+	index    int          // in Scheduler.workers
+	sema     xatomic.Sema // woken from idle
 
-	seen watch // the monitor's own
+	seen  watch  // the monitor's own
+	noted uint64 // the beat, as seen by the worker that stands by: its own
 
 	ids, idsEnd uint64 // task numbers not given out yet
 }
@@ -132,7 +138,7 @@ func (w *Worker) Ready(p *park.Parker) {
 	if old := w.next.put(t); old != nil {
 		w.toRing(old)
 	}
-	if s.active.Load() < s.target.Load() {
+	if s.active.Load() < s.target.Load() || w.slice.Load() >= wakeWorth {
 		w.offer()
 	}
 }
@@ -178,12 +184,17 @@ const wakeWorth = 10_000 // nanoseconds
 
 // offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than the wake
 // costs. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
-// spin. If the guess is wrong the monitor corrects it.
+// spin. If the guess is wrong the monitor corrects it. If all are active one is sent to stand by, where tasks are long;
+// where they are short glance does that.
 //
 //go:norace
 func (w *Worker) offer() {
 	s := w.s
-	if s.active.Load() < s.target.Load() && int64(w.ring.len()+1)*w.slice.Load() >= wakeWorth {
+	if s.active.Load() < s.target.Load() {
+		if int64(w.ring.len()+1)*w.slice.Load() >= wakeWorth {
+			s.wake()
+		}
+	} else if w.slice.Load() >= wakeWorth && !s.standing.Load() {
 		s.wake()
 	}
 }
@@ -241,6 +252,9 @@ func (w *Worker) glance() *Task {
 	w.every = int(min(max(glanceWithin/slice, 1), globalEvery))
 	if s := w.s; w.alone >= glanceWithin && s.active.Load() >= s.target.Load() && !xatomic.Instrumented {
 		w.alone = 0
+		if w.hasWork() {
+			s.standBy()
+		}
 		runtime.Gosched()
 	}
 	return w.s.global.pop()
@@ -381,16 +395,28 @@ func (w *Worker) run() {
 //
 //go:norace
 func (w *Worker) find() *Task {
-	if w.state.Load() != running && !w.back() {
+	s := w.s
+	fresh := w.stands
+	if fresh {
+		if !w.stand() {
+			return nil
+		}
+	} else if w.state.Load() != running && !w.back() {
 		return nil
 	}
-	s := w.s
 	t := w.pick()
+	if t == nil && fresh {
+		t = s.global.pop() // no more: it may be held up by that one
+	}
 	if t == nil && s.policy == nil {
 		if t = s.global.share(&w.ring, int(s.target.Load())); t == nil {
 			t = w.steal()
 		} else if w.ring.len() > 0 {
 			s.wake() // no worker could see the tasks while share moved them
+		}
+		if w.state.Load() != running && w.hasWork() { // it was held, and drained before it had them
+			w.drain()
+			s.wake()
 		}
 	}
 	if t != nil && w.searching {
@@ -398,6 +424,8 @@ func (w *Worker) find() *Task {
 		if s.searchers.Add(-1) == 0 && s.anyWork() {
 			s.wake() // the last searcher that finds a task wakes the next one
 		}
+	} else if t != nil && fresh && s.anyWork() {
+		s.wake() // or sends the next one to stand by
 	}
 	return t
 }
@@ -411,8 +439,7 @@ func (w *Worker) find() *Task {
 //go:norace
 func (w *Worker) steal() *Task {
 	s := w.s
-	ws := *s.workers.Load()
-	if len(ws) < 2 {
+	if s.active.Load() < 2 {
 		return nil
 	}
 	if !w.searching {
@@ -424,10 +451,11 @@ func (w *Worker) steal() *Task {
 	}
 	var loot [ringSize / 2]*Task
 	w.rand = w.rand*1664525 + 1013904223
-	start := int(w.rand>>8) % len(ws)
-	for i := range ws {
-		v := ws[(start+i)%len(ws)]
-		if v == w {
+	ps := s.places.all()
+	start := int(w.rand>>8) % len(ps)
+	for i := range ps {
+		v := ps[(start+i)%len(ps)].Load()
+		if v == nil || v == w {
 			continue
 		}
 		if n := v.ring.grab(loot[:]); n > 0 {

@@ -14,11 +14,12 @@ import (
 // still returns a scheduler with workers that do not run, and that starts none.
 func still(workers int) (*Scheduler, []*Worker) {
 	s := New(Config{Workers: workers, MaxWorkers: workers, Thunk: jobOf})
-	s.active.Store(s.target.Load())
 	ws := make([]*Worker, workers)
 	for i := range ws {
 		ws[i] = &Worker{s: s, rand: uint32(i), every: globalEvery}
-		s.replaceWorkers(nil, ws[i])
+		s.add(ws[i])
+		s.active.Add(1)
+		s.enlist(ws[i])
 	}
 	return s, ws
 }
@@ -262,9 +263,10 @@ func TestFollow(t *testing.T) {
 	ws[0].toRing(k[0])
 	ws[1].toRing(k[1])
 	s.mu.Lock()
-	ws[3].announce()
-	ws[2].announce()
-	s.active.Add(-2)
+	for _, w := range []*Worker{ws[3], ws[2]} {
+		s.discharge(w, idle)
+		w.announce()
+	}
 	s.mu.Unlock()
 
 	runtime.GOMAXPROCS(1)
@@ -306,9 +308,9 @@ func TestNumbersAreUsedAgain(t *testing.T) {
 		if n := s.newNumber(); n != want {
 			t.Fatalf("worker %d has number %d, not %d", 3+i, n, want)
 		}
-		s.replaceWorkers(nil, &Worker{s: s, number: want})
+		s.add(&Worker{s: s, number: want})
 	}
-	s.replaceWorkers(ws[1], nil)
+	s.remove(ws[1])
 	if n := s.newNumber(); n != 2 {
 		t.Fatalf("a worker with number 2 has left, and the next has %d", n)
 	}

@@ -11,9 +11,12 @@
 package wait
 
 import (
+	"math/bits"
+	"math/rand/v2"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Node is one wait, in at most one queue.
@@ -65,6 +68,11 @@ func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	}
 	return false, nil
 }
+
+// Next returns the node that was pushed after n, or nil. The caller holds the lock.
+//
+//go:norace
+func (n *Node) Next() *Node { return n.next }
 
 // Is reports whether the node is part of a cell of that kind.
 //
@@ -248,7 +256,7 @@ type Kit struct {
 
 // more holds what a kit needs for a second kind of cells, and for waits for many things.
 type more struct {
-	turn    uint64
+	turn    uint64 // where a fair choice goes on; 0 before the first
 	scratch any
 	bins    *bin
 }
@@ -270,10 +278,26 @@ func (k *Kit) rest() *more {
 	return k.more
 }
 
-// Turn returns where a fair choice among cases continues.
+// Turn returns one of the numbers below n at random, by the generator wyrand, for a fair choice among cases. A sequence
+// that is only even, such as steps of the golden ratio, is not enough: what a program does next depends on the choice,
+// and then a case may never have its turn.
+//
+// Guarded by TestSelectIsFairWhateverFollows.
 //
 //go:norace
-func (k *Kit) Turn() *uint64 { return &k.rest().turn }
+func (k *Kit) Turn(n int) uint64 {
+	turn := &k.rest().turn
+	switch {
+	case xatomic.Instrumented:
+		*turn = 1 // an exploration repeats what it has done
+	case *turn == 0:
+		*turn = rand.Uint64() // many that choose once must not all choose the same
+	}
+	*turn += 0xa0761d6478bd642f
+	hi, lo := bits.Mul64(*turn, *turn^0xe7037ed1a0b428db)
+	at, _ := bits.Mul64(hi^lo, uint64(n))
+	return at
+}
 
 // Scratch returns a place for what else a wait for many things needs.
 //

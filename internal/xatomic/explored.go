@@ -186,6 +186,9 @@ func (c *Cond) Signal() {
 // Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
 func Go(f func()) bool { return interleave.Go("worker", f) }
 
+// Yield waits, in an exploration, until another thread has made a step.
+func Yield() { interleave.Yield() }
+
 // Sema has one place: Post fills it, Wait empties it.
 type Sema struct{ s *sema }
 
@@ -219,8 +222,8 @@ func (s Sema) Wait() {
 // C returns the channel that Wait receives from, for a select. An exploration does not see that.
 func (s Sema) C() <-chan struct{} { return s.s.c }
 
-// IsZero reports whether s was not made by NewSema.
-func (s Sema) IsZero() bool { return s.s == nil }
+// Unmade reports whether s was not made by NewSema.
+func (s Sema) Unmade() bool { return s.s == nil }
 
 // Gate is shut until Open is called, once, and then stays open.
 type Gate struct {

@@ -79,8 +79,8 @@ func TestOutsideOfExplorations(t *testing.T) {
 		g.Open()
 	})
 	g.Wait()
-	if s.IsZero() || !(Sema{}).IsZero() {
-		t.Error("IsZero does not tell what NewSema has made")
+	if s.Unmade() || !(Sema{}).Unmade() {
+		t.Error("Unmade does not tell what NewSema has made")
 	}
 	all.Wait()
 	if Go(func() {}) {

@@ -34,6 +34,9 @@ type (
 // Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
 func Go(func()) bool { return false }
 
+// Yield waits, in an exploration, until another thread has made a step.
+func Yield() {}
+
 // Sema has one place: Post fills it, Wait empties it.
 type Sema struct{ c chan struct{} }
 
@@ -49,8 +52,8 @@ func (s Sema) Wait() { <-s.c }
 // C returns the channel that Wait receives from, for a select. An exploration does not see that.
 func (s Sema) C() <-chan struct{} { return s.c }
 
-// IsZero reports whether s was not made by NewSema.
-func (s Sema) IsZero() bool { return s.c == nil }
+// Unmade reports whether s was not made by NewSema.
+func (s Sema) Unmade() bool { return s.c == nil }
 
 // Gate is shut until Open is called, once, and then stays open.
 type Gate struct{ c chan struct{} }

@@ -63,7 +63,7 @@ func TestSema(t *testing.T) {
 	s.Post()
 	done.Wait()
 	done.Wait()
-	if s.IsZero() || !(Sema{}).IsZero() {
-		t.Error("IsZero does not tell what NewSema has made")
+	if s.Unmade() || !(Sema{}).Unmade() {
+		t.Error("Unmade does not tell what NewSema has made")
 	}
 }

@@ -40,7 +40,7 @@ func onOneWorker(t *testing.T, h handOver) {
 			wg.Go(func() { _ = jobs.Send(context.Background(), 1) })
 		}
 		return nil
-	}, coir.Workers(1), coir.MaxWorkers(1))
+	}, coir.WithWorkers(1), coir.WithMaxWorkers(1))
 	wg.Wait()
 }
 
@@ -56,7 +56,7 @@ func TestFixedByTheMonitor(t *testing.T) {
 		n.Go("close", func(context.Context) error { close(c); return nil })
 		n.Go("wait", func(context.Context) error { <-c; return nil })
 		return nil
-	}, coir.Workers(1))
+	}, coir.WithWorkers(1))
 }
 
 // A goroutine asks a fiber, and leaves if it is told to before the answer has come. The fiber sends its answer to a
@@ -84,8 +84,8 @@ func ask(t *testing.T, capacity int) {
 			}
 			_ = questions.Close()
 		})
-		coir.Blocking(ctx, wg.Wait)
-		return nil
+		_, err := coir.Blocking(ctx, func() (any, error) { wg.Wait(); return nil, nil })
+		return err
 	})
 }
 
@@ -180,7 +180,7 @@ func uploads(t *testing.T, early bool) {
 			t.Errorf("%d files, want 1", got)
 		}
 		return nil
-	}, coir.Workers(2))
+	}, coir.WithWorkers(2))
 }
 
 // Expect: fail
@@ -237,9 +237,9 @@ func TestFixedPolling(t *testing.T) {
 					}
 				}
 				return nil
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		go end.Store(true)
 		return nil
-	}, coir.Workers(1))
+	}, coir.WithWorkers(1))
 }

@@ -50,8 +50,8 @@ func watchRegistry(t *testing.T, add func(*registry, context.Context, string) er
 			told <- name
 		}()
 		n.Go("add", func(ctx context.Context) error { return add(r, ctx, "a") })
-		coir.Blocking(ctx, func() { <-told })
-		return nil
+		_, err := coir.Blocking(ctx, func() (string, error) { return <-told, nil })
+		return err
 	})
 }
 
@@ -87,7 +87,7 @@ func moveBoth(t *testing.T, there, back func(a, b *account)) {
 		}()
 		_, _ = done.Recv(ctx)
 		return nil
-	}, coir.Workers(2))
+	}, coir.WithWorkers(2))
 }
 
 // Expect: deadlock
@@ -124,7 +124,7 @@ func (c *cache) fill(note *sync.Mutex) error {
 					note.Unlock()
 				}
 				return nil
-			}, coir.Index(i))
+			}, coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -187,7 +187,7 @@ func count(t *testing.T, step func(*counter)) {
 			t.Errorf("counted %d, want 2", c.n)
 		}
 		return nil
-	}, coir.Workers(1))
+	}, coir.WithWorkers(1))
 }
 
 // Expect: fail

@@ -51,7 +51,7 @@ func main() {
 		}
 		rows = append(rows, r)
 	}
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	must(rt.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
 		for _, of := range []struct {
 			operation string
@@ -73,7 +73,7 @@ func main() {
 		return nil
 	}))
 	add("spawn, park, wake, end: new coroutines", crowds, func() map[counted.Write]int {
-		fresh := coir.NewRuntime(coir.Workers(1))
+		fresh := coir.NewRuntime(coir.WithWorkers(1))
 		defer func() { must(fresh.Close(context.Background())) }()
 		return counted.During(func() { crowd(fresh) })
 	})

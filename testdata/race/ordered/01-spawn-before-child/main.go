@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		var x [10]int
 		for i := range x {

@@ -9,7 +9,7 @@ import (
 
 func main() {
 	var x [200]int
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for i := range 100 {
 			n.Go("child", func(ctx context.Context) error {

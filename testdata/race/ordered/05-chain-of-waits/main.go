@@ -9,7 +9,7 @@ import (
 
 func main() {
 	x := 0
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		last := n.Go("first", func(context.Context) error { x++; return nil })
 		for range 20 {

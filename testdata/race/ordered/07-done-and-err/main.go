@@ -10,7 +10,7 @@ import (
 
 func main() {
 	x := 0
-	rt := coir.NewRuntime(coir.Workers(4))
+	rt := coir.NewRuntime(coir.WithWorkers(4))
 	see := func(ok bool) {
 		if !ok || x != 1 {
 			panic("the cancel was not seen")

@@ -11,7 +11,7 @@ import (
 func main() {
 	var ready atomic.Bool
 	x := 0
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("reads", func(ctx context.Context) error {
 			for !ready.Load() {

@@ -10,7 +10,7 @@ import (
 func main() {
 	x := 0
 	ping, pong := make(chan int), make(chan int)
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("blocks as it is", func(ctx context.Context) error {
 			for range 10 {
@@ -22,9 +22,9 @@ func main() {
 		})
 		n.Go("says so", func(ctx context.Context) error {
 			for range 10 {
-				coir.Blocking(ctx, func() { <-ping })
+				coir.Blocking(ctx, func() (int, error) { return <-ping, nil })
 				x++
-				coir.Blocking(ctx, func() { pong <- 1 })
+				coir.Blocking(ctx, func() (int, error) { pong <- 1; return 0, nil })
 			}
 			return nil
 		})

@@ -13,7 +13,7 @@ type failure struct{ code int }
 func (f *failure) Error() string { return "failure" }
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for i := range 5 {
 			n.Go("fails", func(context.Context) error { return &failure{i} })

@@ -24,7 +24,7 @@ func main() {
 			x++
 			close(done)
 		}()
-		coir.Blocking(ctx, func() { <-done })
+		coir.Blocking(ctx, func() (int, error) { return <-done, nil })
 		x++
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for range 8 {
 			n.Go("moves", func(ctx context.Context) error {
@@ -20,7 +20,7 @@ func main() {
 					*x++
 					coir.Sleep(ctx, 100*time.Microsecond)
 					*x++
-					coir.Blocking(ctx, func() { *x++ })
+					coir.Blocking(ctx, func() (int, error) { *x++; return *x, nil })
 				}
 				return nil
 			})

@@ -10,7 +10,7 @@ import (
 
 func main() {
 	x := 0
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	go rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("cleans up", func(ctx context.Context) error {
 			coir.Sleep(ctx, time.Hour)

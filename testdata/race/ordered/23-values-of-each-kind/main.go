@@ -10,7 +10,7 @@ import (
 
 func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
-		for _, capacity := range []int{0, 1, 8, coir.Unlimited, coir.Conflated} {
+		for _, capacity := range []int{0, 1, 8, coir.Unbounded, coir.Conflated} {
 			for _, first := range []string{"sender", "receiver"} {
 				c, back := coir.NewChan[*int](capacity), coir.NewChan[*int](capacity)
 				f := n.Go("other", func(ctx context.Context) error {

@@ -20,7 +20,7 @@ func main() {
 			coir.Yield(ctx)
 		}
 		f := n.Go("sends first", func(ctx context.Context) error { return c.Send(ctx, 1) })
-		for f.State() != coir.Ended {
+		for f.State() != coir.StateEnded {
 			coir.Yield(ctx)
 		}
 		err := c.Send(ctx, 2)

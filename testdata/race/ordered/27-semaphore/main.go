@@ -10,7 +10,7 @@ import (
 func main() {
 	x := 0
 	lock := coir.NewChan[struct{}](1)
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for range 20 {
 			n.Go("locks", func(ctx context.Context) error {

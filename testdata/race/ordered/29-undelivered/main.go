@@ -12,9 +12,9 @@ func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for _, c := range []*coir.Chan[*int]{
 			coir.NewChan[*int](4, back),
-			coir.NewChan[*int](4, coir.Overflow(coir.DropOldest), back),
-			coir.NewChan[*int](4, coir.Overflow(coir.DropNewest), back),
-			coir.NewChan[*int](coir.Unlimited, back),
+			coir.NewChan[*int](4, coir.WithOverflow(coir.OverflowDropOldest), back),
+			coir.NewChan[*int](4, coir.WithOverflow(coir.OverflowDropNewest), back),
+			coir.NewChan[*int](coir.Unbounded, back),
 			coir.NewChan[*int](coir.Conflated, back),
 		} {
 			ready := coir.NewChan[int](2)

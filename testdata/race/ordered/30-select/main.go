@@ -36,7 +36,10 @@ func main() {
 				time.Sleep(2 * time.Millisecond)
 			}
 		}
-		for p := range b.All(ctx) {
+		for p, err := range b.All(ctx) {
+			if err != nil {
+				return err
+			}
 			*p++
 		}
 		return nil

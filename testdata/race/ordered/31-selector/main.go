@@ -27,7 +27,10 @@ func main() {
 			})
 		}
 		n.Go("receives", func(ctx context.Context) error {
-			for p := range out.All(ctx) {
+			for p, err := range out.All(ctx) {
+				if err != nil {
+					return err
+				}
 				*p++
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		s, in, out := coir.NewSelector(), coir.NewChan[int](1), coir.NewChan[*int](0)
-		waits, stop := coir.WithCancel(ctx)
+		waits, stop := coir.WithCancelCause(ctx)
 		n.Go("waits", func(context.Context) error {
 			for {
 				if _, err := s.Wait(waits); err != nil {

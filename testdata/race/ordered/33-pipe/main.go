@@ -15,7 +15,7 @@ func main() {
 			w, r := coir.Pipe[int](1)
 			n.Go("reader waits", func(ctx context.Context) error {
 				time.Sleep(pause)
-				_, err := coir.Select(ctx, r.Gone())
+				_, err := coir.Select(ctx, r.GoneCase())
 				x++
 				if v, err := r.Recv(ctx); v != 1 || err != nil {
 					panic("the value was lost")
@@ -26,7 +26,7 @@ func main() {
 			})
 			n.Go("writer waits", func(ctx context.Context) error {
 				time.Sleep(pause)
-				_, err := coir.Select(ctx, w.Gone())
+				_, err := coir.Select(ctx, w.GoneCase())
 				y++
 				return err
 			})

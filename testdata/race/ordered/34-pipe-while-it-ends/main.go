@@ -10,7 +10,7 @@ import (
 
 func main() {
 	x := 0
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		w, r := coir.Pipe[int](1, coir.OnUndelivered(func(int) { time.Sleep(20 * time.Millisecond) }))
 		w.Send(ctx, 1)
@@ -20,7 +20,7 @@ func main() {
 			return nil
 		})
 		for {
-			if _, err := coir.TrySelect(w.Gone()); err == nil {
+			if _, err := coir.TrySelect(w.GoneCase()); err == nil {
 				break
 			}
 			coir.Yield(ctx)

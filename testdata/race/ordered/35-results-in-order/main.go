@@ -28,7 +28,10 @@ func main() {
 			return nil
 		})
 		i := 0
-		for p := range q.All(ctx) {
+		for p, err := range q.All(ctx) {
+			if err != nil {
+				return err
+			}
 			i++
 			if *p != i {
 				panic("out of order")

@@ -8,11 +8,14 @@ import (
 )
 
 func main() {
-	for _, capacity := range []int{0, 1, coir.Unlimited, coir.Conflated} {
+	for _, capacity := range []int{0, 1, coir.Unbounded, coir.Conflated} {
 		there, back := coir.NewChan[*int](capacity), coir.NewChan[*int](capacity)
 		go func() {
 			ctx := context.Background()
-			for p := range there.All(ctx) {
+			for p, err := range there.All(ctx) {
+				if err != nil {
+					return
+				}
 				*p++
 				back.Send(ctx, p)
 			}

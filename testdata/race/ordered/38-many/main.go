@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	for _, capacity := range []int{0, 5, coir.Unlimited} {
+	for _, capacity := range []int{0, 5, coir.Unbounded} {
 		c := coir.NewChan[*int](capacity)
 		coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("sends", func(ctx context.Context) error {

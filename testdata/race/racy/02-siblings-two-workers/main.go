@@ -11,7 +11,7 @@ import (
 var x int
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for range 2 {
 			n.Go("writer", func(context.Context) error {

@@ -11,12 +11,12 @@ import (
 var x int
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(2))
+	rt := coir.NewRuntime(coir.WithWorkers(2))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("busy", func(context.Context) error {
 			child := n.Go("stolen", func(context.Context) error { x++; return nil })
 			x++
-			for child.State() != coir.Ended { // which does not order
+			for child.State() != coir.StateEnded { // which does not order
 				time.Sleep(time.Millisecond)
 			}
 			return nil

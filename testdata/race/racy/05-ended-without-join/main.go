@@ -13,7 +13,7 @@ func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		first := n.Go("first", func(context.Context) error { x = 1; return nil })
 		n.Go("second", func(ctx context.Context) error {
-			for first.State() != coir.Ended {
+			for first.State() != coir.StateEnded {
 				coir.Yield(ctx)
 			}
 			x = 2

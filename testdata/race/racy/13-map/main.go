@@ -9,7 +9,7 @@ import (
 
 func main() {
 	m := map[string]int{}
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for _, key := range []string{"a", "b"} {
 			n.Go("writer", func(context.Context) error { m[key] = 1; return nil })

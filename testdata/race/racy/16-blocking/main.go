@@ -11,13 +11,14 @@ import (
 var x int
 
 func main() {
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		for i := range 2 {
 			n.Go("blocks", func(ctx context.Context) error {
-				coir.Blocking(ctx, func() {
+				coir.Blocking(ctx, func() (int, error) {
 					time.Sleep(time.Duration(1+10*i) * time.Millisecond)
 					x++
+					return x, nil
 				})
 				return nil
 			})

@@ -14,7 +14,7 @@ func fails(ctx context.Context) {
 		recover()
 		x++
 	}()
-	coir.Blocking(ctx, func() { panic("caught") })
+	coir.Blocking(ctx, func() (int, error) { panic("caught") })
 }
 
 func main() {

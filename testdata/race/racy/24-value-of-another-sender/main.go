@@ -18,7 +18,7 @@ func main() {
 				x = i
 				return c.Send(ctx, i)
 			})
-			for f.State() != coir.Ended {
+			for f.State() != coir.StateEnded {
 				coir.Sleep(ctx, time.Millisecond)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 var x int
 
 func main() {
-	c := coir.NewChan[int](1, coir.Overflow(coir.DropNewest))
+	c := coir.NewChan[int](1, coir.WithOverflow(coir.OverflowDropNewest))
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		c.TrySend(1)
 		n.Go("is dropped", func(ctx context.Context) error {

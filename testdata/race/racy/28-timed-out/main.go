@@ -18,7 +18,7 @@ func main() {
 			c.SendTimeout(ctx, 1, time.Millisecond)
 			return nil
 		})
-		for vain.State() != coir.Ended {
+		for vain.State() != coir.StateEnded {
 			coir.Sleep(ctx, time.Millisecond)
 		}
 		n.Go("sends", func(ctx context.Context) error { return c.Send(ctx, 2) })

@@ -18,7 +18,7 @@ func main() {
 			x = 1
 			return err
 		})
-		for f.State() != coir.Ended {
+		for f.State() != coir.StateEnded {
 			coir.Sleep(ctx, time.Millisecond)
 		}
 		x = 2

@@ -14,7 +14,7 @@ func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		f := n.Go("ends", func(context.Context) error { return nil })
 		n.Go("selects", func(ctx context.Context) error {
-			_, err := coir.Select(ctx, f.Done(&end))
+			_, err := coir.Select(ctx, f.DoneCase(&end))
 			return err
 		})
 		n.Go("reads", func(context.Context) error {

@@ -1,4 +1,4 @@
-// A send on an unlimited channel never waits for room, and is after no receive.
+// A send on an unbounded channel never waits for room, and is after no receive.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 var x int
 
 func main() {
-	c := coir.NewChan[int](coir.Unlimited)
+	c := coir.NewChan[int](coir.Unbounded)
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		c.TrySend(1)
 		n.Go("receives", func(ctx context.Context) error {

@@ -1,0 +1,313 @@
+package coir
+
+import (
+	"context"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// Cond is a lock, and a first-in, first-out queue of fibers and goroutines that wait for a change of what the lock
+// guards. It is the base for types that others wait for:
+//
+//	func (b *Buffer) Get(ctx context.Context) (byte, error) {
+//		b.cond.Lock()
+//		defer b.cond.Unlock()
+//		for len(b.data) == 0 {
+//			if err := b.cond.Wait(ctx); err != nil {
+//				return 0, err
+//			}
+//		}
+//		v := b.data[0]
+//		b.data = b.data[1:]
+//		return v, nil
+//	}
+//
+// The lock is for a few instructions: between Lock and Unlock call no operation of coir but those of the Cond. Under
+// package sim each operation may let other fibers run, and one of them that then calls Lock is reported as blocked. A
+// lock that is held while waiting is locks.Mutex.
+//
+// Exactly one wait ends for each call of Signal that returned true, also if a cancel or a deadline comes at the same
+// moment: a Wait with a nil error, or a select with its [Cond.WaitCase].
+//
+// The zero value is an unlocked Cond without waiters or name. A Cond must not be copied after first use.
+type Cond struct {
+	object
+	mu      xatomic.Mutex
+	waiters wait.Queue
+	woken   wait.Queue     // waiters that have been signalled asleep, until Unlock
+	changes xatomic.Uint64 // number of calls of Signal and Broadcast
+}
+
+var (
+	verbLock   = &policy.Verb{Name: "lock"}
+	verbSignal = &policy.Verb{Name: "wait", Waits: "for a signal of", Ends: "signal"}
+)
+
+// NewCond returns an unlocked Cond without waiters. [WithName] gives it a name, which reports show.
+func NewCond(opts ...NameOption) *Cond {
+	c := new(Cond)
+	c.name = nameOf(opts)
+	return c
+}
+
+// Lock locks c. It blocks the calling thread while another fiber or goroutine has c locked.
+func (c *Cond) Lock() {
+	if simulating.Load() > 0 {
+		c.announce(currentFiber(), c.op(verbLock))
+	}
+	c.mu.Lock()
+}
+
+// Unlock unlocks c, and lets those run that have been signalled.
+//
+//go:norace
+func (c *Cond) Unlock() {
+	c.release()
+	if simulating.Load() > 0 {
+		if f := currentFiber(); f != nil && f.simulated {
+			f.stepped()
+		}
+	}
+}
+
+// Wait unlocks c and waits for a Signal or Broadcast. It locks c before it returns. It returns ctx's error if ctx ended
+// first; then no Signal has been used up. The caller holds the lock, and checks again what it waits for when Wait has
+// returned: another caller may have been faster.
+func (c *Cond) Wait(ctx context.Context) error {
+	err := c.wait(ctx)
+	c.mu.Lock()
+	return err
+}
+
+// wait is Wait that returns without the lock.
+//
+//go:norace
+func (c *Cond) wait(ctx context.Context) error {
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return c.waitAny(ctx)
+	}
+	race.Disable()
+	r := c.begin(f, sc)
+	if r == park.None {
+		// This is Task.Park: see Task.BeginPark.
+		if s := f.task.BeginPark(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.EndPark()
+		}
+		if r = f.task.Reason(); r != park.Data {
+			c.withdraw(f.task.Kit().Event())
+		}
+	}
+	race.Enable()
+	if r != park.Data {
+		return sc.ending().op
+	}
+	return nil
+}
+
+// begin begins a wait of f under sc, and unlocks c. It returns None if f must park.
+//
+//go:noinline
+//go:norace
+func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
+	if sc.done() {
+		c.unlock(nil)
+		return park.Cancelled
+	}
+	t := f.arm(sc)
+	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)
+	c.unlock(f)
+	if f.shouldPark(sc) {
+		return park.None
+	}
+	c.withdraw(f.task.Kit().Event())
+	return park.Cancelled
+}
+
+// waitAny is wait for all other callers.
+//
+//go:noinline
+//go:norace
+func (c *Cond) waitAny(ctx context.Context) error {
+	by := resolve(ctx)
+	if e := by.ended(); e != nil {
+		c.release()
+		return e.op
+	}
+	race.Disable()
+	w := by.waiter()
+	t := by.arm(&w)
+	x := w.kit.Event()
+	c.waiters.Push(x, w.p, t)
+	c.unlock(by.f)
+	r := by.await(&w, t, never)
+	if r != park.Data {
+		c.withdraw(x)
+	}
+	w.done()
+	race.Enable()
+	if r != park.Data {
+		return by.cancelled().op
+	}
+	return nil
+}
+
+// release is Unlock without a step of a policy.
+//
+//go:norace
+func (c *Cond) release() {
+	if c.woken.Empty() {
+		c.mu.Unlock()
+		return
+	}
+	woken := c.woken
+	c.woken = wait.Queue{}
+	c.mu.Unlock()
+	race.Disable()
+	rouseAll(&woken)
+	race.Enable()
+}
+
+// unlock unlocks c inside a hidden section. What c guards is ordered before the next Lock, so that is not hidden. Then
+// it announces the wait of f: not earlier, because other fibers may run then, and must not find c locked.
+//
+//go:norace
+func (c *Cond) unlock(f *Fiber) {
+	race.EnterUser()
+	c.release()
+	if f != nil && f.simulated {
+		c.announce(f, c.waitOp())
+	}
+	race.LeaveUser()
+}
+
+// Signal ends the wait of the first waiter. It reports whether there was one. The caller holds the lock.
+//
+//go:norace
+func (c *Cond) Signal() bool {
+	c.changes.Add(1)
+	if c.waiters.Empty() {
+		return false
+	}
+	race.Disable()
+	defer race.Enable()
+	for {
+		x := c.waiters.Shift()
+		if x == nil {
+			return false
+		}
+		if won, asleep := x.Claim(park.Data); won {
+			if asleep != nil {
+				c.woken.Push(x, asleep, 0)
+			}
+			return true
+		}
+	}
+}
+
+// Broadcast ends the waits of all waiters, and returns their number. The caller holds the lock.
+//
+//go:norace
+func (c *Cond) Broadcast() int {
+	c.changes.Add(1)
+	if c.waiters.Empty() {
+		return 0
+	}
+	race.Disable()
+	defer race.Enable()
+	return claimAll(&c.waiters, &c.woken)
+}
+
+// WaitCase is a case that happens at a Signal or Broadcast after the call of WaitCase, which is made with the lock
+// held. The select is called without the lock, and returns without it:
+//
+//	c.Lock()
+//	for !ready() {
+//		changed := c.WaitCase()
+//		c.Unlock()
+//		_, err := coir.Select(ctx, changed, quit.DoneCase())
+//		...
+//		c.Lock()
+//	}
+//
+// A Signal between WaitCase and the select also makes it happen, even if that Signal went to another waiter.
+func (c *Cond) WaitCase() Case {
+	escapes(c)
+	return Case{what: caseSignal, dst: unsafe.Pointer(c), after: time.Duration(c.changes.Load())}
+}
+
+// Len returns the number of waiters. It may count one that is about to leave. The caller holds the lock.
+//
+//go:norace
+func (c *Cond) Len() int { return c.waiters.Len() }
+
+// String describes c in a few words: its name, or its number if it has none, and how many wait. The caller does not
+// hold the lock.
+//
+//go:norace
+func (c *Cond) String() string {
+	race.Disable()
+	c.mu.Lock()
+	n := c.waiters.Len()
+	c.mu.Unlock()
+	race.Enable()
+	return "coir.Cond(" + c.title() + ", " + strconv.Itoa(n) + " waiting)"
+}
+
+// waitOp is a Wait, as a policy sees it. What follows it has the lock.
+//
+//go:norace
+func (c *Cond) waitOp() policy.Op {
+	op := c.op(verbSignal)
+	op.Again = true
+	return op
+}
+
+//go:norace
+func (c *Cond) withdraw(x *wait.Node) bool {
+	c.mu.Lock()
+	c.waiters.Withdraw(x)
+	c.mu.Unlock()
+	return x.Won
+}
+
+// signalCase is a case that waits for a signal, as an event of a select.
+type signalCase Case
+
+//go:norace
+func (cs *signalCase) cond() *Cond { return (*Cond)(cs.dst) }
+
+//go:norace
+func (cs *signalCase) happened() bool { return cs.cond().changes.Load() != uint64(cs.after) }
+
+//go:norace
+func (cs *signalCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
+	c := cs.cond()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cs.happened() {
+		return false
+	}
+	c.waiters.Push(x, p, t)
+	return true
+}
+
+//go:norace
+func (cs *signalCase) withdraw(x *wait.Node) bool { return cs.cond().withdraw(x) }
+
+//go:norace
+func (cs *signalCase) op() policy.Op { return cs.cond().op(verbSignal) }
+
+func (cs *signalCase) result(*Case) {}

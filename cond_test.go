@@ -1,0 +1,273 @@
+package coir_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/sim"
+)
+
+// As many waits end without an error as calls of Signal returned true, whatever cancels and deadlines come at the same
+// moment. Waits are of fibers, of goroutines and of selects.
+//
+// The counts are under the Cond's own lock.
+func TestCondContractUnderSimulation(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		c := coir.NewCond(coir.WithName("change"))
+		signalled, ended := 0, 0
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for i := range 3 {
+				n.Go("waiter", func(ctx context.Context) error {
+					in, cancel := coir.WithTimeout(ctx, 5)
+					defer cancel()
+					c.Lock()
+					defer c.Unlock()
+					if c.Wait(in) == nil {
+						ended++
+					}
+					return nil
+				}, coir.WithIndex(i))
+			}
+			n.Go("signaller", func(ctx context.Context) error {
+				for range 2 {
+					if err := coir.Sleep(ctx, 5); err != nil {
+						return err
+					}
+					c.Lock()
+					if c.Signal() {
+						signalled++
+					}
+					c.Unlock()
+				}
+				return nil
+			})
+			return nil
+		})
+		if signalled != ended {
+			s.Errorf("%d signals, %d waits ended by one", signalled, ended)
+		}
+		c.Lock()
+		defer c.Unlock()
+		if n := c.Len(); n != 0 {
+			s.Errorf("%d still wait", n)
+		}
+	}, sim.WithSchedules(2500), sim.WithClock(sim.ClockRacing))
+}
+
+// A buffer of one on a Cond: nothing is lost or doubled, also if a reader selects.
+func TestCondBufferUnderSimulation(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		const values = 3
+		var c coir.Cond
+		full, value, closed := false, 0, false
+		stop := coir.NewEvent(coir.WithName("stop"))
+		got := make([]int, values)
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			take := func() {
+				got[value]++
+				full = false
+				c.Broadcast()
+			}
+			n.Go("waits", func(ctx context.Context) error {
+				c.Lock()
+				defer c.Unlock()
+				for {
+					for !full && !closed {
+						if err := c.Wait(ctx); err != nil {
+							return err
+						}
+					}
+					if !full {
+						return nil
+					}
+					take()
+				}
+			})
+			n.Go("selects", func(ctx context.Context) error {
+				for {
+					c.Lock()
+					if full {
+						take()
+					}
+					change := c.WaitCase()
+					c.Unlock()
+					if i, err := coir.Select(ctx, change, stop.DoneCase()); i != 0 {
+						return err
+					}
+				}
+			})
+			n.Go("writes", func(ctx context.Context) error {
+				defer stop.Set()
+				c.Lock()
+				defer c.Unlock()
+				for i := range values {
+					for full {
+						if err := c.Wait(ctx); err != nil {
+							return err
+						}
+					}
+					full, value = true, i
+					c.Broadcast()
+				}
+				for full {
+					if err := c.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				closed = true
+				c.Broadcast()
+				return nil
+			})
+			return nil
+		})
+		for i, n := range got {
+			if n != 1 {
+				s.Errorf("value %d was taken %d times", i, n)
+			}
+		}
+	}, sim.WithSchedules(2500))
+}
+
+// A signal goes to the first waiter. A Broadcast ends all waits, and counts them.
+func TestCondOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c coir.Cond
+		var order []int
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			for i := range 5 {
+				n.Go("waiter", func(ctx context.Context) error {
+					c.Lock()
+					defer c.Unlock()
+					err := c.Wait(ctx)
+					order = append(order, i)
+					return err
+				}, coir.WithIndex(i))
+				blocking(ctx, synctest.Wait) // there may be one worker
+			}
+			for range 2 {
+				c.Lock()
+				if !c.Signal() {
+					t.Error("Signal found no waiter")
+				}
+				c.Unlock()
+				blocking(ctx, synctest.Wait) // there may be one worker
+			}
+			c.Lock()
+			if n := c.Broadcast(); n != 3 {
+				t.Errorf("Broadcast ended %d waits, want 3", n)
+			}
+			if c.Signal() || c.Broadcast() != 0 {
+				t.Error("there is still a waiter")
+			}
+			c.Unlock()
+			return nil
+		})
+		if err != nil || len(order) != 5 || order[0] != 0 || order[1] != 1 {
+			t.Errorf("order %v, %v", order, err)
+		}
+	})
+}
+
+// Goroutines and fibers wait at the same Cond, and a context that has ended is found before and during a wait. In each
+// case the caller has the lock when Wait returns.
+func TestCondEndsOfContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c coir.Cond
+		for _, fiber := range []bool{false, true} {
+			body := func(ctx context.Context) {
+				ctx, cancel := context.WithCancel(ctx)
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					synctest.Wait()
+					cancel()
+				})
+				for range 2 { // during the wait, and before it
+					c.Lock()
+					if err := c.Wait(ctx); !errors.Is(err, context.Canceled) {
+						t.Errorf("fiber %v: %v", fiber, err)
+					}
+					c.Unlock()
+				}
+				wg.Wait()
+			}
+			if !fiber {
+				body(t.Context())
+				continue
+			}
+			err := coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+				body(ctx)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		c.Lock()
+		if c.Len() != 0 {
+			t.Error("a waiter is left")
+		}
+		c.Unlock()
+	})
+}
+
+func TestCondString(t *testing.T) {
+	if got, want := coir.NewCond(coir.WithName("change")).String(), "coir.Cond(change, 0 waiting)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestSelectorRefusesCond(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	coir.NewSelector().Add(new(coir.Cond).WaitCase())
+}
+
+func TestCondAllocatesNothing(t *testing.T) {
+	if invariant.Enabled || raceEnabled {
+		t.Skip("these builds allocate")
+	}
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		const rounds = 100
+		var c coir.Cond
+		turn, stop := 0, false
+		n.Go("peer", func(ctx context.Context) error {
+			c.Lock()
+			defer c.Unlock()
+			for !stop {
+				for turn%2 == 0 && !stop {
+					if err := c.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				turn++
+				c.Signal()
+			}
+			return nil
+		})
+		allocs := testing.AllocsPerRun(rounds, func() {
+			c.Lock()
+			for turn%2 != 0 {
+				_ = c.Wait(ctx)
+			}
+			turn++
+			c.Signal()
+			c.Unlock()
+		})
+		c.Lock()
+		stop = true
+		c.Broadcast()
+		c.Unlock()
+		if allocs != 0 {
+			t.Errorf("%v allocations", allocs)
+		}
+		return nil
+	})
+}

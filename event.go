@@ -1,0 +1,289 @@
+package coir
+
+import (
+	"context"
+	"strconv"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// Event is something that happens once: a service is ready, a file has been loaded, the program is to stop. Any number
+// of fibers and goroutines may wait for it. What comes before the call of Set that made it happen is ordered before
+// what comes after a wait for it.
+//
+// The zero value is an event that has not happened, and has no name. An Event must not be copied after first use.
+type Event struct {
+	object
+	once happening
+}
+
+// happening is the part of an event that decides. The order of its words makes the wait for it safe: Set stores done
+// and then looks at the waiters, under the lock; a waiter is pushed under the lock, if done is not set.
+type happening struct {
+	done    xatomic.Bool
+	mu      xatomic.Mutex // guards waiters
+	waiters wait.Queue
+}
+
+var (
+	verbSet   = &policy.Verb{Name: "set"}
+	verbIsSet = &policy.Verb{Name: "is set"}
+	verbAwait = &policy.Verb{Name: "await", Waits: "for the event", Ends: "set"}
+)
+
+// NewEvent returns an event that has not happened. [WithName] gives it a name, which reports show.
+func NewEvent(opts ...NameOption) *Event {
+	e := new(Event)
+	e.name = nameOf(opts)
+	return e
+}
+
+// Set makes the event happen, and wakes those who wait for it. It reports whether it was this call that did.
+//
+//go:norace
+func (e *Event) Set() bool {
+	var by *Fiber
+	if simulating.Load() > 0 {
+		by = e.announce(currentFiber(), e.op(verbSet))
+	}
+	first := e.happen()
+	if by != nil {
+		by.stepped()
+	}
+	return first
+}
+
+// happen makes it happen, if it has not. It reports whether it did.
+//
+//go:norace
+func (e *Event) happen() bool {
+	race.Disable()
+	set := e.once.done.Load()
+	race.Enable()
+	if set {
+		return false
+	}
+	race.Release(unsafe.Pointer(&e.once))
+	race.Disable()
+	defer race.Enable()
+	return e.once.set()
+}
+
+// IsSet reports whether the event has happened.
+//
+//go:norace
+func (e *Event) IsSet() bool {
+	if simulating.Load() > 0 {
+		if by := e.announce(currentFiber(), e.op(verbIsSet)); by != nil {
+			defer by.stepped()
+		}
+	}
+	race.Disable()
+	set := e.once.done.Load()
+	race.Enable()
+	if set {
+		race.Acquire(unsafe.Pointer(&e.once))
+	}
+	return set
+}
+
+// Wait waits until the event has happened. It returns ctx's error if ctx has ended, also if the event has happened.
+func (e *Event) Wait(ctx context.Context) error { return e.wait(ctx, verbAwait) }
+
+// wait is Wait, called what verb says.
+//
+//go:norace
+func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
+	f, sc := ownFiber(ctx)
+	if f == nil {
+		return e.waitAny(ctx, verb)
+	}
+	if f.simulated {
+		e.announce(f, e.op(verb))
+	}
+	race.Disable()
+	r := e.once.begin(f, sc)
+	if r == park.None {
+		// What Park does: see Task.BeginPark.
+		if s := f.task.BeginPark(); s != nil {
+			if s.Odd {
+				s.Next()
+			} else {
+				s.Yield(struct{}{})
+			}
+			f.task.EndPark()
+		}
+		if r = f.task.Reason(); r != park.Data {
+			e.once.withdraw(f.task.Kit().Event())
+		}
+	}
+	race.Enable()
+	if r != park.Data {
+		return sc.ending().op
+	}
+	race.Acquire(unsafe.Pointer(&e.once))
+	return nil
+}
+
+// waitAny is wait for every caller.
+//
+//go:noinline
+//go:norace
+func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
+	by := resolve(ctx)
+	if simulating.Load() > 0 {
+		e.announce(by.f, e.op(verb))
+	}
+	if end := by.ended(); end != nil {
+		return end.op
+	}
+	race.Disable()
+	r := e.once.await(&by)
+	race.Enable()
+	if r != park.Data {
+		return by.cancelled().op
+	}
+	race.Acquire(unsafe.Pointer(&e.once))
+	return nil
+}
+
+// DoneCase is a case that happens when the event has happened.
+func (e *Event) DoneCase() Case {
+	escapes(e)
+	return Case{what: caseEvent, arg: (*eventCase)(e)}
+}
+
+// String describes the event in a few words: its name, or its number if it has none, and whether it has happened.
+func (e *Event) String() string { return "coir.Event(" + e.describe("set") + ")" }
+
+// describe describes the event; done is the word for that it has happened.
+//
+//go:norace
+func (e *Event) describe(done string) string {
+	race.Disable()
+	defer race.Enable()
+	if e.once.done.Load() {
+		return e.title() + ", " + done
+	}
+	e.once.mu.Lock()
+	n := e.once.waiters.Len()
+	e.once.mu.Unlock()
+	return e.title() + ", not " + done + ", " + strconv.Itoa(n) + " waiting"
+}
+
+// eventCase is an Event as a case of a select.
+type eventCase Event
+
+//go:norace
+func (e *eventCase) happened() bool { return e.once.done.Load() }
+
+//go:norace
+func (e *eventCase) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+	return e.once.publish(n, p, t)
+}
+
+//go:norace
+func (e *eventCase) withdraw(n *wait.Node) bool { return e.once.withdraw(n) }
+
+//go:norace
+func (e *eventCase) subject() *object { return &e.object }
+
+//go:norace
+func (e *eventCase) op() policy.Op { return (*Event)(e).object.op(verbAwait) }
+
+func (e *eventCase) result(*Case) { race.Acquire(unsafe.Pointer(&e.once)) }
+
+// set makes it happen, if it has not, and readies the waiters. It reports whether it did.
+//
+//go:norace
+func (h *happening) set() bool {
+	if h.done.Load() || !h.done.CompareAndSwap(false, true) {
+		return false
+	}
+	var woken wait.Queue
+	h.mu.Lock()
+	claimAll(&h.waiters, &woken)
+	h.mu.Unlock()
+	if !woken.Empty() {
+		rouseAll(&woken)
+	}
+	return true
+}
+
+// begin begins a wait of f under sc. It returns None if f has to park, and otherwise why not.
+//
+//go:noinline
+//go:norace
+func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
+	if sc.done() {
+		return park.Cancelled
+	}
+	if h.done.Load() {
+		f.charge()
+		return park.Data
+	}
+	t := f.arm(sc)
+	n := f.task.Kit().Event()
+	if !h.publish(n, &f.task.Parker, t) {
+		f.task.Disarm() // if a cancel was faster, that changes nothing: there is no wait
+		f.charge()
+		return park.Data
+	}
+	if f.shouldPark(sc) {
+		return park.None
+	}
+	h.withdraw(n)
+	return park.Cancelled
+}
+
+// await waits until it has happened. The caller may be a fiber or a goroutine.
+//
+//go:norace
+func (h *happening) await(by *caller) park.Reason {
+	if h.done.Load() {
+		by.charge()
+		return park.Data
+	}
+	w := by.waiter()
+	defer w.done()
+	t := by.arm(&w)
+	n := w.kit.Event()
+	if !h.publish(n, w.p, t) {
+		w.p.Disarm()
+		by.charge()
+		return park.Data
+	}
+	r := by.await(&w, t, never)
+	if r != park.Data {
+		h.withdraw(n)
+	}
+	return r
+}
+
+// publish makes a node wake its parker when it happens. It reports false if it has happened.
+//
+//go:norace
+func (h *happening) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done.Load() {
+		return false
+	}
+	h.waiters.Push(n, p, t)
+	return true
+}
+
+// withdraw takes the node back. It reports whether it is marked as the one that won.
+//
+//go:norace
+func (h *happening) withdraw(n *wait.Node) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiters.Withdraw(n)
+	return n.Won
+}

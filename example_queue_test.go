@@ -1,0 +1,125 @@
+package coir_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coir-go/coir"
+)
+
+// buffer is a buffer of bytes. Get waits until there is one.
+type buffer struct {
+	cond coir.Cond
+	data []byte
+}
+
+func (b *buffer) Put(c byte) {
+	b.cond.Lock()
+	defer b.cond.Unlock()
+	b.data = append(b.data, c)
+	b.cond.Signal()
+}
+
+func (b *buffer) Get(ctx context.Context) (byte, error) {
+	b.cond.Lock()
+	defer b.cond.Unlock()
+	for len(b.data) == 0 {
+		if err := b.cond.Wait(ctx); err != nil {
+			return 0, err
+		}
+	}
+	c := b.data[0]
+	b.data = b.data[1:]
+	return c, nil
+}
+
+func ExampleCond() {
+	var b buffer
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("writer", func(context.Context) error {
+			for _, c := range []byte("abc") {
+				b.Put(c)
+			}
+			return nil
+		})
+		for range 3 {
+			c, err := b.Get(ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%c\n", c)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// a
+	// b
+	// c
+	// <nil>
+}
+
+// tank is a type of which some can be taken, built with a Queue: litres of a liquid. Fill adds some, up to its size.
+type tank struct {
+	queue  coir.Queue
+	litres int
+	size   int
+}
+
+func newTank(size int, opts ...coir.NameOption) *tank {
+	t := &tank{size: size}
+	t.queue.Init(opts...)
+	return t
+}
+
+// Draw takes n litres. It waits until there are enough, and until those that came earlier have had theirs.
+func (t *tank) Draw(ctx context.Context, n int) error { return t.queue.Take(ctx, (*litres)(t), n) }
+
+// DrawCase is a case that takes n litres.
+func (t *tank) DrawCase(n int) coir.Case { return t.queue.TakeCase((*litres)(t), n) }
+
+// Fill adds n litres. It reports false if there is no room for them.
+func (t *tank) Fill(n int) bool { return t.queue.Put((*litres)(t), n) }
+
+// litres is a tank as a coir.Resource. The queue calls its methods one at a time.
+type litres tank
+
+var draw = &coir.Verb{Name: "draw", Waits: "to draw from", Ends: "fill"}
+
+//go:norace
+func (l *litres) Take(n int) bool {
+	if l.litres < n {
+		return false
+	}
+	l.litres -= n
+	return true
+}
+
+//go:norace
+func (l *litres) Put(n int, _ bool) bool {
+	if l.litres+n > l.size {
+		return false
+	}
+	l.litres += n
+	return true
+}
+
+//go:norace
+func (l *litres) Verb(int) *coir.Verb { return draw }
+
+func ExampleQueue() {
+	t := newTank(10, coir.WithName("tank"))
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		drawn := n.Go("drawer", func(ctx context.Context) error { return t.Draw(ctx, 7) })
+		fmt.Println(t.Fill(5), t.Fill(5))
+		if err := drawn.Wait(ctx); err != nil {
+			return err
+		}
+		_, err := coir.Select(ctx, t.DrawCase(3))
+		return err
+	})
+	fmt.Println(t.litres, err)
+	// Output:
+	// true true
+	// 0 <nil>
+}

@@ -1,0 +1,60 @@
+//go:build coirinterleave
+
+package coir
+
+import (
+	"testing"
+
+	"github.com/coir-go/coir/internal/interleave"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// The place under a limit passes among children that wait for others, of which one runs on a goroutine of its own: one
+// at a time has it, each gets it, and none is left in line. One of them goes on above the limit in another case, as a
+// wait does that is cut short: the places are counted rightly afterwards.
+//
+// Spec: NU-14 (Limit bounds the children that run)
+// Spec: NU-15 (a child that waits for children gives its place up)
+func TestExplorePlacePassesOn(t *testing.T) {
+	for name, above := range map[string]bool{"in turn": false, "above the limit": true} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s := newStage()
+				s.n.Limit(1)
+				l := s.n.more().limiter
+				l.taken = 1 // the first has it
+				var inside, got xatomic.Int32
+				uses := func(f *Fiber, wait bool) {
+					f.takePlace(wait)
+					if n := inside.Add(1); n > 1 && !above {
+						interleave.Failf("%d have the place", n)
+					}
+					got.Add(1)
+					inside.Add(-1)
+					f.leavePlace()
+				}
+				first, second := s.fiber(), s.fiber()
+				first.place, second.place = true, true
+				interleave.Go("first", func() {
+					first.here()
+					first.leavePlace()
+				})
+				interleave.Go("second", func() {
+					second.here()
+					uses(&second.Fiber, !above)
+				})
+				s.n.spawned++
+				child := &goChild{f: Fiber{nursery: s.n, role: onGoroutine, place: true}}
+				interleave.Go("child", func() {
+					child.enlist()
+					uses(nil, true)
+					child.delist()
+				})
+				interleave.JoinAll()
+				if got.Load() != 2 || l.taken != 0 || !l.again.Empty() {
+					interleave.Failf("%d got the place, %d places are taken", got.Load(), l.taken)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Grammar checks the exported names of the package in dir against the rules of docs/HACKING.md that a machine can
+// check. It returns one sentence for each name that breaks one.
+func Grammar(dir string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	set := token.NewFileSet()
+	var found []string
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, decl := range file.Decls {
+			for _, what := range ungrammatical(decl) {
+				at := set.Position(decl.Pos())
+				found = append(found, fmt.Sprintf("%s:%d: %s", filepath.Base(at.Filename), at.Line, what))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+func ungrammatical(decl ast.Decl) []string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(baseName(d.Recv.List[0].Type))) {
+			return ungrammaticalFunc(d)
+		}
+	case *ast.GenDecl:
+		if d.Tok == token.CONST {
+			return ungrammaticalConsts(d)
+		}
+	}
+	return nil
+}
+
+func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
+	name := d.Name.Name
+	say := func(format string, args ...any) { found = append(found, name+" "+fmt.Sprintf(format, args...)) }
+	const limit = "time.Duration"
+	params, results := typesOf(d.Type.Params), typesOf(d.Type.Results)
+	switch at := slices.Index(params, "context.Context"); {
+	case at > 0:
+		say("takes a context that is not its first parameter")
+	case at == 0 && strings.HasPrefix(name, "Try"):
+		say("takes a context: what never waits needs none")
+	case at == 0 && len(d.Type.Params.List[0].Names) > 0 && d.Type.Params.List[0].Names[0].Name != "ctx":
+		say("calls its context %s, not ctx", d.Type.Params.List[0].Names[0].Name)
+	}
+	if d.Recv != nil && strings.HasSuffix(name, "Timeout") && (len(params) == 0 || params[len(params)-1] != limit) {
+		say("has a time limit, and does not take it last")
+	}
+	if hasPrefix(name, "Count") || hasPrefix(name, "Num") {
+		say("is a count, and is not called Len")
+	}
+	result := ""
+	if len(results) == 1 {
+		result = strings.TrimPrefix(results[0], "coir.")
+	}
+	if want, ok := scopes[name]; ok {
+		if !slices.Equal(results, []string{"context.Context", want}) {
+			say("does not return a context and a %s, as that of package context does", want)
+		}
+		return found
+	}
+	switch {
+	case d.Recv == nil && hasPrefix(name, "With") && !strings.HasSuffix(result, "Option"):
+		say("begins with With, and returns no option")
+	case result == "Case" && name != "After" && !strings.HasSuffix(name, "Case"):
+		say("returns a case, and does not end in Case")
+	case d.Recv == nil && strings.HasSuffix(result, "Option") && !hasPrefix(name, "With") && !hasPrefix(name, "On"):
+		say("returns an option, and begins neither with With nor with On")
+	case d.Recv != nil && strings.HasPrefix(result, "iter.Seq") && !hasPrefix(name, "All"):
+		say("returns an iterator, and does not begin with All")
+	case strings.HasPrefix(result, "iter.Seq") && slices.Contains(params, "context.Context") &&
+		!(strings.HasPrefix(result, "iter.Seq2[") && strings.HasSuffix(result, ", error]")):
+		say("returns an iterator that ctx may end, and does not yield the error")
+	}
+	return found
+}
+
+// scopes are the functions that have the names of those of package context, each with the type of its second result.
+var scopes = map[string]string{
+	"WithCancel":      "context.CancelFunc",
+	"WithCancelCause": "context.CancelCauseFunc",
+	"WithTimeout":     "context.CancelFunc",
+	"WithDeadline":    "context.CancelFunc",
+}
+
+// typesOf returns the type of each parameter or result.
+func typesOf(list *ast.FieldList) (all []string) {
+	if list == nil {
+		return nil
+	}
+	for _, f := range list.List {
+		for range max(1, len(f.Names)) {
+			all = append(all, source(f.Type))
+		}
+	}
+	return all
+}
+
+// hasPrefix reports whether name is the prefix, or goes on after it with another word.
+func hasPrefix(name, prefix string) bool {
+	rest, ok := strings.CutPrefix(name, prefix)
+	return ok && (rest == "" || rest[0] >= 'A' && rest[0] <= 'Z')
+}
+
+// ungrammaticalConsts checks that constants of a type of the package carry its name. A constant without a type has that
+// of the one above it, if it has no value either.
+func ungrammaticalConsts(d *ast.GenDecl) (found []string) {
+	typ := ""
+	for _, spec := range d.Specs {
+		s := spec.(*ast.ValueSpec)
+		switch {
+		case s.Type != nil:
+			typ = source(s.Type)
+		case len(s.Values) > 0:
+			typ = ""
+			if call, ok := s.Values[0].(*ast.CallExpr); ok {
+				typ = source(call.Fun)
+			}
+		}
+		if !ast.IsExported(typ) {
+			continue
+		}
+		prefix := strings.TrimSuffix(strings.TrimSuffix(typ, "Policy"), "Mode")
+		for _, name := range s.Names {
+			if name.IsExported() && !hasPrefix(name.Name, prefix) {
+				found = append(found, fmt.Sprintf("%s is a %s, and does not begin with %s", name.Name, typ, prefix))
+			}
+		}
+	}
+	return found
+}

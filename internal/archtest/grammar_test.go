@@ -1,0 +1,91 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// public are the packages whose names follow the grammar.
+var public = []string{".", "sim", "explore"}
+
+func TestGrammar(t *testing.T) {
+	for _, dir := range public {
+		found, err := Grammar(filepath.Join(root(t), dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range found {
+			t.Errorf("%s/%s", dir, what)
+		}
+	}
+}
+
+// Each rule is broken once here, and followed once.
+func TestGrammarFindsWhatBreaksIt(t *testing.T) {
+	const text = `package p
+
+type Color int
+
+const (
+	Red Color = iota
+	ColorGreen
+	Blue
+	Other = 3
+)
+
+type KeepPolicy uint8
+
+const (
+	KeepAll = KeepPolicy(1)
+	Nothing = KeepPolicy(2)
+)
+
+func Fast() RunOption
+func WithSpeed() RunOption
+func OnEnd(f func()) RunOption
+func Online() RunOption
+func After(d int) Case
+func (t *T) DoneCase() Case
+func (t *T) Done() Case
+func Late(n int, ctx context.Context)
+func Named(c context.Context)
+func (t *T) TryTake(ctx context.Context)
+func (t *T) AllOf(ctx context.Context) iter.Seq[int]
+func (t *T) All(ctx context.Context) iter.Seq2[int, error]
+func (t *T) AllHeld() iter.Seq[int]
+func (t *T) RecvTimeout(ctx context.Context, d time.Duration) int
+func (t *T) SendTimeout(ctx context.Context, d time.Duration, v int)
+func (t *T) Country() int
+func (t *T) CountHeld() int
+func WithCancel(ctx context.Context) (context.Context, context.CancelFunc)
+func WithTimeout(ctx context.Context, d time.Duration) context.Context
+func WithSlack() int
+func (t *T) Each(ctx context.Context) iter.Seq2[int, error]
+func (t *hidden) Each() iter.Seq[int]
+`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Grammar(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, what := range found {
+		_, what, _ = strings.Cut(what, ": ")
+		name, _, _ := strings.Cut(what, " ")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{
+		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Named", "Nothing", "Online", "Red",
+		"SendTimeout", "TryTake", "WithSlack", "WithTimeout",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("found %q, want %q:\n%s", names, want, strings.Join(found, "\n"))
+	}
+}

@@ -1,0 +1,78 @@
+package channel
+
+// LockAll locks channels together, which sorts them by number: so two callers never wait for each other's locks. A
+// channel may be in the list more than once.
+//
+//go:norace
+func LockAll(cores []*Core) {
+	// Spec: SE-12 (channel locks are taken in the order of ids)
+	// Spec: SE-20 (up to 8 cases lock without allocating)
+	if len(cores) > 16 {
+		heapSort(cores)
+	}
+	for i := 1; i < len(cores); i++ { // if they are sorted, this is one comparison each
+		c := cores[i]
+		j := i
+		for j > 0 && cores[j-1].id > c.id {
+			cores[j] = cores[j-1]
+			j--
+		}
+		cores[j] = c
+	}
+	var last *Core
+	for _, c := range cores {
+		if c != last {
+			c.Lock()
+			last = c
+		}
+	}
+}
+
+// UnlockAll unlocks what LockAll has locked, and empties the list, so that it keeps no channel alive.
+//
+//go:norace
+func UnlockAll(cores []*Core) {
+	var last *Core
+	for i, c := range cores {
+		if c != last {
+			c.Unlock()
+			last = c
+		}
+		cores[i] = nil
+	}
+}
+
+// heapSort sorts many channels by number. It is written out because the race detector would see what package slices
+// does to a list that goroutines hand on, and not what orders it.
+//
+//go:norace
+func heapSort(cores []*Core) {
+	n := len(cores)
+	for i := n/2 - 1; i >= 0; i-- {
+		sift(cores, i)
+	}
+	for ; n > 1; n-- {
+		cores[0], cores[n-1] = cores[n-1], cores[0]
+		sift(cores[:n-1], 0)
+	}
+}
+
+// sift moves the channel at i down to where it belongs in a heap whose largest number is on top.
+//
+//go:norace
+func sift(cores []*Core, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(cores) {
+			return
+		}
+		if child+1 < len(cores) && cores[child].id < cores[child+1].id {
+			child++
+		}
+		if cores[i].id >= cores[child].id {
+			return
+		}
+		cores[i], cores[child] = cores[child], cores[i]
+		i = child
+	}
+}

@@ -1,0 +1,59 @@
+package sched
+
+import "github.com/coir-go/coir/internal/xatomic"
+
+// places are where the active workers stand, so that a worker that looks for work passes by those and not by the
+// thousands that may be in native calls. There are twice as many as the base number of workers, which is how many may
+// be active.
+//
+//	A worker is counted as active before it takes a place, and until it has left it: so a place is free.
+//	Only active workers have anything in their queues, but for a moment.
+type places struct {
+	list xatomic.Pointer[[]*place] // replaced when it grows, under Scheduler.mu; the places stay
+}
+
+type place = xatomic.Pointer[Worker]
+
+// grow makes at least n places. The caller holds mu, or is alone.
+//
+//go:norace
+func (p *places) grow(n int) {
+	var old []*place
+	if list := p.list.Load(); list != nil {
+		old = *list
+	}
+	if n <= len(old) {
+		return
+	}
+	list, more := make([]*place, n), make([]place, n-len(old))
+	for i := range list {
+		if i < len(old) {
+			list[i] = old[i]
+		} else {
+			list[i] = &more[i-len(old)]
+		}
+	}
+	p.list.Store(&list)
+}
+
+// take gives w a place, the one that it had last if that is free.
+//
+//go:norace
+func (p *places) take(w *Worker) {
+	if w.place != nil && w.place.CompareAndSwap(nil, w) {
+		return
+	}
+	for {
+		for _, x := range *p.list.Load() {
+			if x.Load() == nil && x.CompareAndSwap(nil, w) {
+				w.place = x
+				return
+			}
+		}
+	}
+}
+
+// all returns the places. Those that are not taken hold nil.
+//
+//go:norace
+func (p *places) all() []*place { return *p.list.Load() }

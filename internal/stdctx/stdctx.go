@@ -1,0 +1,128 @@
+// Package stdctx has what coir needs of package context and package context does not offer: a [Context] that ends when
+// told, with any error and cause; the word where a context keeps its error ([ErrWord]); and a [List] of contexts that
+// others depend on. It knows no scope and no fiber.
+//
+// Two things here are not documented by package context: the key by which it finds a context of its own, and the field
+// where that keeps its error. Both are looked up when the program starts. If a release of Go does not have them, derived
+// contexts cost a goroutine, and a look at a context a receive.
+package stdctx
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// Context is a context of the standard library that ends when End is called. Package context recognises it through any
+// number of WithValues: a derived context registers with it, starts no goroutine, and finds the cause.
+type Context struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	once   sync.Once
+	err    error
+	why    context.Context // a context that has ended with the cause, if that differs from err
+	pass   func()          // ends the context with err
+}
+
+// New returns a context that has not ended.
+func New() *Context {
+	c := new(Context)
+	c.Context, c.cancel = context.WithCancelCause((*parent)(c))
+	return c
+}
+
+// End ends the context with err, which is context.Canceled or context.DeadlineExceeded. A nil cause means err. Only the
+// first call does.
+func (c *Context) End(err, cause error) {
+	c.once.Do(func() {
+		if err == context.Canceled {
+			c.cancel(cause)
+			return
+		}
+		if cause != nil {
+			why, cancel := context.WithCancelCause(context.Background())
+			cancel(cause)
+			c.why = why
+		}
+		c.err = err
+		c.pass()
+	})
+}
+
+// parent is the parent of a Context. Through it End chooses the error and the cause that the context ends with.
+type parent Context
+
+func (*parent) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*parent) Done() <-chan struct{}       { return neverDone }
+func (p *parent) Err() error                { return p.err }
+
+func (p *parent) Value(key any) any {
+	if key == Key && p.why != nil {
+		return p.why.Value(key)
+	}
+	return nil
+}
+
+func (p *parent) AfterFunc(f func()) func() bool {
+	p.pass = f
+	return func() bool { return false }
+}
+
+var neverDone = make(chan struct{})
+
+// Key is the key that package context uses to ask a context for the nearest context of its own types. A context that
+// answers it as a [Context] does is taken for one by package context, if it also returns the same Done channel.
+var Key = func() (key any) {
+	_ = context.Cause(keyProbe{context.Background(), &key})
+	return key
+}()
+
+type keyProbe struct {
+	context.Context
+	key *any
+}
+
+func (p keyProbe) Value(key any) any { *p.key = key; return nil }
+func (keyProbe) Err() error          { return context.Canceled }
+
+// ErrWord returns the address where the context that closes ctx's Done channel keeps its error, if that context is one
+// of package context's own. Otherwise it returns nil. The word holds nil until the context has ended. To load it takes
+// a tenth of the time that a receive from Done or a call of Err takes.
+func ErrWord(ctx context.Context) *atomic.Value {
+	std, ok := ctx.Value(Key).(context.Context)
+	if !ok || errField == nil || reflect.TypeOf(std) != errType || std.Done() != ctx.Done() {
+		return nil
+	}
+	return (*atomic.Value)(unsafe.Add(reflect.ValueOf(std).UnsafePointer(), errField.Offset))
+}
+
+// errField is the field of package context's own type that ErrWord looks for. It is nil if this release of Go has no
+// field of that name and type.
+var errType, errField = func() (reflect.Type, *reflect.StructField) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	std := reflect.TypeOf(ctx.Value(Key))
+	if std == nil || std.Kind() != reflect.Pointer || std.Elem().Kind() != reflect.Struct {
+		return nil, nil
+	}
+	f, ok := std.Elem().FieldByName("err")
+	if !ok || f.Type != reflect.TypeFor[atomic.Value]() || len(f.Index) != 1 {
+		return nil, nil
+	}
+	return std, &f
+}()
+
+// IsClosed reports whether a Done channel is closed. A nil channel is not.
+//
+//go:norace
+func IsClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

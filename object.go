@@ -1,0 +1,64 @@
+package coir
+
+import (
+	"strconv"
+
+	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/xatomic"
+)
+
+// object is what a policy and a report know of a thing that can be waited for and whose zero value is ready.
+type object struct {
+	name string
+	id   xatomic.Uint64           // 0 until it is first asked for
+	rt   xatomic.Pointer[Runtime] // the runtime with a policy that used it first
+}
+
+// number returns the object's number, which no other object has.
+//
+//go:norace
+func (o *object) number() uint64 {
+	if id := o.id.Load(); id != 0 {
+		return id
+	}
+	race.Disable()
+	o.id.CompareAndSwap(0, channel.NewID())
+	race.Enable()
+	return o.id.Load()
+}
+
+// title is the object's name, or its number if it has none.
+//
+//go:norace
+func (o *object) title() string {
+	if o.name != "" {
+		return o.name
+	}
+	return "#" + strconv.FormatUint(o.number(), 10)
+}
+
+// op is what v says, on the object, as a policy sees it.
+//
+//go:norace
+func (o *object) op(v *policy.Verb) policy.Op {
+	return policy.Op{Kind: policy.Use, Object: o.number(), Name: o.name, Verb: v}
+}
+
+// announce announces an operation of the fiber f, or of a goroutine if f is nil, on the object. It returns the fiber
+// that has to call stepped if the operation does not wait, if one has.
+//
+//go:noinline
+//go:norace
+func (o *object) announce(f *Fiber, op policy.Op) *Fiber {
+	if f != nil && f.simulated {
+		o.rt.CompareAndSwap(nil, f.nursery.rt)
+		f.step(op)
+		return f
+	}
+	if rt := o.rt.Load(); rt != nil {
+		rt.policy.Stray(op)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package coir
+
+import (
+	"log/slog"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/sched"
+)
+
+// stallReports is where the stalls of a runtime are reported to.
+type stallReports struct {
+	tell     func(Stall) // of OnStall, or nil
+	observer *guarded    // or nil
+	log      bool        // there was no OnStall
+
+	mu     sync.Mutex
+	logged map[uintptr]bool // by where the fiber was spawned
+}
+
+// onStalls returns what to do with the stalls of a runtime that is being made, or nil if nothing.
+func onStalls(set *settings, observer *guarded) *stallReports {
+	log := !set.stalls && set.policy == nil && bubble.Here() == 0
+	if set.onStall == nil && observer == nil && !log {
+		return nil
+	}
+	return &stallReports{tell: set.onStall, observer: observer, log: log, logged: make(map[uintptr]bool)}
+}
+
+// report reports a stall. The stack costs a dump of all, so it is taken only if there is a reader.
+func (r *stallReports) report(st sched.Stall) {
+	f := fiberOf(st.Task)
+	site := spawnedAt(f)
+	log := r.log && r.first(site)
+	if r.tell == nil && r.observer == nil && !log {
+		return
+	}
+	s := Stall{Fiber: f, For: st.For, Stack: st.Stack()}
+	if r.tell != nil {
+		guard("the function of OnStall", func() { r.tell(s) })
+	}
+	if r.observer != nil {
+		r.observer.tell(func(o Observer) { o.FiberStalled(s) })
+	}
+	if log {
+		if at := placeIn(s.Stack); at == "" {
+			r.set(site, false)
+		} else {
+			guard("the handler of slog", func() { s.log(at) })
+		}
+	}
+}
+
+// spawnedAt returns where the fiber was spawned. The monitor, which asks, is not ordered after that.
+//
+//go:norace
+func spawnedAt(f *Fiber) uintptr { return f.pc }
+
+// first reports whether no stall of a fiber from that place has been logged, and notes that one is. The bodies of all
+// Runs are one place.
+func (r *stallReports) first(pc uintptr) bool { return !r.set(pc, true) }
+
+// set notes whether a stall of a fiber from that place has been logged, and returns what was noted before.
+func (r *stallReports) set(pc uintptr, logged bool) (before bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.logged[pc] = r.logged[pc], logged
+	return before
+}
+
+func (s Stall) log(at string) {
+	slog.Warn("coir: a fiber runs for long without yielding, and holds its worker. If it blocks, call what blocks in "+
+		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then.",
+		"fiber", s.Fiber.Name(), "for", s.For, "started", s.Fiber.SpawnSite(), "at", at)
+}
+
+// placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns
+// "" if that is in coir: then the fiber has gone on to wait while the stack was taken.
+func placeIn(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i := 1; i+1 < len(lines); i += 2 { // after "goroutine 7 [sleep]:", two lines a call: pkg.F(...) and \tfile:line +0x12
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		pkg := packageOf(lines[i])
+		if pkg == module || strings.HasPrefix(pkg, module+"/internal/") {
+			break
+		}
+		if !isStandard(pkg, path.Dir(file)) {
+			return file
+		}
+	}
+	return ""
+}
+
+const module = "github.com/coir-go/coir"
+
+// packageOf returns the import path of a function's package, from a line of a stack.
+func packageOf(call string) string {
+	slash := strings.LastIndexByte(call[:max(0, strings.IndexByte(call, '('))], '/') + 1
+	name, _, _ := strings.Cut(call[slash:], ".")
+	return call[:slash] + name
+}
+
+// isStandard reports whether a package is in the standard library: its path has no dot, and it is in the src of a Go
+// installation, or is shown by its path alone, as in a program that was built with -trimpath. Some functions of other
+// packages, such as time.Sleep, are in the runtime.
+func isStandard(pkg, dir string) bool {
+	first, _, _ := strings.Cut(pkg, "/")
+	dir = "/src/" + dir
+	return !strings.Contains(first, ".") && (strings.HasSuffix(dir, "/src/"+pkg) || strings.HasSuffix(dir, "/src/runtime"))
+}
