@@ -1,0 +1,59 @@
+package locks
+
+import (
+	"context"
+
+	"github.com/coir-go/coir"
+)
+
+// Once does something once, and tries again if it failed.
+//
+// The zero value has done nothing and has no name. A Once must not be copied after first use.
+type Once struct {
+	m    Mutex
+	done coir.Event
+}
+
+// NewOnce returns a Once that has done nothing. [coir.WithName] gives it a name, which reports show.
+func NewOnce(opts ...coir.NameOption) *Once {
+	o := new(Once)
+	o.m.q.Init(opts...)
+	return o
+}
+
+// Do calls fn unless an earlier call of fn returned nil. While one fiber or goroutine calls fn, others wait; if fn
+// returns an error or panics, Do returns that error or panics, and the next one calls its fn. Do returns ctx's error if
+// ctx has ended, or ends before its turn comes. fn must not call Do of the same Once.
+//
+// What fn did is ordered before the return of every Do that returns nil.
+func (o *Once) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	if o.done.IsSet() {
+		return nil
+	}
+	if err := o.m.Lock(ctx); err != nil {
+		return err
+	}
+	defer o.m.Unlock()
+	if o.done.IsSet() {
+		return nil
+	}
+	if fn == nil {
+		panic("locks: Do(nil) of " + named("a Once", &o.m.q) + ": there is nothing to call")
+	}
+	if err := fn(ctx); err != nil {
+		return err
+	}
+	o.done.Set()
+	return nil
+}
+
+// String describes o in a few words.
+func (o *Once) String() string {
+	if o.done.IsSet() {
+		return "locks.Once(" + o.m.q.String() + ", done)"
+	}
+	return "locks.Once(" + o.m.q.String() + ", not done)"
+}

@@ -1,0 +1,66 @@
+package locks
+
+import "sync/atomic"
+
+// permits counts how much of a size is taken. Each change is one compare-and-swap, so that taking and giving back need
+// no lock while no one waits. The highest bit says that there may be waiters: then only the queue may take and give
+// back, which keeps the order of the waiters.
+type permits struct{ word atomic.Uint64 }
+
+const waited = 1 << 63
+
+// takeFast takes n of size if that is free and no one waits.
+//
+//go:norace
+func (p *permits) takeFast(n, size int) bool {
+	w := p.word.Load()
+	return w&waited == 0 && w+uint64(n) <= uint64(size) && p.word.CompareAndSwap(w, w+uint64(n))
+}
+
+// putFast gives n back if no one waits and that much is taken.
+//
+//go:norace
+func (p *permits) putFast(n int) bool {
+	w := p.word.Load()
+	return w&waited == 0 && w >= uint64(n) && p.word.CompareAndSwap(w, w-uint64(n))
+}
+
+// take takes n of size, or notes that its caller waits.
+//
+//go:norace
+func (p *permits) take(n, size int) bool {
+	for {
+		w := p.word.Load()
+		if w&^waited+uint64(n) > uint64(size) {
+			if p.word.CompareAndSwap(w, w|waited) {
+				return false
+			}
+		} else if p.word.CompareAndSwap(w, w+uint64(n)) {
+			return true
+		}
+	}
+}
+
+// put gives n back. It reports false if less than that is taken.
+//
+//go:norace
+func (p *permits) put(n int, waiting bool) bool {
+	for {
+		w := p.word.Load()
+		if w&^waited < uint64(n) {
+			return false
+		}
+		left := w&^waited - uint64(n)
+		if waiting {
+			left |= waited
+		}
+		if p.word.CompareAndSwap(w, left) {
+			return true
+		}
+	}
+}
+
+// taken returns how much is taken.
+//
+//go:norace
+func (p *permits) taken() int { return int(p.word.Load() &^ waited) }
