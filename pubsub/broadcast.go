@@ -1,0 +1,241 @@
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+)
+
+// Broadcast passes each value to all subscribers. All subscribers get the values in the same order. It is made by
+// [NewBroadcast].
+type Broadcast[T any] struct {
+	order *locks.Mutex       // held by Publish, which may wait
+	late  []*Subscription[T] // for Publish: the subscribers to wait for
+	topic[T]
+}
+
+// NewBroadcast returns a Broadcast without subscribers. [coir.WithName] gives it a name, which reports show.
+func NewBroadcast[T any](opts ...coir.NameOption) *Broadcast[T] {
+	b := &Broadcast[T]{order: locks.NewMutex(opts...)}
+	b.init(opts)
+	return b
+}
+
+// Publish passes v to each subscriber. It first passes v to those that can take it now, and then waits for those whose
+// channels are full, if they have [coir.OverflowWait]. If another Publish waits, it waits for that first.
+//
+// If ctx ends, or the Broadcast is closed, before v has been passed to all, Publish returns ctx's error, or one that is
+// [coir.ErrClosed]. Then v may have been passed to some.
+//
+// What happens before Publish is ordered before what a subscriber does with v. Subscribers are not ordered among each
+// other.
+func (b *Broadcast[T]) Publish(ctx context.Context, v T) error {
+	if err := b.order.Lock(ctx); err != nil {
+		return err
+	}
+	defer b.order.Unlock()
+	subs, err := b.all()
+	if err != nil {
+		return err
+	}
+	defer b.forgetLate()
+	return b.pass(ctx, subs, v)
+}
+
+// pass passes v to subs. If a handler of [coir.OnUndelivered] panics, the others get v before the panic continues: the
+// fault of one subscriber is not that of another.
+func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (err error) {
+	at := 0
+	defer func() {
+		if at < len(subs) {
+			err = b.pass(ctx, subs[at+1:], v)
+		}
+	}()
+	closed := false
+	for ; at < len(subs); at++ {
+		s := subs[at]
+		switch err := s.ch.TrySend(v); {
+		case err == nil:
+		case errors.Is(err, coir.ErrWouldBlock):
+			b.late = append(b.late, s)
+		default:
+			closed = true
+		}
+	}
+	// The last one first: by measurement that is a little cheaper than the other way round.
+	for _, s := range slices.Backward(b.late) {
+		switch err := s.ch.Send(ctx, v); {
+		case err == nil:
+		case errors.Is(err, coir.ErrWouldBlock): // it has coir.OverflowFail
+			s.missed.Add(1)
+		case errors.Is(err, coir.ErrClosed):
+			closed = true
+		default:
+			return err
+		}
+	}
+	if closed { // by its subscriber, which has left then, or by the Broadcast
+		_, err = b.all()
+	}
+	return err
+}
+
+// forgetLate empties the list of subscribers to wait for, so that those that leave can be collected.
+func (b *Broadcast[T]) forgetLate() {
+	clear(b.late)
+	b.late = b.late[:0]
+}
+
+// Subscribe adds a subscriber, which gets the values that are published from now on. The capacity and the options are
+// those of its channel: see [coir.NewChan]. [coir.WithOverflow] says what happens when the subscriber is slow; without
+// it publishers wait. [coir.OnUndelivered] gets the values that the subscriber misses; it must not call Publish. The
+// channel has the name of the Broadcast, unless [coir.WithName] gives it another. After Close, a new subscriber finds
+// its channel closed.
+func (b *Broadcast[T]) Subscribe(capacity int, opts ...coir.ChanOption) *Subscription[T] {
+	return b.add(capacity, opts)
+}
+
+// Close ends the Broadcast: subscribers get what they have not received yet, and then [coir.ErrClosed]. A Publish that
+// waits for a subscriber goes on waiting until that has taken the value, or has left.
+func (b *Broadcast[T]) Close() { b.close() }
+
+// Len returns the number of subscribers.
+func (b *Broadcast[T]) Len() int { return b.len() }
+
+// String describes the Broadcast in a few words.
+func (b *Broadcast[T]) String() string {
+	return fmt.Sprintf("pubsub.Broadcast(%s, %d subscribers)", b.name, b.len())
+}
+
+// topic is a list of subscribers.
+type topic[T any] struct {
+	name string
+
+	// mu is held for a few instructions only. It is not a sync.Mutex, so that package sim sees which operations depend
+	// on each other. subs is replaced, not changed, so that it can be read without mu.
+	mu     *locks.Mutex
+	subs   []*Subscription[T]
+	closed bool
+}
+
+func (t *topic[T]) init(opts []coir.NameOption) {
+	for _, o := range opts {
+		t.name = string(o)
+	}
+	t.mu = locks.NewMutex()
+	if t.name != "" {
+		t.mu = locks.NewMutex(coir.WithName("subscribers of " + t.name))
+	}
+}
+
+func (t *topic[T]) lock() { must(t.mu.Lock(context.Background())) }
+
+// must panics if a wait in context.Background has failed. It fails only if package sim ends it, after a failure that it
+// reports. The caller must not go on then, as if it held the lock.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// all returns the subscribers.
+func (t *topic[T]) all() ([]*Subscription[T], error) {
+	t.lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("pubsub: publish to %q: %w", t.name, coir.ErrClosed)
+	}
+	return t.subs, nil
+}
+
+// add adds a subscriber, whose channel holds the given values.
+func (t *topic[T]) add(capacity int, opts []coir.ChanOption, first ...T) *Subscription[T] {
+	s := &Subscription[T]{topic: t}
+	s.ch = coir.NewChan[T](capacity, append([]coir.ChanOption{coir.WithName(t.name)}, opts...)...)
+	for _, v := range first {
+		_ = s.ch.TrySend(v) // there is room
+	}
+	t.lock()
+	closed := t.closed
+	if !closed {
+		t.subs = append(slices.Clip(t.subs), s)
+	}
+	t.mu.Unlock()
+	if closed {
+		s.ch.Close()
+	}
+	return s
+}
+
+func (t *topic[T]) remove(s *Subscription[T]) {
+	t.lock()
+	defer t.mu.Unlock()
+	if at := slices.Index(t.subs, s); at >= 0 {
+		t.subs = slices.Concat(t.subs[:at], t.subs[at+1:])
+	}
+}
+
+func (t *topic[T]) close() {
+	t.lock()
+	subs := t.subs
+	t.subs, t.closed = nil, true
+	t.mu.Unlock()
+	for _, s := range subs {
+		s.ch.Close()
+	}
+}
+
+func (t *topic[T]) len() int {
+	t.lock()
+	defer t.mu.Unlock()
+	return len(t.subs)
+}
+
+// Subscription is one subscriber of a [Broadcast] or a [Latest]. If several fibers or goroutines receive from it, each
+// value goes to one of them.
+type Subscription[T any] struct {
+	topic  *topic[T]
+	ch     *coir.Chan[T]
+	missed atomic.Uint64
+}
+
+// Recv receives the next value. It returns an error that is [coir.ErrClosed] when the publisher has closed and all
+// values have been received, or after Close.
+func (s *Subscription[T]) Recv(ctx context.Context) (T, error) { return s.ch.Recv(ctx) }
+
+// TryRecv is Recv that never waits: if there is no value it returns [coir.ErrWouldBlock].
+func (s *Subscription[T]) TryRecv() (T, error) { return s.ch.TryRecv() }
+
+// RecvMany is [coir.Chan.RecvMany]: it waits for a value, and receives as many as there are, up to len(into).
+func (s *Subscription[T]) RecvMany(ctx context.Context, into []T) (int, error) {
+	return s.ch.RecvMany(ctx, into)
+}
+
+// RecvBatch is [coir.Chan.RecvBatch]: it waits for a value, and collects more for as long as linger.
+func (s *Subscription[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
+	return s.ch.RecvBatch(ctx, into, linger)
+}
+
+// RecvCase is a case that receives into *dst. A nil dst throws the value away.
+func (s *Subscription[T]) RecvCase(dst *T) coir.Case { return s.ch.RecvCase(dst) }
+
+// All iterates over the values until the publisher closes, like [coir.Chan.All]. If it ends for another reason, the
+// last pair has an error.
+func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.ch.All(ctx) }
+
+// Lagged returns how many values the subscriber has missed because it was slow. A watcher of a [Latest] has missed
+// those that were replaced. After Close it also counts those that were not received.
+func (s *Subscription[T]) Lagged() uint64 { return s.ch.Stats().Dropped + s.missed.Load() }
+
+// Close ends the subscription. Values that were not received are dropped. A publisher no longer waits for it.
+func (s *Subscription[T]) Close() {
+	s.topic.remove(s)
+	s.ch.Abort(nil)
+}

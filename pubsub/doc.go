@@ -1,0 +1,22 @@
+// Package pubsub passes values from publishers to many subscribers. A [Broadcast] passes every value to every
+// subscriber; a [Latest] is one value that changes, and passes the newest.
+//
+//	prices := pubsub.NewBroadcast[Price](coir.WithName("prices"))
+//	...
+//	n.Go("chart", func(ctx context.Context) error {
+//		sub := prices.Subscribe(64, coir.WithOverflow(coir.OverflowDropOldest))
+//		defer sub.Close()
+//		for p, err := range sub.All(ctx) {
+//			if err != nil {
+//				return err
+//			}
+//			draw(p)
+//		}
+//		return nil
+//	})
+//	...
+//	err := prices.Publish(ctx, p)
+//
+// Each subscriber has a channel of its own, with a capacity and an overflow policy of its own: a slow subscriber makes
+// publishers wait, or loses values, which are counted, as it has asked for.
+package pubsub

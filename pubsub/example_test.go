@@ -1,0 +1,103 @@
+package pubsub_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pubsub"
+)
+
+// Two subscribers get each price. The second is slow, and has asked to miss prices rather than to make the publisher
+// wait: it gets the newest two.
+func ExampleBroadcast() {
+	prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
+	book := prices.Subscribe(0)
+	chart := prices.Subscribe(2, coir.WithOverflow(coir.OverflowDropOldest))
+	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("book", func(ctx context.Context) error {
+			for p, err := range book.All(ctx) {
+				if err != nil {
+					return err
+				}
+				fmt.Println("book", p)
+			}
+			return nil
+		})
+		n.Go("publisher", func(ctx context.Context) error {
+			defer prices.Close()
+			for p := range 4 {
+				if err := prices.Publish(ctx, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return nil
+	})
+	for p := range chart.All(context.Background()) {
+		fmt.Println("chart", p)
+	}
+	fmt.Println("chart has missed", chart.Lagged())
+	// Output:
+	// book 0
+	// book 1
+	// book 2
+	// book 3
+	// chart 2
+	// chart 3
+	// chart has missed 2
+}
+
+// A watcher starts with the present value, and misses values that were replaced before it looked, but not the last.
+func ExampleLatest() {
+	level := pubsub.NewLatest("info", coir.WithName("log level"))
+	watcher := level.Watch()
+	defer watcher.Close()
+	ctx := context.Background()
+	l, _ := watcher.Recv(ctx)
+	fmt.Println(l)
+
+	_ = level.Set("warn")
+	_ = level.Set("debug")
+	level.Close()
+	for l := range watcher.All(ctx) {
+		fmt.Println(l)
+	}
+	fmt.Println(level.Get())
+	// Output:
+	// info
+	// debug
+	// debug
+}
+
+// A subscription in a select.
+func ExampleSubscription_RecvCase() {
+	prices := pubsub.NewBroadcast[int]()
+	limit := pubsub.NewLatest(10)
+	sub, limits := prices.Subscribe(8), limit.Watch()
+	_ = coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+		for p := range 2 {
+			if err := prices.Publish(ctx, 9+p); err != nil {
+				return err
+			}
+		}
+		for range 3 {
+			var price, most int
+			at, err := coir.SelectPriority(ctx, limits.RecvCase(&most), sub.RecvCase(&price))
+			if err != nil {
+				return err
+			}
+			if at == 0 {
+				fmt.Println("at most", most)
+			} else {
+				fmt.Println("price", price)
+			}
+		}
+		return nil
+	})
+	// Output:
+	// at most 10
+	// price 9
+	// price 10
+}
