@@ -1,0 +1,30 @@
+// Package pace lets fibers and goroutines keep a pace: a [Ticker] waits for the next tick, and a [Limiter] for tokens.
+//
+//	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+//		api := pace.NewLimiter(time.Second/20, 5, coir.WithName("api")) // 20 a second, 5 at once
+//		n.Go("heartbeat", func(ctx context.Context) error {
+//			beat := pace.NewTicker(time.Second, coir.WithName("heartbeat"))
+//			for {
+//				if _, err := beat.Wait(ctx); err != nil {
+//					return err
+//				}
+//				if err := ping(ctx); err != nil {
+//					return err
+//				}
+//			}
+//		})
+//		for _, r := range requests {
+//			if err := api.Wait(ctx); err != nil {
+//				return err
+//			}
+//			n.Go("call", func(ctx context.Context) error { return call(ctx, r) })
+//		}
+//		return nil
+//	})
+//
+// Both go by the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
+// [coir.Clock]. Use each in one runtime only. Both hold nothing while no caller waits: there is nothing to stop.
+//
+// Neither orders memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
+// race, and the race detector reports it.
+package pace

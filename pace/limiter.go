@@ -1,0 +1,158 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Limiter limits how often something happens, by a token bucket: each use takes a token or more, and a new token comes
+// in every interval until there are as many as the burst allows. A Limiter begins with a full bucket.
+//
+// Callers get their tokens in the order in which they came. A caller that gives up takes no tokens, and the next one
+// moves up. Any number of fibers and goroutines may use a Limiter.
+//
+// A Limiter has no case for a select. A select must be able to leave without a trace until it is decided, but to wait
+// here is to stand in a queue, and the time of a caller depends on all who stand before it: the case would have to move
+// up while its fiber is parked. Start a fiber that waits for the token and sends on a channel.
+type Limiter struct {
+	timer  *coir.Timer
+	bucket bucket
+	name   string
+}
+
+// ErrTooMany is the error of a call that needs more tokens than the bucket can hold. Compare with errors.Is.
+var ErrTooMany = errors.New("pace: more tokens than the bucket holds")
+
+// NewLimiter returns a Limiter to which a token comes every interval, and which holds burst tokens. Both must be
+// positive. [coir.WithName] gives it a name, which errors and reports show.
+func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Limiter {
+	if interval <= 0 || burst <= 0 {
+		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the interval and the burst are positive", interval, burst))
+	}
+	if interval > maxTime/4/time.Duration(burst) {
+		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the bucket would take more than 70 years to fill", interval, burst))
+	}
+	l := &Limiter{bucket: bucket{interval: interval, burst: burst}}
+	l.bucket.full = interval * time.Duration(burst)
+	l.timer = coir.NewTimer(&l.bucket, false, opts...)
+	for _, o := range opts {
+		l.name = string(o)
+	}
+	return l
+}
+
+// Wait waits for a token and takes it.
+func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
+
+// WaitN waits until there are n tokens, and takes them; for 0 tokens it does not wait. If it returns an error, it has
+// taken none. The error is one of ctx if ctx has ended, whatever n is, or ends before there are enough. It is
+// [ErrTooMany], immediately, if the bucket cannot hold n tokens. If the tokens are known to come after the deadline of
+// ctx, WaitN returns an error that is [coir.ErrTimeout] without waiting for that deadline; it is known once no other
+// caller is before this one.
+func (l *Limiter) WaitN(ctx context.Context, n int) error {
+	if n <= 0 || n > l.bucket.burst {
+		return l.withoutWait(ctx, n)
+	}
+	_, err := l.timer.Wait(ctx, n)
+	if err == coir.ErrTimeout { //nolint:errorlint // a wrapped one says more already
+		return l.late(n, err)
+	}
+	return err
+}
+
+// TryTake takes n tokens if they are there and no caller waits. It reports whether it did.
+func (l *Limiter) TryTake(n int) bool {
+	if n == 0 {
+		return true
+	}
+	if n < 0 || n > l.bucket.burst {
+		return false
+	}
+	_, ok := l.timer.TryTake(n)
+	return ok
+}
+
+// Cap returns how many tokens the bucket holds.
+func (l *Limiter) Cap() int { return l.bucket.burst }
+
+// String returns a short description of the limiter.
+func (l *Limiter) String() string {
+	return fmt.Sprintf("pace.Limiter(%s%v, %d)", l.of(""), l.bucket.interval, l.bucket.burst)
+}
+
+// withoutWait is WaitN for a number of tokens that is not waited for.
+func (l *Limiter) withoutWait(ctx context.Context, n int) error {
+	if n < 0 {
+		panic(fmt.Sprintf("pace: WaitN(%d): a number of tokens is not negative", n))
+	}
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	if n > 0 {
+		return fmt.Errorf("%w: %swait for %d, and the burst is %d", ErrTooMany, l.of(""), n, l.bucket.burst)
+	}
+	return nil
+}
+
+func (l *Limiter) late(n int, err error) error {
+	are := "are"
+	if n == 1 {
+		are = "is"
+	}
+	return fmt.Errorf("pace: %s%w before there %s %s", l.of("wait for "), err, are, tokens(n))
+}
+
+// of returns the name of the limiter, after a word and before a colon; or nothing if it has none.
+func (l *Limiter) of(word string) string {
+	if l.name == "" {
+		return ""
+	}
+	return word + l.name + ": "
+}
+
+// tokens returns a number of tokens in words.
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return strconv.Itoa(n) + " tokens"
+}
+
+// bucket is the schedule of a Limiter. It counts in time, not in tokens, and so in whole numbers: to take a token is to
+// move empty, the time at which the bucket was or would have been empty, by an interval.
+//
+// Invariant: after Due, empty is between now - full and now, and the bucket holds (now - empty) / interval tokens.
+type bucket struct {
+	interval time.Duration
+	burst    int
+	full     time.Duration // from empty to full
+	empty    time.Duration
+	started  bool
+}
+
+// Due implements coir.Schedule.
+//
+//go:norace
+func (b *bucket) Due(n int, now time.Duration) time.Duration {
+	if !b.started {
+		b.started, b.empty = true, now-b.full
+	}
+	b.empty = max(b.empty, now-b.full)
+	return b.empty + b.interval*time.Duration(n)
+}
+
+// Take implements coir.Schedule. Due has been called at the same time.
+//
+//go:norace
+func (b *bucket) Take(n int, _ time.Duration) int {
+	b.empty += b.interval * time.Duration(n)
+	return n
+}
+
+// Words implements coir.Schedule.
+func (b *bucket) Words(n int) string { return "for " + tokens(n) + " of" }

@@ -1,0 +1,82 @@
+package pace
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Ticker ticks at a fixed distance. A tick that comes while no caller waits is kept for the next caller; those that
+// come after it are missed. They are counted, not queued.
+//
+// A Ticker is in the background: it does not keep a program going. In a simulation by package sim, a program in which
+// nothing happens but ticks is reported as a deadlock, and while other fibers sleep for very many ticks, a simulation
+// may let some of them be missed.
+//
+// Any number of fibers and goroutines may use a Ticker; each tick goes to one of them.
+type Ticker struct {
+	timer *coir.Timer
+	beat  beat
+}
+
+// NewTicker returns a Ticker that ticks every period, which must be positive. The first tick comes one period after the
+// first call of Wait or TickCase. [coir.WithName] gives it a name, which reports show.
+func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
+	if period <= 0 {
+		panic(fmt.Sprintf("pace: NewTicker(%v): the period of a ticker is positive", period))
+	}
+	t := &Ticker{beat: beat{period: period}}
+	t.timer = coir.NewTimer(&t.beat, true, opts...)
+	return t
+}
+
+// Wait waits for the next tick. It returns how many ticks there have been since the last that a caller got: 1, and 1
+// more for each that was missed. It returns an error of ctx if ctx ends earlier.
+func (t *Ticker) Wait(ctx context.Context) (int, error) { return t.timer.Wait(ctx, 1) }
+
+// TickCase is a case that happens at the next tick. It stores what Wait would return in *ticks, unless ticks is nil; 0
+// means that another caller has got that tick. The case is for one select: each select needs a new one.
+func (t *Ticker) TickCase(ticks *int) coir.Case { return t.timer.WaitCase(ticks) }
+
+// Period returns the distance between two ticks.
+func (t *Ticker) Period() time.Duration { return t.beat.period }
+
+// String returns a short description of the ticker.
+func (t *Ticker) String() string { return fmt.Sprintf("pace.Ticker(%v)", t.beat.period) }
+
+// beat is the schedule of a Ticker. The ticks are at multiples of the period from the first call.
+type beat struct {
+	period  time.Duration
+	last    time.Duration // the last tick that a caller got, or the first call
+	started bool
+}
+
+// Due implements coir.Schedule.
+//
+//go:norace
+func (b *beat) Due(_ int, now time.Duration) time.Duration {
+	if !b.started {
+		b.started, b.last = true, now
+	}
+	if b.last > maxTime-b.period {
+		return maxTime
+	}
+	return b.last + b.period
+}
+
+// Take implements coir.Schedule.
+//
+//go:norace
+func (b *beat) Take(_ int, now time.Duration) int {
+	n := (now - b.last) / b.period
+	b.last += n * b.period
+	return int(n)
+}
+
+// Words implements coir.Schedule.
+func (b *beat) Words(int) string { return "for the next tick of" }
+
+// maxTime is the last time that there is, which never comes.
+const maxTime = time.Duration(1<<63 - 1)
