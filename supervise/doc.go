@@ -1,0 +1,41 @@
+// Package supervise runs children that may fail, and restarts them.
+//
+//	app := supervise.New("app", []supervise.Child{
+//		{Name: "db", Run: db.Run},
+//		{Name: "cache", Run: cache.Run},
+//		{Name: "warm up", Run: warmUp, Restart: supervise.RestartTransient},
+//	}, supervise.WithStrategy(supervise.StrategyRestForOne), supervise.WithIntensity(5, time.Minute))
+//
+//	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+//		n.Go("health", func(ctx context.Context) error {
+//			for e, err := range app.Events().All(ctx) {
+//				if err != nil {
+//					return err
+//				}
+//				log.Println(e)
+//			}
+//			return nil
+//		})
+//		err := app.Run(ctx)
+//		n.Cancel(nil)
+//		return err
+//	})
+//
+// # What a supervisor does
+//
+// [Supervisor.Run] starts the children in the order given, each in a fiber of its own, and restarts those that end, as
+// their [Restart] says. A panic of a child is a failure like any other; its error is a [*coir.PanicError] with the
+// stack. The [Strategy] says which other children are stopped and started anew with it. Before a restart the supervisor
+// waits, longer after each failure in a row, by a time that is partly random; in a simulation by package sim the
+// schedule decides it.
+//
+// If there are more restarts within a period than [WithIntensity] allows, the supervisor stops its children and returns
+// a [*GaveUpError]. A supervisor can be the child of another one: its Run method is the child's function. Then the
+// failure goes up, and the outer supervisor starts the inner one anew.
+//
+// Run returns nil when all children have ended for good. If its context ends, it stops the children one by one, the one
+// that was started last first, and returns when the last has ended. To stop a child is to cancel its context and wait
+// for it: a child that ignores its context is waited for.
+//
+// What a child did before it ended is ordered before what the next run of that child does.
+package supervise

@@ -1,0 +1,75 @@
+package supervise
+
+import (
+	"fmt"
+	"time"
+)
+
+// Event is something that happened to a child.
+type Event struct {
+	Kind       Kind
+	Supervisor string
+	Child      string
+	At         time.Duration // by the clock of the runtime: see coir.Now
+	Err        error         // of KindFailed and KindGaveUp: why
+	Restarts   int           // of KindRestarting: how many there were within the period, with this one
+	After      time.Duration // of KindRestarting: how long the supervisor waits before it
+}
+
+// Kind is what happened to a child.
+type Kind uint8
+
+// What happens to a child.
+const (
+	KindStarted    Kind = iota // it was started
+	KindEnded                  // it returned nil
+	KindFailed                 // it returned an error, panicked or called runtime.Goexit
+	KindRestarting             // it will be started anew
+	KindStopped                // the supervisor has stopped it
+	KindGaveUp                 // it failed too often: the supervisor stops
+)
+
+func (k Kind) String() string {
+	return word(int(k), "started", "ended", "failed", "restarting", "stopped", "gave up")
+}
+
+// String returns the event as a line of a log, without the stack of a panic.
+func (e Event) String() string {
+	s := e.Supervisor + ": " + e.Child + " " + e.Kind.String()
+	switch {
+	case e.Err != nil:
+		s += ": " + firstLine(e.Err)
+	case e.Kind == KindRestarting:
+		s += fmt.Sprintf(" in %v, restart %d", e.After, e.Restarts)
+	}
+	return s
+}
+
+// GaveUpError is the error of a supervisor whose children failed too often.
+type GaveUpError struct {
+	Supervisor string
+	Child      string        // which failed last
+	Restarts   int           // restarts that there were
+	Within     time.Duration // the period in which they were
+	Err        error         // of the last failure; nil if the child ended without an error
+}
+
+// Error says which child failed, how often and in what time there were restarts, and why.
+func (e *GaveUpError) Error() string {
+	why := "ended without an error"
+	if e.Err != nil {
+		why = "failed: " + firstLine(e.Err)
+	}
+	return fmt.Sprintf("supervise: %s gave up after %s within %v: %s %s",
+		e.Supervisor, restarts(e.Restarts), e.Within, e.Child, why)
+}
+
+// Unwrap returns the error of the last failure.
+func (e *GaveUpError) Unwrap() error { return e.Err }
+
+func restarts(n int) string {
+	if n == 1 {
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", n)
+}

@@ -1,0 +1,156 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Child is what a supervisor runs.
+type Child struct {
+	Name    string                          // for events, errors and reports
+	Run     func(ctx context.Context) error // ends when ctx does
+	Restart Restart
+}
+
+// Restart says when a child that has ended is started anew.
+type Restart uint8
+
+// When a child is started anew.
+const (
+	RestartPermanent Restart = iota // always
+	RestartTransient                // if it failed: it returned an error, panicked or called runtime.Goexit
+	RestartTemporary                // never, also if its failure is no reason to stop the others
+)
+
+func (r Restart) String() string {
+	return word(int(r), "permanent", "transient", "temporary")
+}
+
+// Strategy says which children are stopped and started anew with one that is.
+type Strategy uint8
+
+// Which children are started anew. Children that have ended for good stay ended, and a temporary child that is stopped
+// has ended for good.
+const (
+	StrategyOneForOne  Strategy = iota // no other
+	StrategyOneForAll                  // all others
+	StrategyRestForOne                 // those that come after it in the list
+)
+
+func (s Strategy) String() string {
+	return word(int(s), "one for one", "one for all", "rest for one")
+}
+
+func word(i int, words ...string) string {
+	if i >= len(words) {
+		return "unknown"
+	}
+	return words[i]
+}
+
+// Option is an option of [New].
+type Option func(*Supervisor)
+
+// WithStrategy sets the strategy. Without it, it is [StrategyOneForOne].
+func WithStrategy(s Strategy) Option {
+	if s > StrategyRestForOne {
+		panic("supervise: WithStrategy: no such strategy")
+	}
+	return func(v *Supervisor) { v.strategy = s }
+}
+
+// WithIntensity sets how many restarts there may be within a period. When one more is needed, the supervisor gives up.
+// Without it, there may be 10 within a minute.
+func WithIntensity(restarts int, within time.Duration) Option {
+	if restarts < 0 || within <= 0 {
+		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number is not negative, and the period is positive",
+			restarts, within))
+	}
+	return func(v *Supervisor) { v.most, v.within = restarts, within }
+}
+
+// WithBackoff sets how long the supervisor waits before a restart: after the first failure of a child between half of
+// first and first, after each further failure up to twice as long, but no longer than longest. A child that has run for
+// longer than longest begins with first again. Without it, first is 100 milliseconds and longest 10 seconds. If both
+// are 0 there is no wait.
+func WithBackoff(first, longest time.Duration) Option {
+	if first < 0 || longest < first {
+		panic(fmt.Sprintf("supervise: WithBackoff(%v, %v): the first wait is not negative, and not longer than the longest",
+			first, longest))
+	}
+	return func(v *Supervisor) { v.first, v.longest = first, longest }
+}
+
+// Supervisor runs children, and restarts those that fail. Make it with [New].
+type Supervisor struct {
+	name     string
+	children []Child
+	strategy Strategy
+	most     int // restarts within
+	within   time.Duration
+	first    time.Duration // backoff
+	longest  time.Duration
+	events   *coir.Writer[Event]
+	reader   *coir.Reader[Event]
+	running  atomic.Bool
+}
+
+// keptEvents is how many events are kept for a reader that is behind.
+const keptEvents = 64
+
+// New returns a supervisor of the children. They are started by [Supervisor.Run], in this order.
+func New(name string, children []Child, opts ...Option) *Supervisor {
+	s := &Supervisor{
+		name: name, children: slices.Clone(children), most: 10, within: time.Minute,
+		first: 100 * time.Millisecond, longest: 10 * time.Second,
+	}
+	for i, c := range children {
+		if c.Run == nil || c.Restart > RestartTemporary {
+			panic(fmt.Sprintf("supervise: New(%q): child %d, %q, has no function to run, or no such restart", name, i, c.Name))
+		}
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	s.events, s.reader = coir.Pipe[Event](
+		keptEvents, coir.WithName(name+" events"), coir.WithOverflow(coir.OverflowDropOldest))
+	return s
+}
+
+// Name returns the supervisor's name.
+func (s *Supervisor) Name() string { return s.name }
+
+// String describes the supervisor in a few words.
+func (s *Supervisor) String() string {
+	return fmt.Sprintf("supervise.Supervisor(%s, %v, %d children)", s.name, s.strategy, len(s.children))
+}
+
+// Events returns what happens to the children. A reader that is behind holds nothing up: the supervisor keeps the last
+// 64 events and drops older ones, which Stats of the reader counts. Events stay open when Run has returned, since Run
+// may be called again.
+func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
+
+// errRunning is the error of a second Run.
+var errRunning = errors.New("supervise: Run is called while the supervisor runs")
+
+// Run starts the children and supervises them. It returns nil when all have ended for good, a [*GaveUpError] if there
+// were too many restarts, and an error of ctx if that has ended. In all cases all children have ended. An error that a
+// child returned while it was stopped, other than that of its context, is joined to Run's error. Run may be called
+// again when it has returned.
+func (s *Supervisor) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: %s", errRunning, s.name)
+	}
+	defer s.running.Store(false)
+	// A cancel of ctx must not reach the children by itself, because they are stopped in order.
+	return coir.Run(coir.Shield(ctx), func(in context.Context, n *coir.Nursery) error {
+		r := newRound(in, s, n)
+		return r.run(ctx)
+	})
+}
