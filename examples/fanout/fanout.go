@@ -1,0 +1,154 @@
+// Package fanout is an HTTP service that sends each request on to several backends, and answers with what they return
+// in time.
+//
+// A request has a deadline. A call that is slow, or fails, is made a second time after a while; the first that succeeds
+// counts, and the other is cancelled. All requests share a bounded number of calls. The service stops gracefully:
+// requests that it has accepted are answered.
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+)
+
+// Config has the parameters of a gateway.
+type Config struct {
+	Backends []func(ctx context.Context, query string) (string, error)
+	Deadline time.Duration // of a request
+	Hedge    time.Duration // after which a call is made a second time
+	Calls    int           // that may run at a time, over all requests
+	Grace    time.Duration // for requests that run when the service is stopped
+}
+
+// Answer is what one backend has returned.
+type Answer struct {
+	Text  string `json:"text,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Gateway sends requests on to backends.
+type Gateway struct {
+	Config
+	calls *locks.Semaphore
+}
+
+// New makes a gateway.
+func New(c Config) *Gateway {
+	return &Gateway{Config: c, calls: locks.NewSemaphore(c.Calls, coir.WithName("calls"))}
+}
+
+// Ask asks all backends. It returns the answers or errors that there are before the deadline, in the order of the
+// backends.
+func (g *Gateway) Ask(ctx context.Context, query string) []Answer {
+	ctx, cancel := coir.WithTimeout(ctx, g.Deadline)
+	defer cancel()
+	answers := make([]Answer, len(g.Backends))
+	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for i := range g.Backends {
+			n.Go("backend", func(ctx context.Context) error {
+				text, err := g.hedged(ctx, i, query)
+				answers[i].Text = text
+				if err != nil {
+					answers[i].Error = err.Error()
+				}
+				return nil // the others go on
+			}, coir.WithIndex(i))
+		}
+		return nil
+	})
+	return answers
+}
+
+// hedged calls a backend, and once more after a while.
+func (g *Gateway) hedged(ctx context.Context, backend int, query string) (string, error) {
+	call := func(ctx context.Context) (string, error) {
+		if err := g.calls.Acquire(ctx, 1); err != nil {
+			return "", err
+		}
+		defer g.calls.Release(1)
+		return g.Backends[backend](ctx, query)
+	}
+	return coir.Race(ctx, call, func(ctx context.Context) (string, error) {
+		if err := coir.Sleep(ctx, g.Hedge); err != nil {
+			return "", err
+		}
+		return call(ctx)
+	})
+}
+
+// ServeHTTP answers a request with the answers of the backends as JSON. If none has answered, the status says so.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answers := g.Ask(r.Context(), r.URL.Query().Get("q"))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status(answers))
+	_ = json.NewEncoder(w).Encode(answers) // an error means that the client has left
+}
+
+func status(answers []Answer) int {
+	for _, a := range answers {
+		if a.Error == "" {
+			return http.StatusOK
+		}
+	}
+	return http.StatusBadGateway
+}
+
+// Serve accepts connections until ctx ends. Then it answers the requests that it has, for as long as Grace, and returns
+// nil if that was long enough.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute}
+	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		n.Go("serve", func(context.Context) error {
+			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		}, coir.OnGoroutine())
+		n.Go("stop", func(ctx context.Context) error {
+			_ = coir.WaitCancel(ctx) // the end of ctx, or an error of the listener
+			ctx, cancel := coir.WithTimeout(coir.Shield(ctx), g.Grace)
+			defer cancel()
+			if err := srv.Shutdown(ctx); err != nil {
+				return errors.Join(err, srv.Close())
+			}
+			return nil
+		}, coir.OnGoroutine())
+		return nil
+	})
+}
+
+// Backend returns a backend that asks a web server.
+func Backend(client *http.Client, address string) func(ctx context.Context, query string) (string, error) {
+	return func(ctx context.Context, query string) (string, error) {
+		return coir.Blocking(ctx, func() (string, error) {
+			return get(ctx, client, address+"?q="+url.QueryEscape(query))
+		})
+	}
+}
+
+func get(ctx context.Context, client *http.Client, address string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", address, resp.Status)
+	}
+	return string(text), err
+}

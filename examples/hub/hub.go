@@ -1,0 +1,152 @@
+// Package hub is a chat: what one member says all members hear, in the same order.
+//
+// Members come and leave at any time. A member that is slow holds up no other: it misses the oldest messages that it
+// has not read yet, and is told how many. When the chat is closed, members get the messages that they have not read.
+package hub
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pubsub"
+)
+
+// Conn is the connection of a member. One goroutine reads while another writes.
+type Conn interface {
+	ReadLine(ctx context.Context) (string, error) // io.EOF if the member has left
+	WriteLine(ctx context.Context, line string) error
+}
+
+// Hub passes messages to its members.
+type Hub struct {
+	keep  int
+	lines *pubsub.Broadcast[string]
+}
+
+// New makes a hub that keeps up to keep messages for a slow member.
+func New(keep int) *Hub {
+	return &Hub{keep: keep, lines: pubsub.NewBroadcast[string](coir.WithName("lines"))}
+}
+
+// Len returns the number of members.
+func (h *Hub) Len() int { return h.lines.Len() }
+
+// Close ends the chat: members get the messages that they have not read, and then their Join returns. A message that is
+// being passed on meanwhile may reach only some of them.
+func (h *Hub) Close() { h.lines.Close() }
+
+// Join makes c a member, and serves it until it leaves or the hub is closed, which are no errors, or ctx ends.
+func (h *Hub) Join(ctx context.Context, name string, c Conn) error {
+	sub := h.lines.Subscribe(h.keep, coir.WithOverflow(coir.OverflowDropOldest), coir.WithName("lines for "+name))
+	defer func() {
+		sub.Close()
+		_ = h.lines.Publish(coir.Shield(ctx), name+" has left")
+	}()
+	err := h.lines.Publish(ctx, name+" has come")
+	if err == nil {
+		err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("hear", func(ctx context.Context) error { return h.hear(ctx, name, c) }, coir.OnGoroutine())
+			n.Go("tell", func(ctx context.Context) error { return tell(ctx, sub, c) }, coir.OnGoroutine())
+			return nil
+		})
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, coir.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// hear publishes what the member says.
+func (h *Hub) hear(ctx context.Context, name string, c Conn) error {
+	for {
+		text, err := c.ReadLine(ctx)
+		if err != nil {
+			return err
+		}
+		err = h.lines.Publish(ctx, name+": "+text)
+		if errors.Is(err, coir.ErrClosed) {
+			return nil // there may still be messages to tell
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tell writes what the members say, and how much the member has missed.
+func tell(ctx context.Context, sub *pubsub.Subscription[string], c Conn) error {
+	told := uint64(0)
+	for {
+		line, err := sub.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if missed := sub.Lagged(); missed > told {
+			if err := c.WriteLine(ctx, fmt.Sprintf("(%d missed)", missed-told)); err != nil {
+				return err
+			}
+			told = missed
+		}
+		if err := c.WriteLine(ctx, line); err != nil {
+			return err
+		}
+	}
+}
+
+// Serve makes each connection that it accepts a member, whose name is the first line, until ctx ends. Then it closes
+// the hub, and returns when the members have read their messages, or grace has passed.
+func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
+	members, cancel := coir.WithCancel(coir.Shield(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		_ = l.Close()
+		time.AfterFunc(grace, cancel)
+	})()
+	return coir.Run(members, func(members context.Context, n *coir.Nursery) error {
+		defer h.Close()
+		for {
+			conn, err := coir.Blocking(members, l.Accept)
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			n.Go("member", func(member context.Context) error {
+				defer func() { _ = conn.Close() }()
+				c := &lineConn{conn, bufio.NewReader(conn)}
+				if name, err := c.ReadLine(ctx); err == nil {
+					_ = h.Join(member, name, c) // the failure of one connection is no other's
+				}
+				return nil
+			}, coir.OnGoroutine())
+		}
+	})
+}
+
+// lineConn is a Conn on a network.
+type lineConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// ReadLine reads the next line. The end of ctx interrupts it.
+func (c *lineConn) ReadLine(ctx context.Context) (string, error) {
+	defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })()
+	line, err := c.in.ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// WriteLine writes a line. The end of ctx interrupts it.
+func (c *lineConn) WriteLine(ctx context.Context, line string) error {
+	defer context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) })()
+	_, err := io.WriteString(c, line+"\n")
+	return err
+}
