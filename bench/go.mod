@@ -11,6 +11,7 @@ require (
 	github.com/smallnest/chanx v1.2.0
 	github.com/sourcegraph/conc v0.3.0
 	golang.org/x/sync v0.24.0
+	golang.org/x/time v0.16.0
 )
 
 require (

@@ -176,7 +176,7 @@ func waiterCancel(n int) subject {
 		for i := range n {
 			nur.Go("wait", func(ctx context.Context) error {
 				for {
-					scope, cancel := coir.WithCancel(ctx)
+					scope, cancel := coir.WithCancelCause(ctx)
 					cancels[i].Store(&cancel)
 					_, err := c.Recv(scope)
 					cancel(nil)
@@ -353,7 +353,7 @@ type work struct {
 // onFiber has a fiber of a runtime of its own set the work up, and do it as often
 // as the loop says.
 func onFiber(setUp func(ctx context.Context, nur *coir.Nursery) work) subject {
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	orders, reports := coir.NewChan[int](0), coir.NewChan[error](0)
 	ended := make(chan error, 1)
 	go func() {
@@ -362,7 +362,10 @@ func onFiber(setUp func(ctx context.Context, nur *coir.Nursery) work) subject {
 			if w.end != nil {
 				defer w.end()
 			}
-			for times := range orders.All(ctx) {
+			for times, err := range orders.All(ctx) {
+				if err != nil {
+					return err
+				}
 				if err := reports.Send(ctx, w.do(times)); err != nil {
 					return err
 				}

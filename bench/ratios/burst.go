@@ -20,7 +20,7 @@ const burst = 10_000
 
 func burstCoir() side {
 	rt := coir.NewRuntime()
-	c := coir.NewChan[int](coir.Unlimited)
+	c := coir.NewChan[int](coir.Unbounded)
 	return side{
 		loop: func(n int) {
 			run(rt, func(ctx context.Context, _ *coir.Nursery) error {

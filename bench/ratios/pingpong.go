@@ -94,7 +94,7 @@ func timeoutGo(in <-chan int, out chan<- int, turns int) {
 
 // cancelCoir waits in a scope that the program could cancel.
 func cancelCoir(ctx context.Context, in, out *coir.Chan[int], turns int) error {
-	ctx, cancel := coir.WithCancel(ctx)
+	ctx, cancel := coir.WithCancelCause(ctx)
 	defer cancel(nil)
 	for range turns {
 		v, err := in.Recv(ctx)

@@ -34,7 +34,7 @@ func simulated(p program) func() side {
 		return side{loop: func(n int) {
 			for range n {
 				seed++
-				if f := sim.Run(seed, inSim(p), sim.Steps(math.MaxInt/16)); f != nil {
+				if f := sim.Run(seed, inSim(p), sim.WithSteps(math.MaxInt/16)); f != nil {
 					panic("the measured program failed: " + f.Error())
 				}
 			}
@@ -54,7 +54,7 @@ func inSim(p program) func(context.Context, *sim.Sim) {
 func explored(p program) func() side {
 	return func() side {
 		return side{loop: func(n int) {
-			if res := sim.Explore(inSim(p), sim.With(sim.Random), sim.Schedules(n)); res.Failure != nil {
+			if res := sim.Explore(inSim(p), sim.WithStrategy(sim.Random), sim.WithSchedules(n)); res.Failure != nil {
 				panic("the measured program failed: " + res.Failure.Error())
 			}
 		}}
@@ -65,7 +65,7 @@ func explored(p program) func() side {
 // the simulation does.
 func onOneWorker(p program) func() side {
 	return func() side {
-		rt := coir.NewRuntime(coir.Workers(1))
+		rt := coir.NewRuntime(coir.WithWorkers(1))
 		return side{
 			loop: func(n int) {
 				run(rt, func(ctx context.Context, _ *coir.Nursery) error {
@@ -87,7 +87,7 @@ func onARuntimeOfItsOwn(p program) func() side {
 	return func() side {
 		return side{loop: func(n int) {
 			for range n {
-				rt := coir.NewRuntime(coir.Workers(1))
+				rt := coir.NewRuntime(coir.WithWorkers(1))
 				run(rt, p)
 				shut(rt)
 			}
@@ -134,7 +134,10 @@ func simPipeline(ctx context.Context, n *coir.Nursery) error {
 		in, out := last, coir.NewChan[int](0)
 		n.Go("stage", func(ctx context.Context) error {
 			defer out.Close()
-			for v := range in.All(ctx) {
+			for v, err := range in.All(ctx) {
+				if err != nil {
+					return err
+				}
 				if err := out.Send(ctx, v); err != nil {
 					return err
 				}
@@ -144,7 +147,10 @@ func simPipeline(ctx context.Context, n *coir.Nursery) error {
 		last = out
 	}
 	n.Go("sink", func(ctx context.Context) error {
-		for range last.All(ctx) {
+		for _, err := range last.All(ctx) {
+			if err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -42,10 +42,9 @@ func sleepFibers() side {
 		defer close(ended)
 		run(rt, func(ctx context.Context, _ *coir.Nursery) error {
 			for {
-				var reply chan sample
-				coir.Blocking(ctx, func() { reply = <-rounds })
+				reply, err := coir.Blocking(ctx, func() (chan sample, error) { return <-rounds, nil })
 				if reply == nil {
-					return nil
+					return err
 				}
 				reply <- processorTime(func() { sleepRound(ctx, d) })
 			}

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/coir-go/coir"
+)
 
 // A comparison is one row of the table: something coir does, beside what a Go
 // program does for the same purpose without coir.
@@ -79,6 +83,12 @@ var table = []comparison{
 		what:    "in a fiber: one empty child of an open nursery, waited for",
 		against: "go and sync.WaitGroup",
 		coir:    spawnWait, other: spawnWaitGroup,
+	},
+	{
+		name: "task", bound: 0.8, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: an empty task of an open nursery, started and waited for",
+		against: "go and a chan of one place for the result",
+		coir:    taskCoir, other: taskChan,
 	},
 	{
 		name: "spawn-join-errgroup", bound: 0.65, goal: 0.45, held: 0.75, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
@@ -232,13 +242,13 @@ var table = []comparison{
 	},
 	{
 		name: "unlimited-burst-chanqueue", bound: 0.4, goal: 0.2, unit: "ns", ops: burst, rounds: shortRounds,
-		what:    "a value of a burst of 10,000 into an Unlimited channel and out again",
+		what:    "a value of a burst of 10,000 into an unbounded channel and out again",
 		against: "chanqueue.ChanQueue",
 		coir:    burstCoir, other: burstChanqueue,
 	},
 	{
 		name: "unlimited-burst-chanx", bound: 0.4, goal: 0.2, unit: "ns", ops: burst, rounds: shortRounds,
-		what:    "a value of a burst of 10,000 into an Unlimited channel and out again",
+		what:    "a value of a burst of 10,000 into an unbounded channel and out again",
 		against: "chanx.UnboundedChan",
 		coir:    burstCoir, other: burstChanx,
 	},
@@ -247,6 +257,42 @@ var table = []comparison{
 		what:    "a value from goroutine to goroutine through coir's channel, capacity 0",
 		against: "unbuffered chan",
 		coir:    goroutinesThroughCoir(0, 1, 1), other: goroutinesThrough(0, 1, 1),
+	},
+	{
+		name: "native-100x5ms", bound: 2.0, goal: 1.2, unit: "ns", rounds: longRounds,
+		what:    "100 fibers that block natively for 5 ms, undeclared",
+		against: "goroutines that do the same",
+		coir:    nativeFibers(native100x5ms, undeclared), other: nativeGoroutines(native100x5ms),
+	},
+	{
+		name: "native-1000x5ms", bound: 2.0, goal: 1.2, unit: "ns", rounds: longRounds,
+		what:    "1,000 fibers that block natively for 5 ms, 20 times each, undeclared",
+		against: "goroutines that do the same",
+		coir:    nativeFibers(native1000x5ms, undeclared), other: nativeGoroutines(native1000x5ms),
+	},
+	{
+		name: "native-declared-1000x5ms", bound: 1.3, goal: 1.1, unit: "ns", rounds: longRounds,
+		what:    "the same inside Blocking",
+		against: "goroutines that do the same",
+		coir:    nativeFibers(native1000x5ms, declared), other: nativeGoroutines(native1000x5ms),
+	},
+	{
+		name: "native-goroutine-1000x5ms", bound: 1.1, goal: 1, unit: "ns", rounds: longRounds,
+		what:    "1000 children with OnGoroutine, each sleeps natively for 5 ms, 20 times",
+		against: "goroutines and sync.WaitGroup",
+		coir:    nativeFibers(native1000x5ms, undeclared, coir.OnGoroutine()), other: nativeGoroutines(native1000x5ms),
+	},
+	{
+		name: "native-1000x1ms", bound: 2.5, goal: 1.2, unit: "ns", rounds: longRounds,
+		what:    "1,000 fibers that block natively for 1 ms, 100 times each, undeclared",
+		against: "goroutines that do the same",
+		coir:    nativeFibers(native1000x1ms, undeclared), other: nativeGoroutines(native1000x1ms),
+	},
+	{
+		name: "native-declared-1000x1ms", bound: 1.5, goal: 1.2, unit: "ns", rounds: longRounds,
+		what:    "the same inside Blocking",
+		against: "goroutines that do the same",
+		coir:    nativeFibers(native1000x1ms, declared), other: nativeGoroutines(native1000x1ms),
 	},
 	{
 		name: "wake-p50", unit: "µs", rounds: longRounds,
@@ -277,6 +323,78 @@ var table = []comparison{
 		what:    "the same where a goroutine outside wakes",
 		against: "goroutines and chan, the same load",
 		coir:    wakeFibers(fromOutside, 0.99), other: wakeGoroutines(fromOutside, 0.99),
+	},
+	{
+		name: "mutex", bound: 2, goal: 1.3, unit: "ns", rounds: shortRounds,
+		what:    "locks.Mutex: lock and unlock by one fiber",
+		against: "sync.Mutex",
+		coir:    oneFiber(lockOurs), other: goroutinesDo(1, lockTheirs),
+	},
+	{
+		name: "mutex-contended", bound: 0.6, goal: 0.4, unit: "ns", rounds: shortRounds,
+		what:    "locks.Mutex: 100 fibers that yield while they hold it",
+		against: "sync.Mutex and runtime.Gosched",
+		coir:    fibersDo(100, lockAndYieldOurs), other: goroutinesDo(100, lockAndYieldTheirs),
+	},
+	{
+		name: "mutex-100", goal: 2, unit: "ns", rounds: shortRounds,
+		what:    "locks.Mutex: 100 fibers that do not yield",
+		against: "sync.Mutex",
+		coir:    fibersDo(100, lockOurs), other: goroutinesDo(100, lockTheirs),
+	},
+	{
+		name: "rwmutex", bound: 2.5, goal: 1.5, unit: "ns", rounds: shortRounds,
+		what:    "locks.RWMutex: a read lock and its unlock by one fiber",
+		against: "sync.RWMutex",
+		coir:    oneFiber(readOurs), other: goroutinesDo(1, readTheirs),
+	},
+	{
+		name: "semaphore-uncontended", bound: 1.5, goal: 1, unit: "ns", rounds: shortRounds,
+		what:    "locks.Semaphore: acquire and release by one fiber",
+		against: "x/sync/semaphore",
+		coir:    oneFiber(acquireOurs), other: goroutinesDo(1, acquireTheirs),
+	},
+	{
+		name: "semaphore", bound: 0.65, goal: 0.5, unit: "ns", rounds: shortRounds,
+		what:    "locks.Semaphore of 4: 20 fibers that yield while they hold a permit",
+		against: "x/sync/semaphore and runtime.Gosched",
+		coir:    fibersDo(20, acquireAndYieldOurs), other: goroutinesDo(20, acquireAndYieldTheirs),
+	},
+	{
+		name: "event", bound: 0.75, goal: 0.6, unit: "ns", rounds: shortRounds,
+		what:    "coir.Event: set by one fiber while another waits",
+		against: "close of a chan, made for it",
+		coir:    eventOurs, other: eventTheirs,
+	},
+	{
+		name: "cond", bound: 0.85, goal: 0.6, unit: "ns", rounds: shortRounds,
+		what:    "coir.Cond: two fibers take turns",
+		against: "sync.Cond",
+		coir:    condOurs, other: condTheirs,
+	},
+	{
+		name: "ticker", bound: 1, goal: 0.8, unit: "ns", rounds: longRounds,
+		what:    "processor time of a tick of pace.Ticker, 200 of them, 2 ms each",
+		against: "time.Ticker, the same periods",
+		coir:    tickerFibers, other: tickerGoroutines,
+	},
+	{
+		name: "limiter", bound: 1, goal: 0.8, unit: "ns", rounds: shortRounds,
+		what:    "pace.Limiter.Wait in a fiber when there are tokens",
+		against: "Limiter.Wait of golang.org/x/time/rate, in a context that can be cancelled",
+		coir:    limiterFiber, other: limiterGoroutine,
+	},
+	{
+		name: "limiter-try", unit: "ns", rounds: shortRounds,
+		what:    "pace.Limiter.TryTake in a fiber when there are tokens",
+		against: "Limiter.Allow of golang.org/x/time/rate",
+		coir:    tryLimiter, other: tryRate,
+	},
+	{
+		name: "broadcast-100", bound: 0.7, goal: 0.5, unit: "ns", rounds: shortRounds,
+		what:    "pubsub.Broadcast: a value to 100 subscribers",
+		against: "100 channels, one send after the other",
+		coir:    broadcastOurs, other: broadcastTheirs,
 	},
 	{
 		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,

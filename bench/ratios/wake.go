@@ -146,7 +146,7 @@ func wakesOfFibers(rt *coir.Runtime, from wakeSource, round time.Duration) []flo
 					defer close(ended)
 					clock.send(from, time.Sleep, send(context.Background()))
 				}()
-				coir.Blocking(ctx, func() { <-ended })
+				_, _ = coir.Blocking(ctx, func() (struct{}, error) { return <-ended, nil })
 			}
 			return nil
 		})

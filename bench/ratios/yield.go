@@ -18,7 +18,7 @@ import (
 // between two goroutines on two Ps would not switch at all.
 
 func yieldCoir() side {
-	rt := coir.NewRuntime(coir.Workers(1))
+	rt := coir.NewRuntime(coir.WithWorkers(1))
 	return side{
 		loop: func(n int) {
 			run(rt, func(_ context.Context, nur *coir.Nursery) error {

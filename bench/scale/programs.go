@@ -47,7 +47,7 @@ type loop struct {
 // newLoop finds how many operations take about target.
 func newLoop(p program, workers int, target time.Duration) *loop {
 	runtime.GOMAXPROCS(workers) // a runtime is made for as many
-	l := &loop{p: p, workers: workers, rt: coir.NewRuntime(coir.Workers(workers)), n: least}
+	l := &loop{p: p, workers: workers, rt: coir.NewRuntime(coir.WithWorkers(workers)), n: least}
 	for {
 		d := l.time()
 		if d >= target/4 {
@@ -231,6 +231,6 @@ func outside(ctx context.Context, nur *coir.Nursery, n int) error {
 			}
 		})
 	}
-	coir.Blocking(ctx, all.Wait)
-	return nil
+	_, err := coir.Blocking(ctx, func() (any, error) { all.Wait(); return nil, nil })
+	return err
 }

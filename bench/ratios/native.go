@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Fibers that block natively, as they do in a library that knows nothing of fibers.
+//
+// Each of n fibers sleeps a few times by time.Sleep, which holds its worker up. Beside them are as many goroutines that do
+// the same, which is what Go is made for. The cost is that of one round of all. Undeclared means that the runtime has to
+// find out; declared, that the call is inside Blocking. One Run stays open over all rounds, as in a service: a runtime
+// that is not used lets its workers go, and every round would pay for new ones.
+
+type nativeLoad struct {
+	n      int           // how many at a time
+	sleeps int           // of each
+	nap    time.Duration // each sleep
+}
+
+var (
+	native100x5ms  = nativeLoad{100, 1, 5 * time.Millisecond}
+	native1000x5ms = nativeLoad{1000, 20, 5 * time.Millisecond}
+	native1000x1ms = nativeLoad{1000, 100, time.Millisecond}
+)
+
+// undeclared blocks the fiber that calls it, and does not say so.
+func undeclared(_ context.Context, nap time.Duration) { time.Sleep(nap) }
+
+// declared blocks the fiber that calls it inside Blocking.
+func declared(ctx context.Context, nap time.Duration) {
+	_, _ = coir.Blocking(ctx, func() (struct{}, error) {
+		time.Sleep(nap)
+		return struct{}{}, nil
+	})
+}
+
+func nativeFibers(l nativeLoad, block func(context.Context, time.Duration), opts ...coir.FiberOption) func() side {
+	return func() side {
+		rt := coir.NewRuntime()
+		ctx, end := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			run(rt, func(context.Context, *coir.Nursery) error {
+				_ = coir.WaitCancel(ctx) // which is its end
+				return nil
+			})
+		}()
+		return side{
+			loop: func(n int) {
+				for range n {
+					run(rt, func(_ context.Context, nur *coir.Nursery) error {
+						for range l.n {
+							nur.Go("sleeper", func(ctx context.Context) error {
+								for range l.sleeps {
+									block(ctx, l.nap)
+								}
+								return nil
+							}, opts...)
+						}
+						return nil
+					})
+				}
+			},
+			close: func() {
+				end()
+				<-ended
+				shut(rt)
+			},
+		}
+	}
+}
+
+func nativeGoroutines(l nativeLoad) func() side {
+	return func() side {
+		return side{loop: func(n int) {
+			for range n {
+				var wg sync.WaitGroup
+				for range l.n {
+					wg.Go(func() {
+						for range l.sleeps {
+							time.Sleep(l.nap)
+						}
+					})
+				}
+				wg.Wait()
+			}
+		}}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/pace"
+)
+
+// What tickers and limiters cost.
+//
+// A tick comes when it comes, so for tickers the processor time counts: many
+// tick at their own times, and each has a fiber or goroutine that waits for it.
+// A limiter is measured where it limits nothing, which is what a service does
+// with most of its calls: the tokens are there.
+
+const (
+	tickers    = 200
+	tickPeriod = 2 * time.Millisecond
+	ticksEach  = 200
+)
+
+func tickerFibers() side {
+	rt := coir.NewRuntime()
+	return side{
+		measure: func() sample {
+			return tickTime(func(lead time.Duration) {
+				run(rt, func(_ context.Context, nur *coir.Nursery) error {
+					for i := range tickers {
+						nur.Go("ticker", func(ctx context.Context) error {
+							if err := coir.Sleep(ctx, time.Duration(i)*lead); err != nil {
+								return err
+							}
+							t := pace.NewTicker(tickPeriod)
+							for n := 0; n < ticksEach; {
+								got, err := t.Wait(ctx)
+								if err != nil {
+									return err
+								}
+								n += got
+							}
+							return nil
+						})
+					}
+					return nil
+				})
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func tickerGoroutines() side {
+	return side{measure: func() sample {
+		return tickTime(func(lead time.Duration) {
+			var wg sync.WaitGroup
+			for i := range tickers {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * lead)
+					t := time.NewTicker(tickPeriod)
+					defer t.Stop()
+					for range ticksEach {
+						<-t.C
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}}
+}
+
+// tickTime returns what one tick of fn cost. Each ticker begins lead after the one before.
+func tickTime(fn func(lead time.Duration)) sample {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := cputime.Used()
+	fn(tickPeriod / tickers)
+	used := cputime.Used() - began
+	runtime.ReadMemStats(&after)
+	return sample{
+		Cost:   float64(used.Nanoseconds()) / (tickers * ticksEach),
+		Allocs: float64(after.Mallocs-before.Mallocs) / (tickers * ticksEach),
+	}
+}
+
+// plenty is more than a round takes.
+const plenty = 1 << 30
+
+func limiterFiber() side {
+	rt := coir.NewRuntime()
+	l := pace.NewLimiter(time.Nanosecond, plenty)
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
+				for range n {
+					if err := l.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func limiterGoroutine() side {
+	l := rate.NewLimiter(rate.Every(time.Nanosecond), plenty)
+	return side{loop: func(n int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		for range n {
+			if err := l.Wait(ctx); err != nil {
+				panic("the measured program failed: " + err.Error())
+			}
+		}
+	}}
+}
+
+func tryLimiter() side {
+	l := pace.NewLimiter(time.Nanosecond, plenty)
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(context.Context, *coir.Nursery) error {
+				for range n {
+					if !l.TryTake(1) {
+						panic("no token")
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func tryRate() side {
+	l := rate.NewLimiter(rate.Every(time.Nanosecond), plenty)
+	return side{loop: func(n int) {
+		for range n {
+			if !l.Allow() {
+				panic("no token")
+			}
+		}
+	}}
+}

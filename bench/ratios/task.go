@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+
+	"github.com/coir-go/coir"
+)
+
+// What it costs to start something that returns a value, and to get the value.
+//
+// The nursery is open, as in code that starts a task in the middle of a
+// function. The other side makes a channel for each result, with a place, so
+// that the goroutine need not wait.
+
+func answer(context.Context) (int, error) { return 42, nil }
+
+func taskCoir() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
+				for range n {
+					if _, err := coir.Start(nur, "task", answer).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
+func taskChan() side {
+	type result struct {
+		v   int
+		err error
+	}
+	return side{loop: func(n int) {
+		ctx := context.Background()
+		for range n {
+			c := make(chan result, 1)
+			go func() {
+				v, err := answer(ctx)
+				c <- result{v, err}
+			}()
+			if r := <-c; r.err != nil {
+				panic(r.err)
+			}
+		}
+	}}
+}
