@@ -1,0 +1,73 @@
+package guide_test
+
+// The program that deadlock.png is a chart of. To draw it again, keep the chart and take a picture of it:
+//
+//	go test ./docs/guide -run TestTheChart -artifacts -outputdir DIR
+//	chromium --headless --hide-scrollbars --window-size=840,975 --screenshot=docs/guide/deadlock.png DIR/.../chart.html
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+func forgetsToClose(ctx context.Context, _ *sim.Sim) {
+	jobs, done := coir.NewChan[int](0, coir.WithName("jobs")), coir.NewChan[int](0, coir.WithName("done"))
+	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		for i := range 2 {
+			n.Go("worker", func(ctx context.Context) error {
+				for job, err := range jobs.All(ctx) {
+					if err != nil {
+						return err
+					}
+					if err := done.Send(ctx, job); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.WithIndex(i))
+		}
+		n.Go("feed", func(ctx context.Context) error {
+			_, err := jobs.SendMany(ctx, []int{1, 2, 3})
+			return err
+		})
+		for range 3 {
+			if _, err := done.Recv(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// The picture shows the words that a reader gets: if this fails, draw it again.
+func TestTheChart(t *testing.T) {
+	f := sim.Explore(forgetsToClose).Failure
+	if f == nil {
+		t.Fatal("no deadlock was found")
+	}
+	w, err := os.Create(filepath.Join(t.ArtifactDir(), "chart.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteHTML(w); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	shown := `deadlock after 22 steps, 0 choices (schedule 1, strategy portfolio, seed 1): no fiber can run
+  main      waits for its children to end: worker[0], worker[1], since step 20 at 0s
+  worker[0] waits to receive from jobs, since step 21 at 0s; spawned at guide/chart_test.go:23
+  worker[1] waits to receive from jobs, since step 22 at 0s; spawned at guide/chart_test.go:23
+  no fiber is left to send to or close jobs: feed used it, and ended
+`
+	if !strings.HasPrefix(f.Error(), shown) {
+		t.Errorf("the picture does not show what is reported now:\n%v", f)
+	}
+}
