@@ -45,6 +45,7 @@ type Worker struct {
 	searching bool
 	stands    bool // woken from idle to stand by. Guarded by Scheduler.mu, as the next
 	leaving   bool
+	lone      uint8 // counts yields while no other task could run
 
 	// Shared: any worker may take from these.
 	next next // runs before the ring
