@@ -919,3 +919,39 @@ func ExamplePool_Close() {
 	// hang up 1
 	// <nil>
 }
+
+// A fiber puts a value in line, and goes on before it has been received.
+func ExampleChan_SendAsync() {
+	c := coir.NewChan[string](0)
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		sent := c.SendAsync(n, "first")
+		c.SendAsync(n, "second")
+		for range 2 {
+			v, err := c.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Println(v)
+		}
+		_, err := sent.Wait(ctx)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// first
+	// second
+	// <nil>
+}
+
+// A receive whose value is handled when it comes, without a fiber that waits for it.
+func ExampleChan_RecvAsync() {
+	c := coir.NewChan[string](0)
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		c.RecvAsync(n).OnDone(func(v string, err error) { fmt.Println(v, err) })
+		return c.Send(ctx, "hello")
+	})
+	fmt.Println(err)
+	// Output:
+	// hello <nil>
+	// <nil>
+}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/interleave"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/xatomic"
@@ -736,6 +737,83 @@ func TestExploreWaitAgainstSet(t *testing.T) {
 				interleave.JoinAll()
 				if first != min(c.sets, 1) || !e.once.waiters.Empty() {
 					interleave.Failf("%d sets were the first, %d wait", first, e.once.waiters.Len())
+				}
+			})
+		})
+	}
+}
+
+// asyncFiber is the fiber of an async operation, which is a thread of an exploration: it completes the operation once
+// the wait has ended.
+type asyncFiber struct {
+	async[int]
+	turn xatomic.Sema
+}
+
+func (b *asyncFiber) Ready(*park.Parker, park.Place) { b.turn.Post() }
+func (b *asyncFiber) Late(*park.Parker)              {}
+func (b *asyncFiber) Park()                          {}
+
+// async makes an operation of c. Its own thread completes it.
+func (s *stage) async(c *Chan[int], side channel.Side, v int, ended func(v int, err error)) *asyncFiber {
+	s.n.spawned++
+	b := &asyncFiber{turn: xatomic.NewSema()}
+	b.c, b.side, b.cell.Value = c, side, v
+	b.f.nursery, b.f.budget = s.n, budget
+	b.f.task.Bare(b)
+	interleave.Go("async", func() {
+		b.turn.Wait()
+		ended(b.end())
+	})
+	return b
+}
+
+// A send that began without a wait, against a receive and a cancel, and a receive against a send and a cancel: a value
+// is passed on if and only if its send succeeds, and the fiber of the operation is readied once.
+func TestExploreAsync(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		t.Run(fmt.Sprintf("send, cancel %v", cancels), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s, l, c := newStage(), new(ledger), NewChan[int](0)
+				x := s.fiber()
+				op := s.async(c, sending, 1, func(_ int, err error) {
+					if err == nil {
+						l.sent = append(l.sent, 1)
+					} else {
+						l.failed = append(l.failed, 1)
+					}
+				})
+				interleave.Go("begin", func() { op.do(nil) })
+				interleave.Go("recv", func() { l.recv(x, c) })
+				if cancels {
+					interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+				}
+				interleave.JoinAll()
+				l.check(c)
+				if len(l.sent)+len(l.failed) != 1 || !cancels && len(l.received) != 1 {
+					interleave.Failf("sent %v, failed %v, received %v", l.sent, l.failed, l.received)
+				}
+			})
+		})
+		t.Run(fmt.Sprintf("receive, cancel %v", cancels), func(t *testing.T) {
+			interleave.Check(t, interleave.Config{}, func() {
+				s, l, c := newStage(), new(ledger), NewChan[int](0)
+				x, ends := s.fiber(), 0
+				op := s.async(c, receiving, 0, func(v int, err error) {
+					ends++
+					if err == nil {
+						l.received = append(l.received, v)
+					}
+				})
+				interleave.Go("begin", func() { op.do(nil) })
+				interleave.Go("send", func() { l.send(x, c, 1) })
+				if cancels {
+					interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
+				}
+				interleave.JoinAll()
+				l.check(c)
+				if ends != 1 || !cancels && len(l.received) != 1 {
+					interleave.Failf("%d ends, sent %v, received %v", ends, l.sent, l.received)
 				}
 			})
 		})

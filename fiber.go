@@ -81,6 +81,7 @@ const (
 	mainRole    role = 1 << iota // runs the body of its nursery; is not a child of it
 	onGoroutine                  // runs on a goroutine of its own: it is the first field of a goChild
 	isolated                     // its failure does not cancel its siblings
+	bornWaiting                  // its spawner makes it wait before it has ever run: see async
 )
 
 //go:norace

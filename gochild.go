@@ -92,12 +92,16 @@ func (f *Fiber) worker() *sched.Worker {
 //
 //go:norace
 func (f *Fiber) begin(near *sched.Worker) {
+	if f.role&(onGoroutine|bornWaiting) == 0 {
+		f.nursery.rt.s.Go(&f.task, near)
+		return
+	}
 	if c := f.goChild(); c != nil {
 		f.nursery.rt.native.begun.Add(1)
 		go c.run()
 		return
 	}
-	f.nursery.rt.s.Go(&f.task, near)
+	f.nursery.rt.s.Spawned(near)
 }
 
 // run is the life of the child's goroutine.

@@ -142,7 +142,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	f.index, f.role = set.index, set.role
 	n.prepare(f, near)
 	race.Disable()
-	if n.limits() == nil || n.takeFirstPlace(f) {
+	if n.limits() == nil || f.role&bornWaiting != 0 || n.takeFirstPlace(f) {
 		f.begin(near)
 	}
 	race.Enable()

@@ -63,6 +63,7 @@ var themes = [][]int{
 	{23, 23, 24, 25, 26, 10},           // pools
 	{27, 28, 28, 29, 2, 0, 1, 4},       // selectors
 	{11, 11, 10, 1, 0, 7, 30, 19},      // time
+	{31, 32, 31, 32, 2, 3, 1, 4, 9},    // operations that begin without a wait
 	{0, 1, 5, 7, 9, 12, 19, 20, 22, 6}, // of all
 }
 
@@ -356,9 +357,27 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 				at, err := coir.Select(ctx, before[do.a%len(before)].DoneCase(nil), coir.After(d))
 				tell("done %d %s", at, ending(err))
 			}
+		case 31:
+			beginAsync(ctx, d, func(n *coir.Nursery) *coir.Promise[struct{}] { return c.SendAsync(n, v) },
+				func(_ struct{}, err error) { tell("sendasync %s", ending(err)) })
+		case 32:
+			beginAsync(ctx, d, c.RecvAsync, func(x int, err error) { tell("recvasync %d %s", x, ending(err)) })
 		}
 	}
 	return nil
+}
+
+// beginAsync begins an operation, cancels it after d, and tells how it ended.
+func beginAsync[T any](ctx context.Context, d time.Duration, begin func(*coir.Nursery) *coir.Promise[T], tell func(T, error)) {
+	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		p := begin(n)
+		soon, cancel := coir.WithTimeout(ctx, d)
+		_, _ = p.Wait(soon)
+		cancel()
+		n.Cancel(nil)
+		tell(p.Wait(coir.Shield(ctx)))
+		return nil
+	})
 }
 
 // outcomes returns what the program has seen under the schedules of a strategy, each with the number of schedules.

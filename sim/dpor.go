@@ -197,7 +197,8 @@ func (s *dpor) class(t transition) class {
 			return offChan
 		}
 		return onChan
-	case policy.TrySend, policy.TryRecv, policy.Close, policy.Abort, policy.Leave, policy.Clone:
+	case policy.TrySend, policy.TryRecv, policy.SendAsync, policy.RecvAsync, policy.Close, policy.Abort, policy.Leave,
+		policy.Clone:
 		return onChan
 	case policy.Select, policy.TrySelect:
 		return onAny

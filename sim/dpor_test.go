@@ -129,7 +129,7 @@ func conflicting(w *world, failed []bool, d, e event) bool {
 // A kind of operation that the reduction does not know conflicts with every operation, also with one of its own kind.
 func TestAnUnknownOperationConflictsWithEverything(t *testing.T) {
 	s := new(dpor)
-	for k := policy.Use + 1; k < opAdvance; k++ {
+	for k := policy.RecvAsync + 1; k < opAdvance; k++ {
 		for other := policy.Start; other <= k; other++ {
 			for _, object := range []int32{-1, 7} {
 				a, b := transition{kind: k, object: 3, in: -1}, transition{kind: other, object: object, in: -1}

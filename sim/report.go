@@ -98,14 +98,17 @@ func (r *report) used(object int32, fiber int, op policy.Op) {
 		at, all = len(all), append(all, user{fiber: fiber})
 		r.users[object] = all
 	}
-	if k := op.Kind; k == policy.Recv || k == policy.TryRecv || k == policy.Use && op.Verb.Waits != "" {
+	if k := op.Kind; k == policy.Recv || k == policy.TryRecv || k == policy.RecvAsync ||
+		k == policy.Use && op.Verb.Waits != "" {
 		all[at].takes = true
 	} else {
 		all[at].sends = true
 	}
 }
 
-func onChannel(k policy.Kind) bool { return k >= policy.Send && k <= policy.Abort }
+func onChannel(k policy.Kind) bool {
+	return k >= policy.Send && k <= policy.Abort || k == policy.SendAsync || k == policy.RecvAsync
+}
 
 // describe returns an operation in a few words, without what only the trace knows.
 func describe(op policy.Op) string {

@@ -963,6 +963,15 @@ func (w *world) unwind(i int32) bool {
 	return true
 }
 
+// Waits implements policy.Policy. The operation is the last in the trace, as one of the running fiber.
+//
+//go:norace
+func (w *world) Waits(f policy.Fiber, op policy.Op) {
+	x := &w.fibers[w.fiberOf(f)]
+	x.op, x.object, x.waiting = op, w.objectOf(op), true
+	x.since, x.step = w.clock.Now(), w.nsteps-1
+}
+
 // Stray implements policy.Policy. Goroutines that sim does not control call it; the next step reports what they did.
 //
 // Spec: SM-06 (an outside goroutine is reported)

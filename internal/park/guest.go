@@ -87,7 +87,7 @@ func (g *Guest) ArmParked() Ticket {
 	// Spec: PK-05 (each arm takes a fresh ticket)
 	// Spec: PK-38 (guests use the same word)
 	g.settle()
-	return g.armAs(Parked)
+	return g.Parker.ArmParked()
 }
 
 // Wait blocks the goroutine until its wait, which has been committed to, has ended.

@@ -170,6 +170,15 @@ func (p *Parker) Arm() Ticket {
 	return p.armAs(Parking)
 }
 
+// ArmParked is Arm and Commit in one, for a parker that has never run, or that waits on a stack of its own. Such a wait
+// cannot be disarmed.
+//
+//go:norace
+func (p *Parker) ArmParked() Ticket {
+	// Spec: PK-05 (each arm takes a fresh ticket)
+	return p.armAs(Parked)
+}
+
 // armAs begins a wait in the state s.
 //
 //go:norace

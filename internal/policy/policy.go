@@ -53,6 +53,9 @@ type Policy interface {
 	// Holds tells the policy that f, which runs, has taken n of an object, or given -n back. It is called after the
 	// operation, if that succeeded.
 	Holds(f Fiber, object uint64, n int)
+	// Waits tells the policy that f, which is new, begins with a wait in op. The fiber that runs has announced it, as a
+	// SendAsync or RecvAsync of its own. Ready follows when the wait has ended, perhaps immediately.
+	Waits(f Fiber, op Op)
 	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
@@ -154,12 +157,15 @@ const (
 	Deadline // the deadline of a context of package context has passed, by real time. Passed only to Stray
 	Point    // nothing: see coir.Point
 	Use      // of an object that is neither a channel nor a fiber: see Verb
+
+	SendAsync // begins the wait of another fiber: see Policy.Waits
+	RecvAsync
 )
 
 var names = [...]string{
 	"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
 	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline", "point",
-	"use",
+	"use", "send async", "recv async",
 }
 
 func (k Kind) String() string {

@@ -205,6 +205,17 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 	}
 }
 
+// Spawned counts a task that is not queued yet, because it begins with a wait.
+//
+//go:norace
+func (s *Scheduler) Spawned(near *Worker) {
+	if s.Has(near) {
+		near.tally.spawned++
+	} else {
+		s.stats.spawned.Add(1)
+	}
+}
+
 // inject queues a task that became runnable from outside.
 //
 //go:norace
