@@ -7,6 +7,11 @@ SHORT     := -count=1 -timeout 20m -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := darwin/arm64 windows/amd64 linux/s390x js/wasm
 
+# What a configuration of the build can change: not the examples and guides, which use the library as any program does,
+# and not the tests that read text, or that explore and model code of their own.
+CORE = $$($(GO) list ./... | grep -v -e /examples/ -e /docs/ -e /internal/archtest -e /internal/interleave -e /internal/history \
+	-e /internal/programs -e /internal/model -e /internal/search -e /internal/chart -e /internal/replay)
+
 .DEFAULT_GOAL := help
 .PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest fuzz examples bench hot
@@ -27,8 +32,7 @@ files: ## fail on binaries and on large files that are not listed
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet in every module, and with the build tags in the root; lint has the race build
-	.ci/each $(GO) vet ./...
+vet: ## go vet with the build tags; lint has the vet of every module, and of the race build
 	$(GO) vet -tags coirinvariants,coirinterleave,coirmutants,coirtrampoline ./...
 	$(GO) vet -tags purego ./internal/...
 
@@ -38,7 +42,7 @@ lint: ## golangci-lint, as pinned in tools/go.mod, in every module
 build: ## the library on platforms that no test runs on; the tool, and a test with its overlay, for darwin and windows
 	@for p in $(PLATFORMS); do \
 		echo "build $$p"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build $$($(GO) list ./... | grep -v -e /examples/ -e /docs/) || exit 1; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build $(CORE) || exit 1; \
 	done
 	@$(GO) -C cmd/coir build -o $(CURDIR)/.bin/coir .
 	@for p in darwin/arm64 windows/amd64; do \
@@ -55,26 +59,28 @@ platforms: ## go vet of the root module, tests and examples included, for every 
 
 test: ## all tests; then the short ones with 1, 2 and 4 processors
 	EXCEPT=bench .ci/each $(GO) test $(FULL) ./...
-	$(GO) test $(SHORT) -cpu 1,2,4 . ./sim ./internal/clock ./internal/coro ./internal/park ./internal/sched ./examples/...
+	$(GO) test $(SHORT) -cpu 1,2,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
+	$(GO) test $(SHORT) -cpu 1,4 -run Own ./sim
 
 race: ## the short tests under the race detector
 	EXCEPT=bench .ci/each $(GO) test $(SHORT) -race ./...
 
 invariants: ## the short tests with invariants checked, plain and under the race detector
-	$(GO) test $(SHORT) -tags coirinvariants ./...
+	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants -race . ./internal/...
 
 switchers: ## the short tests on the second switcher; without assembly those about who runs where
-	$(GO) test $(SHORT) -tags coirtrampoline ./...
+	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
 
 toolchain: ## the short tests with the newest Go release, and what it inlines
-	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) ./...
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE)
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
 i386: ## the short tests as linux/386, which an amd64 machine runs itself
-	GOOS=linux GOARCH=386 CGO_ENABLED=0 EXCEPT=bench .ci/each $(GO) test $(SHORT) ./...
+	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) test $(SHORT) $(CORE)
+	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) -C verify test $(SHORT) ./...
 
 arm64: ## the short tests as linux/arm64, under an emulator
 	.ci/arm64

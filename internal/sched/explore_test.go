@@ -160,7 +160,7 @@ func TestExploreFullRing(t *testing.T) {
 // Spec: SC-06 (the global queue has no bound)
 func TestExploreOverflow(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s, ws := still(1)
+		s, ws := still(t, 1)
 		w := ws[0]
 		k := newTaken(ringSize + 1)
 		for _, t := range k.ts[:ringSize] {
@@ -190,7 +190,7 @@ func TestExploreOverflow(t *testing.T) {
 // Spec: SC-17 (a moving fiber is in one queue)
 func TestExploreShare(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s, ws := still(1)
+		s, ws := still(t, 1)
 		w := ws[0]
 		w.ring = *ringAt(ringSize - 2)
 		k := newTaken(5)

@@ -16,13 +16,12 @@ import (
 
 // resting is a scheduler whose first worker runs, alone; the others are on the idle list. None of them has a goroutine.
 func resting(t *testing.T, workers int) (*Scheduler, []*Worker) {
-	s, ws := still(workers)
+	s, ws := still(t, workers)
 	for _, w := range ws[1:] {
 		w.sema = xatomic.NewSema()
 		s.discharge(w, idle)
 		w.announce()
 	}
-	t.Cleanup(s.monitor.stop) // sendOut arms it
 	return s, ws
 }
 

@@ -63,7 +63,7 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 		j.task.Init(s)
 		return &j.task
 	}
-	s, ws := still(2)
+	s, ws := still(t, 2)
 	here, elsewhere := ws[0], ws[1]
 	task := woken(s)
 	here.putBack(tasks(1)[0])

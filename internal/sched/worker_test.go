@@ -12,8 +12,9 @@ import (
 )
 
 // still returns a scheduler with workers that do not run, and that starts none.
-func still(workers int) (*Scheduler, []*Worker) {
+func still(t testing.TB, workers int) (*Scheduler, []*Worker) {
 	s := New(Config{Workers: workers, MaxWorkers: workers, Thunk: jobOf})
+	t.Cleanup(s.monitor.stop) // what the test does may arm it, and it would start workers that run
 	ws := make([]*Worker, workers)
 	for i := range ws {
 		ws[i] = &Worker{s: s, rand: uint32(i), every: globalEvery}
@@ -35,7 +36,7 @@ func numbered(ts []*Task) func(*Task) int {
 // Spec: SC-07 (the order in which a worker looks for work)
 // Spec: SC-11 (run-next is served three times in a row at most)
 func TestRunNextHasACap(t *testing.T) {
-	_, ws := still(1)
+	_, ws := still(t, 1)
 	w := ws[0]
 	ts := tasks(30)
 	number := numbered(ts)
@@ -58,7 +59,7 @@ func TestRunNextHasACap(t *testing.T) {
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
-	s, ws := still(1)
+	s, ws := still(t, 1)
 	w := ws[0]
 	ts := tasks(6)
 	number := numbered(ts)
@@ -92,7 +93,7 @@ func TestJoinRunsTheNewest(t *testing.T) {
 
 // However many tasks join and find their own child, the ring's oldest task gets its turn.
 func TestJoinsDoNotStarve(t *testing.T) {
-	_, ws := still(1)
+	_, ws := still(t, 1)
 	w := ws[0]
 	ts := tasks(ageEvery + 2)
 	w.putBack(ts[0])
@@ -107,7 +108,7 @@ func TestJoinsDoNotStarve(t *testing.T) {
 
 // Spec: SC-13 (every 61st pick is global)
 func TestGlobalHasItsTurn(t *testing.T) {
-	s, ws := still(1)
+	s, ws := still(t, 1)
 	w := ws[0]
 	local := tasks(200)
 	for _, task := range local {
@@ -132,7 +133,7 @@ func TestGlobalHasItsTurn(t *testing.T) {
 //
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
 func TestOverflowLosesNothing(t *testing.T) {
-	s, ws := still(1)
+	s, ws := still(t, 1)
 	w := ws[0]
 	ts := tasks(3*ringSize + 7)
 	for _, task := range ts[:ringSize] {
@@ -173,7 +174,7 @@ func TestOverflowLosesNothing(t *testing.T) {
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-15 (a thief takes half)
 func TestThiefTakesHalfThenRunNext(t *testing.T) {
-	s, ws := still(2)
+	s, ws := still(t, 2)
 	thief, victim := ws[0], ws[1]
 	thief.searching = true // the bound on searchers does not keep it from looking
 	ts := tasks(11)
@@ -208,7 +209,7 @@ func TestThiefTakesHalfThenRunNext(t *testing.T) {
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-39 (retirement loses no fiber)
 func TestDrainHandsEverythingOver(t *testing.T) {
-	s, ws := still(1)
+	s, ws := still(t, 1)
 	w := ws[0]
 	ts := tasks(5)
 	for _, task := range ts {
@@ -231,7 +232,7 @@ func TestDrainHandsEverythingOver(t *testing.T) {
 //
 // Spec: FB-08 (fiber ids are unique and grow)
 func TestIDsAreUnique(t *testing.T) {
-	_, ws := still(2)
+	_, ws := still(t, 2)
 	seen := map[uint64]bool{}
 	for i := range 5 * idBatch {
 		var w *Worker
@@ -253,7 +254,7 @@ func TestIDsAreUnique(t *testing.T) {
 // Spec: SC-38 (a retiring worker hands its queue over)
 func TestFollow(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	s, ws := still(4)
+	s, ws := still(t, 4)
 	s.max = 8
 	s.follows = true
 	k := tasks(2)
@@ -300,7 +301,7 @@ func TestFollow(t *testing.T) {
 
 // A worker gets the smallest number that none has, so that workers which come and go do not share a part of the clock.
 func TestNumbersAreUsedAgain(t *testing.T) {
-	s, ws := still(3)
+	s, ws := still(t, 3)
 	for i, w := range ws {
 		w.number = uint32(2 * i)
 	}
