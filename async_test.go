@@ -196,3 +196,29 @@ func TestAsyncCallbackUsesTheChannel(t *testing.T) {
 	}
 	checkNoWaiters(t, c)
 }
+
+// An observer sees the fiber of an operation wait, and go on when the wait has ended, also if there was nothing to wait
+// for.
+func TestObserverOfAnAsyncOperation(t *testing.T) {
+	var got []string
+	note := func(what string) func(*coir.Fiber) {
+		return func(f *coir.Fiber) {
+			if f.Name() == "Chan.SendAsync" {
+				got = append(got, what)
+			}
+		}
+	}
+	o := &hooked{onParked: note("parked"), onReady: note("ready")}
+	c := coir.NewChan[int](1)
+	err := newRuntime(t, coir.WithWorkers(1), coir.WithObserver(o)).Run(context.Background(),
+		func(ctx context.Context, n *coir.Nursery) error {
+			_, err := c.SendAsync(n, 1).Wait(ctx)
+			return err
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"parked", "ready"}; !slices.Equal(got, want) {
+		t.Errorf("the observer saw %q, want %q", got, want)
+	}
+}

@@ -101,7 +101,7 @@ func (f *Fiber) begin(near *sched.Worker) {
 		go c.run()
 		return
 	}
-	f.nursery.rt.s.Spawned(near)
+	f.nursery.rt.s.GoWaiting(&f.task, near)
 }
 
 // run is the life of the child's goroutine.

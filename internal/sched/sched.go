@@ -205,10 +205,13 @@ func (s *Scheduler) Go(t *Task, near *Worker) {
 	}
 }
 
-// Spawned counts a task that is not queued yet, because it begins with a wait.
+// GoWaiting is Go for a task that begins with a wait: what ends the wait makes it runnable.
 //
 //go:norace
-func (s *Scheduler) Spawned(near *Worker) {
+func (s *Scheduler) GoWaiting(t *Task, near *Worker) {
+	if s.observer != nil {
+		s.observer.Parked(t)
+	}
 	if s.Has(near) {
 		near.tally.spawned++
 	} else {
