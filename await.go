@@ -250,7 +250,7 @@ func (c *caller) charge() {
 //go:norace
 func (f *Fiber) yieldBudget() {
 	f.budget = budget
-	if f.simulated && f.nursery.rt.policy.Stepped(f) {
+	if f.simulated && (f.nursery.rt.quiet.Load() > 0 || f.nursery.rt.policy.Stepped(f)) {
 		return
 	}
 	f.task.Yield()

@@ -46,8 +46,9 @@ type Cond struct {
 }
 
 var (
-	verbLock   = &policy.Verb{Name: "lock"}
-	verbSignal = &policy.Verb{Name: "wait", Waits: "for a signal of", Ends: "signal"}
+	verbLock    = &policy.Verb{Name: "lock"}
+	verbTryLock = &policy.Verb{Name: "try lock"}
+	verbSignal  = &policy.Verb{Name: "wait", Waits: "for a signal of", Ends: "signal"}
 )
 
 // NewCond returns an unlocked Cond without waiters. [WithName] gives it a name, which reports show.
@@ -63,6 +64,19 @@ func (c *Cond) Lock() {
 		c.announce(currentFiber(), c.op(verbLock))
 	}
 	c.mu.Lock()
+}
+
+// TryLock locks c if it is unlocked, and reports whether it did. It is for types with several Conds to choose from.
+func (c *Cond) TryLock() bool {
+	var by *Fiber
+	if simulating.Load() > 0 {
+		by = c.announce(currentFiber(), c.op(verbTryLock))
+	}
+	ok := c.mu.TryLock()
+	if !ok && by != nil {
+		by.stepped()
+	}
+	return ok
 }
 
 // Unlock unlocks c, and lets those run that have been signalled.

@@ -2,7 +2,9 @@ package coir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -122,4 +124,38 @@ func ExampleQueue() {
 	// Output:
 	// true true
 	// 0 <nil>
+}
+
+// request is something that a table holds for a caller.
+type request struct {
+	watch  coir.Watch
+	alarm  coir.Alarm
+	answer coir.Promise[string]
+}
+
+// Ended is called when the caller has given up.
+func (r *request) Ended(err error) { r.answer.Reject(err) }
+
+// A Watch ends a request together with the context of its caller.
+func ExampleWatch() {
+	ctx, cancel := coir.WithCancel(context.Background())
+	var r request
+	r.answer.Init(coir.WithName("answer"))
+	if err := r.watch.Start(ctx, &r); err != nil {
+		fmt.Println(err)
+	}
+	cancel()
+	_, err := r.answer.Wait(context.Background())
+	fmt.Println(r.answer.Name(), err)
+	// Output: answer context canceled
+}
+
+// An Alarm ends a request after some time.
+func ExampleAlarm() {
+	ctx := context.Background()
+	var r request
+	r.alarm.Start(ctx, &r, time.Millisecond)
+	_, err := r.answer.Wait(ctx)
+	fmt.Println(errors.Is(err, coir.ErrTimeout))
+	// Output: true
 }

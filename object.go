@@ -58,7 +58,7 @@ func (o *object) announce(f *Fiber, op policy.Op) *Fiber {
 		return f
 	}
 	if rt := o.rt.Load(); rt != nil {
-		rt.policy.Stray(op)
+		rt.stray(op)
 	}
 	return nil
 }

@@ -120,8 +120,17 @@ func announce(rt *Runtime, op policy.Op) *Fiber {
 		f.step(op)
 		return f
 	}
-	rt.policy.Stray(op)
+	rt.stray(op)
 	return nil
+}
+
+// stray tells the policy that a goroutine does op, unless it is a part of the present step.
+//
+//go:norace
+func (rt *Runtime) stray(op policy.Op) {
+	if rt.quiet.Load() == 0 {
+		rt.policy.Stray(op)
+	}
 }
 
 // announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that must call stepped,
@@ -160,7 +169,7 @@ func (c *core) announceBy(by *caller, k policy.Kind) {
 	if by.f != nil && by.f.simulated {
 		by.f.step(c.op(k))
 	} else if c.rt != nil {
-		c.rt.policy.Stray(c.op(k))
+		c.rt.stray(c.op(k))
 	}
 }
 
@@ -190,6 +199,9 @@ func (c *core) op(k policy.Kind) policy.Op {
 //go:noinline
 //go:norace
 func (f *Fiber) step(op policy.Op) {
+	if f.nursery.rt.quiet.Load() > 0 { // a part of a cancel's step, or of the clock's
+		return
+	}
 	switch op.Kind {
 	case policy.Start, policy.Sleep, policy.Yield, policy.Wait, policy.Join, policy.End, policy.Point:
 		f.budget = budget
@@ -228,7 +240,7 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 	for i := range cs {
 		if rt := cs[i].usedIn(); rt != nil {
 			op := cs[i].op()
-			rt.policy.Stray(policy.Op{Kind: k, Object: op.Object, Name: op.Name})
+			rt.stray(policy.Op{Kind: k, Object: op.Object, Name: op.Name})
 			break
 		}
 	}
@@ -332,7 +344,7 @@ func (s *Selector) announce(c *core) *Fiber {
 		f.step(policy.Op{Kind: policy.Register, Object: s.number()})
 		return f
 	case c != nil && c.rt != nil:
-		c.rt.policy.Stray(c.op(policy.Register))
+		c.rt.stray(c.op(policy.Register))
 	}
 	return nil
 }

@@ -21,14 +21,13 @@ type Promise[T any] struct {
 	ev    Event        // it is completed: value and err are there
 	value T
 	err   error
-	then  *callBack[T] // the first of those that OnDone was given, in order; under the lock of ev
-	last  *callBack[T]
+	last  *callBack[T] // of those that OnDone was given, which are a ring; under the lock of ev
 }
 
 // callBack is a function that OnDone was given.
 type callBack[T any] struct {
 	f    func(T, error)
-	next *callBack[T]
+	next *callBack[T] // that of the last is the first
 }
 
 var (
@@ -43,6 +42,12 @@ func NewPromise[T any](opts ...NameOption) *Promise[T] {
 	p.ev.name = nameOf(opts)
 	return p
 }
+
+// Init gives a promise that is a part of another object the name that [WithName] says. It is called before first use.
+func (p *Promise[T]) Init(opts ...NameOption) { p.ev.name = nameOf(opts) }
+
+// Name returns the name that NewPromise or Init was given.
+func (p *Promise[T]) Name() string { return p.ev.name }
 
 // Resolve completes the promise with v. It reports whether it did: the first call completes it, and the others change
 // nothing.
@@ -90,7 +95,7 @@ func (p *Promise[T]) callThen() {
 	if b == nil {
 		return
 	}
-	race.Acquire(unsafe.Pointer(&p.then))
+	race.Acquire(unsafe.Pointer(&p.last))
 	toEnd(func() bool {
 		if b == nil { // the last one panicked
 			return false
@@ -127,7 +132,7 @@ func (p *Promise[T]) OnDone(f func(v T, err error)) {
 		panic("coir: Promise.OnDone(nil): there is nothing to call")
 	}
 	b := &callBack[T]{f: f}
-	race.Release(unsafe.Pointer(&p.then))
+	race.Release(unsafe.Pointer(&p.last))
 	if !p.later(b) {
 		race.Acquire(unsafe.Pointer(&p.ev.once))
 		f(p.value, p.err)
@@ -147,26 +152,26 @@ func (p *Promise[T]) later(b *callBack[T]) bool {
 		return false
 	}
 	if p.last == nil {
-		p.then = b
+		b.next = b
 	} else {
-		p.last.next = b
+		b.next, p.last.next = p.last.next, b
 	}
 	p.last = b
 	return true
 }
 
-// takeThen returns the first of the functions that were kept, and keeps none.
+// takeThen returns the first of the functions that were kept, and keeps none. The caller has completed the promise, and
+// locked it for that: later adds none any more, so takeThen needs no lock.
 //
 //go:norace
 func (p *Promise[T]) takeThen() *callBack[T] {
-	race.Disable()
-	defer race.Enable()
-	h := &p.ev.once
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	b := p.then
-	p.then, p.last = nil, nil
-	return b
+	last := p.last
+	if last == nil {
+		return nil
+	}
+	first := last.next
+	last.next, p.last = nil, nil
+	return first
 }
 
 // String describes the promise in a few words: its name, or its number if it has none, and whether it has been

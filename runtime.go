@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,7 @@ type Runtime struct {
 	observer *guarded // nil without one
 	policy   policy.Policy
 	contexts *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
+	quiet    atomic.Int32            // above 0 in a call of Watcher.Ended, under a policy: see callEnded
 
 	mu      xatomic.Mutex
 	closing bool

@@ -23,6 +23,8 @@ import (
 // it: see Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the
 // ordinary claim. (promela/word.pml, the canceller.)
 //
+// What no one waits for, such as an open ticket, is a Watch in a ring of the scope: see endwatch.go.
+//
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list
 // of guests, under the scope's lock. The cancel claims and readies them one by one.
 //
@@ -55,6 +57,7 @@ type coldScope struct {
 	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
 	inner   *scope                          // the scopes inside this one, through next
 	guests  wait.Queue                      // waiters that neither own the scope nor are children of its nursery
+	watches *Watch                          // a ring, in the order of Start; see endwatch.go
 
 	// Under the parent's mu.
 	prev, next *scope
@@ -215,14 +218,23 @@ func (sc *scope) endJoined() {
 	c := sc.cold()
 	race.Disable()
 	c.mu.Lock()
-	quiet := c.inner == nil && c.guests.Empty() && c.std.Load() == nil
+	watched := c.watches != nil
+	quiet := !watched && c.inner == nil && c.guests.Empty() && c.std.Load() == nil
 	if quiet && sc.mark(plainCancel) {
 		c.unwoken = false
 	}
 	c.mu.Unlock()
 	race.Enable()
-	if !quiet {
-		sc.cancel(plainCancel, nil)
+	if quiet {
+		return
+	}
+	var by *Fiber
+	if watched { // what Ended does may conflict with other steps
+		by = sc.announceCancel()
+	}
+	sc.cancel(plainCancel, nil)
+	if by != nil {
+		by.stepped()
 	}
 }
 
@@ -386,10 +398,11 @@ func (sc *scope) mark(e *ending) bool {
 
 // scopeWakes says what is to be woken in a scope that has been marked. Nothing can be added any more.
 type scopeWakes struct {
-	due    bool // by the caller of takeWake: one caller gets it
-	guests bool
-	inner  bool
-	std    *stdctx.Context
+	due     bool // by the caller of takeWake: one caller gets it
+	guests  bool
+	inner   bool
+	watches bool
+	std     *stdctx.Context
 }
 
 // takeWake returns what the caller must wake in a scope that has been marked. Only the first call does. The caller
@@ -398,7 +411,7 @@ type scopeWakes struct {
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
 	c := sc.cold()
-	w := scopeWakes{c.unwoken, !c.guests.Empty(), c.inner != nil, c.std.Load()}
+	w := scopeWakes{c.unwoken, !c.guests.Empty(), c.inner != nil, c.watches != nil, c.std.Load()}
 	c.unwoken = false
 	return w
 }
@@ -426,6 +439,9 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 	}
 	if w.guests {
 		sc.cancelGuests(near)
+	}
+	if w.watches {
+		sc.endWatches()
 	}
 	for c := sc.cold(); w.inner; {
 		c.mu.Lock()

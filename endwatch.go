@@ -1,0 +1,259 @@
+package coir
+
+import (
+	"context"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// How a thing that no fiber waits for ends with its scope, or at a time: a ticket of package desk, say, which is open
+// until an answer comes, its scope ends, or its time is up. A Watch is a node in a ring of the scope, next to the
+// scope's guests. An Alarm is a timer. Neither needs a goroutine, and both are parts of what they end.
+//
+// Invariants:
+//
+//	W1 once:  a Start that returned nil ends by one Stop that returns true, or by one call of Ended, and not by both.
+//	          A watch is claimed by taking it off the ring, under the scope's lock; an alarm by the lock of the clock.
+//	W2 clean: once Stop has returned, or Ended is called, neither the scope nor the clock refers to it.
+//
+// Ended is called with nothing locked, but in the middle of something: of a cancel, or of a move of the clock. So what
+// it does is a part of that step to a policy, and is not announced: see callEnded. Both steps conflict with all others.
+//
+// Roads not taken: context.AfterFunc for each, which allocates four objects, and calls from a goroutine that a
+// simulation does not control; and a parker whose owner makes the call, which needs a claim of its own besides.
+
+// Watch calls a method of its owner when a context ends. It is for types that hold something on behalf of a caller that
+// may give up, such as a table of requests without an answer: package desk is written with it. A Watch starts no
+// goroutine. In the context of a fiber or a scope, and in one that never ends, it allocates nothing; in other contexts
+// it needs a [context.AfterFunc].
+//
+// The zero value has not been started. A Watch that has been stopped may be started again. Its methods must not be
+// called at the same time, and it must not be copied after first use.
+type Watch struct {
+	to  Watcher
+	sc  *scope // whose end it watches for; nil if the context never ends
+	ctx context.Context
+
+	private bool // sc was made for this watch, inside a context that is not coir's
+
+	prev, next *Watch // in the ring of sc, under its lock
+	linked     bool   // the same
+}
+
+// Watcher is the owner of a [Watch] or an [Alarm].
+type Watcher interface {
+	// Ended is called with the error that an operation in the context returns now, or, by an Alarm, with [ErrTimeout].
+	// The caller is the one that cancels, or the clock. So Ended must be short, and must neither wait nor panic. It may
+	// use operations that do not wait, such as [Promise.Reject].
+	//
+	// What comes before Start is ordered before Ended.
+	Ended(err error)
+}
+
+// Start makes w call to.Ended, once, when ctx ends. If ctx has ended it returns ctx's error, and calls nothing.
+//
+//go:norace
+func (w *Watch) Start(ctx context.Context, to Watcher) error {
+	by := resolve(ctx)
+	if e := by.ended(); e != nil {
+		return e.op
+	}
+	w.to, w.ctx, w.sc, w.private = to, ctx, nil, false
+	switch {
+	case by.sc != nil && !by.abroad():
+		w.sc = by.sc
+	case by.done != nil:
+		w.sc, w.private = newScope(), true
+		w.sc.init(ctx, by.runtime(), nil, nil)
+	default:
+		return nil
+	}
+	race.Release(unsafe.Pointer(w)) // for Ended
+	race.Disable()
+	ok := w.sc.addWatch(w)
+	race.Enable()
+	if ok {
+		return nil
+	}
+	w.detach()
+	return w.sc.ending().op
+}
+
+// Covers reports whether w, which has been started, would call Ended when ctx ends, and ctx has not ended. If it
+// reports false, that may still be so.
+//
+//go:norace
+func (w *Watch) Covers(ctx context.Context) bool {
+	if f, sc := scopeOf(ctx); sc != nil {
+		return sc == w.sc && !sc.mayBeDone() && (f != nil && f.task.Here() || !bubble.Possible || !sc.rt.abroad())
+	}
+	return sameObject(ctx, w.ctx) && ctx.Err() == nil
+}
+
+// sameObject reports whether two contexts are one object. Contexts need not be comparable.
+//
+//go:norace
+func sameObject(a, b context.Context) bool {
+	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
+}
+
+// Stop ends the watch. If it returns true, Ended is not called; if it returns false, Ended has been called or will be.
+// In a context that never ends it returns true.
+//
+//go:norace
+func (w *Watch) Stop() bool {
+	ok := true
+	if w.sc != nil {
+		race.Disable()
+		ok = w.sc.dropWatch(w)
+		race.Enable()
+		w.detach()
+	}
+	if ok {
+		w.to, w.ctx, w.sc = nil, nil, nil
+	}
+	return ok
+}
+
+// detach takes the scope that was made for the watch off its context.
+func (w *Watch) detach() {
+	if w.private {
+		w.sc.detach()
+	}
+}
+
+// Alarm calls a method of its owner at a time. It is to a deadline what a [Watch] is to a context. The zero value has
+// not been started. An Alarm must not be copied after first use.
+type Alarm struct {
+	timer clock.Timer
+	rt    *Runtime
+	to    Watcher
+}
+
+// Start makes a call to.Ended with [ErrTimeout], once, when d has passed, by the caller's clock. It must not be called
+// again before that, unless Stop has returned true.
+//
+//go:norace
+func (a *Alarm) Start(ctx context.Context, to Watcher, d time.Duration) {
+	by := resolve(ctx)
+	a.rt, a.to = by.runtime(), to
+	race.Release(unsafe.Pointer(a)) // for Ended
+	race.Disable()
+	clk := a.rt.s.Clock()
+	clk.Arm(&a.timer, after(clk, max(d, 0)), (*alarmTarget)(a), 0)
+	race.Enable()
+}
+
+// Stop stops the alarm. If it returns true, Ended is not called; if it returns false, Ended has been called or will be,
+// or the alarm was not started.
+//
+//go:norace
+func (a *Alarm) Stop() bool {
+	if a.rt == nil {
+		return false
+	}
+	race.Disable()
+	ok := a.rt.s.Clock().Stop(&a.timer)
+	race.Enable()
+	return ok
+}
+
+// alarmTarget is an Alarm as the target of its timer.
+type alarmTarget Alarm
+
+// Expire implements clock.Target.
+//
+//go:norace
+func (a *alarmTarget) Expire(uint64) {
+	race.Disable()
+	callEnded(a.rt, unsafe.Pointer(a), a.to, plainTimeout.op)
+	race.Enable()
+}
+
+// callEnded calls to.Ended for the watch or alarm at released. It is called in a hidden section. On a runtime with a
+// policy, what Ended does is not announced: it is a part of the step that the runtime makes.
+//
+//go:norace
+func callEnded(rt *Runtime, released unsafe.Pointer, to Watcher, err error) {
+	race.Alone(func() {
+		race.Acquire(released)
+		if rt.policy != nil {
+			rt.quiet.Add(1)
+			defer rt.quiet.Add(-1)
+		}
+		to.Ended(err)
+	})
+}
+
+// addWatch puts a watch at the end of the ring. It reports false if the scope has been cancelled.
+//
+//go:norace
+func (sc *scope) addWatch(w *Watch) bool {
+	c := sc.cold()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sc.state.Load() == scopeCancelled {
+		return false
+	}
+	w.linked = true
+	first := c.watches
+	if first == nil {
+		w.prev, w.next, c.watches = w, w, w
+		return true
+	}
+	w.prev, w.next = first.prev, first
+	w.prev.next, first.prev = w, w
+	return true
+}
+
+// dropWatch takes a watch off the ring. It reports whether it was in it.
+//
+//go:norace
+func (sc *scope) dropWatch(w *Watch) bool {
+	c := sc.cold()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unlinkWatch(w)
+}
+
+// unlinkWatch is dropWatch for a caller that holds mu.
+//
+//go:norace
+func (c *coldScope) unlinkWatch(w *Watch) bool {
+	if !w.linked {
+		return false
+	}
+	if w.next == w {
+		c.watches = nil
+	} else {
+		w.prev.next, w.next.prev = w.next, w.prev
+		if c.watches == w {
+			c.watches = w.next
+		}
+	}
+	w.prev, w.next, w.linked = nil, nil, false
+	return true
+}
+
+// endWatches calls Ended for the watches of a scope that has been cancelled, in the order in which they were started.
+// It is called in a hidden section.
+//
+//go:norace
+func (sc *scope) endWatches() {
+	for c := sc.cold(); ; {
+		c.mu.Lock()
+		w := c.watches
+		if w == nil {
+			c.mu.Unlock()
+			return
+		}
+		to := w.to
+		c.unlinkWatch(w)
+		c.mu.Unlock()
+		callEnded(sc.rt, unsafe.Pointer(w), to, c.how.op)
+	}
+}
