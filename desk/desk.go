@@ -1,0 +1,424 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+)
+
+// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It holds nothing but open
+// tickets, and need not be closed.
+type Desk[T any] struct {
+	name   string
+	number uint16 // in the IDs
+	over   coir.OverflowPolicy
+	places *locks.Semaphore // one for each ticket that may be open; nil without a limit
+
+	most   int // shards
+	active atomic.Uint32
+	shards [maxShards]atomic.Pointer[shard[T]]
+
+	refused                           atomic.Uint64
+	late, duplicate, unknown, foreign failure
+}
+
+// failure is a reason for which a completion fails: its error, which is made once, and how often it has.
+type failure struct {
+	err   error
+	times atomic.Uint64
+}
+
+// The reasons for which Resolve and Reject fail. Compare with errors.Is: the returned errors name the desk.
+var (
+	// ErrLate means that the ticket has ended without an answer: by its deadline, by a cancel, or by FailAll.
+	ErrLate = errors.New("the ticket has ended before the answer came")
+	// ErrDuplicate means that the ticket has been completed before.
+	ErrDuplicate = errors.New("the ticket has had its answer")
+	// ErrUnknown means that no ticket has that ID: it was never given out, or its ticket has ended long ago. A desk
+	// remembers a ticket while 64 others end after it, and often longer.
+	ErrUnknown = errors.New("no such ticket")
+	// ErrForeign means that the ID is that of another desk.
+	ErrForeign = errors.New("the ticket is that of another desk")
+)
+
+// Option is an option of [New].
+type Option func(*options)
+
+type options struct {
+	limit int
+	over  coir.OverflowPolicy
+}
+
+// WithLimit bounds the number of tickets that may be open at once. Without it memory is the only bound. n must be
+// positive.
+func WithLimit(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("desk: WithLimit(%d): at least one ticket must be allowed to be open", n))
+	}
+	return func(o *options) { o.limit = n }
+}
+
+// WithOverflow says what Open does when as many tickets are open as [WithLimit] allows. With [coir.OverflowWait], which
+// is the default, it waits until one has ended. With [coir.OverflowFail] it returns an error that is
+// [coir.ErrWouldBlock]. There is nothing to drop, so there are no other policies.
+func WithOverflow(p coir.OverflowPolicy) Option {
+	if p != coir.OverflowWait && p != coir.OverflowFail {
+		panic(fmt.Sprintf("desk: WithOverflow(%v): a desk waits or fails", p))
+	}
+	return func(o *options) { o.over = p }
+}
+
+// desks numbers the desks of the program, from a random number on, so that those of two programs differ too.
+var desks atomic.Uint32
+
+func init() { desks.Store(rand.Uint32()) }
+
+// New returns a desk without tickets. Reports and errors show its name, and tickets have it unless they are given
+// another.
+func New[T any](name string, opts ...Option) *Desk[T] {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	d := &Desk[T]{name: name, number: uint16(desks.Add(1)), over: o.over}
+	if o.limit > 0 {
+		d.places = locks.NewSemaphore(o.limit, coir.WithName("places of "+name))
+	}
+	procs := runtime.GOMAXPROCS(0)
+	d.most = 1
+	if procs > 1 {
+		d.most = min(maxShards, 1<<bits.Len(uint(2*procs-1)))
+	}
+	d.active.Store(1)
+	d.late.init(name, ErrLate)
+	d.duplicate.init(name, ErrDuplicate)
+	d.unknown.init(name, ErrUnknown)
+	d.foreign.init(name, ErrForeign)
+	return d
+}
+
+func (f *failure) init(name string, err error) { f.err = fmt.Errorf("desk: %s: %w", name, err) }
+
+// Open opens a ticket, which ends when ctx ends, if not earlier. If the desk is full it waits, or fails: see
+// [WithOverflow]. It returns ctx's error if ctx has ended, or ends while Open waits. [coir.WithName] gives the ticket a
+// name, which reports show.
+//
+// Open allocates the ticket. In a context that is neither coir's nor [context.Background] it allocates more, because it
+// needs a [context.AfterFunc].
+func (d *Desk[T]) Open(ctx context.Context, opts ...coir.NameOption) (*Ticket[T], error) {
+	t := new(Ticket[T])
+	if err := d.open(ctx, t, nil, 0, opts); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// OpenTimeout is Open with a deadline: the ticket also ends when limit has passed, by the caller's clock. Waiting for a
+// place in a full desk does not count. If limit is not positive, OpenTimeout returns [coir.ErrTimeout].
+func (d *Desk[T]) OpenTimeout(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
+	t := new(timedTicket[T])
+	if err := d.open(ctx, &t.Ticket, t, limit, opts); err != nil {
+		return nil, err
+	}
+	return &t.Ticket, nil
+}
+
+// open opens the ticket t, which is a part of timed if that is not nil.
+func (d *Desk[T]) open(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration,
+	opts []coir.NameOption,
+) error {
+	if timed != nil && limit <= 0 {
+		if err := coir.Ended(ctx); err != nil {
+			return err
+		}
+		return coir.ErrTimeout
+	}
+	t.promise.Init(coir.WithName(d.name))
+	if len(opts) > 0 {
+		t.promise.Init(opts...)
+	}
+	if d.places != nil {
+		return d.openWithin(ctx, t, timed, limit)
+	}
+	return d.admit(ctx, t, timed, limit)
+}
+
+// openWithin opens a ticket of a desk with a limit.
+func (d *Desk[T]) openWithin(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) error {
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			d.places.Release(1)
+		}
+	}()
+	err := d.admit(ctx, t, timed, limit)
+	opened = err == nil
+	return err
+}
+
+// enter takes a place of a desk with a limit.
+func (d *Desk[T]) enter(ctx context.Context) error {
+	if d.over == coir.OverflowWait {
+		return d.places.Acquire(ctx, 1)
+	}
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	if !d.places.TryAcquire(1) {
+		d.refused.Add(1)
+		return fmt.Errorf("desk: %s: %w: %d tickets are open, and no more may be", d.name, coir.ErrWouldBlock, d.places.Size())
+	}
+	return nil
+}
+
+// admit gives the ticket a slot.
+func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) error {
+	s := d.lockOne()
+	for i := 0; ; i++ {
+		ok, err := s.admit(ctx, t, timed, limit)
+		if ok || err != nil {
+			return err
+		}
+		if i == maxShards { // this shard is full, and so are all others
+			panic("desk: " + d.name + ": more than 60 million tickets are open")
+		}
+		s = d.shard(i)
+		s.lock.Lock()
+	}
+}
+
+// admit gives the ticket a slot in this shard, if there is one left, and starts its clock. It unlocks the shard, also if
+// a method of ctx panics.
+func (s *shard[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) (bool, error) {
+	defer s.lock.Unlock()
+	g, err := s.groupFor(ctx)
+	if err != nil || !s.put(t, g) {
+		return false, err
+	}
+	if timed != nil {
+		t.alarm = &timed.clock
+		t.alarm.Start(ctx, timed, limit)
+	}
+	return true, nil
+}
+
+// lockOne locks one of the active shards. If it finds that one locked, there are twice as many from now on.
+func (d *Desk[T]) lockOne() *shard[T] {
+	n, i := d.active.Load(), 0
+	if n > 1 {
+		i = int(rand.Uint32() & (n - 1))
+	}
+	s := d.shard(i)
+	if s.lock.TryLock() {
+		return s
+	}
+	if int(n) < d.most {
+		d.active.CompareAndSwap(n, 2*n)
+	}
+	s.lock.Lock()
+	return s
+}
+
+// shard returns a shard, and makes it if need be.
+func (d *Desk[T]) shard(i int) *shard[T] {
+	p := &d.shards[i]
+	if s := p.Load(); s != nil {
+		return s
+	}
+	p.CompareAndSwap(nil, newShard(d, i))
+	return p.Load()
+}
+
+// Resolve completes the ticket with v. It returns nil if it did. Otherwise nothing has changed, and the error is
+// [ErrLate], [ErrDuplicate], [ErrUnknown] or [ErrForeign].
+func (d *Desk[T]) Resolve(id ID, v T) error {
+	t, err := d.take(id, resolved)
+	if err != nil {
+		return err
+	}
+	t.promise.Resolve(v)
+	return nil
+}
+
+// Reject completes the ticket with an error, which is not nil. It returns what [Desk.Resolve] does.
+func (d *Desk[T]) Reject(id ID, err error) error {
+	if err == nil {
+		panic("desk: Reject(nil): a ticket that has a value is completed by Resolve")
+	}
+	t, fault := d.take(id, rejected)
+	if fault != nil {
+		return fault
+	}
+	t.promise.Reject(err)
+	return nil
+}
+
+// take takes out the ticket of an ID, to complete it.
+func (d *Desk[T]) take(id ID, how ending) (*Ticket[T], error) {
+	// Spec: TK-07 (an id is valid at its own Desk)
+	// Spec: TK-08 (late, unknown and duplicate completions differ)
+	if id.desk() != d.number {
+		return nil, d.foreign.count()
+	}
+	s := d.shards[id.shard()].Load()
+	if s == nil {
+		return nil, d.unknown.count()
+	}
+	s.lock.Lock()
+	_, err := s.find(id)
+	if err != nil {
+		s.lock.Unlock()
+		return nil, d.fails(err)
+	}
+	t := s.take(id.slot(), how)
+	s.lock.Unlock()
+	t.leave()
+	return t, nil
+}
+
+// fails counts a failure of find, and returns the error for it.
+func (d *Desk[T]) fails(err error) error {
+	switch err { //nolint:errorlint // find returns no other
+	case ErrLate:
+		return d.late.count()
+	case ErrDuplicate:
+		return d.duplicate.count()
+	}
+	return d.unknown.count()
+}
+
+func (f *failure) count() error {
+	f.times.Add(1)
+	return f.err
+}
+
+// FailAll ends all open tickets with an error, which is not nil, and returns how many it has ended. It is for a
+// connection that is lost. Tickets that are opened meanwhile may stay open.
+func (d *Desk[T]) FailAll(err error) int {
+	// Spec: TK-14 (FailAll ends every open ticket)
+	if err == nil {
+		panic("desk: FailAll(nil): a ticket fails with an error")
+	}
+	n := 0
+	for t := range d.All() {
+		if t.end(failed, err) {
+			n++
+		}
+	}
+	return n
+}
+
+// All iterates over the open tickets, in no particular order, for code that shows them. Tickets that are opened or end
+// meanwhile may be left out, or be seen. The loop may use the desk.
+func (d *Desk[T]) All() iter.Seq[*Ticket[T]] {
+	return func(yield func(*Ticket[T]) bool) {
+		var found []*Ticket[T]
+		for i := range d.shards {
+			s := d.shards[i].Load()
+			if s == nil {
+				continue
+			}
+			for from, more := 0, true; more; from++ {
+				found, more = s.openIn(from, found[:0])
+				for _, t := range found {
+					if !yield(t) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// openIn appends the open tickets of one chunk to found. It reports whether there are chunks after it.
+func (s *shard[T]) openIn(i int, found []*Ticket[T]) (_ []*Ticket[T], more bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if i >= len(s.slots) {
+		return found, false
+	}
+	for j := range s.slots[i] {
+		if t := s.slots[i][j].ticket; t != nil {
+			found = append(found, t)
+		}
+	}
+	return found, i+1 < len(s.slots)
+}
+
+// Name returns the name of the desk.
+func (d *Desk[T]) Name() string { return d.name }
+
+// Len returns the number of open tickets.
+func (d *Desk[T]) Len() int { return d.Stats().Open }
+
+// Cap returns how many tickets may be open at once, or [coir.Unbounded].
+func (d *Desk[T]) Cap() int {
+	if d.places == nil {
+		return coir.Unbounded
+	}
+	return d.places.Size()
+}
+
+// Stats is what a desk has counted. The numbers are those of one moment for each shard of the desk, and may be those of
+// different moments for two shards.
+type Stats struct {
+	Open   int // tickets that are open
+	High   int // the most that were open at once. A desk with several shards adds up theirs, so it may have been fewer
+	Shards int // tables of the desk. It begins with one, and uses more when callers meet
+
+	Opened    uint64 // tickets opened. They are open or have ended in one of the next five ways
+	Resolved  uint64
+	Rejected  uint64
+	Cancelled uint64 // by Cancel, or with their context
+	TimedOut  uint64 // by their deadline, or with that of their context
+	Failed    uint64 // by FailAll
+
+	Late      uint64 // completions that failed with ErrLate
+	Duplicate uint64 // the same with ErrDuplicate
+	Unknown   uint64 // the same with ErrUnknown
+	Foreign   uint64 // the same with ErrForeign
+	Refused   uint64 // calls of Open that failed because the desk was full
+}
+
+// Stats returns what the desk has counted. It locks the shards one after the other.
+func (d *Desk[T]) Stats() Stats {
+	st := Stats{
+		Late: d.late.times.Load(), Duplicate: d.duplicate.times.Load(), Unknown: d.unknown.times.Load(),
+		Foreign: d.foreign.times.Load(), Refused: d.refused.Load(),
+	}
+	for i := range d.shards {
+		if s := d.shards[i].Load(); s != nil {
+			s.addTo(&st)
+		}
+	}
+	return st
+}
+
+func (s *shard[T]) addTo(st *Stats) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	st.Shards++
+	st.Open += s.open
+	st.High += s.high
+	st.Opened += s.opened
+	st.Resolved += s.ended[resolved]
+	st.Rejected += s.ended[rejected]
+	st.Cancelled += s.ended[cancelled]
+	st.TimedOut += s.ended[timedOut]
+	st.Failed += s.ended[failed]
+}
+
+// String describes the desk in a few words.
+func (d *Desk[T]) String() string { return fmt.Sprintf("desk.Desk(%s, %d open)", d.name, d.Len()) }

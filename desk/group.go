@@ -1,0 +1,110 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/coir-go/coir"
+)
+
+// A group is the open tickets of one shard that end with the same scope. It has the coir.Watch for all of them, so that
+// a ticket which is opened in the context of the last one costs no more than a place in a ring.
+//
+// Looking for the right group among many would need a hash. So a shard looks only at the group of its last ticket, and
+// otherwise begins a new one, even if there is an older group for the same scope. A group that has become empty is
+// stopped, unless it is that of the last ticket, and is used again.
+//
+// The lock of the shard guards all of it. It may be held while the watch is stopped: a scope calls Ended with nothing
+// locked.
+type group[T any] struct {
+	watch coir.Watch
+	shard *shard[T]
+	first *Ticket[T] // of the ring, in the order in which they were opened
+	ended error      // not nil once the scope has ended: there will be no more tickets
+	next  *group[T]  // of shard.spare
+}
+
+// groupFor returns the group for a ticket in ctx, and makes it that of the last ticket. It unlocks the shard while it
+// begins a new group, which calls methods of ctx. The caller holds the lock, and holds it again if groupFor returns, or
+// panics.
+func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
+	if g := s.current; g != nil && g.watch.Covers(ctx) {
+		return g, nil
+	}
+	g := s.spare
+	if g == nil {
+		g = &group[T]{shard: s}
+	} else {
+		s.spare, g.next = g.next, nil
+		s.spares--
+	}
+	if err := g.start(ctx); err != nil {
+		return nil, err
+	}
+	if g.ended != nil {
+		return nil, g.ended
+	}
+	old := s.current
+	s.current = g
+	if old != nil {
+		old.leave()
+	}
+	return g, nil
+}
+
+func (g *group[T]) start(ctx context.Context) error {
+	g.shard.lock.Unlock()
+	defer g.shard.lock.Lock()
+	return g.watch.Start(ctx, g)
+}
+
+func (g *group[T]) add(t *Ticket[T]) {
+	t.group = g
+	if g.first == nil {
+		t.prev, t.next, g.first = t, t, t
+		return
+	}
+	t.prev, t.next = g.first.prev, g.first
+	t.prev.next, g.first.prev = t, t
+}
+
+func (g *group[T]) remove(t *Ticket[T]) {
+	if t.next == t {
+		g.first = nil
+	} else {
+		t.prev.next, t.next.prev = t.next, t.prev
+		if g.first == t {
+			g.first = t.next
+		}
+	}
+	t.prev, t.next = nil, nil
+	g.leave()
+}
+
+// leave stops the watch of a group that is not needed any more.
+func (g *group[T]) leave() {
+	s := g.shard
+	if g.first == nil && g != s.current && g.ended == nil && g.watch.Stop() && s.spares < chunk {
+		g.next, s.spare = s.spare, g
+		s.spares++
+	}
+}
+
+// Ended implements coir.Watcher.
+//
+// Spec: TK-13 (a ticket ends with its scope)
+func (g *group[T]) Ended(err error) {
+	s := g.shard
+	s.lock.Lock()
+	g.ended = err
+	if s.current == g {
+		s.current = nil
+	}
+	for g.first != nil {
+		t := g.first
+		s.take(t.id.slot(), endingFor(err))
+		s.lock.Unlock()
+		t.ended(err)
+		s.lock.Lock()
+	}
+	s.lock.Unlock()
+}

@@ -1,0 +1,55 @@
+package desk_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+// soaking reports whether the test runs under make soak.
+func soaking() bool { return os.Getenv("COIR_SOAK") != "" }
+
+// sized returns how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth.
+func sized(short, ordinary, soak int) int {
+	n := ordinary
+	switch {
+	case soaking():
+		n = soak
+	case testing.Short():
+		n = short
+	}
+	if raceEnabled {
+		n = max(1, n/10)
+	}
+	return n
+}
+
+// explore runs p under the schedules of package sim. None may fail, and what p says happens sometimes must happen.
+func explore(t *testing.T, p func(ctx context.Context, s *sim.Sim), opts ...sim.Option) {
+	t.Helper()
+	n := 2_500
+	if testing.Short() {
+		n = 250
+	}
+	res := sim.Explore(p, append([]sim.Option{sim.WithSchedules(n)}, opts...)...)
+	if res.Failure != nil {
+		t.Fatal(res.Failure)
+	}
+	if !res.Complete && res.Schedules < n {
+		t.Errorf("only %d schedules", res.Schedules)
+	}
+	if len(res.Never) > 0 && !testing.Short() {
+		t.Errorf("never in %d schedules: %v", res.Schedules, res.Never)
+	}
+}
+
+// run runs fn in a nursery on the default runtime.
+func run(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error) {
+	t.Helper()
+	if err := coir.Run(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,273 @@
+package desk_test
+
+// The claims that concern more than one fiber, each under schedules of package sim. A program says what must hold in all
+// schedules, and by Sometimes what must be seen in some.
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/desk"
+	"github.com/coir-go/coir/sim"
+)
+
+// Five parties race for one ticket: an answer, a second one, a cancel, the scope, and time. It ends in exactly one way,
+// its waiter and its callback see the same, and the desk counts what has happened.
+//
+// Spec: TK-01 (anything may complete a ticket, once)
+// Spec: TK-03 (the payload comes before the waiter runs)
+// Spec: TK-04 (one completer takes a ticket out)
+// Spec: TK-10 (cancel and completion share one claim)
+// Spec: TK-13 (a ticket ends with its scope)
+// Spec: TK-20 (OnDone runs once)
+func TestTicketEndsInOneWay(t *testing.T) {
+	explore(t, func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		var won [5]bool
+		called := 0
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in, cancel := coir.WithCancel(ctx)
+			defer cancel()
+			tk, err := d.OpenTimeout(in, time.Second)
+			if err != nil {
+				return err
+			}
+			tk.OnDone(func(int, error) { called++ })
+			for i := range 2 {
+				n.Go("resolver", func(context.Context) error {
+					err := d.Resolve(tk.ID(), i+1)
+					won[i] = err == nil
+					s.Sometimes(errors.Is(err, desk.ErrLate), "an answer is late")
+					s.Sometimes(errors.Is(err, desk.ErrDuplicate), "an answer comes twice")
+					return nil
+				}, coir.WithIndex(i))
+			}
+			n.Go("canceller", func(context.Context) error { won[2] = tk.Cancel(); return nil })
+			n.Go("scope", func(context.Context) error { cancel(); return nil })
+			v, err := tk.Wait(ctx)
+			switch {
+			case err == nil:
+				s.Sometimes(true, "it is resolved")
+			case errors.Is(err, coir.ErrTimeout):
+				won[3] = true
+				s.Sometimes(true, "it times out")
+			case errors.Is(err, context.Canceled) && !won[2]:
+				won[4] = true
+				s.Sometimes(true, "it ends with its scope")
+			}
+			if v > 0 != (err == nil) {
+				s.Errorf("%d, %v", v, err)
+			}
+			return nil
+		})
+		ways := 0
+		for _, w := range won[:3] {
+			if w {
+				ways++
+			}
+		}
+		st := d.Stats()
+		if err != nil || ways > 1 || called != 1 || st.Open != 0 || st.Opened != 1 ||
+			st.Resolved+st.Cancelled+st.TimedOut != 1 || st.Resolved+st.Late+st.Duplicate != 2 {
+			s.Errorf("%v, %v, called %d times, %+v", err, won, called, st)
+		}
+	}, sim.WithClock(sim.ClockRacing))
+}
+
+// All schedules of a completion against the end of a nursery, by DPOR.
+func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
+	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		ids := coir.NewChan[desk.ID](1)
+		var inner, outer *desk.Ticket[int]
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("resolver", func(ctx context.Context) error {
+				id, err := ids.Recv(ctx)
+				if err != nil {
+					return err
+				}
+				err = d.Resolve(id, 1)
+				s.Sometimes(err == nil, "it is resolved")
+				s.Sometimes(errors.Is(err, desk.ErrLate), "it is late")
+				return nil
+			})
+			var err error
+			if outer, err = d.Open(ctx); err != nil {
+				return err
+			}
+			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+				var err error
+				if inner, err = d.Open(ctx); err != nil {
+					return err
+				}
+				return ids.Send(ctx, inner.ID())
+			})
+		})
+		if err != nil || d.Len() != 0 {
+			s.Errorf("%v, %v", err, d)
+		}
+		for _, tk := range []*desk.Ticket[int]{inner, outer} {
+			if _, err := tk.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				s.Errorf("%v", err)
+			}
+		}
+	}, sim.WithStrategy(func(uint64) sim.Strategy { return sim.DPOR() }), sim.WithSchedules(50_000))
+	if res.Failure != nil {
+		t.Fatal(res.Failure)
+	}
+	if !res.Complete || len(res.Never) > 0 {
+		t.Errorf("complete: %v after %d schedules, never: %v", res.Complete, res.Schedules, res.Never)
+	}
+}
+
+// A full desk: openers wait, and each gets a place, however the tickets before it end.
+func TestPlacesPassOn(t *testing.T) {
+	explore(t, func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies", desk.WithLimit(1))
+		ids := coir.NewChan[desk.ID](coir.Unbounded)
+		got := 0
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			callers := 3
+			for i := range 3 {
+				n.Go("caller", func(ctx context.Context) error {
+					defer func() {
+						if callers--; callers == 0 {
+							ids.Close()
+						}
+					}()
+					tk, err := d.OpenTimeout(ctx, time.Second)
+					if err != nil {
+						return err
+					}
+					if err := ids.Send(ctx, tk.ID()); err != nil {
+						return err
+					}
+					if i == 0 && tk.Cancel() {
+						s.Sometimes(true, "one is cancelled")
+						return nil
+					}
+					_, err = tk.Wait(ctx)
+					s.Sometimes(errors.Is(err, coir.ErrTimeout), "one times out")
+					if err == nil {
+						got++
+					}
+					return nil
+				}, coir.WithIndex(i))
+			}
+			n.Go("resolver", func(ctx context.Context) error {
+				for id, err := range ids.All(ctx) {
+					if err != nil {
+						return err
+					}
+					if err := coir.Sleep(ctx, coir.Jitter(ctx, 3*time.Second)); err != nil {
+						return err
+					}
+					_ = d.Resolve(id, 1)
+				}
+				return nil
+			})
+			return nil
+		})
+		s.Sometimes(got == 3, "all are resolved")
+		if st := d.Stats(); err != nil || st.Open != 0 || st.Opened != 3 || st.High != 1 || int(st.Resolved) < got {
+			s.Errorf("%v, %+v", err, st)
+		}
+	})
+}
+
+// FailAll races with openers, answers and time. What it ends, it ends with its error, and nothing stays open after the
+// scope.
+//
+// Spec: TK-14 (FailAll ends every open ticket)
+func TestFailAllAgainstOpeners(t *testing.T) {
+	explore(t, func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		failed, lost := 0, 0
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for i := range 2 {
+				n.Go("caller", func(ctx context.Context) error {
+					tk, err := d.OpenTimeout(ctx, time.Second)
+					if err != nil {
+						return err
+					}
+					n.Go("resolver", func(context.Context) error { _ = d.Resolve(tk.ID(), 1); return nil })
+					_, err = tk.Wait(ctx)
+					if errors.Is(err, errLost) {
+						lost++
+					}
+					return nil
+				}, coir.WithIndex(i))
+			}
+			n.Go("reader", func(context.Context) error { failed = d.FailAll(errLost); return nil })
+			return nil
+		})
+		s.Sometimes(failed == 0, "it fails none")
+		s.Sometimes(failed == 2, "it fails both")
+		if st := d.Stats(); err != nil || failed != lost || int(st.Failed) != failed || st.Open != 0 {
+			s.Errorf("%v, failed %d, lost %d, %+v", err, failed, lost, st)
+		}
+	})
+}
+
+// Wait, iteration and a select meet completions of many tickets.
+func TestWaitersSeeTheirOwn(t *testing.T) {
+	explore(t, func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			a, err := d.Open(ctx)
+			if err != nil {
+				return err
+			}
+			b, err := d.Open(ctx)
+			if err != nil {
+				return err
+			}
+			n.Go("a", func(context.Context) error { return d.Resolve(a.ID(), 1) })
+			n.Go("b", func(context.Context) error { return d.Reject(b.ID(), errLost) })
+			n.Go("inspector", func(context.Context) error {
+				seen := 0
+				for tk := range d.All() {
+					if tk.ID() != a.ID() && tk.ID() != b.ID() {
+						s.Errorf("a stranger: %v", tk)
+					}
+					seen++
+				}
+				s.Sometimes(seen == 1, "one is open")
+				return nil
+			})
+			for left := 2; left > 0; left-- {
+				var v int
+				var fault error
+				cases := []coir.Case{a.DoneCase(&v, &fault), b.DoneCase(&v, &fault)}
+				which, err := coir.Select(ctx, cases...)
+				if err != nil || which == 0 && v != 1 || which == 1 && !errors.Is(fault, errLost) {
+					s.Errorf("case %d: %d, %v, %v", which, v, fault, err)
+				}
+				s.Sometimes(which == 1, "the second is first")
+			}
+			return nil
+		})
+		if err != nil || d.Len() != 0 {
+			s.Errorf("%v, %v", err, d)
+		}
+	})
+}
+
+// A ticket that no one completes is a deadlock, and the report names it.
+func TestReportNamesTheTicket(t *testing.T) {
+	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
+		d := desk.New[int]("replies")
+		tk, err := d.Open(ctx, coir.WithName("order 17"))
+		if err != nil {
+			return
+		}
+		_, _ = tk.Wait(ctx)
+	}, sim.WithSchedules(10))
+	if res.Failure == nil || res.Failure.Kind != sim.KindDeadlock || !strings.Contains(res.Failure.Error(), "order 17") {
+		t.Errorf("%v", res.Failure)
+	}
+}

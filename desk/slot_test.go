@@ -1,0 +1,161 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A slot whose generations are used up is not used again: its locators would repeat.
+//
+// Spec: TK-15 (an old id never reaches a new ticket)
+func TestSlotRetires(t *testing.T) {
+	d := New[int]("replies")
+	ctx := context.Background()
+	first, err := d.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Cancel()
+	s := d.shard(0)
+	s.at(0).generation = maxGeneration - 1
+	var last *Ticket[int]
+	for range 3 * chunk {
+		tk, err := d.Open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tk.id.slot() == 0 {
+			if last != nil {
+				t.Fatal("the slot is used again")
+			}
+			last = tk
+		}
+		tk.Cancel()
+	}
+	if last == nil || last.id.generation() != maxGeneration {
+		t.Fatal("the last generation was not used")
+	}
+	if err := d.Resolve(last.id, 1); !errors.Is(err, ErrLate) {
+		t.Errorf("the slot has forgotten its last ticket: %v", err)
+	}
+}
+
+// A shard without free slots leaves its tickets to the next.
+func TestFullShardPassesOn(t *testing.T) {
+	d := New[int]("replies")
+	s := d.shard(0)
+	s.used = maxSlots
+	tk, err := d.Open(context.Background())
+	if err != nil || tk.id.shard() != 1 {
+		t.Fatalf("it is in shard %d, %v", tk.id.shard(), err)
+	}
+	if err := d.Resolve(tk.id, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Invariant S3: the desk knows how each of the last tickets ended.
+//
+// Spec: TK-08 (late, unknown and duplicate completions differ)
+func TestEndsAreRemembered(t *testing.T) {
+	d := New[int]("replies")
+	ctx := context.Background()
+	var ids []ID
+	for i := range 10 * chunk {
+		tk, err := d.Open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ErrLate
+		if i%2 == 0 {
+			want = ErrDuplicate
+			if err := d.Resolve(tk.id, 1); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			tk.Cancel()
+		}
+		ids = append(ids, tk.id)
+		if old := i - remembered; old >= 0 {
+			if i%2 != old%2 {
+				t.Fatal("the test looks at the wrong ticket")
+			}
+			if err := d.Resolve(ids[old], 1); !errors.Is(err, want) {
+				t.Fatalf("%v of ticket %d after ticket %d", err, old, i)
+			}
+		}
+	}
+}
+
+// Groups of tickets are stopped when they are empty, and kept for others.
+func TestGroupsAreUsedAgain(t *testing.T) {
+	d := New[int]("replies")
+	var all []*Ticket[int]
+	for range 3 {
+		for range 2 * chunk {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			tk, err := d.Open(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, tk)
+		}
+		for _, tk := range all {
+			tk.Cancel()
+		}
+	}
+	s := d.shard(0)
+	n := 0
+	for g := s.spare; g != nil; g = g.next {
+		n++
+	}
+	if n != s.spares || n > chunk || n == 0 {
+		t.Errorf("%d groups are kept, and %d counted", n, s.spares)
+	}
+}
+
+// How long the comparison of a nonce takes does not depend on where it differs: Welch's t-test over two sets of wrong
+// ids, as in "Dude, is my code constant time?". What decides is that the code has no branch between the two loads and
+// the result. The test is for make soak: on a busy machine it needs many samples.
+//
+// Spec: TK-06 (an id cannot be guessed or replayed)
+func TestNonceTakesConstantTime(t *testing.T) {
+	if os.Getenv("COIR_SOAK") == "" {
+		t.Skip("for make soak")
+	}
+	const nonce, batch, samples = 0x0123456789abcdef, 1000, 20_000
+	wrong := [2]uint64{nonce ^ 1<<63, nonce ^ 1} // differs at one end, at the other
+	var took [2][]float64
+	for i := range 2 * samples {
+		begin := time.Now()
+		for range batch {
+			if sameNonce(nonce, wrong[i%2]) {
+				t.Fatal("equal")
+			}
+		}
+		took[i%2] = append(took[i%2], float64(time.Since(begin)))
+	}
+	var mean, variance [2]float64
+	for k := range took {
+		slices.Sort(took[k])
+		took[k] = took[k][:samples*9/10] // the rest was interrupted
+		for _, x := range took[k] {
+			mean[k] += x / float64(len(took[k]))
+		}
+		for _, x := range took[k] {
+			variance[k] += (x - mean[k]) * (x - mean[k]) / float64(len(took[k])-1)
+		}
+	}
+	n := float64(len(took[0]))
+	score := (mean[0] - mean[1]) / math.Sqrt(variance[0]/n+variance[1]/n)
+	t.Logf("%.1f ns and %.1f ns a thousand, t = %.2f", mean[0], mean[1], score)
+	if math.Abs(score) > 10 {
+		t.Errorf("t = %.2f: how long it takes depends on the nonce", score)
+	}
+}

@@ -1,0 +1,134 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/coir-go/coir"
+)
+
+// Ticket is one wait for an answer. It ends once: with the value or error that completes it, at its deadline, with the
+// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and stays as it is. Any number
+// of fibers and goroutines may wait for it.
+type Ticket[T any] struct {
+	// Spec: TK-01 (anything may complete a ticket, once)
+	// Spec: TK-02 (a ticket never goes back)
+
+	promise    coir.Promise[T]
+	group      *group[T]
+	prev, next *Ticket[T] // in the ring of the group
+	alarm      *coir.Alarm
+	id         ID
+}
+
+// timedTicket is a Ticket with a deadline. It is one object, so that a deadline costs no allocation, and a ticket
+// without one no memory for it.
+type timedTicket[T any] struct {
+	Ticket[T]
+	clock coir.Alarm
+}
+
+// ID returns the ticket's ID, which completes it at its desk.
+func (t *Ticket[T]) ID() ID { return t.id }
+
+// Name returns the name of the ticket, or that of the desk if it was given none.
+func (t *Ticket[T]) Name() string { return t.promise.Name() }
+
+// Wait waits until the ticket has ended. It returns the value or the error that the ticket was completed with. If the
+// ticket timed out, the error is [coir.ErrTimeout]; if it was cancelled, [context.Canceled]; if its context ended, what
+// an operation in that context returns. If ctx ends first, Wait returns ctx's error, and the ticket stays open.
+func (t *Ticket[T]) Wait(ctx context.Context) (T, error) {
+	// Spec: TK-03 (the payload comes before the waiter runs)
+	// Spec: TK-18 (tickets end with a channel's errors)
+	return t.promise.Wait(ctx)
+}
+
+// DoneCase is a case that happens when the ticket has ended. It stores the value in *v and the error in *err; either may
+// be nil.
+func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
+	// Spec: TK-21 (a ticket is a case)
+	return t.promise.DoneCase(v, err)
+}
+
+// OnDone makes the ticket call f with its result, once. What ends the ticket calls f: a caller of Resolve, Reject,
+// Cancel or FailAll, one that cancels the ticket's context, or a clock. If the ticket has ended, OnDone calls f itself. f
+// must be short, and must not wait. A panic in f goes on to the caller; if that is a canceller or a clock, the panic
+// ends the program.
+func (t *Ticket[T]) OnDone(f func(v T, err error)) {
+	// Spec: TK-20 (OnDone runs once)
+	t.promise.OnDone(f)
+}
+
+// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, Cancel changes
+// nothing. Deferred, it makes sure that the ticket is not open when the caller returns.
+func (t *Ticket[T]) Cancel() bool {
+	// Spec: TK-09 (cancelling removes a waiting ticket)
+	return t.end(cancelled, context.Canceled)
+}
+
+// String describes the ticket in a few words, without its ID.
+func (t *Ticket[T]) String() string {
+	_, what, _ := strings.Cut(t.promise.String(), "(")
+	return "desk.Ticket(" + what
+}
+
+// end ends the ticket without an answer. It reports false if it has ended otherwise.
+func (t *Ticket[T]) end(how ending, err error) bool {
+	if !t.takeOut(how) {
+		return false
+	}
+	t.leave()
+	t.promise.Reject(err)
+	return true
+}
+
+// takeOut takes the ticket out of its slot, unless it has ended.
+func (t *Ticket[T]) takeOut(how ending) bool {
+	// Spec: TK-10 (cancel and completion share one claim)
+	s := t.group.shard
+	s.lock.Lock()
+	open := s.at(t.id.slot()).ticket == t
+	if open {
+		s.take(t.id.slot(), how)
+	}
+	s.lock.Unlock()
+	return open
+}
+
+// leave gives up what a ticket that has been taken out of its slot has beside it.
+func (t *Ticket[T]) leave() {
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	if p := t.group.shard.desk.places; p != nil {
+		p.Release(1)
+	}
+}
+
+// ended ends a ticket that has been taken out because its context has ended, or its time is up. The caller is in the
+// middle of a cancel or of the clock's work, which a panic in a function of OnDone must not stop: the panic goes to a
+// goroutine of its own, and ends the program.
+func (t *Ticket[T]) ended(err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			go panic(r)
+		}
+	}()
+	t.leave()
+	t.promise.Reject(err)
+}
+
+// Ended implements coir.Watcher: the time of the ticket is up.
+func (t *timedTicket[T]) Ended(err error) {
+	if t.takeOut(timedOut) {
+		t.ended(err)
+	}
+}
+
+func endingFor(err error) ending {
+	if errors.Is(err, coir.ErrTimeout) {
+		return timedOut
+	}
+	return cancelled
+}
