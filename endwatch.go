@@ -50,7 +50,7 @@ type Watcher interface {
 	// The caller is the one that cancels, or the clock. So Ended must be short, and must neither wait nor panic. It may
 	// use operations that do not wait, such as [Promise.Reject].
 	//
-	// What comes before Start is ordered before Ended.
+	// What comes before Start, and before the cancel, is ordered before Ended.
 	Ended(err error)
 }
 
@@ -170,17 +170,19 @@ type alarmTarget Alarm
 //go:norace
 func (a *alarmTarget) Expire(uint64) {
 	race.Disable()
-	callEnded(a.rt, unsafe.Pointer(a), a.to, plainTimeout.op)
+	callEnded(a.rt, unsafe.Pointer(a), unsafe.Pointer(a), a.to, plainTimeout.op)
 	race.Enable()
 }
 
-// callEnded calls to.Ended for the watch or alarm at released. It is called in a hidden section. On a runtime with a
-// policy, what Ended does is not announced: it is a part of the step that the runtime makes.
+// callEnded calls to.Ended, ordered after Start, which has released started, and after the cancel, which has released
+// ended. It is called in a hidden section. On a runtime with a policy, what Ended does is not announced: it is a part of
+// the step that the runtime makes.
 //
 //go:norace
-func callEnded(rt *Runtime, released unsafe.Pointer, to Watcher, err error) {
+func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error) {
 	race.Alone(func() {
-		race.Acquire(released)
+		race.Acquire(started)
+		race.Acquire(ended)
 		if rt.policy != nil {
 			rt.quiet.Add(1)
 			defer rt.quiet.Add(-1)
@@ -254,6 +256,6 @@ func (sc *scope) endWatches() {
 		to := w.to
 		c.unlinkWatch(w)
 		c.mu.Unlock()
-		callEnded(sc.rt, unsafe.Pointer(w), to, c.how.op)
+		callEnded(sc.rt, unsafe.Pointer(w), unsafe.Pointer(sc), to, c.how.op)
 	}
 }

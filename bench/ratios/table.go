@@ -397,6 +397,18 @@ var table = []comparison{
 		coir:    broadcastOurs, other: broadcastTheirs,
 	},
 	{
+		name: "ticket", bound: 0.35, unit: "ns", rounds: shortRounds, hot: true, allocs: 1,
+		what:    "a ticket opened, resolved by another fiber, waited for",
+		against: "a map of fresh channels and a mutex, between goroutines",
+		coir:    ticketFibers, other: ticketMap,
+	},
+	{
+		name: "ticket-goroutine", bound: 0.8, unit: "ns", rounds: shortRounds,
+		what:    "the same between two goroutines",
+		against: "a map of fresh channels and a mutex, between goroutines",
+		coir:    ticketGoroutines, other: ticketMap,
+	},
+	{
 		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
 		what:    "sim.Run of a program: two fibers, 1,000 round trips, capacity 0",
 		against: "the same on a runtime with one worker",
