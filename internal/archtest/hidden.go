@@ -176,7 +176,13 @@ func newSource(root string, std map[string]string) *Source {
 
 // stdExports returns the files with the export data of the standard packages that the module uses.
 func stdExports(root string) (map[string]string, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Standard}}{{.ImportPath}} {{.Export}}{{end}}", ".", "./sim", "./internal/...")
+	args := []string{"list", "-export", "-deps", "-f", "{{if .Standard}}{{.ImportPath}} {{.Export}}{{end}}", ".", "./sim", "./internal/..."}
+	for _, dir := range Satellites {
+		if _, err := os.Stat(filepath.Join(root, dir)); err == nil {
+			args = append(args, "./"+dir)
+		}
+	}
+	cmd := exec.Command("go", args...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
