@@ -101,6 +101,10 @@ func (e *Event) Wait(ctx context.Context) error { return e.wait(ctx, verbAwait) 
 func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	f, sc := ownFiber(ctx)
 	if f == nil {
+		if !race.Enabled && simulating.Load() == 0 && isPlainGoroutine(ctx) {
+			e.once.waitGuest()
+			return nil
+		}
 		return e.waitAny(ctx, verb)
 	}
 	if f.simulated {
@@ -239,6 +243,26 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 	}
 	h.withdraw(n)
 	return park.Cancelled
+}
+
+// waitGuest is wait for a goroutine in a context that never ends: nothing else ends the wait.
+//
+//go:norace
+func (h *happening) waitGuest() {
+	if h.done.Load() {
+		return
+	}
+	g := guests.Get().(*guest)
+	n := g.kit.Event()
+	h.mu.Lock()
+	if h.done.Load() {
+		h.mu.Unlock()
+	} else {
+		h.waiters.Push(n, &g.Parker, g.ArmParked())
+		h.mu.Unlock()
+		g.Wait()
+	}
+	guests.Put(g)
 }
 
 // await waits until it has happened. The caller may be a fiber or a goroutine.
