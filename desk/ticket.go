@@ -38,6 +38,9 @@ func (t *Ticket[T]) Name() string { return t.promise.Name() }
 // Wait waits until the ticket has ended. It returns the value or the error that the ticket was completed with. If the
 // ticket timed out, the error is [coir.ErrTimeout]; if it was cancelled, [context.Canceled]; if its context ended, what
 // an operation in that context returns. If ctx ends first, Wait returns ctx's error, and the ticket stays open.
+//
+// A ticket ends with the context that it was opened in, so a goroutine may also wait in [context.Background]: that is
+// faster than in a context that can end.
 func (t *Ticket[T]) Wait(ctx context.Context) (T, error) {
 	// Spec: TK-03 (the payload comes before the waiter runs)
 	// Spec: TK-18 (tickets end with a channel's errors)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"sync"
 	"sync/atomic"
 
@@ -13,8 +15,13 @@ import (
 //
 // An operation is one ticket: one fiber opens it, passes the id to another
 // fiber through a channel, and waits; the other resolves the id. Without coir
-// there are two goroutines, a map from a number to a channel with one place,
+// there are two goroutines, a map from the id to a channel with one place,
 // which is made for each wait, and a mutex.
+//
+// A ticket has an id that cannot be guessed, and ends with its context. So the
+// other side of the rows with a bound has random ids too, and waits in a select
+// with the context. The bare rows, without a bound, are against a map that does
+// neither: its ids are numbers.
 
 func ticketFibers() side {
 	rt := coir.NewRuntime()
@@ -59,7 +66,8 @@ func ticketFibers() side {
 
 func ticketGoroutines() side {
 	return side{loop: func(n int) {
-		ctx := context.Background()
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
 		d := desk.New[int]("bench")
 		ids := make(chan desk.ID, 1)
 		var wg sync.WaitGroup
@@ -76,7 +84,7 @@ func ticketGoroutines() side {
 				panic(err)
 			}
 			ids <- t.ID()
-			if _, err := t.Wait(ctx); err != nil {
+			if _, err := t.Wait(context.Background()); err != nil { // the ticket ends with ctx
 				panic(err)
 			}
 		}
@@ -85,36 +93,78 @@ func ticketGoroutines() side {
 	}}
 }
 
-func ticketMap() side {
-	return side{loop: func(n int) {
-		var (
-			mu      sync.Mutex
-			waiting = make(map[uint64]chan int)
-			last    atomic.Uint64
-		)
-		ids := make(chan uint64, 1)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for id := range ids {
-				mu.Lock()
-				c, ok := waiting[id]
-				delete(waiting, id)
-				mu.Unlock()
-				if !ok {
-					panic("no such wait")
+// waits is the usual table of waits. Its ids are numbers, or random texts where
+// they must not be guessed.
+type waits[K comparable] struct {
+	mu      sync.Mutex
+	waiting map[K]chan int
+	newID   func() K
+}
+
+// open registers a wait.
+func (t *waits[K]) open() (K, chan int) {
+	id, c := t.newID(), make(chan int, 1)
+	t.mu.Lock()
+	t.waiting[id] = c
+	t.mu.Unlock()
+	return id, c
+}
+
+// take takes a wait out, and reports whether there is one.
+func (t *waits[K]) take(id K) (chan int, bool) {
+	t.mu.Lock()
+	c, ok := t.waiting[id]
+	delete(t.waiting, id)
+	t.mu.Unlock()
+	return c, ok
+}
+
+// ticketMap is the other side with ids that newID makes. With cancel the wait
+// ends with a context too, as that for a ticket does, and the entry is removed
+// then.
+func ticketMap[K comparable](newID func() K, cancel bool) func() side {
+	return func() side {
+		return side{loop: func(n int) {
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			t := &waits[K]{waiting: make(map[K]chan int), newID: newID}
+			ids := make(chan K, 1)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for id := range ids {
+					c, ok := t.take(id)
+					if !ok {
+						panic("no such wait")
+					}
+					c <- 1
 				}
-				c <- 1
+			})
+			for range n {
+				id, c := t.open()
+				ids <- id
+				if !cancel {
+					<-c
+					continue
+				}
+				select {
+				case <-c:
+				case <-ctx.Done():
+					t.take(id)
+				}
 			}
-		})
-		for range n {
-			id, c := last.Add(1), make(chan int, 1)
-			mu.Lock()
-			waiting[id] = c
-			mu.Unlock()
-			ids <- id
-			<-c
-		}
-		close(ids)
-		wg.Wait()
-	}}
+			close(ids)
+			wg.Wait()
+		}}
+	}
+}
+
+var lastNumber atomic.Uint64
+
+func number() uint64 { return lastNumber.Add(1) }
+
+// secret returns 128 random bits, as text.
+func secret() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }
