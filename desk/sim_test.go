@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,9 @@ import (
 func TestTicketEndsInOneWay(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int]("replies")
-		var won [5]bool
-		called := 0
+		var won [3]bool // by the resolvers and the canceller
+		var value, called int
+		var end error
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			in, cancel := coir.WithCancel(ctx)
 			defer cancel()
@@ -48,32 +50,25 @@ func TestTicketEndsInOneWay(t *testing.T) {
 			}
 			n.Go("canceller", func(context.Context) error { won[2] = tk.Cancel(); return nil })
 			n.Go("scope", func(context.Context) error { cancel(); return nil })
-			v, err := tk.Wait(ctx)
-			switch {
-			case err == nil:
-				s.Sometimes(true, "it is resolved")
-			case errors.Is(err, coir.ErrTimeout):
-				won[3] = true
-				s.Sometimes(true, "it times out")
-			case errors.Is(err, context.Canceled) && !won[2]:
-				won[4] = true
-				s.Sometimes(true, "it ends with its scope")
-			}
-			if v > 0 != (err == nil) {
-				s.Errorf("%d, %v", v, err)
-			}
+			value, end = tk.Wait(ctx)
 			return nil
 		})
+		timedOut := errors.Is(end, coir.ErrTimeout)
+		withScope := errors.Is(end, context.Canceled) && !won[2]
+		s.Sometimes(end == nil, "it is resolved")
+		s.Sometimes(timedOut, "it times out")
+		s.Sometimes(won[2], "it is cancelled")
+		s.Sometimes(withScope, "it ends with its scope")
 		ways := 0
-		for _, w := range won[:3] {
+		for _, w := range []bool{won[0], won[1], won[2], timedOut, withScope} {
 			if w {
 				ways++
 			}
 		}
 		st := d.Stats()
-		if err != nil || ways > 1 || called != 1 || st.Open != 0 || st.Opened != 1 ||
-			st.Resolved+st.Cancelled+st.TimedOut != 1 || st.Resolved+st.Late+st.Duplicate != 2 {
-			s.Errorf("%v, %v, called %d times, %+v", err, won, called, st)
+		if err != nil || ways != 1 || called != 1 || (value == 1) != won[0] || (value == 2) != won[1] || st.Open != 0 ||
+			st.Opened != 1 || st.Resolved+st.Cancelled+st.TimedOut != 1 || st.Resolved+st.Late+st.Duplicate != 2 {
+			s.Errorf("%v, %v, %d and %v, called %d times, %+v", err, won, value, end, called, st)
 		}
 	}, sim.WithClock(sim.ClockRacing))
 }
@@ -129,13 +124,13 @@ func TestPlacesPassOn(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int]("replies", desk.WithLimit(1))
 		ids := coir.NewChan[desk.ID](coir.Unbounded)
-		got := 0
+		var got, callers atomic.Int32
+		callers.Store(3)
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			callers := 3
 			for i := range 3 {
 				n.Go("caller", func(ctx context.Context) error {
 					defer func() {
-						if callers--; callers == 0 {
+						if callers.Add(-1) == 0 {
 							ids.Close()
 						}
 					}()
@@ -153,7 +148,7 @@ func TestPlacesPassOn(t *testing.T) {
 					_, err = tk.Wait(ctx)
 					s.Sometimes(errors.Is(err, coir.ErrTimeout), "one times out")
 					if err == nil {
-						got++
+						got.Add(1)
 					}
 					return nil
 				}, coir.WithIndex(i))
@@ -172,8 +167,8 @@ func TestPlacesPassOn(t *testing.T) {
 			})
 			return nil
 		})
-		s.Sometimes(got == 3, "all are resolved")
-		if st := d.Stats(); err != nil || st.Open != 0 || st.Opened != 3 || st.High != 1 || int(st.Resolved) < got {
+		s.Sometimes(got.Load() == 3, "all are resolved")
+		if st := d.Stats(); err != nil || st.Open != 0 || st.Opened != 3 || st.High != 1 || st.Resolved < uint64(got.Load()) {
 			s.Errorf("%v, %+v", err, st)
 		}
 	})
@@ -186,7 +181,8 @@ func TestPlacesPassOn(t *testing.T) {
 func TestFailAllAgainstOpeners(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int]("replies")
-		failed, lost := 0, 0
+		var lost atomic.Int32
+		failed := 0
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range 2 {
 				n.Go("caller", func(ctx context.Context) error {
@@ -197,7 +193,7 @@ func TestFailAllAgainstOpeners(t *testing.T) {
 					n.Go("resolver", func(context.Context) error { _ = d.Resolve(tk.ID(), 1); return nil })
 					_, err = tk.Wait(ctx)
 					if errors.Is(err, errLost) {
-						lost++
+						lost.Add(1)
 					}
 					return nil
 				}, coir.WithIndex(i))
@@ -207,8 +203,8 @@ func TestFailAllAgainstOpeners(t *testing.T) {
 		})
 		s.Sometimes(failed == 0, "it fails none")
 		s.Sometimes(failed == 2, "it fails both")
-		if st := d.Stats(); err != nil || failed != lost || int(st.Failed) != failed || st.Open != 0 {
-			s.Errorf("%v, failed %d, lost %d, %+v", err, failed, lost, st)
+		if st := d.Stats(); err != nil || failed != int(lost.Load()) || int(st.Failed) != failed || st.Open != 0 {
+			s.Errorf("%v, failed %d, lost %d, %+v", err, failed, lost.Load(), st)
 		}
 	})
 }

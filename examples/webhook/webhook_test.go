@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,11 +39,12 @@ func TestService(t *testing.T) {
 		})
 		callbacks := 0
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			left := clients
+			var left atomic.Int32
+			left.Store(clients)
 			for i, job := range []string{"a", "b", "c"} {
 				n.Go("client", func(ctx context.Context) error {
 					defer func() {
-						if left--; left == 0 {
+						if left.Add(-1) == 0 {
 							orders.Close()
 						}
 					}()
@@ -108,7 +110,14 @@ func TestService(t *testing.T) {
 			int(st.Resolved+st.Late+st.Duplicate+st.Unknown+st.Foreign) != callbacks+1 {
 			s.Errorf("%v, %d callbacks, %+v", err, callbacks, st)
 		}
-	}, sim.WithFaults("refuse", "hang up", "forget", "call twice"))
+	}, sim.WithFaults("refuse", "hang up", "forget", "call twice"), sim.WithSchedules(schedules()))
+}
+
+func schedules() int {
+	if testing.Short() {
+		return 500
+	}
+	return 2_500
 }
 
 // The same over HTTP: the provider is a server too.
