@@ -96,7 +96,7 @@ func (g *group[T]) Ended(err error) {
 	s := g.shard
 	s.lock.Lock()
 	g.ended = err
-	if s.current == g {
+	if s.current == g { // the shard must not keep a scope that has ended
 		s.current = nil
 	}
 	for g.first != nil {

@@ -73,6 +73,40 @@ func TestTicketEndsInOneWay(t *testing.T) {
 	}, sim.WithClock(sim.ClockRacing))
 }
 
+// A scope ends while tickets are opened in it: each Open fails, or its ticket ends with the scope. All schedules.
+//
+// Spec: TK-13 (a ticket ends with its scope)
+func TestOpenAgainstTheEndOfItsScope(t *testing.T) {
+	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in, cancel := coir.WithCancel(ctx)
+			n.Go("canceller", func(context.Context) error { cancel(); return nil })
+			for range 2 {
+				tk, err := d.Open(in)
+				s.Sometimes(err == nil, "it is opened")
+				s.Sometimes(err != nil, "it is too late")
+				if err == nil {
+					_, err = tk.Wait(ctx)
+				}
+				if !errors.Is(err, context.Canceled) {
+					s.Errorf("%v", err)
+				}
+			}
+			return nil
+		})
+		if err != nil || d.Len() != 0 {
+			s.Errorf("%v, %v", err, d)
+		}
+	}, sim.WithStrategy(func(uint64) sim.Strategy { return sim.DPOR() }), sim.WithSchedules(50_000))
+	if res.Failure != nil {
+		t.Fatal(res.Failure)
+	}
+	if !res.Complete || len(res.Never) > 0 {
+		t.Errorf("complete: %v after %d schedules, never: %v", res.Complete, res.Schedules, res.Never)
+	}
+}
+
 // All schedules of a completion against the end of a nursery, by DPOR.
 func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {

@@ -225,6 +225,37 @@ func TestMemoryOfOpenTickets(t *testing.T) {
 	}
 }
 
+// A ticket that has ended leaves nothing behind: neither a timer, though its deadline is far, nor a group in its scope.
+func TestEndedTicketsLeaveNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector needs memory of its own")
+	}
+	n := sized(20_000, 100_000, 1_000_000)
+	d := desk.New[int]("replies")
+	run(t, func(ctx context.Context, _ *coir.Nursery) error {
+		other, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		before := inUse()
+		for i := range n {
+			in := ctx
+			if i%2 == 0 {
+				in = other // a group for each ticket
+			}
+			tk, err := d.OpenTimeout(in, time.Hour)
+			if err != nil {
+				return err
+			}
+			if err := d.Resolve(tk.ID(), i); err != nil {
+				return err
+			}
+		}
+		if after := inUse(); after > before+uint64(40*n) {
+			t.Errorf("%d tickets have left %d bytes", n, after-before)
+		}
+		return nil
+	})
+}
+
 // inUse returns the size of the heap and the stacks after garbage collection.
 func inUse() uint64 {
 	debug.FreeOSMemory()
