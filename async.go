@@ -33,13 +33,17 @@ func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
 	})
 	if c.ch.Overflows() { // such a send does not wait
 		err := c.TrySend(v)
-		n.Go("Chan.SendAsync", func(context.Context) error { return complete(&op.p, struct{}{}, err) })
+		n.Go("Chan.SendAsync", func(context.Context) error {
+			complete(&op.p, struct{}{}, err)
+			return nil
+		})
 		return &op.p
 	}
 	op.cell.Value = v
 	op.begin(n, c, sending, "Chan.SendAsync", coro.CallerPC(), func(context.Context) error {
 		_, err := op.end()
-		return complete(&op.p, struct{}{}, err)
+		complete(&op.p, struct{}{}, err)
+		return nil // the error is the promise's
 	})
 	return &op.p
 }
@@ -58,20 +62,19 @@ func (c *Chan[T]) RecvAsync(n *Nursery) *Promise[T] {
 	})
 	op.begin(n, c, receiving, "Chan.RecvAsync", coro.CallerPC(), func(context.Context) error {
 		v, err := op.end()
-		return complete(&op.p, v, err)
+		complete(&op.p, v, err)
+		return nil
 	})
 	return &op.p
 }
 
-// complete completes p with the result of an operation. It returns nil, as the fiber does that calls it: the error is
-// the promise's.
-func complete[T any](p *Promise[T], v T, err error) error {
+// complete completes p with the result of an operation.
+func complete[T any](p *Promise[T], v T, err error) {
 	if err != nil {
 		p.Reject(err)
 	} else {
 		p.Resolve(v)
 	}
-	return nil
 }
 
 // async is an operation of a channel, with the fiber that completes it.
