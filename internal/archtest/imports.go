@@ -28,8 +28,8 @@ var Layers = []Layer{
 	{"machine", []string{"internal/sched", "internal/channel", "internal/model"}},
 	{"lists", []string{"internal/board"}},
 	{"face", []string{"."}},
-	{"locks", Satellites[:1]}, // on which other satellites are built
-	{"satellites", Satellites[1:]},
+	{"locks and pace", Satellites[:2]}, // on which other satellites are built
+	{"satellites", Satellites[2:]},
 	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
 	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/webhook"}}, // which have a cmd each
 	{"outside", []string{"examples/...", "internal/archtest/specmap", "internal/programs"}},
@@ -37,7 +37,7 @@ var Layers = []Layer{
 
 // Satellites are the packages that are written against the exported API of the root alone. A satellite that needs an
 // internal package shows that the exported API lacks something.
-var Satellites = []string{"locks", "pubsub", "pace", "supervise", "desk", "stream", "netio", "buf", "inspect"}
+var Satellites = []string{"locks", "pace", "pubsub", "supervise", "desk", "stream", "netio", "buf", "inspect"}
 
 // A Layer is one step of the import order.
 type Layer struct {
