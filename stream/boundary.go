@@ -1,0 +1,122 @@
+package stream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coir-go/coir"
+)
+
+// A boundary is where the stages before and after run in different fibers. The consumer stays in the fiber that runs the
+// stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So each
+// boundary ends what it has started before it returns (R5), whatever is around it.
+//
+// How an end passes a boundary:
+//
+//	the input ends      its fiber closes the channel; the consumer receives what is left, and then ErrClosed
+//	the input fails     the same, and the fiber stores the error first: the consumer returns it after the elements
+//	the consumer leaves it cancels the nursery, which ends every wait of the input
+//	a cancel            ends the waits on both sides
+//	a panic             of the input: the nursery cancels the consumer's wait and panics; of the consumer: it panics
+//
+// The fiber of an input returns no error, because that would cancel the consumer before it has got the elements.
+
+// within opens a nursery for fn, and cancels it when fn returns.
+func within(ctx context.Context, fn func(ctx context.Context, n *coir.Nursery) error) error {
+	// Spec: ST-06 (a torn-down pipeline leaves no fiber)
+	var result error
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		defer n.Cancel(nil)
+		result = fn(ctx, n)
+		return nil
+	})
+	return firstOf(result, err)
+}
+
+// spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit; if
+// it has panicked, so does the nursery.
+func spawn(n *coir.Nursery, name string, fn func(ctx context.Context) error, end func(err error)) {
+	n.Go(name, func(ctx context.Context) error {
+		err := coir.ErrGoexit
+		defer func() { end(err) }()
+		err = fn(ctx)
+		return nil
+	})
+}
+
+// inlet is a channel that is fed by a stream in a fiber of its own.
+type inlet[T any] struct {
+	*coir.Chan[T]
+	failed error // the error of the stream; set before the channel is closed
+}
+
+// open starts a fiber of n that runs s and sends its elements. It takes up to want elements at once.
+func open[T any](n *coir.Nursery, name string, s Stream[T], want, capacity int, opts ...coir.ChanOption) *inlet[T] {
+	in := &inlet[T]{Chan: coir.NewChan[T](capacity, append([]coir.ChanOption{coir.WithName(name)}, opts...)...)}
+	spawn(n, "input of "+name, func(ctx context.Context) error {
+		return sendAll(ctx, s, want, in.Chan)
+	}, func(err error) {
+		in.failed = err
+		in.Close()
+	})
+	return in
+}
+
+// sendAll runs s and sends its elements to c.
+func sendAll[T any](ctx context.Context, s Stream[T], want int, c *coir.Chan[T]) error {
+	// Spec: ST-04 (backpressure passes through)
+	var failed error
+	err := s.start(ctx, &demand{want: want}, func(vs []T) bool {
+		if len(vs) == 1 {
+			failed = c.Send(ctx, vs[0])
+		} else {
+			_, failed = c.SendMany(ctx, vs)
+		}
+		return failed == nil
+	})
+	return firstOf(failed, err)
+}
+
+// end returns the error of the stream if err says that the channel is closed, and err otherwise.
+func (in *inlet[T]) end(err error) error {
+	if errors.Is(err, coir.ErrClosed) {
+		return in.failed
+	}
+	return err
+}
+
+// pass pushes what is received, as much at a time as there is and the consumer wants.
+func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) error {
+	var buf []T
+	for {
+		buf = room(buf, d.want)
+		n, err := in.RecvMany(ctx, buf)
+		if err != nil {
+			return in.end(err)
+		}
+		if !push(buf[:n]) {
+			return nil
+		}
+	}
+}
+
+// Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
+// options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
+// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets what is dropped, and what is left in the buffer when
+// the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the newest
+// element only.
+//
+//	          a-b-c-d--------|
+//	Buffer(2) a---b---c---d--|   a slow consumer
+func Buffer[T any](s Stream[T], capacity int, opts ...coir.ChanOption) Stream[T] {
+	return Stream[T]{
+		plan: apart(describe(capacity), "Buffer", s.plan),
+		run: func(ctx context.Context, d *demand, push func([]T) bool) error {
+			return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				in := open(n, "buffer", s, 1, capacity, opts...)
+				defer in.Abort(nil) // hands over what is left
+				return in.pass(ctx, d, push)
+			})
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coir-go/coir"
+)
+
+// plan describes a stage and what is before it.
+type plan struct {
+	stage    string // "Map", "Buffer(16)"
+	boundary string // what is between this stage and its inputs, or "" if it is in the loop of its input
+	inputs   []*plan
+}
+
+// fused returns the plan of a stage that is in the loop of its input.
+func fused(in *plan, format string, args ...any) *plan {
+	return &plan{stage: fmt.Sprintf(format, args...), inputs: []*plan{in}}
+}
+
+// apart returns the plan of a stage whose inputs run in fibers of their own.
+func apart(boundary, stage string, in ...*plan) *plan {
+	return &plan{stage: stage, boundary: boundary, inputs: in}
+}
+
+// Explain describes how the stream is run. A line is a loop: its stages are calls, with no channel and no fiber between
+// them. Between two loops there is a boundary, and each loop but the last runs in a fiber of its own.
+//
+//	loop 1: FromSlice, Map, Filter
+//	  boundary: channel of 64
+//	loop 2: Buffer, Map
+func (s Stream[T]) Explain() string {
+	var e explainer
+	e.loop(s.plan)
+	return e.out.String()
+}
+
+type explainer struct {
+	out   strings.Builder
+	loops int
+}
+
+// loop writes the loop that ends in p, after those that it needs, and returns its number.
+func (e *explainer) loop(p *plan) int {
+	var stages []string
+	at := p
+	for ; at != nil; at = at.inputs[0] {
+		stages = append(stages, at.stage)
+		if at.boundary != "" || len(at.inputs) != 1 {
+			break
+		}
+	}
+	var from []int
+	if at != nil {
+		for _, in := range at.inputs {
+			from = append(from, e.loop(in))
+		}
+	}
+	e.loops++
+	switch {
+	case at == nil:
+		stages = append(stages, "Empty")
+	case at.boundary != "" && len(from) > 1:
+		fmt.Fprintf(&e.out, "  boundary: %s, from loops %s\n", at.boundary, numbers(from))
+	case at.boundary != "":
+		fmt.Fprintf(&e.out, "  boundary: %s\n", at.boundary)
+	case len(from) > 1:
+		fmt.Fprintf(&e.out, "  one after the other: loops %s\n", numbers(from))
+	}
+	fmt.Fprintf(&e.out, "loop %d:", e.loops)
+	for i := len(stages) - 1; i >= 0; i-- {
+		e.out.WriteString(" " + stages[i])
+		if i > 0 {
+			e.out.WriteByte(',')
+		}
+	}
+	e.out.WriteByte('\n')
+	return e.loops
+}
+
+func numbers(ns []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(ns), "[]"), " ", ", ")
+}
+
+// describe names a channel by its capacity.
+func describe(capacity int) string {
+	switch capacity {
+	case coir.Unbounded:
+		return "unbounded channel"
+	case coir.Conflated:
+		return "channel that keeps the newest"
+	}
+	return fmt.Sprintf("channel of %d", capacity)
+}

@@ -1,0 +1,186 @@
+package stream
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
+)
+
+// Merge passes the elements of all streams as they come. Each stream runs in a fiber of its own, one element ahead.
+// Elements of one stream stay in their order, and streams that have elements take turns. Merge ends when all streams
+// have ended. The first error ends it, after the elements that came before.
+//
+//	         a-----b-c-|
+//	         ---1-2------3-|
+//	Merge    a--1-2b-c---3-|
+func Merge[T any](streams ...Stream[T]) Stream[T] {
+	return stage(apart(describe(0), "Merge", plans(streams)...), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			// One channel for all: those who wait to send are in a queue, and that is a fair order.
+			in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
+			if len(streams) == 0 {
+				return coir.Ended(ctx)
+			}
+			var left, failed atomic.Int64
+			left.Store(int64(len(streams)))
+			for _, s := range streams {
+				spawn(n, "input of merge", func(ctx context.Context) error {
+					return sendAll(ctx, s, 1, in.Chan)
+				}, func(err error) {
+					if err != nil && failed.Add(1) == 1 {
+						in.failed = err
+						in.Close()
+					}
+					if left.Add(-1) == 0 {
+						in.Close()
+					}
+				})
+			}
+			return in.pass(ctx, d, push)
+		})
+	})
+}
+
+func plans[T any](streams []Stream[T]) []*plan {
+	all := make([]*plan, len(streams))
+	for i, s := range streams {
+		all[i] = s.plan
+	}
+	return all
+}
+
+// MergePriority is like [Merge], but a stream goes before those after it: when the consumer asks and several streams
+// have an element, it gets that of the first. A stream that always has an element starves those after it.
+//
+//	                 -----a-b-|
+//	                 1-2-3-4-5-|
+//	MergePriority    1-2--a-b345|   a slow consumer
+func MergePriority[T any](streams ...Stream[T]) Stream[T] {
+	p := apart(describe(0), "MergePriority", plans(streams)...)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			var (
+				ins   = make([]*inlet[T], len(streams))
+				cases = make([]coir.Case, len(streams))
+				buf   [1]T
+			)
+			for i, s := range streams {
+				ins[i] = open(n, "merge by priority", s, 1, 0)
+				cases[i] = ins[i].RecvCase(&buf[0])
+			}
+			for left := len(streams); left > 0; {
+				i, err := coir.SelectPriority(ctx, cases...)
+				switch {
+				case i < 0:
+					return err
+				case err == nil:
+					if !push(buf[:]) {
+						return nil
+					}
+				case ins[i].end(err) != nil:
+					return ins[i].end(err)
+				default:
+					cases[i] = coir.Case{}
+					left--
+				}
+			}
+			return coir.Ended(ctx)
+		})
+	})
+}
+
+// Zip combines the first elements of both streams, the second ones, and so on. It ends with the shorter stream. The
+// first stream stays in its loop; the second runs in a fiber of its own, one element ahead.
+//
+//	       a-b-----c-|
+//	       1---2-3---4-|
+//	Zip    a1--b2--c3|
+func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
+	return stage(apart(describe(0), "Zip", a.plan, b.plan), func(ctx context.Context, _ *demand, push func([]R) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "zip", b, 1, 0)
+			var (
+				failed error
+				buf    [1]R
+			)
+			err := a.each(ctx, func(v A) bool {
+				w, err := in.Recv(ctx)
+				if err != nil {
+					failed = in.end(err)
+					return false
+				}
+				buf[0] = f(v, w)
+				return push(buf[:])
+			})
+			return firstOf(failed, err)
+		})
+	})
+}
+
+// CombineLatest combines the newest elements of both streams, each time that one of them has a new one, once both have
+// one. It ends when both have ended. Each stream runs in a fiber of its own, one element ahead.
+//
+//	                 a-----b-----|
+//	                 --1-2-----3-|
+//	CombineLatest    --a1a2b2--b3|
+func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
+	p := apart(describe(0), "CombineLatest", a.plan, b.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]R) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			var (
+				ina, inb   = open(n, "combine (first)", a, 1, 0), open(n, "combine (second)", b, 1, 0)
+				va         A
+				vb         B
+				nexta      = ina.RecvCase(&va)
+				nextb      = inb.RecvCase(&vb)
+				hasa, hasb bool
+				buf        [1]R
+			)
+			for left := 2; left > 0; {
+				i, err := coir.Select(ctx, nexta, nextb)
+				switch {
+				case i < 0:
+					return err
+				case err == nil:
+					hasa, hasb = hasa || i == 0, hasb || i == 1
+					if hasa && hasb {
+						buf[0] = f(va, vb)
+						if !push(buf[:]) {
+							return nil
+						}
+					}
+					continue
+				case i == 0:
+					err, nexta = ina.end(err), coir.Case{}
+				default:
+					err, nextb = inb.end(err), coir.Case{}
+				}
+				if err != nil {
+					return err
+				}
+				left--
+			}
+			return coir.Ended(ctx)
+		})
+	})
+}
+
+// Catch goes on with the stream that f returns if s fails. If f returns the error, the stream fails with that. The
+// cancel of the context is no failure of the stream, and is not given to f.
+//
+//	         a-b-X
+//	Catch    a-b-c-d-|   f returns c-d-|
+func Catch[T any](s Stream[T], f func(err error) (Stream[T], error)) Stream[T] {
+	return stage(fused(s.plan, "Catch"), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		err := s.start(ctx, d, push)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		next, err := f(err)
+		if err != nil {
+			return err
+		}
+		return next.start(ctx, d, push)
+	})
+}

@@ -1,0 +1,335 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/coir-go/coir"
+)
+
+// How elements are worked on at the same time. There are three parties: the input's fiber puts elements into the crew,
+// workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. All they
+// share is under one lock, which is held for a few instructions and never during a wait. A party that finds nothing to do
+// marks that it waits, releases the lock and receives from a channel; the party that changes this sends to it.
+//
+// Invariants, under mu:
+//
+//	P1 window: put - taken <= window, and each element between has one place: in ready, behind another of its key, at a
+//	           worker, or as a result. So the rings never overflow.
+//	P2 order:  if ordered, the result of an element has the number of the element, else the number of its end.
+//	P3 key:    of the elements with one key, at most one is in ready or at a worker; busy has the last of each key.
+//	P4 wake:   if a party waits, what it waits for is not there, or a wake is on its way to it. The input waits until
+//	           half of the window is free.
+//
+// Rejected: coir.Ordered, with a fiber for each element. It costs two channel operations and a start for each element,
+// which is more than the work if that is short.
+type crew[K comparable, T, R any] struct {
+	ordered bool
+	key     func(T) K // nil: elements do not wait for each other
+	window  int
+	idlers  *coir.Chan[struct{}] // wakes idle workers; closed when there is no more work
+	result  *coir.Chan[struct{}] // wakes the consumer
+	space   *coir.Chan[struct{}] // wakes the input
+
+	mu       sync.Mutex // guards what follows
+	jobs     []job[K, T]
+	free     []int32 // indexes of jobs that are not used
+	ready    ring[int32]
+	busy     map[K]int32 // the last job of each key that has one
+	out      []outcome[R]
+	put      int  // elements put in
+	finished int  // results, if they are not ordered
+	taken    int  // results taken by the consumer
+	idle     int  // workers that wait and to which no wake is on its way
+	waits    bool // the consumer waits
+	full     bool // the input waits
+	ended    bool // no more elements will be put in
+	stopped  bool // an element has failed: no more work is begun
+	failed   error
+}
+
+type job[K comparable, T any] struct {
+	v      T
+	key    K
+	number int
+	next   int32 // the job of the same key that waits for this one, or -1
+}
+
+type outcome[R any] struct {
+	v    R
+	err  error
+	done bool
+}
+
+// ring is a queue of bounded length.
+type ring[E any] struct {
+	buf     []E
+	at, len int
+}
+
+func (r *ring[E]) push(e E) {
+	r.buf[(r.at+r.len)%len(r.buf)] = e
+	r.len++
+}
+
+func (r *ring[E]) pop() E {
+	e := r.buf[r.at]
+	r.at = (r.at + 1) % len(r.buf)
+	r.len--
+	return e
+}
+
+// Parallel calls f with up to n elements at a time, and passes the results in the order of the elements. A slow call
+// holds back the results behind it, but not the calls, up to 4n elements. The first error of f ends the stream, after
+// the results before it. When the stream ends, calls that run are cancelled, and waited for.
+//
+// The stages before it run in a fiber of their own, and so does each call, in one of n workers. An f that blocks outside
+// of coir should use [coir.Blocking].
+//
+//	                  a-b-c-d-|
+//	Parallel(2, f)    ----A-B-C-D-|   f(a) takes longest
+func Parallel[T, R any](s Stream[T], n int, f func(ctx context.Context, v T) (R, error)) Stream[R] {
+	// Spec: ST-07 (an ordered stage keeps the order of inputs)
+	return parallel[struct{}](s, "Parallel", n, true, nil, f)
+}
+
+// ParallelUnordered is like [Parallel], but passes each result when it is there.
+//
+//	                           a-b-c-d-|
+//	ParallelUnordered(2, f)    ---B-A-C-D-|   f(a) takes longest
+func ParallelUnordered[T, R any](s Stream[T], n int, f func(ctx context.Context, v T) (R, error)) Stream[R] {
+	return parallel[struct{}](s, "ParallelUnordered", n, false, nil, f)
+}
+
+// ParallelPerKey is like [ParallelUnordered], but calls f with the elements of one key one after the other, so that the
+// results of a key are in the order of its elements. Elements that wait for one of the same key take places among the
+// 4n that may be under way: with few keys fewer calls run.
+//
+//	                             a1-a2-b1-|
+//	ParallelPerKey(2, key, f)    ---B1-A1-A2-|
+func ParallelPerKey[T any, K comparable, R any](
+	s Stream[T], n int, key func(T) K, f func(ctx context.Context, v T) (R, error),
+) Stream[R] {
+	return parallel(s, "ParallelPerKey", n, false, key, f)
+}
+
+func parallel[K comparable, T, R any](
+	s Stream[T], name string, n int, ordered bool, key func(T) K, f func(ctx context.Context, v T) (R, error),
+) Stream[R] {
+	if n < 1 {
+		panic(fmt.Sprintf("stream: %s(%d): at least one call must be able to run", name, n))
+	}
+	p := apart(fmt.Sprintf("%d workers, at most %d elements", n, 4*n), name, s.plan)
+	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
+		return within(ctx, func(ctx context.Context, nursery *coir.Nursery) error {
+			c := newCrew[K, T, R](n, ordered, key)
+			workers := 0
+			spawn(nursery, "input of parallel", func(ctx context.Context) error {
+				var failed error
+				err := s.each(ctx, func(v T) bool {
+					if workers < n { // workers start as they are needed
+						workers++
+						nursery.Go("worker", func(ctx context.Context) error { return c.work(ctx, f) })
+					}
+					failed = c.add(ctx, v)
+					return failed == nil
+				})
+				return firstOf(failed, err)
+			}, c.end)
+			return c.pass(ctx, d, push)
+		})
+	})
+}
+
+func newCrew[K comparable, T, R any](n int, ordered bool, key func(T) K) *crew[K, T, R] {
+	window := 4 * n
+	c := &crew[K, T, R]{
+		ordered: ordered, key: key, window: window,
+		idlers: coir.NewChan[struct{}](n, coir.WithName("work")),
+		result: coir.NewChan[struct{}](1, coir.WithName("results")),
+		space:  coir.NewChan[struct{}](1, coir.WithName("room for work")),
+		jobs:   make([]job[K, T], window), free: make([]int32, window),
+		ready: ring[int32]{buf: make([]int32, window)}, out: make([]outcome[R], window),
+	}
+	for i := range c.free {
+		c.free[i] = int32(i)
+	}
+	if key != nil {
+		c.busy = make(map[K]int32)
+	}
+	return c
+}
+
+// wake sends to a channel that has room, or that is closed.
+func wake(c *coir.Chan[struct{}]) { _ = c.TrySend(struct{}{}) }
+
+// add puts an element in, when there is room.
+func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
+	// Spec: ST-04 (backpressure passes through)
+	var key K
+	if c.key != nil {
+		key = c.key(v) // not under the lock: it may panic
+	}
+	c.mu.Lock()
+	for c.put-c.taken == c.window {
+		c.full = true
+		c.mu.Unlock()
+		if _, err := c.space.Recv(ctx); err != nil {
+			return err
+		}
+		c.mu.Lock()
+	}
+	at := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	c.jobs[at] = job[K, T]{v: v, key: key, number: c.put, next: -1}
+	c.put++
+	waits := false
+	if c.key != nil {
+		var before int32
+		if before, waits = c.busy[key]; waits {
+			c.jobs[before].next = at
+		}
+		c.busy[key] = at
+	}
+	call := false
+	if !waits {
+		c.ready.push(at)
+		call = c.callIdle()
+	}
+	c.mu.Unlock()
+	if call {
+		wake(c.idlers)
+	}
+	return nil
+}
+
+// callIdle reports whether the caller must wake an idle worker, which is not idle any more. It is called under mu.
+func (c *crew[K, T, R]) callIdle() bool {
+	if c.idle == 0 {
+		return false
+	}
+	c.idle--
+	return true
+}
+
+// end says that there are no more elements.
+func (c *crew[K, T, R]) end(err error) {
+	c.mu.Lock()
+	c.ended, c.failed = true, err
+	call := c.waits
+	c.waits = false
+	c.mu.Unlock()
+	c.idlers.Close()
+	if call {
+		wake(c.result)
+	}
+}
+
+// work takes elements and puts back results, until there are no more.
+func (c *crew[K, T, R]) work(ctx context.Context, f func(context.Context, T) (R, error)) error {
+	for {
+		c.mu.Lock()
+		if c.stopped {
+			c.mu.Unlock()
+			return nil
+		}
+		if c.ready.len == 0 {
+			c.idle++
+			c.mu.Unlock()
+			if _, err := c.idlers.Recv(ctx); err != nil {
+				return nil //nolint:nilerr // there is no more work, or no one wants it
+			}
+			continue
+		}
+		at := c.ready.pop()
+		v := c.jobs[at].v
+		c.mu.Unlock()
+		c.call(ctx, at, v, f)
+	}
+}
+
+// call calls f and puts back the result. If f does not return, the result is coir.ErrGoexit, so that no one waits for it.
+func (c *crew[K, T, R]) call(ctx context.Context, at int32, v T, f func(context.Context, T) (R, error)) {
+	var r R
+	err := coir.ErrGoexit
+	defer func() { c.finish(at, r, err) }()
+	r, err = f(ctx, v)
+}
+
+// finish puts back the result of a job. It makes the next job of the same key ready. No worker is called for that: the
+// one that finishes looks for work now.
+func (c *crew[K, T, R]) finish(at int32, r R, err error) {
+	c.mu.Lock()
+	j := &c.jobs[at]
+	number := j.number
+	if !c.ordered {
+		number = c.finished
+		c.finished++
+	}
+	c.out[number%c.window] = outcome[R]{v: r, err: err, done: true}
+	if c.key != nil {
+		if j.next >= 0 {
+			c.ready.push(j.next)
+		} else {
+			delete(c.busy, j.key)
+		}
+	}
+	*j = job[K, T]{}
+	c.free = append(c.free, at)
+	c.stopped = c.stopped || err != nil
+	call := c.waits && c.out[c.taken%c.window].done
+	if call {
+		c.waits = false
+	}
+	c.mu.Unlock()
+	if call {
+		wake(c.result)
+	}
+}
+
+// pass pushes the results, as many at a time as there are and the consumer wants.
+func (c *crew[K, T, R]) pass(ctx context.Context, d *demand, push func([]R) bool) error {
+	var buf []R
+	for {
+		buf = room(buf, min(d.want, c.window))
+		n, call, failed := 0, false, error(nil)
+		c.mu.Lock()
+		for n < len(buf) {
+			o := &c.out[c.taken%c.window]
+			if !o.done || o.err != nil {
+				failed = o.err
+				break
+			}
+			buf[n] = o.v
+			*o = outcome[R]{}
+			c.taken++
+			n++
+		}
+		over := c.ended && c.put == c.taken
+		if n == 0 && failed == nil && !over {
+			c.waits = true
+			c.mu.Unlock()
+			if _, err := c.result.Recv(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.full && c.put-c.taken <= c.window/2 { // wake the input for several elements, not for each
+			c.full, call = false, true
+		}
+		c.mu.Unlock()
+		if call {
+			wake(c.space)
+		}
+		if n > 0 && !push(buf[:n]) {
+			return nil
+		}
+		if failed != nil {
+			return failed
+		}
+		if over {
+			return c.failed
+		}
+	}
+}

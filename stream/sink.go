@@ -1,0 +1,127 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
+)
+
+// ForEach runs the stream and calls f with each element. It returns the error of the stream, or the first error of f,
+// which ends the stream. It returns when all stages have ended.
+func ForEach[T any](ctx context.Context, s Stream[T], f func(ctx context.Context, v T) error) error {
+	var failed error
+	err := s.each(ctx, func(v T) bool {
+		failed = f(ctx, v)
+		return failed == nil
+	})
+	return firstOf(failed, err)
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// Reduce runs the stream and combines its elements: f(f(f(zero, a), b), c). If the stream fails, it returns the error
+// and what it has so far.
+func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v T) A) (A, error) {
+	acc := zero
+	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+		a := acc
+		for _, v := range vs {
+			a = f(a, v)
+		}
+		acc = a
+		return true
+	})
+	return acc, err
+}
+
+// Count runs the stream and returns the number of its elements. If the stream fails, it returns the error, and how many
+// there were.
+func Count[T any](ctx context.Context, s Stream[T]) (int, error) {
+	n := 0
+	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+		n += len(vs)
+		return true
+	})
+	return n, err
+}
+
+// ToSlice runs the stream and returns its elements. If the stream fails, it returns the error and the elements before it.
+func ToSlice[T any](ctx context.Context, s Stream[T]) ([]T, error) {
+	var all []T
+	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+		all = append(all, vs...)
+		return true
+	})
+	return all, err
+}
+
+// ErrEmpty is what [First] returns if the stream has no element.
+var ErrEmpty = errors.New("stream: the stream has no element")
+
+// First runs the stream until its first element, and returns that.
+func First[T any](ctx context.Context, s Stream[T]) (T, error) {
+	var first T
+	found := false
+	err := s.each(ctx, func(v T) bool {
+		first, found = v, true
+		return false
+	})
+	if !found && err == nil {
+		err = ErrEmpty
+	}
+	return first, err
+}
+
+// Sender is what [To] sends to: a [coir.Chan] or a [coir.Writer].
+type Sender[T any] interface {
+	Send(ctx context.Context, v T) error
+	Close() bool
+}
+
+// To runs the stream, sends its elements to a channel, and closes the channel when the stream has ended. If out is a
+// [coir.Writer] and its last Reader is closed, To ends the stream, even while that waits for input, and returns nil. If
+// it is a channel that has been closed or aborted, To learns that by the next send, and returns nil as well.
+//
+// A channel that is closed does not tell that the stream has failed: To returns the error.
+func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
+	// Spec: ST-02 (a combinator ends with its input)
+	// Spec: ST-03 (a combinator ends with its reader)
+	defer out.Close()
+	send := func(ctx context.Context) error {
+		var failed error
+		err := s.each(ctx, func(v T) bool {
+			failed = out.Send(ctx, v)
+			return failed == nil
+		})
+		if errors.Is(failed, coir.ErrClosed) { // the receiver wants no more
+			return nil
+		}
+		return firstOf(failed, err)
+	}
+	pipe, ok := out.(interface{ GoneCase() coir.Case })
+	if !ok {
+		return send(ctx)
+	}
+	var gone atomic.Bool
+	err := within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("watch reader", func(ctx context.Context) error {
+			if i, _ := coir.Select(ctx, pipe.GoneCase()); i == 0 {
+				gone.Store(true)
+				n.Cancel(nil)
+			}
+			return nil
+		})
+		return send(ctx)
+	})
+	if gone.Load() && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,220 @@
+package stream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pace"
+)
+
+// source returns a stream that is made by run.
+func source[T any](name string, run runner[T]) Stream[T] {
+	return Stream[T]{run: run, plan: &plan{stage: name}}
+}
+
+// FromSlice is the elements of a slice, which must not change while the stream runs.
+//
+//	FromSlice([]int{1, 2, 3})   1-2-3-|
+func FromSlice[T any](values []T) Stream[T] {
+	return source("FromSlice", func(ctx context.Context, d *demand, push func([]T) bool) error {
+		var (
+			p    pulse
+			c    = chunker{size: 1}
+			rest = values
+		)
+		for len(rest) > 0 {
+			n := min(c.next(ctx, d), len(rest))
+			if !push(rest[:n:n]) {
+				return nil
+			}
+			rest = rest[n:]
+			if err := p.beat(ctx, n); err != nil {
+				return err
+			}
+		}
+		return coir.Ended(ctx)
+	})
+}
+
+// chunker chooses the size of chunks for a source that has its elements at hand. It begins with 1, doubles the size
+// while a chunk takes less than shortChunk, and halves it when a chunk takes more than longChunk. So slow functions get
+// one element at a time, and a chunk delays neither the next stage nor a cancel for long.
+//
+// It reads the clock once a chunk, and not at all if the consumer wants one element at a time.
+type chunker struct {
+	size int
+	last time.Duration // when the last chunk began; 0 before the first
+}
+
+const (
+	shortChunk = 10 * time.Microsecond
+	longChunk  = 40 * time.Microsecond
+)
+
+func (c *chunker) next(ctx context.Context, d *demand) int {
+	if d.want == 1 {
+		return 1
+	}
+	now := coir.Now(ctx)
+	if c.last != 0 {
+		switch took := now - c.last; {
+		case took < shortChunk:
+			c.size = min(2*c.size, maxChunk)
+		case took > longChunk:
+			c.size = max(c.size/2, 1)
+		}
+	}
+	c.last = now
+	return min(c.size, d.want)
+}
+
+// FromSeq is the elements of an iterator. The stream asks it for an element when the consumer wants one, in the fiber
+// that runs the stream. An iterator that blocks outside of coir holds up that fiber: see [coir.Blocking].
+//
+//	FromSeq(maps.Keys(m))   a-b-c-|
+func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
+	return source("FromSeq", func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		var (
+			p   pulse
+			err error
+			buf [1]T
+		)
+		for v := range seq {
+			buf[0] = v
+			if !push(buf[:]) {
+				return nil
+			}
+			if err = p.beat(ctx, 1); err != nil {
+				return err
+			}
+		}
+		return coir.Ended(ctx)
+	})
+}
+
+// FromSeq2 is the elements of an iterator whose pairs have an error. The first error ends the stream.
+//
+//	FromSeq2(rows)   a-b-X
+func FromSeq2[T any](seq iter.Seq2[T, error]) Stream[T] {
+	return source("FromSeq2", func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return passAll(ctx, seq, push)
+	})
+}
+
+func passAll[T any](ctx context.Context, seq iter.Seq2[T, error], push func([]T) bool) error {
+	var (
+		p   pulse
+		buf [1]T
+	)
+	for v, err := range seq {
+		if err != nil {
+			return err
+		}
+		buf[0] = v
+		if !push(buf[:]) {
+			return nil
+		}
+		if err := p.beat(ctx, 1); err != nil {
+			return err
+		}
+	}
+	return coir.Ended(ctx)
+}
+
+// Source is what [From] makes a stream of: a [coir.Chan], a [coir.Reader], a [coir.Ordered], a subscription of package
+// pubsub, or a Stream.
+type Source[T any] interface {
+	All(ctx context.Context) iter.Seq2[T, error]
+}
+
+// From is what is received from a channel, or from something like it, until it is closed. Elements are received one by
+// one, each when the consumer wants it, so that none is taken that the stream does not pass on.
+//
+// When the stream ends early the channel stays open. Use a [coir.Pipe] and close its Reader if the sender must know.
+//
+//	From(orders)   a---b-c-|
+func From[T any](src Source[T]) Stream[T] {
+	return source("From", func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return passAll(ctx, src.All(ctx), push)
+	})
+}
+
+// FromFunc is what next returns, call by call, until it returns an error. The stream ends with [io.EOF], and fails with
+// any other error.
+//
+//	FromFunc(next)   a-b-c-|
+func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
+	return source("FromFunc", func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return passAll(ctx, func(yield func(T, error) bool) {
+			for {
+				v, err := next(ctx)
+				if errors.Is(err, io.EOF) || !yield(v, err) || err != nil {
+					return
+				}
+			}
+		}, push)
+	})
+}
+
+// Ticks is an endless stream with an element every period: the number of ticks since the last element, which is more
+// than 1 if the consumer was slow. It goes by a [pace.Ticker].
+//
+//	Ticks(time.Second)   ---1---1---1...
+func Ticks(period time.Duration) Stream[int] {
+	if period <= 0 {
+		panic("stream: Ticks: the period is positive")
+	}
+	return source("Ticks", func(ctx context.Context, _ *demand, push func([]int) bool) error {
+		t := pace.NewTicker(period, coir.WithName("ticks"))
+		buf := make([]int, 1)
+		for {
+			n, err := t.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			buf[0] = n
+			if !push(buf) {
+				return nil
+			}
+		}
+	})
+}
+
+// Lines is the lines of a reader, without their ends. A line is at most 1 MiB long. Reads are made by [coir.Blocking],
+// of up to 64 KiB each. The end of ctx does not interrupt a read: close the reader for that. A reader can be read once,
+// and so can the stream.
+//
+//	Lines(os.Stdin)   "a"-"b"-|
+func Lines(r io.Reader) Stream[string] {
+	return source("Lines", func(ctx context.Context, _ *demand, push func([]string) bool) error {
+		in := bufio.NewScanner(blockingReader{ctx, r})
+		in.Buffer(make([]byte, 0, 64<<10), 1<<20)
+		return passAll(ctx, func(yield func(string, error) bool) {
+			for in.Scan() {
+				if !yield(in.Text(), nil) {
+					return
+				}
+			}
+			if err := in.Err(); err != nil {
+				yield("", err)
+			}
+		}, push)
+	})
+}
+
+type blockingReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (b blockingReader) Read(p []byte) (int, error) {
+	if err := coir.Ended(b.ctx); err != nil {
+		return 0, err
+	}
+	return coir.Blocking(b.ctx, func() (int, error) { return b.r.Read(p) })
+}

@@ -1,0 +1,51 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/coir-go/coir"
+)
+
+// The spawn forms: a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when either side goes
+// away: its input is closed, or the last Reader of its output. An error of the stream is that of the fiber, and so fails
+// the nursery.
+
+// Downstream starts a fiber of n that runs s, and returns the end of a pipe from which the elements are received. The
+// pipe is closed when the stream ends. Close the Reader to end the stream.
+//
+//	lines := stream.Downstream(n, "lines", stream.Lines(file), 16)
+func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {
+	// Spec: ST-09 (a combinator runs here or in its own fiber)
+	w, r := coir.Pipe[T](capacity, coir.WithName(name))
+	n.Go(name, func(ctx context.Context) error { return To(ctx, s, w) })
+	return r
+}
+
+// Upstream starts a fiber of n that passes what it receives through stages, sends the results to out, and closes that.
+// It returns the end of a pipe to send to. Close the Writer to end the stream. If out goes away, sends fail with
+// [coir.ErrClosed].
+//
+//	words := stream.Upstream(n, "upper", out, 0, func(s stream.Stream[string]) stream.Stream[string] {
+//		return stream.Map(s, strings.ToUpper)
+//	})
+func Upstream[T, U any](
+	n *coir.Nursery, name string, out Sender[U], capacity int, stages func(Stream[T]) Stream[U],
+) *coir.Writer[T] {
+	w, r := coir.Pipe[T](capacity, coir.WithName(name))
+	n.Go(name, func(ctx context.Context) error {
+		defer r.Close()
+		return To(ctx, stages(From(r)), out)
+	})
+	return w
+}
+
+// TwoEnded starts a fiber of n that passes what it receives through stages, and returns both ends: one to send to, and
+// one to receive from. It ends when either is closed.
+//
+//	in, out := stream.TwoEnded(n, "upper", 0, upper)
+func TwoEnded[T, U any](
+	n *coir.Nursery, name string, capacity int, stages func(Stream[T]) Stream[U],
+) (*coir.Writer[T], *coir.Reader[U]) {
+	w, r := coir.Pipe[U](capacity, coir.WithName(name))
+	return Upstream(n, name, w, capacity, stages), r
+}

@@ -1,0 +1,275 @@
+package stream
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
+)
+
+// One stream for several consumers. A consumer is a function that is given a stream, because then it is known when it
+// has left: a stream that is returned may never be run, and would hold up the others for good.
+//
+// How they end: when the input ends or fails, each consumer gets the rest and then the end, or the error. A consumer
+// that returns nil has left, and the others go on; when all have left, the input is cancelled. A consumer that returns an
+// error cancels all.
+
+// Consumer is a function that takes a part of a stream: see [Tee], [FanOut] and [Partition]. It runs in a fiber of its
+// own. It may return before the end of its stream.
+type Consumer[T any] = func(ctx context.Context, s Stream[T]) error
+
+// Tee runs the stream, and passes every element to every consumer. Each may be capacity elements behind; the slowest
+// holds back the others. It returns when all have ended: the error of the stream, or the first error of a consumer.
+//
+//	Tee    a-b-c-|
+//	       a-b-c-|   first consumer
+//	       a-b-c-|   second consumer
+func Tee[T any](ctx context.Context, s Stream[T], capacity int, consumers ...Consumer[T]) error {
+	outs := make([]*inlet[T], len(consumers))
+	for i := range outs {
+		outs[i] = outlet[T]("tee", capacity)
+	}
+	return split(ctx, s, "tee", outs, consumers, func(ctx context.Context, v T) error {
+		for _, o := range outs {
+			if err := o.offer(ctx, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// FanOut runs the stream, and passes each element to one of the consumers: the one that has waited longest. It returns
+// when all have ended: the error of the stream, or the first error of a consumer.
+//
+//	FanOut    a-b-c-d-|
+//	          a---c---|   first consumer
+//	          --b---d-|   second consumer
+func FanOut[T any](ctx context.Context, s Stream[T], consumers ...Consumer[T]) error {
+	all := outlet[T]("fan-out", 0)
+	return split(ctx, s, "fan-out", []*inlet[T]{all}, consumers, all.offer)
+}
+
+// Partition runs the stream, and passes each element to the consumer whose number which returns, or to none if that is
+// negative. Each may be capacity elements behind. An element for a consumer that has left is dropped. It returns when all
+// have ended: the error of the stream, or the first error of a consumer.
+//
+//	Partition(odd)    1-2-3-4-|
+//	                  --2---4-|   consumer 0
+//	                  1---3---|   consumer 1
+func Partition[T any](ctx context.Context, s Stream[T], capacity int, which func(T) int, consumers ...Consumer[T]) error {
+	outs := make([]*inlet[T], len(consumers))
+	for i := range outs {
+		outs[i] = outlet[T]("partition", capacity)
+	}
+	return split(ctx, s, "partition", outs, consumers, func(ctx context.Context, v T) error {
+		i := which(v)
+		if i < 0 {
+			return nil
+		}
+		if i >= len(outs) {
+			panic(fmt.Sprintf("stream: Partition: consumer %d of %d", i, len(outs)))
+		}
+		return outs[i].offer(ctx, v)
+	})
+}
+
+// outlet returns the channel to a consumer. Its sender sets failed and closes it.
+func outlet[T any](name string, capacity int) *inlet[T] {
+	return &inlet[T]{Chan: coir.NewChan[T](capacity, coir.WithName(name))}
+}
+
+// offer sends v. If the consumer has left, v is dropped.
+func (in *inlet[T]) offer(ctx context.Context, v T) error {
+	if err := in.Send(ctx, v); !errors.Is(err, coir.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// stream returns what is received from the inlet as a stream.
+func (in *inlet[T]) stream(name string) Stream[T] { return source(name, in.pass) }
+
+// split runs s in the caller's fiber, gives its elements to route, and runs the consumers, each with the stream of its
+// outlet. There is an outlet for each consumer, or one for all.
+func split[T any](
+	parent context.Context, s Stream[T], name string, outs []*inlet[T], consumers []Consumer[T],
+	route func(context.Context, T) error,
+) error {
+	if len(consumers) == 0 {
+		panic("stream: " + name + ": a stream needs at least one consumer")
+	}
+	var (
+		first atomic.Pointer[error] // the failure that is reported
+		left  atomic.Int64
+		all   = coir.NewEvent(coir.WithName("end of all consumers"))
+	)
+	left.Store(int64(len(consumers)))
+	err := within(parent, func(ctx context.Context, n *coir.Nursery) error {
+		for i, consume := range consumers {
+			out := outs[i%len(outs)]
+			spawn(n, name+" consumer", func(ctx context.Context) error {
+				return consume(ctx, out.stream(name))
+			}, func(err error) {
+				if err != nil && first.CompareAndSwap(nil, &err) {
+					n.Cancel(nil)
+				}
+				if len(outs) > 1 {
+					out.Abort(nil)
+				}
+				if left.Add(-1) == 0 {
+					all.Set()
+					n.Cancel(nil)
+				}
+			})
+		}
+		var stuck error
+		err := s.each(ctx, func(v T) bool {
+			stuck = route(ctx, v)
+			return stuck == nil
+		})
+		err = firstOf(stuck, err)
+		if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not only our own cancel
+			first.CompareAndSwap(nil, &err)
+		}
+		for _, out := range outs {
+			out.failed = err
+			out.Close()
+		}
+		_ = all.Wait(ctx)
+		return nil
+	})
+	if e := first.Load(); e != nil {
+		return *e
+	}
+	return err
+}
+
+// GroupBy divides the stream into groups by key, and calls f for each group, in a fiber of its own, with the stream of
+// its elements. What f returns is an element of the result.
+//
+// At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
+// its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded, whatever
+// the number of keys. The order of results is that in which groups end. A group whose f returns before its stream ends
+// drops the rest of its elements.
+//
+// If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error of
+// f ends the stream.
+//
+//	                        a1-b1-a2-|
+//	GroupBy(10, key, sum)   ---------a3-b1|
+func GroupBy[T any, K comparable, R any](
+	s Stream[T], bound int, key func(T) K, f func(ctx context.Context, key K, group Stream[T]) (R, error),
+) Stream[R] {
+	if bound < 1 {
+		panic(fmt.Sprintf("stream: GroupBy(%d): at least one group must be able to be open", bound))
+	}
+	p := apart(fmt.Sprintf("at most %d groups, each with a fiber", bound), "GroupBy", s.plan)
+	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			g := &grouping[T, K, R]{
+				key: key, f: f, nursery: n, open: make(map[K]*list.Element), places: outlet[struct{}]("groups", bound).Chan,
+				out: outlet[R]("results of groups", 0),
+			}
+			g.left.Store(1)
+			spawn(n, "input of groups", func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)
+			return g.out.pass(ctx, d, push)
+		})
+	})
+}
+
+// grouping is the state of a running GroupBy. The fiber of the input owns open, recent and the sending side of groups.
+type grouping[T any, K comparable, R any] struct {
+	key     func(T) K
+	f       func(context.Context, K, Stream[T]) (R, error)
+	nursery *coir.Nursery
+	open    map[K]*list.Element  // in recent
+	recent  list.List            // of *group[K, T]: that with the newest element first
+	places  *coir.Chan[struct{}] // a value for each fiber of a group
+	out     *inlet[R]
+	left    atomic.Int64 // fibers that may still send to out: the input and the groups
+	failed  atomic.Bool
+}
+
+type group[K comparable, T any] struct {
+	key K
+	in  *inlet[T]
+}
+
+// route passes each element to its group.
+func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
+	var stuck error
+	err := s.each(ctx, func(v T) bool {
+		var to *group[K, T]
+		if to, stuck = g.groupOf(ctx, g.key(v)); stuck == nil {
+			stuck = to.in.offer(ctx, v)
+		}
+		return stuck == nil
+	})
+	err = firstOf(stuck, err)
+	if err != nil && g.failed.CompareAndSwap(false, true) { // before the groups have it from here
+		g.out.failed = err
+	}
+	for e := g.recent.Back(); e != nil; e = e.Prev() { // those that have waited longest first
+		in := e.Value.(*group[K, T]).in
+		in.failed = err
+		in.Close()
+	}
+	return err
+}
+
+// groupOf returns the group of a key, and opens it if it is not open.
+func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], error) {
+	if e, ok := g.open[key]; ok {
+		g.recent.MoveToFront(e)
+		return e.Value.(*group[K, T]), nil
+	}
+	if len(g.open) == g.places.Cap() {
+		e := g.recent.Back()
+		oldest := g.recent.Remove(e).(*group[K, T])
+		delete(g.open, oldest.key)
+		oldest.in.Close()
+	}
+	if err := g.places.Send(ctx, struct{}{}); err != nil { // until a fiber of a group has ended
+		return nil, err
+	}
+	to := &group[K, T]{key: key, in: outlet[T]("group", 1)}
+	g.open[key] = g.recent.PushFront(to)
+	g.left.Add(1)
+	spawn(g.nursery, "group", func(ctx context.Context) error {
+		defer func() { _, _ = g.places.TryRecv() }()
+		defer to.in.Abort(nil)
+		r, err := g.f(ctx, key, to.in.stream("group"))
+		if err != nil {
+			return err
+		}
+		return g.out.offer(ctx, r)
+	}, g.groupEnded)
+	return to, nil
+}
+
+// inputEnded is called when the input has ended. If it has failed, the groups end too, and their results come before the
+// error.
+func (g *grouping[T, K, R]) inputEnded(err error) {
+	if err != nil && g.failed.CompareAndSwap(false, true) {
+		g.out.failed = err
+	}
+	if g.left.Add(-1) == 0 {
+		g.out.Close()
+	}
+}
+
+// groupEnded is called when a group has ended. An error ends the stream at once, unless the input has failed: then the
+// group has that error from there.
+func (g *grouping[T, K, R]) groupEnded(err error) {
+	if err != nil && g.failed.CompareAndSwap(false, true) {
+		g.out.failed = err
+		g.out.Close()
+	}
+	if g.left.Add(-1) == 0 {
+		g.out.Close()
+	}
+}

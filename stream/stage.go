@@ -1,0 +1,219 @@
+package stream
+
+import "context"
+
+// The stages in this file are calls in the loop of their source.
+
+// stage returns the stream of a stage.
+func stage[T any](p *plan, run runner[T]) Stream[T] { return Stream[T]{run: run, plan: p} }
+
+// Map calls f with each element.
+//
+//	                1-2-3-|
+//	Map(x * 10)    10-20-30-|
+func Map[T, U any](s Stream[T], f func(T) U) Stream[U] {
+	return stage(fused(s.plan, "Map"), func(ctx context.Context, d *demand, push func([]U) bool) error {
+		var buf []U
+		return s.start(ctx, d, func(vs []T) bool {
+			buf = room(buf, len(vs))
+			for i, v := range vs {
+				buf[i] = f(v)
+			}
+			return push(buf)
+		})
+	})
+}
+
+// MapErr is like [Map], for a function that may wait, or fail. An error of f ends the stream, after the results before
+// it.
+//
+//	                a-b-c-|
+//	MapErr(fetch)   A-B-X     fetch(c) fails
+func MapErr[T, U any](s Stream[T], f func(ctx context.Context, v T) (U, error)) Stream[U] {
+	return stage(fused(s.plan, "MapErr"), func(ctx context.Context, d *demand, push func([]U) bool) error {
+		var (
+			failed error
+			buf    [1]U
+		)
+		err := s.start(ctx, one(), func(vs []T) bool { // one by one: f may take its time
+			if buf[0], failed = f(ctx, vs[0]); failed != nil {
+				return false
+			}
+			return push(buf[:])
+		})
+		return firstOf(failed, err)
+	})
+}
+
+// Filter passes the elements for which keep returns true.
+//
+//	               1-2-3-4-|
+//	Filter(even)   --2---4-|
+func Filter[T any](s Stream[T], keep func(T) bool) Stream[T] {
+	return stage(fused(s.plan, "Filter"), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		var buf []T
+		return s.start(ctx, d, func(vs []T) bool {
+			buf = room(buf, len(vs))
+			n := 0
+			for _, v := range vs {
+				if keep(v) {
+					buf[n] = v
+					n++
+				}
+			}
+			return n == 0 || push(buf[:n])
+		})
+	})
+}
+
+// FlatMap runs the streams that f returns, one after the other, and passes their elements. For one element it may run
+// [FromSlice]: so a stream of slices becomes one of their elements.
+//
+//	               a-----b-----|
+//	FlatMap(f)     a1-a2-b1-b2-|
+func FlatMap[T, U any](s Stream[T], f func(T) Stream[U]) Stream[U] {
+	return stage(fused(s.plan, "FlatMap"), func(ctx context.Context, d *demand, push func([]U) bool) error {
+		var failed error
+		on := true
+		inner := func(us []U) bool {
+			on = push(us)
+			return on
+		}
+		err := s.each(ctx, func(v T) bool {
+			failed = f(v).start(ctx, d, inner)
+			return on && failed == nil
+		})
+		return firstOf(failed, err)
+	})
+}
+
+// Scan passes what [Reduce] would have after each element.
+//
+//	               1-2-3-|
+//	Scan(0, +)     1-3-6-|
+func Scan[T, A any](s Stream[T], zero A, f func(acc A, v T) A) Stream[A] {
+	return stage(fused(s.plan, "Scan"), func(ctx context.Context, d *demand, push func([]A) bool) error {
+		acc := zero
+		return Map(s, func(v T) A {
+			acc = f(acc, v)
+			return acc
+		}).start(ctx, d, push)
+	})
+}
+
+// Enumerate calls f with each element and its number, from 0 on.
+//
+//	                       a--b--c--|
+//	Enumerate(i + v)      0a-1b-2c-|
+func Enumerate[T, U any](s Stream[T], f func(i int, v T) U) Stream[U] {
+	return stage(fused(s.plan, "Enumerate"), func(ctx context.Context, d *demand, push func([]U) bool) error {
+		i := -1
+		return Map(s, func(v T) U {
+			i++
+			return f(i, v)
+		}).start(ctx, d, push)
+	})
+}
+
+// Take passes the first n elements, and then ends the stream. It asks for no more than that.
+//
+//	          a-b-c-d-|
+//	Take(2)   a-b|
+func Take[T any](s Stream[T], n int) Stream[T] {
+	return stage(fused(s.plan, "Take(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		left := n
+		if left <= 0 {
+			return nil
+		}
+		own := demand{want: min(d.want, left)}
+		return s.start(ctx, &own, func(vs []T) bool {
+			left -= len(vs)
+			on := push(vs)
+			own.want = min(d.want, left)
+			return on && left > 0
+		})
+	})
+}
+
+// Skip passes all elements but the first n.
+//
+//	          a-b-c-d-|
+//	Skip(2)   ----c-d-|
+func Skip[T any](s Stream[T], n int) Stream[T] {
+	return stage(fused(s.plan, "Skip(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		left := n
+		return s.start(ctx, d, func(vs []T) bool {
+			drop := max(min(left, len(vs)), 0)
+			left -= drop
+			return drop == len(vs) || push(vs[drop:])
+		})
+	})
+}
+
+// TakeWhile passes elements while keep returns true. The first other element ends the stream.
+//
+//	                   1-2-3-1-|
+//	TakeWhile(< 3)     1-2|
+func TakeWhile[T any](s Stream[T], keep func(T) bool) Stream[T] {
+	return stage(fused(s.plan, "TakeWhile"), func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return s.start(ctx, one(), func(vs []T) bool { return keep(vs[0]) && push(vs) })
+	})
+}
+
+// Distinct passes each element the first time that it comes. It remembers all of them.
+//
+//	             a-b-a-c-b-|
+//	Distinct     a-b---c---|
+func Distinct[T comparable](s Stream[T]) Stream[T] {
+	return stage(fused(s.plan, "Distinct"), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		seen := make(map[T]struct{})
+		return Filter(s, func(v T) bool {
+			before := len(seen)
+			seen[v] = struct{}{}
+			return len(seen) > before
+		}).start(ctx, d, push)
+	})
+}
+
+// Compact drops elements that are equal to the one before. It remembers one element.
+//
+//	            a-a-b-b-a-|
+//	Compact     a---b---a-|
+func Compact[T comparable](s Stream[T]) Stream[T] {
+	return stage(fused(s.plan, "Compact"), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		var last T
+		begun := false
+		return Filter(s, func(v T) bool {
+			if begun && v == last {
+				return false
+			}
+			begun, last = true, v
+			return true
+		}).start(ctx, d, push)
+	})
+}
+
+// Concat passes the elements of one stream after the other.
+//
+//	          a-b-|
+//	                c-d-|
+//	Concat    a-b-c-d-|
+func Concat[T any](streams ...Stream[T]) Stream[T] {
+	p := &plan{stage: "Concat"}
+	for _, s := range streams {
+		p.inputs = append(p.inputs, s.plan)
+	}
+	return Stream[T]{plan: p, run: func(ctx context.Context, d *demand, push func([]T) bool) error {
+		on := true
+		for _, s := range streams {
+			err := s.start(ctx, d, func(vs []T) bool {
+				on = push(vs)
+				return on
+			})
+			if err != nil || !on {
+				return err
+			}
+		}
+		return nil
+	}}
+}

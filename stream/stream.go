@@ -1,0 +1,112 @@
+package stream
+
+import (
+	"context"
+	"iter"
+
+	"github.com/coir-go/coir"
+)
+
+// A stream is a function that runs it: it calls push with the elements, and returns when there are no more, when push
+// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a run of stages is
+// one loop, that of its source, in which each stage is a call: there is nothing between two stages but that call.
+//
+// Demand is the call itself: a source makes the next element when push has returned. The price of a call for each
+// element and stage is more than the work of a small function, so push takes a chunk. Who wants one element at a time
+// gets one at a time: see demand.
+//
+// Rules that all stages keep:
+//
+//	R1 loan:   the slice given to push belongs to the caller of push. It is not changed, nor kept after push returns.
+//	R2 demand: a chunk has at least one element, and at most demand.want, as that is when push is called.
+//	R3 stop:   after push has returned false, push is not called again, and run returns nil.
+//	R4 order:  an error is returned when push has got all elements that came before it.
+//	R5 join:   when run returns, or panics, every fiber that it has started has ended.
+//
+// Rejected: iterators that are pulled (func() (T, bool)). They cost as many calls, an iter.Seq as a source would need a
+// switch of coroutines for each element, and only zip would be simpler.
+type runner[T any] func(ctx context.Context, d *demand, push func([]T) bool) error
+
+// demand says how many elements the consumer takes at once.
+//
+// It is 1 unless the consumer takes all elements in any case, and no one can see how far the stages before it have got:
+// [Count], [Reduce] and [ToSlice]. Take lowers it to what it still needs.
+type demand struct {
+	want int // the most elements for the next call of push; at least 1
+}
+
+// maxChunk is the most elements in a chunk: enough to make a call for a chunk cheap.
+const maxChunk = 256
+
+func one() *demand { return &demand{want: 1} }
+
+// Stream is a sequence of elements that is made when it is run, element by element, as the consumer asks for them. It
+// ends, or fails with an error, which comes after the elements before it.
+//
+// A Stream does nothing by itself and holds nothing. A sink such as [ForEach], or a loop over [Stream.All], runs it; each
+// run begins anew at the source. The zero Stream has no elements.
+type Stream[T any] struct {
+	run  runner[T]
+	plan *plan
+}
+
+// start runs the stream.
+func (s Stream[T]) start(ctx context.Context, d *demand, push func([]T) bool) error {
+	if s.run == nil {
+		return coir.Ended(ctx)
+	}
+	return s.run(ctx, d, push)
+}
+
+// each runs the stream one element at a time.
+func (s Stream[T]) each(ctx context.Context, push func(T) bool) error {
+	return s.start(ctx, one(), func(vs []T) bool { return push(vs[0]) })
+}
+
+// All runs the stream, and returns an iterator over its elements. If the stream fails, the last pair is the zero value
+// with the error:
+//
+//	for v, err := range s.All(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		...
+//	}
+//
+// The loop asks for an element at a time. If the loop ends early, all stages end before the statement after the loop.
+func (s Stream[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		left := false
+		err := s.each(ctx, func(v T) bool {
+			left = !yield(v, nil)
+			return !left
+		})
+		if err != nil && !left {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// room returns a slice of n elements that reuses buf.
+func room[T any](buf []T, n int) []T {
+	if cap(buf) < n {
+		return make([]T, n, max(n, min(2*cap(buf), maxChunk)))
+	}
+	return buf[:n]
+}
+
+// pulse is what a loop does between chunks: it looks at ctx, and lets other fibers run now and then.
+type pulse struct{ passed int }
+
+// beat returns an error if ctx has ended. It is called after a chunk of n elements.
+func (p *pulse) beat(ctx context.Context, n int) error {
+	if p.passed += n; p.passed >= 1024 {
+		p.passed = 0
+		return coir.Yield(ctx)
+	}
+	if ctx.Err() != nil { // cheaper than Ended
+		return coir.Ended(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,631 @@
+package stream_test
+
+// What single stages claim, beyond how they end: see table_test.go for that.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+	"github.com/coir-go/coir/stream"
+)
+
+// simulated runs fn under schedules of package sim. An error of fn fails the test.
+func simulated(t *testing.T, fn func(ctx context.Context, s *sim.Sim) error) {
+	t.Helper()
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		if err := fn(ctx, s); err != nil {
+			s.Errorf("%v", err)
+		}
+	}, sim.WithSchedules(n))
+}
+
+func ints(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// timed is a stream of letters, each of which takes a tenth of a second; a dash is a tenth without an element. A bar at
+// the end ends the stream, and an X fails it. It is what the marble diagrams show.
+func timed(marbles string) stream.Stream[string] {
+	return stream.FlatMap(stream.FromSlice([]string{marbles}), func(m string) stream.Stream[string] {
+		i := -1
+		return stream.FromFunc(func(ctx context.Context) (string, error) {
+			for {
+				i++
+				switch {
+				case i == len(m) || m[i] == '|':
+					return "", io.EOF
+				case m[i] == 'X':
+					return "", errBoom
+				}
+				if i > 0 {
+					if err := coir.Sleep(ctx, time.Second/10); err != nil {
+						return "", err
+					}
+				}
+				if m[i] != '-' {
+					return m[i : i+1], nil
+				}
+			}
+		})
+	})
+}
+
+// drawn runs s and draws when its elements came, as timed takes it. Elements that come at one time are in brackets.
+func drawn(ctx context.Context, s stream.Stream[string]) (string, error) {
+	var b strings.Builder
+	began, last := coir.Now(ctx), -1
+	for v, err := range s.All(ctx) {
+		now := int((coir.Now(ctx) - began + time.Second/20) / (time.Second / 10))
+		for ; last < now-1; last++ {
+			b.WriteByte('-')
+		}
+		last = now
+		if err != nil {
+			b.WriteByte('X')
+			return b.String(), err
+		}
+		b.WriteString(v)
+	}
+	return b.String() + "|", nil
+}
+
+// TestTime: stages that go by time pass elements when their diagrams say.
+func TestTime(t *testing.T) {
+	const tenth = time.Second / 10
+	join := func(s stream.Stream[[]string]) stream.Stream[string] {
+		return stream.Map(s, func(batch []string) string { return "(" + strings.Join(batch, "") + ")" })
+	}
+	for _, test := range []struct {
+		name, want string
+		s          stream.Stream[string]
+		err        error
+	}{
+		{name: "Batch", want: "----(abc)-------(d)(e)|", s: join(stream.Batch(timed("a-b-c-d------e|"), 3, 5*tenth+tenth/2))},
+		{name: "Throttle", want: "a---b---c---d|", s: stream.Throttle(timed("abc-d|"), 4*tenth, 1)},
+		{name: "Throttle burst", want: "ab--c---d|", s: stream.Throttle(timed("abc-d|"), 4*tenth, 2)},
+		{name: "Debounce", want: "-------c-----d-e|", s: stream.Debounce(timed("a-b-c-----d---ee|"), 2*tenth+tenth/2)},
+		{name: "Sample", want: "---b--c----d|", s: stream.Sample(timed("a-b-c------d|"), 3*tenth+tenth/10)},
+		{name: "Timeout", want: "a-b--X", s: stream.Timeout(timed("a-b------c|"), 3*tenth+tenth/10), err: coir.ErrTimeout},
+		{name: "Timeout not", want: "a-b--c|", s: stream.Timeout(timed("a-b--c|"), 4*tenth)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+				got, err := drawn(ctx, test.s)
+				if got != test.want || !errors.Is(err, test.err) {
+					return fmt.Errorf("%s, error %w; want %s", got, err, test.want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestLatchRepeats: a consumer with a pace of its own gets the newest element each time.
+func TestLatchRepeats(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		prices := stream.Latch(timed("a-----b---c-------|"))
+		every := stream.Take(stream.Ticks(time.Second/5+time.Second/50), 5) // at 2.2, 4.4, 6.6, 8.8 and 11 tenths
+		got, err := stream.Reduce(ctx, stream.Zip(every, prices, func(_ int, p string) string { return p }), "",
+			func(a, v string) string { return a + v })
+		if err != nil || len(got) != 5 || !strings.HasPrefix(got, "a") || !slices.IsSorted([]byte(got)) || !strings.Contains(got, "b") {
+			return fmt.Errorf("%q, error %w", got, err)
+		}
+		return nil
+	})
+}
+
+// TestUntilEndsAWait: the switch ends the stream while its source waits for ever.
+func TestUntilEndsAWait(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			stop := coir.NewEvent(coir.WithName("stop"))
+			never := coir.NewChan[int](0)
+			n.Go("switch", func(context.Context) error { stop.Set(); return nil })
+			got, err := stream.ToSlice(ctx, stream.Until(stream.Concat(stream.FromSlice(ints(2)), stream.From(never)), stop))
+			s.Sometimes(len(got) == 0, "nothing came")
+			s.Sometimes(len(got) == 2, "both came")
+			return err
+		})
+	})
+}
+
+// TestMergeKeepsTheOrderOfEachInput: nothing is lost, and elements of one input stay in order; inputs take turns.
+func TestMergeKeepsTheOrderOfEachInput(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		merged := stream.Merge(stream.FromSlice([]int{1, 2, 3}), stream.FromSlice([]int{11, 12, 13}), stream.Stream[int]{})
+		got, err := stream.ToSlice(ctx, merged)
+		var small, large []int
+		for _, v := range got {
+			if v < 10 {
+				small = append(small, v)
+			} else {
+				large = append(large, v)
+			}
+		}
+		if !slices.Equal(small, []int{1, 2, 3}) || !slices.Equal(large, []int{11, 12, 13}) {
+			return fmt.Errorf("%v, error %w", got, err)
+		}
+		s.Sometimes(got[0] == 11, "the second input is first")
+		s.Sometimes(got[1] > 10 && got[0] < 10 && got[2] < 10, "they take turns")
+		return err
+	})
+}
+
+// TestMergePriority: when the consumer asks and both inputs have an element, it gets that of the first.
+func TestMergePriority(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		order := ""
+		err := stream.ForEach(ctx, stream.MergePriority(timed("-ab|"), timed("cde|")), func(ctx context.Context, v string) error {
+			order += v
+			return coir.Sleep(ctx, time.Second)
+		})
+		if err != nil || order != "cabde" {
+			return fmt.Errorf("%s, error %w", order, err)
+		}
+		return nil
+	})
+}
+
+// TestZipEndsWithTheShorter, whichever that is, even if the other waits for ever.
+func TestZipEndsWithTheShorter(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		pair := func(a, b int) int { return 10*a + b }
+		for _, s := range []stream.Stream[int]{
+			stream.Zip(stream.FromSlice([]int{1, 2}), stream.FromSeq(count), pair),
+			stream.Zip(stream.FromSlice([]int{1, 2, 3}), stream.FromSlice([]int{0, 1}), pair),
+		} {
+			got, err := stream.ToSlice(ctx, s)
+			if err != nil || !slices.Equal(got, []int{10, 21}) {
+				return fmt.Errorf("%v, error %w", got, err)
+			}
+		}
+		return nil
+	})
+}
+
+// TestCombineLatest: an element for each new one, from when both have one.
+func TestCombineLatest(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		both := stream.CombineLatest(timed("a-----b-----|"), timed("--1-2-----3-|"), func(a, b string) string { return "(" + a + b + ")" })
+		got, err := drawn(ctx, both)
+		if want := "--(a1)-(a2)-(b2)---(b3)|"; err != nil || got != want {
+			return fmt.Errorf("%s, error %w; want %s", got, err, want)
+		}
+		return nil
+	})
+}
+
+// TestParallelKeepsTheOrder, whatever order the calls end in, and runs n calls at a time, no more.
+//
+// Spec: ST-07 (an ordered stage keeps the order of inputs)
+func TestParallelKeepsTheOrder(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		running, most := 0, 0
+		got, err := stream.ToSlice(ctx, stream.Parallel(stream.FromSlice(ints(14)), 3, func(ctx context.Context, v int) (int, error) {
+			running++
+			most = max(most, running)
+			err := coir.Yield(ctx)
+			if v == 0 {
+				err = coir.Sleep(ctx, time.Second) // the results behind it wait
+			}
+			running--
+			return v, err
+		}))
+		if !slices.Equal(got, ints(14)) || most > 3 {
+			return fmt.Errorf("%v, %d at a time, error %w", got, most, err)
+		}
+		s.Sometimes(most == 3, "three calls at a time")
+		return err
+	})
+}
+
+// TestParallelPerKey: the elements of a key are worked on one after the other, those of others at the same time.
+func TestParallelPerKey(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		var running [3]int
+		most := 0
+		var got [3][]int
+		err := stream.ForEach(ctx, stream.ParallelPerKey(stream.FromSlice(ints(12)), 2, func(v int) int { return v % 3 },
+			func(ctx context.Context, v int) (int, error) {
+				k := v % 3
+				running[k]++
+				if running[k] > 1 {
+					s.Errorf("two calls for key %d", k)
+				}
+				most = max(most, running[0]+running[1]+running[2])
+				err := coir.Yield(ctx)
+				running[k]--
+				return v, err
+			}), func(_ context.Context, v int) error {
+			got[v%3] = append(got[v%3], v)
+			return nil
+		})
+		for k := range got {
+			if len(got[k]) != 4 || !slices.IsSorted(got[k]) {
+				return fmt.Errorf("key %d: %v", k, got[k])
+			}
+		}
+		s.Sometimes(most == 2, "two keys at a time")
+		return err
+	})
+}
+
+// TestParallelFails: the results before a failure come, the failure is returned once, and calls that run are waited for.
+//
+// Spec: ST-08 (an ordered stage waits for started work)
+func TestParallelFails(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		running := 0
+		got, err := stream.ToSlice(ctx, stream.Parallel(stream.FromSeq(count), 3, func(ctx context.Context, v int) (int, error) {
+			running++
+			defer func() { running-- }()
+			if v == 4 {
+				return 0, errBoom
+			}
+			return v, coir.Yield(ctx)
+		}))
+		s.Sometimes(running == 0, "all calls have ended")
+		if !slices.Equal(got, ints(4)) || err != errBoom || running != 0 { //nolint:errorlint // not wrapped
+			return fmt.Errorf("%v, %d calls run, error %w", got, running, err)
+		}
+		return nil
+	})
+}
+
+// TestGoexitInAWorker ends the stream with an error, and nothing hangs.
+func TestGoexitInAWorker(t *testing.T) {
+	for _, s := range []stream.Stream[int]{
+		stream.Parallel(stream.FromSlice(ints(5)), 2, func(_ context.Context, v int) (int, error) {
+			if v == 3 {
+				runtime.Goexit()
+			}
+			return v, nil
+		}),
+		stream.Buffer(stream.Map(stream.FromSlice(ints(5)), func(v int) int {
+			if v == 3 {
+				runtime.Goexit()
+			}
+			return v
+		}), 1),
+	} {
+		simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+			got, err := stream.ToSlice(ctx, s)
+			if !slices.Equal(got, ints(3)) || !errors.Is(err, coir.ErrGoexit) {
+				return fmt.Errorf("%v, error %w", got, err)
+			}
+			return nil
+		})
+	}
+}
+
+// TestGroupByUnderItsBound: no more groups are open than the bound, and each element is in one group of its key.
+func TestGroupByUnderItsBound(t *testing.T) {
+	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		open, most, sum := 0, 0, 0
+		groups := 0
+		err := stream.ForEach(ctx, stream.GroupBy(stream.FromSlice([]int{1, 2, 1, 3, 1, 2, 2, 3}), 2, func(v int) int { return v },
+			func(ctx context.Context, k int, group stream.Stream[int]) (int, error) {
+				open++
+				most = max(most, open)
+				defer func() { open-- }()
+				return stream.Reduce(ctx, group, 0, func(a, v int) int {
+					if v != k {
+						s.Errorf("%d in the group of %d", v, k)
+					}
+					return a + v
+				})
+			}), func(_ context.Context, v int) error {
+			sum += v
+			groups++
+			return nil
+		})
+		if err != nil || sum != 15 || most > 2 || groups < 5 {
+			return fmt.Errorf("sum %d of %d groups, %d open, error %w", sum, groups, most, err)
+		}
+		s.Sometimes(most == 2, "two groups are open")
+		return nil
+	})
+}
+
+// TestRetry: each failure is retried, later and later, and an element resets the count.
+func TestRetry(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		runs := 0
+		flaky := stream.FromFunc(func(context.Context) (int, error) {
+			runs++
+			if runs == 3 {
+				return runs, nil
+			}
+			return 0, errBoom
+		})
+		began := coir.Now(ctx)
+		got, err := stream.ToSlice(ctx, stream.Retry(flaky, 2, time.Second, 2*time.Second))
+		took := coir.Now(ctx) - began
+		if !slices.Equal(got, []int{3}) || err != errBoom || runs != 6 || took < 3*time.Second || took > 6*time.Second { //nolint:errorlint // not wrapped
+			return fmt.Errorf("%v in %d runs, %v, error %w", got, runs, took, err)
+		}
+		return nil
+	})
+}
+
+// TestCatch: what comes after a failure takes its place, and a cancel is not a failure.
+func TestCatch(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		got, err := drawn(ctx, stream.Catch(timed("a-bX"), func(err error) (stream.Stream[string], error) {
+			return timed("c-d|"), nil
+		}))
+		if err != nil || got != "a-c-d|" && got != "a-bc-d|" {
+			return fmt.Errorf("%s, error %w", got, err)
+		}
+		_, err = stream.Count(ctx, stream.Catch(timed("aX"), func(err error) (stream.Stream[string], error) {
+			return stream.Stream[string]{}, fmt.Errorf("seen: %w", err)
+		}))
+		if err == nil || err.Error() != "seen: boom" {
+			return fmt.Errorf("error %w", err)
+		}
+		return nil
+	})
+}
+
+// TestTakeAsksForNoMore: a source makes as many elements as are taken.
+func TestTakeAsksForNoMore(t *testing.T) {
+	ctx := context.Background()
+	made := 0
+	s := stream.Map(stream.FromSlice(ints(1000)), func(v int) int { made++; return v })
+	for _, n := range []int{0, 1, 5, 300} {
+		made = 0
+		got, err := stream.ToSlice(ctx, stream.Take(s, n))
+		if err != nil || len(got) != n || made != n {
+			t.Errorf("Take(%d): %d elements, %d made, error %v", n, len(got), made, err)
+		}
+	}
+	made = 0
+	if v, err := stream.First(ctx, s); v != 0 || err != nil || made != 1 {
+		t.Errorf("First: %d, %d made, error %v", v, made, err)
+	}
+	if _, err := stream.First(ctx, stream.Take(s, 0)); !errors.Is(err, stream.ErrEmpty) {
+		t.Errorf("First of nothing: %v", err)
+	}
+}
+
+// TestMonitor: counts, and where the time goes.
+func TestMonitor(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		var m stream.Meter
+		began := coir.Now(ctx)
+		err := stream.ForEach(ctx, stream.Monitor(timed("--a-b-----c-|"), &m), func(ctx context.Context, _ string) error {
+			return coir.Sleep(ctx, time.Second)
+		})
+		st, now := m.Stats(), coir.Now(ctx)
+		if err != nil || st.Elements != 3 || st.Running != 0 || st.Failures != 0 || st.Since != began || st.Output != 3*time.Second ||
+			st.Input != time.Second || st.Rate(now) != 3/(now-began).Seconds() || st.Lag(now) != time.Second+time.Second/10 {
+			return fmt.Errorf("%+v, rate %v, lag %v, error %w", st, st.Rate(now), st.Lag(now), err)
+		}
+		return nil
+	})
+}
+
+// TestExplain: the plan of a stream.
+func TestExplain(t *testing.T) {
+	squares := stream.Map(stream.FromSlice(ints(3)), func(v int) int { return v * v })
+	s := stream.Merge(stream.Take(squares, 5), stream.Buffer(stream.Filter(squares, func(int) bool { return true }), 16))
+	s = stream.Skip(stream.Parallel(s, 4, func(_ context.Context, v int) (int, error) { return v, nil }), 1)
+	s = stream.Map(stream.Concat(s, stream.Stream[int]{}), func(v int) int { return v })
+	want := `loop 1: FromSlice, Map, Take(5)
+loop 2: FromSlice, Map, Filter
+  boundary: channel of 16
+loop 3: Buffer
+  boundary: channel of 0, from loops 1, 3
+loop 4: Merge
+  boundary: 4 workers, at most 16 elements
+loop 5: Parallel, Skip(1)
+loop 6: Empty
+  one after the other: loops 5, 6
+loop 7: Concat, Map
+`
+	if got := s.Explain(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestNoFiberInALoop: stages that need no concurrency run in the caller, and start nothing.
+func TestNoFiberInALoop(t *testing.T) {
+	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+		self := coir.Self(ctx)
+		before := coir.Default().Stats().Spawned
+		s := stream.MapErr(stream.FromSlice(ints(10)), func(ctx context.Context, v int) (int, error) {
+			if coir.Self(ctx) != self {
+				t.Error("another fiber")
+			}
+			return v, nil
+		})
+		s = flat(stream.Batch(stream.Distinct(stream.Skip(s, 1)), 3, 0))
+		n, err := stream.Count(ctx, stream.Concat(s, stream.Take(s, 2)))
+		if spawned := coir.Default().Stats().Spawned - before; n != 11 || spawned != 0 {
+			t.Errorf("%d elements, %d fibers", n, spawned)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpawnForms: stages with pipes at the ends, which compose, and end from either side.
+//
+// Spec: ST-01 (combinators use the public surface)
+// Spec: ST-05 (combinators compose)
+// Spec: ST-09 (a combinator runs here or in its own fiber)
+func TestSpawnForms(t *testing.T) {
+	double := func(s stream.Stream[int]) stream.Stream[int] { return stream.Map(s, func(v int) int { return 2 * v }) }
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			out := coir.NewChan[int](1)
+			w := stream.Upstream(n, "up", out, 0, double)
+			in, r := stream.TwoEnded(n, "both", 1, double)
+			n.Go("middle", func(ctx context.Context) error { return stream.To(ctx, stream.From(r), w) })
+			down := stream.Downstream(n, "down", double(stream.FromSlice(ints(4))), 1)
+			n.Go("first", func(ctx context.Context) error { return stream.To(ctx, stream.From(down), in) })
+			got, err := stream.ToSlice(ctx, stream.From(out))
+			if !slices.Equal(got, []int{0, 8, 16, 24}) {
+				return fmt.Errorf("%v, error %w", got, err)
+			}
+			return err
+		})
+	})
+	// The reader leaves while the source waits for ever: all fibers end, or Run would not return.
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			never := coir.NewChan[int](0)
+			r := stream.Downstream(n, "down", double(stream.Concat(stream.FromSlice([]int{1}), stream.From(never))), 0)
+			v, err := r.Recv(ctx)
+			r.Close()
+			in, r := stream.TwoEnded(n, "both", 0, double)
+			r.Close()
+			if err := in.Send(ctx, 1); err == nil {
+				err = in.Send(ctx, 2) // the first may be received before the stages know
+			} else if !errors.Is(err, coir.ErrClosed) {
+				return fmt.Errorf("send after the reader left: %w", err)
+			}
+			in.Close()
+			if v != 2 {
+				return fmt.Errorf("%d", v)
+			}
+			return err
+		})
+	})
+}
+
+// TestConsumersThatLeave: the others go on, and when all have left the source is cancelled.
+func TestConsumersThatLeave(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		var first, second int
+		source := stream.Concat(stream.FromSlice(ints(5)), stream.From(coir.NewChan[int](0)))
+		take := func(n int, to *int) stream.Consumer[int] {
+			return func(ctx context.Context, s stream.Stream[int]) (err error) {
+				*to, err = stream.Count(ctx, stream.Take(s, n))
+				return err
+			}
+		}
+		if err := stream.Tee(ctx, source, 0, take(1, &first), take(4, &second)); err != nil || first != 1 || second != 4 {
+			return fmt.Errorf("tee: %d and %d, error %w", first, second, err)
+		}
+		if err := stream.FanOut(ctx, source, take(1, &first), take(4, &second)); err != nil || first != 1 || second != 4 {
+			return fmt.Errorf("fan-out: %d and %d, error %w", first, second, err)
+		}
+		which := func(v int) int { return v%3 - 1 } // 0 and 3 to none, 1 and 4 to the first, 2 to the second
+		if err := stream.Partition(ctx, source, 0, which, take(2, &first), take(1, &second)); err != nil || first != 2 || second != 1 {
+			return fmt.Errorf("partition: %d and %d, error %w", first, second, err)
+		}
+		err := stream.Tee(ctx, source, 0, take(9, &first), func(context.Context, stream.Stream[int]) error { return errBoom })
+		if err != errBoom { //nolint:errorlint // once, not wrapped
+			return fmt.Errorf("a consumer that fails: %w", err)
+		}
+		return nil
+	})
+}
+
+// TestBufferHandsOver: OnUndelivered gets what is dropped, and what is left when the consumer leaves.
+func TestBufferHandsOver(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		undelivered, got := 0, 0
+		made := 0
+		s := stream.Buffer(stream.Map(stream.FromSlice(ints(10)), func(v int) int { made++; return v }), 3,
+			coir.OnUndelivered(func(int) { undelivered++ }))
+		for range s.All(ctx) {
+			got++
+			if got == 2 {
+				break
+			}
+		}
+		if made-got-undelivered > 1 || made < got+undelivered { // 1: that which waited to be sent
+			return fmt.Errorf("%d made, %d delivered, %d handed over", made, got, undelivered)
+		}
+		full := stream.Buffer(stream.FromSlice(ints(10)), 1, coir.WithOverflow(coir.OverflowFail))
+		err := stream.ForEach(ctx, full, func(ctx context.Context, _ int) error { return coir.Sleep(ctx, time.Second) })
+		if !errors.Is(err, coir.ErrWouldBlock) {
+			return fmt.Errorf("OverflowFail: %w", err)
+		}
+		return nil
+	})
+}
+
+// TestLines: lines with and without an end, and a reader that fails.
+func TestLines(t *testing.T) {
+	got, err := stream.ToSlice(context.Background(), stream.Lines(strings.NewReader("a\n\nb\r\nc")))
+	if err != nil || !slices.Equal(got, []string{"a", "", "b", "c"}) {
+		t.Errorf("%q, error %v", got, err)
+	}
+	got, err = stream.ToSlice(context.Background(), stream.Lines(io.MultiReader(strings.NewReader("a\nb"), failing{})))
+	if !errors.Is(err, errBoom) || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("%q, error %v", got, err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errBoom }
+
+// TestWrongUse: what makes no sense panics when the stream is made.
+func TestWrongUse(t *testing.T) {
+	s := stream.FromSlice(ints(1))
+	for name, f := range map[string]func(){
+		"Batch":     func() { stream.Batch(s, 0, 0) },
+		"Parallel":  func() { stream.Parallel(s, 0, func(_ context.Context, v int) (int, error) { return v, nil }) },
+		"Throttle":  func() { stream.Throttle(s, 0, 1) },
+		"Sample":    func() { stream.Sample(s, 0) },
+		"Ticks":     func() { stream.Ticks(0) },
+		"Tee":       func() { _ = stream.Tee(context.Background(), s, 0) },
+		"Partition": func() { _ = stream.Partition(context.Background(), s, 0, func(int) int { return 1 }, none) },
+		"GroupBy": func() {
+			stream.GroupBy(s, 0, func(v int) int { return v }, func(_ context.Context, v int, _ stream.Stream[int]) (int, error) { return v, nil })
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s does not panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func none(ctx context.Context, s stream.Stream[int]) error {
+	_, err := stream.Count(ctx, s)
+	return err
+}
+
+// TestCancelOfALoop: a loop without a wait ends when it is cancelled.
+func TestCancelOfALoop(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var seen atomic.Int64
+	_, err := stream.Count(ctx, stream.Map(stream.FromSeq(count), func(v int) int {
+		if seen.Add(1) == 10_000 {
+			cancel()
+		}
+		return v
+	}))
+	if !errors.Is(err, context.Canceled) || seen.Load() > 10_001 {
+		t.Errorf("%d elements, error %v", seen.Load(), err)
+	}
+}

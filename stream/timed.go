@@ -1,0 +1,257 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pace"
+)
+
+// Batch collects elements into slices of size. With a positive linger a batch is passed on when linger has passed since
+// its first element, even if it is not full; the stages before it then run in a fiber of their own, up to size elements
+// ahead. With a linger of 0 only the last batch may be smaller, and no fiber is needed. Each slice belongs to the
+// consumer.
+//
+//	                a-b-c-d-------e-|
+//	Batch(3, 2s)    ----abc---d-----e|
+func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
+	if size < 1 {
+		panic(fmt.Sprintf("stream: Batch(%d): a batch has at least one element", size))
+	}
+	if linger <= 0 {
+		return batchBySize(s, size)
+	}
+	p := apart(describe(size), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([][]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "batch", s, min(size, maxChunk), size)
+			var out [1][]T
+			for {
+				batch := make([]T, size)
+				k, err := in.RecvBatch(ctx, batch, linger)
+				if err != nil {
+					return in.end(err)
+				}
+				out[0] = batch[:k]
+				if !push(out[:]) {
+					return nil
+				}
+			}
+		})
+	})
+}
+
+func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
+	return stage(fused(s.plan, "Batch(%d)", size), func(ctx context.Context, _ *demand, push func([][]T) bool) error {
+		var (
+			batch []T
+			out   [1][]T
+			on    = true
+			own   = demand{want: min(size, maxChunk)}
+		)
+		flush := func() bool {
+			out[0], batch = batch, nil
+			on = push(out[:])
+			return on
+		}
+		err := s.start(ctx, &own, func(vs []T) bool {
+			if batch == nil {
+				batch = make([]T, 0, size)
+			}
+			batch = append(batch, vs...)
+			if len(batch) == size {
+				flush()
+			}
+			own.want = min(size-len(batch), maxChunk)
+			return on
+		})
+		if on && len(batch) > 0 { // those before an error, too
+			flush()
+		}
+		if !on {
+			return nil
+		}
+		return err
+	})
+}
+
+// Throttle passes elements at a pace: burst of them at once, and then one every period. It waits by a [pace.Limiter], in
+// the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
+//
+//	                  abc-d----------|
+//	Throttle(2s, 1)   a---b---c---d--|
+func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
+	pace.NewLimiter(period, burst) // panics if they make no sense
+	return stage(fused(s.plan, "Throttle(%v, %d)", period, burst), func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		limit := pace.NewLimiter(period, burst, coir.WithName("throttle"))
+		var failed error
+		err := s.start(ctx, one(), func(vs []T) bool {
+			if failed = limit.Wait(ctx); failed != nil {
+				return false
+			}
+			return push(vs)
+		})
+		return firstOf(failed, err)
+	})
+}
+
+// Debounce passes an element when no other has come for quiet. When the input ends, the last element is passed on at
+// once. The stages before it run in a fiber of their own, and never wait for the consumer.
+//
+//	                a-b-c-------d-----e|
+//	Debounce(2s)    --------c-------d--e|
+func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
+	p := apart(describe(coir.Conflated), fmt.Sprintf("Debounce(%v)", quiet), s.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "debounce", s, 1, coir.Conflated)
+			var last [1]T
+			for {
+				v, err := in.Recv(ctx)
+				if err != nil {
+					return in.end(err)
+				}
+				for err == nil {
+					last[0] = v
+					v, err = in.RecvTimeout(ctx, quiet)
+				}
+				if ended := coir.Ended(ctx); ended != nil {
+					return ended
+				}
+				if !push(last[:]) {
+					return nil
+				}
+				if !errors.Is(err, coir.ErrTimeout) {
+					return in.end(err)
+				}
+			}
+		})
+	})
+}
+
+// Sample passes the newest element at every tick of period, if there is one that it has not passed yet. When the input
+// ends, the newest element is passed on at once. The stages before it run in a fiber of their own, and never wait for
+// the consumer.
+//
+//	              a-b-c-------d-e|
+//	Sample(3s)    ---b--c-------e|
+func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
+	pace.NewTicker(period) // panics if it makes no sense
+	p := apart(describe(coir.Conflated), fmt.Sprintf("Sample(%v)", period), s.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			over := coir.NewEvent(coir.WithName("end of input"))
+			in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName("sample"))}
+			spawn(n, "input of sample", func(ctx context.Context) error {
+				return sendAll(ctx, s, 1, in.Chan)
+			}, func(err error) {
+				in.failed = err
+				in.Close()
+				over.Set()
+			})
+			tick := pace.NewTicker(period, coir.WithName("sample"))
+			var newest [1]T
+			for {
+				if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.TickCase(nil)); i < 0 {
+					return err
+				}
+				v, err := in.TryRecv()
+				if errors.Is(err, coir.ErrWouldBlock) {
+					continue
+				}
+				if err != nil {
+					return in.end(err)
+				}
+				newest[0] = v
+				if !push(newest[:]) {
+					return nil
+				}
+			}
+		})
+	})
+}
+
+// Latch passes the newest element each time that the consumer asks for one, again if there is no newer one. It waits
+// for the first element only. The stages before it run in a fiber of their own, and never wait for the consumer. It is
+// for a consumer that has a pace of its own, such as a [Zip] with [Ticks].
+//
+//	         a-----b---c-|
+//	Latch    a-a-a-b-b-c-|   a consumer that asks every second
+func Latch[T any](s Stream[T]) Stream[T] {
+	p := apart(describe(coir.Conflated), "Latch", s.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "latch", s, 1, coir.Conflated)
+			var newest [1]T
+			v, err := in.Recv(ctx)
+			for {
+				switch {
+				case err == nil:
+					newest[0] = v
+				case !errors.Is(err, coir.ErrWouldBlock):
+					return in.end(err)
+				}
+				if !push(newest[:]) {
+					return nil
+				}
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+				v, err = in.TryRecv()
+			}
+		})
+	})
+}
+
+// Timeout fails with an error that is [coir.ErrTimeout] if the consumer has to wait for an element longer than limit.
+// The stages before it run in a fiber of their own, one element ahead.
+//
+//	               a-b-------c-|
+//	Timeout(3s)    a-b---X
+func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
+	p := apart(describe(0), fmt.Sprintf("Timeout(%v)", limit), s.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "timeout", s, 1, 0)
+			var buf [1]T
+			for {
+				var err error
+				if buf[0], err = in.RecvTimeout(ctx, limit); err != nil {
+					return in.end(err)
+				}
+				if !push(buf[:]) {
+					return nil
+				}
+			}
+		})
+	})
+}
+
+// Until is a kill switch: it ends the stream when stop is set, even while a stage waits for input. To end a stream with
+// an error, cancel its context. The stages before it run in a fiber of their own, one element ahead.
+//
+//	            a-b-c-d-e-|
+//	stop        -----!
+//	Until       a-b-c|
+func Until[T any](s Stream[T], stop *coir.Event) Stream[T] {
+	return stage(apart(describe(0), "Until", s.plan), func(ctx context.Context, _ *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			in := open(n, "until", s, 1, 0)
+			var buf [1]T
+			for {
+				switch i, err := coir.SelectPriority(ctx, stop.DoneCase(), in.RecvCase(&buf[0])); {
+				case i == 0:
+					return nil
+				case err != nil:
+					return in.end(err)
+				}
+				if !push(buf[:]) {
+					return nil
+				}
+			}
+		})
+	})
+}
