@@ -8,6 +8,8 @@ require (
 	github.com/gammazero/chanqueue v1.1.3
 	github.com/gammazero/workerpool v1.3.0
 	github.com/panjf2000/ants/v2 v2.12.1
+	github.com/samber/lo v1.53.0
+	github.com/samber/ro v0.3.0
 	github.com/smallnest/chanx v1.2.0
 	github.com/sourcegraph/conc v0.3.0
 	golang.org/x/sync v0.24.0
@@ -18,6 +20,8 @@ require (
 	github.com/gammazero/deque v1.2.2 // indirect
 	go.uber.org/atomic v1.7.0 // indirect
 	go.uber.org/multierr v1.9.0 // indirect
+	golang.org/x/exp v0.0.0-20220303212507-bbda1eaf7a17 // indirect
+	golang.org/x/text v0.22.0 // indirect
 )
 
 replace github.com/coir-go/coir => ../

@@ -31,11 +31,7 @@ func firstOf(a, b error) error {
 func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v T) A) (A, error) {
 	acc := zero
 	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
-		a := acc
-		for _, v := range vs {
-			a = f(a, v)
-		}
-		acc = a
+		acc = reduceFrom(acc, vs, f)
 		return true
 	})
 	return acc, err

@@ -16,9 +16,7 @@ func Map[T, U any](s Stream[T], f func(T) U) Stream[U] {
 		var buf []U
 		return s.start(ctx, d, func(vs []T) bool {
 			buf = room(buf, len(vs))
-			for i, v := range vs {
-				buf[i] = f(v)
-			}
+			mapInto(buf, vs, f)
 			return push(buf)
 		})
 	})
@@ -54,13 +52,7 @@ func Filter[T any](s Stream[T], keep func(T) bool) Stream[T] {
 		var buf []T
 		return s.start(ctx, d, func(vs []T) bool {
 			buf = room(buf, len(vs))
-			n := 0
-			for _, v := range vs {
-				if keep(v) {
-					buf[n] = v
-					n++
-				}
-			}
+			n := filterInto(buf, vs, keep)
 			return n == 0 || push(buf[:n])
 		})
 	})

@@ -421,6 +421,48 @@ var table = []comparison{
 		coir:    ticketGoroutines, other: ticketMap(number, false),
 	},
 	{
+		name: "stream-fused", bound: 1.5, goal: 1.2, unit: "ns", rounds: shortRounds,
+		what:    "an int through stream.Map, Filter, Map and Reduce",
+		against: "a loop that calls the same functions",
+		coir:    streamFused, other: streamLoop,
+	},
+	{
+		name: "stream-fused-inline", unit: "ns", rounds: shortRounds,
+		what:    "an int through stream.Map, Filter, Map and Reduce",
+		against: "a loop with the functions written into it, which the compiler inlines",
+		coir:    streamFused, other: streamInline,
+	},
+	{
+		name: "stream-fused-channels", bound: 0.05, goal: 0.03, unit: "ns", rounds: shortRounds,
+		what:    "an int through stream.Map, Filter, Map and Reduce",
+		against: "the same stages as goroutines with unbuffered channels",
+		coir:    streamFused, other: streamChannels,
+	},
+	{
+		name: "stream-fused-lo", unit: "ns", rounds: shortRounds,
+		what:    "an int through stream.Map, Filter, Map and Reduce",
+		against: "samber/lo, which makes a slice at each stage",
+		coir:    streamFused, other: streamLo,
+	},
+	{
+		name: "stream-fused-ro", unit: "ns", rounds: shortRounds,
+		what:    "an int through stream.Map, Filter, Map and Reduce",
+		against: "samber/ro",
+		coir:    streamFused, other: streamRo,
+	},
+	{
+		name: "stream-parallel", bound: 0.8, goal: 0.7, unit: "ns", rounds: shortRounds,
+		what:    "stream.Parallel, eight at a time, a microsecond of work each",
+		against: "eight workers, and a channel for each result, read in order",
+		coir:    streamParallel, other: streamPool,
+	},
+	{
+		name: "stream-batch", bound: 1.0, goal: 0.5, unit: "ns", rounds: shortRounds,
+		what:    "stream.Batch of 100 elements or 10 ms",
+		against: "a select over a channel of 100 and a timer",
+		coir:    streamBatch, other: streamBatcher,
+	},
+	{
 		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
 		what:    "sim.Run of a program: two fibers, 1,000 round trips, capacity 0",
 		against: "the same on a runtime with one worker",
