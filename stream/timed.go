@@ -176,7 +176,8 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 
 // Latch passes the newest element each time that the consumer asks for one, again if there is no newer one. It waits
 // for the first element only. The stages before it run in a fiber of their own, and never wait for the consumer. It is
-// for a consumer that has a pace of its own, such as a [Zip] with [Ticks].
+// for a consumer that has a pace of its own. Make it the last stage that is a boundary: one after it, such as a [Zip],
+// asks ahead of time, and passes on what was the newest then.
 //
 //	         a-----b---c-|
 //	Latch    a-a-a-b-b-c-|   a consumer that asks every second

@@ -21,7 +21,7 @@ func TestWordIsCommittedInThreePlaces(t *testing.T) {
 	}
 	var got []string
 	for _, file := range files {
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata/") {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata/") || Newer(file) {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), filepath.FromSlash(file)), nil, parser.SkipObjectResolution)
