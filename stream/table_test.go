@@ -8,8 +8,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +40,7 @@ type row struct {
 	cuts    bool                 // a failure of the input may come before the elements that are under way
 	noHook  bool                 // it has no function of the user; the panic is in the stage before it
 	slow    bool                 // its consumer always takes a second for an element
-	ahead   int                  // how far the input may be before the consumer, in elements
+	ahead   int                  // how many elements the source may have made after that which the consumer has
 	forever bool                 // a slow consumer does not hold it back
 	panics  int                  // the element with which the user's function panics; 0: 2
 }
@@ -117,7 +121,7 @@ func rows() []row {
 			run: through(func(in S, _ hook) S { return stream.Take(in, 4) }),
 		},
 		{
-			name: "Skip", noHook: true, ahead: 2, want: func(in []int) []int { return in[1:] },
+			name: "Skip", noHook: true, ahead: 1, want: func(in []int) []int { return in[1:] },
 			run: through(func(in S, _ hook) S { return stream.Skip(in, 1) }),
 		},
 		{
@@ -130,22 +134,22 @@ func rows() []row {
 			name: "Concat", noHook: true, want: func(in []int) []int { return append([]int{-1}, in...) },
 			run: through(func(in S, _ hook) S { return stream.Concat(stream.FromSlice([]int{-1}), in) }),
 		},
-		{name: "Buffer", noHook: true, ahead: 4, run: through(func(in S, _ hook) S { return stream.Buffer(in, 2) })},
+		{name: "Buffer", noHook: true, ahead: 3, run: through(func(in S, _ hook) S { return stream.Buffer(in, 2) })},
 		{
 			name: "Buffer that drops", noHook: true, loses: true, forever: true,
 			run: through(func(in S, _ hook) S { return stream.Buffer(in, 1, coir.WithOverflow(coir.OverflowDropOldest)) }),
 		},
-		{name: "Batch by size", noHook: true, ahead: 2, run: through(func(in S, _ hook) S { return flat(stream.Batch(in, 2, 0)) })},
-		{name: "Batch by time", noHook: true, ahead: 6, run: through(func(in S, _ hook) S { return flat(stream.Batch(in, 2, time.Millisecond)) })},
+		{name: "Batch by size", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return flat(stream.Batch(in, 2, 0)) })},
+		{name: "Batch by time", noHook: true, ahead: 4, run: through(func(in S, _ hook) S { return flat(stream.Batch(in, 2, time.Millisecond)) })},
 		{name: "Throttle", noHook: true, run: through(func(in S, _ hook) S { return stream.Throttle(in, time.Millisecond, 1) })},
 		{name: "Debounce", noHook: true, loses: true, forever: true, run: through(func(in S, _ hook) S { return stream.Debounce(in, time.Millisecond) })},
 		{name: "Sample", noHook: true, loses: true, forever: true, run: through(func(in S, _ hook) S { return stream.Sample(in, time.Millisecond) })},
 		{name: "Latch", noHook: true, loses: true, forever: true, slow: true, run: through(func(in S, _ hook) S { return stream.Latch(in) })},
-		{name: "Timeout", noHook: true, ahead: 2, run: through(func(in S, _ hook) S { return stream.Timeout(in, time.Hour) })},
-		{name: "Until", noHook: true, ahead: 2, run: through(func(in S, _ hook) S { return stream.Until(in, coir.NewEvent()) })},
-		{name: "Merge", noHook: true, ahead: 2, run: through(func(in S, _ hook) S { return stream.Merge(in, stream.Stream[int]{}) })},
+		{name: "Timeout", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Timeout(in, time.Hour) })},
+		{name: "Until", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Until(in, coir.NewEvent()) })},
+		{name: "Merge", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Merge(in, stream.Stream[int]{}) })},
 		{
-			name: "MergePriority", noHook: true, ahead: 2,
+			name: "MergePriority", noHook: true, ahead: 1,
 			run: through(func(in S, _ hook) S { return stream.MergePriority(stream.Stream[int]{}, in) }),
 		},
 		{
@@ -154,7 +158,7 @@ func rows() []row {
 			}),
 		},
 		{
-			name: "Zip, second", ahead: 2, run: through(func(in S, h hook) S {
+			name: "Zip, second", ahead: 1, run: through(func(in S, h hook) S {
 				return stream.Zip(stream.FromSeq(count), in, func(_, b int) int { h(b); return b })
 			}),
 		},
@@ -172,12 +176,12 @@ func rows() []row {
 		{
 			name: "Retry", noHook: true, run: through(func(in S, _ hook) S { return stream.Retry(in, 0, time.Second, time.Minute) }),
 		},
-		{name: "Parallel", ahead: 15, run: through(func(in S, h hook) S { return stream.Parallel(in, 2, hooked(h)) })},
-		{name: "ParallelUnordered", mixes: true, ahead: 15, run: through(func(in S, h hook) S { return stream.ParallelUnordered(in, 2, hooked(h)) })},
-		{name: "ParallelPerKey", mixes: true, ahead: 15, run: through(func(in S, h hook) S {
+		{name: "Parallel", ahead: 9, run: through(func(in S, h hook) S { return stream.Parallel(in, 2, hooked(h)) })},
+		{name: "ParallelUnordered", mixes: true, ahead: 9, run: through(func(in S, h hook) S { return stream.ParallelUnordered(in, 2, hooked(h)) })},
+		{name: "ParallelPerKey", mixes: true, ahead: 9, run: through(func(in S, h hook) S {
 			return stream.ParallelPerKey(in, 2, func(v int) int { return v % 3 }, hooked(h))
 		})},
-		{name: "GroupBy", mixes: true, ahead: 6, run: through(func(in S, h hook) S {
+		{name: "GroupBy", mixes: true, ahead: 4, run: through(func(in S, h hook) S {
 			return stream.GroupBy(in, 2, func(v int) int { return v }, func(ctx context.Context, k int, g S) (int, error) {
 				h(k)
 				return stream.First(ctx, g)
@@ -185,31 +189,31 @@ func rows() []row {
 		})},
 		{name: "Monitor", noHook: true, run: through(func(in S, _ hook) S { return stream.Monitor(in, new(stream.Meter)) })},
 		{
-			name: "Tee", mixes: true, ahead: 4, want: func(in []int) []int { return append(slices.Clone(in), in...) },
+			name: "Tee", mixes: true, ahead: 2, want: func(in []int) []int { return append(slices.Clone(in), in...) },
 			run: func(ctx context.Context, in S, h func(int), yield yielder) error {
 				return stream.Tee(ctx, in, 1, consumer(h, yield), consumer(func(int) {}, yield))
 			},
 		},
 		{
-			name: "FanOut", mixes: true, ahead: 4,
+			name: "FanOut", mixes: true, ahead: 2,
 			run: func(ctx context.Context, in S, h func(int), yield yielder) error {
 				return stream.FanOut(ctx, in, consumer(h, yield), consumer(h, yield))
 			},
 		},
 		{
-			name: "Partition", mixes: true, ahead: 6,
+			name: "Partition", mixes: true, ahead: 4,
 			run: func(ctx context.Context, in S, h func(int), yield yielder) error {
 				return stream.Partition(ctx, in, 1, func(v int) int { return v % 2 }, consumer(h, yield), consumer(h, yield))
 			},
 		},
-		{name: "Downstream", noHook: true, cuts: true, ahead: 4, run: func(ctx context.Context, in S, _ func(int), yield yielder) error {
+		{name: "Downstream", noHook: true, cuts: true, ahead: 2, run: func(ctx context.Context, in S, _ func(int), yield yielder) error {
 			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				r := stream.Downstream(n, "down", in, 1)
 				defer r.Close()
 				return take(ctx, stream.From(r), yield)
 			})
 		}},
-		{name: "TwoEnded", cuts: true, ahead: 6, run: func(ctx context.Context, in S, h func(int), yield yielder) error {
+		{name: "TwoEnded", cuts: true, ahead: 2, run: func(ctx context.Context, in S, h func(int), yield yielder) error {
 			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				w, r := stream.TwoEnded(n, "both", 0, func(s S) S { return stream.MapErr(s, hooked(h)) })
 				defer r.Close()
@@ -406,5 +410,66 @@ func TestEveryStageInEverySituation(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/guide/streams.md")
+
+// words returns what the tests check for a row in a situation.
+func (r row) words(s situation) string {
+	switch {
+	case s.leave:
+		return "all end"
+	case s.panics:
+		return "panics"
+	case s.cancel && r.ends:
+		return "error of the cancel, if it has not ended"
+	case s.cancel:
+		return "error of the cancel"
+	case s.slow && r.forever:
+		return "is not held back"
+	case s.slow:
+		return fmt.Sprintf("at most %d", r.ahead)
+	case r.mends:
+		return "goes on"
+	case r.cuts:
+		return "error, may overtake elements"
+	case r.loses:
+		return "error"
+	default:
+		return "error, after all elements"
+	}
+}
+
+// TestGuideTable: the guide says what TestEveryStageInEverySituation checks.
+func TestGuideTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| | consumer leaves | source fails | function panics | cancel | slow consumer: elements made ahead |\n|---|---|---|---|---|---|\n")
+	for _, r := range rows() {
+		b.WriteString("| " + r.name)
+		for _, s := range situations()[1:] {
+			b.WriteString(" | " + r.words(s))
+		}
+		b.WriteString(" |\n")
+	}
+	const path = "../docs/guide/streams.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), "-update -->\n")
+	_, tail, found := strings.Cut(rest, "<!-- end of table -->")
+	if !ok || !found {
+		t.Fatal("the guide has no place for the table")
+	}
+	want := head + "-update -->\n" + b.String() + "<!-- end of table -->" + tail
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatal("the table in docs/guide/streams.md is stale: go test ./stream -run TestGuideTable -update")
+	}
+	if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

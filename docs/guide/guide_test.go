@@ -1,6 +1,6 @@
 package guide_test
 
-// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md or io.md is compiled and tested, word for
+// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md or io.md is compiled and tested, word for
 // word but for its indentation: in this directory, or in a module that has the dependencies which it needs.
 
 import (
@@ -327,10 +327,11 @@ func TestCounter(t *testing.T) {
 
 func TestTheGuidesQuoteCode(t *testing.T) {
 	for guide, files := range map[string][]string{
-		"moving.md": {"guide_test.go", "../../bench/twins/moving/moving.go"},
-		"kinds.md":  {"guide_test.go"},
-		"locks.md":  {"guide_test.go"},
-		"io.md":     {"io_test.go", "../../verify/iodb/iodb_test.go"},
+		"moving.md":  {"guide_test.go", "../../bench/twins/moving/moving.go"},
+		"kinds.md":   {"guide_test.go"},
+		"locks.md":   {"guide_test.go"},
+		"streams.md": {"streams_test.go"},
+		"io.md":      {"io_test.go", "../../verify/iodb/iodb_test.go"},
 	} {
 		var code string
 		for _, file := range files {

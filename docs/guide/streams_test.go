@@ -1,0 +1,121 @@
+package guide_test
+
+// The code of streams.md.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/stream"
+)
+
+type entry struct {
+	host   string
+	status int
+}
+
+func parse(line string) (entry, error) {
+	var e entry
+	_, err := fmt.Sscanf(line, "%s %d", &e.host, &e.status)
+	return e, err
+}
+
+func failures(ctx context.Context, file io.Reader, save func(ctx context.Context, batch []entry) error) error {
+	entries := stream.MapErr(stream.Lines(file), func(_ context.Context, line string) (entry, error) {
+		return parse(line)
+	})
+	failed := stream.Filter(entries, func(e entry) bool { return e.status >= 500 })
+	return stream.ForEach(ctx, stream.Batch(failed, 100, time.Second), save)
+}
+
+func TestFailures(t *testing.T) {
+	var saved []entry
+	save := func(_ context.Context, batch []entry) error {
+		saved = append(saved, batch...)
+		return nil
+	}
+	err := failures(t.Context(), strings.NewReader("a 200\nb 500\nc 503\nd 404\n"), save)
+	if err != nil || !slices.Equal(saved, []entry{{"b", 500}, {"c", 503}}) {
+		t.Errorf("saved %v, error %v", saved, err)
+	}
+	if err := failures(t.Context(), strings.NewReader("nonsense"), save); err == nil {
+		t.Error("no error")
+	}
+}
+
+func titles(ctx context.Context, urls []string) ([]string, error) {
+	pages := stream.Parallel(stream.FromSlice(urls), 8, get)
+	return stream.ToSlice(ctx, stream.Map(pages, func(p page) string { return p.text }))
+}
+
+func firstMatch(ctx context.Context, urls []string, word string) (page, error) {
+	pages := stream.ParallelUnordered(stream.FromSlice(urls), 8, get)
+	return stream.First(ctx, stream.Filter(pages, func(p page) bool { return strings.Contains(p.text, word) }))
+}
+
+func TestTitles(t *testing.T) {
+	got, err := titles(t.Context(), []string{"a", "b"})
+	if err != nil || !slices.Equal(got, []string{"text of a", "text of b"}) {
+		t.Errorf("%v, error %v", got, err)
+	}
+	if _, err := titles(t.Context(), []string{"a", "missing"}); !errors.Is(err, errNoPage) {
+		t.Errorf("error %v", err)
+	}
+	if p, err := firstMatch(t.Context(), []string{"a", "b"}, "of b"); err != nil || p.url != "b" {
+		t.Errorf("%v, error %v", p, err)
+	}
+}
+
+func perHost(entries stream.Stream[entry]) stream.Stream[string] {
+	return stream.GroupBy(entries, 1000, func(e entry) string { return e.host },
+		func(ctx context.Context, host string, group stream.Stream[entry]) (string, error) {
+			n, err := stream.Count(ctx, group)
+			return fmt.Sprintf("%s: %d", host, n), err
+		})
+}
+
+func linesOf(n *coir.Nursery, file io.Reader) *coir.Reader[string] {
+	return stream.Downstream(n, "lines", stream.Lines(file), 16)
+}
+
+func TestPerHost(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		in := stream.MapErr(stream.From(linesOf(n, strings.NewReader("a 1\nb 1\na 1\n"))),
+			func(_ context.Context, line string) (entry, error) { return parse(line) })
+		got, err := stream.ToSlice(ctx, perHost(in))
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"a: 2", "b: 1"}) {
+			t.Errorf("%v", got)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func isTemporary(err error) bool { return errors.Is(err, errNoPage) }
+
+func steady(feed stream.Stream[page], spare stream.Stream[page]) stream.Stream[page] {
+	feed = stream.Retry(stream.Timeout(feed, time.Minute), 5, time.Second, time.Minute)
+	return stream.Catch(feed, func(err error) (stream.Stream[page], error) {
+		if isTemporary(err) {
+			return spare, nil
+		}
+		return stream.Stream[page]{}, err
+	})
+}
+
+func TestSteady(t *testing.T) {
+	n, err := stream.Count(t.Context(), steady(stream.FromSlice(make([]page, 3)), stream.Stream[page]{}))
+	if n != 3 || err != nil {
+		t.Errorf("%d, error %v", n, err)
+	}
+}
