@@ -27,9 +27,9 @@
 // the elements pass a channel. [Stream.Explain] prints the loops of a stream and the boundaries between them.
 //
 // The consumer gets one element at a time, and a source makes an element when the consumer wants it, except for [Reduce],
-// [Count] and [ToSlice], which take everything. If a slice is the source, these may take up to 256 elements at once, if
-// that is about 10 microseconds of work: then the function of a stage sees some elements before that of the next stage
-// sees the first of them.
+// [Count], [ToSlice] and [Batch], which take everything in any case. If the source is a slice, or lines that have been
+// read, these may take up to 256 elements at once, if that is about 10 microseconds of work: then the function of a stage
+// sees some elements before that of the next stage sees the first of them.
 //
 // # What is left out
 //

@@ -160,6 +160,20 @@ func ExampleLines() {
 	// Output: one two |
 }
 
+// Each run opens the file and closes it.
+func ExampleUsing() {
+	lines := stream.Using(
+		func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("one\ntwo\n")), nil
+		},
+		func(r io.ReadCloser) stream.Stream[string] { return stream.Lines(r) })
+	show(context.Background(), lines)
+	show(context.Background(), stream.Take(lines, 1))
+	// Output:
+	// one two |
+	// one |
+}
+
 func ExampleForEach() {
 	full := errors.New("the disk is full")
 	err := stream.ForEach(context.Background(), stream.FromSlice([]int{1, 2, 3}), func(_ context.Context, v int) error {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -186,35 +187,118 @@ func Ticks(period time.Duration) Stream[int] {
 }
 
 // Lines is the lines of a reader, without their ends. A line is at most 1 MiB long. Reads are made by [coir.Blocking],
-// of up to 64 KiB each. The end of ctx does not interrupt a read: close the reader for that. A reader can be read once,
-// and so can the stream.
+// of up to 64 KiB each, or more if a line is longer, and only when there is no line left of the read before. The end of ctx
+// does not interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
 func Lines(r io.Reader) Stream[string] {
-	return source("Lines", func(ctx context.Context, _ *demand, push func([]string) bool) error {
-		in := bufio.NewScanner(blockingReader{ctx, r})
-		in.Buffer(make([]byte, 0, 64<<10), 1<<20)
-		return passAll(ctx, func(yield func(string, error) bool) {
-			for in.Scan() {
-				if !yield(in.Text(), nil) {
-					return
+	return source("Lines", func(ctx context.Context, d *demand, push func([]string) bool) error {
+		var (
+			p     pulse
+			c     = chunker{size: 1}
+			text  = text{r: r, buf: make([]byte, 64<<10)}
+			chunk []string
+		)
+		for {
+			chunk = text.lines(chunk[:0], c.next(ctx, d))
+			if len(chunk) == 0 {
+				if text.ended {
+					return firstOf(text.err, coir.Ended(ctx))
 				}
+				if err := text.read(ctx); err != nil {
+					return err
+				}
+				c.last = 0 // the time of a read is not that of a chunk
+				continue
 			}
-			if err := in.Err(); err != nil {
-				yield("", err)
+			if !push(chunk) {
+				return nil
 			}
-		}, push)
+			if err := p.beat(ctx, len(chunk)); err != nil {
+				return err
+			}
+		}
 	})
 }
 
-type blockingReader struct {
-	ctx context.Context
-	r   io.Reader
+const longestLine = 1 << 20
+
+// text is what has been read and not yet passed on.
+type text struct {
+	r        io.Reader
+	buf      []byte
+	from, to int  // the part of buf that is text
+	ended    bool // there is no more to read
+	err      error
 }
 
-func (b blockingReader) Read(p []byte) (int, error) {
-	if err := coir.Ended(b.ctx); err != nil {
-		return 0, err
+// lines appends up to n lines that are there.
+func (t *text) lines(to []string, n int) []string {
+	for range n {
+		rest := t.buf[t.from:t.to]
+		end := bytes.IndexByte(rest, '\n')
+		switch {
+		case end >= 0:
+			t.from += end + 1
+		case t.ended && len(rest) > 0:
+			end = len(rest)
+			t.from = t.to
+		default:
+			return to
+		}
+		to = append(to, string(bytes.TrimSuffix(rest[:end], []byte{'\r'})))
 	}
-	return coir.Blocking(b.ctx, func() (int, error) { return b.r.Read(p) })
+	return to
+}
+
+// read reads more text.
+func (t *text) read(ctx context.Context) error {
+	copy(t.buf, t.buf[t.from:t.to])
+	t.from, t.to = 0, t.to-t.from
+	if t.to == len(t.buf) {
+		if t.to >= longestLine {
+			return bufio.ErrTooLong
+		}
+		t.buf = append(t.buf, make([]byte, len(t.buf))...)
+	}
+	for range 100 {
+		if err := coir.Ended(ctx); err != nil {
+			return err
+		}
+		n, err := coir.Blocking(ctx, func() (int, error) { return t.r.Read(t.buf[t.to:]) })
+		t.to += n
+		if err != nil {
+			t.ended = true
+			if !errors.Is(err, io.EOF) {
+				t.err = err
+			}
+		}
+		if n > 0 || err != nil {
+			return nil
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// Using is a stream that needs something to be opened and closed, such as a file. Each run opens it, and closes it when the
+// run has ended, by whatever. An error of Close is that of the stream, if it has no other.
+//
+//	Using(openFile, lines)   "a"-"b"-|
+func Using[R io.Closer, T any](open func(ctx context.Context) (R, error), use func(R) Stream[T]) Stream[T] {
+	return source("Using", func(ctx context.Context, d *demand, push func([]T) bool) (err error) {
+		r, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		on := true
+		defer func() {
+			if failed := r.Close(); err == nil && on {
+				err = failed
+			}
+		}()
+		return use(r).start(ctx, d, func(vs []T) bool {
+			on = push(vs)
+			return on
+		})
+	})
 }

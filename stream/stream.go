@@ -29,8 +29,8 @@ type runner[T any] func(ctx context.Context, d *demand, push func([]T) bool) err
 
 // demand says how many elements the consumer takes at once.
 //
-// It is 1 unless the consumer takes all elements in any case, and no one can see how far the stages before it have got:
-// [Count], [Reduce] and [ToSlice]. Take lowers it to what it still needs.
+// It is 1 unless the consumer takes the elements in any case before it does anything with them: [Count], [Reduce],
+// [ToSlice], and [Batch] up to the size of a batch. [Take] lowers it to what it still needs.
 type demand struct {
 	want int // the most elements for the next call of push; at least 1
 }

@@ -3,6 +3,7 @@ package stream_test
 // What single stages claim, beyond how they end: see table_test.go for that.
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -592,6 +594,57 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q, error %v", got, err)
 	}
 }
+
+// TestLongLines: lines that are longer than a read, and one that is too long. Small reads change nothing.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", 300_000)
+	text := "a\n" + long + "\r\n\nb"
+	for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
+		got, err := stream.ToSlice(context.Background(), stream.Lines(r))
+		if err != nil || !slices.Equal(got, []string{"a", long, "", "b"}) {
+			t.Errorf("%d lines, error %v", len(got), err)
+		}
+	}
+	n, err := stream.Count(context.Background(), stream.Lines(strings.NewReader("a\n"+strings.Repeat(long, 4))))
+	if n != 1 || !errors.Is(err, bufio.ErrTooLong) {
+		t.Errorf("%d lines, error %v", n, err)
+	}
+}
+
+// TestUsing: what is opened is closed, however the stream ends.
+func TestUsing(t *testing.T) {
+	var closed int
+	use := func(end, failed error) stream.Stream[int] {
+		return stream.Using(func(context.Context) (closer, error) { return func() error { closed++; return failed }, nil },
+			func(closer) stream.Stream[int] {
+				return stream.FromSeq2(func(yield func(int, error) bool) { _ = yield(1, nil) && yield(2, end) })
+			})
+	}
+	ctx := context.Background()
+	for i, test := range []struct {
+		s       stream.Stream[int]
+		n, want int
+		err     error
+	}{
+		{use(nil, nil), 2, 9, nil},
+		{use(errBoom, io.ErrClosedPipe), 1, 9, errBoom},
+		{use(nil, io.ErrClosedPipe), 2, 9, io.ErrClosedPipe},
+		{use(errBoom, io.ErrClosedPipe), 1, 1, nil},
+	} {
+		n, err := stream.Count(ctx, stream.Take(test.s, test.want))
+		if n != test.n || err != test.err || closed != i+1 { //nolint:errorlint // not wrapped
+			t.Errorf("%d: %d elements, closed %d times, error %v", i, n, closed, err)
+		}
+	}
+	refused := stream.Using(func(context.Context) (closer, error) { return nil, errBoom }, func(closer) stream.Stream[int] { panic("used") })
+	if _, err := stream.Count(ctx, refused); !errors.Is(err, errBoom) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
 
 type failing struct{}
 

@@ -1,5 +1,5 @@
 // Package twins has the programs of examples/ beside twins of them that are written with goroutines, channels,
-// errgroup, and what else golang.org/x has: in the directories fanout, etl, hub and jobs.
+// errgroup, and what else golang.org/x has: in the directories fanout, etl, hub, jobs and logs.
 //
 // A twin has the exported names of its program, does the same and takes the same care; the tests of this package run
 // both. Command measure compares them.
@@ -18,14 +18,16 @@ import (
 	errgroupfanout "github.com/coir-go/coir/bench/twins/fanout"
 	errgrouphub "github.com/coir-go/coir/bench/twins/hub"
 	errgroupjobs "github.com/coir-go/coir/bench/twins/jobs"
+	errgrouplogs "github.com/coir-go/coir/bench/twins/logs"
 	"github.com/coir-go/coir/examples/etl"
 	"github.com/coir-go/coir/examples/fanout"
 	"github.com/coir-go/coir/examples/hub"
 	"github.com/coir-go/coir/examples/jobs"
+	"github.com/coir-go/coir/examples/logs"
 )
 
 // Programs are the names of the programs, which are those of their directories too.
-var Programs = []string{"fanout", "etl", "hub", "jobs"}
+var Programs = []string{"fanout", "etl", "hub", "jobs", "logs"}
 
 // A Side is one way to write the programs.
 type Side struct {
@@ -36,6 +38,7 @@ type Side struct {
 	ETL     func(context.Context, etl.Config[int, int]) (etl.Report, error)
 	Hub     func(keep int) Hub
 	Jobs    func(jobs.Config) Queue
+	Logs    func(context.Context, logs.Config) (logs.Report, error)
 	Errors  JobErrors
 	Sleep   func(ctx context.Context, d time.Duration) error // as a function that the program calls waits
 }
@@ -77,6 +80,7 @@ var Coir = Side{
 	ETL:     etl.Run[int, int],
 	Hub:     func(keep int) Hub { return hub.New(keep) },
 	Jobs:    func(c jobs.Config) Queue { return coirQueue{jobs.New(c)} },
+	Logs:    logs.Run,
 	Errors:  JobErrors{jobs.ErrClosed, jobs.ErrCrashed, jobs.ErrLost},
 	Sleep:   coir.Sleep,
 }
@@ -90,8 +94,12 @@ var Errgroup = Side{
 		r, err := errgroupetl.Run(ctx, errgroupetl.Config[int, int](c))
 		return etl.Report(r), err
 	},
-	Hub:    func(keep int) Hub { return errgroupHub{errgrouphub.New(keep)} },
-	Jobs:   func(c jobs.Config) Queue { return errgroupQueue{errgroupjobs.New(errgroupjobs.Config(c))} },
+	Hub:  func(keep int) Hub { return errgroupHub{errgrouphub.New(keep)} },
+	Jobs: func(c jobs.Config) Queue { return errgroupQueue{errgroupjobs.New(errgroupjobs.Config(c))} },
+	Logs: func(ctx context.Context, c logs.Config) (logs.Report, error) {
+		r, err := errgrouplogs.Run(ctx, errgrouplogs.Config(c))
+		return logs.Report(r), err
+	},
 	Errors: JobErrors{errgroupjobs.ErrClosed, errgroupjobs.ErrCrashed, errgroupjobs.ErrLost},
 	Sleep:  sleep,
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/coir-go/coir/examples/etl"
 	"github.com/coir-go/coir/examples/fanout"
 	"github.com/coir-go/coir/examples/jobs"
+	"github.com/coir-go/coir/examples/logs"
 )
 
 var errBroken = errors.New("broken")
@@ -514,4 +515,69 @@ func TestJobs(t *testing.T) {
 // slow returns a function that takes d for each job.
 func (s Side) slow(d time.Duration) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, job string) (string, error) { return job, s.Sleep(ctx, d) }
+}
+
+// slowReader gives a line each second, and then fails.
+type slowReader struct {
+	side  Side
+	lines int
+	err   error
+	open  *atomic.Int64
+}
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	if r.lines == 0 {
+		return 0, r.err
+	}
+	r.lines--
+	_ = r.side.Sleep(context.Background(), time.Second)
+	return copy(p, "host 200 10\n"), nil
+}
+
+func (r *slowReader) Close() error {
+	r.open.Add(-1)
+	return nil
+}
+
+// TestLogs has two files with five lines each, one a second.
+func TestLogs(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		end    error // of the second file
+		cancel time.Duration
+		lines  int // at least
+		err    error
+	}{
+		{name: "all is counted", end: io.EOF, lines: 10},
+		{name: "a file fails", end: errBroken, lines: 4, err: errBroken},
+		{name: "cancelled", end: io.EOF, cancel: 3500 * time.Millisecond, lines: 4, err: context.DeadlineExceeded},
+	} {
+		inBubbles(t, c.name, func(t *testing.T, side Side) {
+			ctx := t.Context()
+			if c.cancel > 0 {
+				limited, cancel := context.WithTimeout(ctx, c.cancel)
+				defer cancel()
+				ctx = limited
+			}
+			var open atomic.Int64
+			progress := 0
+			file := func(end error) func() (io.ReadCloser, error) {
+				return func() (io.ReadCloser, error) {
+					open.Add(1)
+					return &slowReader{side, 5, end, &open}, nil
+				}
+			}
+			r, err := side.Logs(ctx, logs.Config{
+				Files:    []func() (io.ReadCloser, error){file(io.EOF), file(c.end)},
+				Parallel: 2, Batch: 2, Every: 1500 * time.Millisecond,
+				Progress: func(int) { progress++ },
+			})
+			if !errors.Is(err, c.err) || r.Lines < c.lines || r.Bad > 0 || r.Bytes != 10*r.Lines || r.Status[200] != r.Lines {
+				t.Errorf("%+v, error %v", r, err)
+			}
+			if open.Load() != 0 || progress < 2 {
+				t.Errorf("%d files are open, progress was shown %d times", open.Load(), progress)
+			}
+		})
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/coir-go/coir/examples/etl"
 	"github.com/coir-go/coir/examples/fanout"
 	"github.com/coir-go/coir/examples/jobs"
+	"github.com/coir-go/coir/examples/logs"
 )
 
 // A program can be started. It stops gracefully when the context ends.
@@ -68,6 +69,7 @@ var programs = []program{
 	{"etl", "items", []twins.Side{twins.Coir}, startETL},
 	{"hub", "messages", []twins.Side{twins.Coir}, startHub},
 	{"jobs", "jobs", []twins.Side{twins.Coir}, startJobs},
+	{"logs", "runs", []twins.Side{twins.Coir}, startLogs},
 }
 
 // fanoutLoad is a gateway before three backends on loopback, which answer in 5 to 20 ms; one call in twenty of the
@@ -343,3 +345,35 @@ func (j *jobsLoad) load(d time.Duration) sample {
 }
 
 func (j *jobsLoad) wait() error { return <-j.ended }
+
+// logsLoad counts eight files of 64 KiB in memory, over and over.
+type logsLoad struct {
+	ctx  context.Context
+	side twins.Side
+	err  error
+}
+
+func startLogs(ctx context.Context, side twins.Side) (running, error) {
+	return &logsLoad{ctx: ctx, side: side}, nil
+}
+
+func (l *logsLoad) load(d time.Duration) (s sample) {
+	const line = "host-1.example.org 200 12345\n"
+	text := strings.Repeat(line, 64<<10/len(line))
+	c := logs.Config{Parallel: 8, Batch: 100, Every: 10 * time.Millisecond, Progress: func(int) {}}
+	for range 8 {
+		c.Files = append(c.Files, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil })
+	}
+	for began := time.Now(); time.Since(began) < d && l.ctx.Err() == nil; {
+		start := time.Now()
+		r, err := l.side.Logs(context.Background(), c)
+		l.err = errors.Join(l.err, err)
+		if r.Lines != 8*len(text)/len(line) {
+			s.unfinished++
+		}
+		s.latencies = append(s.latencies, time.Since(start))
+	}
+	return s
+}
+
+func (l *logsLoad) wait() error { return l.err }
