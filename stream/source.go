@@ -228,6 +228,7 @@ type text struct {
 	r        io.Reader
 	buf      []byte
 	from, to int  // the part of buf that is text
+	seen     int  // up to here there is no end of a line: a long line is looked through once
 	ended    bool // there is no more to read
 	err      error
 }
@@ -235,26 +236,28 @@ type text struct {
 // lines appends up to n lines that are there.
 func (t *text) lines(to []string, n int) []string {
 	for range n {
-		rest := t.buf[t.from:t.to]
-		end := bytes.IndexByte(rest, '\n')
-		switch {
-		case end >= 0:
-			t.from += end + 1
-		case t.ended && len(rest) > 0:
-			end = len(rest)
+		begin, end := t.from, t.to
+		if at := bytes.IndexByte(t.buf[t.seen:t.to], '\n'); at >= 0 {
+			end = t.seen + at
+			t.from, t.seen = end+1, end+1
+		} else {
+			t.seen = t.to
+			if !t.ended || begin == end {
+				return to
+			}
 			t.from = t.to
-		default:
-			return to
 		}
-		to = append(to, string(bytes.TrimSuffix(rest[:end], []byte{'\r'})))
+		to = append(to, string(bytes.TrimSuffix(t.buf[begin:end], []byte{'\r'})))
 	}
 	return to
 }
 
 // read reads more text.
 func (t *text) read(ctx context.Context) error {
-	copy(t.buf, t.buf[t.from:t.to])
-	t.from, t.to = 0, t.to-t.from
+	if t.from > 0 {
+		copy(t.buf, t.buf[t.from:t.to])
+		t.from, t.to, t.seen = 0, t.to-t.from, t.seen-t.from
+	}
 	if t.to == len(t.buf) {
 		if t.to >= longestLine {
 			return bufio.ErrTooLong

@@ -35,17 +35,17 @@ func (broken) Read([]byte) (int, error) { return 0, errBroken }
 func TestRun(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var open atomic.Int64
-		failed := false
+		var failed atomic.Bool
 		c := Config{Parallel: 2, Batch: 2, Every: time.Second, Progress: func(int) {}}
 		for _, text := range []string{"a 200 10\nb 404 1\nc 200 5\n", "nonsense\nd 200 4", ""} {
 			c.Files = append(c.Files, func() (io.ReadCloser, error) {
 				if s.Fault("open") {
-					failed = true
+					failed.Store(true)
 					return nil, errBroken
 				}
 				open.Add(1)
 				if s.Fault("read") {
-					failed = true
+					failed.Store(true)
 					return memory{io.MultiReader(strings.NewReader(text), broken{}), &open}, nil
 				}
 				return memory{strings.NewReader(text), &open}, nil
@@ -72,13 +72,13 @@ func TestRun(t *testing.T) {
 		switch {
 		case err == nil && (r.Lines != 5 || r.Bad != 1 || r.Bytes != 20 || r.Status[200] != 3 || r.Status[404] != 1):
 			s.Errorf("%+v", r)
-		case err == nil && failed, err != nil && !failed && !cancelled:
+		case err == nil && failed.Load(), err != nil && !failed.Load() && !cancelled:
 			s.Errorf("the error is %v", err)
 		case err != nil && !errors.Is(err, errBroken) && !cancelled:
 			s.Errorf("the error is %v", err)
 		}
 		s.Sometimes(err == nil, "all is counted")
-		s.Sometimes(failed && r.Lines > 0, "some lines before a failure")
+		s.Sometimes(failed.Load() && r.Lines > 0, "some lines before a failure")
 		s.Sometimes(cancelled && err != nil && r.Lines > 0, "cancelled in the middle")
 	}, sim.WithFaults("open", "read", "cancel"), sim.WithSchedules(1500))
 }
