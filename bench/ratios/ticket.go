@@ -18,10 +18,9 @@ import (
 // there are two goroutines, a map from the id to a channel with one place,
 // which is made for each wait, and a mutex.
 //
-// A ticket has an id that cannot be guessed, and ends with its context. So the
-// other side of the rows with a bound has random ids too, and waits in a select
-// with the context. The bare rows, without a bound, are against a map that does
-// neither: its ids are numbers.
+// A ticket has an id that cannot be guessed, and ends with its context. A map
+// of numbers does neither. The other side of the rows called like does both: its
+// ids are random, and it waits in a select with the context.
 
 func ticketFibers() side {
 	rt := coir.NewRuntime()
