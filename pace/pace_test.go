@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,12 +104,22 @@ func TestTooLateIsKnown(t *testing.T) {
 	})
 }
 
+// busyFibers is an observer that counts the fibers that run, or could.
+type busyFibers struct{ atomic.Int64 }
+
+func (b *busyFibers) FiberStarted(*coir.Fiber)      { b.Add(1) }
+func (b *busyFibers) FiberParked(*coir.Fiber)       { b.Add(-1) }
+func (b *busyFibers) FiberReady(*coir.Fiber)        { b.Add(1) }
+func (b *busyFibers) FiberEnded(*coir.Fiber, error) { b.Add(-1) }
+func (b *busyFibers) FiberStalled(coir.Stall)       {}
+
 // virtually runs fn in a fiber on a virtual clock, which moves while nothing else happens. At the end no wait may be
 // left on it.
 func virtually(t *testing.T, fn func(ctx context.Context, clock *coir.Clock)) {
 	t.Helper()
 	clock := coir.NewClock()
-	rt := coir.NewRuntime(coir.WithClock(clock), coir.WithWorkers(1))
+	var busy busyFibers
+	rt := coir.NewRuntime(coir.WithClock(clock), coir.WithWorkers(1), coir.WithObserver(&busy))
 	done := make(chan error, 1)
 	go func() {
 		done <- rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
@@ -127,7 +138,9 @@ func virtually(t *testing.T, fn func(ctx context.Context, clock *coir.Clock)) {
 			}
 			return
 		default:
-			clock.AdvanceToNext()
+			if busy.Load() == 0 {
+				clock.AdvanceToNext()
+			}
 			runtime.Gosched()
 		}
 	}
