@@ -7,9 +7,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A boundary is where the stages before and after run in different fibers. The consumer stays in the fiber that runs the
-// stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So each
-// boundary ends what it has started before it returns (R5), whatever is around it.
+// A boundary is where the stages before and after run in different fibers. The consumer stays in the fiber that runs
+// the stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So
+// each boundary ends what it has started before it returns (R5), whatever is around it.
 //
 // How an end passes a boundary:
 //
@@ -33,8 +33,8 @@ func within(ctx context.Context, fn func(ctx context.Context, n *coir.Nursery) e
 	return firstOf(result, err)
 }
 
-// spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit; if
-// it has panicked, so does the nursery.
+// spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit;
+// if it has panicked, so does the nursery.
 func spawn(n *coir.Nursery, name string, fn func(ctx context.Context) error, end func(err error)) {
 	n.Go(name, func(ctx context.Context) error {
 		err := coir.ErrGoexit
@@ -102,9 +102,9 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 
 // Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
-// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets what is dropped, and what is left in the buffer when
-// the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the newest
-// element only.
+// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets what is dropped, and what is left in the buffer
+// when the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the
+// newest element only.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer

@@ -11,10 +11,10 @@
 //
 // # Model
 //
-// A [Stream] is a description: sources make one, stages make one from another, and nothing happens until a sink runs it,
-// in the caller's fiber or goroutine. The sink asks for elements, and so sets the pace of all stages. A stream ends, or
-// fails with an error, which comes after the elements before it and is returned by the sink, once. When a sink returns,
-// or panics, every fiber of the stream has ended: they are children of nurseries inside the call.
+// A [Stream] is a description: sources make one, stages make one from another, and nothing happens until a sink runs
+// it, in the caller's fiber or goroutine. The sink asks for elements, and so sets the pace of all stages. A stream
+// ends, or fails with an error, which comes after the elements before it and is returned by the sink, once. When a sink
+// returns, or panics, every fiber of the stream has ended: they are children of nurseries inside the call.
 //
 // A function of the user that panics makes the sink panic, if it ran in another fiber with a [*coir.PanicError]. The
 // cancel of the sink's context ends all waits of the stream, and the sink returns its error. A function that blocks
@@ -22,19 +22,19 @@
 //
 // # Cost
 //
-// Stages such as [Map] and [Filter] are calls in the loop of their source: there is no channel and no fiber between two of
-// them. A stage that needs concurrency, time or a buffer is a boundary: what is before it runs in a fiber of its own, and
-// the elements pass a channel. [Stream.Explain] prints the loops of a stream and the boundaries between them.
+// Stages such as [Map] and [Filter] are calls in the loop of their source: there is no channel and no fiber between two
+// of them. A stage that needs concurrency, time or a buffer is a boundary: what is before it runs in a fiber of its
+// own, and the elements pass a channel. [Stream.Explain] prints the loops of a stream and the boundaries between them.
 //
-// The consumer gets one element at a time, and a source makes an element when the consumer wants it, except for [Reduce],
-// [Count], [ToSlice] and [Batch], which take everything in any case. If the source is a slice, or lines that have been
-// read, these may take up to 256 elements at once, if that is about 10 microseconds of work: then the function of a stage
-// sees some elements before that of the next stage sees the first of them.
+// The consumer gets one element at a time, and a source makes an element when the consumer wants it, except for
+// [Reduce], [Count], [ToSlice] and [Batch], which take everything in any case. If the source is a slice, or lines that
+// have been read, these may take up to 256 elements at once, if that is about 10 microseconds of work: then the
+// function of a stage sees some elements before that of the next stage sees the first of them.
 //
 // # What is left out
 //
 // What is one line of other stages has no name of its own: a side effect for each element is a [Map] that returns its
 // argument; flatten is [FlatMap] with [FromSlice]; a pace without bursts, or one element a tick, is [Throttle] with a
-// burst of 1; the newest element for a slow consumer is [Buffer] with [coir.Conflated]; the last element, the minimum, any
-// and all are [Reduce], or [First] of a [Filter]; elements with their time are a [Map] that calls [coir.Now].
+// burst of 1; the newest element for a slow consumer is [Buffer] with [coir.Conflated]; the last element, the minimum,
+// any and all are [Reduce], or [First] of a [Filter]; elements with their time are a [Map] that calls [coir.Now].
 package stream

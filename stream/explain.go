@@ -25,7 +25,9 @@ func apart(boundary, stage string, in ...*plan) *plan {
 }
 
 // Explain describes how the stream is run. A line is a loop: its stages are calls, with no channel and no fiber between
-// them. Between two loops there is a boundary, and each loop but the last runs in a fiber of its own.
+// them. Between two loops there is a boundary, and what is before it runs in a fiber of its own. The inputs of [Concat]
+// are loops too, but they run one after the other, in the fiber of the loop after them. Streams that a function makes
+// while the stream runs, as for [FlatMap], are not shown.
 //
 //	loop 1: FromSlice, Map, Filter
 //	  boundary: channel of 64

@@ -15,7 +15,8 @@ import (
 //	         ---1-2------3-|
 //	Merge    a--1-2b-c---3-|
 func Merge[T any](streams ...Stream[T]) Stream[T] {
-	return stage(apart(describe(0), "Merge", plans(streams)...), func(ctx context.Context, d *demand, push func([]T) bool) error {
+	p := apart(describe(0), "Merge", plans(streams)...)
+	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			// One channel for all: those who wait to send are in a queue, and that is a fair order.
 			in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
@@ -97,7 +98,8 @@ func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 //	       1---2-3---4-|
 //	Zip    a1--b2--c3|
 func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
-	return stage(apart(describe(0), "Zip", a.plan, b.plan), func(ctx context.Context, _ *demand, push func([]R) bool) error {
+	p := apart("the first in the loop, the second by a "+describe(0), "Zip", a.plan, b.plan)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]R) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			in := open(n, "zip", b, 1, 0)
 			var (

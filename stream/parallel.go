@@ -10,8 +10,8 @@ import (
 
 // How elements are worked on at the same time. There are three parties: the input's fiber puts elements into the crew,
 // workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. All they
-// share is under one lock, which is held for a few instructions and never during a wait. A party that finds nothing to do
-// marks that it waits, releases the lock and receives from a channel; the party that changes this sends to it.
+// share is under one lock, which is held for a few instructions and never during a wait. A party that finds nothing to
+// do marks that it waits, releases the lock and receives from a channel; the party that changes this sends to it.
 //
 // Invariants, under mu:
 //
@@ -84,8 +84,8 @@ func (r *ring[E]) pop() E {
 // holds back the results behind it, but not the calls, up to 4n elements. The first error of f ends the stream, after
 // the results before it. When the stream ends, calls that run are cancelled, and waited for.
 //
-// The stages before it run in a fiber of their own, and so does each call, in one of n workers. An f that blocks outside
-// of coir should use [coir.Blocking].
+// The stages before it run in a fiber of their own, and so does each call, in one of n workers. An f that blocks
+// outside of coir should use [coir.Blocking].
 //
 //	                  a-b-c-d-|
 //	Parallel(2, f)    ----A-B-C-D-|   f(a) takes longest
@@ -249,7 +249,8 @@ func (c *crew[K, T, R]) work(ctx context.Context, f func(context.Context, T) (R,
 	}
 }
 
-// call calls f and puts back the result. If f does not return, the result is coir.ErrGoexit, so that no one waits for it.
+// call calls f and puts back the result. If f does not return, the result is coir.ErrGoexit, so that no one waits for
+// it.
 func (c *crew[K, T, R]) call(ctx context.Context, at int32, v T, f func(context.Context, T) (R, error)) {
 	var r R
 	err := coir.ErrGoexit

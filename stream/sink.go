@@ -48,7 +48,8 @@ func Count[T any](ctx context.Context, s Stream[T]) (int, error) {
 	return n, err
 }
 
-// ToSlice runs the stream and returns its elements. If the stream fails, it returns the error and the elements before it.
+// ToSlice runs the stream and returns its elements. If the stream fails, it returns the error and the elements before
+// it.
 func ToSlice[T any](ctx context.Context, s Stream[T]) ([]T, error) {
 	var all []T
 	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {

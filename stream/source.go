@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"time"
@@ -82,7 +81,6 @@ func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
 	return source("FromSeq", func(ctx context.Context, _ *demand, push func([]T) bool) error {
 		var (
 			p   pulse
-			err error
 			buf [1]T
 		)
 		for v := range seq {
@@ -90,7 +88,7 @@ func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
 			if !push(buf[:]) {
 				return nil
 			}
-			if err = p.beat(ctx, 1); err != nil {
+			if err := p.beat(ctx, 1); err != nil {
 				return err
 			}
 		}
@@ -145,8 +143,8 @@ func From[T any](src Source[T]) Stream[T] {
 	})
 }
 
-// FromFunc is what next returns, call by call, until it returns an error. The stream ends with [io.EOF], and fails with
-// any other error.
+// FromFunc is what next returns, call by call, until it returns an error. The stream ends with [io.EOF] itself, and
+// fails with any other error.
 //
 //	FromFunc(next)   a-b-c-|
 func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
@@ -154,7 +152,7 @@ func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
 		return passAll(ctx, func(yield func(T, error) bool) {
 			for {
 				v, err := next(ctx)
-				if errors.Is(err, io.EOF) || !yield(v, err) || err != nil {
+				if err == io.EOF || !yield(v, err) || err != nil { //nolint:errorlint // a wrapped EOF is a failure
 					return
 				}
 			}
@@ -187,8 +185,8 @@ func Ticks(period time.Duration) Stream[int] {
 }
 
 // Lines is the lines of a reader, without their ends. A line is at most 1 MiB long. Reads are made by [coir.Blocking],
-// of up to 64 KiB each, or more if a line is longer, and only when there is no line left of the read before. The end of ctx
-// does not interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
+// of up to 64 KiB each, or more if a line is longer, and only when there is no line left of the read before. The end of
+// ctx does not interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
 func Lines(r io.Reader) Stream[string] {
@@ -272,7 +270,7 @@ func (t *text) read(ctx context.Context) error {
 		t.to += n
 		if err != nil {
 			t.ended = true
-			if !errors.Is(err, io.EOF) {
+			if err != io.EOF { //nolint:errorlint // a wrapped EOF is a failure
 				t.err = err
 			}
 		}
@@ -283,8 +281,8 @@ func (t *text) read(ctx context.Context) error {
 	return io.ErrNoProgress
 }
 
-// Using is a stream that needs something to be opened and closed, such as a file. Each run opens it, and closes it when the
-// run has ended, by whatever. An error of Close is that of the stream, if it has no other.
+// Using is a stream that needs something to be opened and closed, such as a file. Each run opens it, and closes it when
+// the run has ended, by whatever. An error of Close is that of the stream, if it has no other.
 //
 //	Using(openFile, lines)   "a"-"b"-|
 func Using[R io.Closer, T any](open func(ctx context.Context) (R, error), use func(R) Stream[T]) Stream[T] {

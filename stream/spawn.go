@@ -6,9 +6,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The spawn forms: a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when either side goes
-// away: its input is closed, or the last Reader of its output. An error of the stream is that of the fiber, and so fails
-// the nursery.
+// The spawn forms: a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when either side
+// goes away: its input is closed, or the last Reader of its output. An error of the stream is that of the fiber, and so
+// fails the nursery.
 
 // Downstream starts a fiber of n that runs s, and returns the end of a pipe from which the elements are received. The
 // pipe is closed when the stream ends. Close the Reader to end the stream.

@@ -14,8 +14,8 @@ import (
 // has left: a stream that is returned may never be run, and would hold up the others for good.
 //
 // How they end: when the input ends or fails, each consumer gets the rest and then the end, or the error. A consumer
-// that returns nil has left, and the others go on; when all have left, the input is cancelled. A consumer that returns an
-// error cancels all.
+// that returns nil has left, and the others go on; when all have left, the input is cancelled. A consumer that returns
+// an error cancels all.
 
 // Consumer is a function that takes a part of a stream: see [Tee], [FanOut] and [Partition]. It runs in a fiber of its
 // own. It may return before the end of its stream.
@@ -54,13 +54,15 @@ func FanOut[T any](ctx context.Context, s Stream[T], consumers ...Consumer[T]) e
 }
 
 // Partition runs the stream, and passes each element to the consumer whose number which returns, or to none if that is
-// negative. Each may be capacity elements behind. An element for a consumer that has left is dropped. It returns when all
-// have ended: the error of the stream, or the first error of a consumer.
+// negative. Each may be capacity elements behind. An element for a consumer that has left is dropped. It returns when
+// all have ended: the error of the stream, or the first error of a consumer.
 //
 //	Partition(odd)    1-2-3-4-|
 //	                  --2---4-|   consumer 0
 //	                  1---3---|   consumer 1
-func Partition[T any](ctx context.Context, s Stream[T], capacity int, which func(T) int, consumers ...Consumer[T]) error {
+func Partition[T any](
+	ctx context.Context, s Stream[T], capacity int, which func(T) int, consumers ...Consumer[T],
+) error {
 	outs := make([]*inlet[T], len(consumers))
 	for i := range outs {
 		outs[i] = outlet[T]("partition", capacity)
@@ -152,12 +154,12 @@ func split[T any](
 // its elements. What f returns is an element of the result.
 //
 // At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
-// its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded, whatever
-// the number of keys. The order of results is that in which groups end. A group whose f returns before its stream ends
-// drops the rest of its elements.
+// its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded,
+// whatever the number of keys. The order of results is that in which groups end. A group whose f returns before its
+// stream ends drops the rest of its elements.
 //
-// If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error of
-// f ends the stream.
+// If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error
+// of f ends the stream.
 //
 //	                        a1-b1-a2-|
 //	GroupBy(10, key, sum)   ---------a3-b1|
@@ -227,7 +229,7 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 		g.recent.MoveToFront(e)
 		return e.Value.(*group[K, T]), nil
 	}
-	if len(g.open) == g.places.Cap() {
+	if g.recent.Len() == g.places.Cap() { // not len(open): a key such as NaN is never found there again
 		e := g.recent.Back()
 		oldest := g.recent.Remove(e).(*group[K, T])
 		delete(g.open, oldest.key)
@@ -251,8 +253,8 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 	return to, nil
 }
 
-// inputEnded is called when the input has ended. If it has failed, the groups end too, and their results come before the
-// error.
+// inputEnded is called when the input has ended. If it has failed, the groups end too, and their results come before
+// the error.
 func (g *grouping[T, K, R]) inputEnded(err error) {
 	if err != nil && g.failed.CompareAndSwap(false, true) {
 		g.out.failed = err

@@ -8,8 +8,8 @@ import (
 )
 
 // A stream is a function that runs it: it calls push with the elements, and returns when there are no more, when push
-// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a run of stages is
-// one loop, that of its source, in which each stage is a call: there is nothing between two stages but that call.
+// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a run of stages
+// is one loop, that of its source, in which each stage is a call: there is nothing between two stages but that call.
 //
 // Demand is the call itself: a source makes the next element when push has returned. The price of a call for each
 // element and stage is more than the work of a small function, so push takes a chunk. Who wants one element at a time
@@ -43,8 +43,8 @@ func one() *demand { return &demand{want: 1} }
 // Stream is a sequence of elements that is made when it is run, element by element, as the consumer asks for them. It
 // ends, or fails with an error, which comes after the elements before it.
 //
-// A Stream does nothing by itself and holds nothing. A sink such as [ForEach], or a loop over [Stream.All], runs it; each
-// run begins anew at the source. The zero Stream has no elements.
+// A Stream does nothing by itself and holds nothing. A sink such as [ForEach], or a loop over [Stream.All], runs it;
+// each run begins anew at the source. The zero Stream has no elements.
 type Stream[T any] struct {
 	run  runner[T]
 	plan *plan

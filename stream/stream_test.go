@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -418,6 +419,26 @@ func TestTakeAsksForNoMore(t *testing.T) {
 	}
 	if _, err := stream.First(ctx, stream.Take(s, 0)); !errors.Is(err, stream.ErrEmpty) {
 		t.Errorf("First of nothing: %v", err)
+	}
+}
+
+// TestWrappedEOF: only io.EOF itself is the end.
+func TestWrappedEOF(t *testing.T) {
+	wrapped := fmt.Errorf("header: %w", io.EOF)
+	_, err := stream.Count(context.Background(), stream.FromFunc(func(context.Context) (int, error) { return 0, wrapped }))
+	if err != wrapped { //nolint:errorlint // as it is
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestGroupByNaN: a key that is not equal to itself is a new group each time, still under the bound.
+func TestGroupByNaN(t *testing.T) {
+	groups := stream.GroupBy(stream.FromSlice(ints(20)), 3, func(int) float64 { return math.NaN() },
+		func(ctx context.Context, _ float64, group stream.Stream[int]) (int, error) {
+			return stream.Count(ctx, group)
+		})
+	if n, err := stream.Count(context.Background(), groups); n != 20 || err != nil {
+		t.Errorf("%d groups, error %v", n, err)
 	}
 }
 

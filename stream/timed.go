@@ -78,14 +78,15 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 	})
 }
 
-// Throttle passes elements at a pace: burst of them at once, and then one every period. It waits by a [pace.Limiter], in
-// the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
+// Throttle passes elements at a pace: burst of them at once, and then one every period. It waits by a [pace.Limiter],
+// in the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
 //
 //	                  abc-d----------|
 //	Throttle(2s, 1)   a---b---c---d--|
 func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 	pace.NewLimiter(period, burst) // panics if they make no sense
-	return stage(fused(s.plan, "Throttle(%v, %d)", period, burst), func(ctx context.Context, _ *demand, push func([]T) bool) error {
+	p := fused(s.plan, "Throttle(%v, %d)", period, burst)
+	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
 		limit := pace.NewLimiter(period, burst, coir.WithName("throttle"))
 		var failed error
 		err := s.start(ctx, one(), func(vs []T) bool {

@@ -1,8 +1,8 @@
-// Package logs counts the requests in log files. All files are read at the same time, and their lines are parsed several
-// batches at a time. While it runs it reports its progress.
+// Package logs counts the requests in log files. All files are read at the same time, and their lines are parsed
+// several batches at a time. While it runs it reports its progress.
 //
-// Memory is bounded by the batches on their way, whatever the size of the files. When the context ends, Run returns what
-// it has counted so far.
+// Memory is bounded by the batches on their way, whatever the size of the files. When the context ends, Run returns
+// what it has counted so far.
 package logs
 
 import (

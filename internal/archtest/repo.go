@@ -60,8 +60,8 @@ func Files(root string) ([]string, error) {
 	return files, err
 }
 
-// Newer reports whether a file is for a release of Go whose syntax the release that go.mod names cannot parse. Such a file
-// has the release in its name, as fluent_go127.go has, and cites no rules.
+// Newer reports whether a file is for a release of Go whose syntax the release that go.mod names cannot parse. Such a
+// file has the release in its name, as fluent_go127.go has, and cites no rules.
 func Newer(file string) bool {
 	return strings.HasSuffix(file, "_go127.go") || strings.HasSuffix(file, "_go127_test.go")
 }

@@ -1,7 +1,7 @@
 // Package logs is examples/logs with goroutines, channels and errgroup.
 //
-// Memory is bounded by the batches on their way, whatever the size of the files. When the context ends, Run returns what
-// it has counted so far.
+// Memory is bounded by the batches on their way, whatever the size of the files. When the context ends, Run returns
+// what it has counted so far.
 package logs
 
 import (

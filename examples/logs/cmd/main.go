@@ -1,5 +1,5 @@
-// Command cmd makes log files, 1 GiB of them with -size 1024, and counts the requests in them. It shows its progress. After
-// an interrupt or SIGTERM it prints what it has counted so far.
+// Command cmd makes log files, 1 GiB of them with -size 1024, and counts the requests in them. It shows its progress.
+// After an interrupt or SIGTERM it prints what it has counted so far.
 package main
 
 import (
@@ -51,7 +51,8 @@ func run(ctx context.Context, size, files int, out io.Writer) error {
 	}
 	began := time.Now()
 	r, err := logs.Run(ctx, c)
-	fmt.Fprintf(out, "%d lines, %d bad, %d bytes sent, by status %v, in %v\n", r.Lines, r.Bad, r.Bytes, r.Status, time.Since(began))
+	fmt.Fprintf(out, "%d lines, %d bad, %d bytes sent, by status %v, in %v\n",
+		r.Lines, r.Bad, r.Bytes, r.Status, time.Since(began))
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(out, "stopped early")
 		return nil
@@ -67,7 +68,8 @@ func generate(ctx context.Context, path string, size int) error {
 	}
 	w := bufio.NewWriter(f)
 	for n := 0; n < size && ctx.Err() == nil; {
-		k, _ := fmt.Fprintf(w, "host-%d.example.org %d %d\n", rand.N(1000), []int{200, 200, 200, 304, 404, 500}[rand.N(6)], rand.N(100_000))
+		status := []int{200, 200, 200, 304, 404, 500}[rand.N(6)]
+		k, _ := fmt.Fprintf(w, "host-%d.example.org %d %d\n", rand.N(1000), status, rand.N(100_000))
 		n += k
 	}
 	return errors.Join(w.Flush(), f.Close())
