@@ -42,6 +42,7 @@ type row struct {
 	slow    bool                 // its consumer always takes a second for an element
 	ahead   int                  // how many elements the source may have made after that which the consumer has
 	forever bool                 // a slow consumer does not hold it back
+	skips   bool                 // it drops its first elements, so that how far it is ahead is not known
 	panics  int                  // the element with which the user's function panics; 0: 2
 }
 
@@ -105,15 +106,8 @@ func rows() []row {
 			}),
 		},
 		{
-			name: "Scan", want: func(in []int) (out []int) {
-				sum := 0
-				for _, v := range in {
-					sum += v
-					out = append(out, sum)
-				}
-				return out
-			},
-			run: through(func(in S, h hook) S { return stream.Scan(in, 0, func(a, v int) int { h(v); return a + v }) }),
+			name: "Scan",
+			run:  through(func(in S, h hook) S { return stream.Scan(in, 0, func(a, v int) int { h(v); return max(a, v) }) }),
 		},
 		{name: "Enumerate", run: through(func(in S, h hook) S { return stream.Enumerate(in, func(i, v int) int { h(v); return i }) })},
 		{
@@ -163,7 +157,7 @@ func rows() []row {
 			}),
 		},
 		{
-			name: "CombineLatest", loses: true, panics: 5, forever: true, run: through(func(in S, h hook) S {
+			name: "CombineLatest", loses: true, panics: 5, skips: true, run: through(func(in S, h hook) S {
 				return stream.CombineLatest(in, stream.FromSlice([]int{-1}), func(a, _ int) int { h(a); return a })
 			}),
 		},
@@ -373,7 +367,11 @@ func (t *trial) check(r row, s situation) (wrong string) {
 			return "an error"
 		}
 	}
-	if s.slow && !r.forever && !r.ends && t.ahead > r.ahead+1 {
+	switch {
+	case !s.slow || r.skips:
+	case r.forever && t.ahead < s.elements/2:
+		return "the source is held back"
+	case !r.forever && t.ahead > r.ahead+1:
 		return "the source runs ahead"
 	}
 	return ""
@@ -426,6 +424,8 @@ func (r row) words(s situation) string {
 		return "error of the cancel, if it has not ended"
 	case s.cancel:
 		return "error of the cancel"
+	case s.slow && r.skips:
+		return "not measured"
 	case s.slow && r.forever:
 		return "is not held back"
 	case s.slow:
