@@ -105,6 +105,7 @@ func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration)
 // the slice holds then.
 func (c *Chan[T]) takeMore(into []T, n int) int {
 	by := c.core.announce(policy.TryRecv)
+	had := n
 	race.Disable()
 	for more := true; more && n < len(into); {
 		var got int
@@ -114,6 +115,11 @@ func (c *Chan[T]) takeMore(into []T, n int) int {
 	race.Wrote(unsafe.Pointer(unsafe.SliceData(into)), uintptr(n)*unsafe.Sizeof(into[0]))
 	race.Enable()
 	if by != nil {
+		how := policy.Done
+		if n == had {
+			how = policy.WouldBlock
+		}
+		by.tell(how, n-had)
 		by.stepped()
 	}
 	return n

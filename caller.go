@@ -163,6 +163,17 @@ func (c *caller) ended() *ending {
 	return c.sc.ending()
 }
 
+// refused is ended for an operation that has been announced, and that does nothing if it does not return nil.
+//
+//go:norace
+func (c *caller) refused() *ending {
+	e := c.ended()
+	if e != nil && c.f != nil && c.f.simulated {
+		c.f.tell(outcomeOf(e.reason()), -1)
+	}
+	return e
+}
+
 // cancelled returns how the caller's context ended, after a wait that ended by Cancelled.
 func (c *caller) cancelled() *ending {
 	if c.sc != nil {

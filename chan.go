@@ -87,6 +87,9 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	}
 	c.ch.Init(limit, store, channel.Overflow(over), clk)
 	c.ch.Undelivered = handler[T](set)
+	if c.core.rt != nil {
+		c.core.rt.policy.Made(c.ch.ID())
+	}
 	return c
 }
 
@@ -197,7 +200,7 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	by := resolve(ctx)
 	c.core.announceBy(&by, policy.Send)
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return c.core.failedBefore(sending, e)
 	}
 	ch := &c.ch
@@ -207,6 +210,9 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	switch {
 	case r == park.None && ch.Overflows():
 		r = c.overrun(v)
+		if by.f != nil && by.f.simulated {
+			by.f.tell(c.core.overrunOutcome(r), -1)
+		}
 		by.charge()
 	case r != park.None || d == 0:
 		r = c.core.finishLocked(&by, sending, r, ready)
@@ -320,7 +326,7 @@ func (c *Chan[T]) recvFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error) {
 	by := resolve(ctx)
 	c.core.announceBy(&by, policy.Recv)
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return v, c.core.failedBefore(receiving, e)
 	}
 	ch := &c.ch
@@ -388,6 +394,9 @@ func (c *core) finishLocked(by *caller, side channel.Side, r park.Reason, ready 
 		c.ch.Count(side, r)
 	}
 	c.unlock(ready, by.worker())
+	if by.f != nil && by.f.simulated {
+		by.f.tell(outcomeOf(r), -1)
+	}
 	by.charge()
 	return r
 }
@@ -460,13 +469,19 @@ func (c *Chan[T]) TrySend(v T) error {
 	race.Disable()
 	c.ch.Lock()
 	r, ready := c.ch.Put(v)
-	if r == park.None && c.ch.Overflows() {
+	over := r == park.None && c.ch.Overflows()
+	if over {
 		r = c.overrun(v)
 	} else {
 		c.core.finishTryLocked(sending, r, ready)
 	}
 	race.Enable()
 	if by != nil {
+		how := outcomeOf(r)
+		if over {
+			how = c.core.overrunOutcome(r)
+		}
+		by.tell(how, -1)
 		by.stepped()
 	}
 	return c.core.resultErr(sending, r)
@@ -484,6 +499,7 @@ func (c *Chan[T]) TryRecv() (T, error) {
 	c.core.finishTryLocked(receiving, r, ready)
 	race.Enable()
 	if by != nil {
+		by.tell(outcomeOf(r), -1)
 		by.stepped()
 	}
 	return v, c.core.resultErr(receiving, r)
@@ -551,6 +567,7 @@ func (c *Chan[T]) Close() bool {
 	by := c.core.announce(policy.Close)
 	first := c.core.end(channel.Closed, nil)
 	if by != nil {
+		by.tellFirst(first)
 		by.stepped()
 	}
 	return first
@@ -569,6 +586,7 @@ func (c *Chan[T]) Abort(cause error) bool {
 	first := c.core.end(channel.Aborted, cause)
 	toEnd(c.discard)
 	if by != nil {
+		by.tellFirst(first)
 		by.stepped()
 	}
 	return first
@@ -641,7 +659,11 @@ func (c *core) callerErr(side channel.Side, r park.Reason, by *caller) error {
 		return nil
 	}
 	if r == park.Cancelled {
-		return by.cancelled().on(c.verb(side))
+		e := by.cancelled()
+		if by.f != nil && by.f.simulated {
+			by.f.tell(outcomeOf(e.reason()), -1)
+		}
+		return e.on(c.verb(side))
 	}
 	return c.resultErr(side, r)
 }

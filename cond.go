@@ -126,6 +126,7 @@ func (c *Cond) wait(ctx context.Context) error {
 	}
 	race.Enable()
 	if r != park.Data {
+		f.tellEnding(sc)
 		return sc.ending().op
 	}
 	return nil
@@ -156,7 +157,7 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 //go:norace
 func (c *Cond) waitAny(ctx context.Context) error {
 	by := resolve(ctx)
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		c.release()
 		return e.op
 	}

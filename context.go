@@ -147,7 +147,7 @@ var verbCancel = &policy.Verb{Name: "wait for a cancel", Waits: "for a cancel"}
 func waitCancelAny(ctx context.Context) error {
 	by := resolve(ctx)
 	by.announce(policy.Op{Kind: policy.Use, Verb: verbCancel})
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return e.op
 	}
 	race.Disable()

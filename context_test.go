@@ -847,7 +847,7 @@ func TestWaitCancel(t *testing.T) {
 // A fiber that waits for a cancel uses no clock: where nothing else is left that is a deadlock, and the report says so.
 func TestWaitCancelIsNoTimer(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) { _ = coir.WaitCancel(ctx) })
-	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "waits for a cancel, since") {
+	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "waits for a cancel, at ") {
 		t.Errorf("got %v", f)
 	}
 }

@@ -53,6 +53,7 @@ func (e *Event) Set() bool {
 	}
 	first := e.happen()
 	if by != nil {
+		by.tellFirst(first)
 		by.stepped()
 	}
 	return first
@@ -78,16 +79,23 @@ func (e *Event) happen() bool {
 //
 //go:norace
 func (e *Event) IsSet() bool {
+	var by *Fiber
 	if simulating.Load() > 0 {
-		if by := e.announce(currentFiber(), e.op(verbIsSet)); by != nil {
-			defer by.stepped()
-		}
+		by = e.announce(currentFiber(), e.op(verbIsSet))
 	}
 	race.Disable()
 	set := e.once.done.Load()
 	race.Enable()
 	if set {
 		race.Acquire(unsafe.Pointer(&e.once))
+	}
+	if by != nil {
+		how := policy.No
+		if set {
+			how = policy.Yes
+		}
+		by.tell(how, -1)
+		by.stepped()
 	}
 	return set
 }
@@ -128,6 +136,7 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	}
 	race.Enable()
 	if r != park.Data {
+		f.tellEnding(sc)
 		return sc.ending().op
 	}
 	race.Acquire(unsafe.Pointer(&e.once))
@@ -143,7 +152,7 @@ func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
 	if simulating.Load() > 0 {
 		e.announce(by.f, e.op(verb))
 	}
-	if end := by.ended(); end != nil {
+	if end := by.refused(); end != nil {
 		return end.op
 	}
 	race.Disable()

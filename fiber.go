@@ -235,6 +235,9 @@ func (f *Fiber) Wait(ctx context.Context) error {
 		f.endWait(self, r)
 	}
 	race.Enable()
+	if r != park.Data {
+		self.tellEnding(sc)
+	}
 	return f.waited(r, sc)
 }
 
@@ -316,7 +319,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 		return fmt.Errorf("coir: fiber %s waits for itself", f.Name())
 	}
 	c.announce(policy.Op{Kind: policy.Wait, Object: f.id, Name: f.name})
-	if e := c.ended(); e != nil {
+	if e := c.refused(); e != nil {
 		return e.op
 	}
 	race.Disable()

@@ -45,6 +45,13 @@ func (x *policed) Interrupt(pf policy.Fiber) bool {
 //go:norace
 func (x *policed) TimedOut(f policy.Fiber) bool { return f.(*Fiber).task.Reason() == park.TimedOut }
 
+// Woken implements policy.Runtime.
+//
+//go:norace
+func (x *policed) Woken(f policy.Fiber) policy.Outcome {
+	return outcomeOf(f.(*Fiber).task.Reason().Kind())
+}
+
 // Announce implements policy.Runtime.
 func (x *policed) Announce(ctx context.Context, op policy.Op, do func()) {
 	by := resolve(ctx)
@@ -388,4 +395,134 @@ func (f *Fiber) stepSelector(s *Selector) {
 		cases = cases[:n]
 	}
 	f.step(policy.Op{Kind: policy.Select, Object: s.number(), Cases: cases})
+}
+
+// tell tells the policy of f how the operation ended that f announced last: see policy.Policy.Ended. An operation that
+// does not wait calls it before other fibers run. Of an operation that waited, and is not a select, the policy knows it
+// by Runtime.Woken, so that only its failures call it.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) tell(how policy.Outcome, which int) {
+	race.Disable()
+	f.nursery.rt.policy.Ended(f, how, which)
+	race.Enable()
+}
+
+// tellFirst is tell for an operation that has an effect once: first reports whether it had.
+//
+//go:norace
+func (f *Fiber) tellFirst(first bool) {
+	how := policy.Again
+	if first {
+		how = policy.Done
+	}
+	f.tell(how, -1)
+}
+
+// tellTried is tell for an operation that does not wait for what it takes.
+//
+//go:norace
+func (f *Fiber) tellTried(took bool) {
+	how := policy.WouldBlock
+	if took {
+		how = policy.Done
+	}
+	f.tell(how, -1)
+}
+
+// tellEnding is tell for an operation that failed because sc has ended.
+//
+//go:norace
+func (f *Fiber) tellEnding(sc *scope) {
+	if f.simulated {
+		f.tell(outcomeOf(sc.failureReason(park.Cancelled)), -1)
+	}
+}
+
+// tellSelect is tell for a select over cs that did case i for the reason r, or none if i is negative.
+//
+//go:norace
+func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
+	if i < 0 {
+		if r == park.None {
+			f.tell(policy.WouldBlock, -1)
+		}
+		return // the failure is told by the one that knows the context
+	}
+	which := 0
+	for k := range cs[:i] {
+		if cs[k].what != caseNever {
+			which++
+		}
+	}
+	f.tell(cs[i].outcome(r), which)
+}
+
+// tellChoice is tellSelect for a select under sc.
+//
+//go:norace
+func (f *Fiber) tellChoice(sc *scope, cs []Case, i int, r park.Reason) {
+	if i < 0 {
+		f.tellEnding(sc)
+		return
+	}
+	f.tellSelect(cs, i, r)
+}
+
+// tellSelector is tell for a wait at s, which stepSelector announced, that did cs.
+//
+//go:norace
+func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
+	op := cs.op()
+	for i := range s.told {
+		if t := &s.told[i]; t.Kind == op.Kind && t.Object == op.Object {
+			f.tell(cs.outcome(r), i)
+			return
+		}
+	}
+	f.tell(cs.outcome(r), -1)
+}
+
+// outcome returns how the case ended that a select did for the reason r.
+//
+//go:norace
+func (cs *Case) outcome(r park.Reason) policy.Outcome {
+	switch {
+	case cs.core == nil:
+		return policy.Done // also a time that has come
+	case cs.what == caseSend && r == park.Data && cs.core.ch.Overflows():
+		return policy.Dropped
+	}
+	return outcomeOf(r)
+}
+
+// overrunOutcome returns how a send ended that found no room and did not wait, for the reason r.
+//
+//go:norace
+func (c *core) overrunOutcome(r park.Reason) policy.Outcome {
+	switch {
+	case r != park.Data:
+		return outcomeOf(r)
+	case c.ch.Displaces():
+		return policy.Displaced
+	}
+	return policy.Dropped
+}
+
+// outcomeOf returns how an operation ended for the reason r.
+//
+//go:norace
+func outcomeOf(r park.Reason) policy.Outcome {
+	switch r {
+	case park.Data:
+		return policy.Done
+	case park.Closed:
+		return policy.Closed
+	case park.Cancelled:
+		return policy.Cancelled
+	case park.TimedOut:
+		return policy.TimedOut
+	}
+	return policy.WouldBlock
 }

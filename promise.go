@@ -74,6 +74,7 @@ func (p *Promise[T]) complete(v T, err error, verb *policy.Verb) bool {
 		p.callThen()
 	}
 	if by != nil {
+		by.tellFirst(first)
 		by.stepped()
 	}
 	return first

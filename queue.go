@@ -130,6 +130,7 @@ func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
 	}
 	race.Enable()
 	if reason != park.Data {
+		f.tellEnding(sc)
 		return sc.ending().op
 	}
 	q.acquire(r, n)
@@ -172,7 +173,7 @@ func (q *Queue) takeAny(ctx context.Context, r Resource, n int) error {
 	if simulating.Load() > 0 {
 		q.announce(by.f, q.op(r, n))
 	}
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return e.op
 	}
 	race.Disable()
@@ -232,6 +233,7 @@ func (q *Queue) TryTake(r Resource, n int) bool {
 		q.acquire(r, n)
 	}
 	if by != nil {
+		by.tellTried(took)
 		by.stepped()
 	}
 	return took

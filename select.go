@@ -157,6 +157,7 @@ func TrySelect(cases ...Case) (int, error) {
 		i, err = cs[i].done(i, r) // before other fibers run: it may have taken a lock
 	}
 	if f != nil {
+		f.tellSelect(cs, i, r)
 		f.stepped()
 	}
 	return i, err
@@ -253,6 +254,9 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		}
 	}
 	race.Enable()
+	if f.simulated {
+		f.tellChoice(sc, cs, i, r)
+	}
 	if i < 0 {
 		return i, sc.ending().op
 	}
@@ -276,6 +280,9 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 	if i, r, ready := s.try(cs, k, f, how, f.task.Worker()); i >= 0 {
 		f.ready(ready)
 		trim(k, cs)
+		if f.simulated {
+			f.tellSelect(cs, i, r)
+		}
 		f.charge()
 		return i, r
 	}
@@ -320,7 +327,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	if simulating.Load() > 0 {
 		announceSelect(by.f, policy.Select, cs)
 	}
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return -1, e.op
 	}
 	race.Disable()
@@ -344,11 +351,17 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		}
 	} else {
 		ready.Rouse(by.worker())
+		if by.f != nil && by.f.simulated {
+			by.f.tellSelect(cs, i, r)
+		}
 		by.charge()
 	}
 	trim(w.kit, cs)
 	w.done()
 	race.Enable()
+	if by.f != nil && by.f.simulated {
+		by.f.tellSelect(cs, i, r.Kind())
+	}
 	if i < 0 {
 		return i, by.cancelled().op
 	}

@@ -297,7 +297,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 	if by.f != nil && by.f.simulated {
 		by.f.stepSelector(s)
 	}
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return -1, e.op
 	}
 	if s.busy.Swap(true) {
@@ -329,6 +329,9 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 			_, _ = reg.cs.done(0, r)
 		}
 		err := reg.err(r)
+		if by.f != nil && by.f.simulated {
+			by.f.tellSelector(s, &reg.cs, r)
+		}
 		race.Disable()
 		by.charge()
 		race.Enable()

@@ -44,7 +44,7 @@ func Yield(ctx context.Context) error {
 func yieldAny(ctx context.Context) error {
 	c := resolve(ctx)
 	c.announce(policy.Op{Kind: policy.Yield})
-	if e := c.ended(); e != nil {
+	if e := c.refused(); e != nil {
 		return e.op
 	}
 	if c.f == nil {
@@ -89,6 +89,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 	race.Enable()
 	if !ok {
+		f.tellEnding(sc)
 		return sc.ending().op
 	}
 	return nil
@@ -126,7 +127,7 @@ func sleepAny(ctx context.Context, d time.Duration) error {
 	}
 	c := resolve(ctx)
 	c.announce(policy.Op{Kind: policy.Sleep, For: d})
-	if e := c.ended(); e != nil {
+	if e := c.refused(); e != nil {
 		return e.op
 	}
 	race.Disable()

@@ -136,7 +136,7 @@ func (t *Timer) waitAny(ctx context.Context, n int) (int, error) {
 	if simulating.Load() > 0 {
 		t.announce(by.f, t.op(n))
 	}
-	if e := by.ended(); e != nil {
+	if e := by.refused(); e != nil {
 		return 0, e.op
 	}
 	clk := by.runtime().s.Clock()
@@ -180,6 +180,7 @@ func (t *Timer) TryTake(n int) (int, bool) {
 	t.mu.Unlock()
 	race.Enable()
 	if f != nil {
+		f.tellTried(ok)
 		f.stepped()
 	}
 	return got, ok

@@ -454,16 +454,16 @@ func TestReportsNameTheTopic(t *testing.T) {
 			for i := range 2 {
 				n.Go("publisher", func(ctx context.Context) error { return b.Publish(ctx, i) }, coir.WithIndex(i))
 			}
-		}, []string{"waits to send to prices", "waits to lock prices, held by publisher["}},
+		}, []string{"waits in Broadcast.Publish to send to prices", "waits in Broadcast.Publish to lock prices, held by publisher["}},
 		{"subscriber", func(ctx context.Context, _ *coir.Nursery) {
 			b := pubsub.NewBroadcast[int](coir.WithName("prices"))
 			_, _ = b.Subscribe(0).Recv(ctx)
-		}, []string{"waits to receive from prices"}},
+		}, []string{"waits in Subscription.Recv to receive from prices"}},
 		{"watcher", func(ctx context.Context, _ *coir.Nursery) {
 			w := pubsub.NewLatest(1, coir.WithName("config")).Watch()
 			_, _ = w.Recv(ctx)
 			_, _ = w.Recv(ctx)
-		}, []string{"waits to receive from config"}},
+		}, []string{"waits in Subscription.Recv to receive from config"}},
 	} {
 		res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
 			_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error { c.fn(ctx, n); return nil })

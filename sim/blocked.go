@@ -250,6 +250,8 @@ var goSources = func() string {
 }()
 
 // standard reports whether a function is of the standard library.
+//
+//go:norace
 func standard(function, file string) bool {
 	if goSources != "" {
 		return strings.HasPrefix(file, goSources)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"io"
-	"math"
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
@@ -20,78 +19,81 @@ type message struct {
 
 // flow is the state of a channel while its messages are counted.
 type flow struct {
-	sent, waiting    []int // sends not received yet; receives that wait
-	closed, unlikely bool
+	sent, waiting []int // sends not received yet; receives that wait
+	unlikely      bool
 }
 
-// messages pairs sends with receives, in the order of each channel. The trace shows which operations began, not how
-// they ended, so this is certain only as long as nothing can fail or stay unseen: a select, which does not say what it
-// did, a try, a cancel. A receive whose fiber continued before there was a value has failed. If the beginning of the
+// effect returns what an operation has done to which channel: of a select, its case. The object is -1 if it has done
+// nothing, or that is not known.
+func (r *report) effect(e *event) (k policy.Kind, object int32) {
+	switch e.how {
+	case policy.Done, policy.Dropped, policy.Displaced:
+	default:
+		return e.op.Kind, -1
+	}
+	if c, ok := r.chosen(e); ok {
+		return c.op.Kind, c.object
+	}
+	return e.op.Kind, e.object
+}
+
+// messages pairs sends with receives that were done, in the order of each channel. That is certain unless a Selector is
+// involved, whose operation comes later than its step, or a send that may have been dropped. If the beginning of the
 // trace is missing, so are its sends, and messages returns nothing.
+//
+// Guarded by TestMessagesOnlyOfWhatWasDone.
 func (r *report) messages() (all []message) {
 	if r.before > 0 {
 		return nil
 	}
-	next := make([]int, len(r.trace)) // the step at which the fiber continued
-	last := make([]int, len(r.fibers))
-	for i, c := range r.fibers {
-		if last[i] = len(r.trace); c.waits {
-			last[i] = never
-		}
-	}
-	for s := len(r.trace) - 1; s >= 0; s-- {
-		i := r.trace[s].fiber
-		next[s], last[i] = last[i], s
-	}
-	sure := true
 	flows := map[int32]*flow{}
-	for s, e := range r.trace {
-		switch e.op.Kind {
-		case policy.Select, policy.TrySelect, policy.Cancel:
-			sure = false
-		}
-		if !onChannel(e.op.Kind) {
+	for s := range r.trace {
+		e := &r.trace[s]
+		k, object := r.effect(e)
+		if object < 0 || !onChannel(k) {
 			continue
 		}
-		x := flows[e.object]
+		x := flows[object]
 		if x == nil {
 			x = new(flow)
-			flows[e.object] = x
+			flows[object] = x
 		}
-		for len(x.waiting) > 0 && next[x.waiting[0]] <= s {
-			x.waiting = x.waiting[1:]
-		}
-		switch k := e.op.Kind; k {
+		x.unlikely = x.unlikely || e.op.Kind == policy.Select && e.object >= 0 || e.how == policy.Dropped
+		switch k {
 		case policy.Send, policy.TrySend:
-			if x.closed {
-				break
-			}
 			if len(x.waiting) > 0 {
-				all = append(all, message{s, x.waiting[0], sure && !x.unlikely})
+				all = append(all, message{s, x.waiting[0], !x.unlikely})
 				x.waiting = x.waiting[1:]
 				break
 			}
-			x.unlikely = x.unlikely || k == policy.TrySend // there may have been no room
+			if e.how == policy.Displaced && len(x.sent) > 0 {
+				x.sent = x.sent[1:]
+			}
 			x.sent = append(x.sent, s)
 		case policy.Recv, policy.TryRecv:
-			if len(x.sent) > 0 && next[s] != never {
-				all = append(all, message{x.sent[0], s, sure && !x.unlikely})
+			for range max(1, e.which) {
+				if k == policy.TryRecv && len(x.sent) == 0 {
+					break
+				}
+				if len(x.sent) == 0 {
+					x.waiting = append(x.waiting, s)
+					break
+				}
+				all = append(all, message{x.sent[0], s, !x.unlikely})
 				x.sent = x.sent[1:]
-			} else if k == policy.Recv && next[s] != never {
-				x.waiting = append(x.waiting, s)
 			}
-			x.unlikely = x.unlikely || k == policy.TryRecv // it may have taken more, as RecvMany does
-		case policy.Close:
-			x.closed, x.waiting = true, nil
-		case policy.Abort:
-			x.closed, x.waiting, x.sent = true, nil, nil
 		}
 	}
 	return all
 }
 
-// never is the step of what does not happen.
-const never = math.MaxInt
+// passed returns the name of the channel that an operation has sent to.
+func (r *report) passed(e *event) string {
+	if c, ok := r.chosen(e); ok {
+		return r.channel(c.op, c.object)
+	}
+	return r.channel(e.op, e.object)
+}
 
 // WriteHTML writes the failure as a sequence chart: one HTML file that needs no other file and no network. It draws
 // messages from the send to the receive that took them, in the order of the channel; dashed where the trace leaves that
@@ -106,6 +108,9 @@ func (r *report) chart() *chart.Chart {
 	r.outside(&causes)
 	r.waits(&causes)
 	r.causes(&causes)
+	var table strings.Builder
+	r.table(&table)
+	causes.WriteString(r.legend(causes.String() + table.String()))
 	title, rest, _ := strings.Cut(head.String(), "\n")
 	verdict, _, _ := strings.Cut(r.Text, "\n")
 	c := &chart.Chart{
@@ -119,26 +124,25 @@ func (r *report) chart() *chart.Chart {
 		fb := &r.fibers[i]
 		a := chart.Actor{Name: r.labels[i], Title: fb.f.SpawnSite(), Ended: fb.ended}
 		if fb.waits {
-			a.Why, a.Since = "waits "+r.waitsFor(i), fb.step
+			a.Why, a.Since = "waits "+r.waitsFor(i)+fb.site.at(), fb.step
 		}
 		c.Of = append(c.Of, a)
 	}
-	for s := range r.trace {
-		e := &r.trace[s]
-		kind := chart.Plain
-		if onChannel(e.op.Kind) {
-			kind = chart.Channel
+	rows, rowOf := r.rows()
+	c.Steps = rows
+	for i := range c.Of { // steps of the trace are rows now
+		if a := &c.Of[i]; a.Why != "" && a.Since >= 0 && a.Since < len(rowOf) {
+			a.Since = rowOf[a.Since]
 		}
-		if e.op.Kind == opFault {
-			kind = chart.Fault
-		}
-		c.Steps = append(c.Steps, chart.Step{
-			Actor: int(e.fiber), Number: r.before + s + 1, Kind: kind, Text: r.did(e), At: e.at,
-		})
+	}
+	for i := range c.Starts {
+		c.Starts[i].Step = rowOf[c.Starts[i].Step]
 	}
 	for _, m := range r.messages() {
-		from := &r.trace[m.send]
-		c.Arrows = append(c.Arrows, chart.Arrow{From: m.send, To: m.recv, Text: channel(from.op, from.object), Guess: !m.sure})
+		from, to := rowOf[m.send], rowOf[m.recv]
+		if from >= 0 && to >= 0 {
+			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Text: r.passed(&r.trace[m.send]), Guess: !m.sure})
+		}
 	}
 	if r.Kind == KindDeadlock {
 		c.Cycle, _ = r.cycle()

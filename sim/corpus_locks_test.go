@@ -421,11 +421,11 @@ func TestReportOfWhatOthersGaveBack(t *testing.T) {
 				}, WithStrategy(func(uint64) Strategy { return stay{} }))
 				switch unlocks {
 				case 0:
-					says(t, f, "third  waits", "journal, held by main since step 1, since")
+					says(t, f, "third  waits", "journal, held by main since step 1, at sim/")
 				case 1:
-					says(t, f, "third  waits", fmt.Sprintf("journal, held by first since step %d, since", stepOf(t, f, "other", "unlock journal", 1)))
+					says(t, f, "third  waits", fmt.Sprintf("journal, held by first since step %d, at sim/", stepOf(t, f, "other", "unlock journal", 1)))
 				case 2:
-					says(t, f, "third  waits", fmt.Sprintf("journal, held by second since step %d, since", stepOf(t, f, "other", "unlock journal", 2)))
+					says(t, f, "third  waits", fmt.Sprintf("journal, held by second since step %d, at sim/", stepOf(t, f, "other", "unlock journal", 2)))
 				}
 				if t.Failed() {
 					t.Fatalf("%s, %d unlocks", name, unlocks)

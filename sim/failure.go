@@ -43,6 +43,9 @@ type Failure struct {
 	before   int     // operations that were not kept
 	trace    []event // those after them, with times since the schedule began
 	cases    []choice
+	sites    []site     // of the trace, if they were recorded
+	made     []making   // where channels were made, if that was recorded
+	marks    []mark     // of Errorf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
 	unsure   bool     // the same decisions led to something else
@@ -71,6 +74,7 @@ type column struct {
 	cases  span
 	since  time.Duration
 	step   int
+	site   site // of op, if it was recorded
 }
 
 // freeze copies what the report needs of the schedule as it is now. It may run inside of the schedule, so it only
@@ -112,6 +116,7 @@ func (f *Failure) freeze(w *world) {
 			at++
 		}
 	}
+	f.tell(w)
 	f.holds = make([]hold, w.nholds)
 	for i := range f.holds {
 		f.holds[i] = w.holds[i]
@@ -129,7 +134,7 @@ func (f *Failure) freeze(w *world) {
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == KindDeadlock || int32(i) != w.current)
 		c.cases = x.cases
 		c.cases.cut(lost)
-		c.op, c.on, c.since, c.step = x.op, x.object, x.since-w.began, x.step-f.before
+		c.op, c.on, c.since, c.step, c.site = x.op, x.object, x.since-w.began, x.step-f.before, x.site
 	}
 }
 
@@ -160,7 +165,10 @@ func (f *Failure) Error() string {
 	r.outside(&b)
 	r.waits(&b)
 	r.causes(&b)
-	r.table(&b)
+	var table strings.Builder
+	r.table(&table)
+	b.WriteString(r.legend(b.String() + table.String()))
+	b.WriteString(table.String())
 	if f.unsure {
 		fmt.Fprintf(&b, "  %s\n", unsureText)
 	}

@@ -98,12 +98,30 @@ func startedAt(stack []byte) string {
 
 const library = "github.com/coir-go/coir"
 
+// sources is the directory of the library's sources, with a slash; empty if the binary does not record it.
+var sources = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	dir, _, ok := strings.Cut(file, "sim/outside.go")
+	if !ok {
+		return ""
+	}
+	return dir
+}()
+
 // ours reports whether a function is the library's or the Go runtime's, and not a test's.
+//
+//go:norace
 func ours(function, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return false
 	}
-	for _, prefix := range []string{library + ".", library + "/internal/", library + "/sim.", "runtime.", "runtime/debug.", "panic(", "iter."} {
+	if sources != "" && strings.HasPrefix(file, sources) { // perhaps inlined into a function of the program
+		return !strings.HasPrefix(file, sources+"examples/")
+	}
+	if rest, ok := strings.CutPrefix(function, library+"/"); ok {
+		return !strings.HasPrefix(rest, "examples/")
+	}
+	for _, prefix := range []string{library + ".", "runtime.", "runtime/debug.", "panic(", "iter."} {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}

@@ -245,7 +245,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 		t.Errorf("%s with %d choices was made %s with %d", found.Kind, found.Switches, small.Kind, small.Switches)
 	}
 	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.Steps-mostRows),
-		fmt.Sprintf("main    waits for its children to end, since step %d ", small.before+small.fibers[0].step+1),
+		fmt.Sprintf("main    waits for its children to end (step %d, at ", small.before+small.fibers[0].step+1),
 		fmt.Sprintf("%d | ", small.Steps))
 	saysNot(t, small, "no fiber is left")
 	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.before)) ||

@@ -57,7 +57,7 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	w := newWorld(r.mode, set.limit)
 	var f *Failure
 	left := w.inside(func(ctx context.Context) {
-		w.script, w.scripted = r.script, true
+		w.script, w.scripted, w.tells = r.script, true, true
 		g := w.schedule(ctx, &Sim{w: w, faults: planFaults(set.faults)}, fn)
 		if w.left() {
 			return

@@ -124,6 +124,7 @@ func (s *Sim) Errorf(format string, args ...any) {
 	}
 	if s.nerrs < len(s.errs) {
 		s.errs[s.nerrs] = fmt.Sprintf(format, args...)
+		s.w.mark("error: ", s.errs[s.nerrs])
 	}
 	s.nerrs++
 }
@@ -142,6 +143,9 @@ func (s *Sim) Sometimes(cond bool, name string) {
 		*at = &sight{name: name}
 	}
 	(*at).seen = (*at).seen || cond
+	if cond && s.w.tells && s.w.fail == nil {
+		s.w.markOnce("sometimes: ", name)
+	}
 }
 
 // Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule.
@@ -255,6 +259,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 				if f.Kind != KindBlocked { // a blocked schedule takes real time, each time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
+						f = w.told(ctx, s, fn, f)
 					}
 				}
 				if w.left() {

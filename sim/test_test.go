@@ -169,7 +169,7 @@ func TestReportShowsNumbersAndTimes(t *testing.T) {
 			s.Errorf("four")
 		}
 	})
-	says(t, f, "        | intn 3 → 2 |\n      1 | sleep 2s   |\n        | intn 5 → 4 |\n")
+	says(t, f, "        | intn 3 → 2  |\n      1 | sleep 2s    |\n        | intn 5 → 4  |\n        | error: four |\n")
 	again, err := Replay(f.Token, func(context.Context, *Sim) {})
 	if err != nil || again == nil || again.Kind != KindDiverged {
 		t.Error(again, err)

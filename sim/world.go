@@ -70,6 +70,12 @@ type world struct {
 	watchable bool    // a selector has been given a case
 	trace     []event // the last operations; see record
 	whole     bool    // keep all of them
+	tells     bool    // record also what only a report needs; see tell.go
+	sites     []site  // of the operations in trace, if tells
+	made      []making
+	nmade     int
+	marks     []mark // of Errorf and Sometimes
+	nmarks    int
 	nsteps    int
 	cases     []choice // the last cases of selects; see keepCases
 	ncases    int
@@ -108,6 +114,9 @@ type fiber struct {
 	waiting bool // it did op, and has not continued
 	paused  bool // it did op without waiting, and what follows is not allowed yet
 	took    bool // op has taken something, or given it back
+	acted   bool // it did op, which is step of the trace
+	told    bool // how has been told, and is not an inference
+	how     policy.Outcome
 	ended   bool
 	since   time.Duration
 	step    int   // of op
@@ -115,6 +124,7 @@ type fiber struct {
 	gone    int   // of what op took, as much as others have given back before the fiber continued
 	moves   int32 // how often it was chosen
 	woken   int32 // the log entry that made it ready, if it waited or is new
+	site    site  // of op, if telling
 }
 
 // event is an operation in the trace.
@@ -124,7 +134,8 @@ type event struct {
 	op     policy.Op
 	cases  span
 	at     time.Duration
-	failed bool // it tried to take something, and did not
+	how    policy.Outcome
+	which  int32 // the case that a select did, or how many values a TryRecv took; -1: not known, or one
 }
 
 // happening is a part of a schedule that one fiber did without a stop, or a move of the clock. [DPOR] needs to know
@@ -168,6 +179,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.woken.fibers = make([]policy.Fiber, 64)
 	w.cases = make([]choice, 64)
 	w.holds = make([]hold, 16)
+	w.marks = make([]mark, 16)
 	w.ids.init()
 	w.objects.init()
 	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
@@ -188,7 +200,7 @@ func (w *world) reset() {
 	w.moved, w.rushed = 0, 0
 	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
 	w.nlog, w.chose, w.watchable = 0, -1, false
-	w.nholds = 0
+	w.nholds, w.nmade, w.nmarks = 0, 0, 0
 	w.fail = nil
 	w.stray.Store(nil)
 }
@@ -338,6 +350,7 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	x.op, x.object, x.cases, x.pending, x.took = op, w.objectOf(op), w.keepCases(op), true, false
 	x.served, x.gone = 0, 0
 	x.op.Cases = nil // valid only until Step returns
+	x.acted, x.site = false, w.site()
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
 	}
@@ -396,6 +409,41 @@ func (w *world) Holds(f policy.Fiber, object uint64, n int) {
 	}
 	w.holds[w.nholds] = hold{fiber: i, object: on, n: n, step: step}
 	w.nholds++
+}
+
+// Ended implements policy.Policy.
+//
+//go:norace
+func (w *world) Ended(f policy.Fiber, how policy.Outcome, which int) {
+	if !w.running || w.stopping.Load() {
+		return
+	}
+	if x := &w.fibers[w.fiberOf(f)]; x.acted && !x.told {
+		x.told = true
+		w.outcome(x, how, which)
+	}
+}
+
+// outcome records how the operation of x ended.
+//
+//go:norace
+func (w *world) outcome(x *fiber, how policy.Outcome, which int) {
+	x.how = how
+	if x.step >= w.forgotten() {
+		e := w.traced(x.step)
+		e.how, e.which = how, int32(which)
+	}
+}
+
+// woke returns how the operation of x ended, which has waited, and can run.
+//
+//go:norace
+func (w *world) woke(x *fiber) policy.Outcome {
+	how := w.host.Woken(x.f)
+	if how == policy.TimedOut && x.op.Kind != policy.Send && x.op.Kind != policy.Recv {
+		return policy.Done // it waited for that time
+	}
+	return how
 }
 
 // giveBack removes up to n of an object from what fiber i holds of it, or all fibers if i is negative. It returns how
@@ -467,8 +515,8 @@ func (w *world) Stepped(f policy.Fiber) bool {
 	}
 	i := w.fiberOf(f)
 	w.current = i
-	if x := &w.fibers[i]; x.op.Try && !x.took {
-		w.traced(x.step).failed = true
+	if x := &w.fibers[i]; x.how == policy.Unknown {
+		w.outcome(x, policy.Done, -1)
 	}
 	w.fibers[i].paused = !w.goesOn(i, true)
 	return !w.fibers[i].paused
@@ -684,6 +732,9 @@ func (w *world) run(i int32) policy.Fiber {
 		x.paused = false
 		w.note(policy.Op{Kind: opGoOn})
 	} else {
+		if x.acted && x.how == policy.Unknown {
+			w.outcome(x, w.woke(x), -1)
+		}
 		w.happens(happening{fiber: i, step: -1, wake: x.woken})
 	}
 	return x.f
@@ -705,7 +756,8 @@ func (w *world) went(i int32) {
 		w.happens(happening{fiber: i, step: int32(w.nsteps), wake: -1})
 	}
 	w.watchable = w.watchable || x.op.Kind == policy.Register
-	w.record(event{i, x.object, x.op, x.cases, x.since, false})
+	x.acted, x.how, x.told = true, policy.Unknown, false
+	w.record(event{fiber: i, object: x.object, op: x.op, cases: x.cases, at: x.since, which: -1}, x.site)
 	w.mixOp(uint64(i)<<40, x.object, &x.op)
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
 		w.stop(&Failure{Kind: KindLivelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
@@ -719,11 +771,14 @@ func (w *world) went(i int32) {
 // Guarded by TestALongScheduleIsReplayedAndTold.
 //
 //go:norace
-func (w *world) record(e event) {
+func (w *world) record(e event, at site) {
 	if w.nsteps == len(w.trace) && (w.whole || w.nsteps < mostKept) {
 		w.trace = doubled(w.trace)
 	}
 	*w.traced(w.nsteps) = e
+	if w.tells {
+		w.keepSite(at)
+	}
 	w.nsteps++
 }
 

@@ -288,7 +288,7 @@ func TestReportNamesTheChild(t *testing.T) {
 	if res.Failure == nil || res.Failure.Kind != sim.KindDeadlock {
 		t.Fatalf("no deadlock: %v", res.Failure)
 	}
-	for _, want := range []string{"waits to receive from app exits", "stubborn waits to receive from deaf"} {
+	for _, want := range []string{"waits in Supervisor.Run to receive from app exits", "stubborn waits to receive from deaf"} {
 		if text := res.Failure.Error(); !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, text)
 		}

@@ -69,7 +69,6 @@ var hiddenPackages = []struct {
 		},
 		Plain: map[string]string{
 			"sim userPlace": touchesNothing,
-			"sim ours":      touchesNothing,
 			"sim place":     touchesNothing,
 		},
 	}},

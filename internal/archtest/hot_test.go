@@ -50,7 +50,8 @@ var hot = map[string][]string{
 	},
 	"coir.choose": {
 		"coir.(*Case).done", "coir.(*Fiber).beginFew", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endFew",
-		"coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect", "coir.chooseAny", "indirect", "internal/coro.G.abi0",
+		"coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect", "coir.(*Fiber).tellChoice", "coir.chooseAny", "indirect",
+		"internal/coro.G.abi0",
 		"internal/hide.Pointer.abi0", "internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
 
@@ -103,7 +104,7 @@ var hot = map[string][]string{
 	"coir.(*Case).tryPlain": {"indirect"},
 	"coir.(*Fiber).beginSelect": {
 		"coir.(*Fiber).arm", "coir.(*Fiber).armTimer", "coir.(*Fiber).armedStill", "coir.(*Fiber).endSelect",
-		"coir.(*Fiber).leavePlace", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow",
+		"coir.(*Fiber).leavePlace", "coir.(*Fiber).tellSelect", "coir.(*Fiber).yieldBudget", "coir.(*scope).doneSlow",
 		"coir.(*scratch).publish", "coir.(*scratch).try", "internal/sched.(*Worker).Ready", "runtime.newobject",
 	},
 	"coir.(*Fiber).endSelect": {

@@ -138,6 +138,11 @@ func (c *Core) Plain() bool { return c.plain }
 //go:norace
 func (c *Core) Overflows() bool { return c.over != Wait }
 
+// Displaces reports whether a send that finds no room takes the place of the oldest value.
+//
+//go:norace
+func (c *Core) Displaces() bool { return c.over == DropOldest && c.limit > 0 }
+
 // Len returns how many values can still be received from the store.
 //
 //go:norace

@@ -64,6 +64,7 @@ const (
 	Channel      // it could be seen at the other side of a channel
 	Lock
 	Fault // it was not the program that did it
+	Said  // no step: a text of the program, with the number 0
 )
 
 // Start says which step has started an actor.
@@ -120,6 +121,7 @@ svg{font:12px ui-monospace,monospace;display:block}
 .chan{fill:#e8f0fe;stroke:#4472c4}
 .lock{fill:#eaf5ea;stroke:#4a8f4a}
 .fault{fill:#fff3d6;stroke:#c77700}
+.said{fill:#fffbe6;stroke:#b00020;stroke-dasharray:3 2}
 .wait{fill:#fdecee;stroke:#b00020;stroke-width:2}
 .again{fill:#888;font-style:italic;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .switch{stroke:#d97a00;stroke-dasharray:2 3}
@@ -249,7 +251,11 @@ func (d *drawing) layOut() {
 	if len(d.shown) > 8 {
 		least = 120
 	}
-	d.column = min(max(int(float64(widest)*letter)+52, least), 236)
+	most := 236
+	if len(d.shown) <= 8 {
+		most = 440
+	}
+	d.column = min(max(int(float64(widest)*letter)+52, least), most)
 	d.box = d.column - 40
 	d.times = max(int(float64(time)*letter)+6, 58)
 	d.gutter = d.times + int(float64(number)*letter) + 24
@@ -461,7 +467,7 @@ func (d *drawing) switches() {
 	}
 }
 
-var classes = [...]string{Plain: "box", Channel: "chan", Lock: "lock", Fault: "fault"}
+var classes = [...]string{Plain: "box", Channel: "chan", Lock: "lock", Fault: "fault", Said: "said"}
 
 // boxes draws the steps.
 func (d *drawing) boxes() {
@@ -493,7 +499,9 @@ func (d *drawing) boxes() {
 		if s.Title != "" {
 			title += "\n" + s.Title
 		}
-		d.put("<text class=\"step\" x=\"%d\" y=\"%d\">%d</text>\n", d.gutter-8, y+4, s.Number)
+		if s.Number > 0 {
+			d.put("<text class=\"step\" x=\"%d\" y=\"%d\">%d</text>\n", d.gutter-8, y+4, s.Number)
+		}
 		d.put("<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"20\" rx=\"4\"/>\n", class, x-d.box/2, y-10, d.box)
 		d.put("<text class=\"op\" x=\"%d\" y=\"%d\">%s<title>%s</title></text>\n", x, y+4, d.cut(s.Text, d.box), title)
 	}
@@ -571,21 +579,27 @@ func (d *drawing) verdict(lanes, height int) {
 // cut shortens text to a width in pixels.
 func (d *drawing) cut(text string, width int) string {
 	n := int(float64(width-6) / letter)
-	if r := []rune(text); len(r) > n {
-		return string(r[:max(n-1, 0)]) + "…"
+	if r := []rune(text); len(r) > n { // the middle: what happened is at the beginning, and how it ended at the end
+		tail := max(n-1, 0) / 2
+		return string(r[:max(n-1-tail, 0)]) + "…" + string(r[len(r)-tail:])
 	}
 	return text
 }
 
 // wrap breaks text into lines as wide as a column.
-func (d *drawing) wrap(text string) (lines []string) {
+func (d *drawing) wrap(text string) []string { return Wrap(text, int(float64(d.column-8)/letter)) }
+
+// Wrap breaks text into lines of at most most letters, between words if possible.
+func Wrap(text string, most int) (lines []string) {
+	if utf8.RuneCountInString(text) <= most {
+		return []string{text}
+	}
 	line := ""
-	most := int(float64(d.column-8) / letter)
 	for _, word := range strings.Fields(text) {
 		switch {
 		case line == "":
 			line = word
-		case len(line)+1+len(word) <= most:
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
 			line += " " + word
 		default:
 			lines = append(lines, line)

@@ -56,6 +56,14 @@ type Policy interface {
 	// Waits tells the policy that f, which is new, begins with a wait in op. The fiber that runs has announced it, as a
 	// SendAsync or RecvAsync of its own. Ready follows when the wait has ended, perhaps immediately.
 	Waits(f Fiber, op Op)
+	// Ended tells the policy how the operation ended that f, which runs, announced last. It is called before Stepped. If
+	// f has waited, it is called only for a select and for failures. It may be called twice: the first call counts. If
+	// it is not called, the operation was done, or did not change anything for other fibers. Of a Select, which is the
+	// index in Op.Cases of the case that was done, or -1 if that is not known; of a TryRecv, how many values it took, or
+	// -1 for one.
+	Ended(f Fiber, how Outcome, which int)
+	// Made tells the policy that the fiber that runs has made a channel with that number.
+	Made(object uint64)
 	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
@@ -69,6 +77,8 @@ type Runtime interface {
 	Interrupt(f Fiber) bool
 	// TimedOut reports whether the last wait of f, which can run, was ended by time.
 	TimedOut(f Fiber) bool
+	// Woken returns how the last wait of f, which can run, ended. A wait for a time is TimedOut.
+	Woken(f Fiber) Outcome
 	// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context
 	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
 	// within patience.
@@ -107,6 +117,31 @@ type Op struct {
 	// Of a Deadline: the stack of the call that depends on the context.
 	Stack []uintptr
 }
+
+// Outcome is how an operation ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown    Outcome = iota // it has not ended, or that was not recorded
+	Done                      // it did what it is for
+	WouldBlock                // it does not wait, and would have had to
+	Closed                    // the channel is closed
+	TimedOut                  // its time limit has passed, or that of its context
+	Cancelled                 // its context was cancelled
+	Dropped                   // of a send: done, but the value may have been dropped
+	Displaced                 // of a send: done, and the oldest value was dropped
+	Again                     // it has an effect once, and had it before
+	Yes                       // the answer of a question
+	No
+)
+
+var outcomes = [...]string{
+	"", "", "would block", "closed", "timed out", "cancelled", "dropped", "dropped the oldest", "no effect", "yes", "no",
+}
+
+// String returns the outcome in the words of a report. What was done as usual needs none.
+func (o Outcome) String() string { return outcomes[o] }
 
 // Verb is what a Use does, in the words of a report.
 type Verb struct {

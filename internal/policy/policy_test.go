@@ -17,3 +17,17 @@ func TestKindsHaveNames(t *testing.T) {
 		t.Errorf("a kind of a policy is called %q", s)
 	}
 }
+
+func TestOutcomesHaveNames(t *testing.T) {
+	if len(outcomes) != int(No)+1 {
+		t.Errorf("%d names for %d outcomes", len(outcomes), No+1)
+	}
+	for o := WouldBlock; o <= No; o++ {
+		if o.String() == "" {
+			t.Errorf("outcome %d has no name", o)
+		}
+	}
+	if s := Done.String(); s != "" {
+		t.Errorf("what is done as usual is called %q", s)
+	}
+}

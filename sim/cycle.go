@@ -1,0 +1,311 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// The wait-for graph of a deadlock: why no fiber can help.
+
+// children returns the remaining fibers of the nursery that fiber i joins, as far as they are certain: those whose name
+// only fibers of that nursery have.
+func (r *report) children(i int) (kids []int) {
+	on := r.fibers[i].on
+	if on < 0 || r.before > 0 {
+		return nil
+	}
+	for k, c := range r.fibers {
+		if c.ended || k == i {
+			continue
+		}
+		base := r.names[k]
+		if !r.nests[nest{on, base}] {
+			base = base[:max(strings.LastIndexByte(base, '['), 0)]
+		}
+		if r.nests[nest{on, base}] && !r.mixed[base] {
+			kids = append(kids, k)
+		}
+	}
+	return kids
+}
+
+// arrow is an edge of the wait-for graph.
+type arrow struct {
+	to     int
+	why    string // follows the name of the fiber that waits
+	likely bool
+}
+
+// arrows returns the arrows that begin at fiber i.
+func (r *report) arrows(i int) (out []arrow) {
+	c := &r.fibers[i]
+	if !c.waits {
+		return nil
+	}
+	if c.op.Kind == policy.Join {
+		for _, to := range r.children(i) {
+			out = append(out, arrow{to: to, why: "waits for its child " + r.labels[to] + " to end"})
+		}
+	}
+	for _, x := range r.wants(i) {
+		why := "waits "
+		if c.op.Kind == policy.Select {
+			why += "in a select "
+		}
+		why += r.wish(x)
+		switch x.op.Kind {
+		case policy.Wait:
+			if to, ok := r.number[x.object]; ok && !r.fibers[to].ended {
+				out = append(out, arrow{to: to, why: why})
+			}
+		case policy.Use:
+			holders := r.holders(x)
+			for _, h := range holders {
+				if !r.fibers[h.fiber].ended {
+					out = append(out, arrow{to: int(h.fiber), why: why, likely: len(holders) > 1})
+				}
+			}
+		case policy.Send, policy.Recv:
+			servers, known := r.servers(i, x)
+			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
+				to := servers[0].fiber
+				out = append(out, arrow{to: to, why: why + ", which only " + r.labels[to] + " of the remaining fibers has also used"})
+			} else if to, how := r.holder(i, x); to >= 0 {
+				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
+			}
+		}
+	}
+	return out
+}
+
+// wants returns the things that fiber i waits for, each of which would let it continue. It is empty if fiber i waits
+// for anything but channels, fibers and time.
+func (r *report) wants(i int) []choice {
+	c := &r.fibers[i]
+	switch c.op.Kind {
+	case policy.Send, policy.Recv, policy.Wait, policy.Use:
+		return []choice{{c.op, c.on}}
+	case policy.Select:
+		cases, _ := r.casesOf(c.cases)
+		return cases
+	}
+	return nil
+}
+
+// other reports whether the fiber has been on the other side of the channel than an operation of kind k.
+func (u user) other(k policy.Kind) bool {
+	return k == policy.Send && u.takes || k == policy.Recv && u.sends
+}
+
+// servers returns the remaining fibers that have used the channel that fiber i waits on, except for those that wait on
+// the same side. They are known if no remaining fiber has used a select that hides its channels, and the trace is
+// complete.
+func (r *report) servers(i int, c choice) (left []user, known bool) {
+	for _, u := range r.users[c.object] {
+		if u.fiber != i && !r.fibers[u.fiber].ended && !r.beside(u.fiber, c) {
+			left = append(left, u)
+		}
+	}
+	for k, chose := range r.chose {
+		if chose && k != i && !r.fibers[k].ended {
+			return left, false
+		}
+	}
+	return left, r.before == 0
+}
+
+// beside reports whether fiber k waits for c, perhaps among other things.
+func (r *report) beside(k int, c choice) bool {
+	return r.fibers[k].waits && slices.ContainsFunc(r.wants(k), func(x choice) bool {
+		return x.object == c.object && x.op.Kind == c.op.Kind
+	})
+}
+
+// holder returns the last fiber that received from the channel that fiber i waits to receive from, and how, unless a
+// fiber has sent to that channel since; or -1.
+func (r *report) holder(i int, c choice) (fiber int, how string) {
+	if c.op.Kind != policy.Recv {
+		return -1, ""
+	}
+	for s := len(r.trace) - 1; s >= 0; s-- {
+		e := &r.trace[s]
+		x := &r.fibers[e.fiber]
+		if x.waits && x.step == s {
+			continue // has not received
+		}
+		kind, object := r.effect(e)
+		if object != c.object || !onChannel(kind) {
+			continue
+		}
+		if (kind == policy.Recv || kind == policy.TryRecv) && int(e.fiber) != i && !x.ended && !r.beside(int(e.fiber), c) {
+			return int(e.fiber), fmt.Sprintf("has taken a value at step %d", r.before+s+1)
+		}
+		return -1, ""
+	}
+	return -1, ""
+}
+
+// causes writes the cycle if there is one, and the channels for which no fiber is left.
+func (r *report) causes(b *strings.Builder) {
+	if r.Kind != KindDeadlock {
+		return
+	}
+	if who, way := r.cycle(); who != nil {
+		title := "cycle"
+		if slices.ContainsFunc(way, func(a arrow) bool { return a.likely }) {
+			title = "likely cycle"
+		}
+		fmt.Fprintf(b, "  %s:\n", title)
+		for k, i := range who {
+			fmt.Fprintf(b, "    %s %s\n", r.labels[i], way[k].why)
+		}
+	}
+	told := map[string]bool{}
+	for i, c := range r.fibers {
+		if !c.waits {
+			continue
+		}
+		for _, x := range r.wants(i) {
+			r.abandoned(b, i, x, told)
+		}
+	}
+}
+
+// closed says that the channel was closed, if it was.
+func (r *report) closed(b *strings.Builder, c choice) {
+	for s, e := range r.trace {
+		if e.object == c.object && (e.op.Kind == policy.Close || e.op.Kind == policy.Abort) {
+			how := "closed"
+			if e.op.Kind == policy.Abort {
+				how = "aborted"
+			}
+			fmt.Fprintf(b, "  %s was %s at step %d\n", r.channel(c.op, c.object), how, r.before+s+1)
+			return
+		}
+	}
+}
+
+// alone reports whether it is certain that no fiber will serve c, for which fiber i waits: all others have ended, or
+// wait only for c on the same side, or for one of those to end.
+func (r *report) alone(i int, c choice) bool {
+	held := make([]bool, len(r.fibers))
+	held[i] = true
+	for k, x := range r.fibers {
+		held[k] = held[k] || x.ended || len(r.wants(k)) == 1 && r.beside(k, c)
+	}
+	waitsForHeld := func(k int) bool {
+		switch x := &r.fibers[k]; {
+		case !x.waits:
+			return false
+		case x.op.Kind == policy.Join:
+			return slices.ContainsFunc(r.children(k), func(kid int) bool { return held[kid] })
+		case x.op.Kind == policy.Wait:
+			to, ok := r.number[x.on]
+			return ok && held[to] && !r.fibers[to].ended
+		}
+		return false
+	}
+	for again := true; again; {
+		again = false
+		for k := range held {
+			if !held[k] && waitsForHeld(k) {
+				held[k], again = true, true
+			}
+		}
+	}
+	return !slices.Contains(held, false)
+}
+
+// abandoned writes that no fiber is left, or known, that could serve what fiber i waits for, unless told already has
+// it.
+func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
+	var text string
+	name := r.channel(c.op, c.object)
+	switch c.op.Kind {
+	case policy.Recv:
+		text = "no fiber is left to send to or close " + name
+	case policy.Send:
+		text = "no fiber is left to receive from " + name
+	case policy.Use:
+		if c.op.Verb.Ends == "" {
+			return
+		}
+		name = r.about(c)
+		text = "no fiber is left to " + c.op.Verb.Ends + " " + name
+	default:
+		return
+	}
+	if told[text] {
+		return
+	}
+	told[text] = true
+	r.closed(b, c)
+	if servers, known := r.servers(i, c); !known || len(servers) > 0 || len(r.strays) > 0 {
+		return
+	}
+	var gone []int
+	for _, u := range r.users[c.object] {
+		if r.fibers[u.fiber].ended {
+			gone = append(gone, u.fiber)
+		}
+	}
+	if !r.alone(i, c) {
+		text = "no other fiber has used " + name + " so far"
+		if len(gone) > 0 {
+			text = "no other remaining fiber has used " + name + " so far"
+		}
+	}
+	if len(gone) > 0 {
+		text += ": " + r.list(gone) + " used it, and ended"
+	}
+	if line := "  " + text + "\n"; !strings.Contains(b.String(), line) { // two channels may have one name
+		b.WriteString(line)
+	}
+}
+
+// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. It searches only the first part of a
+// large graph.
+func (r *report) cycle() (best []int, way []arrow) {
+	const most = 200
+	graph := make([][]arrow, len(r.fibers))
+	for i := range graph[:min(len(graph), most)] {
+		graph[i] = r.arrows(i)
+	}
+	for from := range graph[:min(len(graph), most)] {
+		// Breadth first, until an arrow leads back.
+		type visit struct {
+			fiber, before int
+			by            arrow
+		}
+		queue, seen := []visit{{fiber: from, before: -1}}, map[int]bool{}
+		for at := 0; at < len(queue); at++ {
+			for _, a := range graph[queue[at].fiber] {
+				if a.to != from {
+					if !seen[a.to] {
+						seen[a.to] = true
+						queue = append(queue, visit{a.to, at, a})
+					}
+					continue
+				}
+				who, arrows := []int{}, []arrow{a}
+				for v := at; v >= 0; v = queue[v].before {
+					who = append(who, queue[v].fiber)
+					if queue[v].before >= 0 {
+						arrows = append(arrows, queue[v].by)
+					}
+				}
+				slices.Reverse(who)
+				slices.Reverse(arrows)
+				if best == nil || len(who) < len(best) {
+					best, way = who, arrows
+				}
+				at = len(queue)
+				break
+			}
+		}
+	}
+	return best, way
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// What a report calls channels, locks and the like. One that has no name is called by the line that made it. If two have
+// one name, a number tells them apart, and the report says where each was made.
+
+// thing is what fibers use that is neither a fiber nor a nursery.
+type thing struct {
+	name    string
+	label   string // what the report calls it; no other thing of its sort is called so
+	channel bool
+	made    site // where it was made, if that is known
+	first   site // where it was first used, if that is known
+	inside  bool // all its uses are by functions of the library that do more than one operation
+}
+
+// isThing reports whether the object of an operation is neither a fiber nor a nursery nor a selector.
+func isThing(k policy.Kind) bool {
+	return onChannel(k) || k == policy.Use || k == policy.Leave || k == policy.Clone
+}
+
+// nameThings finds all things of the trace, and their names.
+func (r *report) nameThings() {
+	var order []int32
+	meet := func(op policy.Op, object int32, at site) {
+		if object < 0 || !isThing(op.Kind) {
+			return
+		}
+		t := r.things[object]
+		if t == nil {
+			t = &thing{name: op.Name, channel: op.Kind != policy.Use, first: at, inside: true}
+			r.things[object], order = t, append(order, object)
+		}
+		t.inside = t.inside && (at.call != "" || at.file == "")
+	}
+	for s := range r.trace {
+		e := &r.trace[s]
+		meet(e.op, e.object, r.siteOf(s))
+		cases, _ := r.casesOf(e.cases)
+		for _, c := range cases {
+			meet(c.op, c.object, r.siteOf(s))
+		}
+	}
+	for _, m := range r.made {
+		if t := r.things[m.object]; t != nil {
+			t.made = m.at
+		}
+	}
+	slices.Sort(order)
+	count, at := map[string]int{}, map[string]int{}
+	for _, object := range order {
+		t := r.things[object]
+		switch {
+		case t.name != "":
+			t.label = shown(t.name)
+		case t.channel && t.made.file != "":
+			t.label = fmt.Sprintf("chan@%s:%d", filepath.Base(t.made.file), t.made.line)
+		default:
+			t.label = fmt.Sprintf("#%d", object)
+		}
+		count[t.sort()]++
+	}
+	for _, object := range order {
+		t := r.things[object]
+		if sort := t.sort(); count[sort] > 1 {
+			at[sort]++
+			t.label = fmt.Sprintf("%s#%d", t.label, at[sort])
+		}
+	}
+}
+
+// sort is what two things have in common that only their number tells apart.
+func (t *thing) sort() string { return fmt.Sprint(t.channel, t.label) }
+
+// siteOf returns the place of an operation of the trace.
+func (r *report) siteOf(s int) site {
+	if s >= 0 && s < len(r.sites) {
+		return r.sites[s]
+	}
+	return site{}
+}
+
+// name returns what the report calls the object of an operation.
+func (r *report) name(op policy.Op, object int32) string {
+	if t := r.things[object]; t != nil && isThing(op.Kind) {
+		return t.label
+	}
+	if op.Name != "" {
+		return shown(op.Name)
+	}
+	return fmt.Sprintf("#%d", object)
+}
+
+const mostNames = 12
+
+// legend returns where the things of a text were made, or first used, whose names do not say that: those that have
+// none, or one that others have too.
+func (r *report) legend(text string) string {
+	var b strings.Builder
+	var lines []string
+	for _, object := range slices.Sorted(maps.Keys(r.things)) {
+		t := r.things[object]
+		if t.label == shown(t.name) || strings.HasPrefix(t.label, "chan@") || !strings.Contains(text, t.label) {
+			continue
+		}
+		switch {
+		case t.made.file != "":
+			lines = append(lines, t.label+" was made"+t.made.at())
+		case t.first.file != "":
+			lines = append(lines, t.label+" was first used"+t.first.at())
+		}
+	}
+	for i, line := range lines {
+		if i == mostNames {
+			fmt.Fprintf(&b, "  ... and %s more\n", counted(len(lines)-mostNames, "name"))
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", strings.Replace(line, ", at", " at", 1))
+	}
+	return b.String()
+}

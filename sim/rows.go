@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// The operations of a failure in order, as rows of the table and of the chart. Between them are rows that are not
+// operations: what the program reported, and the numbers that were drawn. The operations that a function of the library
+// does for one call of the program are one row, which has the name of the function: they are not the program's.
+
+// rows returns the rows, and for each operation of the trace its row, or -1.
+func (r *report) rows() (all []chart.Step, rowOf []int) {
+	rowOf = make([]int, len(r.trace))
+	calls := make([]call, len(r.fibers))
+	notes := r.remarks()
+	for s := range r.trace {
+		for len(notes) > 0 && notes[0].step <= r.before+s {
+			all, notes = append(all, notes[0].Step), notes[1:]
+		}
+		e, at := &r.trace[s], r.siteOf(s)
+		text, title, waits := r.did(e), strings.TrimPrefix(at.at(), ", "), r.waitsIn(s)
+		rowOf[s] = -1
+		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !waits {
+			if t := r.things[e.object]; t != nil && t.inside {
+				continue // of a fiber of the library
+			}
+		}
+		if c := &calls[e.fiber]; at.call != "" && e.op.Kind < opAdvance {
+			if c.goesOn(at) && !waits {
+				rowOf[s] = c.row
+				row := &all[c.row]
+				row.Title += "\n" + text
+				row.Text = c.text
+				if e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled {
+					row.Text += ended(e.how)
+				}
+				continue
+			}
+			*c = call{at: at, row: len(all), text: at.call}
+			if t := r.things[e.object]; t != nil && t.name != "" {
+				c.text += " " + shown(t.name)
+			}
+			title += "\n" + text
+			if text = c.text + ended(e.how); waits {
+				text = at.call + ": " + r.did(e)
+			}
+		} else if e.op.Kind < opAdvance {
+			*c = call{}
+		}
+		rowOf[s] = len(all)
+		all = append(all, chart.Step{
+			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
+		})
+	}
+	for _, n := range notes {
+		all = append(all, n.Step)
+	}
+	return all, rowOf
+}
+
+// call is a call of a function of the library by a fiber, which does several operations.
+type call struct {
+	at   site // of its first operation
+	row  int
+	text string
+}
+
+// goesOn reports whether an operation belongs to the call. The next call at the same place begins as this one did.
+func (c *call) goesOn(at site) bool {
+	return c.at.file == at.file && c.at.line == at.line && c.at.call == at.call && c.at.path != at.path
+}
+
+// ended returns how an operation ended, in words that follow what it was.
+func ended(how policy.Outcome) string {
+	if text := how.String(); text != "" {
+		return " → " + text
+	}
+	return ""
+}
+
+func sortOf(k policy.Kind) chart.Kind {
+	switch {
+	case onChannel(k):
+		return chart.Channel
+	case k == opFault:
+		return chart.Fault
+	}
+	return chart.Plain
+}
+
+// waitsIn reports whether the fiber of operation s waits in it at the end.
+func (r *report) waitsIn(s int) bool {
+	c := &r.fibers[r.trace[s].fiber]
+	return c.waits && c.step == s
+}
+
+// remark is a row that is no operation, before operation number step.
+type remark struct {
+	chart.Step
+	step int
+}
+
+// remarks returns what the program reported and the numbers that were drawn, in order.
+func (r *report) remarks() (all []remark) {
+	for _, d := range r.draws {
+		text := fmt.Sprintf("intn %d → %d", d.of, d.chosen)
+		all = append(all, remark{chart.Step{Actor: int(d.drawn) - 1, Text: text}, int(d.step)})
+	}
+	for _, m := range r.marks {
+		if m.fiber < 0 {
+			continue
+		}
+		text, _, _ := strings.Cut(m.text, "\n")
+		if cut := []rune(text); len(cut) > mostSaid {
+			text = string(cut[:mostSaid]) + "…"
+		}
+		row := chart.Step{Actor: int(m.fiber), Kind: chart.Said, Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
+		all = append(all, remark{row, m.step})
+	}
+	slices.SortStableFunc(all, func(a, b remark) int { return a.step - b.step })
+	for i := range all {
+		if s := min(all[i].step-r.before, len(r.trace)) - 1; s >= 0 {
+			all[i].At = r.trace[s].at
+		}
+	}
+	for len(all) > 0 && all[0].step < r.before {
+		all = all[1:]
+	}
+	return all
+}
+
+const (
+	narrowest   = 6
+	tableWidth  = 150 // of all columns together, if their cells are long
+	leastWidth  = 20
+	mostColumns = 8
+	mostRows    = 60
+	mostSaid    = 60 // letters of a text of Errorf
+)
+
+// table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
+// Of a long table it shows the end.
+func (r *report) table(b *strings.Builder) {
+	all, rowOf := r.rows()
+	if len(all) == 0 {
+		return
+	}
+	for s := range r.trace {
+		if r.waitsIn(s) && rowOf[s] >= 0 {
+			all[rowOf[s]].Text += " *"
+		}
+	}
+	skip := max(0, len(all)-mostRows)
+	shown := r.shown(all[skip:], mostColumns)
+	width, most := make([]int, len(r.fibers)), max(leastWidth, tableWidth/max(1, len(shown)))
+	timed := false
+	for _, i := range shown {
+		width[i] = max(narrowest, utf8.RuneCountInString(r.labels[i]))
+	}
+	for _, s := range all[skip:] {
+		width[s.Actor] = max(width[s.Actor], utf8.RuneCountInString(s.Text))
+		timed = timed || s.At > 0
+	}
+	// row writes a row, in several lines if a cell is too long for its column.
+	row := func(left string, cell func(i int) string, right string) {
+		cells, lines := make([][]string, len(shown)), 1
+		for k, i := range shown {
+			cells[k] = chart.Wrap(cell(i), min(width[i], most))
+			lines = max(lines, len(cells[k]))
+		}
+		for n := range lines {
+			fmt.Fprintf(b, "  %5s |", left)
+			for k, i := range shown {
+				text := ""
+				if n < len(cells[k]) {
+					text = cells[k][n]
+				}
+				w := min(width[i], most)
+				fmt.Fprintf(b, " %s%s |", text, strings.Repeat(" ", w-utf8.RuneCountInString(text)))
+			}
+			b.WriteString(right + "\n")
+			left, right = "", ""
+		}
+	}
+	row("step", func(i int) string { return r.labels[i] }, "")
+	if n := r.before + r.numbered(all[:skip]); n > 0 {
+		fmt.Fprintf(b, "  ... %s before\n", counted(n, "step"))
+	}
+	last := time.Duration(-1)
+	for _, s := range all[skip:] {
+		if !slices.Contains(shown, s.Actor) {
+			continue
+		}
+		left, right := "", ""
+		if s.Number > 0 {
+			left = fmt.Sprint(s.Number)
+			if timed && s.At != last {
+				right, last = " "+s.At.String(), s.At
+			}
+		}
+		row(left, func(i int) string {
+			if i == s.Actor {
+				return s.Text
+			}
+			return ""
+		}, right)
+	}
+	if hidden := len(r.fibers) - len(shown); hidden > 0 {
+		fmt.Fprintf(b, "  ... and %s without a column\n", counted(hidden, "fiber"))
+	}
+}
+
+// numbered returns how many steps there are up to the last of rows.
+func (r *report) numbered(rows []chart.Step) int {
+	for _, s := range slices.Backward(rows) {
+		if s.Number > 0 {
+			return s.Number - r.before
+		}
+	}
+	return 0
+}
+
+// shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
+// them those that wait at its end.
+func (r *report) shown(rows []chart.Step, most int) []int {
+	acts := make([]bool, len(r.fibers))
+	for _, s := range rows {
+		acts[s.Actor] = true
+	}
+	return chart.Columns(len(r.fibers), most, func(i int) bool { return r.fibers[i].waits }, func(i int) bool { return acts[i] })
+}

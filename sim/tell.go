@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"context"
+	"runtime"
+	"strings"
+
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// What only a report needs, and what takes too long to record in each schedule: the line of each operation, and where
+// channels were made. A schedule can be run again, so sim records them when it has found a failure and made it smaller,
+// in one more run. That is the run that is reported.
+//
+// The outcomes of operations are recorded always: that costs a call for each operation, and no memory.
+
+// site is where the program did an operation.
+type site struct {
+	file string // empty: not known
+	line int
+	call string // the function of the library that the program called there, if that is more than one operation
+	path uint64 // a hash of the lines of the library that led from there to the operation
+}
+
+// making is where a channel was made.
+type making struct {
+	id     uint64 // of the channel
+	object int32
+	at     site
+}
+
+// mark is a text that the program gave the trace.
+type mark struct {
+	step  int // operations before it
+	fiber int32
+	kind  string
+	text  string
+	at    site
+}
+
+// told runs a failed schedule once more, and records all that a report shows. It returns that run, or f if that run
+// differs.
+func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
+	if _, ok := w.strategy.(*drawn); ok || f.Kind == KindUncontrolled {
+		return f // Drawn runs only one schedule
+	}
+	w.script, w.scripted, w.tells = f.script, true, true
+	g := w.schedule(ctx, s, fn)
+	w.scripted, w.tells = false, false
+	if g == nil || g.Kind != f.Kind || g.hash != f.hash {
+		return f
+	}
+	g.Schedule, g.Strategy, g.Seed, g.unsure = f.Schedule, f.Strategy, f.Seed, f.unsure
+	return g
+}
+
+// site returns where the running fiber is, if the world tells.
+//
+//go:norace
+func (w *world) site() (at site) {
+	if w.tells {
+		at = here()
+	}
+	return at
+}
+
+// here returns the line of the program that has called the library. If the program called a function that the library
+// gave it, as the sequence of [coir.Map] does, the call is the one that gave it.
+//
+//go:norace
+func here() (at site) {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	named := false // it is known which function of the library the program called
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "":
+		case ours(f.Function, f.File):
+			call, ok := callOf(f.Function)
+			if ok {
+				at.call = call
+			}
+			if at.file == "" { // so far only the library
+				at.path = (at.path ^ uint64(f.PC)) * 1099511628211
+				if at.file, at.line = entered(f); at.file != "" {
+					return at
+				}
+				named = ok
+			} else if call != "" {
+				return at
+			}
+		case !standard(f.Function, f.File):
+			if at.file == "" {
+				at.file, at.line = f.File, f.Line
+			}
+			if named {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// entered returns where a function of the program begins, if f is a part of the library that was inlined into it, and
+// that has no line of its own there: the body of an iterator.
+//
+//go:norace
+func entered(f runtime.Frame) (file string, line int) {
+	if f.Func != nil {
+		if file, line = f.Func.FileLine(f.Entry); !ours(f.Function, file) && !standard(f.Function, file) {
+			return file, line
+		}
+	}
+	return "", 0
+}
+
+// callOf reports whether a function is an exported one of the library, and what a report calls it: Ordered.Recv. That is
+// empty if the function is one operation, which says itself what it is.
+//
+//go:norace
+func callOf(function string) (call string, ok bool) {
+	path, ok := strings.CutPrefix(function, library)
+	if !ok || path == "" {
+		return "", false
+	}
+	pkg, name := "coir", path[1:]
+	if path[0] == '/' {
+		if pkg, name, ok = strings.Cut(path[1:], "."); !ok || strings.Contains(pkg, "/") || pkg == "sim" {
+			return "", false
+		}
+	}
+	for { // the type parameters: [...]
+		from, to := strings.IndexByte(name, '['), strings.IndexByte(name, ']')
+		if from < 0 || to < from {
+			break
+		}
+		name = name[:from] + name[to+1:]
+	}
+	name = strings.Replace(strings.Replace(name, "(*", "", 1), ")", "", 1)
+	name, _, _ = strings.Cut(name, "-") // of the body of a range
+	owner, method, isMethod := strings.Cut(name, ".")
+	if method, _, _ = strings.Cut(method, "."); strings.HasPrefix(method, "func") || strings.HasPrefix(method, "gowrap") {
+		method, isMethod = "", false // a function literal
+	}
+	if owner == "received" {
+		return "", true // the iterator of a channel
+	}
+	if !exported(owner) || isMethod && !exported(method) {
+		return "", false
+	}
+	switch {
+	case pkg == "coir" && !composed(owner), pkg == "pace", pkg == "locks" && !isMethod,
+		pkg == "locks" && (owner == "Mutex" || owner == "RWMutex" || owner == "Semaphore"):
+		return "", true
+	case isMethod:
+		return owner + "." + method, true
+	case pkg == "coir":
+		return owner, true
+	}
+	return pkg + "." + owner, true
+}
+
+// exported reports whether a name begins with a capital letter.
+//
+//go:norace
+func exported(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
+
+// composed reports whether a type or function of package coir does more than one operation at a time.
+//
+//go:norace
+func composed(name string) bool {
+	switch name {
+	case "Ordered", "NewOrdered", "Pool", "NewPool", "Race", "ForEach", "Map":
+		return true
+	}
+	return false
+}
+
+// keepSite records the place of the operation that has just been recorded.
+//
+//go:norace
+func (w *world) keepSite(at site) {
+	for len(w.sites) < len(w.trace) {
+		w.sites = doubled(w.sites)
+	}
+	w.sites[w.nsteps&(len(w.trace)-1)] = at
+}
+
+// Made implements policy.Policy.
+//
+//go:norace
+func (w *world) Made(id uint64) {
+	if !w.tells || !w.running || w.fail != nil {
+		return
+	}
+	if w.nmade == len(w.made) {
+		w.made = doubled(w.made)
+	}
+	w.made[w.nmade] = making{id: id, at: here()}
+	w.nmade++
+}
+
+// mark adds a text to the trace.
+//
+//go:norace
+func (w *world) mark(kind, text string) {
+	if w.nmarks == len(w.marks) {
+		w.marks = doubled(w.marks)
+	}
+	w.marks[w.nmarks] = mark{w.nsteps, w.current, kind, text, w.site()}
+	w.nmarks++
+}
+
+// markOnce is mark, unless the trace has that text.
+//
+//go:norace
+func (w *world) markOnce(kind, text string) {
+	for i := range w.nmarks {
+		if w.marks[i].kind == kind && w.marks[i].text == text {
+			return
+		}
+	}
+	w.mark(kind, text)
+}
+
+// tell copies what was recorded for the report. Like freeze, of which it is a part, it only copies.
+//
+//go:norace
+func (f *Failure) tell(w *world) {
+	for k := range w.nready { // fibers whose wait has ended, and which have not run since
+		x := &w.fibers[w.ready[k]]
+		if x.acted && !x.pending && !x.paused && x.how == policy.Unknown && x.step >= f.before {
+			f.trace[x.step-f.before].how = w.woke(x)
+		}
+	}
+	f.marks = make([]mark, w.nmarks)
+	for i := range f.marks {
+		f.marks[i] = w.marks[i]
+	}
+	if !w.tells {
+		return
+	}
+	f.sites = make([]site, len(f.trace))
+	for i := range f.sites {
+		f.sites[i] = w.sites[(f.before+i)&(len(w.trace)-1)]
+	}
+	f.made = make([]making, w.nmade)
+	for i := range f.made {
+		f.made[i] = w.made[i]
+		f.made[i].object = w.objectOf(policy.Op{Kind: policy.Send, Object: w.made[i].id})
+	}
+}
