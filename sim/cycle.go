@@ -73,6 +73,8 @@ func (r *report) arrows(i int) (out []arrow) {
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
 				to := servers[0].fiber
 				out = append(out, arrow{to: to, why: why + ", which only " + r.labels[to] + " of the remaining fibers has also used"})
+			} else if to := r.jammed(i, x); known && len(to) > 0 {
+				out = append(out, r.jam(i, x, to, why))
 			} else if to, how := r.holder(i, x); to >= 0 {
 				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
 			}
@@ -115,6 +117,40 @@ func (r *report) servers(i int, c choice) (left []user, known bool) {
 		}
 	}
 	return left, r.before == 0
+}
+
+// jammed returns the remaining fibers that have been on the other side of the channel that fiber i waits on, if all of
+// them now wait on the same side as it does, so that none of them can be on the other.
+func (r *report) jammed(i int, c choice) (all []int) {
+	for _, u := range r.users[c.object] {
+		switch {
+		case r.fibers[u.fiber].ended || !u.other(c.op.Kind):
+		case u.fiber != i && !r.beside(u.fiber, c):
+			return nil
+		default:
+			all = append(all, u.fiber)
+		}
+	}
+	return all
+}
+
+// jam returns the arrow from fiber i, which waits on c, to one of those that could have ended its wait.
+func (r *report) jam(i int, c choice, all []int, why string) arrow {
+	to := all[0]
+	if to == i && len(all) > 1 {
+		to = all[1]
+	}
+	did, back := "from which only %s received, and now waits to send to it", "from which only %s received, and now wait to send to it"
+	if c.op.Kind == policy.Recv {
+		did, back = "to which only %s sent, and now waits to receive from it", "to which only %s sent, and now wait to receive from it"
+	}
+	switch {
+	case len(all) > 1:
+		return arrow{to: to, why: why + ", " + fmt.Sprintf(back, r.list(all))}
+	case to == i:
+		return arrow{to: to, why: why + ", " + fmt.Sprintf(did, "it itself")}
+	}
+	return arrow{to: to, why: why + ", " + fmt.Sprintf(did, r.labels[to])}
 }
 
 // beside reports whether fiber k waits for c, perhaps among other things.
@@ -243,7 +279,7 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 	}
 	told[text] = true
 	r.closed(b, c)
-	if servers, known := r.servers(i, c); !known || len(servers) > 0 || len(r.strays) > 0 {
+	if servers, known := r.servers(i, c); !known || len(servers) > 0 || len(r.strays) > 0 || len(r.jammed(i, c)) > 0 {
 		return
 	}
 	var gone []int

@@ -48,6 +48,7 @@ type Failure struct {
 	marks    []mark     // of Errorf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
+	ticking  []bool   // fibers that only wait for time again and again, if it is a deadlock of the others
 	unsure   bool     // the same decisions led to something else
 	panicked string   // what else the program panicked with, before the failure or while it was torn down
 	errs     []string // of Errorf, the first of nerrs

@@ -244,7 +244,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 	if small.Kind != found.Kind || small.Switches >= found.Switches { // how few depends on time
 		t.Errorf("%s with %d choices was made %s with %d", found.Kind, found.Switches, small.Kind, small.Switches)
 	}
-	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.Steps-mostRows),
+	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.before), "... main yield: ",
 		fmt.Sprintf("main    waits for its children to end (step %d, at ", small.before+small.fibers[0].step+1),
 		fmt.Sprintf("%d | ", small.Steps))
 	saysNot(t, small, "no fiber is left")

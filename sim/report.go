@@ -275,14 +275,14 @@ const mostWaits = 20
 func (r *report) waits(b *strings.Builder) {
 	n, width := 0, 0
 	for i, c := range r.fibers {
-		if c.waits {
+		if c.waits && !r.ticks(i) {
 			n++
 			width = max(width, len(r.labels[i]))
 		}
 	}
 	left := mostWaits
 	for i, c := range r.fibers {
-		if !c.waits || left == 0 {
+		if !c.waits || r.ticks(i) || left == 0 {
 			continue
 		}
 		left--

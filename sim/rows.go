@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,12 +58,21 @@ func (r *report) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = len(all)
 		all = append(all, chart.Step{
 			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
+			Timed: r.timed(e),
 		})
 	}
 	for _, n := range notes {
 		all = append(all, n.Step)
 	}
 	return all, rowOf
+}
+
+// timed reports whether an operation waited for a time.
+func (r *report) timed(e *event) bool {
+	if c, ok := r.chosen(e); ok {
+		return c.op.Kind == policy.Sleep || c.op.Background
+	}
+	return e.op.Kind == policy.Sleep || e.op.Kind == policy.Use && e.op.Background
 }
 
 // call is a call of a function of the library by a fiber, which does several operations.
@@ -146,30 +156,43 @@ const (
 )
 
 // table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
-// Of a long table it shows the end.
+// Of a long table it tells repetitions once, and leaves out what is far from the end and from what each fiber did last.
+//
+// Guarded by TestLongTraces.
 func (r *report) table(b *strings.Builder) {
 	all, rowOf := r.rows()
 	if len(all) == 0 {
 		return
 	}
+	waits := map[int]bool{}
 	for s := range r.trace {
 		if r.waitsIn(s) && rowOf[s] >= 0 {
 			all[rowOf[s]].Text += " *"
+			waits[rowOf[s]] = true
 		}
 	}
-	skip := max(0, len(all)-mostRows)
-	shown := r.shown(all[skip:], mostColumns)
+	rows := make([]chart.Row, len(all))
+	for i := range rows {
+		rows[i].Step = i
+	}
+	if len(all) > mostRows {
+		rows, _ = chart.Rows(all, func(i int) bool { return waits[i] || all[i].Kind == chart.Said }, mostRows)
+		r.index(b, all)
+	}
+	shown := r.shown(all, rows, mostColumns)
 	width, most := make([]int, len(r.fibers)), max(leastWidth, tableWidth/max(1, len(shown)))
 	timed := false
 	for _, i := range shown {
 		width[i] = max(narrowest, utf8.RuneCountInString(r.labels[i]))
 	}
-	for _, s := range all[skip:] {
-		width[s.Actor] = max(width[s.Actor], utf8.RuneCountInString(s.Text))
-		timed = timed || s.At > 0
+	for _, row := range rows {
+		if s := &all[row.Step]; row.Left == 0 {
+			width[s.Actor] = max(width[s.Actor], utf8.RuneCountInString(s.Text))
+			timed = timed || s.At > 0
+		}
 	}
-	// row writes a row, in several lines if a cell is too long for its column.
-	row := func(left string, cell func(i int) string, right string) {
+	// write writes a row, in several lines if a cell is too long for its column.
+	write := func(left string, cell func(i int) string, right string) {
 		cells, lines := make([][]string, len(shown)), 1
 		for k, i := range shown {
 			cells[k] = chart.Wrap(cell(i), min(width[i], most))
@@ -189,13 +212,21 @@ func (r *report) table(b *strings.Builder) {
 			left, right = "", ""
 		}
 	}
-	row("step", func(i int) string { return r.labels[i] }, "")
-	if n := r.before + r.numbered(all[:skip]); n > 0 {
-		fmt.Fprintf(b, "  ... %s before\n", counted(n, "step"))
+	write("step", func(i int) string { return r.labels[i] }, "")
+	if r.before > 0 {
+		fmt.Fprintf(b, "  ... %s before\n", counted(r.before, "step"))
 	}
 	last := time.Duration(-1)
-	for _, s := range all[skip:] {
-		if !slices.Contains(shown, s.Actor) {
+	for _, row := range rows {
+		s := &all[row.Step]
+		switch {
+		case row.Left > 0:
+			fmt.Fprintf(b, "  ... %s left out\n", counted(row.Left, "step"))
+			continue
+		case row.Again > 0:
+			fmt.Fprintf(b, "  ... %s: %s times more, until step %d\n", r.does(all, row.Steps), chart.Grouped(row.Again), all[row.Last].Number)
+			continue
+		case !slices.Contains(shown, s.Actor):
 			continue
 		}
 		left, right := "", ""
@@ -205,7 +236,7 @@ func (r *report) table(b *strings.Builder) {
 				right, last = " "+s.At.String(), s.At
 			}
 		}
-		row(left, func(i int) string {
+		write(left, func(i int) string {
 			if i == s.Actor {
 				return s.Text
 			}
@@ -217,22 +248,74 @@ func (r *report) table(b *strings.Builder) {
 	}
 }
 
-// numbered returns how many steps there are up to the last of rows.
-func (r *report) numbered(rows []chart.Step) int {
-	for _, s := range slices.Backward(rows) {
-		if s.Number > 0 {
-			return s.Number - r.before
+// does returns what fibers do in some rows, in a line: "ticker sleep 10ms, try send tokens".
+func (r *report) does(all []chart.Step, rows []int) string {
+	var b strings.Builder
+	for k, i := range rows {
+		s := &all[i]
+		switch {
+		case k == 0:
+			b.WriteString(r.labels[s.Actor] + " ")
+		case all[rows[k-1]].Actor == s.Actor:
+			b.WriteString(", ")
+		default:
+			b.WriteString("; " + r.labels[s.Actor] + " ")
 		}
+		b.WriteString(s.Text)
 	}
-	return 0
+	return b.String()
 }
 
 // shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
 // them those that wait at its end.
-func (r *report) shown(rows []chart.Step, most int) []int {
+func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
 	acts := make([]bool, len(r.fibers))
-	for _, s := range rows {
-		acts[s.Actor] = true
+	for _, row := range rows {
+		if row.Left == 0 {
+			acts[all[row.Step].Actor] = true
+		}
 	}
 	return chart.Columns(len(r.fibers), most, func(i int) bool { return r.fibers[i].waits }, func(i int) bool { return acts[i] })
+}
+
+const mostIndexed = 20
+
+// index writes which fibers and channels a long table is about: of the fibers that do not wait, which have a line
+// above, how many steps each did, and where it was started; and where each channel was made.
+func (r *report) index(b *strings.Builder, all []chart.Step) {
+	steps, last := make([]int, len(r.fibers)), make([]int, len(r.fibers))
+	for _, s := range all {
+		if s.Number > 0 {
+			steps[s.Actor]++
+			last[s.Actor] = s.Number
+		}
+	}
+	var fibers, channels []string
+	for i, c := range r.fibers {
+		if steps[i] == 0 || c.waits && !r.ticks(i) {
+			continue
+		}
+		text := fmt.Sprintf("%s (%s", r.labels[i], strings.Replace(counted(steps[i], "step"), fmt.Sprint(steps[i]), chart.Grouped(steps[i]), 1))
+		if text += fmt.Sprintf(", the last is %d", last[i]); c.ended {
+			text += ", ended"
+		}
+		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
+	}
+	for _, object := range slices.Sorted(maps.Keys(r.things)) {
+		if t := r.things[object]; t.channel && !t.inside && t.name != "" && t.made.file != "" {
+			channels = append(channels, t.label+" ("+strings.TrimPrefix(t.made.at(), ", at ")+")")
+		}
+	}
+	list := func(what string, texts []string) {
+		if len(texts) == 0 {
+			return
+		}
+		more := ""
+		if n := len(texts) - mostIndexed; n > 0 {
+			texts, more = texts[:mostIndexed], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
+	}
+	list("other fibers", fibers)
+	list("channels", channels)
 }

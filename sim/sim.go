@@ -393,6 +393,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 		w.fail.freeze(w)
 	}
 	if f := w.fail; f != nil {
+		f.lookBehindTickers(w.limit)
 		f.errs = slices.Clone(s.errs[:min(s.nerrs, len(s.errs))])
 		f.nerrs = s.nerrs
 		f.Token = encode(w.mode, f.script, f.hash)

@@ -976,7 +976,7 @@ func (w *world) stuck() {
 	case stack == nil:
 		text := "no fiber can run"
 		if w.nready > 0 {
-			text = "no fiber can run but for ticks, which came " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
+			text = "only tickers can go on: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
 		}
 		w.stop(&Failure{Kind: KindDeadlock, Text: text})
 	case deadline:

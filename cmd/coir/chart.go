@@ -96,8 +96,12 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	case "mutex", "rwmutex":
 		d.Kind = chart.Lock
 	}
+	d.Timed = s.op == opRecv && r.made[s.object].timer
 	if s.op == opSelect {
 		d.Kind = chart.Channel
+		for _, c := range s.cases {
+			d.Timed = d.Timed || c.n == s.chose-1 && r.made[c.object].timer
+		}
 	}
 	if s.place.file != "" {
 		d.Text += fmt.Sprint(" :", s.place.line)

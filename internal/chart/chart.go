@@ -53,6 +53,7 @@ type Step struct {
 	Title  string
 	At     time.Duration
 	Switch string // if the schedule departs here from the plain order: how
+	Timed  bool   // it waits for a time
 }
 
 // Kind is what a step is about. It decides its color.
@@ -164,20 +165,12 @@ func (c *Chart) Write(w io.Writer) error {
 	return d.w.Flush()
 }
 
-// row is a row of the drawing: a step, or that those of the rows before it come again.
-type row struct {
-	step          int
-	again, period int
-}
-
 // drawing is a chart being drawn.
 type drawing struct {
 	*Chart
 	w       *bufio.Writer
-	rows    []row
+	rows    []Row
 	rowOf   []int // of each step; -1: it is left out
-	runOf   []int // of each step: the number of its run
-	skip    int   // steps that are left out at the beginning
 	shown   []int // actors
 	columns []int // the place of each actor; -1: none
 	times   int   // where the times of steps end
@@ -190,46 +183,19 @@ type drawing struct {
 
 // layOut decides what is drawn where.
 func (d *drawing) layOut() {
-	var runs []Run
-	if len(d.Steps) >= foldFrom {
-		runs = Fold(d.Steps, func(a, b Step) bool {
-			return a.Actor == b.Actor && a.Text == b.Text && a.Title == b.Title && b.Switch == ""
-		})
-	} else {
-		for i := range d.Steps {
-			runs = append(runs, Run{i, 1, 1})
+	since := map[int]bool{}
+	for i := range d.Of {
+		if d.Of[i].Why != "" {
+			since[d.Of[i].Since] = true
 		}
 	}
-	first, n := len(runs), 0
-	for first > 0 && n+runs[first-1].Length+1 <= mostRows+1 {
-		first--
-		n += runs[first].Length
-		if runs[first].Times > 1 {
-			n++
-		}
-	}
-	d.rowOf, d.runOf = make([]int, len(d.Steps)), make([]int, len(d.Steps))
-	for i := range d.rowOf {
-		d.rowOf[i] = -1
-	}
-	d.skip = len(d.Steps)
-	for k, run := range runs[first:] {
-		if k == 0 {
-			d.skip = run.From
-		}
-		for i := range run.Length * run.Times {
-			d.rowOf[run.From+i], d.runOf[run.From+i] = len(d.rows)+i%run.Length, k
-		}
-		for i := range run.Length {
-			d.rows = append(d.rows, row{step: run.From + i})
-		}
-		if run.Times > 1 {
-			d.rows = append(d.rows, row{again: run.Times - 1, period: run.Length, step: run.From})
-		}
-	}
+	pinned := func(i int) bool { return since[i] || d.Steps[i].Kind == Said || len(d.Steps) < foldFrom }
+	d.rows, d.rowOf = Rows(d.Steps, pinned, mostRows)
 	acts := make([]bool, len(d.Of))
-	for _, s := range d.Steps[d.skip:] {
-		acts[s.Actor] = true
+	for i, s := range d.Steps {
+		if d.rowOf[i] >= 0 {
+			acts[s.Actor] = true
+		}
 	}
 	waits := func(i int) bool { return d.Of[i].Why != "" }
 	d.shown = Columns(len(d.Of), mostColumns, waits, func(i int) bool { return acts[i] })
@@ -243,7 +209,7 @@ func (d *drawing) layOut() {
 		widest = max(widest, (len([]rune(d.Of[i].Name))+1)/2)
 	}
 	time, number := 0, 0
-	for _, s := range d.Steps[d.skip:] {
+	for _, s := range d.Steps {
 		widest = max(widest, len([]rune(s.Text)))
 		time, number = max(time, len(clock(s.At))), max(number, len(fmt.Sprint(s.Number)))
 	}
@@ -297,7 +263,7 @@ func (d *drawing) page() {
 	d.raw(style)
 	d.put("</style></head>\n<body>\n<h1>%s</h1>\n<pre>%s</pre>\n", d.Title, d.Text)
 	d.legend()
-	if n := d.Before + d.skip; n > 0 {
+	if n := d.Before; n > 0 {
 		d.put("<p class=\"note\">%d steps before these are left out.</p>\n", n)
 	}
 	if hidden := len(d.Of) - len(d.shown); hidden > 0 {
@@ -407,15 +373,18 @@ func (d *drawing) name(name string) []string {
 // as it has not ended.
 func (d *drawing) lives() {
 	first, last := make([]int, len(d.Of)), make([]int, len(d.Of))
-	for s := len(d.Steps) - 1; s >= d.skip; s-- {
+	for s := len(d.Steps) - 1; s >= 0; s-- {
 		i := d.Steps[s].Actor
+		if d.rowOf[s] < 0 {
+			continue
+		}
 		first[i] = d.y(s)
 		last[i] = max(last[i], d.y(s))
 	}
 	for _, i := range d.shown {
 		a, x := &d.Of[i], d.x(i)
 		from, to := first[i], last[i]
-		if from == 0 || i == 0 || d.Before+d.skip > 0 {
+		if from == 0 || i == 0 || d.Before > 0 {
 			from = 0
 		}
 		if !a.Ended {
@@ -423,11 +392,14 @@ func (d *drawing) lives() {
 		}
 		d.put("<line class=\"life\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n", x, from, x, to)
 		if a.Why != "" {
-			since := max(a.Since, d.skip)
-			if since >= len(d.Steps) {
+			since := 0
+			switch {
+			case a.Since >= len(d.Steps):
 				continue
+			case a.Since >= 0 && d.rowOf[a.Since] >= 0:
+				since = d.y(a.Since)
 			}
-			d.put("<line class=\"hang\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n", x, d.y(since), x, d.bottom)
+			d.put("<line class=\"hang\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>\n", x, since, x, d.bottom)
 		}
 	}
 }
@@ -448,8 +420,8 @@ func (d *drawing) spawns() {
 
 // begins is where the first step of an actor is drawn, or the bottom.
 func (d *drawing) begins(actor int) int {
-	for s := d.skip; s < len(d.Steps); s++ {
-		if d.Steps[s].Actor == actor {
+	for s := range d.Steps {
+		if d.Steps[s].Actor == actor && d.rowOf[s] >= 0 {
 			return d.y(s)
 		}
 	}
@@ -458,8 +430,8 @@ func (d *drawing) begins(actor int) int {
 
 // switches draws a line below the steps at which the schedule departs from the plain order.
 func (d *drawing) switches() {
-	for s := d.skip; s < len(d.Steps); s++ {
-		if how := d.Steps[s].Switch; how != "" {
+	for s := range d.Steps {
+		if how := d.Steps[s].Switch; how != "" && d.rowOf[s] >= 0 {
 			y := d.y(s) + line/2
 			d.put("<line class=\"switch\" x1=\"0\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>", y, d.width, y)
 			d.put("<text class=\"turn\" x=\"0\" y=\"%d\">switch<title>%s</title></text>\n", y-3, how)
@@ -473,22 +445,27 @@ var classes = [...]string{Plain: "box", Channel: "chan", Lock: "lock", Fault: "f
 func (d *drawing) boxes() {
 	at := ""
 	for k, r := range d.rows {
-		s := &d.Steps[r.step]
+		s := &d.Steps[r.Step]
 		y := d.at(k)
+		if r.Left > 0 {
+			d.put("<text class=\"again\" x=\"%d\" y=\"%d\">… %s steps are left out here</text>\n", d.gutter, y+4, Grouped(r.Left))
+			continue
+		}
 		if d.columns[s.Actor] < 0 {
 			continue
 		}
 		x := d.x(s.Actor)
-		if r.again > 0 {
-			text := fmt.Sprintf("%d times more", r.again)
-			if r.period > 1 {
-				text = fmt.Sprintf("these %d, %s", r.period, text)
+		if r.Again > 0 {
+			text := Grouped(r.Again) + " times more"
+			if len(r.Steps) > 1 {
+				text = fmt.Sprintf("these %d, %s", len(r.Steps), text)
 			}
-			d.put("<text class=\"op again\" x=\"%d\" y=\"%d\">%s</text>\n", x, y+4, d.cut(text, d.column))
+			d.put("<text class=\"op again\" x=\"%d\" y=\"%d\">%s<title>%s: until step %d</title></text>\n", x, y+4, d.cut(text, d.column),
+				Texts(d.Steps, r.Steps), d.Steps[r.Last].Number)
 			continue
 		}
 		class := classes[s.Kind]
-		if a := &d.Of[s.Actor]; a.Why != "" && a.Since == r.step {
+		if a := &d.Of[s.Actor]; a.Why != "" && a.Since == r.Step {
 			class = "wait"
 		}
 		if now := clock(s.At); now != at {
@@ -611,6 +588,24 @@ func Wrap(text string, most int) (lines []string) {
 		}
 	}
 	return append(lines, line)
+}
+
+// Grouped returns a number with a comma before each three digits.
+func Grouped(n int) string {
+	s := fmt.Sprint(n)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
+}
+
+// Texts returns what some steps are, in a line.
+func Texts(steps []Step, which []int) string {
+	var texts []string
+	for _, i := range which {
+		texts = append(texts, steps[i].Text)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // clock is a time. A read of a virtual clock may move it by a nanosecond, which is not shown.

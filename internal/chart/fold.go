@@ -1,5 +1,12 @@
 package chart
 
+import "slices"
+
+// A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows tells each repetition
+// once. Those of an actor that waits for time come first, because they go on beside all else and so would keep the rest
+// from repeating. Of what is still too long it keeps what a reader looks for: the end, what each actor did last, and
+// what came before that.
+
 // Run is a part of a sequence: Length elements from From on, which are there Times times, one after the other.
 type Run struct{ From, Length, Times int }
 
@@ -24,4 +31,163 @@ func Fold[T any](all []T, same func(first, later T) bool) (runs []Run) {
 		at += best.Length * best.Times
 	}
 	return runs
+}
+
+// Row is a row of a report: a step; or that some steps come again; or that some are left out.
+type Row struct {
+	Step  int   // the step. Of steps that come again or are left out, the first
+	Last  int   // of steps that come again, the last
+	Steps []int // the steps that come again, in order
+	Again int   // if there are such: how often
+	Left  int   // if steps are left out: how many
+}
+
+// count returns how many steps a row stands for.
+func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
+
+// Rows returns the rows of a report of steps, at most about most of them, and for each step its row, or -1 if it is left
+// out. A step that is told once has the row of the one that is there.
+func Rows(steps []Step, pinned func(step int) bool, most int) (rows []Row, rowOf []int) {
+	same := func(a, b int) bool {
+		x, y := &steps[a], &steps[b]
+		return x.Actor == y.Actor && x.Text == y.Text && x.Title == y.Title && x.Kind == y.Kind &&
+			y.Switch == "" && !pinned(a) && !pinned(b)
+	}
+	as := make([]int, len(steps)) // the step that is there in place of each
+	for i := range as {
+		as[i] = i
+	}
+	items := foldTickers(steps, same, as)
+	alike := func(a, b Row) bool { return a.Again == 0 && b.Again == 0 && same(a.Step, b.Step) }
+	for _, run := range Fold(items, alike) {
+		rows = append(rows, items[run.From:run.From+run.Length]...)
+		if run.Times == 1 {
+			continue
+		}
+		again := Row{Step: items[run.From].Step, Again: run.Times - 1}
+		for i := range run.Length * run.Times {
+			at := items[run.From+i].Step
+			as[at] = items[run.From+i%run.Length].Step
+			if again.Last = at; i < run.Length {
+				again.Steps = append(again.Steps, at)
+			}
+		}
+		rows = append(rows, again)
+	}
+	if len(rows) > most {
+		rows = thin(steps, rows, pinned, most)
+	}
+	at := make([]int, len(steps))
+	for i := range at {
+		at[i] = -1
+	}
+	for k, r := range rows {
+		if r.Again == 0 && r.Left == 0 {
+			at[r.Step] = k
+		}
+	}
+	rowOf = make([]int, len(steps))
+	for i := range steps {
+		first := i
+		for as[first] != first {
+			first = as[first]
+		}
+		rowOf[i] = at[first]
+	}
+	return rows, rowOf
+}
+
+// foldTickers returns a row for each step, except that what an actor does again and again, waiting for time, is told
+// once: the repetition stands where it ends.
+func foldTickers(steps []Step, same func(a, b int) bool, as []int) (items []Row) {
+	var own [][]int // of each actor
+	for i := range steps {
+		for len(own) <= steps[i].Actor {
+			own = append(own, nil)
+		}
+		own[steps[i].Actor] = append(own[steps[i].Actor], i)
+	}
+	ends := map[int]Row{} // by the last step
+	for _, all := range own {
+		for _, run := range Fold(all, same) {
+			period := all[run.From : run.From+run.Length]
+			if run.Times < 3 || !slices.ContainsFunc(period, func(i int) bool { return steps[i].Timed }) {
+				continue
+			}
+			last := run.From + run.Length*run.Times
+			for k, i := range all[run.From+run.Length : last] {
+				as[i] = period[k%run.Length]
+			}
+			ends[all[last-1]] = Row{Step: period[0], Last: all[last-1], Steps: period, Again: run.Times - 1}
+		}
+	}
+	for i := range steps {
+		if as[i] == i {
+			items = append(items, Row{Step: i})
+		} else if r, ok := ends[i]; ok {
+			items = append(items, r)
+		}
+	}
+	return items
+}
+
+// thin leaves rows out until there are about most: it keeps the end, a few rows around what each actor did last that
+// was not waiting for time, the beginning, and then as much as there is room for before the last of those.
+func thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
+	keep, room := make([]bool, len(rows)), most
+	mark := func(k int) {
+		if k >= 0 && k < len(rows) && !keep[k] && room > 0 {
+			keep[k] = true
+			room--
+		}
+	}
+	for k := range most / 4 {
+		mark(len(rows) - 1 - k)
+	}
+	seen, cause := map[int]bool{}, 0
+	left := most / 2
+	for k := len(rows) - 1; k >= 0 && left > 0; k-- {
+		s := &steps[rows[k].Step]
+		if rows[k].Again > 0 || s.Timed {
+			continue
+		}
+		if pinned(rows[k].Step) {
+			cause = max(cause, k)
+			mark(k)
+		}
+		if !seen[s.Actor] {
+			seen[s.Actor] = true
+			left -= 3
+			mark(k)
+			mark(k - 1)
+			mark(k + 1)
+		}
+	}
+	for k := range most / 8 {
+		mark(k)
+	}
+	if cause == 0 {
+		cause = len(rows) - 1
+	}
+	for k := cause; k >= 0 && room > 0; k-- {
+		mark(k)
+	}
+	gap := Row{}
+	for k := range rows {
+		if !keep[k] {
+			if gap.Left == 0 {
+				gap.Step = rows[k].Step
+			}
+			gap.Left += rows[k].count()
+			continue
+		}
+		if gap.Left > 0 {
+			kept, gap = append(kept, gap), Row{}
+		}
+		kept = append(kept, rows[k])
+	}
+	if gap.Left > 0 {
+		kept = append(kept, gap)
+	}
+	return kept
 }

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// A program with a fiber that sleeps and tries, again and again, never stops, so that a deadlock of its other fibers is
+// found only when the schedule has become too long. It is a deadlock all the same: the fibers that move cannot end the
+// waits of the others. Two conditions tell it from a livelock. Time passes, so that what moves is not a fiber that keeps
+// the others from running. And a fiber that has not moved waits for something that no fiber that moves has ever served.
+
+// leastTicks is how often time has to pass in the second half of a schedule that is too long.
+const leastTicks = 8
+
+// lookBehindTickers makes a livelock a deadlock if it is one of all fibers but for tickers. The last limit operations
+// are those that all fibers did in turn.
+//
+// Guarded by TestADeadlockBesideATickerIsADeadlock, TestRetriesBesideAnIdleServerAreALivelock.
+func (f *Failure) lookBehindTickers(limit int) {
+	if f.Kind != KindLivelock || f.before > 0 {
+		return
+	}
+	r := newReport(f)
+	from := max(0, len(f.trace)-limit)
+	moves, waits := make([]bool, len(f.fibers)), make([]bool, len(f.fibers))
+	times, last := 0, time.Duration(-1)
+	for s := from; s < len(f.trace); s++ {
+		e := &f.trace[s]
+		moves[e.fiber] = true
+		waits[e.fiber] = waits[e.fiber] || mayWait(e.op)
+		if e.at != last {
+			times, last = times+1, e.at
+		}
+	}
+	for i := range moves {
+		if moves[i] && (!waits[i] || r.chose[i]) {
+			return // it spins, or may serve anything
+		}
+	}
+	if times < leastTicks || !slices.ContainsFunc(r.all(), func(i int) bool { return !moves[i] && r.dead(i, moves) }) {
+		return
+	}
+	since := 0
+	for s := range f.trace[:from] {
+		if !moves[f.trace[s].fiber] {
+			since = s + 1
+		}
+	}
+	f.Kind, f.ticking = KindDeadlock, moves
+	var names []string
+	for i, m := range moves {
+		if m {
+			names = append(names, r.labels[i])
+		}
+	}
+	f.Text = fmt.Sprintf("only tickers can go on: %s. No other fiber has moved since step %d", strings.Join(names, ", "), since)
+}
+
+// mayWait reports whether an operation waits if it has to.
+func mayWait(op policy.Op) bool {
+	switch op.Kind {
+	case policy.Send, policy.Recv, policy.Select, policy.Sleep, policy.Wait, policy.Join:
+		return true
+	case policy.Use:
+		return op.Verb.Waits != "" && !op.Undo && !op.Try
+	}
+	return false
+}
+
+// all returns the numbers of the fibers.
+func (r *report) all() []int {
+	all := make([]int, len(r.fibers))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// ticks reports whether fiber i is one of the tickers that hide a deadlock.
+func (r *report) ticks(i int) bool { return i < len(r.ticking) && r.ticking[i] }
+
+// dead reports whether fiber i waits for something that none of the fibers that move has ever served, and that is not
+// the end of a fiber.
+func (r *report) dead(i int, moves []bool) bool {
+	wants := r.wants(i)
+	if !r.fibers[i].waits || len(wants) == 0 {
+		return false
+	}
+	for _, c := range wants {
+		switch c.op.Kind {
+		case policy.Send, policy.Recv:
+			if slices.ContainsFunc(r.users[c.object], func(u user) bool { return moves[u.fiber] && u.other(c.op.Kind) }) {
+				return false
+			}
+		case policy.Use:
+			if c.op.Background || c.op.Verb.Ends == "" ||
+				slices.ContainsFunc(r.users[c.object], func(u user) bool { return moves[u.fiber] }) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
