@@ -124,7 +124,7 @@ func (w *world) abandoned(text string) (f *Failure) {
 	}()
 	f = &Failure{Kind: KindBlocked, Text: text}
 	f.freeze(w)
-	f.Token = encode(w.mode, f.script, f.hash)
+	f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	return f
 }
 
@@ -156,6 +156,9 @@ func (w *world) inside(fn func(ctx context.Context)) *Failure {
 	case broken != nil:
 		panic(broken)
 	case !returned: // fn has ended its goroutine, so end the caller's
+		if w.exited != nil && w.quit != nil {
+			w.quit(w.exited)
+		}
 		runtime.Goexit()
 	}
 	return nil

@@ -55,6 +55,7 @@ type Failure struct {
 	nerrs    int
 	strays   []string // what goroutines outside have done, if it is a deadlock
 	hash     uint64
+	hashes   []byte // see token.go
 }
 
 // Kinds of trace entries that are not operations of coir.
@@ -123,6 +124,10 @@ func (f *Failure) freeze(w *world) {
 		f.holds[i] = w.holds[i]
 	}
 	f.hash = w.hash
+	f.hashes = make([]byte, w.nhashes)
+	for i := range f.hashes {
+		f.hashes[i] = w.hashes[i]
+	}
 	f.fibers = make([]column, w.nfibers)
 	for i := range f.fibers {
 		x := &w.fibers[i]

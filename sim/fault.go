@@ -100,4 +100,5 @@ func (p *faultPlan) never() (names []string) {
 func (w *world) note(op policy.Op) {
 	w.record(event{fiber: w.current, object: -1, op: op, cases: span{n: -1}, at: w.clock.Now(), which: -1}, w.site())
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
+	w.markHash()
 }

@@ -265,7 +265,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 func TestATokenKeepsVeryManyZeros(t *testing.T) {
 	script := make([]int, 3<<20+5)
 	script[len(script)-1] = 2
-	r, err := decode(encode(ClockIdle, script, 1))
+	r, err := decode(encode(ClockIdle, script, 1, nil))
 	if err != nil || len(r.script) != len(script) || !slices.Equal(r.script, script) {
 		t.Errorf("%d decisions of %d, %v", len(r.script), len(script), err)
 	}

@@ -496,8 +496,8 @@ func TestReportOfManyFibersIsBounded(t *testing.T) {
 }
 
 func TestReplayLineFindsSubtests(t *testing.T) {
-	f := &Failure{Kind: KindError, Token: "s2.x", test: "TestA/b"}
-	if got, want := f.replayLine(), "go test github.com/coir-go/coir/sim -run '^TestA$/^b$' -sim.replay=s2.x"; got != want {
+	f := &Failure{Kind: KindError, Token: "s3.x", test: "TestA/b"}
+	if got, want := f.replayLine(), "go test github.com/coir-go/coir/sim -run '^TestA$/^b$' -sim.replay=s3.x"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

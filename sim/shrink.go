@@ -55,6 +55,7 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	}
 	set := settle(opts)
 	w := newWorld(r.mode, set.limit)
+	w.quit = set.quit
 	var f *Failure
 	left := w.inside(func(ctx context.Context) {
 		w.script, w.scripted, w.tells = r.script, true, true
@@ -65,15 +66,19 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		f = g
 		if h := w.hash; f != nil {
 			h = f.hash
-			if uint32(h^h>>32) != r.hash && f.Kind != KindDiverged {
+			switch {
+			case f.Kind == KindDiverged:
+				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps)
+			case uint32(h^h>>32) != r.hash:
 				f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it fails, but the operations are not " +
-					"those that were recorded: " + f.Text}
+					"those that were recorded; they differ " + r.differs(g.hashes, g.Steps) + ": " + f.Text}
 				f.freeze(w)
 			}
 		} else if uint32(h^h>>32) != r.hash {
-			f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it does not fail under this schedule, " +
-				"and the operations are not those that were recorded"}
+			f = &Failure{Kind: KindDiverged}
 			f.freeze(w)
+			f.Text = "the program has changed since: it does not fail under this schedule, and the operations are not " +
+				"those that were recorded; they differ " + r.differs(f.hashes, f.Steps)
 		}
 		w.tellStrays(f)
 	})

@@ -53,6 +53,9 @@ type settings struct {
 	mode      ClockMode
 	limit     int
 	faults    []string
+	failed    func() bool    // reports whether the test has failed by other means than Errorf; nil: there is no test
+	quit      func(*Failure) // is called if the program ends its goroutine
+	sometimes []string       // names of Sometimes that the source has
 }
 
 // WithSchedules sets the maximum number of schedules to run. The default is 1,000.
@@ -129,9 +132,23 @@ func (s *Sim) Errorf(format string, args ...any) {
 	s.nerrs++
 }
 
+// Fatalf is [Sim.Errorf], and ends the schedule: the calling fiber does not continue, its deferred functions run, and
+// the others are cancelled. Use it, and not the Fatalf of a testing.T, where going on makes no sense: sim then makes the
+// schedule smaller, and reports how to replay it.
+//
+//go:norace
+func (s *Sim) Fatalf(format string, args ...any) {
+	s.Errorf(format, args...)
+	race.Disable() // as in the policy's own calls of stop
+	s.w.stop(&Failure{Kind: KindError, Text: s.errs[0]})
+	race.Enable()
+	panic(errStopped)
+}
+
 // Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
-// does not test what it is meant to. A call that is never reached goes unnoticed, so put it on the main path. [Drawn],
-// which runs one schedule, does not check it.
+// does not test what it is meant to. [Test] also fails if the call is never reached: it finds calls in the source of the
+// program's function, if their name is written there. Elsewhere, put the call where it is always reached. [Drawn], which
+// runs one schedule, does not check it.
 //
 //go:norace
 func (s *Sim) Sometimes(cond bool, name string) {
@@ -146,6 +163,16 @@ func (s *Sim) Sometimes(cond bool, name string) {
 	if cond && s.w.tells && s.w.fail == nil {
 		s.w.markOnce("sometimes: ", name)
 	}
+}
+
+// reached reports whether Sometimes was called with a name.
+func (s *Sim) reached(name string) bool {
+	for at := s.sights; at != nil; at = at.next {
+		if at.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule.
@@ -185,6 +212,8 @@ type Result struct {
 	Failure   *Failure      // the first failure, made smaller; nil if there was none
 	Never     []string      // names of Sometimes that were never true, and faults that never fired
 	Elapsed   time.Duration // real time
+
+	orders pairings
 }
 
 // coveredBy describes what a strategy with nothing left has covered.
@@ -234,6 +263,11 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	s := &Sim{w: w, faults: planFaults(set.faults)}
 	var res Result
 	began := time.Now()
+	w.quit = func(f *Failure) {
+		if f.Schedule, f.Strategy, f.Seed = res.Schedules+1, w.strategy.Name(), set.seed; set.quit != nil {
+			set.quit(f)
+		}
+	}
 	left := w.inside(func(ctx context.Context) {
 		told := began
 		for res.Schedules < set.schedules {
@@ -252,11 +286,20 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			}
 			res.Schedules++
 			res.Steps += w.nsteps
+			if f == nil {
+				res.orders.look(w, res.Schedules)
+			}
 			w.ran.Store(int64(res.Schedules))
 			w.did.Store(int64(res.Steps))
+			outside := f == nil && set.failed != nil && set.failed()
+			if outside {
+				f = &Failure{Kind: KindError, Text: outsideText}
+				f.freeze(w)
+				f.Token = encode(w.mode, f.script, f.hash, f.hashes)
+			}
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if f.Kind != KindBlocked { // a blocked schedule takes real time, each time
+				if f.Kind != KindBlocked && !outside { // a blocked schedule takes real time, each time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 						f = w.told(ctx, s, fn, f)
@@ -287,9 +330,20 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			res.Never = append(res.Never, x.name)
 		}
 	}
+	for i, name := range set.sometimes {
+		if !s.reached(name) && !slices.Contains(set.sometimes[:i], name) {
+			res.Never = append(res.Never, name+" (this call of Sometimes was never reached)")
+		}
+	}
 	res.Never = append(res.Never, s.faults.never()...)
 	return res
 }
+
+const (
+	useErrorf   = ". Use s.Errorf or s.Fatalf: then the schedule is run again, made smaller, and reported once"
+	outsideText = "the test has failed in this schedule: the program called t.Error or t.Fatal, or there was a data race" + useErrorf
+	exitText    = "the program ended its goroutine in this schedule, as t.Fatal does" + useErrorf
+)
 
 // Run runs fn under one schedule, chosen at random by the seed. It returns the failure, or nil.
 func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {
@@ -313,7 +367,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 		f = &Failure{Kind: KindNondeterministic}
 		f.freeze(w)
 		f.Text = "the same decisions led another way " + first.fork(f)
-		f.Token = encode(w.mode, f.script, f.hash)
+		f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	}
 	if f != nil {
 		f.unsure = f.Kind != KindUncontrolled && f.Kind != KindBlocked // it did not fail the first time
@@ -396,7 +450,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 		f.lookBehindTickers(w.limit)
 		f.errs = slices.Clone(s.errs[:min(s.nerrs, len(s.errs))])
 		f.nerrs = s.nerrs
-		f.Token = encode(w.mode, f.script, f.hash)
+		f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	}
 	return w.fail
 }
@@ -412,8 +466,12 @@ func cancelled(p any) bool {
 
 // guarded calls fn and returns what it panicked with, and where.
 func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) (p any, stack []byte) {
+	returned := false
 	defer func() {
 		if p = recover(); p == nil {
+			if !returned {
+				w.exits()
+			}
 			return
 		}
 		stack = debug.Stack()
@@ -424,5 +482,14 @@ func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *S
 	}()
 	w.running = true
 	fn(ctx, s)
+	returned = true
 	return nil, nil
+}
+
+// exits is called when fn ends its goroutine, which ends the exploration.
+func (w *world) exits() {
+	f := &Failure{Kind: KindError, Text: exitText}
+	f.freeze(w)
+	f.Token = encode(w.mode, f.script, f.hash, f.hashes)
+	w.exited = f
 }

@@ -21,6 +21,17 @@ var (
 // Test explores fn as a test. If a schedule fails, the test fails with a report and the command that replays it.
 func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	t.Helper()
+	opts = append(opts, func(set *settings) {
+		if !t.Failed() {
+			set.failed = t.Failed
+		}
+		set.quit = func(f *Failure) {
+			if !t.Skipped() {
+				t.Helper()
+				t.Error(reportOf(t, f))
+			}
+		}
+	})
 	if *flagReplay != "" {
 		f, err := Replay(*flagReplay, fn, opts...)
 		switch {
@@ -45,7 +56,7 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		}
 		opts = append(opts, WithStrategy(strategy))
 	}
-	res := Explore(fn, opts...)
+	res := Explore(fn, append(opts, func(set *settings) { set.sometimes = sometimesIn(fn) })...)
 	if res.Failure != nil {
 		fail(t, res.Failure)
 	}
@@ -56,11 +67,18 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	if res.Complete {
 		all = ", " + res.Covered
 	}
-	t.Logf("%s%s; %d steps, %.0f schedules a second", counted(res.Schedules, "schedule"), all, res.Steps, float64(res.Schedules)/res.Elapsed.Seconds())
+	t.Logf("%s%s; %d steps, %.0f schedules a second%s", counted(res.Schedules, "schedule"), all, res.Steps,
+		float64(res.Schedules)/res.Elapsed.Seconds(), res.orders.text(res.Schedules))
 }
 
-// fail ends the test with the report, and draws it if -sim.trace asks for that.
+// fail ends the test with the report.
 func fail(t testing.TB, f *Failure) {
+	t.Helper()
+	t.Fatal(reportOf(t, f))
+}
+
+// reportOf returns the report of a failure in a test, and draws it if -sim.trace asks for that.
+func reportOf(t testing.TB, f *Failure) string {
 	t.Helper()
 	f.test = t.Name()
 	text := f.Error()
@@ -71,7 +89,7 @@ func fail(t testing.TB, f *Failure) {
 		}
 		text += "  chart: " + path + "\n"
 	}
-	t.Fatal(strings.TrimRight(text, "\n"))
+	return strings.TrimRight(text, "\n")
 }
 
 // draw writes the chart of a failure into a directory, and returns its path.

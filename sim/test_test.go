@@ -16,12 +16,14 @@ import (
 // listener is a testing.TB that keeps what it is told.
 type listener struct {
 	testing.TB
-	said strings.Builder
+	said   strings.Builder
+	failed bool
 }
 
 type fatal struct{}
 
 func (l *listener) Helper()      {}
+func (l *listener) Failed() bool { return l.failed }
 func (l *listener) Name() string { return "TestListener" }
 
 func (l *listener) Log(args ...any)                   { fmt.Fprintln(&l.said, args...) }
@@ -93,7 +95,7 @@ func TestTestSaysHowToSeeItAgainFromAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s2.",
+	expect(t, text, failed, true, "replay: go test github.com/coir-go/coir/sim -run '^TestListener$' -sim.replay=s3.",
 		"chart: "+filepath.Join(dir, "TestListener.html"))
 }
 

@@ -80,6 +80,8 @@ type world struct {
 	cases     []choice // the last cases of selects; see keepCases
 	ncases    int
 	hash      uint64
+	hashes    []byte // a byte of it for each markEvery operations
+	nhashes   int
 	fail      *Failure
 	stopping  atomic.Bool
 	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until a fiber sees it
@@ -91,6 +93,8 @@ type world struct {
 	abort  atomic.Pointer[context.CancelCauseFunc] // cancel of the current schedule
 	given  atomic.Pointer[Failure]                 // why the world has been abandoned
 	giveUp chan struct{}
+	quit   func(*Failure) // is called if the program has ended its goroutine, in the one that called Explore
+	exited *Failure       // where it did
 	closed chan struct{}
 	ran    atomic.Int64 // schedules
 	did    atomic.Int64 // steps in them
@@ -200,7 +204,7 @@ func (w *world) reset() {
 	w.moved, w.rushed = 0, 0
 	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
 	w.nlog, w.chose, w.watchable = 0, -1, false
-	w.nholds, w.nmade, w.nmarks = 0, 0, 0
+	w.nholds, w.nmade, w.nmarks, w.nhashes = 0, 0, 0, 0
 	w.fail = nil
 	w.stray.Store(nil)
 }
@@ -759,6 +763,7 @@ func (w *world) went(i int32) {
 	x.acted, x.how, x.told = true, policy.Unknown, false
 	w.record(event{fiber: i, object: x.object, op: x.op, cases: x.cases, at: x.since, which: -1}, x.site)
 	w.mixOp(uint64(i)<<40, x.object, &x.op)
+	w.markHash()
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
 		w.stop(&Failure{Kind: KindLivelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
 			strconv.Itoa(w.limit) + " of them in turn"})
@@ -780,6 +785,21 @@ func (w *world) record(e event, at site) {
 		w.keepSite(at)
 	}
 	w.nsteps++
+}
+
+// markHash is called when an operation is recorded and in the hash. It records a byte of the hash now and then, for the
+// token.
+//
+//go:norace
+func (w *world) markHash() {
+	if w.nsteps%markEvery != 0 {
+		return
+	}
+	if w.nhashes == len(w.hashes) {
+		w.hashes = doubled(w.hashes)
+	}
+	w.hashes[w.nhashes] = byte(w.hash>>56 ^ w.hash>>24)
+	w.nhashes++
 }
 
 // mostKept is how many operations of a schedule are kept: some 6 MB.
