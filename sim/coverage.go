@@ -113,8 +113,8 @@ func (c *pairings) text(schedules int) string {
 	return text
 }
 
-// sometimesIn returns the names that the source of fn passes to Sometimes: what is written there, in the function itself
-// or in a function literal in it. It returns none if the source cannot be read.
+// sometimesIn returns the names that the source of fn passes to Sometimes: what is written in the function itself or in
+// a function literal in it. It returns none if the source cannot be read.
 func sometimesIn(fn any) (names []string) {
 	f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
 	if f == nil {

@@ -72,7 +72,8 @@ func (r *report) arrows(i int) (out []arrow) {
 			servers, known := r.servers(i, x)
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
 				to := servers[0].fiber
-				out = append(out, arrow{to: to, why: why + ", which only " + r.labels[to] + " of the remaining fibers has also used"})
+				why += ", which only " + r.labels[to] + " of the remaining fibers has also used"
+				out = append(out, arrow{to: to, why: why})
 			} else if to := r.jammed(i, x); known && len(to) > 0 {
 				out = append(out, r.jam(i, x, to, why))
 			} else if to, how := r.holder(i, x); to >= 0 {
@@ -140,17 +141,17 @@ func (r *report) jam(i int, c choice, all []int, why string) arrow {
 	if to == i && len(all) > 1 {
 		to = all[1]
 	}
-	did, back := "from which only %s received, and now waits to send to it", "from which only %s received, and now wait to send to it"
+	text := "%s, from which only %s received, and now %s to send to it"
 	if c.op.Kind == policy.Recv {
-		did, back = "to which only %s sent, and now waits to receive from it", "to which only %s sent, and now wait to receive from it"
+		text = "%s, to which only %s sent, and now %s to receive from it"
 	}
 	switch {
 	case len(all) > 1:
-		return arrow{to: to, why: why + ", " + fmt.Sprintf(back, r.list(all))}
+		return arrow{to: to, why: fmt.Sprintf(text, why, r.list(all), "wait")}
 	case to == i:
-		return arrow{to: to, why: why + ", " + fmt.Sprintf(did, "it itself")}
+		return arrow{to: to, why: fmt.Sprintf(text, why, "it itself", "waits")}
 	}
-	return arrow{to: to, why: why + ", " + fmt.Sprintf(did, r.labels[to])}
+	return arrow{to: to, why: fmt.Sprintf(text, why, r.labels[to], "waits")}
 }
 
 // beside reports whether fiber k waits for c, perhaps among other things.

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// What a report calls channels, locks and the like. One that has no name is called by the line that made it. If two have
-// one name, a number tells them apart, and the report says where each was made.
+// What a report calls channels, locks and the like. A channel that has no name is called by the line that made it. If
+// two have one name, a number tells them apart, and the report says where each was made.
 
 // thing is what fibers use that is neither a fiber nor a nursery.
 type thing struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all cases
-// of a select, and how each operation ended. It does not show what a fiber could still do. So the wait-for graph has
-// two sorts of arrows. Certain ones: to a fiber that is waited for, to the children of a nursery that is
+// A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
+// cases of a select, and how each operation ended. It does not show what a fiber could still do. So the wait-for graph
+// has two sorts of arrows. Certain ones: to a fiber that is waited for, to the children of a nursery that is
 // joined, and over a channel to the only remaining fiber that ever used its other side. And likely ones: to the fiber
 // that has taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with one of
 // those is called likely. Of a very long schedule only the end is kept, which does not show all users of a channel, or

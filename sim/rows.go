@@ -131,8 +131,8 @@ func (r *report) remarks() (all []remark) {
 		if cut := []rune(text); len(cut) > mostSaid {
 			text = string(cut[:mostSaid]) + "…"
 		}
-		row := chart.Step{Actor: int(m.fiber), Kind: chart.Said, Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
-		all = append(all, remark{row, m.step})
+		title := strings.TrimPrefix(m.at.at(), ", ")
+		all = append(all, remark{chart.Step{Actor: int(m.fiber), Kind: chart.Said, Text: m.kind + shown(text), Title: title}, m.step})
 	}
 	slices.SortStableFunc(all, func(a, b remark) int { return a.step - b.step })
 	for i := range all {
@@ -224,7 +224,8 @@ func (r *report) table(b *strings.Builder) {
 			fmt.Fprintf(b, "  ... %s left out\n", counted(row.Left, "step"))
 			continue
 		case row.Again > 0:
-			fmt.Fprintf(b, "  ... %s: %s times more, until step %d\n", r.does(all, row.Steps), chart.Grouped(row.Again), all[row.Last].Number)
+			fmt.Fprintf(b, "  ... %s: %s times more, until step %d\n",
+				r.does(all, row.Steps), chart.Grouped(row.Again), all[row.Last].Number)
 			continue
 		case !slices.Contains(shown, s.Actor):
 			continue
@@ -275,7 +276,8 @@ func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
 			acts[all[row.Step].Actor] = true
 		}
 	}
-	return chart.Columns(len(r.fibers), most, func(i int) bool { return r.fibers[i].waits }, func(i int) bool { return acts[i] })
+	waits := func(i int) bool { return r.fibers[i].waits }
+	return chart.Columns(len(r.fibers), most, waits, func(i int) bool { return acts[i] })
 }
 
 const mostIndexed = 20
@@ -295,8 +297,8 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		if steps[i] == 0 || c.waits && !r.ticks(i) {
 			continue
 		}
-		text := fmt.Sprintf("%s (%s", r.labels[i], strings.Replace(counted(steps[i], "step"), fmt.Sprint(steps[i]), chart.Grouped(steps[i]), 1))
-		if text += fmt.Sprintf(", the last is %d", last[i]); c.ended {
+		text := fmt.Sprintf("%s (steps: %s, the last is %d", r.labels[i], chart.Grouped(steps[i]), last[i])
+		if c.ended {
 			text += ", ended"
 		}
 		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")

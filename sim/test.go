@@ -39,6 +39,8 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 			t.Fatal(err)
 		case f != nil:
 			fail(t, f)
+		case t.Failed():
+			return // it has said why
 		}
 		t.Log("the program does not fail under this schedule any more; its operations are those that were recorded")
 		return

@@ -75,7 +75,7 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 		"main      waits to send to queue, at sim/ticker_test.go:", "worker[0] waits to send to queue, at sim/ticker_test.go:",
 		"from which only worker[0], worker[1], worker[2], worker[3] received, and now wait to send to it",
 		"... ticker sleep 10ms, try send tokens → would block, try send beats: ", " times more, until step ",
-		"| send queue * ", "  other fibers: ticker (", "  channels: queue (sim/ticker_test.go:", "tokens (sim/ticker_test.go:")
+		"| send queue * ", "  other fibers: ticker (steps: ", "  channels: queue (sim/ticker_test.go:", "tokens (sim/ticker_test.go:")
 	saysNot(t, f, "livelock", "ticker    waits", "monitor   waits", "may have")
 	if n := strings.Count(f.Error(), "\n"); n > 110 {
 		t.Errorf("the report has %d lines", n)

@@ -448,7 +448,8 @@ func (d *drawing) boxes() {
 		s := &d.Steps[r.Step]
 		y := d.at(k)
 		if r.Left > 0 {
-			d.put("<text class=\"again\" x=\"%d\" y=\"%d\">… %s steps are left out here</text>\n", d.gutter, y+4, Grouped(r.Left))
+			d.put("<text class=\"again\" x=\"%d\" y=\"%d\">… %s steps are left out here</text>\n",
+				d.gutter, y+4, Grouped(r.Left))
 			continue
 		}
 		if d.columns[s.Actor] < 0 {
@@ -460,8 +461,8 @@ func (d *drawing) boxes() {
 			if len(r.Steps) > 1 {
 				text = fmt.Sprintf("these %d, %s", len(r.Steps), text)
 			}
-			d.put("<text class=\"op again\" x=\"%d\" y=\"%d\">%s<title>%s: until step %d</title></text>\n", x, y+4, d.cut(text, d.column),
-				Texts(d.Steps, r.Steps), d.Steps[r.Last].Number)
+			d.put("<text class=\"op again\" x=\"%d\" y=\"%d\">%s<title>%s: until step %d</title></text>\n",
+				x, y+4, d.cut(text, d.column), Texts(d.Steps, r.Steps), d.Steps[r.Last].Number)
 			continue
 		}
 		class := classes[s.Kind]

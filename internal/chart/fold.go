@@ -45,8 +45,8 @@ type Row struct {
 // count returns how many steps a row stands for.
 func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
 
-// Rows returns the rows of a report of steps, at most about most of them, and for each step its row, or -1 if it is left
-// out. A step that is told once has the row of the one that is there.
+// Rows returns the rows of a report of steps, at most about most of them, and for each step its row, or -1 if it is
+// left out. A step that repeats another one has the row of that one. A pinned step is never told as a repetition.
 func Rows(steps []Step, pinned func(step int) bool, most int) (rows []Row, rowOf []int) {
 	same := func(a, b int) bool {
 		x, y := &steps[a], &steps[b]
