@@ -1,0 +1,223 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Conn is a connection of TCP or of a Unix socket, as a [net.Conn]. [Dialer], [Listener.Accept] and [NewConn] make
+// them. Any number of fibers and goroutines may use one at the same time: reads come one after the other, and writes.
+type Conn struct {
+	d             *descriptor
+	kind          kind
+	network       string
+	local, remote net.Addr
+}
+
+var errCallback = errors.New("netio: OnReadable has been called, and its function not yet")
+
+// newConn returns a connection that owns fd. As with package net, a connection that is dropped without Close is closed
+// when the garbage collector finds it.
+func newConn(fd int, network string, local, remote net.Addr) *Conn {
+	c := &Conn{}
+	c.init(fd, network, local, remote)
+	return c
+}
+
+func (c *Conn) init(fd int, network string, local, remote net.Addr) {
+	*c = Conn{d: newDescriptor(fd), kind: kindOf(network), network: network, local: local, remote: remote}
+	closeWith(c, c.d)
+}
+
+// closeWith closes d when owner is garbage. The poller knows d, and not its owner. An operation under way keeps the
+// owner alive, and so must a callback.
+func closeWith[T any](owner *T, d *descriptor) {
+	runtime.AddCleanup(owner, func(d *descriptor) { _ = d.close() }, d)
+}
+
+func kindOf(network string) kind {
+	switch network {
+	case "tcp", "tcp4", "tcp6":
+		return tcp
+	case "udp", "udp4", "udp6", "unixgram":
+		return packets
+	}
+	return stream
+}
+
+// NewConn takes a connection of package net over: it returns one for fibers, and closes c, whose socket stays open. It
+// takes connections of TCP, UDP and Unix sockets. Of sockets that also receive from others than their peer, the
+// connection is a [PacketConn].
+//
+// If it returns an error, c is as it was.
+func NewConn(c net.Conn) (net.Conn, error) {
+	if len(networkOf(c)) == 0 {
+		return nil, cannot(c)
+	}
+	fd, err := takeOver(c.(syscall.Conn))
+	if err != nil {
+		return nil, err
+	}
+	network, local, remote := c.LocalAddr().Network(), c.LocalAddr(), c.RemoteAddr()
+	if err := c.Close(); err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
+	}
+	if kindOf(network) == packets {
+		return newPacketConn(fd, network, local, remote), nil
+	}
+	return newConn(fd, network, local, remote), nil
+}
+
+// Read reads into p, as [net.Conn] says. A fiber that has to wait parks.
+func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(context.Background(), p) }
+
+// ReadContext is Read that ends with an error of ctx when ctx ends. The connection stays as it is then, and nothing has
+// been read.
+func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
+	n, err := c.d.read(ctx, p, c.kind)
+	runtime.KeepAlive(c)
+	if err != nil {
+		return n, c.failed("read", err)
+	}
+	return n, nil
+}
+
+// Write writes p, as [net.Conn] says. A fiber that has to wait parks.
+func (c *Conn) Write(p []byte) (int, error) { return c.WriteContext(context.Background(), p) }
+
+// WriteContext is Write that ends with an error of ctx when ctx ends. The connection stays as it is then; the number
+// says how much has been written.
+func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
+	n, err := c.d.write(ctx, p, c.kind)
+	runtime.KeepAlive(c)
+	if err != nil {
+		return n, c.failed("write", err)
+	}
+	return n, nil
+}
+
+// OnReadable calls f once, when a Read would not have to wait: there is something to read, the peer has closed its end,
+// the deadline has passed, or the connection has been closed. It does not wait for that. So an idle connection needs no
+// fiber: f starts one.
+//
+// f runs on the goroutine that wakes all others, or on the one that closes the connection. It must be short and must
+// not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the same time may take
+// what there is.
+//
+// OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or if
+// f of an earlier call has not been called yet.
+func (c *Conn) OnReadable(f func()) error {
+	err := c.d.onReady(&c.d.r, func() {
+		f()
+		runtime.KeepAlive(c)
+	})
+	if err != nil {
+		return c.failed("read", err)
+	}
+	return nil
+}
+
+// Close closes the connection. Operations that wait return an error that is [net.ErrClosed].
+func (c *Conn) Close() error {
+	if err := c.d.close(); err != nil {
+		return c.failed("close", err)
+	}
+	return nil
+}
+
+// CloseRead shuts down the reading side.
+func (c *Conn) CloseRead() error { return c.shutdown(syscall.SHUT_RD) }
+
+// CloseWrite shuts down the writing side: the peer reads what has been written, and then the end.
+func (c *Conn) CloseWrite() error { return c.shutdown(syscall.SHUT_WR) }
+
+func (c *Conn) shutdown(how int) error {
+	err := c.d.control(func(fd int) error { return os.NewSyscallError("shutdown", syscall.Shutdown(fd, how)) })
+	runtime.KeepAlive(c)
+	if err != nil {
+		return c.failed("close", err)
+	}
+	return nil
+}
+
+// LocalAddr returns the address of this end.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the peer.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline sets the deadlines of reads and of writes. The zero time is none.
+func (c *Conn) SetDeadline(t time.Time) error { return c.set(c.d.setDeadlines(t)) }
+
+// SetReadDeadline sets the deadline of reads, also of those that wait. After it they return an error that is
+// [os.ErrDeadlineExceeded]. The zero time is none.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(c.d.r.setDeadline(t)) }
+
+// SetWriteDeadline sets the deadline of writes, as SetReadDeadline does that of reads.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(c.d.w.setDeadline(t)) }
+
+func (c *Conn) set(err error) error {
+	runtime.KeepAlive(c)
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: "set", Net: c.network, Addr: c.local, Err: err}
+}
+
+// SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to its
+// methods must not change whether the descriptor blocks, and must not close it.
+func (c *Conn) SyscallConn() (syscall.RawConn, error) {
+	if err := c.d.open(); err != nil {
+		return nil, c.failed("raw", err)
+	}
+	return &rawConn{c.d, c, c.failed}, nil
+}
+
+// failed is an error of package net. The end of a stream is none.
+func (c *Conn) failed(op string, err error) error {
+	if err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
+}
+
+// rawConn is a descriptor for system calls.
+type rawConn struct {
+	d      *descriptor
+	owner  any // which keeps d open
+	failed func(op string, err error) error
+}
+
+func (c *rawConn) Control(f func(fd uintptr)) error {
+	err := c.d.control(func(fd int) error { f(uintptr(fd)); return nil })
+	if err != nil {
+		return c.failed("raw-control", err)
+	}
+	return nil
+}
+
+func (c *rawConn) Read(f func(fd uintptr) bool) error { return c.try("raw-read", &c.d.r, f) }
+
+func (c *rawConn) Write(f func(fd uintptr) bool) error { return c.try("raw-write", &c.d.w, f) }
+
+func (c *rawConn) try(op string, s *side, f func(fd uintptr) bool) error {
+	err := c.d.try(context.Background(), s, func(fd int) error {
+		if f(uintptr(fd)) {
+			return nil
+		}
+		return syscall.EAGAIN
+	})
+	if err != nil {
+		return c.failed(op, err)
+	}
+	return nil
+}

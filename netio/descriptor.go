@@ -1,0 +1,524 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// A descriptor is a non-blocking file descriptor that fibers and goroutines wait for. It has two sides, for reading and
+// for writing, which have nothing in common but the number and its end.
+//
+// An operation takes the turn of its side, attempts its system call, waits for an event while the call says EAGAIN, and
+// passes the turn on. The poller reports edges: an event says that the side may have become ready since the last one.
+// So an event that comes while no operation waits is kept, in side.ready.
+//
+// Invariants, under the lock of the side:
+//
+//	D1 turn:  if busy is false, those that wait on cond wait for the turn; else one of them may be the holder, which
+//	          waits for an event.
+//	D2 event: if ready and drained are as end has left them, and ready is false, then what arrives later sets ready.
+//	          So an operation that finds drained and not ready waits without an attempt.
+//	D3 close: the number is closed when closed is set and the last of holds has gone. An operation that was under way
+//	          when closed was set is one of them. So no system call uses a number that has been given to another file.
+//
+// The road not taken is to leave the number to package net, and to attempt by its RawConn: that costs 200 ns and a lock
+// for each attempt, and Go's own poller is woken as well for each event.
+type descriptor struct {
+	fd    int
+	holds atomic.Int32 // the open descriptor is one; see D3
+	r, w  side
+
+	mu    sync.Mutex    // of what follows: the descriptor as the poller knows it
+	armed atomic.Uint32 // the sides whose events are reported; written under mu
+	poll  *poller
+	slot  uint32
+	gen   uint32
+}
+
+// A side is one direction of a descriptor.
+type side struct {
+	cond     coir.Cond // guards all but watch
+	watch    uint32    // the bit of the side in descriptor.armed
+	busy     bool      // an operation has the turn
+	closed   bool
+	freed    bool // of the reading side: the number has been closed
+	expired  bool // the deadline has passed
+	ready    bool // an event has come since the last attempt began
+	drained  bool // the last operation took all there was
+	ended    bool // the peer has ended, or there was an error: no more events may come
+	inARow   uint8
+	due      time.Duration // the deadline, as time since start; 0 if there is none
+	timer    *time.Timer   // nil until there was a deadline
+	callback func()        // to be called at the next event
+}
+
+const (
+	watchRead uint32 = 1 << iota
+	watchWrite
+)
+
+// start is what deadlines are counted from, so that one is a number.
+var start = time.Now()
+
+const maxTransfer = 1 << 30 // of one system call: some systems refuse more
+
+func newDescriptor(fd int) *descriptor {
+	d := &descriptor{fd: fd}
+	d.holds.Store(1)
+	d.r.watch, d.w.watch = watchRead, watchWrite
+	return d
+}
+
+// begin waits for the turn of the side, and takes it. If the last operation took all there was, it also waits for an
+// event.
+func (d *descriptor) begin(ctx context.Context, s *side) error {
+	s.cond.Lock()
+	for s.busy && !s.closed {
+		if err := s.cond.Wait(ctx); err != nil {
+			s.cond.Unlock()
+			return err
+		}
+	}
+	if err := s.stopped(); err != nil {
+		s.pass()
+		return err
+	}
+	s.busy = true
+	if s.drained {
+		s.inARow = 0
+		if err := s.event(ctx); err != nil {
+			s.busy = false
+			closed := s.closed
+			s.pass()
+			if closed {
+				d.release()
+			}
+			return err
+		}
+	}
+	s.ready = false
+	s.cond.Unlock()
+	return nil
+}
+
+// stopped returns why no operation of the side can go on, or nil. The caller holds the lock.
+func (s *side) stopped() error {
+	switch {
+	case s.closed:
+		return net.ErrClosed
+	case s.expired:
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// event waits for an event. The caller has the turn and holds the lock.
+func (s *side) event(ctx context.Context) error {
+	for {
+		if err := s.stopped(); err != nil {
+			return err
+		}
+		if s.ready {
+			s.ready = false
+			return nil
+		}
+		if err := s.cond.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for an event, after an attempt in vain. The caller has the turn.
+func (d *descriptor) await(ctx context.Context, s *side) error {
+	if d.armed.Load()&s.watch == 0 {
+		if err := d.arm(s.watch); err != nil {
+			return err
+		}
+	}
+	s.cond.Lock()
+	s.inARow = 0
+	err := s.event(ctx)
+	s.cond.Unlock()
+	return err
+}
+
+// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next one in the queue goes on.
+func (s *side) pass() {
+	if !s.busy {
+		s.cond.Signal()
+	}
+	s.cond.Unlock()
+}
+
+// end passes the turn on. drained says that the operation has taken all there was.
+func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
+	s.cond.Lock()
+	s.busy = false
+	s.drained = drained && !s.ended && d.armed.Load()&s.watch != 0
+	closed := s.closed
+	s.inARow++
+	long := s.inARow == fair
+	if long {
+		s.inARow = 0
+	}
+	s.pass()
+	if closed {
+		d.release()
+	}
+	if long {
+		_ = coir.Yield(ctx) // the operation has succeeded, whatever ctx says
+	}
+}
+
+// fair is how many operations of a side in a row succeed at once before the fiber lets others run.
+const fair = 32
+
+// wake notes an event, and ends the wait for it. ended says that no further event may come.
+func (s *side) wake(ended bool) {
+	s.cond.Lock()
+	s.ready = true
+	s.ended = s.ended || ended
+	s.unlockAndCall()
+}
+
+// unlockAndCall ends the waits on the side, unlocks it, and calls its callback.
+func (s *side) unlockAndCall() {
+	f := s.callback
+	s.callback = nil
+	s.cond.Broadcast()
+	s.cond.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// hold keeps the number open until release, for a system call that needs no turn.
+func (d *descriptor) hold() error {
+	d.r.cond.Lock()
+	defer d.r.cond.Unlock()
+	if d.r.closed {
+		return net.ErrClosed
+	}
+	d.holds.Add(1)
+	return nil
+}
+
+// release undoes hold. The last one closes the number.
+func (d *descriptor) release() {
+	if d.holds.Add(-1) > 0 {
+		return
+	}
+	d.disarm()
+	_ = syscall.Close(d.fd)
+	d.r.cond.Lock()
+	d.r.freed = true
+	d.r.cond.Broadcast()
+	d.r.cond.Unlock()
+}
+
+// close ends all operations, and closes the number when the last has left. It waits for that, so that for instance an
+// address can be listened on again.
+func (d *descriptor) close() error {
+	for _, s := range []*side{&d.r, &d.w} {
+		s.cond.Lock()
+		if s.closed {
+			s.cond.Unlock()
+			return net.ErrClosed
+		}
+		s.closed = true
+		if s.busy {
+			d.holds.Add(1)
+		}
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		s.unlockAndCall()
+	}
+	d.release()
+	d.r.cond.Lock()
+	for !d.r.freed {
+		if err := d.r.cond.Wait(context.Background()); err != nil { // package sim has ended the simulation
+			break
+		}
+	}
+	d.r.cond.Unlock()
+	return nil
+}
+
+// setDeadline sets the time at which the operations of the side fail. The zero time is none.
+func (s *side) setDeadline(t time.Time) error {
+	s.cond.Lock()
+	if s.closed {
+		s.cond.Unlock()
+		return net.ErrClosed
+	}
+	s.due, s.expired = 0, false
+	if !t.IsZero() {
+		left := time.Until(t)
+		s.due = max(time.Since(start)+left, 1)
+		if left <= 0 {
+			s.expired = true
+			s.unlockAndCall()
+			return nil
+		}
+		if s.timer == nil {
+			s.timer = time.AfterFunc(left, s.expire)
+		} else {
+			s.timer.Reset(left)
+		}
+	} else if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.cond.Unlock()
+	return nil
+}
+
+// expire is called by the timer. The deadline may have been moved: then the timer comes again.
+func (s *side) expire() {
+	s.cond.Lock()
+	if s.closed || s.due == 0 || time.Since(start) < s.due {
+		s.cond.Unlock()
+		return
+	}
+	s.expired = true
+	s.unlockAndCall()
+}
+
+func (d *descriptor) setDeadlines(t time.Time) error {
+	if err := d.r.setDeadline(t); err != nil {
+		return err
+	}
+	return d.w.setDeadline(t)
+}
+
+// read reads. If short is true, an operation that got less than it asked for has taken all there was. Of a descriptor
+// of packets one call reads one packet, and nothing is the end of none.
+func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err error) {
+	s := &d.r
+	if err := coir.Ended(ctx); err != nil {
+		return 0, err
+	}
+	if len(p) == 0 {
+		return 0, d.open()
+	}
+	if err := d.begin(ctx, s); err != nil {
+		return 0, err
+	}
+	if kind != packets && len(p) > maxTransfer {
+		p = p[:maxTransfer]
+	}
+	for {
+		n, err = syscall.Read(d.fd, p)
+		if err == nil || err == syscall.EINTR {
+			if err == nil {
+				break
+			}
+			continue
+		}
+		n = 0
+		if err != syscall.EAGAIN {
+			err = os.NewSyscallError("read", err)
+			break
+		}
+		if err = d.await(ctx, s); err != nil {
+			break
+		}
+	}
+	d.end(ctx, s, kind == tcp && shortIsAll && 0 < n && n < len(p))
+	if n == 0 && err == nil && kind != packets {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// kind is what a descriptor transfers.
+type kind uint8
+
+const (
+	stream  kind = iota
+	tcp          // a stream of which a short read is known to have taken all there was
+	packets      // of which one may be empty
+)
+
+// write writes all of p.
+func (d *descriptor) write(ctx context.Context, p []byte, kind kind) (n int, err error) {
+	s := &d.w
+	if err := coir.Ended(ctx); err != nil {
+		return 0, err
+	}
+	if err := d.begin(ctx, s); err != nil {
+		return 0, err
+	}
+	for {
+		part := p[n:]
+		if kind != packets && len(part) > maxTransfer {
+			part = part[:maxTransfer]
+		}
+		var m int
+		m, err = syscall.Write(d.fd, part)
+		n += max(m, 0)
+		if err == nil {
+			if n == len(p) {
+				break
+			}
+			if m == 0 {
+				err = io.ErrUnexpectedEOF
+				break
+			}
+			continue
+		}
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != syscall.EAGAIN {
+			err = os.NewSyscallError("write", err)
+			break
+		}
+		if err = d.await(ctx, s); err != nil {
+			break
+		}
+	}
+	d.end(ctx, s, false)
+	return n, err
+}
+
+// try calls f until it has succeeded or failed otherwise than by EAGAIN, each time that the side may have become ready.
+func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) error {
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	if err := d.begin(ctx, s); err != nil {
+		return err
+	}
+	var err error
+	for {
+		if err = f(d.fd); err == syscall.EINTR {
+			continue
+		}
+		if err != syscall.EAGAIN {
+			break
+		}
+		if err = d.await(ctx, s); err != nil {
+			break
+		}
+	}
+	d.end(ctx, s, false)
+	return err
+}
+
+// control calls f with the number, which stays open meanwhile.
+func (d *descriptor) control(f func(fd int) error) error {
+	if err := d.hold(); err != nil {
+		return err
+	}
+	defer d.release()
+	return f(d.fd)
+}
+
+// open returns net.ErrClosed if the descriptor has been closed.
+func (d *descriptor) open() error {
+	d.r.cond.Lock()
+	defer d.r.cond.Unlock()
+	if d.r.closed {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// waitReady waits until an operation of the side would not have to. It attempts nothing: it makes the poller look again.
+func (d *descriptor) waitReady(ctx context.Context, s *side) error {
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	if err := d.begin(ctx, s); err != nil {
+		return err
+	}
+	err := d.look(s.watch)
+	if err == nil {
+		s.cond.Lock()
+		err = s.event(ctx)
+		s.cond.Unlock()
+	}
+	d.end(ctx, s, false)
+	return err
+}
+
+// onReady calls f once, when an operation of the side would not have to wait. It takes no turn, so it does not wait
+// behind an operation; what that takes may be what f was called for.
+func (d *descriptor) onReady(s *side, f func()) error {
+	if err := d.hold(); err != nil {
+		return err
+	}
+	defer d.release()
+	s.cond.Lock()
+	if err := s.stopped(); err != nil {
+		s.cond.Unlock()
+		return err
+	}
+	if s.callback != nil {
+		s.cond.Unlock()
+		return errCallback
+	}
+	s.callback = f
+	look := !s.drained || s.ready
+	s.cond.Unlock()
+	if !look {
+		return nil
+	}
+	err := d.look(s.watch)
+	if err != nil {
+		s.cond.Lock()
+		s.callback = nil
+		s.cond.Unlock()
+	}
+	return err
+}
+
+// arm makes the poller report the events of a side.
+func (d *descriptor) arm(watch uint32) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.armLocked(d.armed.Load() | watch)
+}
+
+// look is arm that makes the poller report at once if the side is ready now.
+func (d *descriptor) look(watch uint32) error { return d.arm(watch) }
+
+func (d *descriptor) armLocked(watches uint32) error {
+	if d.poll == nil {
+		p, err := join(d)
+		if err != nil {
+			return err
+		}
+		if err := p.kernel.add(d.fd, d.slot, d.gen, watches); err != nil {
+			leave(p, d.slot)
+			return err
+		}
+		d.poll = p
+	} else if err := d.poll.kernel.change(d.fd, d.slot, d.gen, watches); err != nil {
+		return err
+	}
+	d.armed.Store(watches)
+	return nil
+}
+
+// disarm is called when no operation is left.
+func (d *descriptor) disarm() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.poll != nil {
+		d.poll.kernel.remove(d.fd)
+		leave(d.poll, d.slot)
+		d.poll = nil
+	}
+}

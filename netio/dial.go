@@ -1,0 +1,108 @@
+package netio
+
+import (
+	"context"
+	"net"
+
+	"github.com/coir-go/coir"
+)
+
+// Dialer connects to addresses, as a [net.Dialer] does, whose fields it has. Its connections are for fibers.
+//
+// Names are resolved and connections are made by package net: a fiber that dials calls it in [coir.Blocking].
+type Dialer net.Dialer
+
+// Dial connects to an address. See [net.Dial] for the networks and addresses. Connections of other networks than TCP,
+// UDP and Unix sockets are those of package net.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext is Dial that ends with ctx. A connection that has been made does not end with it.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := coir.Blocking(ctx, func() (net.Conn, error) {
+		return (*net.Dialer)(d).DialContext(ctx, network, address)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return take(c)
+}
+
+// take takes c over, if it can be.
+func take(c net.Conn) (net.Conn, error) {
+	if networkOf(c) == "" {
+		return c, nil
+	}
+	n, err := NewConn(c)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// networkOf returns which kind of connection of package net c is: "tcp", "udp", "unix", or "" for another.
+func networkOf(c any) string {
+	switch c.(type) {
+	case *net.TCPConn:
+		return "tcp"
+	case *net.UDPConn:
+		return "udp"
+	case *net.UnixConn:
+		return "unix"
+	}
+	return ""
+}
+
+// Dial is [Dialer.Dial] of a zero Dialer.
+func Dial(network, address string) (net.Conn, error) { return new(Dialer).Dial(network, address) }
+
+// Listen listens on an address, as [net.Listen] does. Its connections are for fibers.
+func Listen(network, address string) (net.Listener, error) {
+	return new(ListenConfig).Listen(context.Background(), network, address)
+}
+
+// ListenPacket listens for packets on an address, as [net.ListenPacket] does. Sockets of other networks than UDP and
+// Unix sockets are those of package net.
+func ListenPacket(network, address string) (net.PacketConn, error) {
+	return new(ListenConfig).ListenPacket(context.Background(), network, address)
+}
+
+// ListenConfig has options for listening: those of a [net.ListenConfig], whose fields it has.
+type ListenConfig net.ListenConfig
+
+// Listen is the function Listen with the options. ctx is for the resolution of names.
+func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	l, err := coir.Blocking(ctx, func() (net.Listener, error) {
+		return (*net.ListenConfig)(lc).Listen(ctx, network, address)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n, err := newListener(l, (*net.ListenConfig)(lc))
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// ListenPacket is the function ListenPacket with the options.
+func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	c, err := coir.Blocking(ctx, func() (net.PacketConn, error) {
+		return (*net.ListenConfig)(lc).ListenPacket(ctx, network, address)
+	})
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(net.Conn)
+	if !ok || networkOf(c) == "" {
+		return c, nil
+	}
+	n, err := take(u)
+	if err != nil {
+		return nil, err
+	}
+	return n.(net.PacketConn), nil
+}

@@ -1,0 +1,94 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// FD is a file descriptor that fibers can wait for: a pipe, a terminal, an eventfd, the descriptor of a C library.
+type FD struct {
+	d    *descriptor
+	name string
+}
+
+// NewFD takes the descriptor fd over, and makes it non-blocking. Close closes it. The name is for errors. The kernel must
+// be able to report events of it: a regular file is always ready, and a wait for one fails.
+func NewFD(fd int, name string) (*FD, error) {
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return nil, &fs.PathError{Op: "fcntl", Path: name, Err: err}
+	}
+	f := &FD{newDescriptor(fd), name}
+	closeWith(f, f.d)
+	return f, nil
+}
+
+// Read reads into p. A fiber that has to wait parks. Read ends with an error of ctx when ctx ends.
+func (f *FD) Read(ctx context.Context, p []byte) (int, error) {
+	n, err := f.d.read(ctx, p, stream)
+	runtime.KeepAlive(f)
+	return n, f.failed("read", err)
+}
+
+// Write writes p, all of it if the error is nil.
+func (f *FD) Write(ctx context.Context, p []byte) (int, error) {
+	n, err := f.d.write(ctx, p, stream)
+	runtime.KeepAlive(f)
+	return n, f.failed("write", err)
+}
+
+// WaitRead waits until the descriptor can be read from. It reads nothing, so it is for code that does so itself.
+func (f *FD) WaitRead(ctx context.Context) error {
+	err := f.d.waitReady(ctx, &f.d.r)
+	runtime.KeepAlive(f)
+	return f.failed("wait", err)
+}
+
+// WaitWrite waits until the descriptor can be written to.
+func (f *FD) WaitWrite(ctx context.Context) error {
+	err := f.d.waitReady(ctx, &f.d.w)
+	runtime.KeepAlive(f)
+	return f.failed("wait", err)
+}
+
+// OnReadable calls fn once, when the descriptor can be read from: see [Conn.OnReadable].
+func (f *FD) OnReadable(fn func()) error {
+	return f.failed("wait", f.d.onReady(&f.d.r, func() {
+		fn()
+		runtime.KeepAlive(f)
+	}))
+}
+
+// Control calls fn with the descriptor, which is not closed meanwhile.
+func (f *FD) Control(fn func(fd int)) error {
+	err := f.d.control(func(fd int) error { fn(fd); return nil })
+	runtime.KeepAlive(f)
+	return f.failed("control", err)
+}
+
+// SetReadDeadline sets the time after which reads fail with an error that is [os.ErrDeadlineExceeded], also those that
+// wait. The zero time is none.
+func (f *FD) SetReadDeadline(t time.Time) error { return f.failed("set", f.d.r.setDeadline(t)) }
+
+// SetWriteDeadline is SetReadDeadline for writes.
+func (f *FD) SetWriteDeadline(t time.Time) error { return f.failed("set", f.d.w.setDeadline(t)) }
+
+// Close closes the descriptor. Operations that wait return an error that is [os.ErrClosed].
+func (f *FD) Close() error { return f.failed("close", f.d.close()) }
+
+func (f *FD) failed(op string, err error) error {
+	switch err {
+	case nil, io.EOF:
+		return err
+	}
+	if e, ok := err.(*os.SyscallError); ok {
+		err = e.Err
+	}
+	return &fs.PathError{Op: op, Path: f.name, Err: closedFile(err)}
+}

@@ -1,0 +1,128 @@
+//go:build linux
+
+package netio
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// shortIsAll says that a read of TCP that returned less than asked for has left nothing, and that what comes later is
+// reported. The exceptions are reported as ended, and reads go on to attempt then: a peer that has ended or failed, of
+// which there may be no further event, and urgent data, at which a read stops.
+const shortIsAll = true
+
+// kernel is an epoll instance, and an eventfd that stops it.
+type kernel struct {
+	ep, stopper int
+	raw         [batch]syscall.EpollEvent
+}
+
+// noSlot is the user data of the stopper.
+const noSlot = -1
+
+func (k *kernel) open() error {
+	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	const nonblock, cloexec = syscall.O_NONBLOCK, syscall.O_CLOEXEC
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, nonblock|cloexec, 0)
+	if errno != 0 {
+		_ = syscall.Close(ep)
+		return os.NewSyscallError("eventfd2", errno)
+	}
+	k.ep, k.stopper = ep, int(fd)
+	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: noSlot}
+	if err := syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, k.stopper, &ev); err != nil {
+		k.close()
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	return nil
+}
+
+// close is called by the goroutine that waits, when it has been stopped.
+func (k *kernel) close() {
+	_ = syscall.Close(k.stopper)
+	_ = syscall.Close(k.ep)
+}
+
+// stop makes wait report false.
+func (k *kernel) stop() {
+	one := [8]byte{1, 1, 1, 1, 1, 1, 1, 1} // not zero in any byte order
+	_, _ = syscall.Write(k.stopper, one[:])
+}
+
+func (k *kernel) add(fd int, slot, gen, watches uint32) error {
+	return k.control(syscall.EPOLL_CTL_ADD, fd, slot, gen, watches)
+}
+
+// change also makes the kernel report again what is ready now.
+func (k *kernel) change(fd int, slot, gen, watches uint32) error {
+	return k.control(syscall.EPOLL_CTL_MOD, fd, slot, gen, watches)
+}
+
+// control registers what both sides need for reading, whatever watches says: a writer learns by it that the peer has
+// ended. Most descriptors never wait to write, and their events do not report that they could.
+func (k *kernel) control(op, fd int, slot, gen, watches uint32) error {
+	const edge = 1 << 31 // syscall.EPOLLET, which is negative
+	ev := syscall.EpollEvent{
+		Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLPRI | edge,
+		Fd:     int32(slot),
+		Pad:    int32(gen),
+	}
+	if watches&watchWrite != 0 {
+		ev.Events |= syscall.EPOLLOUT
+	}
+	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(k.ep, op, fd, &ev))
+}
+
+// remove is called before the number is closed: another number for the same file would keep the registration.
+func (k *kernel) remove(fd int) {
+	var ev syscall.EpollEvent // which old kernels want
+	_ = syscall.EpollCtl(k.ep, syscall.EPOLL_CTL_DEL, fd, &ev)
+}
+
+// wait returns the number of events that have come, and false if it has been stopped.
+func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
+	var n int
+	for {
+		var err error
+		if block {
+			n, err = syscall.EpollWait(k.ep, k.raw[:], -1)
+		} else { // it does not block, so the Go runtime need not know
+			r, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(k.ep), uintptr(unsafe.Pointer(&k.raw)),
+				batch, 0, 0, 0)
+			n = int(r)
+			if errno != 0 {
+				err = errno
+			}
+		}
+		if err == nil {
+			break
+		}
+		if err != syscall.EINTR {
+			panic("netio: epoll_wait: " + err.Error()) // a bug: the descriptor is ours
+		}
+	}
+	m := 0
+	for i := range k.raw[:n] {
+		ev := &k.raw[i]
+		if ev.Fd == noSlot {
+			return 0, false
+		}
+		const (
+			failed = syscall.EPOLLHUP | syscall.EPOLLERR
+			ended  = failed | syscall.EPOLLRDHUP | syscall.EPOLLPRI
+		)
+		events[m] = event{
+			slot: uint32(ev.Fd), gen: uint32(ev.Pad),
+			read:  ev.Events&(syscall.EPOLLIN|ended) != 0,
+			write: ev.Events&(syscall.EPOLLOUT|failed) != 0,
+			ended: ev.Events&ended != 0,
+		}
+		m++
+	}
+	return m, true
+}

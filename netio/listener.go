@@ -1,0 +1,143 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import (
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Listener listens for connections of TCP or of a Unix socket, as a [net.Listener]. [Listen] and [NewListener] make
+// them.
+type Listener struct {
+	d       *descriptor
+	network string
+	addr    net.Addr
+	keep    net.KeepAliveConfig // of the connections
+	unlink  atomic.Pointer[string]
+}
+
+// NewListener takes a listener of package net over: it returns one for fibers, and closes l, whose socket stays open.
+// It takes those of TCP and of Unix sockets. If it returns an error, l is as it was.
+func NewListener(l net.Listener) (*Listener, error) { return newListener(l, new(net.ListenConfig)) }
+
+func newListener(l net.Listener, lc *net.ListenConfig) (*Listener, error) {
+	switch l.(type) {
+	case *net.TCPListener, *net.UnixListener:
+	default:
+		return nil, cannot(l)
+	}
+	fd, err := takeOver(l.(syscall.Conn))
+	if err != nil {
+		return nil, err
+	}
+	n := &Listener{d: newDescriptor(fd), network: l.Addr().Network(), addr: l.Addr(), keep: keepAlive(lc)}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+		if path := u.Addr().String(); path != "" && path[0] != '@' {
+			n.unlink.Store(&path)
+		}
+	}
+	if err := l.Close(); err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
+	}
+	closeWith(n, n.d)
+	return n, nil
+}
+
+// Accept waits for the next connection and returns it, a [*Conn]. A fiber that has to wait parks.
+func (l *Listener) Accept() (net.Conn, error) { return l.AcceptContext(context.Background()) }
+
+// AcceptContext is Accept that ends with an error of ctx when ctx ends.
+func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+	var fd int
+	var peer syscall.Sockaddr
+	err := l.d.try(ctx, &l.d.r, func(s int) (err error) {
+		fd, peer, err = accept(s)
+		if err == syscall.ECONNABORTED { // it has gone while it was queued
+			return syscall.EINTR
+		}
+		return err
+	})
+	runtime.KeepAlive(l)
+	if err != nil {
+		if _, ok := err.(syscall.Errno); ok {
+			err = os.NewSyscallError("accept", err)
+		}
+		return nil, l.failed("accept", err)
+	}
+	own, _ := syscall.Getsockname(fd)
+	if l.network == "tcp" {
+		setOptions(fd, l.keep)
+	}
+	return newConn(fd, l.network, toAddr(l.network, own), toAddr(l.network, peer)), nil
+}
+
+// Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix
+// socket is removed, if this package or package net has made it.
+func (l *Listener) Close() error {
+	if err := l.d.open(); err == nil {
+		if path := l.unlink.Swap(nil); path != nil {
+			_ = syscall.Unlink(*path)
+		}
+	}
+	if err := l.d.close(); err != nil {
+		return l.failed("close", err)
+	}
+	return nil
+}
+
+// Addr returns the address that is listened on.
+func (l *Listener) Addr() net.Addr { return l.addr }
+
+// SetDeadline sets the time after which Accept fails with an error that is [os.ErrDeadlineExceeded]. The zero time is
+// none.
+func (l *Listener) SetDeadline(t time.Time) error {
+	if err := l.d.setDeadlines(t); err != nil {
+		return l.failed("set", err)
+	}
+	return nil
+}
+
+// SyscallConn returns the listener for system calls, as [Conn.SyscallConn] does a connection.
+func (l *Listener) SyscallConn() (syscall.RawConn, error) {
+	if err := l.d.open(); err != nil {
+		return nil, l.failed("raw", err)
+	}
+	return &rawConn{l.d, l, l.failed}, nil
+}
+
+func (l *Listener) failed(op string, err error) error {
+	return &net.OpError{Op: op, Net: l.network, Addr: l.addr, Err: err}
+}
+
+// setOptions sets what package net sets on a connection that it has accepted. Errors do not matter, as there.
+func setOptions(fd int, keep net.KeepAliveConfig) {
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+	if keep.Enable {
+		setKeepAlive(fd, keep)
+	}
+}
+
+// keepAlive is what a net.ListenConfig says of the connections.
+func keepAlive(lc *net.ListenConfig) net.KeepAliveConfig {
+	if lc.KeepAliveConfig.Enable || lc.KeepAlive < 0 {
+		return lc.KeepAliveConfig
+	}
+	return net.KeepAliveConfig{Enable: true, Idle: lc.KeepAlive}
+}
+
+// seconds is a time of a net.KeepAliveConfig in full seconds, where 0 is the default of package net. A negative one
+// leaves what the system has.
+func seconds(d time.Duration) (int, bool) {
+	if d == 0 {
+		d = 15 * time.Second
+	}
+	return int((d + time.Second - 1) / time.Second), d > 0
+}

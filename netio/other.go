@@ -1,0 +1,156 @@
+//go:build !(linux || darwin || dragonfly || freebsd || netbsd || openbsd)
+
+package netio
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Where there is neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait blocks
+// as coir.Blocking does: on a goroutine of its own. What needs a descriptor is missing.
+
+// Conn is a connection, as a [net.Conn].
+type Conn struct{ net.Conn }
+
+// NewConn returns c for fibers.
+func NewConn(c net.Conn) (net.Conn, error) {
+	if p, ok := c.(net.PacketConn); ok {
+		return &PacketConn{Conn{c}, p}, nil
+	}
+	return &Conn{c}, nil
+}
+
+// Read reads into p, as [net.Conn] says. Other fibers go on meanwhile.
+func (c *Conn) Read(p []byte) (int, error) {
+	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Read(p) })
+}
+
+// ReadContext is Read that ends with an error of ctx when ctx ends. It uses the deadline of reads for that, and leaves
+// none.
+func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
+	return under(ctx, c.SetReadDeadline, func() (int, error) { return c.Read(p) })
+}
+
+// Write writes p, as [net.Conn] says. Other fibers go on meanwhile.
+func (c *Conn) Write(p []byte) (int, error) {
+	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Write(p) })
+}
+
+// WriteContext is Write that ends with an error of ctx when ctx ends. It uses the deadline of writes for that, and
+// leaves none.
+func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
+	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.Write(p) })
+}
+
+// OnReadable is not supported here: it returns [errors.ErrUnsupported].
+func (c *Conn) OnReadable(func()) error { return errors.ErrUnsupported }
+
+// CloseRead shuts down the reading side.
+func (c *Conn) CloseRead() error {
+	if x, ok := c.Conn.(interface{ CloseRead() error }); ok {
+		return x.CloseRead()
+	}
+	return errors.ErrUnsupported
+}
+
+// CloseWrite shuts down the writing side: the peer reads what has been written, and then the end.
+func (c *Conn) CloseWrite() error {
+	if x, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return x.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// PacketConn is a socket for packets, as a [net.PacketConn].
+type PacketConn struct {
+	Conn
+	p net.PacketConn
+}
+
+// ReadFrom reads a packet into p, and returns the address of its sender.
+func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	var from net.Addr
+	n, err := coir.Blocking(context.Background(), func() (n int, err error) {
+		n, from, err = c.p.ReadFrom(p)
+		return n, err
+	})
+	return n, from, err
+}
+
+// ReadFromContext is ReadFrom that ends with an error of ctx when ctx ends. See [Conn.ReadContext].
+func (c *PacketConn) ReadFromContext(ctx context.Context, p []byte) (int, net.Addr, error) {
+	var from net.Addr
+	n, err := under(ctx, c.SetReadDeadline, func() (n int, err error) {
+		n, from, err = c.ReadFrom(p)
+		return n, err
+	})
+	return n, from, err
+}
+
+// WriteTo sends p as a packet.
+func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	return coir.Blocking(context.Background(), func() (int, error) { return c.p.WriteTo(p, to) })
+}
+
+// WriteToContext is WriteTo that ends with an error of ctx when ctx ends. See [Conn.WriteContext].
+func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) (int, error) {
+	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.WriteTo(p, to) })
+}
+
+// Listener listens for connections, as a [net.Listener].
+type Listener struct{ net.Listener }
+
+// NewListener returns l for fibers.
+func NewListener(l net.Listener) (*Listener, error) { return newListener(l, nil) }
+
+func newListener(l net.Listener, _ *net.ListenConfig) (*Listener, error) { return &Listener{l}, nil }
+
+// Accept waits for the next connection and returns it. Other fibers go on meanwhile.
+func (l *Listener) Accept() (net.Conn, error) {
+	c, err := coir.Blocking(context.Background(), l.Listener.Accept)
+	if err != nil {
+		return nil, err
+	}
+	return take(c)
+}
+
+// AcceptContext is Accept that ends with an error of ctx when ctx ends. It uses the listener's deadline for that, and
+// leaves none.
+func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+	return under(ctx, l.SetDeadline, l.Accept)
+}
+
+// SetDeadline sets the time after which Accept fails. The zero time is none.
+func (l *Listener) SetDeadline(t time.Time) error {
+	if x, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
+		return x.SetDeadline(t)
+	}
+	return errors.ErrUnsupported
+}
+
+// under calls f, which a deadline ends when ctx does.
+func under[T any](ctx context.Context, set func(time.Time) error, f func() (T, error)) (T, error) {
+	if err := coir.Ended(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = set(time.Unix(1, 0))
+		close(cut)
+	})
+	v, err := f()
+	if !stop() {
+		<-cut
+		_ = set(time.Time{})
+		if err != nil {
+			err = coir.Ended(ctx)
+		}
+	}
+	return v, err
+}

@@ -1,0 +1,28 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio
+
+import (
+	"net"
+	"syscall"
+)
+
+func accept(fd int) (int, syscall.Sockaddr, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	s, peer, err := syscall.Accept(fd) // fd does not block, so neither does it
+	if err != nil {
+		return 0, nil, err
+	}
+	syscall.CloseOnExec(s)
+	if err := syscall.SetNonblock(s, true); err != nil {
+		_ = syscall.Close(s)
+		return 0, nil, err
+	}
+	return s, peer, nil
+}
+
+// setKeepAlive leaves the times to the system: package syscall has not their names on all of these.
+func setKeepAlive(fd int, _ net.KeepAliveConfig) {
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1)
+}
