@@ -1,0 +1,223 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/netio"
+)
+
+// FuzzAgainstNet runs a script on a connection of package net and on one of netio, in a goroutine and in a fiber. What
+// each step returns must be the same.
+//
+//	go test ./netio -run - -fuzz FuzzAgainstNet
+func FuzzAgainstNet(f *testing.F) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		script := make([]byte, 2+r.IntN(30))
+		for i := range script {
+			script[i] = byte(r.UintN(256))
+		}
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if len(script) > 100 {
+			script = script[:100]
+		}
+		network := []string{"tcp", "unix"}[len(script)%2]
+		want := play(t, network, script, func(c net.Conn) (net.Conn, error) { return c, nil })
+		got := play(t, network, script, netio.NewConn)
+		if !slices.Equal(got, want) {
+			t.Errorf("in a goroutine:\n%s\npackage net:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		err := coir.Run(t.Context(), func(context.Context, *coir.Nursery) error {
+			got = play(t, network, script, netio.NewConn)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in a fiber:\n%s\npackage net:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// play runs the script, and returns what each step returned.
+func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.Conn, error)) (log []string) {
+	address := "localhost:0"
+	if network == "unix" {
+		address = t.TempDir() + "/s"
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial(network, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	if c, err = take(c); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	type halves interface {
+		CloseRead() error
+		CloseWrite() error
+	}
+
+	there := 0       // bytes that the peer has written and c has not read
+	ended := false   // the peer has closed its end
+	shut := false    // c has closed its end
+	dead := false    // the connection has been reset or closed: what a write does depends on time
+	expired := false // the deadline of reads has passed
+	note := func(what string, n int, err error) {
+		log = append(log, fmt.Sprintf("%s %d %s", what, n, class(err)))
+	}
+	next := func() int {
+		if len(script) == 0 {
+			return 0
+		}
+		b := script[0]
+		script = script[1:]
+		return int(b)
+	}
+	for len(script) > 0 {
+		switch op, k := next()%12, next(); op {
+		case 0, 1: // something arrives
+			if ended || dead {
+				continue
+			}
+			if _, err := peer.Write(make([]byte, k)); err == nil {
+				there += k
+			}
+		case 2: // part of it is read, by reads that leave something
+			n, err := io.ReadFull(c, make([]byte, min(k, there)))
+			there -= n
+			note("read", n, err)
+		case 3: // all of it is read, by reads that ask for more than there is
+			total, err := 0, error(nil)
+			for err == nil && there > 0 {
+				var n int
+				n, err = c.Read(make([]byte, there+k))
+				total, there = total+n, there-n
+			}
+			note("read all", total, err)
+		case 4: // a read waits in vain
+			if there > 0 || dead {
+				continue
+			}
+			note("set", 0, c.SetReadDeadline(time.Now().Add(500*time.Microsecond)))
+			n, err := c.Read(make([]byte, 1))
+			note("read in vain", n, err)
+			expired = true
+			if k%2 == 0 {
+				note("set", 0, c.SetReadDeadline(time.Time{}))
+				expired = false
+			}
+		case 5:
+			expired = k%2 == 0
+			if expired {
+				note("set", 0, c.SetDeadline(time.Unix(1, 0)))
+				n, err := c.Write([]byte("x"))
+				note("write late", n, err)
+			} else {
+				note("set", 0, c.SetDeadline(time.Time{}))
+			}
+		case 6: // the deadline of writes is that of reads, or none
+			_ = c.SetWriteDeadline(time.Time{})
+			if dead {
+				continue
+			}
+			n, err := c.Write(make([]byte, k*100))
+			note("write", n, err)
+			if err == nil {
+				m, err := io.ReadFull(peer, make([]byte, k*100))
+				note("peer", m, err)
+			}
+		case 7:
+			if k%4 == 0 && !(ended && shut) { // how a connection with both ends closed answers depends on time
+				shut = true
+				note("close write", 0, c.(halves).CloseWrite())
+			}
+		case 8:
+			if k%4 == 0 && !dead {
+				_ = peer.(halves).CloseWrite()
+				ended = true
+			}
+		case 9:
+			if k%8 == 0 {
+				note("close", 0, c.Close())
+				dead, there = true, 0
+			}
+		case 10: // a read waits, until it is ended by what k says
+			if there > 0 || dead || ended || expired {
+				continue
+			}
+			over := make(chan string, 1)
+			go func() {
+				n, err := c.Read(make([]byte, 10))
+				over <- fmt.Sprintf("wait %d %s", n, class(err))
+			}()
+			switch k % 3 {
+			case 0:
+				_, _ = peer.Write([]byte("abc"))
+			case 1:
+				_ = c.SetReadDeadline(time.Unix(1, 0))
+				expired = true
+			case 2:
+				_ = c.Close()
+				dead = true
+			}
+			log = append(log, <-over)
+		case 11:
+			n, err := c.Read(nil)
+			note("read nothing", n, err)
+		}
+	}
+	note("close", 0, c.Close())
+	return log
+}
+
+// class is what errors are compared by.
+func class(err error) string {
+	s := ""
+	var e *net.OpError
+	if errors.As(err, &e) {
+		s = e.Op + " " + e.Net + " "
+	}
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return s + "end"
+	case errors.Is(err, net.ErrClosed):
+		return s + "closed"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return s + "deadline"
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return s + errno.Error()
+	}
+	return err.Error()
+}
