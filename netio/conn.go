@@ -116,7 +116,7 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 // OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or if
 // f of an earlier call has not been called yet.
 func (c *Conn) OnReadable(f func()) error {
-	err := c.d.onReady(&c.d.r, func() {
+	err := c.d.onReadable(func() {
 		f()
 		runtime.KeepAlive(c)
 	})
@@ -160,10 +160,10 @@ func (c *Conn) SetDeadline(t time.Time) error { return c.set(c.d.setDeadlines(t)
 
 // SetReadDeadline sets the deadline of reads, also of those that wait. After it they return an error that is
 // [os.ErrDeadlineExceeded]. The zero time is none.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(c.d.r.setDeadline(t)) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(c.d.setDeadline(&c.d.r, t)) }
 
 // SetWriteDeadline sets the deadline of writes, as SetReadDeadline does that of reads.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(c.d.w.setDeadline(t)) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(c.d.setDeadline(&c.d.w, t)) }
 
 func (c *Conn) set(err error) error {
 	runtime.KeepAlive(c)

@@ -43,6 +43,8 @@ type descriptor struct {
 	poll  *poller
 	slot  uint32
 	gen   uint32
+
+	callback func() // to be called at the next event of the reading side, whose lock guards it
 }
 
 // A side is one direction of a descriptor.
@@ -57,9 +59,13 @@ type side struct {
 	drained  bool // the last operation took all there was
 	ended    bool // the peer has ended, or there was an error: no more events may come
 	inARow   uint8
-	due      time.Duration // the deadline, as time since start; 0 if there is none
-	timer    *time.Timer   // nil until there was a deadline
-	callback func()        // to be called at the next event
+	deadline *deadline // nil until there was one
+}
+
+// A deadline is that of a side, guarded by the side's lock.
+type deadline struct {
+	due   time.Duration // as time since start; 0 if there is none
+	timer *time.Timer
 }
 
 const (
@@ -184,17 +190,19 @@ func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
 const fair = 32
 
 // wake notes an event, and ends the wait for it. ended says that no further event may come.
-func (s *side) wake(ended bool) {
+func (d *descriptor) wake(s *side, ended bool) {
 	s.cond.Lock()
 	s.ready = true
 	s.ended = s.ended || ended
-	s.unlockAndCall()
+	d.unlockAndCall(s)
 }
 
-// unlockAndCall ends the waits on the side, unlocks it, and calls its callback.
-func (s *side) unlockAndCall() {
-	f := s.callback
-	s.callback = nil
+// unlockAndCall ends the waits on the side, unlocks it, and calls the callback.
+func (d *descriptor) unlockAndCall(s *side) {
+	var f func()
+	if s == &d.r {
+		f, d.callback = d.callback, nil
+	}
 	s.cond.Broadcast()
 	s.cond.Unlock()
 	if f != nil {
@@ -239,10 +247,10 @@ func (d *descriptor) close() error {
 		if s.busy {
 			d.holds.Add(1)
 		}
-		if s.timer != nil {
-			s.timer.Stop()
+		if s.deadline != nil {
+			s.deadline.timer.Stop()
 		}
-		s.unlockAndCall()
+		d.unlockAndCall(s)
 	}
 	d.release()
 	d.r.cond.Lock()
@@ -256,53 +264,64 @@ func (d *descriptor) close() error {
 }
 
 // setDeadline sets the time at which the operations of the side fail. The zero time is none.
-func (s *side) setDeadline(t time.Time) error {
+func (d *descriptor) setDeadline(s *side, t time.Time) error {
 	s.cond.Lock()
 	if s.closed {
 		s.cond.Unlock()
 		return net.ErrClosed
 	}
-	s.due, s.expired = 0, false
-	if !t.IsZero() {
-		left := time.Until(t)
-		s.due = max(time.Since(start)+left, 1)
-		if left <= 0 {
-			s.expired = true
-			s.unlockAndCall()
-			return nil
+	s.expired = false
+	l := s.deadline
+	if t.IsZero() {
+		if l != nil {
+			l.due = 0
+			l.timer.Stop()
 		}
-		if s.timer == nil {
-			s.timer = time.AfterFunc(left, s.expire)
-		} else {
-			s.timer.Reset(left)
-		}
-	} else if s.timer != nil {
-		s.timer.Stop()
+		s.cond.Unlock()
+		return nil
 	}
+	now := time.Since(start) // before left: the timer must not come before the time is due
+	left := time.Until(t)
+	if left <= 0 {
+		if l != nil {
+			l.due = 0
+			l.timer.Stop()
+		}
+		s.expired = true
+		d.unlockAndCall(s)
+		return nil
+	}
+	if l == nil {
+		l = new(deadline)
+		l.timer = time.AfterFunc(left, func() { d.expire(s) })
+		s.deadline = l
+	} else {
+		l.timer.Reset(left)
+	}
+	l.due = now + left
 	s.cond.Unlock()
 	return nil
 }
 
 // expire is called by the timer. The deadline may have been moved: then the timer comes again.
-func (s *side) expire() {
+func (d *descriptor) expire(s *side) {
 	s.cond.Lock()
-	if s.closed || s.due == 0 || time.Since(start) < s.due {
+	if due := s.deadline.due; s.closed || due == 0 || time.Since(start) < due {
 		s.cond.Unlock()
 		return
 	}
 	s.expired = true
-	s.unlockAndCall()
+	d.unlockAndCall(s)
 }
 
 func (d *descriptor) setDeadlines(t time.Time) error {
-	if err := d.r.setDeadline(t); err != nil {
+	if err := d.setDeadline(&d.r, t); err != nil {
 		return err
 	}
-	return d.w.setDeadline(t)
+	return d.setDeadline(&d.w, t)
 }
 
-// read reads. If short is true, an operation that got less than it asked for has taken all there was. Of a descriptor
-// of packets one call reads one packet, and nothing is the end of none.
+// read reads into p. For a descriptor of packets it reads one packet, which may be empty.
 func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err error) {
 	s := &d.r
 	if err := coir.Ended(ctx); err != nil {
@@ -319,13 +338,13 @@ func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err 
 	}
 	for {
 		n, err = syscall.Read(d.fd, p)
-		if err == nil || err == syscall.EINTR {
-			if err == nil {
-				break
-			}
-			continue
+		if err == nil {
+			break
 		}
 		n = 0
+		if err == syscall.EINTR {
+			continue
+		}
 		if err != syscall.EAGAIN {
 			err = os.NewSyscallError("read", err)
 			break
@@ -435,7 +454,7 @@ func (d *descriptor) open() error {
 	return nil
 }
 
-// waitReady waits until an operation of the side would not have to. It attempts nothing: it makes the poller look again.
+// waitReady waits until an operation of the side would not have to wait. It makes no attempt: the poller looks.
 func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -453,32 +472,32 @@ func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	return err
 }
 
-// onReady calls f once, when an operation of the side would not have to wait. It takes no turn, so it does not wait
-// behind an operation; what that takes may be what f was called for.
-func (d *descriptor) onReady(s *side, f func()) error {
+// onReadable calls f once, when a read would not have to wait. It takes no turn, so it does not wait behind an operation;
+// what that takes may be what f was called for.
+func (d *descriptor) onReadable(f func()) error {
 	if err := d.hold(); err != nil {
 		return err
 	}
 	defer d.release()
+	s := &d.r
 	s.cond.Lock()
-	if err := s.stopped(); err != nil {
+	err := s.stopped()
+	if err == nil && d.callback != nil {
+		err = errCallback
+	}
+	if err != nil {
 		s.cond.Unlock()
 		return err
 	}
-	if s.callback != nil {
-		s.cond.Unlock()
-		return errCallback
-	}
-	s.callback = f
+	d.callback = f
 	look := !s.drained || s.ready
 	s.cond.Unlock()
 	if !look {
 		return nil
 	}
-	err := d.look(s.watch)
-	if err != nil {
+	if err = d.look(s.watch); err != nil {
 		s.cond.Lock()
-		s.callback = nil
+		d.callback = nil
 		s.cond.Unlock()
 	}
 	return err

@@ -59,7 +59,7 @@ func (f *FD) WaitWrite(ctx context.Context) error {
 
 // OnReadable calls fn once, when the descriptor can be read from: see [Conn.OnReadable].
 func (f *FD) OnReadable(fn func()) error {
-	return f.failed("wait", f.d.onReady(&f.d.r, func() {
+	return f.failed("wait", f.d.onReadable(func() {
 		fn()
 		runtime.KeepAlive(f)
 	}))
@@ -74,10 +74,10 @@ func (f *FD) Control(fn func(fd int)) error {
 
 // SetReadDeadline sets the time after which reads fail with an error that is [os.ErrDeadlineExceeded], also those that
 // wait. The zero time is none.
-func (f *FD) SetReadDeadline(t time.Time) error { return f.failed("set", f.d.r.setDeadline(t)) }
+func (f *FD) SetReadDeadline(t time.Time) error { return f.failed("set", f.d.setDeadline(&f.d.r, t)) }
 
 // SetWriteDeadline is SetReadDeadline for writes.
-func (f *FD) SetWriteDeadline(t time.Time) error { return f.failed("set", f.d.w.setDeadline(t)) }
+func (f *FD) SetWriteDeadline(t time.Time) error { return f.failed("set", f.d.setDeadline(&f.d.w, t)) }
 
 // Close closes the descriptor. Operations that wait return an error that is [os.ErrClosed].
 func (f *FD) Close() error { return f.failed("close", f.d.close()) }

@@ -13,13 +13,13 @@ import (
 // which there may be no further event, and urgent data, at which a read stops.
 const shortIsAll = true
 
-// kernel is an epoll instance, and an eventfd that stops it.
+// kernel is an epoll instance, and an eventfd that ends its wait.
 type kernel struct {
-	ep, stopper int
-	raw         [batch]syscall.EpollEvent
+	ep, waker int
+	raw       [batch]syscall.EpollEvent
 }
 
-// noSlot is the user data of the stopper.
+// noSlot is the user data of the waker.
 const noSlot = -1
 
 func (k *kernel) open() error {
@@ -33,25 +33,25 @@ func (k *kernel) open() error {
 		_ = syscall.Close(ep)
 		return os.NewSyscallError("eventfd2", errno)
 	}
-	k.ep, k.stopper = ep, int(fd)
+	k.ep, k.waker = ep, int(fd)
 	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: noSlot}
-	if err := syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, k.stopper, &ev); err != nil {
+	if err := syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, k.waker, &ev); err != nil {
 		k.close()
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	return nil
 }
 
-// close is called by the goroutine that waits, when it has been stopped.
+// close is called by the one that waits, when it no longer does.
 func (k *kernel) close() {
-	_ = syscall.Close(k.stopper)
+	_ = syscall.Close(k.waker)
 	_ = syscall.Close(k.ep)
 }
 
-// stop makes wait report false.
-func (k *kernel) stop() {
+// wake makes wait return.
+func (k *kernel) wake() {
 	one := [8]byte{1, 1, 1, 1, 1, 1, 1, 1} // not zero in any byte order
-	_, _ = syscall.Write(k.stopper, one[:])
+	_, _ = syscall.Write(k.waker, one[:])
 }
 
 func (k *kernel) add(fd int, slot, gen, watches uint32) error {
@@ -84,8 +84,8 @@ func (k *kernel) remove(fd int) {
 	_ = syscall.EpollCtl(k.ep, syscall.EPOLL_CTL_DEL, fd, &ev)
 }
 
-// wait returns the number of events that have come, and false if it has been stopped.
-func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
+// wait returns the number of events that have come. It may be none, also if it blocks.
+func (k *kernel) wait(events *[batch]event, block bool) int {
 	var n int
 	for {
 		var err error
@@ -110,7 +110,9 @@ func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
 	for i := range k.raw[:n] {
 		ev := &k.raw[i]
 		if ev.Fd == noSlot {
-			return 0, false
+			var count [8]byte
+			_, _ = syscall.Read(k.waker, count[:])
+			continue
 		}
 		const (
 			failed = syscall.EPOLLHUP | syscall.EPOLLERR
@@ -124,5 +126,5 @@ func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
 		}
 		m++
 	}
-	return m, true
+	return m
 }

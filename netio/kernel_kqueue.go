@@ -11,7 +11,7 @@ import (
 // shortIsAll: see kernel_epoll.go. It is not known to hold here.
 const shortIsAll = false
 
-// kernel is a kqueue, and a pipe that stops it. A filter carries the number of the file and not a word of the user's on
+// kernel is a kqueue, and a pipe that ends its wait. A filter carries the number of the file and not a word of the user's on
 // all of these systems in the same type, so the slots are kept here.
 type kernel struct {
 	kq    int
@@ -52,8 +52,8 @@ func (k *kernel) close() {
 	_ = syscall.Close(k.kq)
 }
 
-// stop makes wait report false.
-func (k *kernel) stop() { _, _ = syscall.Write(k.pipe[1], []byte{1}) }
+// wake makes wait return.
+func (k *kernel) wake() { _, _ = syscall.Write(k.pipe[1], []byte{1}) }
 
 func (k *kernel) add(fd int, slot, gen, watches uint32) error {
 	k.mu.Lock()
@@ -97,8 +97,8 @@ func (k *kernel) remove(fd int) {
 	}
 }
 
-// wait returns the number of events that have come, and false if it has been stopped.
-func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
+// wait returns the number of events that have come. It may be none, also if it blocks.
+func (k *kernel) wait(events *[batch]event, block bool) int {
 	var timeout *syscall.Timespec
 	if !block {
 		timeout = new(syscall.Timespec)
@@ -116,7 +116,9 @@ func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
 	for i := range k.raw[:n] {
 		ev := &k.raw[i]
 		if int(ev.Ident) == k.pipe[0] {
-			return 0, false
+			var b [16]byte
+			_, _ = syscall.Read(k.pipe[0], b[:])
+			continue
 		}
 		at, ok := k.slots[int(ev.Ident)]
 		if !ok {
@@ -131,5 +133,5 @@ func (k *kernel) wait(events *[batch]event, block bool) (int, bool) {
 		}
 		m++
 	}
-	return m, true
+	return m
 }

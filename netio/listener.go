@@ -72,11 +72,17 @@ func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
 		}
 		return nil, l.failed("accept", err)
 	}
-	own, _ := syscall.Getsockname(fd)
+	local := l.addr
+	if own, err := syscall.Getsockname(fd); err == nil && l.network == "tcp" {
+		local = toAddr(l.network, own)
+		if local.String() == l.addr.String() {
+			local = l.addr // many connections share it
+		}
+	}
 	if l.network == "tcp" {
 		setOptions(fd, l.keep)
 	}
-	return newConn(fd, l.network, toAddr(l.network, own), toAddr(l.network, peer)), nil
+	return newConn(fd, l.network, local, toAddr(l.network, peer)), nil
 }
 
 // Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix

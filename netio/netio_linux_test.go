@@ -83,7 +83,7 @@ func TestKilledPeer(t *testing.T) {
 			}
 		})
 		start(func() {
-			if _, err := c.Write(make([]byte, 1)); !errors.Is(err, syscall.EPIPE) {
+			if _, err := c.Write(make([]byte, 8<<20)); !errors.Is(err, syscall.EPIPE) {
 				want(t, "write", err, "write", syscall.ECONNRESET)
 			}
 		})

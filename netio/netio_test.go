@@ -103,7 +103,7 @@ func pair(t *testing.T, network string) (net.Conn, net.Conn) {
 	return c, peer
 }
 
-// fill writes until a write would block.
+// fill writes until a write would block. The buffers may take a little more later, so a write that is to wait is large.
 func fill(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -150,7 +150,7 @@ func TestCloseEndsWaits(t *testing.T) {
 					want(t, "read", err, "read", net.ErrClosed)
 				})
 				start(func() {
-					_, err := c.Write(make([]byte, 1))
+					_, err := c.Write(make([]byte, 8<<20))
 					want(t, "write", err, "write", net.ErrClosed)
 				})
 				start(func() {
@@ -193,7 +193,7 @@ func TestDeadlines(t *testing.T) {
 			})
 			start(func() {
 				defer over.Done()
-				_, err := c.Write(make([]byte, 1))
+				_, err := c.Write(make([]byte, 8<<20))
 				want(t, "write", err, "write", os.ErrDeadlineExceeded)
 			})
 		}
@@ -349,7 +349,7 @@ func TestReset(t *testing.T) {
 			}
 		})
 		start(func() {
-			if _, err := c.Write(make([]byte, 1<<20)); !errors.Is(err, syscall.EPIPE) {
+			if _, err := c.Write(make([]byte, 8<<20)); !errors.Is(err, syscall.EPIPE) {
 				want(t, "write", err, "write", syscall.ECONNRESET)
 				told.Add(1)
 			}
@@ -383,7 +383,7 @@ func TestContexts(t *testing.T) {
 			defer cancel()
 			_, err := c.ReadContext(ctx, make([]byte, 1))
 			want(t, "read", err, "read", context.DeadlineExceeded)
-			_, err = c.WriteContext(ctx, make([]byte, 1))
+			_, err = c.WriteContext(ctx, make([]byte, 8<<20))
 			want(t, "write", err, "write", context.DeadlineExceeded)
 			_, err = nl.(*netio.Listener).AcceptContext(ctx)
 			want(t, "accept", err, "accept", context.DeadlineExceeded)

@@ -3,12 +3,15 @@
 package netio
 
 import (
-	"runtime"
+	"context"
 	"sync"
+	"sync/atomic"
+
+	"github.com/coir-go/coir"
 )
 
-// A poller is one goroutine that is blocked in the kernel until a descriptor has an event. It wakes those that wait and
-// runs nothing else but callbacks, which are short.
+// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes those that wait and runs
+// nothing else but callbacks, which are short.
 //
 // The first descriptor that has to wait starts it, and the last one that is closed ends it, with the descriptors that
 // it needs itself. So a program without open connections has no goroutine of this package, and no descriptor.
@@ -18,7 +21,10 @@ import (
 //
 // Spec: TK-17 (descriptor readiness completes a ticket)
 type poller struct {
-	kernel kernel
+	kernel  kernel
+	stopped atomic.Bool
+	events  [batch]event // these two are those of deliver
+	found   [batch]*descriptor
 
 	mu    sync.Mutex // guards what follows
 	table []*descriptor
@@ -86,48 +92,65 @@ func leave(p *poller, slot uint32) {
 	}
 	current.Unlock()
 	if last {
-		p.kernel.stop()
+		p.stopped.Store(true)
+		p.kernel.wake()
 	}
 }
 
-// run delivers events until the poller is stopped.
+// run delivers events until the poller is stopped. It is a fiber of the default runtime, so that those it wakes are the
+// next on its own worker: an event then costs a switch between fibers. A goroutine would have to wake a worker, which
+// is another goroutine, and wait for a processor again itself.
 //
-// After it has woken others it lets them run, on this thread, which is the nearest. Then it looks whether there are
-// more events without blocking: that costs a tenth of a block that ends at once. Only then it blocks. A blocked thread
-// comes back by itself, also when all processors are busy, while Go's own poller is then looked at once in ten
-// milliseconds.
+// If the default runtime is closed, run goes on as a goroutine: there are other runtimes, and goroutines.
 func (p *poller) run() {
-	var events [batch]event
-	var found [batch]*descriptor
-	block := true
-	for {
-		n, ok := p.kernel.wait(&events, block)
-		if !ok {
-			p.kernel.close()
-			return
+	defer p.kernel.close()
+	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+		defer context.AfterFunc(ctx, p.kernel.wake)()
+		return p.deliver(ctx)
+	})
+	if err != nil {
+		_ = p.deliver(context.Background())
+	}
+}
+
+// deliver delivers events until the poller is stopped, or ctx ends.
+//
+// When it has woken others it lets them run. Then it looks whether there are more events without blocking, which costs
+// little, and only then it blocks. A thread that is blocked in the kernel comes back by itself, also when all processors
+// are busy: Go's own poller is then looked at once in ten milliseconds.
+func (p *poller) deliver(ctx context.Context) error {
+	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }
+	for n := 0; ; {
+		if n == 0 {
+			n, _ = coir.Blocking(ctx, block)
+		} else {
+			_ = coir.Yield(ctx)
+			n = p.kernel.wait(&p.events, false)
+		}
+		if p.stopped.Load() { // before it blocks again: wait has taken the signal
+			return nil
+		}
+		if err := coir.Ended(ctx); err != nil {
+			return err
 		}
 		p.mu.Lock()
-		for i, e := range events[:n] {
+		for i, e := range p.events[:n] {
 			if d := p.table[e.slot]; d != nil && d.gen == e.gen {
-				found[i] = d
+				p.found[i] = d
 			}
 		}
 		p.mu.Unlock()
-		for i, d := range found[:n] {
+		for i, d := range p.found[:n] {
 			if d == nil {
 				continue
 			}
-			found[i] = nil
-			if events[i].read {
-				d.r.wake(events[i].ended)
+			p.found[i] = nil
+			if p.events[i].read {
+				d.wake(&d.r, p.events[i].ended)
 			}
-			if events[i].write {
-				d.w.wake(events[i].ended)
+			if p.events[i].write {
+				d.wake(&d.w, p.events[i].ended)
 			}
 		}
-		if n > 0 {
-			runtime.Gosched()
-		}
-		block = n == 0
 	}
 }
