@@ -240,7 +240,9 @@ const glanceWithin = 200_000 // nanoseconds
 //
 // If every worker is busy, Go's own scheduler has no processor left: goroutines, and Go's timers, on which ours depend,
 // would wait until the Go runtime preempts a worker, 10 ms. So the worker calls Gosched, at most once a glance. If a
-// worker is idle there is a processor for them, and Gosched would only move this worker to it.
+// worker is idle there is a processor for them, and Gosched would only move this worker to it. A worker that searches
+// does not count as busy: it may be one that has been woken and waits for a processor, behind goroutines that are not
+// coir's. Gosched would put this worker behind them too (netio-busy-p50 of bench/ratios).
 //
 // Guarded by the comparisons wake-p99, wake-timer-p99 and wake-outside-p99 of bench/ratios.
 //
@@ -251,14 +253,16 @@ func (w *Worker) glance() *Task {
 	w.alone += slice * int64(w.picks)
 	w.picks = 0
 	w.every = int(min(max(glanceWithin/slice, 1), globalEvery))
-	if s := w.s; w.alone >= glanceWithin && s.active.Load() >= s.target.Load() && !xatomic.Instrumented {
+	s := w.s
+	busy := s.active.Load()-s.searchers.Load() >= s.target.Load()
+	if w.alone >= glanceWithin && busy && !xatomic.Instrumented {
 		w.alone = 0
 		if w.hasWork() {
 			s.standBy()
 		}
 		runtime.Gosched()
 	}
-	return w.s.global.pop()
+	return s.global.pop()
 }
 
 // pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If run-next is empty and the
