@@ -10,6 +10,10 @@
 // so it is not coir's clock that wakes it.
 //
 //	go run ./idle -d 10s -n 100000
+//	go run ./idle -d 10s -conns 10000
+//
+// With -conns it is connections of netio that wait: half of them in fibers that
+// read, half by OnReadable. Their peers are in another process.
 //
 // One line comes out, and the exit code is 1 if the process used more than 10 ms
 // in 10 s.
@@ -35,13 +39,26 @@ const most = 0.001 // of one processor: 10 ms in 10 s
 func main() {
 	period := flag.Duration("d", 10*time.Second, "how long to look")
 	n := flag.Int("n", 100_000, "parked fibers, and as many armed timers")
+	conns := flag.Int("conns", 0, "idle connections of netio, in place of fibers and timers")
+	dial := flag.String("dial", "", "for the command's own use: connect there, so often as -conns says, until the input ends")
 	flag.Parse()
+	if *dial != "" {
+		connect(*dial, *conns)
+		return
+	}
 	if *n < 1 || *period <= 0 {
 		fmt.Fprintln(os.Stderr, "idle: -n and -d must be above zero")
 		os.Exit(2)
 	}
 
-	stop := park(*n)
+	what := fmt.Sprintf("fibers=%d timers=%d", *n, *n)
+	stop := func() {}
+	if *conns > 0 {
+		what = fmt.Sprintf("conns=%d", *conns)
+		stop = listen(*conns)
+	} else {
+		stop = park(*n)
+	}
 	runtime.GC()
 	debug.FreeOSMemory()
 	time.Sleep(100 * time.Millisecond) // what is still on its way to its park gets there
@@ -50,7 +67,7 @@ func main() {
 	stop()
 
 	share := used.Seconds() / took.Seconds()
-	fmt.Printf("idle fibers=%d timers=%d used=%v over=%v share=%.5f%%\n", *n, *n, used, took.Round(time.Millisecond), 100*share)
+	fmt.Printf("idle %s used=%v over=%v share=%.5f%%\n", what, used, took.Round(time.Millisecond), 100*share)
 	if share > most {
 		fmt.Fprintf(os.Stderr, "idle: the process used more than %v of processor time in %v\n",
 			time.Duration(most*float64(*period)), *period)

@@ -75,6 +75,12 @@ func main() {
 	case strings.HasPrefix(*child, parkedChild):
 		emit(parkedMain(strings.TrimPrefix(*child, parkedChild)))
 		return
+	case strings.HasPrefix(*child, echoServer):
+		echoServerMain(strings.TrimPrefix(*child, echoServer))
+		return
+	case strings.HasPrefix(*child, echoClient):
+		echoClientMain(strings.TrimPrefix(*child, echoClient))
+		return
 	case *child != "":
 		emit(compare(find(*child), *rounds, *round, os.Stderr))
 		return

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/netio"
+)
+
+// Echo servers: a fiber for each connection on netio beside a goroutine for each connection on package net.
+//
+// Each side is two processes of its own, a server and a client. So 10,000 connections need 10,000 descriptors in each,
+// and the client is the same for both. It is one thread on epoll: each connection has one message of 64 bytes under
+// way. Between its rounds a side is idle. When a side is closed its client prints the quantiles of all its round trips.
+
+const (
+	echoServer = "echo-server/"
+	echoClient = "echo-client/"
+	message    = 64
+)
+
+func init() {
+	for _, n := range []int{1, 100, 10_000} {
+		table = append(table, comparison{
+			name: "echo-" + strconv.Itoa(n), bound: 1.18, goal: 1.0, unit: "ns", rounds: longRounds,
+			what:    fmt.Sprintf("a round trip of %d bytes on netio, %d connections, a fiber each", message, n),
+			against: "package net, a goroutine each",
+			coir:    echo("netio", n, 0, 300*time.Millisecond), other: echo("net", n, 0, 300*time.Millisecond),
+		})
+	}
+	table = append(table, comparison{
+		name: "netio-busy-p50", bound: 0.05, goal: 0.02, unit: "ns", rounds: longRounds,
+		what:    "the p50 of a round trip every 3 ms on netio, while a goroutine for each processor computes",
+		against: "package net",
+		coir:    echo("netio", 1, 3*time.Millisecond, time.Second), other: echo("net", 1, 3*time.Millisecond, time.Second),
+	}, comparison{
+		name: "netio-idle-memory", bound: 0.2, goal: 0.15, unit: "B", rounds: fewRounds,
+		what:    "an accepted connection of netio that waits by OnReadable, without a fiber",
+		against: "one of package net, and a goroutine that reads",
+		coir:    idleConns("netio"), other: idleConns("net"),
+	})
+}
+
+// A worker process is a server or a client that is told on its input what to do, one line each, and answers with one.
+type worker struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startWorker(what string) *worker {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	w := &worker{cmd: exec.Command(self, "-child", what)}
+	w.cmd.Stderr = os.Stderr
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		panic(err)
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		panic(err)
+	}
+	w.out = bufio.NewReader(out)
+	if err := w.cmd.Start(); err != nil {
+		panic(err)
+	}
+	return w
+}
+
+func (w *worker) line() string {
+	s, err := w.out.ReadString('\n')
+	if err != nil {
+		panic(fmt.Sprintf("%v: %v", w.cmd.Args, err))
+	}
+	return strings.TrimSpace(s)
+}
+
+func (w *worker) ask(what string) string {
+	fmt.Fprintln(w.in, what)
+	return w.line()
+}
+
+// cpu returns the processor time that a server has used.
+func (w *worker) cpu() float64 {
+	ns, err := strconv.ParseFloat(w.ask("cpu"), 64)
+	if err != nil {
+		panic(err)
+	}
+	return ns
+}
+
+func (w *worker) end() {
+	_ = w.in.Close()
+	if err := w.cmd.Wait(); err != nil {
+		panic(err)
+	}
+}
+
+// A trips is what the client measured in a round.
+type trips struct {
+	Cost  float64 // of one round trip, by the rate
+	P50   float64
+	Trips int
+}
+
+// echo returns a side that has n connections for rounds of such a length. If every is not 0 a message is sent that
+// often, the server's processors are busy, and the cost is the median of the round trips.
+func echo(kind string, n int, every, length time.Duration) func() side {
+	return func() side {
+		server := startWorker(echoServer + kind)
+		client := startWorker(fmt.Sprintf("%s%s/%s/%d/%s", echoClient, kind, server.line(), n, every))
+		client.line() // it is connected
+		return side{
+			measure: func() sample {
+				if every > 0 {
+					server.ask("busy")
+					defer server.ask("rest")
+				}
+				var t trips
+				used := server.cpu()
+				if err := json.Unmarshal([]byte(client.ask(length.String())), &t); err != nil {
+					panic(err)
+				}
+				if every > 0 {
+					return sample{Cost: t.P50}
+				}
+				if *cpu {
+					return sample{Cost: (server.cpu() - used) / float64(t.Trips)}
+				}
+				return sample{Cost: t.Cost}
+			},
+			close: func() { client.end(); server.end() },
+		}
+	}
+}
+
+// idleConns returns a side that measures what a connection holds in a server.
+func idleConns(kind string) func() side {
+	return func() side {
+		return side{measure: func() sample {
+			const n = 10_000
+			server := startWorker(echoServer + kind + "-idle")
+			address := server.line()
+			before := server.ask("held")
+			client := startWorker(fmt.Sprintf("%s%s/%s/%d/0s", echoClient, kind, address, n))
+			client.line()
+			for server.ask("conns") != strconv.Itoa(n) { // those are queued that have not been accepted
+				runtime.Gosched()
+			}
+			after := server.ask("held")
+			x, _ := strconv.ParseFloat(before, 64)
+			y, _ := strconv.ParseFloat(after, 64)
+			client.end()
+			server.end()
+			return sample{Cost: (y - x) / n}
+		}}
+	}
+}
+
+// echoServerMain is all that the process of a server does.
+func echoServerMain(kind string) {
+	kind, idle := strings.CutSuffix(kind, "-idle")
+	var conns atomic.Int64
+	var l net.Listener
+	var err error
+	if kind == "net" {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	} else {
+		l, err = netio.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		panic(err)
+	}
+	if kind == "net" {
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					panic(err)
+				}
+				conns.Add(1)
+				go serveEcho(c)
+			}
+		}()
+	} else {
+		go func() {
+			panic(coir.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return err
+					}
+					conns.Add(1)
+					serve := func(context.Context) error { serveEcho(c); return nil }
+					if !idle {
+						nur.Go("echo", serve)
+					} else if err := c.(*netio.Conn).OnReadable(func() { nur.Go("echo", serve) }); err != nil {
+						return err
+					}
+				}
+			}))
+		}()
+	}
+	fmt.Println(l.Addr())
+	var busy atomic.Bool
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		switch lines.Text() {
+		case "busy":
+			busy.Store(true)
+			for range runtime.GOMAXPROCS(0) {
+				go func() {
+					for busy.Load() {
+					}
+				}()
+			}
+			fmt.Println()
+		case "rest":
+			busy.Store(false)
+			fmt.Println()
+		case "cpu":
+			fmt.Println(int64(cputime.Used()))
+		case "held":
+			fmt.Println(held().bytes)
+		case "conns":
+			fmt.Println(conns.Load())
+		}
+	}
+}
+
+func serveEcho(c net.Conn) {
+	defer c.Close()
+	b := make([]byte, message)
+	for {
+		n, err := c.Read(b)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// echoClientMain is all that the process of a client does.
+func echoClientMain(what string) {
+	parts := strings.Split(what, "/")
+	n, _ := strconv.Atoi(parts[2])
+	every, _ := time.ParseDuration(parts[3])
+	to, err := net.ResolveTCPAddr("tcp", parts[1])
+	if err != nil {
+		panic(err)
+	}
+	at := &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}
+	ep, err := syscall.EpollCreate1(0)
+	check(err)
+	sent := make(map[int32]time.Time, n)
+	conns := make([]int, n)
+	for i := range conns {
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		check(err)
+		check(syscall.Connect(fd, at))
+		check(syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
+		check(syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}))
+		conns[i] = fd
+	}
+	fmt.Println()
+
+	var all []time.Duration
+	var b [message]byte
+	var events [256]syscall.EpollEvent
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		length, err := time.ParseDuration(lines.Text())
+		check(err)
+		var took []time.Duration
+		send := func(fd int) {
+			sent[int32(fd)] = time.Now()
+			_, err := syscall.Write(fd, b[:])
+			check(err)
+		}
+		began := time.Now()
+		for _, fd := range conns {
+			send(fd)
+		}
+		var last time.Time
+		for under := n; under > 0; {
+			k, err := syscall.EpollWait(ep, events[:], -1)
+			if err == syscall.EINTR {
+				continue
+			}
+			check(err)
+			for _, e := range events[:k] {
+				m, err := syscall.Read(int(e.Fd), b[:])
+				check(err)
+				if m != message {
+					panic("part of a message")
+				}
+				last = time.Now()
+				took = append(took, last.Sub(sent[e.Fd]))
+				if last.Sub(began) > length {
+					under--
+					continue
+				}
+				time.Sleep(every) // nothing, if it is 0
+				send(int(e.Fd))
+			}
+		}
+		all = append(all, took...)
+		cost := float64(last.Sub(began)) / float64(len(took))
+		out, err := json.Marshal(trips{Cost: cost, P50: float64(quantile(took, 0.5)), Trips: len(took)})
+		check(err)
+		fmt.Printf("%s\n", out)
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(os.Stderr, "%d connections, %s: p50 %v, p99 %v, p99.9 %v of %d round trips\n", n, parts[0],
+			quantile(all, 0.5), quantile(all, 0.99), quantile(all, 0.999), len(all))
+	}
+}
+
+func quantile(all []time.Duration, q float64) time.Duration {
+	slices.Sort(all)
+	return all[int(q*float64(len(all)-1))]
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
