@@ -98,7 +98,10 @@ func (p *faultPlan) never() (names []string) {
 //
 //go:norace
 func (w *world) note(op policy.Op) {
-	w.record(event{fiber: w.current, object: -1, op: op, cases: span{n: -1}, at: w.clock.Now(), which: -1}, w.site())
+	w.record(event{fiber: w.current, object: -1, op: op, cases: span{n: -1}, at: w.clock.Now(), which: -1})
+	if w.tells {
+		w.keepSite(here())
+	}
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 	w.markHash()
 }

@@ -56,6 +56,7 @@ type settings struct {
 	failed    func() bool    // reports whether the test has failed by other means than Errorf; nil: there is no test
 	quit      func(*Failure) // is called if the program ends its goroutine
 	sometimes []string       // names of Sometimes that the source has
+	covers    bool           // count the pairs of operations
 }
 
 // WithSchedules sets the maximum number of schedules to run. The default is 1,000.
@@ -286,7 +287,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			}
 			res.Schedules++
 			res.Steps += w.nsteps
-			if f == nil {
+			if f == nil && set.covers {
 				res.orders.look(w, res.Schedules)
 			}
 			w.ran.Store(int64(res.Schedules))

@@ -185,7 +185,7 @@ func (w *world) keepSite(at site) {
 	for len(w.sites) < len(w.trace) {
 		w.sites = doubled(w.sites)
 	}
-	w.sites[w.nsteps&(len(w.trace)-1)] = at
+	w.sites[(w.nsteps-1)&(len(w.trace)-1)] = at
 }
 
 // Made implements policy.Policy.

@@ -22,6 +22,7 @@ var (
 func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	t.Helper()
 	opts = append(opts, func(set *settings) {
+		set.covers = true
 		if !t.Failed() {
 			set.failed = t.Failed
 		}

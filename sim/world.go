@@ -354,7 +354,9 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	x.op, x.object, x.cases, x.pending, x.took = op, w.objectOf(op), w.keepCases(op), true, false
 	x.served, x.gone = 0, 0
 	x.op.Cases = nil // valid only until Step returns
-	x.acted, x.site = false, w.site()
+	if x.acted = false; w.tells {
+		x.site = here()
+	}
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
 	}
@@ -422,7 +424,11 @@ func (w *world) Ended(f policy.Fiber, how policy.Outcome, which int) {
 	if !w.running || w.stopping.Load() {
 		return
 	}
-	if x := &w.fibers[w.fiberOf(f)]; x.acted && !x.told {
+	i := w.current // most often
+	if i < 0 || policy.Fiber(w.fibers[i].f) != f {
+		i = w.fiberOf(f)
+	}
+	if x := &w.fibers[i]; x.acted && !x.told {
 		x.told = true
 		w.outcome(x, how, which)
 	}
@@ -761,7 +767,10 @@ func (w *world) went(i int32) {
 	}
 	w.watchable = w.watchable || x.op.Kind == policy.Register
 	x.acted, x.how, x.told = true, policy.Unknown, false
-	w.record(event{fiber: i, object: x.object, op: x.op, cases: x.cases, at: x.since, which: -1}, x.site)
+	w.record(event{fiber: i, object: x.object, op: x.op, cases: x.cases, at: x.since, which: -1})
+	if w.tells {
+		w.keepSite(x.site)
+	}
 	w.mixOp(uint64(i)<<40, x.object, &x.op)
 	w.markHash()
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
@@ -776,14 +785,11 @@ func (w *world) went(i int32) {
 // Guarded by TestALongScheduleIsReplayedAndTold.
 //
 //go:norace
-func (w *world) record(e event, at site) {
+func (w *world) record(e event) {
 	if w.nsteps == len(w.trace) && (w.whole || w.nsteps < mostKept) {
 		w.trace = doubled(w.trace)
 	}
 	*w.traced(w.nsteps) = e
-	if w.tells {
-		w.keepSite(at)
-	}
 	w.nsteps++
 }
 
