@@ -109,12 +109,12 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 // the deadline has passed, or the connection has been closed. It does not wait for that. So an idle connection needs no
 // fiber: f starts one.
 //
-// f runs on the goroutine that wakes all others, or on the one that closes the connection. It must be short and must
-// not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the same time may take
-// what there is.
+// f runs in the fiber that wakes all others, or in the one that closes the connection or sets a deadline. It must be
+// short and must not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the
+// same time may take what there is.
 //
-// OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or if
-// f of an earlier call has not been called yet.
+// OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or
+// if f of an earlier call has not been called yet.
 func (c *Conn) OnReadable(f func()) error {
 	err := c.d.onReadable(func() {
 		f()
@@ -173,8 +173,8 @@ func (c *Conn) set(err error) error {
 	return &net.OpError{Op: "set", Net: c.network, Addr: c.local, Err: err}
 }
 
-// SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to its
-// methods must not change whether the descriptor blocks, and must not close it.
+// SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to
+// its methods must not change whether the descriptor blocks, and must not close it.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if err := c.d.open(); err != nil {
 		return nil, c.failed("raw", err)

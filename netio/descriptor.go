@@ -158,7 +158,7 @@ func (d *descriptor) await(ctx context.Context, s *side) error {
 	return err
 }
 
-// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next one in the queue goes on.
+// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next in the queue goes on.
 func (s *side) pass() {
 	if !s.busy {
 		s.cond.Signal()
@@ -472,8 +472,8 @@ func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	return err
 }
 
-// onReadable calls f once, when a read would not have to wait. It takes no turn, so it does not wait behind an operation;
-// what that takes may be what f was called for.
+// onReadable calls f once, when a read would not have to wait. It takes no turn, so it does not wait behind an
+// operation; what that takes may be what f was called for.
 func (d *descriptor) onReadable(f func()) error {
 	if err := d.hold(); err != nil {
 		return err

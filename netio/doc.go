@@ -43,10 +43,10 @@
 //
 // # How it works
 //
-// An operation tries its system call first. If that would block, the caller waits, and one goroutine, blocked in the
-// kernel (epoll, kqueue), wakes it. The goroutine exists while a connection that has waited is open. It needs a thread.
-// In return it sees events when all processors are busy, where Go's own poller is looked at once in ten milliseconds.
-// A wait allocates nothing.
+// An operation tries its system call first. If that would block, the caller waits, and one fiber of the default
+// runtime, blocked in the kernel (epoll, kqueue), wakes it. That fiber exists while a connection that has waited is
+// open, and holds a thread. In return it sees events when all processors are busy, where Go's own poller is looked at once in ten
+// milliseconds. A wait allocates nothing.
 //
 // On systems with neither epoll nor kqueue, an operation is that of package net, in [coir.Blocking].
 //

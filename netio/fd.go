@@ -18,8 +18,8 @@ type FD struct {
 	name string
 }
 
-// NewFD takes the descriptor fd over, and makes it non-blocking. Close closes it. The name is for errors. The kernel must
-// be able to report events of it: a regular file is always ready, and a wait for one fails.
+// NewFD takes the descriptor fd over, and makes it non-blocking. Close closes it. The name is for errors. The kernel
+// must be able to report events of it: a regular file is always ready, and a wait for one fails.
 func NewFD(fd int, name string) (*FD, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, &fs.PathError{Op: "fcntl", Path: name, Err: err}

@@ -11,8 +11,8 @@ import (
 // shortIsAll: see kernel_epoll.go. It is not known to hold here.
 const shortIsAll = false
 
-// kernel is a kqueue, and a pipe that ends its wait. A filter carries the number of the file and not a word of the user's on
-// all of these systems in the same type, so the slots are kept here.
+// kernel is a kqueue, and a pipe that ends its wait. These systems have different types for the user data of a filter,
+// so the slots are kept here, by number. An event of a number that has been closed and given out again wakes in vain.
 type kernel struct {
 	kq    int
 	pipe  [2]int

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/netio"
 )
 
@@ -24,8 +25,11 @@ func TestHalfOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		const repair = 19 // TCP_REPAIR: a socket in repair is closed silently
-		if e := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, repair, 1) }); e != nil {
-			t.Fatal(e)
+		failed := raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, repair, 1)
+		})
+		if failed != nil {
+			t.Fatal(failed)
 		}
 		if err != nil {
 			t.Skip("a connection cannot be made half open here: ", err)
@@ -90,4 +94,36 @@ func TestKilledPeer(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+}
+
+// If the default runtime is closed, connections go on to work. It is closed in a process of its own.
+func TestClosedDefaultRuntime(t *testing.T) {
+	if os.Getenv("NETIO_TEST_CLOSE") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestClosedDefaultRuntime$", "-test.timeout=30s")
+		cmd.Env = append(os.Environ(), "NETIO_TEST_CLOSE=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	c, peer := pair(t, "tcp")
+	b := make([]byte, 10)
+	for i := range 3 {
+		over := make(chan error)
+		go func() {
+			_, err := c.Read(b)
+			over <- err
+		}()
+		if i == 1 {
+			if err := coir.Default().Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := peer.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+	}
 }

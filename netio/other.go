@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Where there is neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait blocks
-// as coir.Blocking does: on a goroutine of its own. What needs a descriptor is missing.
+// Where there is neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait does
+// so in coir.Blocking: another worker takes over. What needs a descriptor is missing.
 
 // Conn is a connection, as a [net.Conn].
 type Conn struct{ net.Conn }

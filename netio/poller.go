@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes those that wait and runs
-// nothing else but callbacks, which are short.
+// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes those that wait, and
+// runs nothing else but callbacks, which are short.
 //
 // The first descriptor that has to wait starts it, and the last one that is closed ends it, with the descriptors that
 // it needs itself. So a program without open connections has no goroutine of this package, and no descriptor.
@@ -116,8 +116,8 @@ func (p *poller) run() {
 // deliver delivers events until the poller is stopped, or ctx ends.
 //
 // When it has woken others it lets them run. Then it looks whether there are more events without blocking, which costs
-// little, and only then it blocks. A thread that is blocked in the kernel comes back by itself, also when all processors
-// are busy: Go's own poller is then looked at once in ten milliseconds.
+// little, and only then it blocks. A thread that is blocked in the kernel comes back by itself, also when all
+// processors are busy: Go's own poller is then looked at once in ten milliseconds.
 func (p *poller) deliver(ctx context.Context) error {
 	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }
 	for n := 0; ; {
@@ -129,9 +129,6 @@ func (p *poller) deliver(ctx context.Context) error {
 		}
 		if p.stopped.Load() { // before it blocks again: wait has taken the signal
 			return nil
-		}
-		if err := coir.Ended(ctx); err != nil {
-			return err
 		}
 		p.mu.Lock()
 		for i, e := range p.events[:n] {
@@ -151,6 +148,9 @@ func (p *poller) deliver(ctx context.Context) error {
 			if p.events[i].write {
 				d.wake(&d.w, p.events[i].ended)
 			}
+		}
+		if err := coir.Ended(ctx); err != nil { // not earlier: the kernel does not report an event twice
+			return err
 		}
 	}
 }

@@ -40,7 +40,7 @@ func main() {
 	period := flag.Duration("d", 10*time.Second, "how long to look")
 	n := flag.Int("n", 100_000, "parked fibers, and as many armed timers")
 	conns := flag.Int("conns", 0, "idle connections of netio, in place of fibers and timers")
-	dial := flag.String("dial", "", "for the command's own use: connect there, so often as -conns says, until the input ends")
+	dial := flag.String("dial", "", "for the command's own use: connect there, as often as -conns says")
 	flag.Parse()
 	if *dial != "" {
 		connect(*dial, *conns)
