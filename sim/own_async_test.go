@@ -72,5 +72,5 @@ func TestReportOfAnAsyncOperation(t *testing.T) {
 			return err
 		})
 	})
-	says(t, f, "Chan.RecvAsync waits to receive from jobs, since step 2")
+	says(t, f, "Chan.RecvAsync waits to receive from jobs (step 2, at 0s")
 }
