@@ -96,7 +96,7 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 
 // Clients that retry keep themselves from ending. A server that waits for their requests does not make that a deadlock.
 func TestRetriesBesideAnIdleServerAreALivelock(t *testing.T) {
-	found(t, KindLivelock, func(ctx context.Context, _ *Sim) {
+	_ = found(t, KindLivelock, func(ctx context.Context, _ *Sim) {
 		requests, busy := coir.NewChan[int](0, coir.WithName("requests")), locks.NewMutex(coir.WithName("busy"))
 		_ = busy.Lock(ctx)
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
@@ -125,7 +125,7 @@ func TestRetriesBesideAnIdleServerAreALivelock(t *testing.T) {
 // A fiber that spins is a livelock, whatever else waits.
 func TestSpinningBesideADeadlockIsALivelock(t *testing.T) {
 	for _, mode := range []ClockMode{ClockIdle, ClockRacing} {
-		found(t, KindLivelock, func(ctx context.Context, _ *Sim) {
+		_ = found(t, KindLivelock, func(ctx context.Context, _ *Sim) {
 			c := coir.NewChan[int](0, coir.WithName("c"))
 			nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 				n.Go("stuck", func(ctx context.Context) error { return c.Send(ctx, 1) })

@@ -73,7 +73,7 @@ func laws(t *testing.T, law func(t *rapid.T, ctx context.Context, in []int)) {
 }
 
 // same fails unless both streams have the same elements.
-func same(t *rapid.T, ctx context.Context, a, b stream.Stream[int]) {
+func same(ctx context.Context, t *rapid.T, a, b stream.Stream[int]) {
 	x, err1 := stream.ToSlice(ctx, a)
 	y, err2 := stream.ToSlice(ctx, b)
 	if !slices.Equal(x, y) || err1 != nil || err2 != nil {
@@ -90,7 +90,7 @@ func small(v int) bool { return v < 5 }
 func TestStreamMapFusion(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		s := elsewhere(t, stream.FromSlice(in))
-		same(t, ctx, stream.Map(elsewhere(t, stream.Map(s, double)), less), stream.Map(s, func(v int) int { return less(double(v)) }))
+		same(ctx, t, stream.Map(elsewhere(t, stream.Map(s, double)), less), stream.Map(s, func(v int) int { return less(double(v)) }))
 	})
 }
 
@@ -99,8 +99,8 @@ func TestStreamFilterLaws(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		s := elsewhere(t, stream.FromSlice(in))
 		both := stream.Filter(s, func(v int) bool { return odd(v) && small(v) })
-		same(t, ctx, stream.Filter(elsewhere(t, stream.Filter(s, odd)), small), both)
-		same(t, ctx, stream.Filter(elsewhere(t, stream.Filter(s, small)), odd), both)
+		same(ctx, t, stream.Filter(elsewhere(t, stream.Filter(s, odd)), small), both)
+		same(ctx, t, stream.Filter(elsewhere(t, stream.Filter(s, small)), odd), both)
 	})
 }
 
@@ -109,10 +109,10 @@ func TestStreamTakeLaws(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		a, b := rapid.IntRange(0, 700).Draw(t, "a"), rapid.IntRange(0, 700).Draw(t, "b")
 		s := elsewhere(t, stream.FromSlice(in))
-		same(t, ctx, stream.Take(elsewhere(t, stream.Take(s, a)), b), stream.Take(s, min(a, b)))
-		same(t, ctx, stream.Concat(elsewhere(t, stream.Take(s, a)), stream.Skip(s, a)), s)
-		same(t, ctx, stream.Skip(elsewhere(t, stream.Skip(s, a)), b), stream.Skip(s, a+b))
-		same(t, ctx, stream.Map(stream.Take(s, a), double), stream.Take(elsewhere(t, stream.Map(s, double)), a))
+		same(ctx, t, stream.Take(elsewhere(t, stream.Take(s, a)), b), stream.Take(s, min(a, b)))
+		same(ctx, t, stream.Concat(elsewhere(t, stream.Take(s, a)), stream.Skip(s, a)), s)
+		same(ctx, t, stream.Skip(elsewhere(t, stream.Skip(s, a)), b), stream.Skip(s, a+b))
+		same(ctx, t, stream.Map(stream.Take(s, a), double), stream.Take(elsewhere(t, stream.Map(s, double)), a))
 	})
 }
 
@@ -158,7 +158,7 @@ func TestStreamParallelIsMap(t *testing.T) {
 		}
 		s := elsewhere(t, stream.FromSlice(in))
 		plain := stream.Map(s, double)
-		same(t, ctx, stream.Parallel(s, n, f), plain)
+		same(ctx, t, stream.Parallel(s, n, f), plain)
 		got, err := stream.ToSlice(ctx, stream.ParallelUnordered(s, n, f))
 		want, _ := stream.ToSlice(ctx, plain)
 		slices.Sort(got)
@@ -200,7 +200,7 @@ func TestStreamBatchesAreTheInput(t *testing.T) {
 			}
 			return b
 		})
-		same(t, ctx, stream.FlatMap(batches, stream.FromSlice), stream.FromSlice(in))
+		same(ctx, t, stream.FlatMap(batches, stream.FromSlice), stream.FromSlice(in))
 	})
 }
 

@@ -52,7 +52,7 @@ func main() {
 	}
 
 	what := fmt.Sprintf("fibers=%d timers=%d", *n, *n)
-	stop := func() {}
+	var stop func()
 	if *conns > 0 {
 		what = fmt.Sprintf("conns=%d", *conns)
 		stop = listen(*conns)

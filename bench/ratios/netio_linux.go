@@ -208,7 +208,7 @@ func echoServerMain(kind string) {
 						return err
 					}
 					conns.Add(1)
-					serve := func(context.Context) error { serveEcho(c); return nil }
+					serve := func(context.Context) error { serveEcho(c); return nil } //nolint:unparam // as Go asks
 					if !idle {
 						nur.Go("echo", serve)
 					} else if err := c.(*netio.Conn).OnReadable(func() { nur.Go("echo", serve) }); err != nil {
