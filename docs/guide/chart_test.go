@@ -3,7 +3,7 @@ package guide_test
 // The program that deadlock.png is a chart of. To draw it again, keep the chart and take a picture of it:
 //
 //	go test ./docs/guide -run TestTheChart -artifacts -outputdir DIR
-//	chromium --headless --hide-scrollbars --window-size=840,975 --screenshot=docs/guide/deadlock.png DIR/.../chart.html
+//	chromium --headless --hide-scrollbars --window-size=840,1010 --screenshot=docs/guide/deadlock.png DIR/.../chart.html
 
 import (
 	"context"
