@@ -31,14 +31,6 @@ func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
 		async[T]
 		p Promise[struct{}]
 	})
-	if c.ch.Overflows() { // such a send does not wait
-		err := c.TrySend(v)
-		n.Go("Chan.SendAsync", func(context.Context) error {
-			complete(&op.p, struct{}{}, err)
-			return nil
-		})
-		return &op.p
-	}
 	op.cell.Value = v
 	op.begin(n, c, sending, "Chan.SendAsync", coro.CallerPC(), func(context.Context) error {
 		_, err := op.end()
@@ -136,6 +128,10 @@ func (a *async[T]) do(near park.Place) {
 	} else {
 		a.r, ready = ch.Put(a.cell.Value)
 	}
+	if a.r == park.None && a.side == sending && ch.Overflows() {
+		a.overrun(near)
+		return
+	}
 	if a.r != park.None {
 		if a.r != park.Data {
 			ch.Count(a.side, a.r)
@@ -154,6 +150,21 @@ func (a *async[T]) do(near park.Place) {
 	// From here on the fiber may run, and end, at any time.
 	if sc.state.Load() == scopeCancelled { // a cancel that came before ArmParked has not found it
 		f.task.Wake(t, park.Cancelled, near)
+	}
+}
+
+// overrun ends a send to a channel that is full, by its overflow policy, and unlocks the channel. The handler of
+// OnUndelivered comes last, because it may panic.
+//
+//go:norace
+func (a *async[T]) overrun(near park.Place) {
+	c := a.c
+	lost, r := c.ch.Displace(a.cell.Value)
+	c.ch.Unlock()
+	a.r = r
+	a.f.task.Rouse(near)
+	if r == park.Data {
+		c.undeliver(lost)
 	}
 }
 

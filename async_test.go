@@ -167,6 +167,50 @@ func TestSendAsyncOverflows(t *testing.T) {
 	}
 }
 
+// A send to a channel with an overflow policy is like any other: it does not count against a limit, sends nothing in a
+// nursery that has been cancelled or has ended, and is completed though the handler of what it drops panics.
+func TestSendAsyncOverflowsLikeOthers(t *testing.T) {
+	drop := coir.WithOverflow(coir.OverflowDropOldest)
+	var ended *coir.Nursery
+	err := newRuntime(t).Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
+		ended = nur
+		nur.Limit(1)
+		c := coir.NewChan[int](1, drop)
+		return nur.Go("child", func(ctx context.Context) error {
+			_, err := c.SendAsync(nur, 1).Wait(ctx)
+			return err
+		}).Wait(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	c := coir.NewChan[int](1, drop)
+	if panicValue(func() { c.SendAsync(ended, 1) }) == nil || c.Len() != 0 {
+		t.Errorf("a nursery that has ended sends, or does not panic; %d values", c.Len())
+	}
+	err = newRuntime(t).Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
+		nur.Cancel(nil)
+		if _, err := c.SendAsync(nur, 1).Wait(coir.Shield(ctx)); !errors.Is(err, context.Canceled) || c.Len() != 0 {
+			t.Errorf("in a nursery that was cancelled: %v, %d values", err, c.Len())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	loud := coir.NewChan[int](1, drop, coir.OnUndelivered(func(v int) { panic(v) }))
+	err = newRuntime(t).Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
+		loud.SendAsync(nur, 1)
+		if v := panicValue(func() { loud.SendAsync(nur, 2) }); v != 1 {
+			t.Errorf("the handler panicked with %v", v)
+		}
+		return nil
+	})
+	if v, _ := loud.TryRecv(); v != 2 || err != nil {
+		t.Errorf("the value after one that was dropped is %d; Run returned %v", v, err)
+	}
+}
+
 // A function that OnDone was given runs in a fiber, not under the lock of the channel: it may use the channel itself.
 func TestAsyncCallbackUsesTheChannel(t *testing.T) {
 	c := coir.NewChan[int](0)
@@ -221,4 +265,11 @@ func TestObserverOfAnAsyncOperation(t *testing.T) {
 	if want := []string{"parked", "ready"}; !slices.Equal(got, want) {
 		t.Errorf("the observer saw %q, want %q", got, want)
 	}
+}
+
+// panicValue returns what f panics with, or nil.
+func panicValue(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
 }
