@@ -31,6 +31,7 @@ type poller struct {
 	free  []uint32
 	used  int
 	gen   uint32
+	ended bool // the descriptors of kernel have been closed
 }
 
 // current is the poller that new descriptors join. A poller that has ended is never used again.
@@ -93,8 +94,26 @@ func leave(p *poller, slot uint32) {
 	current.Unlock()
 	if last {
 		p.stopped.Store(true)
+		p.wake()
+	}
+}
+
+// wake makes the wait in the kernel return. It does nothing when the poller has ended: the number that it would write
+// to may have been given to another file.
+func (p *poller) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
 		p.kernel.wake()
 	}
+}
+
+// end closes the descriptors of the poller.
+func (p *poller) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.kernel.close()
 }
 
 // run delivers events until the poller is stopped. It is a fiber of the default runtime, so that those it wakes are the
@@ -103,9 +122,9 @@ func leave(p *poller, slot uint32) {
 //
 // If the default runtime is closed, run goes on as a goroutine: there are other runtimes, and goroutines.
 func (p *poller) run() {
-	defer p.kernel.close()
+	defer p.end()
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-		defer context.AfterFunc(ctx, p.kernel.wake)()
+		defer context.AfterFunc(ctx, p.wake)() // which may come when the poller has ended
 		return p.deliver(ctx)
 	})
 	if err != nil {

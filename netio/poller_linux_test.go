@@ -1,0 +1,36 @@
+package netio
+
+import (
+	"syscall"
+	"testing"
+)
+
+// A wake that comes after the poller has ended writes nothing: the number of its eventfd may be that of another file.
+func TestLateWake(t *testing.T) {
+	p := new(poller)
+	if err := p.kernel.open(); err != nil {
+		t.Fatal(err)
+	}
+	p.wake() // it does write before
+	if n := p.kernel.wait(&p.events, true); n != 0 {
+		t.Errorf("%d events", n)
+	}
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[0])
+	defer syscall.Close(pipe[1])
+	p.end()
+	for fd := -1; fd < p.kernel.waker; { // the lowest free number is given out first
+		var err error
+		if fd, err = syscall.Dup(pipe[1]); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(fd)
+	}
+	p.wake()
+	if n, err := syscall.Read(pipe[0], make([]byte, 8)); err != syscall.EAGAIN {
+		t.Errorf("wake wrote %d bytes to another file: %v", n, err)
+	}
+}
