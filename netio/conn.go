@@ -111,11 +111,16 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 //
 // f runs in the fiber that wakes all others, or in the one that closes the connection or sets a deadline. It must be
 // short and must not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the
-// same time may take what there is.
+// same time may take what there is. If f panics in the fiber that wakes the others, or at a deadline that passes, the
+// program ends, as with a panic in any goroutine. If f panics in Close or where a deadline is set, the panic comes out
+// of that call, which has done its work.
 //
 // OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or
-// if f of an earlier call has not been called yet.
+// if f of an earlier call has not been called yet. It panics if f is nil.
 func (c *Conn) OnReadable(f func()) error {
+	if f == nil {
+		panic("netio: Conn.OnReadable with a nil function: there is nothing to call")
+	}
 	err := c.d.onReadable(func() {
 		f()
 		runtime.KeepAlive(c)

@@ -197,17 +197,21 @@ func (d *descriptor) wake(s *side, ended bool) {
 	d.unlockAndCall(s)
 }
 
-// unlockAndCall ends the waits on the side, unlocks it, and calls the callback.
+// unlockAndCall ends the waits on the side, unlocks it, and calls the callback, which may panic or call runtime.Goexit.
 func (d *descriptor) unlockAndCall(s *side) {
-	var f func()
+	if f := d.unlock(s); f != nil {
+		f()
+	}
+}
+
+// unlock ends the waits on the side, and unlocks it. It returns the callback, which the caller has to call, or nil.
+func (d *descriptor) unlock(s *side) (f func()) {
 	if s == &d.r {
 		f, d.callback = d.callback, nil
 	}
 	s.cond.Broadcast()
 	s.cond.Unlock()
-	if f != nil {
-		f()
-	}
+	return f
 }
 
 // hold keeps the number open until release, for a system call that needs no turn.
@@ -237,6 +241,7 @@ func (d *descriptor) release() {
 // close ends all operations, and closes the number when the last has left. It waits for that, so that for instance an
 // address can be listened on again.
 func (d *descriptor) close() error {
+	var callback func()
 	for _, s := range []*side{&d.r, &d.w} {
 		s.cond.Lock()
 		if s.closed {
@@ -250,8 +255,19 @@ func (d *descriptor) close() error {
 		if s.deadline != nil {
 			s.deadline.timer.Stop()
 		}
-		d.unlockAndCall(s)
+		if f := d.unlock(s); f != nil {
+			callback = f
+		}
 	}
+	defer d.free() // also if the callback does not return
+	if callback != nil {
+		callback()
+	}
+	return nil
+}
+
+// free gives up what holds an open descriptor, and waits until the number has been closed.
+func (d *descriptor) free() {
 	d.release()
 	d.r.cond.Lock()
 	for !d.r.freed {
@@ -260,7 +276,6 @@ func (d *descriptor) close() error {
 		}
 	}
 	d.r.cond.Unlock()
-	return nil
 }
 
 // setDeadline sets the time at which the operations of the side fail. The zero time is none.
@@ -314,11 +329,12 @@ func (d *descriptor) expire(s *side) {
 	d.unlockAndCall(s)
 }
 
+// setDeadlines sets that of reads last, because it may call the callback, which may panic.
 func (d *descriptor) setDeadlines(t time.Time) error {
-	if err := d.setDeadline(&d.r, t); err != nil {
+	if err := d.setDeadline(&d.w, t); err != nil {
 		return err
 	}
-	return d.setDeadline(&d.w, t)
+	return d.setDeadline(&d.r, t)
 }
 
 // read reads into p. For a descriptor of packets it reads one packet, which may be empty.

@@ -59,6 +59,9 @@ func (f *FD) WaitWrite(ctx context.Context) error {
 
 // OnReadable calls fn once, when the descriptor can be read from: see [Conn.OnReadable].
 func (f *FD) OnReadable(fn func()) error {
+	if fn == nil {
+		panic("netio: FD.OnReadable with a nil function: there is nothing to call")
+	}
 	return f.failed("wait", f.d.onReadable(func() {
 		fn()
 		runtime.KeepAlive(f)

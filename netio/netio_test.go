@@ -463,6 +463,106 @@ func TestOnReadable(t *testing.T) {
 	}
 }
 
+// A callback that calls runtime.Goexit ends neither other callbacks nor the waits of other connections.
+func TestOnReadableGoexit(t *testing.T) {
+	other, otherPeer := pair(t, "tcp")
+	for range 20 {
+		const conns = 8
+		called := make(chan struct{}, conns)
+		var peers []net.Conn
+		for range conns {
+			c, peer := pair(t, "tcp")
+			peers = append(peers, peer)
+			err := c.(*netio.Conn).OnReadable(func() {
+				called <- struct{}{}
+				runtime.Goexit()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := make(chan error)
+		go func() {
+			_, err := other.Read(make([]byte, 1))
+			got <- err
+		}()
+		for _, peer := range peers {
+			if _, err := peer.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range conns {
+			<-called
+		}
+		if _, err := otherPeer.Write([]byte("y")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A callback that does not return lets Close and SetDeadline do all of their work.
+func TestOnReadableUnwinds(t *testing.T) {
+	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
+		for _, in := range []string{"Close", "SetDeadline"} {
+			t.Run(name+" in "+in, func(t *testing.T) {
+				nc, peer := pair(t, "tcp")
+				c := nc.(*netio.Conn)
+				if err := c.OnReadable(unwind); err != nil {
+					t.Fatal(err)
+				}
+				over := make(chan any)
+				go func() {
+					defer func() { over <- recover() }()
+					if in == "Close" {
+						_ = c.Close()
+					} else {
+						_ = c.SetDeadline(time.Unix(1, 0))
+					}
+				}()
+				if v := <-over; name == "panic" && v != "user" {
+					t.Error("the panic did not come out of the call: ", v)
+				}
+				target := os.ErrDeadlineExceeded
+				if in == "Close" {
+					target = net.ErrClosed
+				}
+				_, err := c.Read(make([]byte, 1))
+				want(t, "read", err, "read", target)
+				_, err = c.Write(make([]byte, 1))
+				want(t, "write", err, "write", target)
+				if err := c.Close(); in == "Close" {
+					want(t, "second Close", err, "close", net.ErrClosed)
+				} else if err != nil {
+					t.Error(err)
+				}
+				if _, err := peer.Read(make([]byte, 1)); err != io.EOF {
+					t.Error("the peer did not see the end: ", err)
+				}
+			})
+		}
+	}
+}
+
+// OnReadable without a function panics at once, and the connection takes another.
+func TestOnReadableNil(t *testing.T) {
+	nc, _ := pair(t, "tcp")
+	c := nc.(*netio.Conn)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_ = c.OnReadable(nil)
+	}()
+	if err := c.OnReadable(func() {}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Many readers and writers of one connection take turns, and a write is not torn.
 func TestManyShareAConn(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {

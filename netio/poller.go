@@ -23,8 +23,8 @@ import (
 type poller struct {
 	kernel  kernel
 	stopped atomic.Bool
-	events  [batch]event // these two are those of deliver
-	found   [batch]*descriptor
+	events  [batch]event       // these two are those of deliver
+	found   [batch]*descriptor // those of events that have not been woken yet
 
 	mu    sync.Mutex // guards what follows
 	table []*descriptor
@@ -121,8 +121,16 @@ func (p *poller) end() {
 // is another goroutine, and wait for a processor again itself.
 //
 // If the default runtime is closed, run goes on as a goroutine: there are other runtimes, and goroutines.
+//
+// A callback that calls runtime.Goexit ends this goroutine, and another goes on. One that panics ends the program.
 func (p *poller) run() {
-	defer p.end()
+	defer func() {
+		if p.stopped.Load() {
+			p.end()
+		} else {
+			go p.run()
+		}
+	}()
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		defer context.AfterFunc(ctx, p.wake)() // which may come when the poller has ended
 		return p.deliver(ctx)
@@ -139,7 +147,8 @@ func (p *poller) run() {
 // processors are busy: Go's own poller is then looked at once in ten milliseconds.
 func (p *poller) deliver(ctx context.Context) error {
 	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }
-	for n := 0; ; {
+	p.wakeFound(batch) // what a Goexit has left
+	for n := 0; !p.stopped.Load(); {
 		if n == 0 {
 			n, _ = coir.Blocking(ctx, block)
 		} else {
@@ -156,20 +165,28 @@ func (p *poller) deliver(ctx context.Context) error {
 			}
 		}
 		p.mu.Unlock()
-		for i, d := range p.found[:n] {
-			if d == nil {
-				continue
-			}
-			p.found[i] = nil
-			if p.events[i].read {
-				d.wake(&d.r, p.events[i].ended)
-			}
-			if p.events[i].write {
-				d.wake(&d.w, p.events[i].ended)
-			}
-		}
+		p.wakeFound(n)
 		if err := coir.Ended(ctx); err != nil { // not earlier: the kernel does not report an event twice
 			return err
+		}
+	}
+	return nil
+}
+
+// wakeFound wakes those that wait for the first n events. A callback may not return: then the events that are left stay
+// in found. It is called by the reading side, which therefore comes last.
+func (p *poller) wakeFound(n int) {
+	for i, d := range p.found[:n] {
+		if d == nil {
+			continue
+		}
+		p.found[i] = nil
+		e := &p.events[i]
+		if e.write {
+			d.wake(&d.w, e.ended)
+		}
+		if e.read {
+			d.wake(&d.r, e.ended)
 		}
 	}
 }
