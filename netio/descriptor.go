@@ -435,20 +435,19 @@ func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) err
 	if err := d.begin(ctx, s); err != nil {
 		return err
 	}
-	var err error
+	defer d.end(ctx, s, false) // also if f, which may be the user's, panics or calls runtime.Goexit
 	for {
-		if err = f(d.fd); err == syscall.EINTR {
+		err := f(d.fd)
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != syscall.EAGAIN {
-			break
+			return err
 		}
-		if err = d.await(ctx, s); err != nil {
-			break
+		if err := d.await(ctx, s); err != nil {
+			return err
 		}
 	}
-	d.end(ctx, s, false)
-	return err
 }
 
 // control calls f with the number, which stays open meanwhile.

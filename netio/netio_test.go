@@ -546,6 +546,47 @@ func TestOnReadableUnwinds(t *testing.T) {
 	}
 }
 
+// A function of a RawConn that does not return leaves the connection as it was.
+func TestRawUnwinds(t *testing.T) {
+	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			c, peer := pair(t, "tcp")
+			raw, err := c.(*netio.Conn).SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := func(uintptr) bool { unwind(); return true }
+			for _, call := range []func(){
+				func() { _ = raw.Read(f) },
+				func() { _ = raw.Write(f) },
+				func() { _ = raw.Control(func(uintptr) { unwind() }) },
+			} {
+				over := make(chan any)
+				go func() {
+					defer func() { over <- recover() }()
+					call()
+				}()
+				if v := <-over; name == "panic" && v != "user" {
+					t.Error("the panic did not come out of the call: ", v)
+				}
+			}
+			b := make([]byte, 1)
+			if _, err := c.Write(b); err != nil {
+				t.Error(err)
+			}
+			if _, err := peer.Write(b); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Read(b); err != nil {
+				t.Error(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // OnReadable without a function panics at once, and the connection takes another.
 func TestOnReadableNil(t *testing.T) {
 	nc, _ := pair(t, "tcp")
