@@ -5,6 +5,7 @@ package netio
 import (
 	"context"
 	"io"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -313,7 +314,9 @@ func (d *descriptor) setDeadline(s *side, t time.Time) error {
 	} else {
 		l.timer.Reset(left)
 	}
-	l.due = now + left
+	if l.due = now + left; l.due < now { // too far for a number
+		l.due = math.MaxInt64
+	}
 	s.cond.Unlock()
 	return nil
 }

@@ -1,8 +1,11 @@
 package netio
 
 import (
+	"context"
+	"os"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A wake that comes after the poller has ended writes nothing: the number of its eventfd may be that of another file.
@@ -32,5 +35,38 @@ func TestLateWake(t *testing.T) {
 	p.wake()
 	if n, err := syscall.Read(pipe[0], make([]byte, 8)); err != syscall.EAGAIN {
 		t.Errorf("wake wrote %d bytes to another file: %v", n, err)
+	}
+}
+
+// A timer that comes late, for an earlier deadline, does not end a far one.
+func TestFarDeadline(t *testing.T) {
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[1])
+	d := newDescriptor(pipe[0])
+	defer d.close()
+	if _, err := syscall.Write(pipe[1], make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	for _, far := range []time.Time{
+		time.Now().Add(time.Hour),
+		time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Unix(1<<60, 0),
+	} {
+		if err := d.setDeadline(&d.r, far); err != nil {
+			t.Fatal(err)
+		}
+		d.expire(&d.r) // as the timer does
+		if _, err := d.read(context.Background(), make([]byte, 1), stream); err != nil {
+			t.Errorf("deadline %v: %v", far, err)
+		}
+	}
+	if err := d.setDeadline(&d.r, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.read(context.Background(), make([]byte, 1), stream); err != os.ErrDeadlineExceeded {
+		t.Error(err)
 	}
 }
