@@ -587,6 +587,37 @@ func TestRawUnwinds(t *testing.T) {
 	}
 }
 
+// WriteTo takes an address without an IP for this host, as package net does, and refuses one with an IP that is none.
+func TestWriteToInvalid(t *testing.T) {
+	for _, network := range []string{"udp", "udp4"} {
+		c, err := netio.ListenPacket(network, ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		twin, err := net.ListenPacket(network, ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer twin.Close()
+		port := c.LocalAddr().(*net.UDPAddr).Port
+		for _, ip := range []net.IP{nil, {}, {1, 2, 3}, make(net.IP, 5), make(net.IP, 17)} {
+			to := &net.UDPAddr{IP: ip, Port: port}
+			_, err := c.WriteTo([]byte("x"), to)
+			_, wanted := twin.WriteTo([]byte("x"), to)
+			var e, w *net.AddrError
+			switch {
+			case len(ip) == 0:
+				if err != nil || wanted != nil {
+					t.Errorf("%s: to %v: got %v, package net %v", network, to, err, wanted)
+				}
+			case !errors.As(err, &e) || !errors.As(wanted, &w) || *e != *w:
+				t.Errorf("%s: to %v: got %v, package net %v", network, to, err, wanted)
+			}
+		}
+	}
+}
+
 // OnReadable without a function panics at once, and the connection takes another.
 func TestOnReadableNil(t *testing.T) {
 	nc, _ := pair(t, "tcp")

@@ -97,11 +97,18 @@ func fromAddr(a net.Addr, network string, six bool) (syscall.Sockaddr, error) {
 		if a == nil || network[:3] != "udp" {
 			break
 		}
-		ip, _ := netip.AddrFromSlice(a.IP)
-		if ip = ip.Unmap(); !ip.IsValid() { // this host
-			if ip = netip.IPv4Unspecified(); six {
-				ip = netip.IPv6Unspecified()
-			}
+		ip, ok := netip.AddrFromSlice(a.IP)
+		ip = ip.Unmap()
+		switch {
+		case ok:
+		case len(a.IP) > 0 && six:
+			return nil, &net.AddrError{Err: "non-IPv6 address", Addr: a.IP.String()}
+		case len(a.IP) > 0:
+			return nil, &net.AddrError{Err: "non-IPv4 address", Addr: a.IP.String()}
+		case six: // none is this host
+			ip = netip.IPv6Unspecified()
+		default:
+			ip = netip.IPv4Unspecified()
 		}
 		if six {
 			return &syscall.SockaddrInet6{Addr: ip.As16(), Port: a.Port, ZoneId: zoneIndex(a.Zone)}, nil
