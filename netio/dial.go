@@ -80,7 +80,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	if err != nil {
 		return nil, err
 	}
-	n, err := newListener(l, (*net.ListenConfig)(lc))
+	n, err := newListener(l, (*net.ListenConfig)(lc), true)
 	if err != nil {
 		_ = l.Close()
 		return nil, err

@@ -24,9 +24,15 @@ type Listener struct {
 
 // NewListener takes a listener of package net over: it returns one for fibers, and closes l, whose socket stays open.
 // It takes those of TCP and of Unix sockets. If it returns an error, l is as it was.
-func NewListener(l net.Listener) (*Listener, error) { return newListener(l, new(net.ListenConfig)) }
+//
+// The name of a Unix socket stays when the result is closed: package net does not tell whether l would have removed it.
+// If it is to go, remove it before Close.
+func NewListener(l net.Listener) (*Listener, error) {
+	return newListener(l, new(net.ListenConfig), false)
+}
 
-func newListener(l net.Listener, lc *net.ListenConfig) (*Listener, error) {
+// newListener is NewListener for a listener of lc. If made is true, the name of a Unix socket is removed by Close.
+func newListener(l net.Listener, lc *net.ListenConfig, made bool) (*Listener, error) {
 	switch l.(type) {
 	case *net.TCPListener, *net.UnixListener:
 	default:
@@ -39,7 +45,7 @@ func newListener(l net.Listener, lc *net.ListenConfig) (*Listener, error) {
 	n := &Listener{d: newDescriptor(fd), network: l.Addr().Network(), addr: l.Addr(), keep: keepAlive(lc)}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
-		if path := u.Addr().String(); path != "" && path[0] != '@' {
+		if path := u.Addr().String(); made && path != "" && path[0] != '@' {
 			n.unlink.Store(&path)
 		}
 	}
@@ -86,7 +92,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
 }
 
 // Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix
-// socket is removed, if this package or package net has made it.
+// socket is removed if [Listen] has made it, and stays if [NewListener] has taken the listener over.
 func (l *Listener) Close() error {
 	if err := l.d.open(); err == nil {
 		if path := l.unlink.Swap(nil); path != nil {

@@ -618,6 +618,51 @@ func TestWriteToInvalid(t *testing.T) {
 	}
 }
 
+// Close removes no name of a Unix socket that a listener of package net might have kept.
+func TestKeepsName(t *testing.T) {
+	for name, take := range map[string]func(l *net.UnixListener) net.Listener{
+		"SetUnlinkOnClose": func(l *net.UnixListener) net.Listener {
+			l.SetUnlinkOnClose(false)
+			return l
+		},
+		"FileListener": func(l *net.UnixListener) net.Listener {
+			f, err := l.File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			l.SetUnlinkOnClose(false)
+			_ = l.Close()
+			again, err := net.FileListener(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return again
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := netio.NewListener(take(l.(*net.UnixListener)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // OnReadable without a function panics at once, and the connection takes another.
 func TestOnReadableNil(t *testing.T) {
 	nc, _ := pair(t, "tcp")

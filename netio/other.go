@@ -106,9 +106,11 @@ func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) 
 type Listener struct{ net.Listener }
 
 // NewListener returns l for fibers.
-func NewListener(l net.Listener) (*Listener, error) { return newListener(l, nil) }
+func NewListener(l net.Listener) (*Listener, error) { return newListener(l, nil, false) }
 
-func newListener(l net.Listener, _ *net.ListenConfig) (*Listener, error) { return &Listener{l}, nil }
+func newListener(l net.Listener, _ *net.ListenConfig, _ bool) (*Listener, error) {
+	return &Listener{l}, nil
+}
 
 // Accept waits for the next connection and returns it. Other fibers go on meanwhile.
 func (l *Listener) Accept() (net.Conn, error) {
