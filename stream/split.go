@@ -201,10 +201,13 @@ type group[K comparable, T any] struct {
 	in  *inlet[T]
 }
 
-// route passes each element to its group.
+// route passes each element to its group. When it ends it closes the open groups. If the input or key does not return,
+// their error is coir.ErrGoexit.
 func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
+	err := coir.ErrGoexit
+	defer func() { g.closeAll(err) }()
 	var stuck error
-	err := s.each(ctx, func(v T) bool {
+	err = s.each(ctx, func(v T) bool {
 		var to *group[K, T]
 		if to, stuck = g.groupOf(ctx, g.key(v)); stuck == nil {
 			stuck = to.in.offer(ctx, v)
@@ -212,6 +215,11 @@ func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
 		return stuck == nil
 	})
 	err = firstOf(stuck, err)
+	return err
+}
+
+// closeAll closes the open groups, with the error of the input.
+func (g *grouping[T, K, R]) closeAll(err error) {
 	if err != nil && g.failed.CompareAndSwap(false, true) { // before the groups have it from here
 		g.out.failed = err
 	}
@@ -220,7 +228,6 @@ func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
 		in.failed = err
 		in.Close()
 	}
-	return err
 }
 
 // groupOf returns the group of a key, and opens it if it is not open.

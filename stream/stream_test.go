@@ -332,6 +332,37 @@ func TestGoexitInAWorker(t *testing.T) {
 	}
 }
 
+// TestGoexitInGroupBy: an input or a key function that does not return closes the open groups.
+func TestGoexitInGroupBy(t *testing.T) {
+	exit := func(v int) int {
+		if v == 3 {
+			runtime.Goexit()
+		}
+		return v
+	}
+	sum := func(ctx context.Context, _ int, group stream.Stream[int]) (int, error) {
+		return stream.Count(ctx, group)
+	}
+	same := func(v int) int { return v }
+	for name, s := range map[string]stream.Stream[int]{
+		"input": stream.GroupBy(stream.Map(stream.FromSlice(ints(9)), exit), 8, same, sum),
+		"key":   stream.GroupBy(stream.FromSlice(ints(9)), 8, exit, sum),
+		"bound": stream.GroupBy(stream.FromSlice(ints(9)), 1, exit, sum),
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+				if _, err := stream.Count(ctx, s); !errors.Is(err, coir.ErrGoexit) {
+					return fmt.Errorf("got %w", err)
+				}
+				return nil
+			})
+			if _, err := stream.Count(context.Background(), s); !errors.Is(err, coir.ErrGoexit) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // TestGroupByUnderItsBound: no more groups are open than the bound, and each element is in one group of its key.
 func TestGroupByUnderItsBound(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
