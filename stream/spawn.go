@@ -34,7 +34,10 @@ func Upstream[T, U any](
 	w, r := coir.Pipe[T](capacity, coir.WithName(name))
 	n.Go(name, func(ctx context.Context) error {
 		defer r.Close()
-		return To(ctx, stages(From(r)), out)
+		// To calls stages, so that it closes out even if stages does not return.
+		return To(ctx, source(name, func(ctx context.Context, d *demand, push func([]U) bool) error {
+			return stages(From(r)).start(ctx, d, push)
+		}), out)
 	})
 	return w
 }

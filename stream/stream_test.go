@@ -583,6 +583,55 @@ func TestSpawnForms(t *testing.T) {
 	})
 }
 
+// TestStagesThatDoNotReturn: if the function that makes the stages exits or panics, both ends are closed.
+func TestStagesThatDoNotReturn(t *testing.T) {
+	type stages = func(stream.Stream[int]) stream.Stream[int]
+	exit := func(stream.Stream[int]) stream.Stream[int] {
+		runtime.Goexit()
+		return stream.Stream[int]{}
+	}
+	boom := func(stream.Stream[int]) stream.Stream[int] { panic("boom") }
+	for name, start := range map[string]func(n *coir.Nursery, f stages) (*coir.Writer[int], stream.Source[int]){
+		"Upstream": func(n *coir.Nursery, f stages) (*coir.Writer[int], stream.Source[int]) {
+			out := coir.NewChan[int](0)
+			return stream.Upstream(n, "up", out, 0, f), out
+		},
+		"TwoEnded": func(n *coir.Nursery, f stages) (*coir.Writer[int], stream.Source[int]) {
+			in, out := stream.TwoEnded(n, "both", 0, f)
+			return in, out
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+				var sent, received error
+				err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					in, out := start(n, exit)
+					// In the context outside: the nursery does not cancel these waits.
+					_, received = stream.ToSlice(ctx, stream.From(out))
+					sent = in.Send(ctx, 1)
+					return nil
+				})
+				if received != nil || !errors.Is(sent, coir.ErrClosed) || err != nil { // a Goexit ends no other fiber
+					return fmt.Errorf("received %v, sent %v, run %v", received, sent, err)
+				}
+				return nil
+			})
+			var caught any
+			func() {
+				defer func() { caught = recover() }()
+				_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+					_, out := start(n, boom)
+					_, err := stream.ToSlice(context.Background(), stream.From(out))
+					return err
+				})
+			}()
+			if _, ok := caught.(*coir.PanicError); !ok {
+				t.Errorf("panic %v", caught)
+			}
+		})
+	}
+}
+
 // TestConsumersThatLeave: the others go on, and when all have left the source is cancelled.
 func TestConsumersThatLeave(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
