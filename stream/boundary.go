@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/coir-go/coir"
 )
@@ -52,7 +53,7 @@ type inlet[T any] struct {
 
 // open starts a fiber of n that runs s and sends its elements. It takes up to want elements at once.
 func open[T any](n *coir.Nursery, name string, s Stream[T], want, capacity int, opts ...coir.ChanOption) *inlet[T] {
-	in := &inlet[T]{Chan: coir.NewChan[T](capacity, append([]coir.ChanOption{coir.WithName(name)}, opts...)...)}
+	in := &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), append([]coir.ChanOption{coir.WithName(name)}, opts...)...)}
 	spawn(n, "input of "+name, func(ctx context.Context) error {
 		return sendAll(ctx, s, want, in.Chan)
 	}, func(err error) {
@@ -60,6 +61,15 @@ func open[T any](n *coir.Nursery, name string, s Stream[T], want, capacity int, 
 		in.Close()
 	})
 	return in
+}
+
+// held returns the capacity of a channel. A channel has its memory from the beginning; if that is more than 1 GiB, it
+// is unbounded instead, and takes memory as it is used.
+func held[T any](capacity int) int {
+	if size := max(int(reflect.TypeFor[T]().Size()), 1); capacity > 1<<30/size {
+		return coir.Unbounded
+	}
+	return capacity
 }
 
 // sendAll runs s and sends its elements to c.
@@ -104,7 +114,7 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
 // stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets what is dropped, and what is left in the buffer
 // when the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the
-// newest element only.
+// newest element only. A buffer of more than 1 GiB is unbounded.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer

@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/coir-go/coir"
@@ -10,13 +12,14 @@ import (
 
 // How elements are worked on at the same time. There are three parties: the input's fiber puts elements into the crew,
 // workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. All they
-// share is under one lock, which is held for a few instructions and never during a wait. A party that finds nothing to
-// do marks that it waits, releases the lock and receives from a channel; the party that changes this sends to it.
+// share is under one lock, which is held for a few instructions, or while the rings grow, and never during a wait. A
+// party that finds nothing to do marks that it waits, releases the lock and receives from a channel; the party that
+// changes this sends to it.
 //
 // Invariants, under mu:
 //
 //	P1 window: put - taken <= window, and each element between has one place: in ready, behind another of its key, at a
-//	           worker, or as a result. So the rings never overflow.
+//	           worker, or as a result. The rings have room for all: they grow when an element is put in, up to window.
 //	P2 order:  if ordered, the result of an element has the number of the element, else the number of its end.
 //	P3 key:    of the elements with one key, at most one is in ready or at a worker; busy has the last of each key.
 //	P4 wake:   if a party waits, what it waits for is not there, or a wake is on its way to it. The input waits until
@@ -36,16 +39,16 @@ type crew[K comparable, T, R any] struct {
 	jobs     []job[K, T]
 	free     []int32 // indexes of jobs that are not used
 	ready    ring[int32]
-	busy     map[K]int32 // the last job of each key that has one
-	out      []outcome[R]
-	put      int  // elements put in
-	finished int  // results, if they are not ordered
-	taken    int  // results taken by the consumer
-	idle     int  // workers that wait and to which no wake is on its way
-	waits    bool // the consumer waits
-	full     bool // the input waits
-	ended    bool // no more elements will be put in
-	stopped  bool // an element has failed: no more work is begun
+	busy     map[K]int32  // the last job of each key that has one
+	out      []outcome[R] // at its number modulo the length
+	put      int          // elements put in
+	finished int          // results, if they are not ordered
+	taken    int          // results taken by the consumer
+	idle     int          // workers that wait and to which no wake is on its way
+	waits    bool         // the consumer waits
+	full     bool         // the input waits
+	ended    bool         // no more elements will be put in
+	stopped  bool         // an element has failed: no more work is begun
 	failed   error
 }
 
@@ -120,6 +123,7 @@ func parallel[K comparable, T, R any](
 	if n < 1 {
 		panic(fmt.Sprintf("stream: %s(%d): at least one call must be able to run", name, n))
 	}
+	n = min(n, math.MaxInt32/4) // so that an int32 is enough for the window
 	p := apart(fmt.Sprintf("%d workers, at most %d elements", n, 4*n), name, s.plan)
 	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
 		return within(ctx, func(ctx context.Context, nursery *coir.Nursery) error {
@@ -143,22 +147,37 @@ func parallel[K comparable, T, R any](
 }
 
 func newCrew[K comparable, T, R any](n int, ordered bool, key func(T) K) *crew[K, T, R] {
-	window := 4 * n
 	c := &crew[K, T, R]{
-		ordered: ordered, key: key, window: window,
+		ordered: ordered, key: key, window: 4 * n,
 		idlers: coir.NewChan[struct{}](n, coir.WithName("work")),
 		result: coir.NewChan[struct{}](1, coir.WithName("results")),
 		space:  coir.NewChan[struct{}](1, coir.WithName("room for work")),
-		jobs:   make([]job[K, T], window), free: make([]int32, window),
-		ready: ring[int32]{buf: make([]int32, window)}, out: make([]outcome[R], window),
 	}
-	for i := range c.free {
-		c.free[i] = int32(i)
-	}
+	c.grow()
 	if key != nil {
 		c.busy = make(map[K]int32)
 	}
 	return c
+}
+
+// grow makes room for more elements. It is called under mu, when there is none.
+func (c *crew[K, T, R]) grow() {
+	had := len(c.out)
+	size := min(max(2*had, 64), c.window) // at first for 16 workers: a large n costs nothing until it is used
+	out := make([]outcome[R], size)
+	for number := c.taken; number < c.put; number++ {
+		out[number%size] = c.out[number%had]
+	}
+	ready := ring[int32]{buf: make([]int32, size)}
+	for c.ready.len > 0 {
+		ready.push(c.ready.pop())
+	}
+	c.out, c.ready = out, ready
+	c.jobs = append(c.jobs, make([]job[K, T], size-had)...)
+	c.free = slices.Grow(c.free, size-len(c.free))
+	for i := had; i < size; i++ {
+		c.free = append(c.free, int32(i))
+	}
 }
 
 // wake sends to a channel that has room, or that is closed.
@@ -179,6 +198,9 @@ func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 			return err
 		}
 		c.mu.Lock()
+	}
+	if c.put-c.taken == len(c.out) {
+		c.grow()
 	}
 	at := c.free[len(c.free)-1]
 	c.free = c.free[:len(c.free)-1]
@@ -268,7 +290,7 @@ func (c *crew[K, T, R]) finish(at int32, r R, err error) {
 		number = c.finished
 		c.finished++
 	}
-	c.out[number%c.window] = outcome[R]{v: r, err: err, done: true}
+	c.out[number%len(c.out)] = outcome[R]{v: r, err: err, done: true}
 	if c.key != nil {
 		if j.next >= 0 {
 			c.ready.push(j.next)
@@ -279,7 +301,7 @@ func (c *crew[K, T, R]) finish(at int32, r R, err error) {
 	*j = job[K, T]{}
 	c.free = append(c.free, at)
 	c.stopped = c.stopped || err != nil
-	call := c.waits && c.out[c.taken%c.window].done
+	call := c.waits && c.out[c.taken%len(c.out)].done
 	if call {
 		c.waits = false
 	}
@@ -297,7 +319,7 @@ func (c *crew[K, T, R]) pass(ctx context.Context, d *demand, push func([]R) bool
 		n, call, failed := 0, false, error(nil)
 		c.mu.Lock()
 		for n < len(buf) {
-			o := &c.out[c.taken%c.window]
+			o := &c.out[c.taken%len(c.out)]
 			if !o.done || o.err != nil {
 				failed = o.err
 				break

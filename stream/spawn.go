@@ -16,7 +16,7 @@ import (
 //	lines := stream.Downstream(n, "lines", stream.Lines(file), 16)
 func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {
 	// Spec: ST-09 (a combinator runs here or in its own fiber)
-	w, r := coir.Pipe[T](capacity, coir.WithName(name))
+	w, r := coir.Pipe[T](held[T](capacity), coir.WithName(name))
 	n.Go(name, func(ctx context.Context) error { return To(ctx, s, w) })
 	return r
 }
@@ -31,7 +31,7 @@ func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) 
 func Upstream[T, U any](
 	n *coir.Nursery, name string, out Sender[U], capacity int, stages func(Stream[T]) Stream[U],
 ) *coir.Writer[T] {
-	w, r := coir.Pipe[T](capacity, coir.WithName(name))
+	w, r := coir.Pipe[T](held[T](capacity), coir.WithName(name))
 	n.Go(name, func(ctx context.Context) error {
 		defer r.Close()
 		// To calls stages, so that it closes out even if stages does not return.
@@ -49,6 +49,6 @@ func Upstream[T, U any](
 func TwoEnded[T, U any](
 	n *coir.Nursery, name string, capacity int, stages func(Stream[T]) Stream[U],
 ) (*coir.Writer[T], *coir.Reader[U]) {
-	w, r := coir.Pipe[U](capacity, coir.WithName(name))
+	w, r := coir.Pipe[U](held[U](capacity), coir.WithName(name))
 	return Upstream(n, name, w, capacity, stages), r
 }

@@ -81,7 +81,7 @@ func Partition[T any](
 
 // outlet returns the channel to a consumer. Its sender sets failed and closes it.
 func outlet[T any](name string, capacity int) *inlet[T] {
-	return &inlet[T]{Chan: coir.NewChan[T](capacity, coir.WithName(name))}
+	return &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), coir.WithName(name))}
 }
 
 // offer sends v. If the consumer has left, v is dropped.
@@ -173,8 +173,9 @@ func GroupBy[T any, K comparable, R any](
 	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			g := &grouping[T, K, R]{
-				key: key, f: f, nursery: n, open: make(map[K]*list.Element), places: outlet[struct{}]("groups", bound).Chan,
-				out: outlet[R]("results of groups", 0),
+				key: key, f: f, nursery: n, open: make(map[K]*list.Element),
+				places: coir.NewChan[struct{}](bound, coir.WithName("groups")),
+				out:    outlet[R]("results of groups", 0),
 			}
 			g.left.Store(1)
 			spawn(n, "input of groups", func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)

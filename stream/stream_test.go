@@ -306,6 +306,88 @@ func TestParallelFails(t *testing.T) {
 	})
 }
 
+// TestLargeSizes: a size is a limit, and takes no memory before there are so many elements.
+func TestLargeSizes(t *testing.T) {
+	same := func(_ context.Context, v int) (int, error) { return v, nil }
+	id := func(v int) int { return v }
+	for _, size := range []int{math.MaxInt/4 + 1, math.MaxInt / 2, math.MaxInt} {
+		for name, build := range map[string]func(s stream.Stream[int]) stream.Stream[int]{
+			"Parallel":          func(s stream.Stream[int]) stream.Stream[int] { return stream.Parallel(s, size, same) },
+			"ParallelUnordered": func(s stream.Stream[int]) stream.Stream[int] { return stream.ParallelUnordered(s, size, same) },
+			"ParallelPerKey":    func(s stream.Stream[int]) stream.Stream[int] { return stream.ParallelPerKey(s, size, id, same) },
+			"Batch by size":     func(s stream.Stream[int]) stream.Stream[int] { return flat(stream.Batch(s, size, 0)) },
+			"Batch by time":     func(s stream.Stream[int]) stream.Stream[int] { return flat(stream.Batch(s, size, time.Hour)) },
+			"Buffer":            func(s stream.Stream[int]) stream.Stream[int] { return stream.Buffer(s, size) },
+			"GroupBy": func(s stream.Stream[int]) stream.Stream[int] {
+				return stream.GroupBy(s, size, id, func(ctx context.Context, _ int, g stream.Stream[int]) (int, error) {
+					return stream.First(ctx, g)
+				})
+			},
+		} {
+			got, err := stream.ToSlice(context.Background(), build(stream.FromSlice(ints(3000))))
+			slices.Sort(got)
+			if !slices.Equal(got, ints(3000)) || err != nil {
+				t.Errorf("%s(%d): %d elements, error %v", name, size, len(got), err)
+			}
+		}
+		err := stream.Tee(context.Background(), stream.FromSlice(ints(3)), size,
+			func(ctx context.Context, s stream.Stream[int]) error {
+				if n, err := stream.Count(ctx, s); n != 3 {
+					return fmt.Errorf("%d elements, error %w", n, err)
+				}
+				return nil
+			})
+		if err != nil {
+			t.Errorf("Tee(%d): %v", size, err)
+		}
+	}
+}
+
+// TestLargeBatches: batches that are larger than their first room are full, or end by their time.
+func TestLargeBatches(t *testing.T) {
+	for _, linger := range []time.Duration{0, time.Hour} {
+		batches, err := stream.ToSlice(context.Background(), stream.Batch(stream.FromSlice(ints(7000)), 3000, linger))
+		if err != nil || len(batches) != 3 || !slices.Equal(slices.Concat(batches...), ints(7000)) {
+			t.Errorf("linger %v: %d batches, error %v", linger, len(batches), err)
+			continue
+		}
+		for i, want := range []int{3000, 3000, 1000} {
+			if len(batches[i]) != want {
+				t.Errorf("linger %v: batch %d has %d elements", linger, i, len(batches[i]))
+			}
+		}
+	}
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		batches, err := stream.ToSlice(ctx, stream.Batch(timed("a-b-c-d-------e-|"), 2000, 450*time.Millisecond))
+		got := make([]string, len(batches))
+		for i, b := range batches {
+			got[i] = strings.Join(b, "")
+		}
+		if !slices.Equal(got, []string{"abc", "d", "e"}) || err != nil {
+			return fmt.Errorf("%q, error %w", got, err)
+		}
+		return nil
+	})
+}
+
+// TestParallelGrows: the window grows while elements are under way, in all orders.
+func TestParallelGrows(t *testing.T) {
+	all := ints(1000)
+	for _, s := range []stream.Stream[int]{
+		stream.Parallel(stream.FromSlice(all), 200, func(ctx context.Context, v int) (int, error) {
+			return v, coir.Sleep(ctx, time.Duration(v*7%13)*time.Millisecond)
+		}),
+		stream.ParallelPerKey(stream.FromSlice(all), 200, func(int) int { return 1 },
+			func(ctx context.Context, v int) (int, error) { return v, coir.Yield(ctx) }),
+	} {
+		sim.Test(t, func(ctx context.Context, sm *sim.Sim) {
+			if got, err := stream.ToSlice(ctx, s); !slices.Equal(got, all) || err != nil {
+				sm.Errorf("%v, error %v", got, err)
+			}
+		}, sim.WithSchedules(3))
+	}
+}
+
 // TestGoexitInAWorker ends the stream with an error, and nothing hangs.
 func TestGoexitInAWorker(t *testing.T) {
 	for _, s := range []stream.Stream[int]{

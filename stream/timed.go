@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -12,8 +13,8 @@ import (
 
 // Batch collects elements into slices of size. With a positive linger a batch is passed on when linger has passed since
 // its first element, even if it is not full; the stages before it then run in a fiber of their own, up to size elements
-// ahead. With a linger of 0 only the last batch may be smaller, and no fiber is needed. Each slice belongs to the
-// consumer.
+// ahead, and at most 1024. With a linger of 0 only the last batch may be smaller, and no fiber is needed. Each slice
+// belongs to the consumer. A slice for more than 1024 elements grows as they come.
 //
 //	                a-b-c-d-------e-|
 //	Batch(3, 2s)    ----abc---d-----e|
@@ -24,18 +25,16 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 	if linger <= 0 {
 		return batchBySize(s, size)
 	}
-	p := apart(describe(size), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
+	p := apart(describe(min(size, maxRoom)), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
 	return stage(p, func(ctx context.Context, _ *demand, push func([][]T) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "batch", s, min(size, maxChunk), size)
+			in := open(n, "batch", s, min(size, maxChunk), min(size, maxRoom))
 			var out [1][]T
 			for {
-				batch := make([]T, size)
-				k, err := in.RecvBatch(ctx, batch, linger)
-				if err != nil {
+				var err error
+				if out[0], err = in.batch(ctx, size, linger, len(out[0])); err != nil {
 					return in.end(err)
 				}
-				out[0] = batch[:k]
 				if !push(out[:]) {
 					return nil
 				}
@@ -44,22 +43,55 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 	})
 }
 
+// maxRoom is the most elements for which a batch has room before they come, unless the batch before it had more.
+const maxRoom = 1024
+
+// batch receives a batch. The one before it had last elements.
+func (in *inlet[T]) batch(ctx context.Context, size int, linger time.Duration, last int) ([]T, error) {
+	batch := make([]T, min(size, max(last, maxRoom)))
+	if len(batch) == size {
+		k, err := in.RecvBatch(ctx, batch, linger)
+		return batch[:k], err
+	}
+	k, err := in.RecvMany(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	batch = batch[:k]
+	until := coir.Now(ctx) + linger
+	for left := linger; left > 0 && len(batch) < size; left = until - coir.Now(ctx) {
+		v, err := in.RecvTimeout(ctx, left)
+		if err != nil { // the next batch has it
+			break
+		}
+		batch = append(batch, v)
+		if n := min(in.Len(), size-len(batch)); n > 0 { // there is one receiver: this does not wait
+			batch = slices.Grow(batch, n)
+			k, _ := in.RecvMany(ctx, batch[len(batch):len(batch)+n])
+			batch = batch[:len(batch)+k]
+		}
+	}
+	return batch, nil
+}
+
 func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 	return stage(fused(s.plan, "Batch(%d)", size), func(ctx context.Context, _ *demand, push func([][]T) bool) error {
 		var (
 			batch []T
+			last  int // elements of the batch before
 			out   [1][]T
 			on    = true
 			own   = demand{want: min(size, maxChunk)}
 		)
 		flush := func() bool {
+			last = len(batch)
 			out[0], batch = batch, nil
 			on = push(out[:])
 			return on
 		}
 		err := s.start(ctx, &own, func(vs []T) bool {
 			if batch == nil {
-				batch = make([]T, 0, size)
+				batch = make([]T, 0, min(size, max(last, maxRoom)))
 			}
 			batch = append(batch, vs...)
 			if len(batch) == size {
