@@ -212,7 +212,9 @@ func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 		if before, waits = c.busy[key]; waits {
 			c.jobs[before].next = at
 		}
-		c.busy[key] = at
+		if findable(key) {
+			c.busy[key] = at
+		}
 	}
 	call := false
 	if !waits {

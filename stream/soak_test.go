@@ -5,6 +5,7 @@ package stream_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"testing"
@@ -78,6 +79,35 @@ func TestConstantMemory(t *testing.T) {
 				n, err := stream.Count(ctx, watched(t, test.build(numbers(test.n)), test.n))
 				if n != test.n {
 					t.Errorf("%d elements of %d", n, test.n)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Keys that are not equal to themselves leave nothing behind.
+func TestConstantMemoryNaN(t *testing.T) {
+	nan := func(int) float64 { return math.NaN() }
+	keys := sized(30_000, 200_000, 10_000_000)
+	for name, build := range map[string]func(stream.Stream[int]) stream.Stream[int]{
+		"GroupBy": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.GroupBy(s, 4, nan, func(ctx context.Context, _ float64, group stream.Stream[int]) (int, error) {
+				return stream.Count(ctx, group)
+			})
+		},
+		"ParallelPerKey": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.ParallelPerKey(s, 2, nan, func(_ context.Context, v int) (int, error) { return v, nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+				n, err := stream.Count(ctx, watched(t, build(numbers(keys)), keys))
+				if n != keys {
+					t.Errorf("%d elements of %d", n, keys)
 				}
 				return err
 			})

@@ -156,7 +156,8 @@ func split[T any](
 // At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
 // its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded,
 // whatever the number of keys. The order of results is that in which groups end. A group whose f returns before its
-// stream ends drops the rest of its elements.
+// stream ends drops the rest of its elements. A key that is not equal to itself, such as NaN, makes a new group
+// each time.
 //
 // If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error
 // of f ends the stream.
@@ -237,7 +238,7 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 		g.recent.MoveToFront(e)
 		return e.Value.(*group[K, T]), nil
 	}
-	if g.recent.Len() == g.places.Cap() { // not len(open): a key such as NaN is never found there again
+	if g.recent.Len() == g.places.Cap() { // not len(open): see findable
 		e := g.recent.Back()
 		oldest := g.recent.Remove(e).(*group[K, T])
 		delete(g.open, oldest.key)
@@ -247,7 +248,10 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 		return nil, err
 	}
 	to := &group[K, T]{key: key, in: outlet[T]("group", 1)}
-	g.open[key] = g.recent.PushFront(to)
+	e := g.recent.PushFront(to)
+	if findable(key) {
+		g.open[key] = e
+	}
 	g.left.Add(1)
 	spawn(g.nursery, "group", func(ctx context.Context) error {
 		defer func() { _, _ = g.places.TryRecv() }()
@@ -259,6 +263,13 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 		return g.out.offer(ctx, r)
 	}, g.groupEnded)
 	return to, nil
+}
+
+// findable reports whether a map finds the key again. A NaN, or a key with one in it, is not equal to itself: a map
+// could neither find nor delete it, and would grow for ever.
+func findable[K comparable](key K) bool {
+	same := key
+	return key == same
 }
 
 // inputEnded is called when the input has ended. If it has failed, the groups end too, and their results come before
