@@ -815,6 +815,7 @@ func TestUsing(t *testing.T) {
 		{use(errBoom, io.ErrClosedPipe), 1, 9, errBoom},
 		{use(nil, io.ErrClosedPipe), 2, 9, io.ErrClosedPipe},
 		{use(errBoom, io.ErrClosedPipe), 1, 1, nil},
+		{use(nil, io.ErrClosedPipe), 2, 2, nil}, // the consumer has left: the error of Close is dropped
 	} {
 		n, err := stream.Count(ctx, stream.Take(test.s, test.want))
 		if n != test.n || err != test.err || closed != i+1 { //nolint:errorlint // not wrapped
