@@ -184,9 +184,10 @@ func Ticks(period time.Duration) Stream[int] {
 	})
 }
 
-// Lines is the lines of a reader, without their ends. A line is at most 1 MiB long. Reads are made by [coir.Blocking],
-// of up to 64 KiB each, or more if a line is longer, and only when there is no line left of the read before. The end of
-// ctx does not interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
+// Lines is the lines of a reader, without their ends. A line is at most 1 MiB long: a longer one fails the stream
+// with an error that is [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB each, or more if a line
+// is longer, and only when there is no line left of the read before. The end of ctx does not interrupt a read: close
+// the reader for that. A reader can be read once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
 func Lines(r io.Reader) Stream[string] {
@@ -219,7 +220,16 @@ func Lines(r io.Reader) Stream[string] {
 	})
 }
 
-const longestLine = 1 << 20
+const (
+	longestLine = 1 << 20
+	longestText = longestLine + len("\r\n")
+)
+
+// tooLong is the error for a line that is too long.
+type tooLong struct{}
+
+func (tooLong) Error() string        { return "stream: Lines: a line is longer than 1 MiB" }
+func (tooLong) Is(target error) bool { return target == bufio.ErrTooLong } //nolint:errorlint // this is what Is is for
 
 // text is what has been read and not yet passed on.
 type text struct {
@@ -245,9 +255,20 @@ func (t *text) lines(to []string, n int) []string {
 			}
 			t.from = t.to
 		}
-		to = append(to, string(bytes.TrimSuffix(t.buf[begin:end], []byte{'\r'})))
+		line := bytes.TrimSuffix(t.buf[begin:end], []byte{'\r'})
+		if len(line) > longestLine {
+			t.fail(tooLong{})
+			return to
+		}
+		to = append(to, string(line))
 	}
 	return to
+}
+
+// fail drops the text that is left, and ends it with an error.
+func (t *text) fail(err error) {
+	t.from, t.seen = t.to, t.to
+	t.ended, t.err = true, err
 }
 
 // read reads more text.
@@ -257,10 +278,10 @@ func (t *text) read(ctx context.Context) error {
 		t.from, t.to, t.seen = 0, t.to-t.from, t.seen-t.from
 	}
 	if t.to == len(t.buf) {
-		if t.to >= longestLine {
-			return bufio.ErrTooLong
+		if t.to >= longestText {
+			return tooLong{}
 		}
-		t.buf = append(t.buf, make([]byte, len(t.buf))...)
+		t.buf = append(t.buf, make([]byte, min(len(t.buf), longestText-len(t.buf)))...)
 	}
 	for range 100 {
 		if err := coir.Ended(ctx); err != nil {

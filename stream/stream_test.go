@@ -796,6 +796,29 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestLongestLine: a line of 1 MiB passes, whatever its end, and one byte more is too long.
+func TestLongestLine(t *testing.T) {
+	for _, before := range []string{"", "a\n"} {
+		for _, end := range []string{"", "\n", "\r\n", "\nb", "\r\nb\n"} {
+			for _, extra := range []int{-1, 0, 1, 2, 3} {
+				line := strings.Repeat("x", 1<<20+extra)
+				got, err := stream.ToSlice(context.Background(), stream.Lines(strings.NewReader(before+line+end)))
+				want := strings.Fields(before)
+				if extra <= 0 {
+					want = append(want, line)
+					want = append(want, strings.Fields(end)...)
+				}
+				if !slices.Equal(got, want) || errors.Is(err, bufio.ErrTooLong) != (extra > 0) {
+					t.Errorf("%q, 1 MiB%+d, %q: %d lines, error %v", before, extra, end, len(got), err)
+				}
+				if err != nil && strings.Contains(err.Error(), "bufio") {
+					t.Errorf("error %v", err)
+				}
+			}
+		}
+	}
+}
+
 // TestUsing: what is opened is closed, however the stream ends.
 func TestUsing(t *testing.T) {
 	var closed int
