@@ -17,8 +17,8 @@
 // returns, or panics, every fiber of the stream has ended: they are children of nurseries inside the call.
 //
 // A function of the user that panics makes the sink panic, if it ran in another fiber with a [*coir.PanicError]. The
-// cancel of the sink's context ends all waits of the stream, and the sink returns its error. A function that blocks
-// outside of coir, or computes for long, is waited for.
+// cancel of the sink's context ends all waits of the stream, and the sink returns its error. If the context has ended
+// before, the sink runs nothing. A function that blocks outside of coir, or computes for long, is waited for.
 //
 // # Cost
 //

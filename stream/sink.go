@@ -12,7 +12,7 @@ import (
 // which ends the stream. It returns when all stages have ended.
 func ForEach[T any](ctx context.Context, s Stream[T], f func(ctx context.Context, v T) error) error {
 	var failed error
-	err := s.each(ctx, func(v T) bool {
+	err := s.sinkEach(ctx, func(v T) bool {
 		failed = f(ctx, v)
 		return failed == nil
 	})
@@ -30,7 +30,7 @@ func firstOf(a, b error) error {
 // and what it has so far.
 func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v T) A) (A, error) {
 	acc := zero
-	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+	err := s.sink(ctx, &demand{want: maxChunk}, func(vs []T) bool {
 		acc = reduceFrom(acc, vs, f)
 		return true
 	})
@@ -41,7 +41,7 @@ func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v 
 // there were.
 func Count[T any](ctx context.Context, s Stream[T]) (int, error) {
 	n := 0
-	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+	err := s.sink(ctx, &demand{want: maxChunk}, func(vs []T) bool {
 		n += len(vs)
 		return true
 	})
@@ -52,7 +52,7 @@ func Count[T any](ctx context.Context, s Stream[T]) (int, error) {
 // it.
 func ToSlice[T any](ctx context.Context, s Stream[T]) ([]T, error) {
 	var all []T
-	err := s.start(ctx, &demand{want: maxChunk}, func(vs []T) bool {
+	err := s.sink(ctx, &demand{want: maxChunk}, func(vs []T) bool {
 		all = append(all, vs...)
 		return true
 	})
@@ -66,7 +66,7 @@ var ErrEmpty = errors.New("stream: the stream has no element")
 func First[T any](ctx context.Context, s Stream[T]) (T, error) {
 	var first T
 	found := false
-	err := s.each(ctx, func(v T) bool {
+	err := s.sinkEach(ctx, func(v T) bool {
 		first, found = v, true
 		return false
 	})
@@ -93,7 +93,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 	defer out.Close()
 	send := func(ctx context.Context) error {
 		var failed error
-		err := s.each(ctx, func(v T) bool {
+		err := s.sinkEach(ctx, func(v T) bool {
 			failed = out.Send(ctx, v)
 			return failed == nil
 		})

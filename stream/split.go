@@ -104,6 +104,9 @@ func split[T any](
 	if len(consumers) == 0 {
 		panic("stream: " + name + ": a stream needs at least one consumer")
 	}
+	if err := coir.Ended(parent); err != nil {
+		return err
+	}
 	var (
 		first atomic.Pointer[error] // the failure that is reported
 		left  atomic.Int64

@@ -58,6 +58,20 @@ func (s Stream[T]) start(ctx context.Context, d *demand, push func([]T) bool) er
 	return s.run(ctx, d, push)
 }
 
+// sink runs the stream for a sink, unless ctx has ended. A source looks at ctx after an element: without this a consumer
+// that leaves at its first element, or a stage that wants none, would not see the end of ctx.
+func (s Stream[T]) sink(ctx context.Context, d *demand, push func([]T) bool) error {
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	return s.start(ctx, d, push)
+}
+
+// sinkEach is sink, one element at a time.
+func (s Stream[T]) sinkEach(ctx context.Context, push func(T) bool) error {
+	return s.sink(ctx, one(), func(vs []T) bool { return push(vs[0]) })
+}
+
 // each runs the stream one element at a time.
 func (s Stream[T]) each(ctx context.Context, push func(T) bool) error {
 	return s.start(ctx, one(), func(vs []T) bool { return push(vs[0]) })
@@ -77,7 +91,7 @@ func (s Stream[T]) each(ctx context.Context, push func(T) bool) error {
 func (s Stream[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := false
-		err := s.each(ctx, func(v T) bool {
+		err := s.sinkEach(ctx, func(v T) bool {
 			left = !yield(v, nil)
 			return !left
 		})

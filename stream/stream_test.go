@@ -890,6 +890,59 @@ func none(ctx context.Context, s stream.Stream[int]) error {
 	return err
 }
 
+// TestSinksInAnEndedContext: each returns the error of the context, runs nothing, and closes what it has to close.
+func TestSinksInAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	source := stream.FromSeq(func(yield func(int) bool) {
+		t.Error("the source runs")
+		yield(1)
+	})
+	consume := func(context.Context, stream.Stream[int]) error {
+		t.Error("a consumer runs")
+		return nil
+	}
+	out := coir.NewChan[int](1)
+	w, r := coir.Pipe[int](1)
+	defer r.Close()
+	for name, sink := range map[string]func(s stream.Stream[int]) error{
+		"ForEach": func(s stream.Stream[int]) error {
+			return stream.ForEach(ctx, s, func(context.Context, int) error { return nil })
+		},
+		"Reduce": func(s stream.Stream[int]) error {
+			_, err := stream.Reduce(ctx, s, 0, func(a, v int) int { return a + v })
+			return err
+		},
+		"Count":     func(s stream.Stream[int]) error { _, err := stream.Count(ctx, s); return err },
+		"ToSlice":   func(s stream.Stream[int]) error { _, err := stream.ToSlice(ctx, s); return err },
+		"First":     func(s stream.Stream[int]) error { _, err := stream.First(ctx, s); return err },
+		"To":        func(s stream.Stream[int]) error { return stream.To(ctx, s, out) },
+		"To a pipe": func(s stream.Stream[int]) error { return stream.To(ctx, s, w) },
+		"All": func(s stream.Stream[int]) error {
+			return take(ctx, s, func(context.Context, int) bool { return false })
+		},
+		"Tee":    func(s stream.Stream[int]) error { return stream.Tee(ctx, s, 1, consume) },
+		"FanOut": func(s stream.Stream[int]) error { return stream.FanOut(ctx, s, consume) },
+		"Partition": func(s stream.Stream[int]) error {
+			return stream.Partition(ctx, s, 1, func(int) int { return 0 }, consume)
+		},
+	} {
+		for what, s := range map[string]stream.Stream[int]{
+			"source": source, "Take(1)": stream.Take(source, 1), "Take(0)": stream.Take(source, 0),
+			"Concat()": stream.Concat[int](), "zero": {},
+		} {
+			if err := sink(s); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s of %s: error %v", name, what, err)
+			}
+		}
+	}
+	for name, c := range map[string]stream.Source[int]{"channel": out, "pipe": r} {
+		if got, err := stream.ToSlice(context.Background(), stream.From(c)); len(got) > 0 || err != nil {
+			t.Errorf("%s: got %v, error %v", name, got, err) // and it is closed, or this would wait
+		}
+	}
+}
+
 // TestCancelOfALoop: a loop without a wait ends when it is cancelled.
 func TestCancelOfALoop(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
