@@ -100,9 +100,10 @@ sim: ## the short tests of the simulator; test has the long ones
 
 # The tests of coir that are small enough for it: what the root and the packages below it do when goroutines and fibers
 # meet. A large test would be run in one or two orders. Not among them are tests that ask what is so outside of all
-# bubbles (Here, Follow), and one that polls for a fifth of a second (WorkerStates).
+# bubbles (Here, Follow, and those of workers that stay when they are idle, or stand by), and one that polls for a fifth
+# of a second (WorkerStates).
 BUDGET      ?= 100ms
-NOTEXPLORED := ^Test(Here|Follow|WorkerStates)$$
+NOTEXPLORED := ^Test(Here|Follow|WorkerStates|StandIn.*|IdleWorkersThin|LastSearcher.*|FreshWork.*|WorkersComeOneAtATime)$$
 
 coirtest: ## coir's own tests under coir test, with goroutines and fibers in one schedule
 	cd cmd/coir && $(GO) build -o ../../.bin/coir .
