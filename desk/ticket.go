@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/coir-go/coir"
 )
@@ -20,7 +21,17 @@ type Ticket[T any] struct {
 	prev, next *Ticket[T] // in the ring of the group
 	alarm      *coir.Alarm
 	id         ID
+	calls      atomic.Uint32 // what OnDone and ended agree on
 }
+
+// The values of Ticket.calls. A canceller or a clock that ends a ticket must not call a function of OnDone itself,
+// because that may call runtime.Goexit, which would end the clock.
+const (
+	callsNone  = iota // there are no functions to call, or not yet
+	callsSome         // there are: ended makes a goroutine that calls them
+	callsEnded        // ended has looked, and the promise may not be completed yet: a new function needs a goroutine
+	callsOver         // ended is done: OnDone calls its function itself
+)
 
 // timedTicket is a Ticket with a deadline. It is one object, so that a deadline costs no allocation, and a ticket
 // without one no memory for it.
@@ -54,12 +65,16 @@ func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 	return t.promise.DoneCase(v, err)
 }
 
-// OnDone makes the ticket call f with its result, once. What ends the ticket calls f: a caller of Resolve, Reject,
-// Cancel or FailAll, one that cancels the ticket's context, or a clock. If the ticket has ended, OnDone calls f itself. f
-// must be short, and must not wait. A panic in f goes on to the caller; if that is a canceller or a clock, the panic
-// ends the program.
+// OnDone makes the ticket call f with its result, once. A call of Resolve, Reject, Cancel or FailAll that ends the
+// ticket calls f before it returns, and a panic in f goes on to its caller. If the ticket ends with its context or at
+// its deadline, a goroutine is started that calls f, and a panic in f ends the program; the canceller, or the clock,
+// goes on when f has returned. If the ticket has ended, OnDone calls f itself. f must be short, and must not wait.
 func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	// Spec: TK-20 (OnDone runs once)
+	if f != nil && !t.calls.CompareAndSwap(callsNone, callsSome) && t.calls.Load() == callsEnded {
+		g := f
+		f = func(v T, err error) { apart(func() { g(v, err) }) }
+	}
 	t.promise.OnDone(f)
 }
 
@@ -110,16 +125,28 @@ func (t *Ticket[T]) leave() {
 }
 
 // ended ends a ticket that has been taken out because its context has ended, or its time is up. The caller is in the
-// middle of a cancel or of the clock's work, which a panic in a function of OnDone must not stop: the panic goes to a
-// goroutine of its own, and ends the program.
+// middle of a cancel or of the clock's work, which no function of OnDone may stop, by a panic or by runtime.Goexit. So
+// if there are such functions, another goroutine completes the ticket. The caller waits for it: under package sim that
+// is a part of the caller's step.
 func (t *Ticket[T]) ended(err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			go panic(r)
-		}
-	}()
 	t.leave()
-	t.promise.Reject(err)
+	if t.calls.Swap(callsEnded) == callsSome {
+		apart(func() { t.promise.Reject(err) })
+	} else {
+		t.promise.Reject(err)
+	}
+	t.calls.Store(callsOver)
+}
+
+// apart calls f in a goroutine, and returns when f has returned or has called runtime.Goexit. A panic in f ends the
+// program.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // Ended implements coir.Watcher: the time of the ticket is up.
