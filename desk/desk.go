@@ -305,19 +305,53 @@ func (f *failure) count() error {
 }
 
 // FailAll ends all open tickets with an error, which is not nil, and returns how many it has ended. It is for a
-// connection that is lost. Tickets that are opened meanwhile may stay open.
+// connection that is lost. Tickets that are opened meanwhile may stay open. If a function of OnDone panics, FailAll ends
+// the other tickets before the panic goes on; of several panics the first does.
 func (d *Desk[T]) FailAll(err error) int {
 	// Spec: TK-14 (FailAll ends every open ticket)
 	if err == nil {
 		panic("desk: FailAll(nil): a ticket fails with an error")
 	}
-	n := 0
+	var open []*Ticket[T]
 	for t := range d.All() {
+		open = append(open, t)
+	}
+	n := 0
+	all := false
+	defer func() {
+		for !all { // a panic or a Goexit is on its way
+			failRest(&open, err, &all)
+		}
+	}()
+	for len(open) > 0 {
+		t := open[0]
+		open = open[1:]
 		if t.end(failed, err) {
 			n++
 		}
 	}
+	all = true
 	return n
+}
+
+// failRest ends tickets until there are none left, or a function of OnDone panics again. That panic is dropped, because
+// the first is on its way.
+func failRest[T any](open *[]*Ticket[T], err error, all *bool) {
+	returned := false
+	defer func() {
+		if returned || recover() != nil {
+			return
+		}
+		for !*all { // a Goexit: it cannot be stopped, but this call can go on
+			failRest(open, err, all)
+		}
+	}()
+	for len(*open) > 0 {
+		t := (*open)[0]
+		*open = (*open)[1:]
+		t.end(failed, err)
+	}
+	*all, returned = true, true
 }
 
 // All iterates over the open tickets, in no particular order, for code that shows them. Tickets that are opened or end

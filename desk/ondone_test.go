@@ -127,3 +127,47 @@ func TestPanicInOnDoneAfterTheEnd(t *testing.T) {
 	}()
 	tk.OnDone(func(int, error) { panic("mine") })
 }
+
+// FailAll ends all tickets, also if functions of OnDone panic or call Goexit. The first panic goes on.
+//
+// Spec: TK-14 (FailAll ends every open ticket)
+func TestFailAllEndsAllDespitePanics(t *testing.T) {
+	for name, leave := range map[string]func(i int){
+		"panic":  func(i int) { panic(i) },
+		"Goexit": func(int) { runtime.Goexit() },
+		"both": func(i int) {
+			if i%2 == 1 {
+				runtime.Goexit()
+			}
+			panic(i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := desk.New[int]("replies")
+			var order []int
+			for i := range 1000 {
+				open(t, t.Context(), d).OnDone(func(int, error) {
+					order = append(order, i)
+					if i%3 != 0 {
+						leave(i)
+					}
+				})
+			}
+			var came any
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { came = recover() }()
+				d.FailAll(errLost)
+				t.Error("FailAll has returned")
+			}()
+			<-done
+			if d.Len() != 0 || len(order) != 1000 || d.Stats().Failed != 1000 {
+				t.Errorf("%d open, %d functions called, %+v", d.Len(), len(order), d.Stats())
+			}
+			if name == "panic" && came != 1 {
+				t.Errorf("the panic that came is %v", came)
+			}
+		})
+	}
+}
