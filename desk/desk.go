@@ -31,6 +31,9 @@ type Desk[T any] struct {
 	late, duplicate, unknown, foreign failure
 }
 
+// notMade is what Open, Resolve and Reject of a zero Desk panic with.
+const notMade = "desk: use of a Desk that was not made by New"
+
 // failure is a reason for which a completion fails: its error, which is made once, and how often it has.
 type failure struct {
 	err   error
@@ -217,6 +220,9 @@ func (s *shard[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T
 // lockOne locks one of the active shards. If it finds that one locked, there are twice as many from now on.
 func (d *Desk[T]) lockOne() *shard[T] {
 	n, i := d.active.Load(), 0
+	if n == 0 {
+		panic(notMade)
+	}
 	if n > 1 {
 		i = int(rand.Uint32() & (n - 1))
 	}
@@ -300,6 +306,9 @@ func (d *Desk[T]) fails(err error) error {
 }
 
 func (f *failure) count() error {
+	if f.err == nil {
+		panic(notMade)
+	}
 	f.times.Add(1)
 	return f.err
 }

@@ -454,7 +454,10 @@ func TestShardsGrow(t *testing.T) {
 
 func TestMisuseSaysWhatToDo(t *testing.T) {
 	d := desk.New[int]("replies")
+	var zero desk.Desk[int]
 	for want, f := range map[string]func(){
+		"by New":   func() { _, _ = zero.Open(t.Context()) },
+		"made by":  func() { _ = zero.Resolve(desk.ID{}, 1) },
 		"Resolve":  func() { _ = d.Reject(desk.ID{}, nil) },
 		"error":    func() { d.FailAll(nil) },
 		"at least": func() { desk.WithLimit(0) },
