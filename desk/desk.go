@@ -15,8 +15,9 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It holds nothing but open
-// tickets, and need not be closed.
+// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It need not be closed: a desk
+// without open tickets that is no longer used is garbage, also while the contexts of its tickets last. Until then it may
+// keep a few contexts in which the last tickets were opened, so that the next ones in them cost less.
 type Desk[T any] struct {
 	name   string
 	number uint16 // in the IDs

@@ -2,6 +2,9 @@ package desk
 
 import (
 	"context"
+	"runtime"
+	"sync/atomic"
+	"weak"
 
 	"github.com/coir-go/coir"
 )
@@ -13,26 +16,61 @@ import (
 // otherwise begins a new one, even if there is an older group for the same scope. A group that has become empty is
 // stopped, unless it is that of the last ticket, and is used again.
 //
+// That one group goes on watching, because to start a watch in a context of package context costs more than a ticket. So
+// that the context does not keep a desk that has been dropped, it refers to a link, and the link to an empty group only
+// weakly. When the shard is collected, a cleanup stops the watch: see kept.
+//
 // The lock of the shard guards all of it. It may be held while the watch is stopped: a scope calls Ended with nothing
 // locked.
 type group[T any] struct {
-	watch coir.Watch
+	link  *link[T]
 	shard *shard[T]
 	first *Ticket[T] // of the ring, in the order in which they were opened
 	ended error      // not nil once the scope has ended: there will be no more tickets
 	next  *group[T]  // of shard.spare
 }
 
+// link is what a context has of a group.
+type link[T any] struct {
+	watch coir.Watch
+	open  atomic.Pointer[group[T]] // the group while it has tickets: they end with their context though the desk is dropped
+	idle  weak.Pointer[group[T]]   // the group
+	self  weak.Pointer[link[T]]
+}
+
+// kept is what is left of a shard that is collected: the link of shard.current, which may still watch.
+type kept[T any] struct{ link weak.Pointer[link[T]] }
+
+// stop stops the watch, if the context still has it. The groups of the shard, which used it, are gone.
+func (k *kept[T]) stop() {
+	if l := k.link.Value(); l != nil {
+		l.watch.Stop()
+	}
+}
+
+// newKept returns the kept of s, and makes the cleanup for it.
+func newKept[T any](s *shard[T]) *kept[T] {
+	k := new(kept[T])
+	runtime.AddCleanup(s, (*kept[T]).stop, k)
+	return k
+}
+
+func newGroup[T any](s *shard[T]) *group[T] {
+	g := &group[T]{shard: s, link: new(link[T])}
+	g.link.idle, g.link.self = weak.Make(g), weak.Make(g.link)
+	return g
+}
+
 // groupFor returns the group for a ticket in ctx, and makes it that of the last ticket. It unlocks the shard while it
 // begins a new group, which calls methods of ctx. The caller holds the lock, and holds it again if groupFor returns, or
 // panics.
 func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
-	if g := s.current; g != nil && g.watch.Covers(ctx) {
+	if g := s.current; g != nil && g.link.watch.Covers(ctx) {
 		return g, nil
 	}
 	g := s.spare
 	if g == nil {
-		g = &group[T]{shard: s}
+		g = newGroup(s)
 	} else {
 		s.spare, g.next = g.next, nil
 		s.spares--
@@ -44,7 +82,7 @@ func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
 		return nil, g.ended
 	}
 	old := s.current
-	s.current = g
+	s.current, s.kept.link = g, g.link.self
 	if old != nil {
 		old.leave()
 	}
@@ -54,13 +92,14 @@ func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
 func (g *group[T]) start(ctx context.Context) error {
 	g.shard.lock.Unlock()
 	defer g.shard.lock.Lock()
-	return g.watch.Start(ctx, g)
+	return g.link.watch.Start(ctx, g.link)
 }
 
 func (g *group[T]) add(t *Ticket[T]) {
 	t.group = g
 	if g.first == nil {
 		t.prev, t.next, g.first = t, t, t
+		g.link.open.Store(g)
 		return
 	}
 	t.prev, t.next = g.first.prev, g.first
@@ -70,6 +109,7 @@ func (g *group[T]) add(t *Ticket[T]) {
 func (g *group[T]) remove(t *Ticket[T]) {
 	if t.next == t {
 		g.first = nil
+		g.link.open.Store(nil)
 	} else {
 		t.prev.next, t.next.prev = t.next, t.prev
 		if g.first == t {
@@ -83,16 +123,27 @@ func (g *group[T]) remove(t *Ticket[T]) {
 // leave stops the watch of a group that is not needed any more.
 func (g *group[T]) leave() {
 	s := g.shard
-	if g.first == nil && g != s.current && g.ended == nil && g.watch.Stop() && s.spares < chunk {
+	if g.first == nil && g != s.current && g.ended == nil && g.link.watch.Stop() && s.spares < chunk {
 		g.next, s.spare = s.spare, g
 		s.spares++
 	}
 }
 
 // Ended implements coir.Watcher.
+func (l *link[T]) Ended(err error) {
+	g := l.open.Load()
+	if g == nil {
+		g = l.idle.Value() // a ticket may be about to be opened
+	}
+	if g != nil {
+		g.end(err)
+	}
+}
+
+// end ends the tickets of a group whose context has ended.
 //
 // Spec: TK-13 (a ticket ends with its scope)
-func (g *group[T]) Ended(err error) {
+func (g *group[T]) end(err error) {
 	s := g.shard
 	s.lock.Lock()
 	g.ended = err

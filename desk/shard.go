@@ -37,6 +37,7 @@ type shard[T any] struct {
 	free        int
 
 	current *group[T] // of the last ticket; it may be empty
+	kept    *kept[T]  // has the link of current
 	spare   *group[T] // those that may be used again, linked by next
 	spares  int       // how many: at most chunk
 
@@ -78,7 +79,9 @@ const nextBits = 24 // of slot.next
 func newShard[T any](d *Desk[T], number int) *shard[T] {
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
-	return &shard[T]{desk: d, number: number, random: rand.NewChaCha8(seed)}
+	s := &shard[T]{desk: d, number: number, random: rand.NewChaCha8(seed)}
+	s.kept = newKept(s)
+	return s
 }
 
 func (s *shard[T]) at(i uint32) *slot[T] { return &s.slots[i/chunk][i%chunk] }
