@@ -47,8 +47,9 @@ type Watch struct {
 // Watcher is the owner of a [Watch] or an [Alarm].
 type Watcher interface {
 	// Ended is called with the error that an operation in the context returns now, or, by an Alarm, with [ErrTimeout].
-	// The caller is the one that cancels, or the clock. So Ended must be short, and must neither wait nor panic. It may
-	// use operations that do not wait, such as [Promise.Reject].
+	// The caller is the one that cancels, or the clock. So Ended must be short, and must neither wait, panic nor call
+	// [runtime.Goexit]: that would stop the clock. It may use operations that do not wait, such as [Promise.Reject].
+	// Functions that others have given, such as those of [Promise.OnDone], need a goroutine of their own.
 	//
 	// What comes before Start, and before the cancel, is ordered before Ended.
 	Ended(err error)

@@ -33,7 +33,7 @@ type group[T any] struct {
 // link is what a context has of a group.
 type link[T any] struct {
 	watch coir.Watch
-	open  atomic.Pointer[group[T]] // the group while it has tickets: they end with their context though the desk is dropped
+	open  atomic.Pointer[group[T]] // the group while it has tickets, which end with their context in any case
 	idle  weak.Pointer[group[T]]   // the group
 	self  weak.Pointer[link[T]]
 }
