@@ -46,7 +46,7 @@ func TestFarDeadline(t *testing.T) {
 	}
 	defer syscall.Close(pipe[1])
 	d := newDescriptor(pipe[0])
-	defer d.close()
+	defer func() { _ = d.close() }()
 	if _, err := syscall.Write(pipe[1], make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}

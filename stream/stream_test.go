@@ -900,7 +900,7 @@ func TestSinksInAnEndedContext(t *testing.T) {
 	})
 	consume := func(context.Context, stream.Stream[int]) error {
 		t.Error("a consumer runs")
-		return nil
+		return context.Cause(ctx)
 	}
 	out := coir.NewChan[int](1)
 	w, r := coir.Pipe[int](1)
