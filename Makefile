@@ -65,8 +65,8 @@ test: ## all tests; then the short ones with 1, 2 and 4 processors
 race: ## the short tests under the race detector
 	EXCEPT=bench .ci/each $(GO) test $(SHORT) -race ./...
 
-invariants: ## the short tests with invariants checked, plain and under the race detector
-	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
+invariants: ## the short tests with invariants checked; those of the root and below under the race detector
+	$(GO) test $(SHORT) -tags coirinvariants ./sim ./desk ./locks ./netio ./pace ./pubsub ./stream ./supervise
 	$(GO) test $(SHORT) -tags coirinvariants -race . ./internal/...
 
 switchers: ## the short tests on the second switcher; without assembly those about who runs where
