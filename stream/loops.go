@@ -24,7 +24,7 @@ func mapInto[T, U any](out []U, vs []T, f func(T) U) {
 }
 
 // filterInto stores those elements of vs that keep accepts in out, which has at least the same length. It returns how
-// many those are.
+// many those are. The eight cases are written out: a loop over them made stream-fused 11 % slower.
 func filterInto[T any](out, vs []T, keep func(T) bool) int {
 	n := 0
 	for len(vs) >= 8 {

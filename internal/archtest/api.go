@@ -16,26 +16,32 @@ import (
 //
 // It reads every file regardless of build tags: a symbol that exists only on one platform is part of the surface too.
 func API(root string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "*.go"))
+	var lines []string
+	err := eachDecl(root, func(_ token.Position, decl ast.Decl) { lines = append(lines, exported(decl)...) })
+	slices.Sort(lines)
+	return slices.Compact(lines), err
+}
+
+// eachDecl calls f for each declaration at the top of the package in dir, its tests left out.
+func eachDecl(dir string, f func(at token.Position, decl ast.Decl)) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	set := token.NewFileSet()
-	var lines []string
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, decl := range file.Decls {
-			lines = append(lines, exported(decl)...)
+			f(set.Position(decl.Pos()), decl)
 		}
 	}
-	slices.Sort(lines)
-	return slices.Compact(lines), nil
+	return nil
 }
 
 func exported(decl ast.Decl) []string {

@@ -3,7 +3,6 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -13,29 +12,14 @@ import (
 // Grammar checks the exported names of the package in dir against the rules of docs/HACKING.md that a machine can
 // check. It returns one sentence for each name that breaks one.
 func Grammar(dir string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	set := token.NewFileSet()
 	var found []string
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
+	err := eachDecl(dir, func(at token.Position, decl ast.Decl) {
+		for _, what := range ungrammatical(decl) {
+			found = append(found, fmt.Sprintf("%s:%d: %s", filepath.Base(at.Filename), at.Line, what))
 		}
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		for _, decl := range file.Decls {
-			for _, what := range ungrammatical(decl) {
-				at := set.Position(decl.Pos())
-				found = append(found, fmt.Sprintf("%s:%d: %s", filepath.Base(at.Filename), at.Line, what))
-			}
-		}
-	}
+	})
 	slices.Sort(found)
-	return found, nil
+	return found, err
 }
 
 func ungrammatical(decl ast.Decl) []string {
