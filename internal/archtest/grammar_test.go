@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// public are the packages whose names follow the grammar.
-var public = []string{".", "sim", "explore"}
+// public are the packages whose names follow the grammar. Two break it in one name each, which is to be decided:
+// desk.OpenTimeout has options after its time limit, and stream.Count is not called Len.
+var public = []string{".", "sim", "explore", "locks", "netio", "pace", "pubsub", "supervise"}
 
 func TestGrammar(t *testing.T) {
 	for _, dir := range public {
