@@ -25,10 +25,14 @@ var (
 	native100x5ms  = nativeLoad{100, 1, 5 * time.Millisecond}
 	native1000x5ms = nativeLoad{1000, 20, 5 * time.Millisecond}
 	native1000x1ms = nativeLoad{1000, 100, time.Millisecond}
+	native200x1ms  = nativeLoad{200, 1, time.Millisecond}
 )
 
 // undeclared blocks the fiber that calls it, and does not say so.
 func undeclared(_ context.Context, nap time.Duration) { time.Sleep(nap) }
+
+// computes works for about as long, and blocks nothing: the runtime must not take that for blocking, at any cost.
+func computes(_ context.Context, d time.Duration) { spin(1, spins*int(d/time.Microsecond)) }
 
 // declared blocks the fiber that calls it inside Blocking.
 func declared(ctx context.Context, nap time.Duration) {
@@ -75,7 +79,7 @@ func nativeFibers(l nativeLoad, block func(context.Context, time.Duration), opts
 	}
 }
 
-func nativeGoroutines(l nativeLoad) func() side {
+func nativeGoroutines(l nativeLoad, block func(context.Context, time.Duration)) func() side {
 	return func() side {
 		return side{loop: func(n int) {
 			for range n {
@@ -83,7 +87,7 @@ func nativeGoroutines(l nativeLoad) func() side {
 				for range l.n {
 					wg.Go(func() {
 						for range l.sleeps {
-							time.Sleep(l.nap)
+							block(context.Background(), l.nap)
 						}
 					})
 				}
