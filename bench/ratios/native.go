@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -32,7 +33,11 @@ var (
 func undeclared(_ context.Context, nap time.Duration) { time.Sleep(nap) }
 
 // computes works for about as long, and blocks nothing: the runtime must not take that for blocking, at any cost.
-func computes(_ context.Context, d time.Duration) { spin(1, spins*int(d/time.Microsecond)) }
+func computes(_ context.Context, d time.Duration) {
+	computed.Store(int64(spin(1, spins*int(d/time.Microsecond))))
+}
+
+var computed atomic.Int64 // so that the work is not left out
 
 // declared blocks the fiber that calls it inside Blocking.
 func declared(ctx context.Context, nap time.Duration) {
