@@ -49,10 +49,11 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 	case at == 0 && len(d.Type.Params.List[0].Names) > 0 && d.Type.Params.List[0].Names[0].Name != "ctx":
 		say("calls its context %s, not ctx", d.Type.Params.List[0].Names[0].Name)
 	}
-	if d.Recv != nil && strings.HasSuffix(name, "Timeout") && (len(params) == 0 || params[len(params)-1] != limit) {
+	if d.Recv != nil && strings.HasSuffix(name, "Timeout") && lastBeforeOptions(params) != limit {
 		say("has a time limit, and does not take it last")
 	}
-	if hasPrefix(name, "Count") || hasPrefix(name, "Num") {
+	// With a context it is not a property: it does something and counts, as a sink of a stream does.
+	if (hasPrefix(name, "Count") || hasPrefix(name, "Num")) && !slices.Contains(params, "context.Context") {
 		say("is a count, and is not called Len")
 	}
 	result := ""
@@ -79,6 +80,18 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 		say("returns an iterator that ctx may end, and does not yield the error")
 	}
 	return found
+}
+
+// lastBeforeOptions returns the type of the last parameter, not counting options.
+func lastBeforeOptions(params []string) string {
+	n := len(params)
+	if n > 0 && strings.HasPrefix(params[n-1], "...") && strings.HasSuffix(params[n-1], "Option") {
+		n--
+	}
+	if n == 0 {
+		return ""
+	}
+	return params[n-1]
 }
 
 // scopes are the functions that have the names of those of package context, each with the type of its second result.
