@@ -82,6 +82,7 @@ func (s *Scheduler) wake() {
 //
 // Spec: SC-36 (the number of workers is capped)
 // Spec: SC-44 (a sleeping worker is preferred to a new one)
+// Spec: TK-12 (only a sleeping worker is woken)
 //
 //go:norace
 func (s *Scheduler) sendOut() bool {

@@ -108,6 +108,7 @@ func TestFreshWorkReachesIdleWorkers(t *testing.T) {
 // Spec: SC-18 (one wake of a searcher at a time)
 // Spec: SC-35 (workers come one at a time)
 // Spec: SC-36 (the number of workers is capped)
+// Spec: TK-12 (only a sleeping worker is woken)
 func TestWorkersComeOneAtATime(t *testing.T) {
 	const workers = 4
 	s, ws := resting(t, workers)
