@@ -409,6 +409,12 @@ var table = []comparison{
 		coir:    ticketFibers, other: ticketMap(number, false),
 	},
 	{
+		name: "ticket-floor", unit: "ns", rounds: shortRounds,
+		what:    "the id and the answer of a ticket through two channels, without a desk",
+		against: "map[uint64]chan with ids 1, 2, 3, a mutex, a fresh chan",
+		coir:    ticketChannels, other: ticketMap(number, false),
+	},
+	{
 		name: "ticket-goroutine", bound: 0.8, held: 1.6, unit: "ns", rounds: shortRounds,
 		what:    "the same between two goroutines",
 		against: "map[uint64]chan with ids 1, 2, 3, a mutex, a fresh chan",

@@ -63,6 +63,44 @@ func ticketFibers() side {
 	}
 }
 
+// ticketChannels passes the id and the answer through two channels. No table
+// has the wait, so this is what a ticket costs beside the desk.
+func ticketChannels() side {
+	rt := coir.NewRuntime()
+	return side{
+		loop: func(n int) {
+			run(rt, func(_ context.Context, nur *coir.Nursery) error {
+				ids, answers := coir.NewChan[desk.ID](1), coir.NewChan[int](1)
+				nur.Go("resolver", func(ctx context.Context) error {
+					for _, err := range ids.All(ctx) {
+						if err != nil {
+							return err
+						}
+						if err := answers.Send(ctx, 1); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				nur.Go("caller", func(ctx context.Context) error {
+					defer ids.Close()
+					for range n {
+						if err := ids.Send(ctx, desk.ID{}); err != nil {
+							return err
+						}
+						if _, err := answers.Recv(ctx); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				return nil
+			})
+		},
+		close: func() { shut(rt) },
+	}
+}
+
 func ticketGoroutines() side {
 	return side{loop: func(n int) {
 		ctx, stop := context.WithCancel(context.Background())
