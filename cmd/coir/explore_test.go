@@ -412,6 +412,35 @@ func TestTheGuide(t *testing.T) {
 	}
 }
 
+// The guide to reports shows what coir test prints for three bugs.
+func TestTheGuideToReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	guide, err := os.ReadFile("../../docs/guide/reports.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "-run", "Transfer|Count|Answer", "./testdata/three"}, &out, &errs); code != 1 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	plain := func(text string) string {
+		text = strings.ReplaceAll(text, "github.com/coir-go/coir/cmd/coir/testdata/three", "three")
+		return regexp.MustCompile(`\d+\.\d+ ?s|c1\.[\w-]+`).ReplaceAllString(text, "X")
+	}
+	reports := strings.Split(plain(out.String()), "--- FAIL: ")[1:]
+	if len(reports) != 3 {
+		t.Fatalf("%d tests failed:\n%s", len(reports), &out)
+	}
+	for _, report := range reports {
+		report, _, _ = strings.Cut(report, "\nFAIL\t")
+		if !strings.Contains(plain(string(guide)), strings.TrimSpace(report)+"\n```\n") {
+			t.Errorf("the guide does not show\n%s", report)
+		}
+	}
+}
+
 // The edits leave the fast paths of package sync small enough to be inlined: see measure/cost.
 func TestTheFastPathsAreInlined(t *testing.T) {
 	if testing.Short() {
