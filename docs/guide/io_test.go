@@ -21,6 +21,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/netio"
 )
 
 func size(ctx context.Context, url string) (int64, error) {
@@ -352,5 +353,71 @@ func TestServeFails(t *testing.T) {
 	_ = l.Close()
 	if err := serve(t.Context(), l, http.NotFoundHandler(), time.Minute); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func echo(ctx context.Context, c *netio.Conn) error {
+	defer func() { _ = c.Close() }()
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.ReadContext(ctx, buf)
+		if err != nil {
+			return err // io.EOF if the peer has closed its end
+		}
+		if _, err := c.WriteContext(ctx, buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// TestEcho: the first client closes its end; the second does not, and its echo is cancelled.
+func TestEcho(t *testing.T) {
+	l, err := netio.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	connect := func() (client, server *netio.Conn) {
+		c, err := netio.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.(*netio.Conn), s.(*netio.Conn)
+	}
+	client, server := connect()
+	_, idle := connect()
+	err = coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("echo", func(ctx context.Context) error {
+			if err := echo(ctx, server); !errors.Is(err, io.EOF) {
+				t.Errorf("echo returned %v", err)
+			}
+			return nil
+		})
+		short, cancel := coir.WithCancel(ctx)
+		n.Go("idle", func(context.Context) error {
+			if err := echo(short, idle); !errors.Is(err, context.Canceled) {
+				t.Errorf("the idle echo returned %v", err)
+			}
+			return nil
+		})
+		if _, err := client.WriteContext(ctx, []byte("hello")); err != nil {
+			return err
+		}
+		if err := client.CloseWrite(); err != nil {
+			return err
+		}
+		if got, err := io.ReadAll(client); string(got) != "hello" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		cancel()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
