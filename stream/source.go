@@ -303,9 +303,9 @@ func (t *text) read(ctx context.Context) error {
 }
 
 // Using is a stream that needs something to be opened and closed, such as a file. Each run opens it, and closes it when
-// the run has ended, by whatever. An error of Close is that of the stream, if it has no other. If the consumer leaves
-// before the end, as [First] and [Take] do, there is no one to get the error, and it is dropped: if it matters then, let
-// Close keep it.
+// the run has ended, for whatever reason. An error of Close is that of the stream, if it has no other. If the consumer
+// leaves before the end, as [First] and [Take] do, there is no one to get the error, and it is dropped: if it matters
+// then, let Close keep it.
 //
 //	Using(openFile, lines)   "a"-"b"-|
 func Using[R io.Closer, T any](open func(ctx context.Context) (R, error), use func(R) Stream[T]) Stream[T] {

@@ -77,8 +77,8 @@ func (s Stream[T]) each(ctx context.Context, push func(T) bool) error {
 	return s.start(ctx, one(), func(vs []T) bool { return push(vs[0]) })
 }
 
-// All runs the stream, and returns an iterator over its elements. If the stream fails, the last pair is the zero value
-// with the error:
+// All returns an iterator that runs the stream and yields its elements. If the stream fails, the last pair is the zero
+// value with the error:
 //
 //	for v, err := range s.All(ctx) {
 //		if err != nil {

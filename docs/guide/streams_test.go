@@ -119,3 +119,13 @@ func TestSteady(t *testing.T) {
 		t.Errorf("%d, error %v", n, err)
 	}
 }
+
+// The guide shows a plan.
+func TestPlan(t *testing.T) {
+	s := stream.Map(stream.FromSlice([]int{1, 2, 3}), func(v int) int { return v * v })
+	s = stream.Buffer(stream.Filter(s, func(v int) bool { return v > 1 }), 16)
+	s = stream.Parallel(stream.Skip(s, 1), 4, func(_ context.Context, v int) (int, error) { return -v, nil })
+	if !strings.Contains(read(t, "streams.md"), "```\n"+s.Explain()+"```\n") {
+		t.Errorf("the guide does not show\n%s", s.Explain())
+	}
+}
