@@ -110,6 +110,26 @@ func TestFiberSite(t *testing.T) {
 	}, nil)
 }
 
+// TestOrderedSite: a fiber of an ordered queue shows the line that called Go, not one of the library.
+func TestOrderedSite(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		q := coir.NewOrdered[string](1)
+		site := func(ctx context.Context) (string, error) { return filepath.Base(coir.Self(ctx).SpawnSite()), nil }
+		_, _, line, _ := runtime.Caller(0)
+		if err := q.Go(ctx, n, "task", site); err != nil {
+			return err
+		}
+		got, err := q.Recv(ctx)
+		if want := fmt.Sprintf("fiber_test.go:%d", line+1); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func spawnInlined(n *coir.Nursery) (*coir.Fiber, int) {
 	_, _, line, _ := runtime.Caller(0)
 	return n.Go("inlined", func(context.Context) error { return nil }), line + 1

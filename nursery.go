@@ -287,8 +287,8 @@ func (n *Nursery) near() (w *sched.Worker, owner bool) {
 	return f.task.Worker(), owner
 }
 
-// Cancel cancels the nursery: every wait under its context, in its fibers and in nurseries inside it, ends with an error that
-// is context.Canceled and shows the cause. context.Cause returns the cause. To have Run return an error, return it from the
+// Cancel cancels the nursery: every wait under its context or one derived from it, in its fibers and in nurseries inside it,
+// ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To have Run return an error, return it from the
 // function or a fiber. Fibers that have not begun, and those started after the cancel, still run, and find it.
 //
 // A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
@@ -469,7 +469,8 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // context given to fn is the nursery's: it ends when the nursery is cancelled.
 //
 // Called from a goroutine, it runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
-// fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own.
+// fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own: in a context that
+// is not derived from it, the cancel of the nurseries around the fiber does not reach this one.
 //
 // Run returns the error of fn and those of the children, joined, the first one first. If the nursery was cancelled, and
 // its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError] once

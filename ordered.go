@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/flavor"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
@@ -98,13 +99,15 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		return o.tasks.core.resultErr(sending, park.Closed)
 	}
 	t := new(task[T])
+	set := FiberOption{pc: coro.CallerPC()}
+	set.add(opts)
 	t.f = n.Go(name, func(ctx context.Context) error {
 		t.Value, t.Err = fn(ctx)
 		if !t.state.CompareAndSwap(taskRuns, taskReturned) {
 			o.handOver(t)
 		}
 		return nil
-	}, opts...)
+	}, set)
 	err := o.tasks.TrySend(t)
 	if errors.Is(err, ErrWouldBlock) {
 		err = away(by.f, func() error { return o.tasks.Send(ctx, t) })

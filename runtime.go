@@ -21,7 +21,7 @@ import (
 )
 
 // Runtime is a set of workers that run fibers, and the clock that these wait by. Most programs need only the default
-// runtime, which [Run] uses: see [Default]. An idle runtime holds no goroutine.
+// runtime, which [Run] uses: see [Default]. A runtime that has been idle for a moment holds no goroutine.
 type Runtime struct {
 	s        *sched.Scheduler
 	observer *guarded // nil without one

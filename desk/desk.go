@@ -276,6 +276,9 @@ func (d *Desk[T]) Reject(id ID, err error) error {
 func (d *Desk[T]) take(id ID, how ending) (*Ticket[T], error) {
 	// Spec: TK-07 (an id is valid at its own Desk)
 	// Spec: TK-08 (late, unknown and duplicate completions differ)
+	if id == (ID{}) {
+		return nil, d.unknown.count()
+	}
 	if id.desk() != d.number {
 		return nil, d.foreign.count()
 	}
@@ -446,6 +449,9 @@ func (d *Desk[T]) Stats() Stats {
 		if s := d.shards[i].Load(); s != nil {
 			s.addTo(&st)
 		}
+	}
+	if d.places != nil {
+		st.High = min(st.High, d.places.Size())
 	}
 	return st
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/desk"
+	"github.com/coir-go/coir/sim"
 )
 
 var errLost = errors.New("the connection is lost")
@@ -475,5 +477,45 @@ func TestMisuseSaysWhatToDo(t *testing.T) {
 	}
 	if s := d.String(); s != "desk.Desk(replies, 1 open)" || d.Name() != "replies" {
 		t.Errorf("%q, %q", s, d.Name())
+	}
+}
+
+// callWhenEnded is a Watcher that calls a function.
+type callWhenEnded func()
+
+func (f callWhenEnded) Ended(error) { f() }
+
+// TestCancelAfterTheContextHasEnded: a ticket whose context has ended is counted as that, also if its owner cancels it
+// before the desk has come to it. The watch here was started before that of the desk, so it is called first.
+func TestCancelAfterTheContextHasEnded(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		d := desk.New[int]("replies")
+		limited, cancel := coir.WithTimeout(ctx, time.Second)
+		defer cancel()
+		var early coir.Watch
+		var shared atomic.Pointer[desk.Ticket[int]]
+		var cancelled atomic.Bool
+		cancelled.Store(true)
+		if err := early.Start(limited, callWhenEnded(func() { cancelled.Store(shared.Load().Cancel()) })); err != nil {
+			s.Fatalf("%v", err)
+		}
+		tk, err := d.Open(limited)
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		shared.Store(tk)
+		if _, err := tk.Wait(ctx); !errors.Is(err, coir.ErrTimeout) {
+			s.Errorf("Wait returned %v, want the error of the context", err)
+		}
+		if st := d.Stats(); cancelled.Load() || st.TimedOut != 1 || st.Cancelled != 0 || st.Open != 0 {
+			s.Errorf("Cancel returned %t, and there are %+v; want one ticket that timed out", cancelled.Load(), st)
+		}
+	}, sim.WithSchedules(10))
+}
+
+// TestZeroID: an id that was never set is not that of another desk.
+func TestZeroID(t *testing.T) {
+	if err := desk.New[int]("replies").Resolve(desk.ID{}, 1); !errors.Is(err, desk.ErrUnknown) {
+		t.Errorf("Resolve of the zero id: %v, want ErrUnknown", err)
 	}
 }

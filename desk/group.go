@@ -25,9 +25,10 @@ import (
 type group[T any] struct {
 	link  *link[T]
 	shard *shard[T]
-	first *Ticket[T] // of the ring, in the order in which they were opened
-	ended error      // not nil once the scope has ended: there will be no more tickets
-	next  *group[T]  // of shard.spare
+	ctx   context.Context // of the first ticket; the others have the same scope
+	first *Ticket[T]      // of the ring, in the order in which they were opened
+	ended error           // not nil once the scope has ended: there will be no more tickets
+	next  *group[T]       // of shard.spare
 }
 
 // link is what a context has of a group.
@@ -81,6 +82,7 @@ func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
 	if g.ended != nil {
 		return nil, g.ended
 	}
+	g.ctx = ctx
 	old := s.current
 	s.current, s.kept.link = g, g.link.self
 	if old != nil {
@@ -124,7 +126,7 @@ func (g *group[T]) remove(t *Ticket[T]) {
 func (g *group[T]) leave() {
 	s := g.shard
 	if g.first == nil && g != s.current && g.ended == nil && g.link.watch.Stop() && s.spares < chunk {
-		g.next, s.spare = s.spare, g
+		g.ctx, g.next, s.spare = nil, s.spare, g
 		s.spares++
 	}
 }

@@ -71,18 +71,44 @@ func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 // goes on when f has returned. If the ticket has ended, OnDone calls f itself. f must be short, and must not wait.
 func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	// Spec: TK-20 (OnDone runs once)
-	if f != nil && !t.calls.CompareAndSwap(callsNone, callsSome) && t.calls.Load() == callsEnded {
+	if f == nil {
+		panic("desk: Ticket.OnDone(nil): there is nothing to call")
+	}
+	if !t.calls.CompareAndSwap(callsNone, callsSome) && t.calls.Load() == callsEnded {
 		g := f
 		f = func(v T, err error) { apart(func() { g(v, err) }) }
 	}
 	t.promise.OnDone(f)
 }
 
-// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, Cancel changes
-// nothing. Deferred, it makes sure that the ticket is not open when the caller returns.
+// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, or its context has,
+// it returns false. Deferred, it makes sure that the ticket is not open when the caller returns.
 func (t *Ticket[T]) Cancel() bool {
 	// Spec: TK-09 (cancelling removes a waiting ticket)
+	ctx := t.openIn()
+	if ctx == nil {
+		return false
+	}
+	if err := coir.Ended(ctx); err != nil {
+		// A caller whose wait has ended with the context may come here before the desk ends the ticket. It is counted as
+		// what it is.
+		if t.takeOut(endingFor(err)) {
+			t.ended(err)
+		}
+		return false
+	}
 	return t.end(cancelled, context.Canceled)
+}
+
+// openIn returns the context that ends the ticket, or nil if the ticket is not open.
+func (t *Ticket[T]) openIn() context.Context {
+	s := t.group.shard
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.at(t.id.slot()).ticket != t {
+		return nil
+	}
+	return t.group.ctx
 }
 
 // String describes the ticket in a few words, without its ID.

@@ -159,7 +159,8 @@ func split[T any](
 // At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
 // its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded,
 // whatever the number of keys. The order of results is that in which groups end. A group whose f returns before its
-// stream ends drops the rest of its elements. A key that is not equal to itself, such as NaN, makes a new group
+// stream ends drops the rest of its elements. The stream of a group is for f alone: after f has returned it is empty. A
+// key that is not equal to itself, such as NaN, makes a new group
 // each time.
 //
 // If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error
