@@ -48,7 +48,7 @@ var (
 	// ErrDuplicate means that the ticket has been completed before.
 	ErrDuplicate = errors.New("the ticket has had its answer")
 	// ErrUnknown means that no ticket has that ID: it was never given out, or its ticket has ended long ago. A desk
-	// remembers a ticket while 64 others end after it, and often longer.
+	// remembers a ticket while 64 others end after it, and often longer; one with millions open may forget earlier.
 	ErrUnknown = errors.New("no such ticket")
 	// ErrForeign means that the ID is that of another desk.
 	ErrForeign = errors.New("the ticket is that of another desk")

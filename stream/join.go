@@ -80,6 +80,9 @@ func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 						return nil
 					}
 				case ins[i].end(err) != nil:
+					if !passOffered(ins, push) {
+						return nil
+					}
 					return ins[i].end(err)
 				default:
 					cases[i] = coir.Case{}
@@ -91,8 +94,19 @@ func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 	})
 }
 
+// passOffered passes the elements that streams have ready. It reports whether the consumer wants more.
+func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
+	for _, in := range ins {
+		if v, err := in.TryRecv(); err == nil && !push([]T{v}) {
+			return false
+		}
+	}
+	return true
+}
+
 // Zip combines the first elements of both streams, the second ones, and so on. It ends with the shorter stream. The
-// first stream stays in its loop; the second runs in a fiber of its own, one element ahead.
+// first stream stays in its loop; the second runs in a fiber of its own, one element ahead. So if the second ends or
+// fails earlier, that is seen when the first has its next element.
 //
 //	       a-b-----c-|
 //	       1---2-3---4-|

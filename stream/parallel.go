@@ -188,7 +188,8 @@ func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 	// Spec: ST-04 (backpressure passes through)
 	var key K
 	if c.key != nil {
-		key = c.key(v) // not under the lock: it may panic
+		key = c.key(v) // not under the lock: it may panic, and so may the hash of an interface
+		_ = map[K]int32(nil)[key]
 	}
 	c.mu.Lock()
 	for c.put-c.taken == c.window {
@@ -346,6 +347,9 @@ func (c *crew[K, T, R]) pass(ctx context.Context, d *demand, push func([]R) bool
 		c.mu.Unlock()
 		if call {
 			wake(c.space)
+		}
+		if err := coir.Ended(ctx); err != nil { // this fiber may not have waited for long
+			return err
 		}
 		if n > 0 && !push(buf[:n]) {
 			return nil

@@ -29,7 +29,7 @@ func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
 			if err := coir.Sleep(ctx, wait/2+coir.Jitter(ctx, wait-wait/2)); err != nil {
 				return err
 			}
-			wait = min(2*wait, max(most, first))
+			wait += min(wait, max(most, first)-wait) // twice as long, without an overflow
 		}
 	})
 }

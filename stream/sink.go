@@ -107,7 +107,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 		return send(ctx)
 	}
 	var gone atomic.Bool
-	err := within(ctx, func(ctx context.Context, n *coir.Nursery) error {
+	return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("watch reader", func(ctx context.Context) error {
 			if i, _ := coir.Select(ctx, pipe.GoneCase()); i == 0 {
 				gone.Store(true)
@@ -115,10 +115,10 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 			}
 			return nil
 		})
-		return send(ctx)
+		err := send(ctx)
+		if gone.Load() { // what the stream returns when it is cancelled is its own affair
+			return nil
+		}
+		return err
 	})
-	if gone.Load() && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }

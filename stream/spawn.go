@@ -11,7 +11,8 @@ import (
 // fails the nursery.
 
 // Downstream starts a fiber of n that runs s, and returns the end of a pipe from which the elements are received. The
-// pipe is closed when the stream ends. Close the Reader to end the stream.
+// pipe is closed when the stream ends. Close the Reader to end the stream. A function of the stream that calls
+// runtime.Goexit ends the fiber alone, and the pipe is closed as if the stream had ended.
 //
 //	lines := stream.Downstream(n, "lines", stream.Lines(file), 16)
 func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {

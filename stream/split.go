@@ -131,19 +131,15 @@ func split[T any](
 				}
 			})
 		}
-		var stuck error
-		err := s.each(ctx, func(v T) bool {
-			stuck = route(ctx, v)
-			return stuck == nil
+		feed(ctx, s, route, func(err error) {
+			if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not only our own cancel
+				first.CompareAndSwap(nil, &err)
+			}
+			for _, out := range outs {
+				out.failed = err
+				out.Close()
+			}
 		})
-		err = firstOf(stuck, err)
-		if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not only our own cancel
-			first.CompareAndSwap(nil, &err)
-		}
-		for _, out := range outs {
-			out.failed = err
-			out.Close()
-		}
 		_ = all.Wait(ctx)
 		return nil
 	})
@@ -151,6 +147,19 @@ func split[T any](
 		return *e
 	}
 	return err
+}
+
+// feed runs s, gives its elements to route, and calls end with the error. If the stream or route panics or calls
+// Goexit, that is coir.ErrGoexit.
+func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T) error, end func(error)) {
+	err := coir.ErrGoexit
+	defer func() { end(err) }()
+	var stuck error
+	err = s.each(ctx, func(v T) bool {
+		stuck = route(ctx, v)
+		return stuck == nil
+	})
+	err = firstOf(stuck, err)
 }
 
 // GroupBy divides the stream into groups by key, and calls f for each group, in a fiber of its own, with the stream of
@@ -207,21 +216,20 @@ type group[K comparable, T any] struct {
 	in  *inlet[T]
 }
 
-// route passes each element to its group. When it ends it closes the open groups. If the input or key does not return,
-// their error is coir.ErrGoexit.
+// route passes each element to its group. When it ends it closes the open groups.
 func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
-	err := coir.ErrGoexit
-	defer func() { g.closeAll(err) }()
-	var stuck error
-	err = s.each(ctx, func(v T) bool {
-		var to *group[K, T]
-		if to, stuck = g.groupOf(ctx, g.key(v)); stuck == nil {
-			stuck = to.in.offer(ctx, v)
+	var failed error
+	feed(ctx, s, func(ctx context.Context, v T) error {
+		to, err := g.groupOf(ctx, g.key(v))
+		if err != nil {
+			return err
 		}
-		return stuck == nil
+		return to.in.offer(ctx, v)
+	}, func(err error) {
+		failed = err
+		g.closeAll(err)
 	})
-	err = firstOf(stuck, err)
-	return err
+	return failed
 }
 
 // closeAll closes the open groups, with the error of the input.

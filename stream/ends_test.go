@@ -1,0 +1,163 @@
+package stream_test
+
+// How streams end where a stage, its functions and its consumers disagree about it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+	"github.com/coir-go/coir/stream"
+)
+
+var errBroken = errors.New("the source is broken")
+
+func identity(_ context.Context, v int) (int, error) { return v, nil }
+
+// TestUnhashableKey: a key of an interface type whose value has no hash makes the sink panic, as a map would.
+func TestUnhashableKey(t *testing.T) {
+	s := stream.ParallelPerKey(stream.FromSlice([]int{1, 2}), 2, func(v int) any { return []int{v} }, identity)
+	defer func() {
+		var p *coir.PanicError
+		if err, ok := recover().(error); !ok || !errors.As(err, &p) {
+			t.Errorf("the sink panicked with %v, want a *coir.PanicError", err)
+		}
+	}()
+	_, _ = stream.Count(t.Context(), s)
+	t.Error("the sink has returned")
+}
+
+// TestParallelLooksAtItsContext: results that are there are not passed after a cancel.
+func TestParallelLooksAtItsContext(t *testing.T) {
+	items := stream.FromSlice(make([]int, 100))
+	for name, s := range map[string]stream.Stream[int]{
+		"Parallel":          stream.Parallel(items, 25, identity),
+		"ParallelUnordered": stream.ParallelUnordered(items, 25, identity),
+		"ParallelPerKey":    stream.ParallelPerKey(items, 25, func(v int) int { return v }, identity),
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+				ctx, cancel := coir.WithCancel(ctx)
+				defer cancel()
+				n := 0
+				err := stream.ForEach(ctx, s, func(context.Context, int) error {
+					n++
+					cancel()
+					return nil
+				})
+				if n != 1 || !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("%d elements and the error %w, want one element and that of the cancel", n, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestSplitEndsConsumersOfTheirOwnContext: a consumer that the cancel of the nursery does not reach ends too when the
+// source panics or calls Goexit, with an error.
+func TestSplitEndsConsumersOfTheirOwnContext(t *testing.T) {
+	for way, leave := range map[string]func(){"panic": func() { panic("lost") }, "Goexit": runtime.Goexit} {
+		source := stream.Map(stream.FromSlice([]int{1, 2}), func(v int) int {
+			if v == 2 {
+				leave()
+			}
+			return v
+		})
+		var ended error
+		consume := func(ctx context.Context, s stream.Stream[int]) error {
+			_, ended = stream.Count(coir.Shield(ctx), s)
+			return nil
+		}
+		for name, run := range map[string]func(context.Context) error{
+			"Tee":    func(ctx context.Context) error { return stream.Tee(ctx, source, 0, consume) },
+			"FanOut": func(ctx context.Context) error { return stream.FanOut(ctx, source, consume) },
+			"Partition": func(ctx context.Context) error {
+				return stream.Partition(ctx, source, 0, func(int) int { return 0 }, consume)
+			},
+		} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				ended = nil
+				done := make(chan any)
+				go func() { // which a Goexit ends
+					defer func() { done <- recover() }()
+					_ = run(context.Background())
+				}()
+				if v := <-done; way == "panic" && v == nil {
+					t.Error("the panic is lost")
+				}
+				if !errors.Is(ended, coir.ErrGoexit) {
+					t.Errorf("the consumer's stream ended with %v, want %v", ended, coir.ErrGoexit)
+				}
+			})
+		}
+	}
+}
+
+// TestClosedReaderIsNoFailure: a stream that returns an error of its own when it is cancelled, because its reader has
+// gone, does not fail.
+func TestClosedReaderIsNoFailure(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		source := stream.FromFunc(func(ctx context.Context) (int, error) {
+			_ = coir.Sleep(ctx, time.Hour)
+			return 0, errBroken
+		})
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			r := stream.Downstream(n, "bytes", source, 0)
+			if err := coir.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			r.Close()
+			return nil
+		})
+	})
+}
+
+// TestMergePriorityPassesWhatCameBefore: an element that was offered before another stream failed is passed.
+func TestMergePriorityPassesWhatCameBefore(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		fails := stream.FromFunc(func(ctx context.Context) (int, error) {
+			if err := coir.Sleep(ctx, time.Second); err != nil {
+				return 0, err
+			}
+			return 0, errBroken
+		})
+		var got []int
+		err := stream.ForEach(ctx, stream.MergePriority(fails, stream.FromSlice([]int{1, 2})),
+			func(ctx context.Context, v int) error {
+				got = append(got, v)
+				return coir.Sleep(ctx, 2*time.Second)
+			})
+		if !errors.Is(err, errBroken) || !slices.Equal(got, []int{1, 2}) {
+			return fmt.Errorf("%v and %w, want 1, 2 and that the first stream is broken", got, err)
+		}
+		return nil
+	})
+}
+
+// TestRetryDoesNotOverflow: a wait that cannot be doubled stays as long as it may be.
+func TestRetryDoesNotOverflow(t *testing.T) {
+	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+		var at []time.Duration
+		source := stream.FromFunc(func(context.Context) (int, error) {
+			at = append(at, s.Now())
+			return 0, errBroken
+		})
+		_, _ = stream.Count(ctx, stream.Retry(source, 3, 1<<60, math.MaxInt64))
+		for i := 1; i < len(at); i++ {
+			if at[i] == at[i-1] {
+				s.Errorf("a retry came without a wait: %v", at)
+			}
+		}
+	})
+	if f != nil {
+		t.Error(f)
+	}
+}
