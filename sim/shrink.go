@@ -42,7 +42,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 // bounds the search for the fewest switches to a part of a second.
 const (
 	cutSteps    = 20_000_000
-	searchSteps = 200_000
+	searchSteps = 1_000_000
 )
 
 // Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. If the program has

@@ -9,21 +9,32 @@ type Run struct {
 	Steps     int // operations
 }
 
-// Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way. First
-// it sets whole stretches to 0, halving their length down to one. That ends where no single decision can be set to 0,
-// often far from the fewest. So it then tries all schedules with none, one, two, ... decisions that are not 0, as long
-// as that is fewer.
+// Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
-// It runs schedules by calling try. The first part ends after cut steps of the schedules, and the second after search
-// steps.
+// It first tries all schedules with at most one decision that is not 0, because one is often enough. Then it sets whole
+// stretches of the failing schedule to 0 or takes them out, halving their length down to one. That ends where no single
+// decision can go, often far from the fewest. So it then tries all schedules with two, three, ... decisions that are
+// not 0, as long as that is fewer.
+//
+// It runs schedules by calling try. Each search ends after search steps of the schedules, and cutting after cut steps.
 func Shrink(failed Run, try func(script []int) Run, cut, search int) []int {
 	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
 	s.fewest = Switches(s.best)
-	s.cut(cut)
+	s.search(0, 1, search/5)
+	s.lastFirst = true
+	s.search(0, 1, search)
 	s.spent = 0
-	for n := 0; n < s.fewest && !s.deepen(nil, n, search); n++ {
-	}
+	s.cut(cut)
+	s.lastFirst = false
+	s.search(2, s.fewest-1, search)
 	return s.best
+}
+
+// search tries all schedules with from to to decisions that are not 0, as long as that is fewer.
+func (s *shrinker) search(from, to, most int) {
+	s.spent = 0
+	for n := from; n <= to && n < s.fewest && !s.deepen(nil, n, most); n++ {
+	}
 }
 
 type shrinker struct {
@@ -32,6 +43,8 @@ type shrinker struct {
 	fewest int // switches of best
 	steps  int // of best
 	spent  int // steps of all runs
+
+	lastFirst bool // see deepen
 }
 
 // runCost is added to the steps of each run: beginning and ending a schedule costs as much as some steps.
@@ -53,21 +66,36 @@ func (s *shrinker) try(script []int) (r Run, better bool) {
 	return r, true
 }
 
+// cut sets stretches to 0 or takes them out, until neither makes the script smaller. To take one out moves the
+// decisions after it, which keeps what they mean where a fiber does the same thing several times.
 func (s *shrinker) cut(most int) {
+	for smaller := true; smaller; {
+		smaller = s.each(most, func(script []int, at, end int) []int {
+			clear(script[at:end])
+			return script
+		})
+		smaller = s.each(most, slices.Delete) || smaller
+	}
+}
+
+// each tries the best script with one stretch changed, for stretches of all lengths, halving down to one. It reports
+// whether that made it smaller.
+func (s *shrinker) each(most int, change func(script []int, at, end int) []int) (smaller bool) {
 	for size := len(s.best); size > 0; size /= 2 {
 		for at := 0; at < len(s.best) && s.spent < most; at += size {
 			end := min(at+size, len(s.best))
 			if Switches(s.best[at:end]) > 0 {
-				script := slices.Clone(s.best)
-				clear(script[at:end])
-				s.try(script)
+				_, better := s.try(change(slices.Clone(s.best), at, end))
+				smaller = smaller || better
 			}
 		}
 	}
+	return smaller
 }
 
 // deepen tries a script, and then the script followed by up to more decisions that are not 0. It reports whether to
-// stop.
+// stop. With lastFirst, the last way of a decision comes first, at all places: that is time going on, where that is a
+// choice, or a fault. So a long schedule in which that is what matters is searched to its end.
 func (s *shrinker) deepen(script []int, more, most int) bool {
 	if s.spent > most {
 		return true
@@ -76,15 +104,27 @@ func (s *shrinker) deepen(script []int, more, most int) bool {
 	if better || more == 0 {
 		return better
 	}
+	if s.lastFirst {
+		for at := len(script); at < len(r.Decisions); at++ {
+			if n := r.Decisions[at].Ways; n > 1 && s.deepen(extended(script, at, n-1), more-1, most) {
+				return true
+			}
+		}
+	}
 	for at := len(script); at < len(r.Decisions); at++ {
 		for d := 1; d < r.Decisions[at].Ways; d++ {
-			next := make([]int, at+1)
-			copy(next, script)
-			next[at] = d
-			if s.deepen(next, more-1, most) {
+			if s.deepen(extended(script, at, d), more-1, most) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// extended returns the script with zeros up to a place, and d there.
+func extended(script []int, at, d int) []int {
+	next := make([]int, at+1)
+	copy(next, script)
+	next[at] = d
+	return next
 }
