@@ -33,6 +33,7 @@ type Chart struct {
 	Starts []Start
 	Arrows []Arrow
 	Cycle  []int // actors each of which waits for the next, and the last for the first
+	Twin   *Twin // a schedule that passed; nil: none is known
 }
 
 // Actor is a column.
