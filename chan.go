@@ -88,7 +88,7 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	c.ch.Init(limit, store, channel.Overflow(over), clk)
 	c.ch.Undelivered = handler[T](set)
 	if c.core.rt != nil {
-		c.core.rt.policy.Made(c.ch.ID())
+		c.core.rt.policy.Made(c.ch.ID(), limit)
 	}
 	return c
 }

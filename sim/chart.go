@@ -2,6 +2,8 @@ package sim
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
@@ -9,7 +11,8 @@ import (
 )
 
 // The chart is the table of the report, drawn by package chart. This file finds out what a reader of the table would
-// have to count: which send each received value is from, and which fiber started which.
+// have to count: which send each received value is from, which fiber started which, how long each one waited, and what
+// each operation did to its channel or lock.
 
 // message is a value that went from a send to a receive, as steps of the trace.
 type message struct {
@@ -35,6 +38,14 @@ func (r *report) effect(e *event) (k policy.Kind, object int32) {
 		return c.op.Kind, c.object
 	}
 	return e.op.Kind, e.object
+}
+
+// taken returns how many values a receive has taken.
+func taken(e *event) int {
+	if e.op.Kind == policy.TryRecv {
+		return max(1, int(e.which))
+	}
+	return 1
 }
 
 // messages pairs sends with receives that were done, in the order of each channel. That is certain unless a Selector is
@@ -71,7 +82,7 @@ func (r *report) messages() (all []message) {
 			}
 			x.sent = append(x.sent, s)
 		case policy.Recv, policy.TryRecv:
-			for range max(1, e.which) {
+			for range taken(e) {
 				if k == policy.TryRecv && len(x.sent) == 0 {
 					break
 				}
@@ -95,9 +106,10 @@ func (r *report) passed(e *event) string {
 	return r.channel(e.op, e.object)
 }
 
-// WriteHTML writes the failure as a sequence chart: one HTML file that needs no other file and no network. It draws
-// messages from the send to the receive that took them, in the order of the channel; dashed where the trace leaves that
-// open.
+// WriteHTML writes the failure as a page to work in: one HTML file that needs no other file and no network. It has the
+// operations in order, a column for each fiber, and the state of each fiber, channel and lock at the chosen one. The key
+// ? lists its keys. Arrows lead from each send to the receive that took the value, in the order of the channel; they are
+// dashed where the trace leaves that open.
 func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Write(w) }
 
 // chart returns the table of the report as a chart: fibers from left to right, operations from top to bottom.
@@ -129,7 +141,7 @@ func (r *report) chart() *chart.Chart {
 		c.Of = append(c.Of, a)
 	}
 	rows, rowOf := r.rows()
-	c.Steps = rows
+	c.Steps, c.Objects = rows, r.uses(rows, rowOf)
 	for i := range c.Of { // steps of the trace are rows now
 		if a := &c.Of[i]; a.Why != "" && a.Since >= 0 && a.Since < len(rowOf) {
 			a.Since = rowOf[a.Since]
@@ -170,4 +182,104 @@ func (r *report) starts() (all []chart.Start) {
 		all = append(all, chart.Start{Step: s, Actor: child})
 	}
 	return all
+}
+
+// uses adds to the rows how long each wait lasted, and what was done to which channel, lock or the like. It returns
+// those. What the library uses inside of its own functions is not among them.
+func (r *report) uses(rows []chart.Step, rowOf []int) (all []chart.Object) {
+	index := map[int32]int{}
+	for _, object := range slices.Sorted(maps.Keys(r.things)) {
+		if t := r.things[object]; !t.inside {
+			index[object] = len(all)
+			o := chart.Object{Name: t.label, Room: -1}
+			if t.channel {
+				o.Sort = "channel"
+			}
+			if t.made.file != "" {
+				o.Made = "made" + strings.TrimPrefix(t.made.at(), ",")
+			}
+			all = append(all, o)
+		}
+	}
+	for _, m := range r.made {
+		if i, ok := index[m.object]; ok && m.room <= mostKept {
+			all[i].Room = m.room
+		}
+	}
+	use := func(op policy.Op, object int32, n int) (u chart.Use, ok bool) {
+		i, ok := index[object]
+		if u = (chart.Use{Object: i, N: n}); !ok || !isThing(op.Kind) {
+			return u, false
+		}
+		switch op.Kind {
+		case policy.Send, policy.TrySend:
+			u.What = chart.Put
+		case policy.Recv, policy.TryRecv:
+			u.What = chart.Get
+		case policy.Close, policy.Abort:
+			u.What = chart.Shut
+		case policy.Use:
+			if op.Take > 0 {
+				all[i].Sort = "lock"
+				u.What, u.N = chart.Hold, op.Take
+				if op.Undo {
+					u.What = chart.Release
+				}
+			}
+		}
+		return u, true
+	}
+	for s := range r.trace {
+		e, row := &r.trace[s], rowOf[s]
+		if row < 0 {
+			continue
+		}
+		step := &rows[row]
+		if until := r.until(s, rowOf, len(rows)); until > row {
+			step.Until = until
+			wanted, known := r.casesOf(e.cases)
+			if e.op.Kind != policy.Select || !known {
+				wanted = []choice{{e.op, e.object}}
+			}
+			for _, c := range wanted {
+				if u, ok := use(c.op, c.object, 1); ok {
+					step.Wants = append(step.Wants, u)
+				}
+			}
+		}
+		op, object := e.op, e.object
+		if c, ok := r.chosen(e); ok {
+			op, object = c.op, c.object
+		}
+		u, ok := use(op, object, taken(e))
+		if e.how != policy.Done && u.What != chart.Release && u.What != chart.Shut {
+			u.What = chart.Touch
+		}
+		if ok && (e.how != policy.Unknown || !r.waitsIn(s)) {
+			step.Did = append(step.Did, u)
+		}
+	}
+	return all
+}
+
+// until returns the row of the operation that ended the wait in operation s, or none if it waits at the end. If it did
+// not wait, it returns 0.
+func (r *report) until(s int, rowOf []int, none int) int {
+	served := r.siteOf(s).served - r.before
+	switch {
+	case r.waitsIn(s):
+		return none
+	case served <= 0:
+		return 0
+	}
+	by := served - 1
+	if e := &r.trace[s]; e.how == policy.TimedOut || r.timed(e) {
+		by++ // time passed after that one
+	}
+	for ; by < len(rowOf); by++ {
+		if rowOf[by] >= 0 {
+			return rowOf[by]
+		}
+	}
+	return none
 }

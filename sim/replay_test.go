@@ -248,8 +248,8 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 		fmt.Sprintf("main    waits for its children to end (step %d, at ", small.before+small.fibers[0].step+1),
 		fmt.Sprintf("%d | ", small.Steps))
 	saysNot(t, small, "no fiber is left")
-	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf("%d steps before these", small.before)) ||
-		!strings.Contains(page, "times more") {
+	if page := chartOf(t, small); !strings.Contains(page, fmt.Sprintf(`"Before":%d,`, small.before)) ||
+		!strings.Contains(page, `"Folds":[{`) {
 		t.Error("the chart does not say that it begins late, or that a step is there many times")
 	}
 	again, err := Replay(small.Token, func(ctx context.Context, s *Sim) {

@@ -276,7 +276,7 @@ func TestReportHasLongNamesInFull(t *testing.T) {
 		_, _ = coir.NewChan[int](0, coir.WithName("a-name-of-more-than-twenty-letters")).Recv(ctx)
 	})
 	says(t, f, "| recv a-name-of-more-than-twenty-letters * |")
-	if page := chartOf(t, f); !strings.Contains(page, ">recv a-name-of-more-than-twenty-letters<") {
+	if page := chartOf(t, f); !strings.Contains(page, `"recv a-name-of-more-than-twenty-letters"`) {
 		t.Error("the chart cuts the name")
 	}
 	f = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {

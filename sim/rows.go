@@ -176,7 +176,9 @@ func (r *report) table(b *strings.Builder) {
 		rows[i].Step = i
 	}
 	if len(all) > mostRows {
-		rows, _ = chart.Rows(all, func(i int) bool { return waits[i] || all[i].Kind == chart.Said }, mostRows)
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said }
+		rows, _ = chart.Rows(all, pinned, len(all))
+		rows = chart.Thin(all, rows, pinned, mostRows)
 		r.index(b, all)
 	}
 	shown := r.shown(all, rows, mostColumns)

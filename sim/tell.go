@@ -20,12 +20,15 @@ type site struct {
 	line int
 	call string // the function of the library that the program called there, if that is more than one operation
 	path uint64 // a hash of the lines of the library that led from there to the operation
+
+	served int // operations when its wait in the operation ended; 0: it did not wait, or waits still
 }
 
 // making is where a channel was made.
 type making struct {
 	id     uint64 // of the channel
 	object int32
+	room   int // how many values it holds
 	at     site
 }
 
@@ -188,17 +191,26 @@ func (w *world) keepSite(at site) {
 	w.sites[(w.nsteps-1)&(len(w.trace)-1)] = at
 }
 
+// keepServed records that the wait in an operation has ended.
+//
+//go:norace
+func (w *world) keepServed(step int) {
+	if step >= w.forgotten() && step < w.nsteps && len(w.sites) > 0 {
+		w.sites[step&(len(w.trace)-1)].served = w.nsteps
+	}
+}
+
 // Made implements policy.Policy.
 //
 //go:norace
-func (w *world) Made(id uint64) {
+func (w *world) Made(id uint64, room int) {
 	if !w.tells || !w.running || w.fail != nil {
 		return
 	}
 	if w.nmade == len(w.made) {
 		w.made = doubled(w.made)
 	}
-	w.made[w.nmade] = making{id: id, at: here()}
+	w.made[w.nmade] = making{id: id, room: room, at: here()}
 	w.nmade++
 }
 

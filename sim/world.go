@@ -246,6 +246,9 @@ func (w *world) Ready(f policy.Fiber) {
 	w.ready[at] = i
 	w.nready++
 	if x := &w.fibers[i]; !x.pending && !x.paused {
+		if w.tells && x.acted {
+			w.keepServed(x.step)
+		}
 		x.waiting, x.woken = false, int32(w.nlog-1)
 		x.served = w.nsteps
 	}

@@ -52,6 +52,7 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 		c.Of[columns[w.id]].Why = w.text(r, dir)
 	}
 	at := map[int]int{} // rows of steps
+	things := &things{result: r, dir: dir, index: map[string]int{}}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
 		column, ok := columns[s.g]
@@ -63,7 +64,9 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 			c.Of[column].Since = len(c.Steps)
 		}
 		c.Steps = append(c.Steps, r.drawn(s, column, dir))
+		things.used(s, &c.Steps[len(c.Steps)-1])
 	}
+	c.Objects = things.all
 	for child, s := range r.starters() {
 		if row, ok := at[s.n]; ok {
 			if column, ok := columns[child]; ok {
@@ -79,12 +82,108 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Kind: a.kind, Text: a.text, Guess: a.guess})
 		}
 	}
+	awaited(c)
 	if who := cycle(waits); len(who) > 1 {
 		for _, id := range who {
 			c.Cycle = append(c.Cycle, columns[id])
 		}
 	}
 	return c
+}
+
+// awaited finds out how long goroutines waited: until the step that an arrow leads from, if that is later; for time,
+// until the goroutine's next step.
+func awaited(c *chart.Chart) {
+	for _, a := range c.Arrows {
+		if to := &c.Steps[a.To]; a.From > a.To {
+			to.Until = max(to.Until, a.From)
+		}
+	}
+	next := make([]int, len(c.Of))
+	for i := len(c.Steps) - 1; i >= 0; i-- {
+		s := &c.Steps[i]
+		if s.Timed && next[s.Actor] > i+1 {
+			s.Until = next[s.Actor]
+		}
+		next[s.Actor] = i
+	}
+}
+
+// things are the channels, locks and the like of a chart.
+type things struct {
+	*result
+	dir   string
+	all   []chart.Object
+	index map[string]int
+}
+
+// of returns the place of the object of an operation. Of what an atomic or a map was used for nothing is known.
+func (t *things) of(op, id int) (place int, ok bool) {
+	name, kind := t.object(op, id), kindOf(op)
+	if name == "" || kind == "atomic" || kind == "map" {
+		return 0, false
+	}
+	place, ok = t.index[name]
+	if !ok {
+		o := chart.Object{Name: name, Room: -1}
+		switch kind {
+		case "chan":
+			o.Sort = "channel"
+			if c := t.made[id]; c.place.file != "" {
+				o.Made = fmt.Sprintf("made at %s:%d", short(c.place.file, t.dir), c.place.line)
+			}
+			if t.made[id].timer {
+				o.Sort = ""
+			}
+		case "mutex", "rwmutex":
+			o.Sort = "lock"
+		}
+		place = len(t.all)
+		t.index[name], t.all = place, append(t.all, o)
+	}
+	return place, true
+}
+
+// used adds to a row what the step did to which object, or would do if it waits at the end.
+func (t *things) used(s *step, row *chart.Step) {
+	use := func(op, id int) (u chart.Use, ok bool) {
+		u.Object, ok = t.of(op, id)
+		switch op {
+		case opSend:
+			u.What = chart.Put
+		case opRecv:
+			u.What = chart.Get
+		case opClose:
+			u.What = chart.Shut
+		case opLock, opRLock, opWLock:
+			u.What = chart.Hold
+		case opUnlock, opRUnlock, opWUnlock:
+			u.What = chart.Release
+		}
+		if t.made[id].timer && kindOf(op) == "chan" {
+			u.What = chart.Touch
+		}
+		return u, ok
+	}
+	chosen := func(c selectCase) (u chart.Use, ok bool) {
+		if c.send {
+			return use(opSend, c.object)
+		}
+		return use(opRecv, c.object)
+	}
+	for _, c := range s.cases {
+		if u, ok := chosen(c); ok {
+			row.Wants = append(row.Wants, u)
+			if t.happened(s) && c.n == s.chose-1 {
+				row.Did = append(row.Did, u)
+			}
+		}
+	}
+	if u, ok := use(s.op, s.object); ok {
+		if row.Wants = append(row.Wants, u); t.happened(s) && s.done > 0 {
+			row.Did = append(row.Did, u)
+		}
+	}
 }
 
 // drawn returns a step of the chart.
@@ -104,7 +203,6 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 		}
 	}
 	if s.place.file != "" {
-		d.Text += fmt.Sprint(" :", s.place.line)
 		d.Title = fmt.Sprintf("at %s:%d, in %s", short(s.place.file, dir), s.place.line, s.place.function)
 	}
 	if len(s.cases) > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -65,7 +66,7 @@ func TestReports(t *testing.T) {
 			}
 			rest = after
 		}
-		if page, err := os.ReadFile(o.told.Chart); err != nil || !bytes.Contains(page, []byte("<h1>"+test+": ")) ||
+		if page, err := os.ReadFile(o.told.Chart); err != nil || !bytes.Contains(page, []byte("<title>"+test+": ")) ||
 			filepath.Dir(o.told.Chart) != dir {
 			t.Errorf("%s: the chart is %s, %v", test, o.told.Chart, err)
 		}
@@ -78,17 +79,42 @@ func TestReports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var arrows []string
-		arrow := regexp.MustCompile(`<path class="(\w+)"[^>]*><title>[^:]*: (\w+)#\d+, step`)
-		for _, m := range arrow.FindAllStringSubmatch(string(page), -1) {
-			arrows = append(arrows, m[1]+" "+m[2])
+		var data struct {
+			Words []string
+			Runs  []struct {
+				Arrows  [][5]int
+				Starts  [][2]int
+				Objects []struct{ Sort int }
+				Did     [][4]int
+			}
 		}
+		_, text, _ := strings.Cut(string(page), `id="data">`)
+		text, _, _ = strings.Cut(text, "</script>")
+		if err := json.Unmarshal([]byte(text), &data); err != nil || len(data.Runs) == 0 {
+			t.Fatal(err)
+		}
+		var arrows []string
+		r := data.Runs[0]
+		for _, a := range r.Arrows {
+			name, _, _ := strings.Cut(data.Words[a[3]], "#")
+			arrows = append(arrows, []string{"msg", "shut", "hand", "wake"}[a[2]]+" "+name)
+		}
+		slices.Sort(arrows)
 		all := strings.Join(arrows, ", ")
-		if want := "msg chan, shut chan, hand mutex, hand mutex, wake cond, wake waitgroup"; all != want {
+		if want := "hand mutex, hand mutex, msg chan, shut chan, wake cond, wake waitgroup"; all != want {
 			t.Errorf("the arrows are %s, want %s", all, want)
 		}
-		if n := strings.Count(string(page), `class="spawn"`); n != 1 {
+		if n := len(r.Starts); n != 1 {
 			t.Errorf("%d goroutines are started", n)
+		}
+		effects := map[string]bool{}
+		for _, d := range r.Did {
+			effects[fmt.Sprint(data.Words[r.Objects[d[1]].Sort], " ", d[2])] = true
+		}
+		for _, want := range []string{"channel 1", "channel 2", "channel 3", "lock 4", "lock 5"} {
+			if !effects[want] {
+				t.Errorf("no step does %s: %v", want, effects)
+			}
 		}
 	}
 }

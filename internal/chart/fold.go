@@ -4,7 +4,7 @@ import "slices"
 
 // A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows tells each repetition
 // once. Those of an actor that waits for time come first, because they go on beside all else and so would keep the rest
-// from repeating. Of what is still too long it keeps what a reader looks for: the end, what each actor did last, and
+// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the end, what each actor did last, and
 // what came before that.
 
 // Run is a part of a sequence: Length elements from From on, which are there Times times, one after the other.
@@ -45,19 +45,19 @@ type Row struct {
 // count returns how many steps a row stands for.
 func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
 
-// Rows returns the rows of a report of steps, at most about most of them, and for each step its row, or -1 if it is
-// left out. A step that repeats another one has the row of that one. A pinned step is never told as a repetition.
-func Rows(steps []Step, pinned func(step int) bool, most int) (rows []Row, rowOf []int) {
+// Rows returns the rows of a report of steps, and for each step the row that tells it as a repetition, or -1. A pinned
+// step is never told as a repetition, and none repeats a step of the other side of the split.
+func Rows(steps []Step, pinned func(step int) bool, split int) (rows []Row, in []int) {
 	same := func(a, b int) bool {
 		x, y := &steps[a], &steps[b]
 		return x.Actor == y.Actor && x.Text == y.Text && x.Title == y.Title && x.Kind == y.Kind &&
-			y.Switch == "" && !pinned(a) && !pinned(b)
+			y.Switch == "" && !pinned(a) && !pinned(b) && (a < split) == (b < split)
 	}
-	as := make([]int, len(steps)) // the step that is there in place of each
-	for i := range as {
-		as[i] = i
+	last := make([]int, len(steps)) // of the repetition that each step is in; -1: none
+	for i := range last {
+		last[i] = -1
 	}
-	items := foldTickers(steps, same, as)
+	items := foldTickers(steps, same, last)
 	alike := func(a, b Row) bool { return a.Again == 0 && b.Again == 0 && same(a.Step, b.Step) }
 	for _, run := range Fold(items, alike) {
 		rows = append(rows, items[run.From:run.From+run.Length]...)
@@ -65,41 +65,34 @@ func Rows(steps []Step, pinned func(step int) bool, most int) (rows []Row, rowOf
 			continue
 		}
 		again := Row{Step: items[run.From].Step, Again: run.Times - 1}
-		for i := range run.Length * run.Times {
-			at := items[run.From+i].Step
-			as[at] = items[run.From+i%run.Length].Step
-			if again.Last = at; i < run.Length {
-				again.Steps = append(again.Steps, at)
+		all := items[run.From : run.From+run.Length*run.Times]
+		again.Last = all[len(all)-1].Step
+		for i, item := range all {
+			if i < run.Length {
+				again.Steps = append(again.Steps, item.Step)
+			} else {
+				last[item.Step] = again.Last
 			}
 		}
 		rows = append(rows, again)
 	}
-	if len(rows) > most {
-		rows = thin(steps, rows, pinned, most)
-	}
-	at := make([]int, len(steps))
-	for i := range at {
-		at[i] = -1
-	}
+	at := map[int]int{} // rows of repetitions, by their last step
 	for k, r := range rows {
-		if r.Again == 0 && r.Left == 0 {
-			at[r.Step] = k
+		if r.Again > 0 {
+			at[r.Last] = k
 		}
 	}
-	rowOf = make([]int, len(steps))
-	for i := range steps {
-		first := i
-		for as[first] != first {
-			first = as[first]
+	for i := range last {
+		if last[i] >= 0 {
+			last[i] = at[last[i]]
 		}
-		rowOf[i] = at[first]
 	}
-	return rows, rowOf
+	return rows, last
 }
 
 // foldTickers returns a row for each step, except that what an actor does again and again, waiting for time, is told
-// once: the repetition stands where it ends.
-func foldTickers(steps []Step, same func(a, b int) bool, as []int) (items []Row) {
+// once: the repetition stands where it ends. In last it notes the last step of the repetition that each step is in.
+func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Row) {
 	var own [][]int // of each actor
 	for i := range steps {
 		for len(own) <= steps[i].Actor {
@@ -114,15 +107,15 @@ func foldTickers(steps []Step, same func(a, b int) bool, as []int) (items []Row)
 			if run.Times < 3 || !slices.ContainsFunc(period, func(i int) bool { return steps[i].Timed }) {
 				continue
 			}
-			last := run.From + run.Length*run.Times
-			for k, i := range all[run.From+run.Length : last] {
-				as[i] = period[k%run.Length]
+			to := run.From + run.Length*run.Times
+			for _, i := range all[run.From+run.Length : to] {
+				last[i] = all[to-1]
 			}
-			ends[all[last-1]] = Row{Step: period[0], Last: all[last-1], Steps: period, Again: run.Times - 1}
+			ends[all[to-1]] = Row{Step: period[0], Last: all[to-1], Steps: period, Again: run.Times - 1}
 		}
 	}
 	for i := range steps {
-		if as[i] == i {
+		if last[i] < 0 {
 			items = append(items, Row{Step: i})
 		} else if r, ok := ends[i]; ok {
 			items = append(items, r)
@@ -131,9 +124,12 @@ func foldTickers(steps []Step, same func(a, b int) bool, as []int) (items []Row)
 	return items
 }
 
-// thin leaves rows out until there are about most: it keeps the end, a few rows around what each actor did last that
+// Thin leaves rows out until there are about most: it keeps the end, a few rows around what each actor did last that
 // was not waiting for time, the beginning, and then as much as there is room for before the last of those.
-func thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
+func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
+	if len(rows) <= most {
+		return rows
+	}
 	keep, room := make([]bool, len(rows)), most
 	mark := func(k int) {
 		if k >= 0 && k < len(rows) && !keep[k] && room > 0 {

@@ -62,8 +62,8 @@ type Policy interface {
 	// index in Op.Cases of the case that was done, or -1 if that is not known; of a TryRecv, how many values it took, or
 	// -1 for one.
 	Ended(f Fiber, how Outcome, which int)
-	// Made tells the policy that the fiber that runs has made a channel with that number.
-	Made(object uint64)
+	// Made tells the policy that the fiber that runs has made a channel with that number, which holds up to room values.
+	Made(object uint64, room int)
 	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)

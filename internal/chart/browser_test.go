@@ -1,0 +1,308 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The page in a real browser. It is driven as a reader does, with keys and the mouse. With COIR_PICTURES=DIR it leaves
+// pictures of each size in DIR.
+
+// save keeps a picture, if that is asked for.
+func save(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if dir := os.Getenv("COIR_PICTURES"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// load writes a chart into a file, and opens that.
+func (b *browser) load(c *Chart) {
+	b.t.Helper()
+	path := filepath.Join(b.t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(written(b.t, c)), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.visit(path)
+}
+
+// Expressions of what the page shows.
+const (
+	chosen  = `(document.querySelector(".row.cur") || {}).textContent`
+	stepAt  = `document.querySelector("#panel h2").firstChild.textContent`
+	state   = `document.querySelector("#panel").innerText`
+	inView  = `document.querySelectorAll("#rows .row").length`
+	hits    = `document.querySelector("#hits").textContent`
+	rowsAre = `Number(document.querySelector("#grid").getAttribute("aria-rowcount"))`
+)
+
+func (b *browser) is(expression, want string) {
+	b.t.Helper()
+	if got := b.text(expression); got != want {
+		b.t.Errorf("%s is %q, want %q", expression, got, want)
+	}
+}
+
+func (b *browser) has(expression string, parts ...string) {
+	b.t.Helper()
+	got := b.text(expression)
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			b.t.Errorf("%s has no %q:\n%s", expression, part, got)
+		}
+	}
+}
+
+func TestThePageIsDriven(t *testing.T) {
+	b := open(t)
+	for _, size := range []struct{ steps, actors int }{{20, 4}, {300, 12}, {5000, 100}} {
+		c := sample(size.steps, size.actors)
+		t.Run(fmt.Sprint(size.steps), func(t *testing.T) {
+			b.t = t
+			b.load(c)
+			for _, scheme := range []string{"dark", "light"} {
+				b.prefer(scheme)
+				b.is("document.documentElement.dataset.theme", scheme)
+				save(t, fmt.Sprintf("%d-%s.png", size.steps, scheme), b.picture())
+			}
+			b.steps(c)
+			b.folds()
+			b.searches(c)
+			b.pins()
+			b.twins(c)
+			b.prints(size.steps)
+			if size.steps >= 300 {
+				b.speed()
+			}
+			b.quiet()
+		})
+	}
+	b.t = t
+}
+
+// steps drives the keys that choose a step.
+func (b *browser) steps(c *Chart) {
+	b.t.Helper()
+	n := len(c.Steps)
+	b.is(stepAt, "At the end")
+	b.has(state, "2 wait", "worker[0]", "waits to lock stock, at shop/orders.go:62, since step "+Grouped(n-1),
+		"held by worker[1]", "waits to lock: worker[0]")
+	b.has(`document.querySelector("header").innerText`, "deadlock: no fiber can run", "-sim.replay=", "worker[1] waits to lock ledger")
+	b.press("ArrowUp")
+	b.is(stepAt, "Step "+Grouped(n))
+	b.press("k", "k")
+	b.is(stepAt, "Step "+Grouped(n-2))
+	b.has(state, "worker[1]", "lock stock", "at shop/orders.go:71")
+	b.press("j", "ArrowDown")
+	b.is(stepAt, "Step "+Grouped(n))
+	b.press("Home")
+	b.is(stepAt, "Step 1")
+	b.has(state, "go feed", "starts feed", "not started")
+	b.press("PageDown")
+	down := b.text(stepAt)
+	b.press("PageUp")
+	if b.is(stepAt, "Step 1"); down == "Step 1" {
+		b.t.Error("PageDown does nothing")
+	}
+	b.press("n") // the next step of the ticker
+	b.is(stepAt, "Step 2")
+	b.press("N")
+	b.is(stepAt, "Step 1")
+	b.press("End", "ArrowUp", "O") // the last use of the ledger before
+	b.is(stepAt, "Step "+Grouped(n-3))
+	b.press("End")
+	b.is(stepAt, "At the end")
+	if rows, _ := strconv.Atoi(b.text(inView)); rows > 80 || rows < 10 {
+		b.t.Errorf("%d rows are in the document", rows)
+	}
+	b.press("?")
+	b.is(`document.querySelector("#help").open`, "true")
+	b.press("Escape")
+	b.is(`document.querySelector("#help").open`, "false")
+	b.press("d")
+	b.is("document.documentElement.dataset.theme", "dark")
+	b.press("d")
+}
+
+// folds opens and closes repetitions.
+func (b *browser) folds() {
+	b.t.Helper()
+	rows := func() (n int) {
+		b.eval(rowsAre, &n)
+		return n
+	}
+	closed := rows()
+	if b.text(`document.querySelector("#folds").hidden`) == "true" {
+		b.t.Log("nothing repeats")
+		return
+	}
+	b.press("e")
+	all := rows()
+	if b.text(`document.querySelector("#folds").textContent`) == "expand all" { // they were open
+		b.press("e")
+		all, closed = rows(), all
+	}
+	if b.press("e"); all <= closed || rows() != closed {
+		b.t.Errorf("of %d rows are %d after all folds were opened, and %d after they were closed", closed, all, rows())
+	}
+	b.press("Home")
+	b.eval(`(async () => { const seen = () => [...document.querySelectorAll(".fold")].some((e) => { const r = e.getBoundingClientRect(); `+
+		`return r.top > document.querySelector("#heads").getBoundingClientRect().bottom && r.bottom < innerHeight; }); for (let i = 0; i < 3000 && !seen(); i++) { `+
+		`dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown" })); await new Promise((ok) => requestAnimationFrame(ok)); } })()`, nil)
+	b.frame()
+	b.click(".fold .strip")
+	if n := rows(); n <= closed {
+		b.t.Errorf("%d rows are %d after a click on a fold", closed, n)
+	}
+	b.is(`document.querySelector(".row.cur").getAttribute("aria-expanded")`, "true")
+	b.press("Enter")
+	if n := rows(); n != closed {
+		b.t.Errorf("%d rows are %d after the fold was closed again", closed, n)
+	}
+	b.is(`document.querySelector(".row.cur").getAttribute("aria-expanded")`, "false")
+}
+
+// searches looks for steps.
+func (b *browser) searches(c *Chart) {
+	b.t.Helper()
+	n := 0
+	for _, s := range c.Steps {
+		if strings.Contains(s.Text, "lock stock") {
+			n++
+		}
+	}
+	b.press("Home", "/")
+	b.press(strings.Split("LOCK STOCK", "")...)
+	b.is(hits, fmt.Sprintf("1 of %d", n))
+	b.is(stepAt, "Step "+Grouped(len(c.Steps)-2))
+	b.press("Enter")
+	b.is(hits, fmt.Sprintf("2 of %d", n))
+	b.is(stepAt, "Step "+Grouped(len(c.Steps)-1))
+	b.press("Enter")
+	b.is(hits, fmt.Sprintf("1 of %d", n))
+	b.press("x")
+	b.is(hits, "none")
+	b.press("Escape")
+	b.is(hits, "")
+	// A hit in a fold opens it.
+	b.eval(`document.querySelector("#find").value = "would block"; document.querySelector("#find").dispatchEvent(new Event("input"))`, nil)
+	b.frame()
+	b.has(hits, "1 of ")
+	b.press(",")
+	b.has(chosen, "would block")
+	b.press("/", "Escape")
+}
+
+// pins pins a column.
+func (b *browser) pins() {
+	b.t.Helper()
+	left := `Math.round(document.querySelector("[data-actor='3']").getBoundingClientRect().left)`
+	b.press("End", "ArrowUp")
+	before, _ := strconv.Atoi(b.text(left))
+	b.press("p")
+	after, _ := strconv.Atoi(b.text(left))
+	if b.is(`document.querySelectorAll(".head.pin").length`, "1"); after >= before {
+		b.t.Errorf("the pinned column was at %d, and is at %d", before, after)
+	}
+	b.is(stepAt, "Step "+b.text(`document.querySelector(".row.cur .gut").textContent.match(/[\d,]+(?=orders)/)[0]`))
+	b.press("w", "w", "w") // another width: the pinned column stays
+	b.eval(`document.querySelector("#grid").scrollLeft = 100000`, nil)
+	b.frame()
+	b.is(left, fmt.Sprint(after))
+	save(b.t, fmt.Sprintf("pinned-%s.png", b.text("document.querySelectorAll('.head').length")), b.picture())
+	b.eval(`document.querySelector("#grid").scrollLeft = 0`, nil)
+	b.press("w", "p")
+	b.is(`document.querySelectorAll(".head.pin").length`, "0")
+}
+
+// twins shows the passing schedule.
+func (b *browser) twins(c *Chart) {
+	b.t.Helper()
+	side := func(i int) string {
+		return fmt.Sprintf(`[...document.querySelectorAll(".row[data-side='%d']")].map((r) => r.textContent).join("\n")`, i)
+	}
+	b.press("t")
+	b.has(chosen, "here it went another way")
+	b.has(side(0), "here it went another way")
+	b.has(side(1), "here it went another way")
+	save(b.t, fmt.Sprintf("%d-twin.png", len(c.Steps)), b.picture())
+	aligned := `(() => { const at = (i) => [...document.querySelectorAll(".row.step[data-side='" + i + "']")].map((r) => [r.style.top, r.textContent]);` +
+		`const top = parseInt(document.querySelector(".row.split").style.top); const before = (x) => parseInt(x[0]) < top;` +
+		`return JSON.stringify(at(0).filter(before)) === JSON.stringify(at(1).filter(before)) && at(0).filter(before).length > 0; })()`
+	b.is(aligned, "true")
+	b.press("j")
+	b.is(stepAt, "Step "+Grouped(c.Twin.Here+1))
+	b.press("ArrowRight")
+	b.is(`document.querySelector(".row.cur").dataset.side`, "1")
+	b.press("End")
+	b.has(side(1), "this schedule passes")
+	b.press("t")
+	b.is(`document.querySelectorAll(".row[data-side='1']").length`, "0")
+	b.press("End")
+}
+
+// prints prints the page.
+func (b *browser) prints(n int) {
+	b.t.Helper()
+	if n > 1000 {
+		return // it takes seconds
+	}
+	pdf := b.bytes("Page.printToPDF", map[string]any{"preferCSSPageSize": true, "printBackground": true})
+	if len(pdf) < 10000 {
+		b.t.Errorf("the page is printed as %d bytes", len(pdf))
+	}
+	save(b.t, fmt.Sprintf("%d.pdf", n), pdf)
+}
+
+// speed measures what a key and a scroll take: the page's own work, with layout and style, and the time from frame to
+// frame. The second depends on what else the machine does, so only the first has a bound.
+func (b *browser) speed() {
+	b.t.Helper()
+	const times, most = 40, 33.0
+	measure := func(what, act string) {
+		for round := 1; ; round++ {
+			var frames [3]float64
+			before := b.work()
+			b.eval(fmt.Sprintf(`(async () => {
+				const grid = document.querySelector("#grid"), frames = [];
+				const frame = () => new Promise((ok) => requestAnimationFrame(ok));
+				let before = await frame();
+				for (let i = 0; i < %[1]d; i++) {
+					%[2]s
+					const at = await frame();
+					frames.push(at - before);
+					before = at;
+				}
+				frames.sort((a, b) => a - b);
+				return [0.5, 0.95, 1].map((part) => frames[Math.ceil(part * %[1]d) - 1]);
+			})()`, times, act), &frames)
+			work := (b.work() - before) / times
+			b.t.Logf("%s: the page computes %.1f ms; a frame takes %.1f ms (median), %.1f ms (95 %%), %.1f ms (longest)",
+				what, work, frames[0], frames[1], frames[2])
+			if work <= most {
+				return
+			}
+			if round == 3 { // three times: not by chance
+				b.t.Errorf("%s takes more than %v ms", what, most)
+				return
+			}
+		}
+	}
+	key := func(name string) string {
+		return `dispatchEvent(new KeyboardEvent("keydown", { key: "` + name + `" }));`
+	}
+	b.press("Home", "e")
+	measure("a step", key("ArrowDown"))
+	measure("a page", key("PageDown"))
+	measure("a scroll", "grid.scrollTop -= 400;")
+	measure("a jump", "dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'Home' : 'End' }));")
+	b.press("t")
+	measure("a step with the twin", key("ArrowDown"))
+	b.press("t", "e")
+}
