@@ -14,7 +14,7 @@ CORE = $$($(GO) list ./... | grep -v -e /examples/ -e /docs/ -e /internal/archte
 
 .DEFAULT_GOAL := help
 .PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave programs sim coirtest fuzz examples bench hot
+	arm64 models interleave programs sim coirtest page fuzz examples bench hot
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -110,6 +110,9 @@ coirtest: ## coir's own tests under coir test, with goroutines and fibers in one
 	.bin/coir test -short -budget $(BUDGET) -skip '$(NOTEXPLORED)' ./explore ./internal/bubble ./internal/coro \
 		./internal/park ./internal/sched ./internal/wait
 	.bin/coir test -short -budget $(BUDGET) -run '^TestMixed' .
+
+page: ## the page of a failure in a headless Chromium: keys, folds, search, the twin, and how long they take
+	COIR_PAGE=1 $(GO) test $(FULL) -v -run '^TestThePage' ./internal/chart
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz

@@ -1,9 +1,12 @@
 package guide_test
 
-// The program that deadlock.png is a chart of. To draw it again, keep the chart and take a picture of it:
+// The program that deadlock.png is a page of. To take the picture again, keep the page, and have the test of the page
+// take pictures of what is in its directory:
 //
-//	go test ./docs/guide -run TestTheChart -artifacts -outputdir DIR
-//	chromium --headless --hide-scrollbars --window-size=840,1010 --screenshot=docs/guide/deadlock.png DIR/.../chart.html
+//	mkdir DIR; go test ./docs/guide -run TestTheChart -artifacts -outputdir DIR
+//	mv DIR/.../chart.html DIR/deadlock.html; COIR_PICTURES=DIR make page
+//
+// That leaves deadlock.png in DIR, 5000-light.png, which is page-5000.png here, and 300-twin.png, which is page-300.png.
 
 import (
 	"context"

@@ -57,7 +57,7 @@ func open(t *testing.T) *browser {
 	}
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(),
 		"--hide-scrollbars", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
-		"--disable-background-networking", "--window-size=1440,900")
+		"--disable-background-networking", "--window-size=1280,860")
 	cmd.ExtraFiles = []*os.File{theirs, write}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// foldFrom is the number of steps from which on repetitions are folded when the page is opened.
+// foldFrom is the number of steps from which on repetitions are folded.
 const foldFrom = 100
 
 // Write writes the page.
@@ -66,7 +66,6 @@ func printable(c rune) rune {
 type pageData struct {
 	Actors string
 	Before int
-	Fold   bool // repetitions are folded at first
 	Cycle  []int
 	Words  []string
 	Runs   []pageRun // the failure, and its twin if there is one
@@ -128,7 +127,7 @@ func (w *words) of(text string) int {
 func (c *Chart) data() *pageData {
 	w := &words{number: map[string]int{}}
 	w.of("")
-	d := &pageData{Actors: strings.Map(printable, c.Actors), Before: c.Before, Fold: len(c.Steps) >= foldFrom, Cycle: c.Cycle}
+	d := &pageData{Actors: strings.Map(printable, c.Actors), Before: c.Before, Cycle: c.Cycle}
 	since := map[int]bool{}
 	for i := range c.Of {
 		if c.Of[i].Why != "" {
@@ -136,16 +135,17 @@ func (c *Chart) data() *pageData {
 		}
 	}
 	// What both runs have in common is folded in the same way, so that they are side by side.
+	few := len(c.Steps) < foldFrom
 	t := c.Twin
 	split := len(c.Steps)
 	if t != nil {
 		split = t.Here
 	}
 	d.Runs = append(d.Runs, run(w, c.Of, c.Objects, c.Steps, c.Starts, c.Arrows, split,
-		func(i int) bool { return c.Steps[i].Kind == Said || since[i] }))
+		func(i int) bool { return few || c.Steps[i].Kind == Said || since[i] }))
 	if t != nil {
 		d.Runs = append(d.Runs, run(w, t.Of, t.Objects, t.Steps, t.Starts, t.Arrows, t.There,
-			func(i int) bool { return t.Steps[i].Kind == Said || i < t.There && since[i] }))
+			func(i int) bool { return few || t.Steps[i].Kind == Said || i < t.There && since[i] }))
 		d.Split = &pageSplit{At: [2]int{t.Here, t.There}, Why: strings.Map(printable, t.Why), Ends: strings.Map(printable, t.Ends)}
 	}
 	d.Words = w.all

@@ -65,7 +65,7 @@
         i, actor: s[0], number: s[1], kind: s[2], text: words[s[3]], title: words[s[4]], at: s[5], turn: words[s[6]], until: s[7], fold: s[8],
         did: [], wants: [], arrows: [], starts: [], place: "",
       }));
-      this.folds = (raw.Folds || []).map((f) => ({ steps: f.Steps, again: f.Again, last: f.Last, open: !data.Fold, row: 0 }));
+      this.folds = (raw.Folds || []).map((f) => ({ steps: f.Steps, again: f.Again, last: f.Last, open: false, row: 0 }));
       for (const s of this.steps) {
         const a = this.actors[s.actor];
         a.steps.push(s.i);
@@ -197,7 +197,7 @@
       Object.assign(this, { run, left, twin });
       const longest = (of) => run.steps.reduce((n, s) => Math.max(n, of(s).length), 0);
       const small = letter * 11 / 12;
-      this.times = Math.min(longest((s) => clock(s.at)), 12) * small + 10;
+      this.times = Math.min(Math.max(longest((s) => clock(s.at)), 4), 12) * small + 10;
       this.numbers = this.times + Math.max(longest((s) => grouped(s.number)), 4) * small + 12;
       this.places = twin ? 0 : Math.min(longest((s) => s.place), 24) * small;
       this.gutter = Math.ceil(this.numbers + 18 + this.places + (this.places ? 12 : 0));
@@ -209,13 +209,13 @@
       const fits = column >= 108;
       this.wide = view.wide === null ? fits : view.wide;
       this.fits = fits;
-      this.column = this.wide ? Math.min(Math.max(column, fits ? 108 : 170), 300) : Math.min(Math.max(column, 7), 108);
+      this.column = this.wide ? Math.min(Math.max(column, fits ? 108 : 170), 300) : Math.min(Math.max(column, twin ? 3 : 7), 108);
       this.begins = this.gutter + this.pins.length * this.pinWidth;
       this.places_ = run.actors.map(() => 0);
       this.pins.forEach((i, k) => { this.places_[i] = this.gutter + (k + 0.5) * this.pinWidth; });
       rest.forEach((i, k) => { this.places_[i] = this.begins + 6 + (k + 0.5) * this.column; });
       this.width = Math.max(width, this.begins + 12 + rest.length * this.column);
-      this.names = this.wide ? 34 : Math.min(130, 16 + 6.2 * run.actors.reduce((n, a) => Math.max(n, a.name.length + (a.why ? 2 : 0)), 0));
+      this.names = this.wide ? 34 : Math.min(this.column < 6 ? 84 : 130, 16 + 6.2 * run.actors.reduce((n, a) => Math.max(n, a.name.length + (a.why ? 2 : 0)), 0));
     }
 
     pinned(i) { return this.pins.includes(i); }
@@ -231,10 +231,12 @@
         (this.places ? `<span style="left:${this.numbers + 18}px">line</span>` : "") + `</span>`;
       for (const a of this.run.actors) {
         const pin = this.pinned(a.i), boxed = this.boxed(a.i);
-        const width = boxed ? (pin ? this.pinWidth : this.column) - 6 : Math.max(this.column - 1, 6);
+        if (!boxed && this.column < 6 && !a.why) continue; // the rows have the names
+        if (!pin && this.pins.length && this.x(a.i) - this.column / 2 < this.left + this.begins + (this.twin ? 0 : grid.scrollLeft)) continue; // covered
+        const width = boxed ? (pin ? this.pinWidth : this.column) - 6 : Math.max(this.column - 1, 7);
         const cls = "head" + (boxed ? "" : " up") + (pin ? " pin" : "") + (a.why ? " stuck" : "");
         const most = boxed ? Math.floor(width / letter) - (a.why ? 3 : 1) : Math.floor((height - 8) / 6.1) - (a.why ? 2 : 0);
-        const size = boxed ? "" : `height:${height - 8}px;font-size:${Math.min(10, this.column)}px;`;
+        const size = boxed ? "" : `height:${height - 8}px;font-size:${Math.min(10, Math.max(7, this.column))}px;`;
         out += `<button class="${cls}" data-actor="${a.i}" data-side="${this.run.side}" tabindex="-1" ` +
           `style="left:${this.x(a.i) - width / 2}px;width:${width}px;${size}${pin ? "z-index:3" : ""}" ` +
           `title="${esc(a.name + (a.title ? "\n" + a.title : "") + (a.why ? "\n" + a.why : "") + "\nclick to pin")}">${esc(middle(a.name, most))}</button>`;
@@ -267,7 +269,7 @@
       const open = (cls, more) => `<div role="row" id="row-${side}-${k}" aria-rowindex="${k + 1}" data-k="${k}" data-side="${side}" ` +
         `class="row ${cls}${selected ? " cur" : ""}" aria-selected="${selected}" ` +
         `style="top:${top}px;left:${this.left}px;width:${this.width}px" ${more}>`;
-      const strip = (text) => `<span class="strip" role="gridcell" style="left:${this.gutter}px;max-width:${this.width - this.gutter}px">${esc(text)}</span></div>`;
+      const strip = (text) => `<span class="strip" role="gridcell" style="left:${this.begins}px;margin-left:${this.begins - this.gutter}px;max-width:${Math.min(this.width, size.width) - this.begins}px">${esc(text)}</span></div>`;
       const gutter = (inner) => `<span class="gut" style="width:${this.gutter}px">${inner}</span>`;
       const s = run.steps[r.step];
       switch (r.kind) {
@@ -361,7 +363,7 @@
           return;
         }
         const way = x2 > x1 ? 1 : -1;
-        x1 += way * (this.boxed(a1) ? this.half(a1) : 5);
+        x1 += kind === 5 ? 0 : way * (this.boxed(a1) ? this.half(a1) : 5); // who waits for whom is below the boxes
         x2 -= way * (r2 === r1 ? 1 : this.boxed(a2) ? this.half(a2) + 1 : 6);
         const length = Math.hypot(x2 - x1, y2 - y1) || 1, ux = (x2 - x1) / length, uy = (y2 - y1) / length;
         const bx = x2 - 8 * ux, by = y2 - 8 * uy;
@@ -419,9 +421,11 @@
     const wide = panes.reduce((n, p) => n + p.width, 0);
     size.heads = height;
     size.still = wide <= width + 1;
+    grid.classList.toggle("still", size.still);
     heads.style.height = height + "px";
     canvas.style.width = wide + "px";
-    canvas.style.height = (total() + below + 0.5) * H + height + "px";
+    const tall = (total() + below + 0.5) * H + height;
+    canvas.style.height = Math.max(tall, size.height + Math.ceil((tall - size.height) / H) * H) + "px"; // so that the last page begins with a row
     rowsAt.style.cssText = `position:absolute;left:0;right:0;top:${height}px`;
     grid.setAttribute("aria-rowcount", total());
     grid.setAttribute("aria-colcount", runs[0].actors.length);

@@ -67,7 +67,7 @@ func TestAPageHasAllOfAChart(t *testing.T) {
 	d := read(t, page)
 	word := func(n int) string { return d.Words[n] }
 	r := d.Runs[0]
-	if d.Before != 7 || d.Actors != "goroutines" || !slices.Equal(d.Cycle, []int{0, 1}) || len(d.Runs) != 1 || d.Split != nil || d.Fold {
+	if d.Before != 7 || d.Actors != "goroutines" || !slices.Equal(d.Cycle, []int{0, 1}) || len(d.Runs) != 1 || d.Split != nil {
 		t.Errorf("%+v", d)
 	}
 	if a := r.Actors; word(a[0].Why) != "waits to lock b" || a[0].Since != 2 || word(a[1].Title) != "started at x.go:1" || !a[2].Ended {
@@ -124,7 +124,7 @@ func TestManyStepsAreFolded(t *testing.T) {
 	c.Steps = append(c.Steps, Step{Number: 901, Text: "twice"}, Step{Number: 902, Text: "twice"})
 	d := read(t, written(t, c))
 	r := d.Runs[0]
-	if len(r.Folds) != 1 || r.Folds[0].Again != 149 || r.Folds[0].Last != 899 || len(r.Folds[0].Steps) != 6 || !d.Fold {
+	if len(r.Folds) != 1 || r.Folds[0].Again != 149 || r.Folds[0].Last != 899 || len(r.Folds[0].Steps) != 6 {
 		t.Errorf("%+v", r.Folds) // to fold one step would save nothing
 	}
 	if len(r.Steps) != 902 || r.Steps[5][8] != -1 || r.Steps[6][8] != 0 || r.Steps[899][8] != 0 || r.Steps[901][8] != -1 {
