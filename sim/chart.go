@@ -127,7 +127,7 @@ func (r *report) chart() *chart.Chart {
 	verdict, _, _ := strings.Cut(r.Text, "\n")
 	c := &chart.Chart{
 		Title: title, Text: rest + causes.String(), Verdict: string(r.Kind) + ": " + verdict, Replay: r.replayLine(),
-		Actors: "fibers", Before: r.before, Starts: r.starts(),
+		Actors: "fibers", Before: r.before, Starts: r.starts(), Twin: r.passing(),
 	}
 	if r.unsure {
 		c.Notes = unsureText

@@ -39,6 +39,9 @@ type Failure struct {
 
 	test     string // the test that found it; empty: none
 	script   []int
+	ways     []int32  // how many each decision of script had
+	branches []branch // those decisions, if they were recorded
+	twin     *twin    // nil: none was searched
 	fibers   []column
 	before   int     // operations that were not kept
 	trace    []event // those after them, with times since the schedule began
@@ -99,11 +102,11 @@ func (f *Failure) freeze(w *world) {
 	for i := range f.trace {
 		f.trace[i].cases.cut(lost)
 	}
-	f.script = make([]int, w.ndec)
+	f.script, f.ways = make([]int, w.ndec), make([]int32, w.ndec)
 	draws := 0
 	for i := range f.script {
 		d := int(w.decisions[i].chosen)
-		f.script[i] = d
+		f.script[i], f.ways[i] = d, w.decisions[i].of
 		if d != 0 {
 			f.Switches++
 		}
@@ -171,6 +174,7 @@ func (f *Failure) Error() string {
 	r.outside(&b)
 	r.waits(&b)
 	r.causes(&b)
+	r.parting(&b)
 	var table strings.Builder
 	r.table(&table)
 	b.WriteString(r.legend(b.String() + table.String()))

@@ -39,8 +39,13 @@ func (s *Sim) Fault(name string) bool {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
 				x.asked, x.enabled = true, s.choose(2) == 1
+				s.w.branchFault(name, true)
 			}
-			if !x.enabled || s.choose(2) == 0 {
+			if !x.enabled {
+				return false
+			}
+			now := s.choose(2) == 1
+			if s.w.branchFault(name, false); !now {
 				return false
 			}
 			x.fired = true

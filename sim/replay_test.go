@@ -14,6 +14,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -291,6 +292,8 @@ func (d *digest) Choose(p *Fork) int {
 // Spec: SM-03 (the same decisions give the same run)
 func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	defer func(was replay.Limits) { twinLimits = was }(twinLimits)
+	twinLimits = replay.Limits{Steps: 3000, Schedules: 20, All: 500}
 	for _, c := range []struct {
 		name    string
 		repeats int

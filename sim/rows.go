@@ -156,7 +156,7 @@ const (
 )
 
 // table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
-// Of a long table it tells repetitions once, and leaves out what is far from the end and from what each fiber did last.
+// An arrow marks where the schedule went another way than one that passes. Of a long table it tells repetitions once, and leaves out what is far from the end and from what each fiber did last.
 //
 // Guarded by TestLongTraces.
 func (r *report) table(b *strings.Builder) {
@@ -175,9 +175,13 @@ func (r *report) table(b *strings.Builder) {
 	for i := range rows {
 		rows[i].Step = i
 	}
+	parts, split := -1, len(all)
+	if t := r.passing(); t != nil && t.Here < len(all) {
+		parts, split = t.Here, t.Here
+	}
 	if len(all) > mostRows {
-		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said }
-		rows, _ = chart.Rows(all, pinned, len(all))
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || i == parts }
+		rows, _ = chart.Rows(all, pinned, split)
 		rows = chart.Thin(all, rows, pinned, mostRows)
 		r.index(b, all)
 	}
@@ -226,8 +230,7 @@ func (r *report) table(b *strings.Builder) {
 			fmt.Fprintf(b, "  ... %s left out\n", counted(row.Left, "step"))
 			continue
 		case row.Again > 0:
-			fmt.Fprintf(b, "  ... %s: %s times more, until step %d\n",
-				r.does(all, row.Steps), chart.Grouped(row.Again), all[row.Last].Number)
+			fmt.Fprintf(b, "  ... %s: %s, until step %d\n", r.does(all, row.Steps), chart.Times(row.Again), all[row.Last].Number)
 			continue
 		case !slices.Contains(shown, s.Actor):
 			continue
@@ -238,6 +241,9 @@ func (r *report) table(b *strings.Builder) {
 			if timed && s.At != last {
 				right, last = " "+s.At.String(), s.At
 			}
+		}
+		if row.Step == parts {
+			left = chart.Mark + left
 		}
 		write(left, func(i int) string {
 			if i == s.Actor {

@@ -304,6 +304,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 						f = w.told(ctx, s, fn, f)
+						f.twin = w.twin(ctx, s, fn, f)
 					}
 				}
 				if w.left() {

@@ -258,6 +258,10 @@ func (f *Failure) tell(w *world) {
 	for i := range f.sites {
 		f.sites[i] = w.sites[(f.before+i)&(len(w.trace)-1)]
 	}
+	f.branches = make([]branch, w.ndec)
+	for i := range f.branches {
+		f.branches[i] = w.branches[i]
+	}
 	f.made = make([]making, w.nmade)
 	for i := range f.made {
 		f.made[i] = w.made[i]

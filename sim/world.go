@@ -36,8 +36,9 @@ type world struct {
 	began time.Duration // of the schedule, on the clock
 
 	strategy Strategy
-	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0
+	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0, or rest makes them
 	scripted bool
+	rest     Strategy // nil: none
 
 	// Of the current schedule.
 	running bool
@@ -76,6 +77,7 @@ type world struct {
 	nmade     int
 	marks     []mark // of Errorf and Sometimes
 	nmarks    int
+	branches  []branch // of the decisions, if tells
 	nsteps    int
 	cases     []choice // the last cases of selects; see keepCases
 	ncases    int
@@ -902,6 +904,9 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if w.scripted {
 		if w.ndec < len(w.script) {
 			d = w.script[w.ndec]
+		} else if w.rest != nil {
+			w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
+			d = w.rest.Choose(&w.point)
 		}
 		if d >= n {
 			w.stop(&Failure{Kind: KindDiverged, Text: "the program has changed since: after step " +
@@ -920,6 +925,9 @@ func (w *world) decide(n int, goOn, after bool) int {
 	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
 	if w.ways[0] != search.Value && !(after && d == 0) {
 		w.chose = int32(w.ndec)
+	}
+	if w.tells {
+		w.branch(d, goOn)
 	}
 	w.ndec++
 	return d

@@ -77,3 +77,43 @@ func TestShrinkFindsTheFewest(t *testing.T) {
 		t.Errorf("%d runs, and no steps to spend", runs)
 	}
 }
+
+func TestTwinSharesTheMost(t *testing.T) {
+	const length = 400
+	// The schedule passes if decision 120 or, before it, decision 7 is not 0.
+	run := func(script []int, rule int) Run {
+		r := Run{Steps: length, Decisions: make([]Decision, length)}
+		for i := range r.Decisions {
+			r.Decisions[i].Ways = 3
+			if i < len(script) {
+				r.Decisions[i].Way = script[i]
+			} else {
+				r.Decisions[i].Way = rule * (i + 1) % 3
+			}
+		}
+		r.Fails = r.Decisions[120].Way == 0 && r.Decisions[7].Way == 0
+		return r
+	}
+	p := Twin(run(nil, 0).Decisions, run, Limits{Steps: 10_000_000, Schedules: 2000, All: 1000})
+	want := make([]int, length)
+	if want[120] = 1; p.At != 120 || p.Sure || !slices.Equal(p.Twin, want) {
+		t.Errorf("%+v", p)
+	}
+	if again := Twin(run(nil, 0).Decisions, run, Limits{Steps: 10_000_000, Schedules: 2000, All: 1000}); again.Tried != p.Tried {
+		t.Errorf("%d schedules, and then %d", p.Tried, again.Tried)
+	}
+	p = Twin(run(nil, 0).Decisions, run, Limits{Steps: 10_000_000, Schedules: 30, All: 1000})
+	if p.Tried > 30 {
+		t.Errorf("%d schedules were tried, of at most 30", p.Tried)
+	}
+	never := func(script []int, _ int) Run {
+		r := Run{Fails: true, Steps: 3, Decisions: []Decision{{0, 2}, {0, 2}, {0, 2}}}
+		for i := range script {
+			r.Decisions[i].Way = script[i]
+		}
+		return r
+	}
+	if p = Twin(never(nil, 0).Decisions, never, Limits{Steps: 10_000, Schedules: 2000, All: 1000}); p.Twin != nil || !p.Sure || p.Tried != 7 {
+		t.Errorf("%+v of a schedule that has no twin", p)
+	}
+}

@@ -62,6 +62,18 @@ func (s *Script) Choose(f *Fork) int {
 	return s.Rest.Choose(f)
 }
 
+// Rule returns the strategy of a rule by which a schedule continues after a script; see replay.Twin. Rule 0 is to stay,
+// rule 1 is in turn, and all others are random, each in its own way.
+func Rule(rule int) Strategy {
+	switch rule {
+	case 0:
+		return Stay()
+	case 1:
+		return RoundRobin()
+	}
+	return Random(uint64(rule), []int{90, 50, 0}[rule%3])
+}
+
 // Random takes each way with the same probability, but lets the running actor continue with a probability of at least
 // keep percent.
 func Random(seed uint64, keep int) Strategy { return &random{seed: seed, keep: keep} }

@@ -1,0 +1,210 @@
+package replay
+
+import "slices"
+
+// Pair is a failing schedule and its twin: the schedule found that passes and has the most first decisions in common
+// with it.
+type Pair struct {
+	Twin  []int // decisions of the twin; nil if none was found
+	At    int   // the first decision in which the two differ
+	Tried int   // schedules
+	Sure  bool  // no schedule that passes has more decisions in common, or none passes at all
+}
+
+// Limits bound the search for a twin: how many steps and schedules it may spend, and how many of the steps it spends on
+// trying all schedules, from the end of the failing one backwards.
+type Limits struct{ Steps, Schedules, All int }
+
+// Twin searches the twin of a failing schedule. It runs schedules by calling try, which makes the decisions of script
+// and then those of a rule: way 0 always if the rule is 0, or another rule, which it numbers as it likes. The result of
+// try says that a schedule fails unless it passes in each respect.
+//
+// If a schedule that passes begins with some of the failing decisions, it begins with fewer of them too. So the place
+// from which on all schedules fail can be searched by halves, where it is too far from the end to try all schedules
+// between the two. No rule finds each schedule that passes, so the twin may then have fewer decisions in common than
+// another one. The result depends only on the schedules.
+func Twin(failed []Decision, try func(script []int, rule int) Run, limits Limits) Pair {
+	t := &twins{run: try, failed: failed, limits: limits}
+	t.best.At = -1
+	first, done := t.all()
+	if !done {
+		t.turns()
+		t.halve(first)
+		t.climb(first)
+	}
+	if t.best.Twin != nil {
+		t.plain()
+	}
+	t.best.At, t.best.Tried, t.best.Sure = max(t.best.At, 0), t.tried, done
+	return t.best
+}
+
+type twins struct {
+	run    func(script []int, rule int) Run
+	failed []Decision
+	limits Limits
+	best   Pair
+	tried  int
+	spent  int // steps
+}
+
+// rules is how many rules there are besides the first.
+const rules = 6
+
+// over reports whether nothing is left to spend.
+func (t *twins) over() bool { return t.spent >= t.limits.Steps || t.tried >= t.limits.Schedules }
+
+// script returns the first n of the failing decisions, and more.
+func (t *twins) script(n int, more ...int) []int {
+	s := make([]int, n, n+len(more))
+	for i := range s {
+		s[i] = t.failed[i].Way
+	}
+	return append(s, more...)
+}
+
+// try runs a schedule. It reports whether that is the twin so far.
+func (t *twins) try(script []int, rule int) (r Run, better bool) {
+	r = t.run(script, rule)
+	t.tried++
+	t.spends(&r)
+	if r.Fails {
+		return r, false
+	}
+	at := 0
+	for at < len(t.failed) && at < len(r.Decisions) && t.failed[at].Way == r.Decisions[at].Way {
+		at++
+	}
+	if at <= t.best.At || at == len(t.failed) || at == len(r.Decisions) { // the latter: it does not do the same again
+		return r, false
+	}
+	t.best.At, t.best.Twin = at, ways(r.Decisions)
+	return r, true
+}
+
+// spends counts what a run costs: its steps, and where it had very many ways to go, those.
+func (t *twins) spends(r *Run) {
+	ways := 0
+	for i := range r.Decisions {
+		ways += r.Decisions[i].Ways
+	}
+	t.spent += r.Steps + ways/8 + runCost
+}
+
+func ways(decisions []Decision) []int {
+	all := make([]int, len(decisions))
+	for i := range all {
+		all[i] = decisions[i].Way
+	}
+	return all
+}
+
+// all tries all schedules, beginning with those that differ in the last decision only, until one passes. It reports
+// whether it has come to its end, or has found one; if not, all that begin with more than the first of the failing
+// decisions fail.
+func (t *twins) all() (first int, done bool) {
+	for at := len(t.failed) - 1; at >= 0; at-- {
+		for way := range t.failed[at].Ways {
+			if way == t.failed[at].Way {
+				continue
+			}
+			script := t.script(at, way)
+			for script != nil {
+				if t.over() || t.spent >= t.limits.All {
+					return at, false
+				}
+				r, better := t.try(script, 0)
+				if better {
+					return at, true
+				}
+				script = after(r.Decisions, at+1)
+			}
+		}
+	}
+	return 0, true
+}
+
+// after returns the script that comes after a run, of those that have its first n decisions; nil if there is none.
+func after(run []Decision, n int) []int {
+	for at := len(run) - 1; at >= n; at-- {
+		if run[at].Way+1 < run[at].Ways {
+			script := ways(run[:at+1])
+			script[at]++
+			return script
+		}
+	}
+	return nil
+}
+
+// turns tries, from the last to the first, to leave out a decision that is not 0 and all after it: a schedule that was
+// made smaller fails because of the last of them.
+func (t *twins) turns() {
+	for at := len(t.failed) - 1; at >= 0 && !t.over(); at-- {
+		if t.failed[at].Way == 0 {
+			continue
+		}
+		if _, better := t.try(t.script(at, 0), 0); better {
+			return
+		}
+	}
+}
+
+// halve searches by halves, below most, how many decisions a schedule that passes can have in common.
+func (t *twins) halve(most int) {
+	for low, high := max(t.best.At, 0), most; low < high && !t.over(); {
+		middle := (low + high + 1) / 2
+		if t.passes(middle) {
+			low = max(middle, t.best.At)
+		} else {
+			high = middle - 1
+		}
+	}
+}
+
+// passes looks for a schedule that passes with the first n decisions in common.
+func (t *twins) passes(n int) bool {
+	for rule := 1; rule <= rules && !t.over(); rule++ {
+		if r, _ := t.try(t.script(n), rule); !r.Fails {
+			return true
+		}
+	}
+	return false
+}
+
+// climb looks for schedules that have a little more in common than the twin so far.
+func (t *twins) climb(most int) {
+	const far = 32
+	for at := t.best.At + 1; at <= min(t.best.At+far, most, len(t.failed)-1) && !t.over(); at++ {
+		was := t.best.At
+		for way := range t.failed[at].Ways {
+			for rule := 0; rule <= 2 && way != t.failed[at].Way && !t.over(); rule++ {
+				t.try(t.script(at, way), rule)
+			}
+		}
+		if t.best.At > was {
+			at = t.best.At
+		}
+	}
+}
+
+// plain makes the decisions of the twin after the one that matters 0, as far as it then passes and does not differ
+// sooner.
+func (t *twins) plain() {
+	kept := t.best.At + 1
+	for size := len(t.best.Twin) - kept; size > 0; size /= 2 {
+		for at := kept; at < len(t.best.Twin) && !t.over(); at += size {
+			end := min(at+size, len(t.best.Twin))
+			if Switches(t.best.Twin[at:end]) == 0 {
+				continue
+			}
+			script := slices.Clone(t.best.Twin)
+			clear(script[at:end])
+			r := t.run(script, 0)
+			t.spends(&r)
+			if got := ways(r.Decisions); !r.Fails && len(got) >= kept && slices.Equal(got[:kept], t.best.Twin[:kept]) &&
+				Switches(got) < Switches(t.best.Twin) {
+				t.best.Twin = got
+			}
+		}
+	}
+}

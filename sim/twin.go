@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/replay"
+	"github.com/coir-go/coir/internal/search"
+)
+
+// Why here and not there. Beside the schedule that fails, a report shows its twin: a schedule that passes, and has as
+// many of the first decisions as possible in common with it. The first decision in which the two differ is the one that
+// matters: before it the program could still end well. Package replay finds the twin.
+
+// twin is what was found of the twin of a failure.
+type twin struct {
+	replay.Pair
+	passed *Failure // the schedule that passes, as a failure is kept; nil: none was found
+}
+
+// branch is a decision, as a report tells it.
+type branch struct {
+	step   int32 // operations before it
+	by     int32 // the fiber that ran
+	to     int32 // the fiber that runs now, or search.Clock or search.Value
+	of     int32 // ways
+	chosen int32
+	goOn   bool   // the fiber that ran could continue
+	fault  string // whether this one happens, if not empty
+	whole  bool   // of a fault: in the whole schedule
+}
+
+// branch records the decision that is being made.
+//
+//go:norace
+func (w *world) branch(d int, goOn bool) {
+	if w.ndec >= len(w.branches) {
+		w.branches = doubled(w.branches)
+	}
+	to := int32(search.Value)
+	if w.ways[0] != search.Value {
+		to = w.ways[d]
+	}
+	w.branches[w.ndec] = branch{
+		step: int32(w.nsteps), by: w.current, to: to, of: w.decisions[w.ndec].of, chosen: int32(d), goOn: goOn,
+	}
+}
+
+// branchFault records that the last decision was about a fault.
+//
+//go:norace
+func (w *world) branchFault(name string, whole bool) {
+	if w.tells && w.running && w.fail == nil && w.ndec > 0 {
+		w.branches[w.ndec-1].fault, w.branches[w.ndec-1].whole = name, whole
+	}
+}
+
+// twinLimits bounds the search for a twin to a part of a second.
+var twinLimits = replay.Limits{Steps: 300_000, Schedules: 2000, All: 40_000}
+
+// twin searches the twin of a failure. It returns nil if the failure is of a sort that may not come again.
+func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *twin {
+	if _, ok := w.strategy.(*drawn); ok || f.Kind == KindUncontrolled || f.branches == nil {
+		return nil
+	}
+	failed := make([]replay.Decision, len(f.script))
+	for i := range failed {
+		failed[i] = replay.Decision{Way: f.script[i], Ways: int(f.ways[i])}
+	}
+	run := func(script []int, rule int) replay.Run {
+		w.script, w.scripted = script, true
+		if rule > 0 {
+			w.rest = &shared{Strategy: search.Rule(rule)}
+			w.rest.Begin(0)
+		}
+		g := w.schedule(ctx, s, fn)
+		w.scripted, w.rest = false, nil
+		r := replay.Run{Fails: g != nil, Steps: w.nsteps}
+		if g != nil && g.Kind == KindBlocked {
+			r.Steps = twinLimits.Steps // that takes real time: try no more
+		}
+		for _, d := range w.decisions[:w.ndec] {
+			r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
+		}
+		return r
+	}
+	t := &twin{Pair: replay.Twin(failed, run, twinLimits)}
+	if t.Twin == nil {
+		return t
+	}
+	w.tells = true
+	again := run(t.Twin, 0)
+	w.tells = false
+	if again.Fails || w.ndec <= t.At {
+		return nil // it depends on more than its decisions
+	}
+	t.passed = new(Failure)
+	w.tells = true
+	t.passed.freeze(w)
+	w.tells = false
+	return t
+}
+
+// parts returns the reports and the decision at which the failure and its twin part; false if there is no twin.
+func (r *report) parts() (passed *report, at int, ok bool) {
+	if r.twin == nil || r.twin.passed == nil || r.twin.At >= len(r.branches) || r.twin.At >= len(r.twin.passed.branches) {
+		return nil, 0, false
+	}
+	return newReport(r.twin.passed), r.twin.At, true
+}
+
+// way returns which way the schedule went at a decision, in words that are a sentence.
+func (r *report) way(at int) string {
+	t := &r.branches[at]
+	step := int(t.step) - r.before // the operation that comes next
+	switch {
+	case t.fault != "" && t.whole:
+		if t.chosen == 0 {
+			return "the fault " + shown(t.fault) + " never happened"
+		}
+		return "the fault " + shown(t.fault) + " could happen"
+	case t.fault != "":
+		if t.chosen == 0 {
+			return "the fault " + shown(t.fault) + " did not happen"
+		}
+		return "the fault " + shown(t.fault) + " happened"
+	case t.to == search.Clock:
+		for ; step >= 0 && step < len(r.trace); step++ {
+			return "time went on, to " + r.trace[step].at.String()
+		}
+		return "time went on"
+	case t.to == search.Value:
+		for _, d := range r.draws {
+			if d.step == t.step && d.drawn == t.by+1 && d.chosen == t.chosen {
+				return fmt.Sprintf("%s drew %d (intn %d)", r.labels[t.by], t.chosen, t.of)
+			}
+		}
+		if e := step - 1; e >= 0 && e < len(r.trace) && r.trace[e].fiber == t.by && r.trace[e].cases.n >= 0 {
+			return fmt.Sprintf("%s did %s%s", r.labels[t.by], r.did(&r.trace[e]), r.siteOf(e).at())
+		}
+		return fmt.Sprintf("%s took way %d of %d", r.labels[t.by], t.chosen, t.of)
+	}
+	verb := " ran"
+	if t.goOn && t.to == t.by {
+		verb = " ran on"
+	}
+	for s := max(step, 0); s < len(r.trace); s++ {
+		if e := &r.trace[s]; e.fiber == t.to && e.op.Kind != opGoOn {
+			return fmt.Sprintf("%s%s (%s%s)", r.labels[t.to], verb, r.did(e), r.siteOf(s).at())
+		}
+	}
+	return r.labels[t.to] + verb
+}
+
+// passing returns the twin, as the chart has it, and the rows of both; nil if there is none.
+func (r *report) passing() *chart.Twin {
+	q, at, ok := r.parts()
+	if !ok {
+		return nil
+	}
+	c := q.chart()
+	t := &chart.Twin{Of: c.Of, Steps: c.Steps}
+	here, _ := r.rows()
+	t.Here, t.There = parted(here, t.Steps, int(r.branches[at].step))
+	t.Why = fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
+	t.Ends = fmt.Sprintf("the one ends in a %s after %s, the other passes after %d", r.Kind, counted(r.Steps, "step"), q.Steps)
+	return t
+}
+
+// parted returns the first rows that two schedules do not have in common, which part after a step. The operation of
+// that step is one of them if it ended in another way.
+func parted(here, there []chart.Step, step int) (i, j int) {
+	first := func(rows []chart.Step, number int) int {
+		for i := range rows {
+			if rows[i].Number >= number {
+				return i
+			}
+		}
+		return len(rows)
+	}
+	i, j = first(here, step), first(there, step)
+	if i < len(here) && j < len(there) && here[i].Number == step && there[j].Number == step && here[i].Text != there[j].Text {
+		return i, j
+	}
+	return first(here, step+1), first(there, step+1)
+}
+
+// parting writes where the schedule went another way than one that passes.
+//
+// Guarded by TestTwinOfALostUpdate.
+func (r *report) parting(b *strings.Builder) {
+	switch t := r.twin; {
+	case t == nil:
+	case len(r.script) == 0:
+		b.WriteString("  there was nothing to decide: the program fails in its only schedule\n")
+	case t.Twin == nil && t.Sure:
+		fmt.Fprintf(b, "  no schedule passes: all %s of them were tried\n", chart.Grouped(t.Tried+1))
+	case t.Twin == nil:
+		fmt.Fprintf(b, "  each of %s that were tried instead fails too: it seems that the order does not matter\n",
+			counted(t.Tried, "other schedule"))
+	default:
+		p := r.passing()
+		if p == nil {
+			return
+		}
+		b.WriteString("  here it went another way: " + p.Why + "\n")
+		here, _ := r.rows()
+		verdict, _, _ := strings.Cut(r.Text, "\n")
+		p.Table(b, "    ", r.labels, here, string(r.Kind)+": "+verdict)
+		if t.Sure {
+			b.WriteString("    no schedule that passes has more in common with this one\n")
+		} else {
+			fmt.Fprintf(b, "    of %s that were tried, this one passes and has the most in common\n", counted(t.Tried, "schedule"))
+		}
+	}
+}

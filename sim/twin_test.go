@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+)
+
+// readThenWrite has two fibers that read, and then write what they read and one more.
+func readThenWrite(ctx context.Context, s *Sim) {
+	n := 0
+	mu := locks.NewMutex(coir.WithName("mu"))
+	add := func(ctx context.Context) error {
+		_ = mu.Lock(ctx)
+		was := n
+		mu.Unlock()
+		_ = mu.Lock(ctx)
+		n = was + 1
+		mu.Unlock()
+		return nil
+	}
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		n.Go("left", add)
+		n.Go("right", add)
+	})
+	if n != 2 {
+		s.Errorf("n is %d", n)
+	}
+}
+
+// aborting sends three values, unless a fault comes.
+func aborting(ctx context.Context, s *Sim) {
+	jobs := coir.NewChan[int](1, coir.WithName("jobs"))
+	got := 0
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		n.Go("producer", func(ctx context.Context) error {
+			for i := range 3 {
+				if s.Fault("abort") {
+					jobs.Abort(context.Canceled)
+					return nil
+				}
+				if err := jobs.Send(ctx, i); err != nil {
+					return nil
+				}
+			}
+			jobs.Close()
+			return nil
+		})
+		n.Go("consumer", func(ctx context.Context) error {
+			for range 3 {
+				if _, err := jobs.Recv(ctx); err == nil {
+					got++
+				}
+			}
+			return nil
+		})
+	})
+	if got != 3 {
+		s.Errorf("got %d", got)
+	}
+}
+
+// dropping has a worker that may take the end before the job that was sent first.
+func dropping(ctx context.Context, s *Sim) {
+	jobs, quit := coir.NewChan[int](1, coir.WithName("jobs")), coir.NewChan[int](1, coir.WithName("quit"))
+	got := 0
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		n.Go("worker", func(ctx context.Context) error {
+			for {
+				i, err := coir.Select(ctx, jobs.RecvCase(nil), quit.RecvCase(nil))
+				if i == 1 || err != nil {
+					return nil
+				}
+				got++
+			}
+		})
+		n.Go("boss", func(ctx context.Context) error {
+			_ = jobs.Send(ctx, 1)
+			return quit.Send(ctx, 1)
+		})
+	})
+	if got != 1 {
+		s.Errorf("got %d", got)
+	}
+}
+
+// impatient fails if time passes while fibers can run.
+func impatient(ctx context.Context, s *Sim) {
+	c := coir.NewChan[int](0, coir.WithName("c"))
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		n.Go("sender", func(ctx context.Context) error {
+			_ = c.SendTimeout(ctx, 1, time.Second)
+			return nil
+		})
+		n.Go("reader", func(ctx context.Context) error {
+			if _, err := c.RecvTimeout(ctx, time.Second); err != nil {
+				s.Errorf("%v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// unlucky fails for one number.
+func unlucky(ctx context.Context, s *Sim) {
+	if s.Intn(3) == 2 {
+		s.Errorf("two")
+	}
+}
+
+// doomed fails in each of its schedules.
+func doomed(ctx context.Context, s *Sim) {
+	c := coir.NewChan[int](2, coir.WithName("c"))
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		n.Go("sender", func(ctx context.Context) error { return c.Send(ctx, 1) })
+	})
+	s.Errorf("always")
+}
+
+// Each sort of decision is told as what it is, on both sides, and marked in the table.
+func TestTwins(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		kind Kind
+		fn   func(context.Context, *Sim)
+		want string
+		opts []Option
+	}{
+		{"lost update", KindError, readThenWrite, "after step 6 right ran on (lock mu, at sim/twin_test.go:19); " +
+			"in the schedule that passes, left ran (unlock mu, at sim/twin_test.go:21)", nil},
+		{"deadlock", KindDeadlock, crossed, "after step 8 lock[1] ran on (recv b, at sim/report_test.go:75); " +
+			"in the schedule that passes, lock[0] ran (recv b, at sim/report_test.go:75)", nil},
+		{"select", KindError, dropping, "after step 10 worker did select → recv quit, at sim/twin_test.go:75; " +
+			"in the schedule that passes, worker did select → recv jobs, at sim/twin_test.go:75", nil},
+		{"fault", KindError, aborting, "after step 4 the fault abort happened; " +
+			"in the schedule that passes, the fault abort did not happen", []Option{WithFaults("abort")}},
+		{"time", KindError, impatient, "after step 5 time went on, to 1s; " +
+			"in the schedule that passes, reader ran (start)", []Option{WithClock(ClockRacing)}},
+		{"number", KindError, unlucky, "after step 0 main drew 2 (intn 3); " +
+			"in the schedule that passes, main drew 0 (intn 3)", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := found(t, c.kind, c.fn, c.opts...)
+			says(t, f, "  here it went another way: "+c.want+"\n", "\n    fails ", " | passes\n", "=>", "in common")
+			if c.name != "number" && strings.Count(f.Error(), "=>") != 3 {
+				t.Errorf("the decision is not marked in both, and in the table:\n%v", f)
+			}
+			if again := found(t, c.kind, c.fn, c.opts...); again.Error() != f.Error() {
+				t.Errorf("another report:\n%v\nwas:\n%v", again, f)
+			}
+		})
+	}
+}
+
+// No schedule that passes has more decisions in common with the one that fails than the twin has: all are tried.
+func TestTheTwinSharesTheMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		fn   func(context.Context, *Sim)
+		opts []Option
+	}{
+		"lost update": {readThenWrite, nil}, "deadlock": {crossed, nil}, "select": {dropping, nil},
+		"fault": {aborting, []Option{WithFaults("abort")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := Explore(c.fn, c.opts...).Failure
+			if f == nil || f.twin == nil || f.twin.passed == nil {
+				t.Fatalf("no twin of %v", f)
+			}
+			at, passed := f.twin.At, f.twin.passed
+			if !slices.Equal(passed.script[:at], f.script[:at]) || passed.script[at] == f.script[at] {
+				t.Errorf("the twin %v does not begin as %v", passed.script, f.script)
+			}
+			all, passes := beginningWith(t, f.script[:at+1], c.fn, settle(c.opts))
+			if t.Logf("%d schedules", all); passes > 0 {
+				t.Errorf("the twin shares %d decisions, and %d schedules share more", at, passes)
+			}
+		})
+	}
+}
+
+// beginningWith runs all schedules that begin with a script, and returns how many there are, and how many of them pass.
+func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), set settings) (all, passed int) {
+	t.Helper()
+	w := newWorld(set.mode, set.limit)
+	s := &Sim{w: w, faults: planFaults(set.faults)}
+	w.inside(func(ctx context.Context) {
+		for next := slices.Clone(script); next != nil; all++ {
+			w.script, w.scripted = next, true
+			if w.schedule(ctx, s, fn) == nil {
+				passed++
+			}
+			next = nil
+			for at := w.ndec - 1; at >= len(script); at-- {
+				if d := w.decisions[at]; d.chosen+1 < d.of {
+					for _, d := range w.decisions[:at] {
+						next = append(next, int(d.chosen))
+					}
+					next = append(next, int(d.chosen)+1)
+					break
+				}
+			}
+		}
+	})
+	return all, passed
+}
+
+func TestNoTwin(t *testing.T) {
+	f := found(t, KindError, doomed)
+	says(t, f, "  no schedule passes: all ")
+	saysNot(t, f, "went another way", "=>")
+	f = found(t, KindError, func(_ context.Context, s *Sim) { s.Errorf("always") })
+	says(t, f, "  there was nothing to decide: the program fails in its only schedule\n")
+	f = found(t, KindError, func(ctx context.Context, s *Sim) { // too many schedules to try them all
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			for range 6 {
+				n.Go("yields", func(ctx context.Context) error {
+					for range 4 {
+						coir.Yield(ctx)
+					}
+					return nil
+				})
+			}
+		})
+		s.Errorf("always")
+	})
+	says(t, f, "other schedules that were tried instead fails too: it seems that the order does not matter\n")
+	saysNot(t, f, "went another way", "=>")
+}
+
+// A replay runs one schedule alone, and Drawn too. Neither searches.
+func TestNoTwinOfOneSchedule(t *testing.T) {
+	f := found(t, KindError, readThenWrite)
+	runs := 0
+	again, err := Replay(f.Token, func(ctx context.Context, s *Sim) { runs++; readThenWrite(ctx, s) })
+	if err != nil || again == nil || runs != 1 {
+		t.Fatal(again, err, runs)
+	}
+	saysNot(t, again, "went another way")
+}
+
+// The twin of a long schedule is found far from its end.
+func TestTwinOfALongSchedule(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		readThenWrite(ctx, s)
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			for i := range 4 {
+				n.Go("later", func(ctx context.Context) error {
+					for range 100 {
+						coir.Yield(ctx)
+					}
+					return nil
+				}, coir.WithIndex(i))
+			}
+		})
+	})
+	says(t, f, "here it went another way: after step 7 right ran on (lock mu,", "; in the schedule that passes, left ran (lock mu,",
+		" schedules that were tried, this one passes and has the most in common\n")
+	if f.twin.Tried > twinLimits.Schedules {
+		t.Errorf("%d schedules were tried", f.twin.Tried)
+	}
+}
