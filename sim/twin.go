@@ -208,7 +208,12 @@ func (r *report) parting(b *strings.Builder) {
 		b.WriteString("  here it went another way: " + p.Why + "\n")
 		here, _ := r.rows()
 		verdict, _, _ := strings.Cut(r.Text, "\n")
-		p.Table(b, "    ", r.labels, here, string(r.Kind)+": "+verdict)
+		names := make([]string, len(p.Of))
+		for i := range names {
+			names[i] = p.Of[i].Name
+		}
+		chart.Beside(b, "    ", chart.Listing{Names: r.labels, Steps: here[p.Here:]}, chart.Listing{Names: names, Steps: p.Steps[p.There:]},
+			string(r.Kind)+": "+verdict)
 		if t.Sure {
 			b.WriteString("    no schedule that passes has more in common with this one\n")
 		} else {

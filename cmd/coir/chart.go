@@ -88,6 +88,7 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 			c.Cycle = append(c.Cycle, columns[id])
 		}
 	}
+	c.Twin = r.passing(names, dir)
 	return c
 }
 

@@ -126,7 +126,7 @@ func oneLine(text string) string {
 // report explains a failure. dir is the directory of the package.
 func (r *result) report(dir string) string {
 	names := r.names()
-	return r.explain(names, r.waits(names, dir), dir) + r.columns(names, dir)
+	return r.explain(names, r.waits(names, dir), dir) + r.parting(names, dir) + r.columns(names, dir)
 }
 
 // explain describes which goroutine waits for what.
@@ -259,28 +259,28 @@ func (r *result) starters() map[int]*step {
 	return by
 }
 
-const lines, mostColumns, most = 30, 5, 40 // lines of columns, how many, and letters of each
+const lines, mostColumns, most = 40, 5, 40 // lines of columns, how many, and letters of each
 
-// columns returns the last steps, with a column for each goroutine.
+// columns returns the steps, with a column for each goroutine. Of many it tells repetitions once, and leaves out what is
+// far from the end, from switches and from what each goroutine did last.
 func (r *result) columns(names map[int]string, dir string) string {
 	all := func(*step) bool { return true }
-	rows := r.rows(all)
+	rows, thinned := r.rows(all, names)
 	who := actors(rows)
 	if len(rows) == 0 {
 		return ""
 	}
 	what := ""
-	if len(rows) > lines || len(who) > mostColumns {
-		few := r.rows(r.matters)
+	if thinned || len(who) > mostColumns {
+		few, thin := r.rows(r.matters, names)
 		if slices.ContainsFunc(who, r.stuck) && len(actors(few)) < len(who) {
-			rows, what = few, " of goroutines that do not end, and of switches"
+			rows, thinned, what = few, thin, " of goroutines that do not end, and of switches"
 		}
 	}
 	var b strings.Builder
 	switch {
-	case len(rows) > lines:
-		fmt.Fprintf(&b, "the last of %s steps%s:\n", thousands(r.failure.steps), what)
-		rows = window(rows)
+	case thinned:
+		fmt.Fprintf(&b, "a part of %s steps%s:\n", thousands(r.failure.steps), what)
 	case what != "":
 		fmt.Fprintf(&b, "of %s steps those%s:\n", thousands(r.failure.steps), what)
 	}
@@ -324,45 +324,13 @@ func (r *result) columns(names map[int]string, dir string) string {
 // row is a line of the columns: a step, or a note that steps are repeated or left out.
 type row struct {
 	step
-	times         int // how often it is done in a row
-	again, period int
-	gap           bool
+	times int    // how often it is done in a row
+	text  string // of a note
+	parts bool   // here the schedule went another way than its twin
 }
 
 // note returns the text of a row that is not a step.
-func (s *row) note() string {
-	switch {
-	case s.gap:
-		return "..."
-	case s.again > 0:
-		return fmt.Sprintf("... these %d steps %s more", s.period, count(s.again, "time"))
-	}
-	return ""
-}
-
-// window returns the last rows, and before them those around the switches.
-func window(all []row) (rows []row) {
-	const around, most = 4, 4 // rows on either side of a switch, and how many switches
-	last := -1
-	add := func(from, to int) {
-		for k := max(from, last+1); k < to; k++ {
-			if len(rows) > 0 && k > last+1 {
-				rows = append(rows, row{gap: true})
-			}
-			rows = append(rows, all[k])
-			last = k
-		}
-	}
-	from := len(all) - lines
-	for i, n := 0, 0; i < from && n < most; i++ {
-		if all[i].switches > 0 {
-			add(i-around, min(i+around+1, from))
-			n++
-		}
-	}
-	add(from, len(all))
-	return rows
-}
+func (s *row) note() string { return s.text }
 
 // stuck reports whether a goroutine waits at the end, or has panicked.
 func (r *result) stuck(g int) bool {
@@ -384,36 +352,62 @@ func actors(rows []row) (who []int) {
 	return who
 }
 
-// rows returns the steps to show, of those that of selects. Steps that repeat are shown once.
-func (r *result) rows(of func(*step) bool) (rows []row) {
-	var steps []step
+const mostSwitches, around = 4, 2 // switches that are shown, and steps on either side
+
+// rows returns the steps to show, of those that of selects, and whether some are left out. Steps that repeat are shown
+// once.
+func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, thinned bool) {
+	var all []*step
+	var steps []chart.Step
+	parts := r.parts()
 	for i := range r.stepsOf {
-		if s := &r.stepsOf[i]; s.inner == "" && of(s) && !coirsOwn(s.place, s.via) {
-			steps = append(steps, *s)
+		if s := &r.stepsOf[i]; s.inner == "" && !coirsOwn(s.place, s.via) && (of(s) || s == parts) {
+			all, steps = append(all, s), append(steps, r.drawn(s, s.g, ""))
 		}
 	}
-	same := func(a, b step) bool {
-		return a.g == b.g && a.place == b.place && b.switches == 0 && (coirs(a.via) && a.via == b.via ||
-			a.op == b.op && a.object == b.object && a.chose == b.chose)
-	}
-	for _, run := range chart.Fold(steps, same) {
-		for _, s := range steps[run.From : run.From+run.Length] {
-			rows = append(rows, row{step: s, times: 1})
+	near := map[int]bool{} // the steps around the first switches, and around where it went another way
+	for i, n := 0, 0; i < len(all); i++ {
+		if all[i] != parts && (all[i].switches == 0 || n == mostSwitches) {
+			continue
 		}
-		if run.Length == 1 {
-			rows[len(rows)-1].times = run.Times
-		} else if run.Times > 1 {
-			rows = append(rows, row{again: run.Times - 1, period: run.Length})
+		if all[i].switches > 0 {
+			n++
+		}
+		for k := i - around; k <= i+around; k++ {
+			near[k] = true
 		}
 	}
-	return rows
+	pinned := func(i int) bool { return near[i] || all[i].last && r.stuck(all[i].g) }
+	folded, _ := chart.Rows(steps, pinned, lines)
+	for k, f := range folded {
+		switch {
+		case f.Left > 0:
+			thinned = true
+			rows = append(rows, row{text: "... " + count(f.Left, "step") + " left out"})
+		case f.Again > 0 && len(f.Steps) == 1 && k > 0 && folded[k-1].Again == 0 && folded[k-1].Step == f.Step:
+			rows[len(rows)-1].times += f.Again
+		case f.Again > 0:
+			var texts []string
+			for i, at := range f.Steps {
+				text := r.words(*all[at])
+				if i == 0 || all[f.Steps[i-1]].g != all[at].g {
+					text = names[all[at].g] + " " + text
+				}
+				texts = append(texts, text)
+			}
+			rows = append(rows, row{text: "... " + strings.Join(texts, ", ") + ": " + chart.Times(f.Again)})
+		default:
+			rows = append(rows, row{step: *all[f.Step], times: 1, parts: all[f.Step] == parts})
+		}
+	}
+	return rows, thinned
 }
 
 // cells returns a function that writes the steps of rows. It leaves out the file name that most of them share.
 func (r *result) cells(rows []row) func(row) string {
 	files, most := map[string]int{}, ""
 	for _, s := range rows {
-		if s.again > 0 || s.place.file == "" {
+		if s.text != "" || s.place.file == "" {
 			continue
 		}
 		if files[s.place.file]++; files[s.place.file] > files[most] {
@@ -432,8 +426,8 @@ func (r *result) cells(rows []row) func(row) string {
 		if s.times > 1 && !coirs(s.via) { // how many steps a function of coir takes does not matter
 			text += " x" + thousands(s.times)
 		}
-		if s.switches > 0 {
-			text = strings.Repeat(">", s.switches) + " " + text
+		if mark := s.mark(); mark != "" {
+			text = mark + " " + text
 		}
 		return text
 	}
@@ -470,6 +464,14 @@ func (r *result) words(s step) string {
 	return text
 }
 
+// mark returns what stands before a step: one > for each switch, or that the schedule went another way here.
+func (s *row) mark() string {
+	if s.parts {
+		return chart.Mark
+	}
+	return strings.Repeat(">", s.switches)
+}
+
 // list returns the steps, one to a line, for many goroutines.
 func (r *result) list(rows []row, names map[int]string, dir string) string {
 	var b strings.Builder
@@ -484,14 +486,14 @@ func (r *result) list(rows []row, names map[int]string, dir string) string {
 			fmt.Fprintf(&b, "  %s\n", note)
 			continue
 		}
-		mark, times, at := strings.Repeat(">", s.switches), "", ""
+		mark, times, at := s.mark(), "", ""
 		if s.times > 1 && !coirs(s.via) {
 			times = " x" + thousands(s.times)
 		}
 		if s.place.file != "" {
 			at = fmt.Sprintf(", at %s:%d", short(s.place.file, dir), s.place.line)
 		}
-		fmt.Fprintf(&b, "%-1s %-*s %s%s%s\n", mark, width, clipName(names[s.g], width), r.words(s.step), times, at)
+		fmt.Fprintf(&b, "%-2s %-*s %s%s%s\n", mark, width, clipName(names[s.g], width), r.words(s.step), times, at)
 	}
 	return b.String()
 }

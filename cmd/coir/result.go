@@ -34,6 +34,7 @@ type result struct {
 	trace     string // what they all did, as a hash
 
 	failure *failure
+	twin    *twin // nil: none was searched
 	stepsOf []step
 	actors  map[int]*actor
 	made    map[int]channel // channels, by their number
@@ -133,6 +134,14 @@ const (
 	ended
 )
 
+// twin is a schedule that passes and has the most first decisions in common with a failure.
+type twin struct {
+	*result       // nil: none was found
+	tried     int // schedules
+	sure      bool
+	decisions int // of the failure, if none was found
+}
+
 // read reads a record, which package testing of the overlay writes.
 func (r *result) read(text string) {
 	r.actors, r.made = map[int]*actor{}, map[int]channel{}
@@ -144,7 +153,8 @@ func (r *result) read(text string) {
 		}
 		return stack
 	}
-	at := func(f *fields) (place, string) { return r.own(stack(f)) }
+	all := r
+	at := func(f *fields) (place, string) { return all.own(stack(f)) }
 	for line := range strings.Lines(text) {
 		f := &fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
 		switch f.text() {
@@ -158,6 +168,18 @@ func (r *result) read(text string) {
 				token: f.quoted(), stable: f.text() == "true", outside: f.int(), panicked: f.int(),
 				steps: f.int(), now: time.Duration(f.int()),
 			}
+		case "alone":
+			r.twin = &twin{decisions: f.int(), tried: f.int(), sure: f.text() == "true"}
+		case "twin": // what follows is of the twin, until the end
+			r.twin = &twin{tried: f.int(), sure: f.text() == "true"}
+			r.twin.result = &result{
+				test: r.test, goroot: r.goroot, path: r.path, failure: &failure{steps: f.int()},
+				actors: map[int]*actor{}, made: map[int]channel{},
+			}
+			r = r.twin.result
+		case "end":
+			r.settle()
+			r = all
 		case "at":
 			n := f.int()
 			stacks[n] = []place{}
@@ -166,9 +188,9 @@ func (r *result) read(text string) {
 			}
 		case "step":
 			x := step{n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int())}
-			all := stack(f)
-			x.place, x.via = r.own(all)
-			x.inner = within(x.op, all)
+			frames := stack(f)
+			x.place, x.via = r.own(frames)
+			x.inner = within(x.op, frames)
 			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()
 			r.stepsOf = append(r.stepsOf, x)
 		case "case":
@@ -206,6 +228,7 @@ func (r *result) read(text string) {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
 	}
+	r = all // if the end of the twin is missing
 	if r.outcome == "fail" && r.failure == nil {
 		r.broken = "the record has no failure"
 	}

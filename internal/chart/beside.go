@@ -12,15 +12,17 @@ const (
 	twinWidth = 62 // letters of each
 )
 
-// Table writes what both schedules do from where they part, side by side, as text. Each line begins with indent. names
-// and steps are those of the schedule that fails, and end says how it does.
-func (t *Twin) Table(w io.Writer, indent string, names []string, steps []Step, end string) {
-	other := make([]string, len(t.Of))
-	for i := range other {
-		other[i] = t.Of[i].Name
-	}
-	left := append([]string{"fails"}, lines(steps[t.Here:], names, end)...)
-	right := append([]string{"passes"}, lines(t.Steps[t.There:], other, "passes")...)
+// Listing is steps, and the names of their actors.
+type Listing struct {
+	Names []string
+	Steps []Step
+}
+
+// Beside writes what a schedule that fails and its twin do from where they part, side by side, as text. Each line begins
+// with indent, and end says how the schedule fails.
+func Beside(w io.Writer, indent string, fails, passes Listing, end string) {
+	left := append([]string{"fails"}, lines(fails.Steps, fails.Names, end)...)
+	right := append([]string{"passes"}, lines(passes.Steps, passes.Names, "passes")...)
 	width := 0
 	for _, text := range left {
 		width = max(width, utf8.RuneCountInString(text))

@@ -142,7 +142,7 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 	}
 	seen, cause := map[int]bool{}, 0
 	left := most / 2
-	for k := len(rows) - 1; k >= 0 && left > 0; k-- {
+	for k := len(rows) - 1; k >= 0; k-- {
 		s := &steps[rows[k].Step]
 		if rows[k].Again > 0 || s.Timed {
 			continue
@@ -151,7 +151,7 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 			cause = max(cause, k)
 			mark(k)
 		}
-		if !seen[s.Actor] {
+		if !seen[s.Actor] && left > 0 {
 			seen[s.Actor] = true
 			left -= 3
 			mark(k)

@@ -89,6 +89,15 @@ func (c *coirConfig) by(script []int) coirConfig {
 	return coirConfig{strategy: &search.Script{Ways: script}, seed: c.seed, racing: c.racing}
 }
 
+// again returns the configuration, whose strategy is a script, for one more run.
+func (c *coirConfig) again() coirConfig {
+	d := *c
+	s := *c.strategy.(*search.Script)
+	s.Begin(0)
+	d.strategy = &s
+	return d
+}
+
 type coirOutcome struct {
 	steps, hash uint64
 	decisions   int
@@ -490,12 +499,13 @@ func (x *coirExplorer) alone() {
 	c := coirSet.config(s, coirSet.fresh)
 	c.trace = true
 	if r := x.runShown(c); coirPart.on || !coirPart.asked {
-		x.tell(r, coirSet.fresh+1, 0)
+		x.tell(new(coirRecord), r, coirSet.fresh+1, 0)
 	}
 }
 
-// tell records the outcome of a schedule that is run alone. hash is that of its token, or 0.
-func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
+// tell records the outcome of a schedule that is run alone. hash is that of its token, or 0. If it fails, it is added to
+// rec.
+func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64) {
 	x.leaks(&r)
 	switch {
 	case r.misfit || hash != 0 && r.hash&0xffffffff != hash:
@@ -509,7 +519,7 @@ func (x *coirExplorer) tell(r coirRun, number int, hash uint64) {
 	case r.kind == "uncontrolled":
 		x.recordUncontrolled(coirWaitsFor(&r))
 	default:
-		x.recordFailure(&r, r.kind, number, true)
+		x.recordFailure(rec, &r, r.kind, number, true)
 		x.t.Fail()
 	}
 }
@@ -563,13 +573,17 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
 		c, stable = r.config, true // not all decisions are known: the strategy makes them again
 	}
+	var rec coirRecord
+	if stable {
+		x.twin(&rec, c, kind)
+	}
 	c.trace = true
 	last := x.runShown(c)
 	x.leaks(&last)
 	if last.kind != kind {
 		stable = false
 	}
-	x.recordFailure(&last, kind, found, stable)
+	x.recordFailure(&rec, &last, kind, found, stable)
 	x.t.Fail()
 }
 
@@ -580,9 +594,16 @@ func (x *coirExplorer) replay(token string) {
 		x.t.Fail()
 		return
 	}
-	c.trace = true
 	x.known = coirSet.fresh < 0 // as when it was told
-	x.tell(x.runShown(c), 1, hash)
+	var rec coirRecord
+	if x.known {
+		if r := x.run(c.again()); r.hash&0xffffffff == hash { // so that the report is the same
+			x.leaks(&r)
+			x.twin(&rec, c, r.kind)
+		}
+	}
+	c.trace = true
+	x.tell(&rec, x.runShown(c.again()), 1, hash)
 }
 
 // watch watches the schedule in real time.

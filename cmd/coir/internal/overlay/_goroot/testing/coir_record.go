@@ -81,8 +81,7 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 	r.write()
 }
 
-func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stable bool) {
-	var r coirRecord
+func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind string, found int, stable bool) {
 	script := replay.Script(run.allDecisions())
 	token := coirEncode(run.config, script, run.hash)
 	if run.lost {
@@ -90,6 +89,14 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 	}
 	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script), token, stable, run.outside,
 		run.panicG, run.steps, run.now)
+	r.schedule(run)
+	r.add("output", run.output)
+	x.summary(r, "fail")
+	r.write()
+}
+
+// schedule records the steps of a schedule, its channels and its goroutines.
+func (r *coirRecord) schedule(run *coirRun) {
 	at, first := 0, max(0, int(run.steps)-1<<16)
 	for ; first > 0 && at < run.decisions; at++ {
 		if _, _, _, step := coirDecisionAt(at); int(step) > first {
@@ -122,9 +129,6 @@ func (x *coirExplorer) recordFailure(run *coirRun, kind string, found int, stabl
 		}
 	}
 	r.actors(run)
-	r.add("output", run.output)
-	x.summary(&r, "fail")
-	r.write()
 }
 
 func (r *coirRecord) actors(run *coirRun) {

@@ -1,0 +1,45 @@
+package testing
+
+import (
+	"internal/replay"
+	"internal/search"
+)
+
+// coirTwinLimits bounds the search for a twin, to a part of a second.
+var coirTwinLimits = replay.Limits{Steps: 200_000, Schedules: 600, All: 20_000}
+
+// twin searches a schedule that passes and has the most first decisions in common with the one of c, which fails in
+// the given way, and records it. A data race is not a matter of one decision, and is reported only once.
+func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
+	script, ok := c.strategy.(*search.Script)
+	if !ok || kind == "" || kind == "race" || coirSet.fresh >= 0 {
+		return
+	}
+	run := func(ways []int, rule int, trace bool) (coirRun, replay.Run) {
+		s := &search.Script{Ways: ways, Rest: search.Rule(rule)}
+		s.Begin(0)
+		q := x.run(coirConfig{strategy: s, seed: c.seed, racing: c.racing, trace: trace})
+		x.leaks(&q)
+		fails := q.kind != "" || q.skipped || q.misfit || q.overflow || q.outside > 0
+		return q, replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.steps)}
+	}
+	_, failed := run(script.Ways, 0, false)
+	if !failed.Fails {
+		return
+	}
+	p := replay.Twin(failed.Decisions, func(ways []int, rule int) replay.Run {
+		_, r := run(ways, rule, false)
+		return r
+	}, coirTwinLimits)
+	if p.Twin == nil {
+		rec.add("alone", len(failed.Decisions), p.Tried, p.Sure)
+		return
+	}
+	q, r := run(p.Twin, 0, true)
+	if r.Fails || q.decisions <= p.At {
+		return
+	}
+	rec.add("twin", p.Tried, p.Sure, q.steps)
+	rec.schedule(&q)
+	rec.add("end")
+}
