@@ -107,16 +107,18 @@ const mostNames = 12
 func (r *report) legend(text string) string {
 	var b strings.Builder
 	var lines []string
-	for _, object := range slices.Sorted(maps.Keys(r.things)) {
-		t := r.things[object]
-		if t.label == shown(t.name) || strings.HasPrefix(t.label, "chan@") || !strings.Contains(text, t.label) {
-			continue
+	for _, g := range r.groups(func(t *thing) bool {
+		return t.label != shown(t.name) && !strings.HasPrefix(t.label, "chan@") && strings.Contains(text, t.label)
+	}) {
+		t, was := g.first, " was"
+		if g.n > 1 {
+			was = " were"
 		}
 		switch {
 		case t.made.file != "":
-			lines = append(lines, t.label+" was made"+t.made.at())
+			lines = append(lines, g.labels+was+" made"+t.made.at())
 		case t.first.file != "":
-			lines = append(lines, t.label+" was first used"+t.first.at())
+			lines = append(lines, g.labels+was+" first used"+t.first.at())
 		}
 	}
 	for i, line := range lines {
@@ -127,4 +129,36 @@ func (r *report) legend(text string) string {
 		fmt.Fprintf(&b, "  %s\n", strings.Replace(line, ", at", " at", 1))
 	}
 	return b.String()
+}
+
+// group is things that have one name and were made at one place.
+type group struct {
+	first  *thing
+	labels string // of all of them: tokens#1, tokens#2
+	n      int
+}
+
+// groups returns the things that of selects, those together that differ only in their number.
+func (r *report) groups(of func(*thing) bool) (all []group) {
+	type key struct{ sort, made, first string }
+	at := map[key]int{}
+	for _, object := range slices.Sorted(maps.Keys(r.things)) {
+		t := r.things[object]
+		if !of(t) {
+			continue
+		}
+		k := key{fmt.Sprint(t.channel, t.name), t.made.at(), ""}
+		if t.made.file == "" {
+			k.first = t.first.at()
+		}
+		i, ok := at[k]
+		if !ok || t.name == "" {
+			at[k] = len(all)
+			all = append(all, group{t, t.label, 1})
+			continue
+		}
+		all[i].n++
+		all[i].labels += ", " + strings.TrimPrefix(t.label, shown(t.name))
+	}
+	return all
 }

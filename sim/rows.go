@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -152,6 +151,7 @@ const (
 	leastWidth  = 20
 	mostColumns = 8
 	mostRows    = 60
+	aroundParts = 3  // rows before the one where the schedule went another way; after it there are twice as many
 	mostSaid    = 60 // letters of a text of Errorf
 )
 
@@ -180,7 +180,8 @@ func (r *report) table(b *strings.Builder) {
 		parts, split = t.Here, t.Here
 	}
 	if len(all) > mostRows {
-		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || i == parts }
+		near := func(i int) bool { return parts >= 0 && i >= parts-aroundParts && i <= parts+2*aroundParts }
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) }
 		rows, _ = chart.Rows(all, pinned, split)
 		rows = chart.Thin(all, rows, pinned, mostRows)
 		r.index(b, all)
@@ -276,16 +277,29 @@ func (r *report) does(all []chart.Step, rows []int) string {
 }
 
 // shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
-// them those that wait at its end.
+// them those that have reported something, those that ran where the schedule went another way, and those that wait at
+// its end.
 func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
-	acts := make([]bool, len(r.fibers))
+	acts, first := make([]bool, len(r.fibers)), make([]bool, len(r.fibers))
 	for _, row := range rows {
-		if row.Left == 0 {
-			acts[all[row.Step].Actor] = true
+		if s := &all[row.Step]; row.Left == 0 {
+			acts[s.Actor] = true
+			first[s.Actor] = first[s.Actor] || s.Kind == chart.Said
 		}
 	}
-	waits := func(i int) bool { return r.fibers[i].waits }
-	return chart.Columns(len(r.fibers), most, waits, func(i int) bool { return acts[i] })
+	if q, at, ok := r.parts(); ok {
+		for _, b := range []branch{r.branches[at], q.branches[at]} {
+			for _, i := range []int32{b.by, b.to} {
+				if i >= 0 && int(i) < len(first) {
+					first[i] = true
+				}
+			}
+		}
+	}
+	for i := range first {
+		first[i] = first[i] || r.fibers[i].waits
+	}
+	return chart.Columns(len(r.fibers), most, func(i int) bool { return first[i] }, func(i int) bool { return acts[i] })
 }
 
 const mostIndexed = 20
@@ -311,10 +325,8 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		}
 		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
 	}
-	for _, object := range slices.Sorted(maps.Keys(r.things)) {
-		if t := r.things[object]; t.channel && !t.inside && t.name != "" && t.made.file != "" {
-			channels = append(channels, t.label+" ("+strings.TrimPrefix(t.made.at(), ", at ")+")")
-		}
+	for _, g := range r.groups(func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }) {
+		channels = append(channels, g.labels+" ("+strings.TrimPrefix(g.first.made.at(), ", at ")+")")
 	}
 	list := func(what string, texts []string) {
 		if len(texts) == 0 {

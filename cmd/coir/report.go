@@ -352,6 +352,14 @@ func actors(rows []row) (who []int) {
 	return who
 }
 
+// panicStep returns the number of the last step of the goroutine that has panicked, or a number above all steps.
+func (r *result) panicStep() int {
+	if last := r.lastStep(r.failure.panicked); last != nil {
+		return last.n
+	}
+	return r.failure.steps
+}
+
 const mostSwitches, around = 4, 2 // switches that are shown, and steps on either side
 
 // rows returns the steps to show, of those that of selects, and whether some are left out. Steps that repeat are shown
@@ -359,9 +367,11 @@ const mostSwitches, around = 4, 2 // switches that are shown, and steps on eithe
 func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, thinned bool) {
 	var all []*step
 	var steps []chart.Step
-	parts := r.parts()
+	parts, end := r.parts(), r.panicStep()
 	for i := range r.stepsOf {
-		if s := &r.stepsOf[i]; s.inner == "" && !coirsOwn(s.place, s.via) && (of(s) || s == parts) {
+		if s := &r.stepsOf[i]; s.n > end {
+			break // what comes after a panic does not matter
+		} else if s.inner == "" && !coirsOwn(s.place, s.via) && (of(s) || s == parts) {
 			all, steps = append(all, s), append(steps, r.drawn(s, s.g, ""))
 		}
 	}

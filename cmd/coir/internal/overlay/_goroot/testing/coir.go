@@ -297,7 +297,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	c.limit, c.ticks, c.atomics, c.collect = coirMostSteps, coirMostTicks, coirSet.atomics, coirSet.leaks
 	c.keep = coirSet.kept != ""
 	if x.known {
-		c.ticks /= 10
+		c.ticks /= 20 // so that all steps of a deadlock beside a ticker are known
 	}
 	var root *T
 	var output bytes.Buffer
