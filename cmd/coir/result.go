@@ -137,6 +137,8 @@ const (
 // twin is a schedule that passes and has the most first decisions in common with a failure.
 type twin struct {
 	*result       // nil: none was found
+	step      int // before which the two part
+	kind      int // of the decision
 	tried     int // schedules
 	sure      bool
 	decisions int // of the failure, if none was found
@@ -171,7 +173,7 @@ func (r *result) read(text string) {
 		case "alone":
 			r.twin = &twin{decisions: f.int(), tried: f.int(), sure: f.text() == "true"}
 		case "twin": // what follows is of the twin, until the end
-			r.twin = &twin{tried: f.int(), sure: f.text() == "true"}
+			r.twin = &twin{step: f.int(), kind: f.int(), tried: f.int(), sure: f.text() == "true"}
 			r.twin.result = &result{
 				test: r.test, goroot: r.goroot, path: r.path, failure: &failure{steps: f.int()},
 				actors: map[int]*actor{}, made: map[int]channel{},

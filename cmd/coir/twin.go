@@ -19,10 +19,15 @@ func (r *result) diverge() (here, there []*step, ok bool) {
 	}
 	here, there = r.begun(), r.twin.begun()
 	same := 0
-	for same < min(len(here), len(there)) && here[same].n == there[same].n && here[same].chose == there[same].chose {
+	for same < min(len(here), len(there)) && here[same].n == there[same].n && !r.choice(here[same], there[same]) {
 		same++
 	}
 	return here[same:], there[same:], same < len(here) && same < len(there)
+}
+
+// choice reports whether the decision that matters was which case of a select to take, of that step.
+func (r *result) choice(here, there *step) bool {
+	return r.twin.kind == selected && here.n == r.twin.step && here.chose != there.chose
 }
 
 // begun returns the steps of a report in the order of their operations. Those that have not begun come last.

@@ -279,6 +279,7 @@ type coirExplorer struct {
 	plain    uint64       // steps of the plain schedule
 	same     uint64       // its hash
 	known    bool         // a failure has been found, and is being made smaller
+	brief    bool         // its twin is searched
 	begun    atomic.Int64 // all schedules, for watch
 	left     int          // schedules that left goroutines behind
 	trace    uint64       // the hashes of all schedules, in one
@@ -289,6 +290,9 @@ type coirExplorer struct {
 // coirMostTicks moves of the clock in which the test's own goroutine made no step and no goroutine began or ended.
 const coirMostSteps, coirMostTicks = 5_000_000, 200_000
 
+// coirBriefTicks is the same for schedules that should pass, and are only of use if they do so soon.
+const coirBriefTicks = 500
+
 // run runs one schedule.
 func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
@@ -298,6 +302,9 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	c.keep = coirSet.kept != ""
 	if x.known {
 		c.ticks /= 20 // so that all steps of a deadlock beside a ticker are known
+	}
+	if x.brief {
+		c.ticks = coirBriefTicks
 	}
 	var root *T
 	var output bytes.Buffer

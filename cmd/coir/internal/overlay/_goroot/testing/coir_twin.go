@@ -6,7 +6,7 @@ import (
 )
 
 // coirTwinLimits bounds the search for a twin, to a part of a second.
-var coirTwinLimits = replay.Limits{Steps: 200_000, Schedules: 600, All: 20_000}
+var coirTwinLimits = replay.Limits{Steps: 400_000, Schedules: 600, All: 20_000}
 
 // twin searches a schedule that passes and has the most first decisions in common with the one of c, which fails in
 // the given way, and records it. A data race is not a matter of one decision, and is reported only once.
@@ -15,6 +15,8 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
 	if !ok || kind == "" || kind == "race" || coirSet.fresh >= 0 {
 		return
 	}
+	x.brief = true
+	defer func() { x.brief = false }()
 	run := func(ways []int, rule int, trace bool) (coirRun, replay.Run) {
 		s := &search.Script{Ways: ways, Rest: search.Rule(rule)}
 		s.Begin(0)
@@ -39,7 +41,8 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
 	if r.Fails || q.decisions <= p.At {
 		return
 	}
-	rec.add("twin", p.Tried, p.Sure, q.steps)
+	_, _, of, step := coirDecisionAt(p.At)
+	rec.add("twin", step, of, p.Tried, p.Sure, q.steps)
 	rec.schedule(&q)
 	rec.add("end")
 }
