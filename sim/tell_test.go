@@ -169,7 +169,7 @@ func TestReportTellsChannelsApart(t *testing.T) {
 	})
 	line := f.fibers[0].site.line
 	says(t, f, "main waits to send to jobs#2, at ", "| send jobs#1 ", "| send jobs#2 *",
-		fmt.Sprintf("  jobs#1 was made at sim/tell_test.go:%d\n", line-7), fmt.Sprintf("  jobs#2 was made at sim/tell_test.go:%d\n", line-7),
+		fmt.Sprintf("  jobs#1, #2 were made at sim/tell_test.go:%d\n", line-7),
 		fmt.Sprintf("| send chan@tell_test.go:%d#1 ", line-4), fmt.Sprintf("| send chan@tell_test.go:%d#2 ", line-4),
 		fmt.Sprintf(" was first used at sim/tell_test.go:%d\n", line-1))
 }
