@@ -161,7 +161,7 @@ func (r *report) passing() *chart.Twin {
 		return nil
 	}
 	c := q.chart()
-	t := &chart.Twin{Of: c.Of, Steps: c.Steps}
+	t := &chart.Twin{Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows}
 	here, _ := r.rows()
 	t.Here, t.There = parted(here, t.Steps, int(r.branches[at].step))
 	t.Why = fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))

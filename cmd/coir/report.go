@@ -388,7 +388,12 @@ func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, th
 		}
 	}
 	pinned := func(i int) bool { return near[i] || all[i].last && r.stuck(all[i].g) }
-	folded, _ := chart.Rows(steps, pinned, lines)
+	split := len(all)
+	if at := slices.Index(all, parts); at >= 0 {
+		split = at
+	}
+	folded, _ := chart.Rows(steps, pinned, split)
+	folded = chart.Thin(steps, folded, pinned, lines)
 	for k, f := range folded {
 		switch {
 		case f.Left > 0:

@@ -129,7 +129,7 @@ func (r *result) way(s *step, names map[int]string, dir string) string {
 func (r *result) drawnTwin(dir string, here, there int, why string) *chart.Twin {
 	c := r.twin.chart(dir, "")
 	return &chart.Twin{
-		Of: c.Of, Steps: c.Steps, Here: r.rowOf(here), There: r.twin.rowOf(there), Why: why,
+		Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows, Here: r.rowOf(here), There: r.twin.rowOf(there), Why: why,
 		Ends: fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", kinds[r.failure.kind],
 			count(r.failure.steps, "step"), thousands(r.twin.failure.steps)),
 	}
