@@ -23,11 +23,12 @@ import (
 // Runtime is a set of workers that run fibers, and the clock that these wait by. Most programs need only the default
 // runtime, which [Run] uses: see [Default]. A runtime that has been idle for a moment holds no goroutine.
 type Runtime struct {
-	s        *sched.Scheduler
-	observer *guarded // nil without one
-	policy   policy.Policy
-	contexts *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
-	quiet    atomic.Int32            // above 0 in a call of Watcher.Ended, under a policy: see callEnded
+	s          *sched.Scheduler
+	observer   *guarded // nil without one
+	policy     policy.Policy
+	contexts   *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
+	quiet      atomic.Int32            // above 0 in a call of Watcher.Ended, under a policy: see callEnded
+	simulation *Simulation             // under a policy; otherwise nil
 
 	mu      xatomic.Mutex
 	closing bool
@@ -135,6 +136,7 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	rt := &Runtime{policy: set.policy}
 	if set.policy != nil {
 		rt.contexts = new(stdctx.List[dependent])
+		rt.simulation = &Simulation{rt}
 		set.Policy = (*policed)(rt)
 		rt.policy.Attach((*policed)(rt))
 	}

@@ -183,11 +183,9 @@ func (s *Sim) Intn(n int) int {
 	if n <= 0 {
 		panic("sim: Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
 	}
-	before := s.w.ndec
-	v := s.choose(n)
-	if s.w.ndec > before {
-		s.w.decisions[before].drawn = s.w.current + 1
-	}
+	race.Disable() // as in the policy's other decisions
+	v := s.w.Draw(n)
+	race.Enable()
 	return v
 }
 
@@ -418,6 +416,7 @@ func (w *world) close() {
 // schedule runs fn once. The calling fiber is the first of the schedule.
 func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
 	w.reset()
+	w.sim = s
 	s.nerrs = 0
 	s.faults.begin()
 	self := coir.Self(ctx)

@@ -41,6 +41,9 @@ type world struct {
 	rest     Strategy // nil: none
 
 	// Of the current schedule.
+	sim     *Sim
+	states  []state // states[:nstates] are kept for packages that simulate a device
+	nstates int
 	running bool
 	cancel  context.CancelCauseFunc
 	ids     idTable // fibers, by their number in the process, and objects
@@ -186,6 +189,7 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.cases = make([]choice, 64)
 	w.holds = make([]hold, 16)
 	w.marks = make([]mark, 16)
+	w.states = make([]state, 4)
 	w.ids.init()
 	w.objects.init()
 	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
@@ -207,6 +211,10 @@ func (w *world) reset() {
 	w.ndec, w.nsteps, w.ncases, w.hash = 0, 0, 0, 14695981039346656037
 	w.nlog, w.chose, w.watchable = 0, -1, false
 	w.nholds, w.nmade, w.nmarks, w.nhashes = 0, 0, 0, 0
+	for i := range w.nstates {
+		w.states[i] = state{}
+	}
+	w.nstates = 0
 	w.fail = nil
 	w.stray.Store(nil)
 }

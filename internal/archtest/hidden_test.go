@@ -66,6 +66,7 @@ var hiddenPackages = []struct {
 	{"sim", (*Source).Hidden, HiddenRules{
 		Called: map[string]int{ // by the runtime
 			"world.Ready": 1, "world.Wake": 1, "world.Next": 1, "world.Len": 1, "world.Step": 1, "world.Stepped": 1, "world.Choose": 1,
+			"world.Draw": 1, "world.State": 1, "world.SetState": 1,
 		},
 		Plain: map[string]string{
 			"sim userPlace": touchesNothing,

@@ -29,7 +29,7 @@ type Fiber interface {
 // The fibers call it, one at a time. Other goroutines also call Wake, Len and Stray, at any time.
 //
 // In race builds its methods run with their synchronisation hidden from the race detector (internal/race), except for
-// Attach and Stray.
+// Attach, Stray and Fault.
 type Policy interface {
 	// Attach gives the policy its runtime. It is called once, before any other method.
 	Attach(rt Runtime)
@@ -67,6 +67,14 @@ type Policy interface {
 	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
+	// Draw returns a number below n that the program has asked for: see coir.Simulation.
+	Draw(n int) int
+	// Fault decides whether a fault happens here and now.
+	Fault(name string) bool
+	// State returns what SetState has kept for key in this schedule, and whether it has.
+	State(key any) (v any, ok bool)
+	// SetState keeps v until the schedule ends.
+	SetState(key, v any)
 }
 
 // Runtime is what a runtime does for its policy.

@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"context"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+type tableKey struct{}
+
+// table is the state of a model that fibers share.
+type table struct {
+	cond coir.Cond
+	made int
+	rows []int
+}
+
+func tableOf() *table {
+	s := coir.Simulated(context.Background())
+	return s.State(tableKey{}, func() any { return &table{made: s.Intn(3)} }).(*table)
+}
+
+// TestStateBelongsToASchedule: fibers share it, the next schedule has another one, and its making is ordered before its
+// use, which the race detector checks.
+func TestStateBelongsToASchedule(t *testing.T) {
+	all := map[*table]bool{}
+	res := Explore(func(ctx context.Context, s *Sim) {
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i := range 3 {
+				n.Go("row", func(ctx context.Context) error {
+					x := tableOf()
+					x.cond.Lock()
+					x.rows = append(x.rows, i+x.made)
+					x.cond.Unlock()
+					return nil
+				})
+			}
+			return nil
+		})
+		if x := tableOf(); len(x.rows) != 3 || all[x] {
+			s.Errorf("%d rows, seen before: %v", len(x.rows), all[x])
+		} else {
+			all[x] = true
+		}
+		s.Sometimes(tableOf().made == 2, "drawn")
+	}, WithSchedules(15)) // none is run twice
+	if res.Failure != nil || len(res.Never) > 0 {
+		t.Error(res.Failure, res.Never)
+	}
+}
+
+// TestManyStates: keys are kept apart, also if there are more than usual.
+func TestManyStates(t *testing.T) {
+	type key int
+	res := Explore(func(ctx context.Context, s *Sim) {
+		sim := coir.Simulated(ctx)
+		for range 2 {
+			for i := range key(100) {
+				if v := sim.State(i, func() any { return i }); v != i {
+					s.Errorf("key %d has %v", i, v)
+				}
+			}
+		}
+		if v := sim.State(0, func() any { return "another" }); v != "another" {
+			s.Errorf("the key of another type has %v", v)
+		}
+	})
+	if res.Failure != nil {
+		t.Error(res.Failure)
+	}
+}
+
+// TestADrawnNumberIsReplayed: what a model draws is a decision like another.
+//
+// Spec: SM-05 (a token replays its schedule)
+func TestADrawnNumberIsReplayed(t *testing.T) {
+	program := func(ctx context.Context, s *Sim) {
+		d := coir.Simulated(ctx)
+		if a, b := d.Intn(5), d.Intn(7); a == 3 && b == 4 && d.Fault("last straw") {
+			s.Errorf("found")
+		}
+	}
+	f := found(t, KindError, program, WithFaults("last straw"), WithStrategy(Random))
+	again, err := Replay(f.Token, program, WithFaults("last straw"))
+	if err != nil || again == nil || again.Text != "found" {
+		t.Errorf("replayed: %v, %v", again, err)
+	}
+	says(t, f, "fault last straw")
+}
+
+// TestSimulatedOutside: neither a goroutine nor a fiber of another runtime is simulated, while a simulation runs.
+func TestSimulatedOutside(t *testing.T) {
+	Run(1, func(ctx context.Context, _ *Sim) {
+		done := make(chan bool)
+		go func() {
+			outside := coir.Simulated(ctx) == nil
+			_ = coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+				outside = outside && coir.Simulated(ctx) == nil
+				return nil
+			})
+			done <- outside
+		}()
+		if !<-done {
+			t.Error("simulated outside")
+		}
+	})
+	var none *coir.Simulation
+	if none.Fault("any") {
+		t.Error("fired outside of any simulation")
+	}
+}
+
+func TestIntnOfASimulationNeedsAPositiveNumber(t *testing.T) {
+	f := Run(1, func(ctx context.Context, _ *Sim) { coir.Simulated(ctx).Intn(0) })
+	if f == nil || f.Kind != KindPanic {
+		t.Errorf("%v", f)
+	}
+}

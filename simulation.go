@@ -1,0 +1,119 @@
+package coir
+
+import (
+	"context"
+	"strconv"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/race"
+)
+
+// What a package outside needs to stand in for a device while a simulation runs: to know that there is a simulation,
+// to let the schedule decide what the device does, and to keep the device's state for as long as the schedule runs.
+// Package netio simulates its sockets with it. All else that a device needs is there already: it waits by Cond, Event
+// and Sleep, has the time from Now, and is woken at a time by an Alarm.
+//
+// The road not taken is an interface that package sim implements and a program hands to its packages. But a connection
+// is dialled deep inside of code that has neither a *sim.Sim nor a context.
+
+// Simulation is the simulation by package sim that a fiber runs in. It is for packages that stand for something outside
+// of the process, such as a network, a disk or a database driver: in a simulation they use a model of it in place of the
+// real one. A program that is simulated needs no change, and sim explores what the model may do:
+//
+//	func (d *Disk) Write(ctx context.Context, block []byte) error {
+//		s := coir.Simulated(ctx)
+//		if s == nil {
+//			return d.write(block) // the real one
+//		}
+//		if s.Fault("disk full") {
+//			return syscall.ENOSPC
+//		}
+//		...
+//	}
+//
+// The model itself uses operations of this package: a [Cond] guards it, [Sleep] or an [Alarm] make it slow. Only fibers
+// of the simulation call the methods.
+type Simulation struct{ rt *Runtime }
+
+// Simulated returns the simulation that the calling fiber runs in, or nil if there is none. The context may be any, as
+// for all operations: the caller is found without it. Outside of a simulation the cost is a look at a flag, and if the
+// process has run a simulation before, that of finding the calling fiber.
+//
+//go:norace
+func Simulated(ctx context.Context) *Simulation {
+	if simulating.Load() == 0 {
+		return nil
+	}
+	return simulated(ctx)
+}
+
+//go:noinline
+//go:norace
+func simulated(ctx context.Context) *Simulation {
+	f, _ := ownFiber(ctx)
+	if f == nil {
+		f = currentFiber()
+	}
+	if f == nil || !f.simulated {
+		return nil
+	}
+	return f.nursery.rt.simulation
+}
+
+// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule. 0 should be the one
+// that changes least: sim prefers it when it makes a failure smaller.
+//
+//go:norace
+func (s *Simulation) Intn(n int) int {
+	if n <= 0 {
+		panic("coir: Simulation.Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
+	}
+	race.Disable()
+	i := s.rt.policy.Draw(n)
+	race.Enable()
+	return i
+}
+
+// Fault reports whether the fault with that name happens here and now. It returns false unless sim.WithFaults names the
+// fault, and if s is nil. See the method of sim.Sim. Begin the names with that of the package, and list them in its
+// documentation.
+//
+//go:norace
+func (s *Simulation) Fault(name string) bool {
+	if s == nil {
+		return false
+	}
+	return s.rt.policy.Fault(name)
+}
+
+// State returns the value that belongs to key in this schedule. The first call of a schedule calls init for it; init
+// must call no operation of this package that may let other fibers run. So a model begins anew with each schedule, and
+// nothing of one schedule is seen by the next. Keys are compared like those of a context: use a type of your own.
+//
+// What init does is ordered before the return of each call with that key.
+func (s *Simulation) State(key any, init func() any) any {
+	v, ok := s.state(key)
+	if ok {
+		race.Acquire(unsafe.Pointer(s))
+		return v
+	}
+	v = init()
+	race.Release(unsafe.Pointer(s))
+	s.setState(key, v)
+	return v
+}
+
+//go:norace
+func (s *Simulation) state(key any) (any, bool) {
+	race.Disable()
+	v, ok := s.rt.policy.State(key)
+	race.Enable()
+	return v, ok
+}
+
+//go:norace
+func (s *Simulation) setState(key, v any) {
+	race.Disable()
+	s.rt.policy.SetState(key, v)
+	race.Enable()
+}
