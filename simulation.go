@@ -17,8 +17,8 @@ import (
 // is dialled deep inside of code that has neither a *sim.Sim nor a context.
 
 // Simulation is the simulation by package sim that a fiber runs in. It is for packages that stand for something outside
-// of the process, such as a network, a disk or a database driver: in a simulation they use a model of it in place of the
-// real one. A program that is simulated needs no change, and sim explores what the model may do:
+// of the process, such as a network, a disk or a database driver: in a simulation they use a model of it in place of
+// the real one. A program that is simulated needs no change, and sim explores what the model may do:
 //
 //	func (d *Disk) Write(ctx context.Context, block []byte) error {
 //		s := coir.Simulated(ctx)
@@ -60,8 +60,8 @@ func simulated(ctx context.Context) *Simulation {
 	return f.nursery.rt.simulation
 }
 
-// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule. 0 should be the one
-// that changes least: sim prefers it when it makes a failure smaller.
+// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule. 0 should be the
+// one that changes least: sim prefers it when it makes a failure smaller.
 //
 //go:norace
 func (s *Simulation) Intn(n int) int {

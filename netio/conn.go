@@ -4,7 +4,6 @@ package netio
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -17,12 +16,10 @@ import (
 // them. Any number of fibers and goroutines may use one at the same time: reads come one after the other, and writes.
 type Conn struct {
 	d             *descriptor
+	sim           *simConn // in a simulation, in place of d
 	kind          kind
-	network       string
 	local, remote net.Addr
 }
-
-var errCallback = errors.New("netio: OnReadable has been called, and its function not yet")
 
 // newConn returns a connection that owns fd. As with package net, a connection that is dropped without Close is closed
 // when the garbage collector finds it.
@@ -33,9 +30,15 @@ func newConn(fd int, network string, local, remote net.Addr) *Conn {
 }
 
 func (c *Conn) init(fd int, network string, local, remote net.Addr) {
-	*c = Conn{d: newDescriptor(fd), kind: kindOf(network), network: network, local: local, remote: remote}
+	*c = Conn{d: newDescriptor(fd), kind: kindOf(network), local: local, remote: remote}
 	closeWith(c, c.d)
 }
+
+// connOf returns the connection of an end in a simulation.
+func connOf(c *simConn) *Conn { return &Conn{sim: c, local: c.local.Addr, remote: c.remote.Addr} }
+
+// network returns the name of the network, for errors.
+func (c *Conn) network() string { return c.local.Network() }
 
 // closeWith closes d when owner is garbage. The poller knows d, and not its owner. An operation under way keeps the
 // owner alive, and so must a callback.
@@ -83,6 +86,10 @@ func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(context.Backgr
 // ReadContext is Read that ends with an error of ctx when ctx ends. The connection stays as it is then, and nothing has
 // been read.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
+	if c.sim != nil {
+		n, err := c.sim.read(ctx, p)
+		return n, c.outcome("read", err)
+	}
 	n, err := c.d.read(ctx, p, c.kind)
 	runtime.KeepAlive(c)
 	if err != nil {
@@ -97,6 +104,10 @@ func (c *Conn) Write(p []byte) (int, error) { return c.WriteContext(context.Back
 // WriteContext is Write that ends with an error of ctx when ctx ends. The connection stays as it is then; the number
 // says how much has been written.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
+	if c.sim != nil {
+		n, err := c.sim.write(ctx, p)
+		return n, c.outcome("write", err)
+	}
 	n, err := c.d.write(ctx, p, c.kind)
 	runtime.KeepAlive(c)
 	if err != nil {
@@ -121,6 +132,9 @@ func (c *Conn) OnReadable(f func()) error {
 	if f == nil {
 		panic("netio: Conn.OnReadable with a nil function: there is nothing to call")
 	}
+	if c.sim != nil {
+		return c.outcome("read", c.sim.onReadable(f))
+	}
 	err := c.d.onReadable(func() {
 		f()
 		runtime.KeepAlive(c)
@@ -133,6 +147,9 @@ func (c *Conn) OnReadable(f func()) error {
 
 // Close closes the connection. Operations that wait return an error that is [net.ErrClosed].
 func (c *Conn) Close() error {
+	if c.sim != nil {
+		return c.outcome("close", c.sim.close())
+	}
 	if err := c.d.close(); err != nil {
 		return c.failed("close", err)
 	}
@@ -146,6 +163,9 @@ func (c *Conn) CloseRead() error { return c.shutdown(syscall.SHUT_RD) }
 func (c *Conn) CloseWrite() error { return c.shutdown(syscall.SHUT_WR) }
 
 func (c *Conn) shutdown(how int) error {
+	if c.sim != nil {
+		return c.outcome("close", c.sim.shutdown(how == syscall.SHUT_WR))
+	}
 	err := c.d.control(func(fd int) error { return os.NewSyscallError("shutdown", syscall.Shutdown(fd, how)) })
 	runtime.KeepAlive(c)
 	if err != nil {
@@ -161,30 +181,58 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline sets the deadlines of reads and of writes. The zero time is none.
-func (c *Conn) SetDeadline(t time.Time) error { return c.set(c.d.setDeadlines(t)) }
+func (c *Conn) SetDeadline(t time.Time) error {
+	if c.sim != nil {
+		return c.set(c.sim.setDeadlines(t, true, true))
+	}
+	return c.set(c.d.setDeadlines(t))
+}
 
 // SetReadDeadline sets the deadline of reads, also of those that wait. After it they return an error that is
 // [os.ErrDeadlineExceeded]. The zero time is none.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.set(c.d.setDeadline(&c.d.r, t)) }
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	if c.sim != nil {
+		return c.set(c.sim.setDeadlines(t, true, false))
+	}
+	return c.set(c.d.setDeadline(&c.d.r, t))
+}
 
 // SetWriteDeadline sets the deadline of writes, as SetReadDeadline does that of reads.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.set(c.d.setDeadline(&c.d.w, t)) }
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	if c.sim != nil {
+		return c.set(c.sim.setDeadlines(t, false, true))
+	}
+	return c.set(c.d.setDeadline(&c.d.w, t))
+}
 
 func (c *Conn) set(err error) error {
 	runtime.KeepAlive(c)
 	if err == nil {
 		return nil
 	}
-	return &net.OpError{Op: "set", Net: c.network, Addr: c.local, Err: err}
+	return &net.OpError{Op: "set", Net: c.network(), Addr: c.local, Err: err}
 }
 
 // SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to
 // its methods must not change whether the descriptor blocks, and must not close it.
+//
+// A simulated connection has none.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
+	if c.sim != nil {
+		return nil, c.failed("raw", errSimulated)
+	}
 	if err := c.d.open(); err != nil {
 		return nil, c.failed("raw", err)
 	}
 	return &rawConn{c.d, c, c.failed}, nil
+}
+
+// outcome is failed for an error that may be nil.
+func (c *Conn) outcome(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.failed(op, err)
 }
 
 // failed is an error of package net. The end of a stream is none.
@@ -192,7 +240,7 @@ func (c *Conn) failed(op string, err error) error {
 	if err == io.EOF {
 		return err
 	}
-	return &net.OpError{Op: op, Net: c.network, Source: c.local, Addr: c.remote, Err: err}
+	return &net.OpError{Op: op, Net: c.network(), Source: c.local, Addr: c.remote, Err: err}
 }
 
 // rawConn is a descriptor for system calls.

@@ -20,6 +20,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 
 // DialContext is Dial that ends with ctx. A connection that has been made does not end with it.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if n := simulated(ctx); n != nil {
+		return n.dial(ctx, (*net.Dialer)(d), network, address)
+	}
 	c, err := coir.Blocking(ctx, func() (net.Conn, error) {
 		return (*net.Dialer)(d).DialContext(ctx, network, address)
 	})
@@ -74,6 +77,9 @@ type ListenConfig net.ListenConfig
 
 // Listen is the function Listen with the options. ctx is for the resolution of names.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if n := simulated(ctx); n != nil {
+		return n.listen(ctx, network, address)
+	}
 	l, err := coir.Blocking(ctx, func() (net.Listener, error) {
 		return (*net.ListenConfig)(lc).Listen(ctx, network, address)
 	})
@@ -90,6 +96,9 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 
 // ListenPacket is the function ListenPacket with the options.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	if n := simulated(ctx); n != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Err: notSimulated(network)}
+	}
 	c, err := coir.Blocking(ctx, func() (net.PacketConn, error) {
 		return (*net.ListenConfig)(lc).ListenPacket(ctx, network, address)
 	})

@@ -45,11 +45,42 @@
 //
 // An operation tries its system call first. If that would block, the caller waits, and one fiber of the default
 // runtime, blocked in the kernel (epoll, kqueue), wakes it. That fiber exists while a connection that has waited is
-// open, and holds a thread. In return it sees events when all processors are busy, where Go's own poller is looked at once in ten
-// milliseconds. A wait allocates nothing.
+// open, and holds a thread. In return it sees events when all processors are busy, where Go's own poller is looked at
+// once in ten milliseconds. A wait allocates nothing.
 //
 // On systems with neither epoll nor kqueue, an operation is that of package net, in [coir.Blocking].
 //
-// Package sim does not control what happens outside of the process: a simulated program must not use a connection. In a
-// bubble of testing/synctest a connection does not work, because it is woken from outside.
+// In a bubble of testing/synctest a connection does not work, because it is woken from outside.
+//
+// # In a simulation
+//
+// In a fiber that package sim runs, [Listen], [Dial], [Dialer] and [ListenConfig] use a network that is simulated, for
+// TCP and the streams of Unix sockets. A client and its server are tested in one process, without a change of either:
+//
+//	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+//		... // netio.Listen in one fiber, netio.Dial in another
+//	}, sim.WithFaults("netio delay", "netio partial read", "netio reset"))
+//
+// There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
+// simulation. Every name of a host is good, and all hosts are one. Results and errors are those of Linux on the
+// loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
+// waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
+//
+// Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
+// of [time.Now] is taken as the time left, rounded up to two digits, so that it does not depend on how long the program
+// has run; [Conn.ReadContext] in a context of [coir.WithTimeout] is exact.
+//
+// These faults happen if sim.WithFaults names them:
+//
+//	netio delay         a write, an end or a dial arrives after 1 ms to 1 s. What is sent on one connection stays in
+//	                    order; connections overtake each other
+//	netio partial read  a read returns less than there is
+//	netio reset         the connection is reset after some operations: reads and writes fail with ECONNRESET or EPIPE at
+//	                    both ends, and what has not been read is lost
+//	netio refuse        a dial fails with ECONNREFUSED
+//	netio small buffer  a direction of the connection holds 16 bytes
+//
+// Not simulated: packets, whose functions return an error that is [errors.ErrUnsupported], [FD], and options of
+// sockets. Package net/http is not for a simulation: it starts goroutines, which sim does not control, and reports. Nor
+// is crypto/tls, which draws random numbers, and holds mutexes while it waits.
 package netio

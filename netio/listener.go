@@ -16,6 +16,7 @@ import (
 // them.
 type Listener struct {
 	d       *descriptor
+	sim     *simListener // in a simulation, in place of d
 	network string
 	addr    net.Addr
 	keep    net.KeepAliveConfig // of the connections
@@ -57,11 +58,23 @@ func newListener(l net.Listener, lc *net.ListenConfig, made bool) (*Listener, er
 	return n, nil
 }
 
+// listenerOf returns a listener of a simulation.
+func listenerOf(l *simListener) *Listener {
+	return &Listener{sim: l, network: l.addr.Network(), addr: l.addr.Addr}
+}
+
 // Accept waits for the next connection and returns it, a [*Conn]. A fiber that has to wait parks.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptContext(context.Background()) }
 
 // AcceptContext is Accept that ends with an error of ctx when ctx ends.
 func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+	if l.sim != nil {
+		c, err := l.sim.accept(ctx)
+		if err != nil {
+			return nil, l.failed("accept", err)
+		}
+		return connOf(c), nil
+	}
 	var fd int
 	var peer syscall.Sockaddr
 	err := l.d.try(ctx, &l.d.r, func(s int) (err error) {
@@ -94,6 +107,12 @@ func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
 // Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix
 // socket is removed if [Listen] has made it, and stays if [NewListener] has taken the listener over.
 func (l *Listener) Close() error {
+	if l.sim != nil {
+		if err := l.sim.close(); err != nil {
+			return l.failed("close", err)
+		}
+		return nil
+	}
 	if err := l.d.open(); err == nil {
 		if path := l.unlink.Swap(nil); path != nil {
 			_ = syscall.Unlink(*path)
@@ -111,6 +130,12 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 // SetDeadline sets the time after which Accept fails with an error that is [os.ErrDeadlineExceeded]. The zero time is
 // none.
 func (l *Listener) SetDeadline(t time.Time) error {
+	if l.sim != nil {
+		if err := l.sim.setDeadline(t); err != nil {
+			return l.failed("set", err)
+		}
+		return nil
+	}
 	if err := l.d.setDeadlines(t); err != nil {
 		return l.failed("set", err)
 	}
@@ -119,6 +144,9 @@ func (l *Listener) SetDeadline(t time.Time) error {
 
 // SyscallConn returns the listener for system calls, as [Conn.SyscallConn] does a connection.
 func (l *Listener) SyscallConn() (syscall.RawConn, error) {
+	if l.sim != nil {
+		return nil, l.failed("raw", errSimulated)
+	}
 	if err := l.d.open(); err != nil {
 		return nil, l.failed("raw", err)
 	}

@@ -5,6 +5,7 @@ package netio
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -15,40 +16,60 @@ import (
 // so in coir.Blocking: another worker takes over. What needs a descriptor is missing.
 
 // Conn is a connection, as a [net.Conn].
-type Conn struct{ net.Conn }
+type Conn struct {
+	net.Conn
+	sim *simNetConn // the same, in a simulation
+}
 
 // NewConn returns c for fibers.
 func NewConn(c net.Conn) (net.Conn, error) {
 	if p, ok := c.(net.PacketConn); ok {
-		return &PacketConn{Conn{c}, p}, nil
+		return &PacketConn{Conn{Conn: c}, p}, nil
 	}
-	return &Conn{c}, nil
+	return &Conn{Conn: c}, nil
 }
 
 // Read reads into p, as [net.Conn] says. Other fibers go on meanwhile.
 func (c *Conn) Read(p []byte) (int, error) {
+	if c.sim != nil {
+		return c.sim.Read(p)
+	}
 	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Read(p) })
 }
 
 // ReadContext is Read that ends with an error of ctx when ctx ends. It uses the deadline of reads for that, and leaves
 // none.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
+	if c.sim != nil {
+		return c.sim.readContext(ctx, p)
+	}
 	return under(ctx, c.SetReadDeadline, func() (int, error) { return c.Read(p) })
 }
 
 // Write writes p, as [net.Conn] says. Other fibers go on meanwhile.
 func (c *Conn) Write(p []byte) (int, error) {
+	if c.sim != nil {
+		return c.sim.Write(p)
+	}
 	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Write(p) })
 }
 
 // WriteContext is Write that ends with an error of ctx when ctx ends. It uses the deadline of writes for that, and
 // leaves none.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
+	if c.sim != nil {
+		return c.sim.writeContext(ctx, p)
+	}
 	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.Write(p) })
 }
 
-// OnReadable is not supported here: it returns [errors.ErrUnsupported].
-func (c *Conn) OnReadable(func()) error { return errors.ErrUnsupported }
+// OnReadable is not supported here: it returns [errors.ErrUnsupported], except in a simulation.
+func (c *Conn) OnReadable(f func()) error {
+	if c.sim != nil {
+		return c.sim.failed("read", c.sim.c.onReadable(f))
+	}
+	return errors.ErrUnsupported
+}
 
 // CloseRead shuts down the reading side.
 func (c *Conn) CloseRead() error {
@@ -103,17 +124,23 @@ func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) 
 }
 
 // Listener listens for connections, as a [net.Listener].
-type Listener struct{ net.Listener }
+type Listener struct {
+	net.Listener
+	sim *simNetListener // the same, in a simulation
+}
 
 // NewListener returns l for fibers.
 func NewListener(l net.Listener) (*Listener, error) { return newListener(l, nil, false) }
 
 func newListener(l net.Listener, _ *net.ListenConfig, _ bool) (*Listener, error) {
-	return &Listener{l}, nil
+	return &Listener{Listener: l}, nil
 }
 
 // Accept waits for the next connection and returns it. Other fibers go on meanwhile.
 func (l *Listener) Accept() (net.Conn, error) {
+	if l.sim != nil {
+		return l.sim.Accept()
+	}
 	c, err := coir.Blocking(context.Background(), l.Listener.Accept)
 	if err != nil {
 		return nil, err
@@ -124,6 +151,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 // AcceptContext is Accept that ends with an error of ctx when ctx ends. It uses the listener's deadline for that, and
 // leaves none.
 func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+	if l.sim != nil {
+		return l.sim.acceptContext(ctx)
+	}
 	return under(ctx, l.SetDeadline, l.Accept)
 }
 
@@ -155,4 +185,83 @@ func under[T any](ctx context.Context, set func(time.Time) error, f func() (T, e
 		}
 	}
 	return v, err
+}
+
+// connOf returns the connection of an end in a simulation.
+func connOf(c *simConn) *Conn {
+	x := &simNetConn{c}
+	return &Conn{x, x}
+}
+
+// simNetConn is an end in a simulation as a net.Conn.
+type simNetConn struct{ c *simConn }
+
+func (s *simNetConn) Read(p []byte) (int, error) { return s.readContext(context.Background(), p) }
+
+func (s *simNetConn) readContext(ctx context.Context, p []byte) (int, error) {
+	n, err := s.c.read(ctx, p)
+	return n, s.failed("read", err)
+}
+
+func (s *simNetConn) Write(p []byte) (int, error) { return s.writeContext(context.Background(), p) }
+
+func (s *simNetConn) writeContext(ctx context.Context, p []byte) (int, error) {
+	n, err := s.c.write(ctx, p)
+	return n, s.failed("write", err)
+}
+
+func (s *simNetConn) Close() error         { return s.failed("close", s.c.close()) }
+func (s *simNetConn) CloseRead() error     { return s.failed("close", s.c.shutdown(false)) }
+func (s *simNetConn) CloseWrite() error    { return s.failed("close", s.c.shutdown(true)) }
+func (s *simNetConn) LocalAddr() net.Addr  { return s.c.local.Addr }
+func (s *simNetConn) RemoteAddr() net.Addr { return s.c.remote.Addr }
+
+func (s *simNetConn) SetDeadline(t time.Time) error {
+	return s.failed("set", s.c.setDeadlines(t, true, true))
+}
+
+func (s *simNetConn) SetReadDeadline(t time.Time) error {
+	return s.failed("set", s.c.setDeadlines(t, true, false))
+}
+
+func (s *simNetConn) SetWriteDeadline(t time.Time) error {
+	return s.failed("set", s.c.setDeadlines(t, false, true))
+}
+
+func (s *simNetConn) failed(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: s.c.local.Network(), Source: s.c.local.Addr, Addr: s.c.remote.Addr, Err: err}
+}
+
+// listenerOf returns a listener of a simulation.
+func listenerOf(l *simListener) *Listener {
+	x := &simNetListener{l}
+	return &Listener{x, x}
+}
+
+// simNetListener is a listener in a simulation as a net.Listener.
+type simNetListener struct{ l *simListener }
+
+func (s *simNetListener) Accept() (net.Conn, error) { return s.acceptContext(context.Background()) }
+
+func (s *simNetListener) acceptContext(ctx context.Context) (net.Conn, error) {
+	c, err := s.l.accept(ctx)
+	if err != nil {
+		return nil, s.failed("accept", err)
+	}
+	return connOf(c), nil
+}
+
+func (s *simNetListener) Close() error   { return s.failed("close", s.l.close()) }
+func (s *simNetListener) Addr() net.Addr { return s.l.addr.Addr }
+
+func (s *simNetListener) SetDeadline(t time.Time) error { return s.failed("set", s.l.setDeadline(t)) }
+
+func (s *simNetListener) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: op, Net: s.l.addr.Network(), Addr: s.l.addr.Addr, Err: err}
 }

@@ -19,7 +19,7 @@ type PacketConn struct {
 
 func newPacketConn(fd int, network string, local, remote net.Addr) *PacketConn {
 	c := &PacketConn{}
-	c.Conn = Conn{d: newDescriptor(fd), kind: packets, network: network, local: local, remote: remote}
+	c.Conn = Conn{d: newDescriptor(fd), kind: packets, local: local, remote: remote}
 	own, _ := syscall.Getsockname(fd)
 	_, c.six = own.(*syscall.SockaddrInet6)
 	closeWith(c, c.d)
@@ -43,7 +43,7 @@ func (c *PacketConn) ReadFromContext(ctx context.Context, p []byte) (int, net.Ad
 	if err != nil {
 		return 0, nil, c.failed("read", named("recvfrom", err))
 	}
-	return n, toAddr(c.network, from), nil
+	return n, toAddr(c.network(), from), nil
 }
 
 // WriteTo sends p as a packet to the address to, which is one of package net. A fiber that has to wait parks.
@@ -53,7 +53,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 
 // WriteToContext is WriteTo that ends with an error of ctx when ctx ends.
 func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) (int, error) {
-	sa, err := fromAddr(to, c.network, c.six)
+	sa, err := fromAddr(to, c.network(), c.six)
 	if c.remote != nil && err == nil {
 		err = net.ErrWriteToConnected
 	}
@@ -62,7 +62,7 @@ func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) 
 	}
 	runtime.KeepAlive(c)
 	if err != nil {
-		return 0, &net.OpError{Op: "write", Net: c.network, Source: c.local, Addr: to, Err: err}
+		return 0, &net.OpError{Op: "write", Net: c.network(), Source: c.local, Addr: to, Err: err}
 	}
 	return len(p), nil
 }

@@ -22,6 +22,8 @@ func WithFaults(names ...string) Option { return func(s *settings) { s.faults = 
 // Fault reports whether the fault with that name happens here and now. It returns false unless [WithFaults] names the
 // fault, and for a nil Sim: code that is also used outside of a simulation has a nil *Sim there.
 //
+// Packages may have faults of their own, by [coir.Simulation.Fault]: those of package netio begin with "netio".
+//
 // The caller writes what the fault does:
 //
 //	if s.Fault("cancel") { cancel(errGaveUp) }            // in a fiber of its own: at any moment

@@ -1,0 +1,565 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/netio"
+	"github.com/coir-go/coir/sim"
+)
+
+var simFaults = []string{
+	"netio refuse", "netio delay", "netio partial read", "netio reset", "netio small buffer",
+}
+
+// echoServer serves l until it is closed.
+func echoServer(n *coir.Nursery, l net.Listener) {
+	n.Go("accept", func(context.Context) error {
+		for {
+			c, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			n.Go("echo", func(context.Context) error {
+				defer func() { _ = c.Close() }()
+				_, _ = io.Copy(c, c)
+				return nil
+			})
+		}
+	})
+}
+
+// dialHard dials until it is not refused.
+func dialHard(ctx context.Context, address string) (c net.Conn, err error) {
+	for {
+		c, err = netio.Dial("tcp", address)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return c, err
+		}
+		if err := coir.Sleep(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// echoClient sends text and its end, and returns what comes back.
+func echoClient(ctx context.Context, text string) ([]byte, error) {
+	c, err := dialHard(ctx, "echo:7")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	got := []byte{}
+	err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		n.Go("send", func(context.Context) error {
+			for part := range slices.Chunk([]byte(text), 10) {
+				if _, err := c.Write(part); err != nil {
+					return err
+				}
+			}
+			return c.(*netio.Conn).CloseWrite()
+		})
+		got, err = io.ReadAll(c)
+		return err
+	})
+	return got, err
+}
+
+// echo runs a server and two clients: what a client has got is what it has sent, or a beginning of it if the connection
+// has been reset.
+func echo(ctx context.Context, s *sim.Sim) {
+	began := time.Now()
+	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		l, err := netio.Listen("tcp", "echo:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		defer func() { _ = l.Close() }()
+		echoServer(n, l)
+		return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i := range 2 {
+				n.Go("client", func(ctx context.Context) error {
+					text := strings.Repeat("0123456789abcdef"[i:], 2)
+					got, err := echoClient(ctx, text)
+					switch {
+					case err == nil && string(got) != text, !strings.HasPrefix(text, string(got)):
+						s.Errorf("%q came back, of %q; %v", got, text, err)
+					case err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) &&
+						!errors.Is(err, syscall.ENOTCONN):
+						s.Errorf("%v", err)
+					}
+					s.Sometimes(err == nil, "all came back")
+					s.Sometimes(err == nil && s.Now() > 0, "late")
+					s.Sometimes(errors.Is(err, syscall.ECONNRESET) && len(got) > 0, "reset in the middle")
+					return nil
+				})
+			}
+			return nil
+		})
+	})
+	if s.Now() > time.Since(began)+time.Second {
+		s.Sometimes(true, "virtual time is ahead of the real one")
+	}
+}
+
+// Spec: SM-04 (virtual time moves when nobody can go on)
+func TestEchoSimulated(t *testing.T) {
+	schedules := 20_000
+	if testing.Short() {
+		schedules = 2_000
+	}
+	sim.Test(t, echo, sim.WithFaults(simFaults...), sim.WithSchedules(schedules))
+}
+
+// TestEveryFaultHappens: each alone is enough, and without its name it does not happen.
+func TestEveryFaultHappens(t *testing.T) {
+	for _, name := range simFaults {
+		res := sim.Explore(echo, sim.WithFaults(name), sim.WithSchedules(100))
+		if res.Failure != nil {
+			t.Error(name, res.Failure)
+		}
+		if slices.Contains(res.Never, "fault "+name) {
+			t.Errorf("%s never happens", name)
+		}
+	}
+	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			l, _ := netio.Listen("tcp", "echo:7")
+			echoServer(n, l)
+			got, err := echoClient(ctx, "the quick brown fox jumps over the lazy dog")
+			if len(got) != 43 || err != nil || s.Now() != 0 {
+				s.Errorf("%q after %v: %v", got, s.Now(), err)
+			}
+			return l.Close()
+		})
+	}, sim.WithSchedules(300))
+	if res.Failure != nil {
+		t.Error(res.Failure)
+	}
+}
+
+// TestEchoIsDeterministic: the same seed gives the same schedules, and a token the same failure and the same trace.
+//
+// Spec: SM-03 (the same decisions give the same run)
+// Spec: SM-05 (a token replays its schedule)
+func TestEchoIsDeterministic(t *testing.T) {
+	opts := []sim.Option{sim.WithFaults(simFaults...), sim.WithSchedules(100)}
+	if a, b := sim.Explore(echo, opts...), sim.Explore(echo, opts...); a.Steps != b.Steps || a.Failure != nil {
+		t.Errorf("%d steps, then %d; %v", a.Steps, b.Steps, a.Failure)
+	}
+	fails := func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			l, _ := netio.Listen("tcp", "echo:7")
+			defer func() { _ = l.Close() }()
+			echoServer(n, l)
+			_, err := echoClient(ctx, "some text that is longer than a small buffer")
+			if errors.Is(err, syscall.ECONNRESET) && s.Now() > time.Second {
+				s.Errorf("after %v: %v", s.Now(), err)
+			}
+			return nil
+		})
+	}
+	f := sim.Explore(fails, sim.WithFaults(simFaults...), sim.WithSchedules(10_000)).Failure
+	if f == nil {
+		t.Fatal("there is no schedule with a late reset")
+	}
+	again, err := sim.Replay(f.Token, fails, sim.WithFaults(simFaults...))
+	if err != nil || again == nil || again.Text != f.Text {
+		t.Errorf("first: %v\nagain: %v, %v", f, again, err)
+	}
+	if err != nil || again == nil {
+		return
+	}
+	if a, b := steps(f.Error()), steps(again.Error()); a == "" || a != b {
+		t.Errorf("the traces differ:\n%s\n%s", a, b)
+	}
+}
+
+// steps returns the table of a report.
+func steps(report string) string {
+	var b strings.Builder
+	for line := range strings.Lines(report) {
+		if strings.Contains(line, " | ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// exchange runs a server and a client on a simulated connection.
+func exchange(server, client func(context.Context, *sim.Sim, *netio.Conn) error) func(context.Context, *sim.Sim) {
+	return func(ctx context.Context, s *sim.Sim) {
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			l, err := netio.Listen("tcp", "chat:1234")
+			if err != nil {
+				return err
+			}
+			n.Go("server", func(ctx context.Context) error {
+				defer func() { _ = l.Close() }()
+				c, err := l.Accept()
+				if err != nil {
+					return err
+				}
+				defer func() { _ = c.Close() }()
+				return server(ctx, s, c.(*netio.Conn))
+			})
+			n.Go("client", func(ctx context.Context) error {
+				c, err := netio.Dial("tcp", "chat:1234")
+				if err != nil {
+					return err
+				}
+				defer func() { _ = c.Close() }()
+				return client(ctx, s, c.(*netio.Conn))
+			})
+			return nil
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+	}
+}
+
+// TestSimulationFindsProtocolBugs: programs that are wrong pass without faults, and are found with them.
+func TestSimulationFindsProtocolBugs(t *testing.T) {
+	const message = "ping\n"
+	for _, test := range []struct {
+		name, fault    string
+		server, client func(ctx context.Context, s *sim.Sim, c *netio.Conn) error
+	}{
+		{
+			"one read is one message", "netio partial read",
+			func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+				b := make([]byte, 100)
+				n, err := c.Read(b) // io.ReadFull, or a bufio.Reader
+				if string(b[:n]) != message {
+					s.Errorf("the message is %q, %v", b[:n], err)
+				}
+				return nil
+			},
+			func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+				_, err := io.WriteString(c, message)
+				return err
+			},
+		},
+		{
+			"a reset is a normal end", "netio reset",
+			func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+				all, _ := io.ReadAll(c) // the error says whether this is all
+				if string(all) != message {
+					s.Errorf("all of it is %q", all)
+				}
+				return nil
+			},
+			func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+				_, _ = io.WriteString(c, message)
+				return nil
+			},
+		},
+		{
+			"an answer always comes within a second", "netio delay",
+			func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+				_, err := io.Copy(c, c)
+				return err
+			},
+			func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+				_, _ = io.WriteString(c, message)
+				_ = c.SetReadDeadline(time.Now().Add(time.Second))
+				if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
+					s.Errorf("no answer: %v", err)
+				}
+				return nil
+			},
+		},
+		{
+			"both write before they read", "netio small buffer",
+			func(_ context.Context, _ *sim.Sim, c *netio.Conn) error { return writeThenRead(c) },
+			func(_ context.Context, _ *sim.Sim, c *netio.Conn) error { return writeThenRead(c) },
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			program := exchange(test.server, test.client)
+			if res := sim.Explore(program, sim.WithSchedules(200)); res.Failure != nil {
+				t.Errorf("without the fault: %v", res.Failure)
+			}
+			if res := sim.Explore(program, sim.WithFaults(test.fault), sim.WithSchedules(200)); res.Failure == nil {
+				t.Error("not found")
+			}
+		})
+	}
+}
+
+func writeThenRead(c *netio.Conn) error {
+	text := strings.Repeat("x", 100)
+	if _, err := io.WriteString(c, text); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(c, make([]byte, len(text)))
+	return err
+}
+
+// TestForgottenHalfCloseIsADeadlock: a server that reads to the end waits forever if the client forgets to say that it
+// has sent all, and the report says what each waits for.
+func TestForgottenHalfCloseIsADeadlock(t *testing.T) {
+	f := sim.Explore(exchange(
+		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+			all, err := io.ReadAll(c)
+			if err == nil {
+				_, err = c.Write(all)
+			}
+			return err
+		},
+		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+			if _, err := io.WriteString(c, "ping"); err != nil {
+				return err
+			}
+			_, err := io.ReadAll(c)
+			return err
+		},
+	)).Failure
+	if f == nil || f.Kind != sim.KindDeadlock {
+		t.Fatalf("%v", f)
+	}
+	for _, want := range []string{"read chat:1234", "read 10.0.0.1:49152"} {
+		if !strings.Contains(f.Error(), want) {
+			t.Errorf("the report does not say %q:\n%v", want, f)
+		}
+	}
+}
+
+// TestFullBuffersAreADeadlock: each waits for the other to read.
+func TestFullBuffersAreADeadlock(t *testing.T) {
+	fill := func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+		_, err := c.Write(make([]byte, 1<<20))
+		return err
+	}
+	f := sim.Explore(exchange(fill, fill)).Failure
+	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "write chat:1234") {
+		t.Errorf("%v", f)
+	}
+}
+
+// TestASlowReaderHoldsUpItsWriter, and no longer than it has to.
+func TestASlowReaderHoldsUpItsWriter(t *testing.T) {
+	sim.Test(t, exchange(
+		func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+			if err := coir.Sleep(ctx, time.Minute); err != nil {
+				return err
+			}
+			n, err := io.Copy(io.Discard, c)
+			if n != 100<<10 {
+				s.Errorf("%d bytes", n)
+			}
+			return err
+		},
+		func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+			_, err := c.Write(make([]byte, 100<<10))
+			if s.Now() != time.Minute {
+				s.Errorf("written after %v", s.Now())
+			}
+			return err
+		},
+	), sim.WithSchedules(200))
+}
+
+// TestWritesAreWhole: two fibers that write to one connection, in parts, do not mix what they write.
+func TestWritesAreWhole(t *testing.T) {
+	sim.Test(t, exchange(
+		func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+			all, err := io.ReadAll(c)
+			if a, b := strings.Repeat("a", 40), strings.Repeat("b", 40); string(all) != a+b && string(all) != b+a {
+				s.Errorf("%s", all)
+			}
+			s.Sometimes(all[0] == 'b', "b is first")
+			return err
+		},
+		func(ctx context.Context, _ *sim.Sim, c *netio.Conn) error {
+			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for _, text := range []string{"a", "b"} {
+					n.Go("write", func(context.Context) error {
+						_, err := io.WriteString(c, strings.Repeat(text, 40))
+						return err
+					})
+				}
+				return nil
+			})
+		},
+	), sim.WithFaults("netio small buffer"), sim.WithSchedules(1000))
+}
+
+// TestConnectionsOvertakeEachOther: what is sent later on another connection may arrive earlier, on one it never does.
+func TestConnectionsOvertakeEachOther(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		got := coir.NewChan[string](10)
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			l, err := netio.Listen("unix", "@overtake")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = l.Close() }()
+			for i := range 2 {
+				c, err := netio.Dial("unix", "@overtake")
+				if err != nil {
+					return err
+				}
+				peer, err := l.Accept()
+				if err != nil {
+					return err
+				}
+				n.Go("read", func(ctx context.Context) error {
+					defer func() { _ = peer.Close() }()
+					in := bufio.NewScanner(peer)
+					for in.Scan() {
+						if err := got.Send(ctx, in.Text()); err != nil {
+							return err
+						}
+					}
+					return in.Err()
+				})
+				for k := range 2 {
+					if _, err := fmt.Fprintf(c, "%d %d\n", i, k); err != nil {
+						return err
+					}
+				}
+				if err := c.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		got.Close()
+		var order []string
+		for line := range got.All(ctx) {
+			order = append(order, line)
+		}
+		for _, i := range []string{"0", "1"} {
+			if a, b := slices.Index(order, i+" 0"), slices.Index(order, i+" 1"); a < 0 || b < a {
+				s.Errorf("in the order %q", order)
+			}
+		}
+		s.Sometimes(len(order) > 0 && order[0] == "1 0", "the second connection is faster")
+	}, sim.WithFaults("netio delay"), sim.WithSchedules(500))
+}
+
+// TestDeadlinesAreVirtual: they pass by the clock of the simulation, which a deadline alone moves.
+func TestDeadlinesAreVirtual(t *testing.T) {
+	began := time.Now()
+	sim.Test(t, exchange(
+		func(ctx context.Context, _ *sim.Sim, _ *netio.Conn) error { return coir.Sleep(ctx, 3*time.Hour) },
+		func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+			_ = c.SetReadDeadline(time.Now().Add(time.Hour))
+			_, err := c.Read(make([]byte, 1))
+			if !errors.Is(err, os.ErrDeadlineExceeded) || s.Now() != time.Hour {
+				s.Errorf("%v after %v", err, s.Now())
+			}
+			_ = c.SetReadDeadline(time.Time{})
+			ctx, cancel := coir.WithTimeout(ctx, 30*time.Minute)
+			defer cancel()
+			_, err = c.ReadContext(ctx, make([]byte, 1))
+			if !errors.Is(err, coir.ErrTimeout) || s.Now() != 90*time.Minute {
+				s.Errorf("%v after %v", err, s.Now())
+			}
+			_ = c.SetReadDeadline(time.Now().Add(time.Hour))
+			_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
+			_, err = c.Write(make([]byte, 1<<20))
+			if !errors.Is(err, os.ErrDeadlineExceeded) || s.Now() != 91*time.Minute {
+				s.Errorf("%v after %v", err, s.Now())
+			}
+			return nil
+		},
+	), sim.WithSchedules(200))
+	if took := time.Since(began); took > time.Hour {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDialSimulated: what does not listen refuses, a time limit ends a dial, and what is not simulated says so.
+func TestDialSimulated(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		if _, err := netio.Dial("tcp", "nowhere:1"); !errors.Is(err, syscall.ECONNREFUSED) {
+			s.Errorf("dial: %v", err)
+		}
+		l, err := netio.Listen("tcp", ":80")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		defer func() { _ = l.Close() }()
+		if _, err := netio.Listen("tcp", "127.0.0.1:80"); !errors.Is(err, syscall.EADDRINUSE) {
+			s.Errorf("listen: %v", err)
+		}
+		d := &netio.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(10, 1, 1, 1), Port: 99}}
+		var all []net.Conn
+		for range 128 { // no one accepts them
+			c, err := d.Dial("tcp", "www:http")
+			if err != nil || c.LocalAddr().String() != "10.1.1.1:99" {
+				s.Fatalf("dial: %v, %v", c, err)
+			}
+			all = append(all, c)
+		}
+		if _, err := d.Dial("tcp", "www:80"); !errors.Is(err, context.DeadlineExceeded) || s.Now() < 5*time.Second {
+			s.Errorf("dial: %v after %v", err, s.Now())
+		}
+		for _, c := range all {
+			_ = c.Close()
+		}
+		if _, err := netio.ListenPacket("udp", ":53"); !errors.Is(err, errors.ErrUnsupported) {
+			s.Errorf("udp: %v", err)
+		}
+		if _, err := netio.Dial("udp", "ns:53"); !errors.Is(err, errors.ErrUnsupported) {
+			s.Errorf("udp: %v", err)
+		}
+		if _, err := l.(*netio.Listener).SyscallConn(); err == nil {
+			s.Errorf("it has a descriptor")
+		}
+	}, sim.WithSchedules(20))
+}
+
+// TestACallbackStartsAFiber: when data arrives late, when it is there already, and when a deadline passes.
+func TestACallbackStartsAFiber(t *testing.T) {
+	sim.Test(t, exchange(
+		func(ctx context.Context, _ *sim.Sim, c *netio.Conn) error {
+			_, err := io.WriteString(c, "wake up")
+			return errors.Join(err, coir.Sleep(ctx, time.Hour))
+		},
+		func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				for range 2 {
+					done := coir.NewPromise[int]()
+					_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+					err := c.OnReadable(func() {
+						n.Go("request", func(context.Context) error {
+							k, _ := c.Read(make([]byte, 100))
+							done.Resolve(k)
+							return nil
+						})
+					})
+					if err != nil {
+						return err
+					}
+					if _, err := done.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				if s.Now() < time.Minute {
+					s.Errorf("the deadline has passed after %v", s.Now())
+				}
+				return nil
+			})
+		},
+	), sim.WithFaults("netio delay"), sim.WithSchedules(1000))
+}

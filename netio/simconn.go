@@ -1,0 +1,488 @@
+package netio
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// simLink is a connection of a simulation: two ends, under one lock.
+//
+// It follows what Linux does on the loopback device: what has been written is in the buffer of the other end, and can
+// be read there when it is due; each end has an error that is returned once. The tests compare it with real sockets.
+type simLink struct {
+	net  *simNet
+	cond *coir.Cond
+	unix bool
+	size int // of a buffer
+	life int // operations until the connection is reset; negative: it is not
+	ends [2]simConn
+}
+
+// simConn is one end of a link, guarded by the link's lock.
+type simConn struct {
+	link          *simLink
+	peer          *simConn
+	local, remote simAddr
+
+	in     []simChunk // what the peer has written, in order
+	size   int        // bytes in it
+	ends   bool       // the peer writes no more
+	endDue time.Duration
+
+	err                 error // of the system, to be returned once
+	dead                bool  // the connection has been reset
+	closed              bool
+	shutRead, shutWrite bool
+
+	reads, writes     simWaiters
+	writing           bool // an operation has the turn to write
+	readDue, writeDue time.Duration
+	alarm             simAlarm
+	callback          func()
+}
+
+// simChunk is a part of a stream that arrives at a time.
+type simChunk struct {
+	data []byte
+	due  time.Duration
+}
+
+// newLink returns the two ends of a new connection: that of the caller, which has dialled, and that of the listener.
+// The caller holds the lock of the network.
+func (n *simNet) newLink(from, to, listener simAddr) (client, server *simConn) {
+	l := &simLink{net: n, size: simBuffer, life: -1}
+	l.cond = coir.NewCond(coir.WithName(from.title + " to " + to.title))
+	_, l.unix = to.Addr.(*net.UnixAddr)
+	if n.sim.Fault(faultSmall) {
+		l.size = smallSize
+	}
+	if n.sim.Fault(faultReset) {
+		l.life = n.sim.Intn(8) * [...]int{1, 4, 16}[n.sim.Intn(3)] // mostly soon, and sometimes late
+	}
+	local := to
+	if l.unix {
+		local = listener
+	}
+	l.ends[0].init(l, &l.ends[1], from, to)
+	l.ends[1].init(l, &l.ends[0], local, from)
+	return &l.ends[0], &l.ends[1]
+}
+
+func (c *simConn) init(l *simLink, peer *simConn, local, remote simAddr) {
+	c.link, c.peer, c.local, c.remote = l, peer, local, remote
+	c.reads.name, c.writes.name = "read "+remote.title, "write "+remote.title
+	c.readDue, c.writeDue = never, never
+}
+
+// simEffects are what a change does when the lock has been given up: waits end, and callbacks are called.
+type simEffects struct {
+	events []*coir.Event
+	calls  []func()
+}
+
+// readable ends the waits for something to read.
+func (e *simEffects) readable(c *simConn) {
+	e.events = append(e.events, c.reads.take()...)
+	if f := c.callback; f != nil {
+		c.callback = nil
+		e.calls = append(e.calls, f)
+	}
+}
+
+// writable ends the waits for a turn to write, or for room.
+func (e *simEffects) writable(c *simConn) { e.events = append(e.events, c.writes.take()...) }
+
+// unlock gives up the lock, and does what follows.
+func (l *simLink) unlock(e *simEffects) {
+	l.cond.Unlock()
+	wakeAll(e.events)
+	for _, f := range e.calls {
+		f()
+	}
+	*e = simEffects{}
+}
+
+// grow counts an operation, and resets the connection if its time has come.
+func (l *simLink) grow(e *simEffects) {
+	if l.life == 0 && !l.ends[0].closed && !l.ends[1].closed {
+		l.ends[0].reset(e, true)
+		l.ends[1].reset(e, true)
+	}
+	l.life--
+}
+
+// reset is what a packet with RST does to an end. all says that what has not been read is lost.
+func (c *simConn) reset(e *simEffects, all bool) {
+	if c.dead {
+		return
+	}
+	c.dead = true
+	if c.err = errReset; c.ends && !all {
+		c.err = errPipe
+	}
+	if all {
+		c.in, c.size, c.ends = nil, 0, false
+	}
+	e.readable(c)
+	e.writable(c)
+}
+
+// arm sets the alarm to the next time at which a wait may end.
+func (c *simConn) arm(ctx context.Context, now time.Duration) {
+	at := never
+	if len(c.reads.events) > 0 || c.callback != nil {
+		at = c.readDue
+		if len(c.in) > 0 {
+			at = min(at, c.in[0].due)
+		} else if c.ends {
+			at = min(at, c.endDue)
+		}
+	}
+	if len(c.writes.events) > 0 {
+		at = min(at, c.writeDue)
+	}
+	c.alarm.set(ctx, c, now, max(at, now))
+}
+
+// Ended implements coir.Watcher: a time has come.
+func (c *simConn) Ended(error) {
+	var e simEffects
+	c.link.cond.Lock()
+	c.alarm.armed = false
+	e.readable(c)
+	e.writable(c)
+	c.link.unlock(&e)
+}
+
+// arrives is called when the peer has sent something that is due at a time.
+func (c *simConn) arrives(ctx context.Context, e *simEffects, now, due time.Duration) {
+	if due <= now {
+		e.readable(c)
+	} else {
+		c.arm(ctx, now)
+	}
+}
+
+// send returns when what is sent to c now arrives there. Nothing overtakes what was sent before.
+func (c *simConn) send(now time.Duration) time.Duration {
+	due := now + c.link.net.latency()
+	if n := len(c.in); n > 0 {
+		due = max(due, c.in[n-1].due)
+	}
+	return due
+}
+
+// wait waits for a change, with the lock released meanwhile.
+func (c *simConn) wait(ctx context.Context, w *simWaiters, e *simEffects, now time.Duration) error {
+	ev := w.add()
+	c.arm(ctx, now)
+	c.link.unlock(e)
+	err := ev.Wait(ctx)
+	c.link.cond.Lock()
+	w.remove(ev)
+	return err
+}
+
+func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
+	if err := coir.Ended(ctx); err != nil {
+		return 0, err
+	}
+	var e simEffects
+	c.link.cond.Lock()
+	if len(p) == 0 {
+		if c.closed {
+			err = net.ErrClosed
+		}
+		c.link.cond.Unlock()
+		return 0, err
+	}
+	for first := true; ; first = false {
+		if first && !c.closed {
+			c.link.grow(&e)
+		}
+		now := coir.Now(ctx)
+		if n, err = c.tryRead(p, now); n > 0 || err != nil {
+			break
+		}
+		if err = c.wait(ctx, &c.reads, &e, now); err != nil {
+			break
+		}
+	}
+	if n > 0 {
+		e.writable(c.peer)
+	}
+	c.link.unlock(&e)
+	return n, err
+}
+
+// tryRead reads what there is. It returns neither bytes nor an error if the caller has to wait.
+func (c *simConn) tryRead(p []byte, now time.Duration) (int, error) {
+	switch {
+	case c.closed:
+		return 0, net.ErrClosed
+	case now >= c.readDue:
+		return 0, os.ErrDeadlineExceeded
+	}
+	if n := c.arrived(now); n > 0 {
+		n = min(n, len(p))
+		if n > 1 && c.link.net.sim.Fault(faultPartial) {
+			n = [...]int{1, n - 1, (n + 1) / 2}[c.link.net.sim.Intn(3)]
+		}
+		c.take(p[:n])
+		return n, nil
+	}
+	switch {
+	case len(c.in) > 0: // on its way
+		return 0, nil
+	case c.ends && (now >= c.endDue || c.dead):
+		return 0, io.EOF
+	case c.err != nil:
+		return 0, c.fail("read")
+	case c.dead || c.shutRead:
+		return 0, io.EOF
+	}
+	return 0, nil
+}
+
+// arrived returns how many bytes can be read.
+func (c *simConn) arrived(now time.Duration) (n int) {
+	for i := range c.in {
+		if c.in[i].due > now {
+			break
+		}
+		n += len(c.in[i].data)
+	}
+	return n
+}
+
+// take fills p with bytes that have arrived.
+func (c *simConn) take(p []byte) {
+	c.size -= len(p)
+	for len(p) > 0 {
+		first := &c.in[0]
+		n := copy(p, first.data)
+		p, first.data = p[n:], first.data[n:]
+		if len(first.data) == 0 {
+			c.in = slices.Delete(c.in, 0, 1)
+		}
+	}
+}
+
+// fail returns the error of the system, once.
+func (c *simConn) fail(call string) error {
+	err := c.err
+	c.err = nil
+	return os.NewSyscallError(call, err)
+}
+
+func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
+	if err := coir.Ended(ctx); err != nil {
+		return 0, err
+	}
+	var e simEffects
+	turn := false
+	c.link.cond.Lock()
+	if !c.closed {
+		c.link.grow(&e)
+	}
+	for {
+		now := coir.Now(ctx)
+		if err = c.cannotWrite(now); err != nil {
+			break
+		}
+		if turn = turn || !c.writing; turn {
+			c.writing = true
+			n += c.put(ctx, &e, p[n:], now)
+			if n == len(p) {
+				break
+			}
+		}
+		if err = c.wait(ctx, &c.writes, &e, now); err != nil {
+			break
+		}
+	}
+	if turn {
+		c.writing = false
+		e.writable(c)
+	}
+	c.link.unlock(&e)
+	return n, err
+}
+
+// cannotWrite returns why nothing can be written, or nil.
+func (c *simConn) cannotWrite(now time.Duration) error {
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case now >= c.writeDue:
+		return os.ErrDeadlineExceeded
+	case c.link.unix && (c.peer.closed || c.peer.shutRead):
+		return os.NewSyscallError("write", errPipe)
+	case c.err != nil:
+		return c.fail("write")
+	case c.dead || c.shutWrite:
+		return os.NewSyscallError("write", errPipe)
+	}
+	return nil
+}
+
+// put sends as much of p as there is room for. A peer that has been closed takes all, and answers with a reset.
+func (c *simConn) put(ctx context.Context, e *simEffects, p []byte, now time.Duration) int {
+	if c.peer.closed {
+		if len(p) > 0 {
+			c.reset(e, false)
+		}
+		return len(p)
+	}
+	n := min(len(p), c.link.size-c.peer.size)
+	if n > 0 {
+		due := c.peer.send(now)
+		c.peer.in = append(c.peer.in, simChunk{slices.Clone(p[:n]), due})
+		c.peer.size += n
+		c.peer.arrives(ctx, e, now, due)
+	}
+	return n
+}
+
+// finish tells the peer that nothing follows.
+func (c *simConn) finish(ctx context.Context, e *simEffects, now time.Duration) {
+	if p := c.peer; !p.ends {
+		p.ends, p.endDue = true, p.send(now)
+		p.arrives(ctx, e, now, p.endDue)
+	}
+}
+
+func (c *simConn) close() error {
+	var e simEffects
+	ctx := context.Background()
+	c.link.cond.Lock()
+	if c.closed {
+		c.link.cond.Unlock()
+		return net.ErrClosed
+	}
+	c.closed = true
+	c.alarm.stop()
+	e.readable(c)
+	e.writable(c)
+	switch {
+	case c.peer.closed:
+	case len(c.in) > 0: // not all has been read
+		c.peer.reset(&e, false)
+	case !c.dead:
+		c.finish(ctx, &e, coir.Now(ctx))
+		e.writable(c.peer)
+	}
+	c.in, c.size = nil, 0
+	c.link.unlock(&e)
+	return nil
+}
+
+// abandon closes an end that no one has accepted.
+func (c *simConn) abandon() {
+	var e simEffects
+	c.link.cond.Lock()
+	c.closed = true
+	if !c.peer.closed {
+		c.peer.reset(&e, false)
+	}
+	c.link.unlock(&e)
+}
+
+// shutdown closes one side.
+func (c *simConn) shutdown(write bool) error {
+	var e simEffects
+	ctx := context.Background()
+	c.link.cond.Lock()
+	var err error
+	switch now := coir.Now(ctx); {
+	case c.closed:
+		err = net.ErrClosed
+	case !c.link.unix && (c.dead || c.shutWrite && c.ends && now >= c.endDue):
+		err = os.NewSyscallError("shutdown", errNotConnected)
+	case write:
+		c.shutWrite = true
+		e.writable(c)
+		if !c.dead && !c.peer.closed {
+			c.finish(ctx, &e, now)
+		}
+	default:
+		c.shutRead = true
+		e.readable(c)
+		e.writable(c.peer)
+	}
+	c.link.unlock(&e)
+	return err
+}
+
+// setDeadlines sets the deadlines of one side or of both.
+func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
+	var e simEffects
+	ctx := context.Background()
+	c.link.cond.Lock()
+	if c.closed {
+		c.link.cond.Unlock()
+		return net.ErrClosed
+	}
+	now := coir.Now(ctx)
+	due := virtualTime(now, t)
+	if read {
+		c.readDue = due
+		if now >= due {
+			e.readable(c)
+		}
+	}
+	if write {
+		c.writeDue = due
+		if now >= due {
+			e.writable(c)
+		}
+	}
+	c.arm(ctx, now)
+	c.link.unlock(&e)
+	return nil
+}
+
+// onReadable calls f when there is something to read. If there is now, that is when no fiber can run, as at a time that
+// has come: f must not be called here.
+func (c *simConn) onReadable(f func()) error {
+	ctx := context.Background()
+	c.link.cond.Lock()
+	defer c.link.cond.Unlock()
+	now := coir.Now(ctx)
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case now >= c.readDue:
+		return os.ErrDeadlineExceeded
+	case c.callback != nil:
+		return errCallback
+	}
+	c.callback = f
+	if c.arrived(now) > 0 || c.dead || c.shutRead || c.err != nil {
+		c.alarm.set(ctx, c, now, now)
+	} else {
+		c.arm(ctx, now)
+	}
+	return nil
+}
+
+func (c *simConn) open() error {
+	c.link.cond.Lock()
+	defer c.link.cond.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+var (
+	errCallback  = errors.New("netio: OnReadable has been called, and its function not yet")
+	errSimulated = errors.New("netio: a simulated connection has no descriptor")
+)

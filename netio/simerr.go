@@ -1,0 +1,15 @@
+//go:build !plan9
+
+package netio
+
+import "syscall"
+
+// The errors of the system that a simulated connection returns.
+const (
+	errRefused      = syscall.ECONNREFUSED
+	errReset        = syscall.ECONNRESET
+	errPipe         = syscall.EPIPE
+	errAddrInUse    = syscall.EADDRINUSE
+	errNoFile       = syscall.ENOENT
+	errNotConnected = syscall.ENOTCONN
+)
