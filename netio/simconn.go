@@ -77,19 +77,19 @@ func (n *simNet) newLink(from, to, listener simAddr) (client, server *simConn) {
 
 func (c *simConn) init(l *simLink, peer *simConn, local, remote simAddr) {
 	c.link, c.peer, c.local, c.remote = l, peer, local, remote
-	c.reads.name, c.writes.name = "read "+remote.title, "write "+remote.title
+	c.reads, c.writes = newWaiters("read "+remote.title), newWaiters("write "+remote.title)
 	c.readDue, c.writeDue = never, never
 }
 
 // simEffects are what a change does when the lock has been given up: waits end, and callbacks are called.
 type simEffects struct {
-	events []*coir.Event
-	calls  []func()
+	woken []*simWaiters
+	calls []func()
 }
 
 // readable ends the waits for something to read.
 func (e *simEffects) readable(c *simConn) {
-	e.events = append(e.events, c.reads.take()...)
+	e.woken = append(e.woken, c.reads.take()...)
 	if f := c.callback; f != nil {
 		c.callback = nil
 		e.calls = append(e.calls, f)
@@ -97,12 +97,12 @@ func (e *simEffects) readable(c *simConn) {
 }
 
 // writable ends the waits for a turn to write, or for room.
-func (e *simEffects) writable(c *simConn) { e.events = append(e.events, c.writes.take()...) }
+func (e *simEffects) writable(c *simConn) { e.woken = append(e.woken, c.writes.take()...) }
 
 // unlock gives up the lock, and does what follows.
 func (l *simLink) unlock(e *simEffects) {
 	l.cond.Unlock()
-	wakeAll(e.events)
+	wakeAll(e.woken)
 	for _, f := range e.calls {
 		f()
 	}
@@ -137,7 +137,7 @@ func (c *simConn) reset(e *simEffects, all bool) {
 // arm sets the alarm to the next time at which a wait may end.
 func (c *simConn) arm(ctx context.Context, now time.Duration) {
 	at := never
-	if len(c.reads.events) > 0 || c.callback != nil {
+	if c.reads.count > 0 || c.callback != nil {
 		at = c.readDue
 		if len(c.in) > 0 {
 			at = min(at, c.in[0].due)
@@ -145,7 +145,7 @@ func (c *simConn) arm(ctx context.Context, now time.Duration) {
 			at = min(at, c.endDue)
 		}
 	}
-	if len(c.writes.events) > 0 {
+	if c.writes.count > 0 {
 		at = min(at, c.writeDue)
 	}
 	c.alarm.set(ctx, c, now, max(at, now))
@@ -181,13 +181,10 @@ func (c *simConn) send(now time.Duration) time.Duration {
 
 // wait waits for a change, with the lock released meanwhile.
 func (c *simConn) wait(ctx context.Context, w *simWaiters, e *simEffects, now time.Duration) error {
-	ev := w.add()
+	w.count++ // for arm
 	c.arm(ctx, now)
-	c.link.unlock(e)
-	err := ev.Wait(ctx)
-	c.link.cond.Lock()
-	w.remove(ev)
-	return err
+	w.count--
+	return w.wait(ctx, c.link.cond, func() { c.link.unlock(e) })
 }
 
 func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {

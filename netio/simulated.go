@@ -18,10 +18,10 @@ import (
 // The network of a simulation. In a fiber that package sim runs, Listen and Dial find it by coir.Simulated, and make
 // connections that are memory: see simconn.go. It begins empty with each schedule.
 //
-// All of it is made of coir's own operations, so that sim sees them: a Cond as the lock of what is shared, a new Event
-// for each wait, an Alarm for what comes with time. So a wait has the name of what it waits for, a goroutine that uses
-// a simulated connection is found, and a model checker knows which operations conflict. Between Lock and Unlock there
-// is no operation that may let another fiber run.
+// All of it is made of coir's own operations, so that sim sees them: a Cond as the lock of what is shared, and one to
+// wait on for each thing that is waited for; an Alarm for what comes with time. So a wait has the name of what it waits
+// for, a goroutine that uses a simulated connection is found, and a model checker knows which operations conflict.
+// Between Lock and Unlock there is no operation that may let another fiber run.
 
 // The faults that sim.WithFaults may name.
 const (
@@ -185,7 +185,7 @@ func (n *simNet) listen(ctx context.Context, network, address string) (net.Liste
 		return failed(at.Addr, os.NewSyscallError("bind", errAddrInUse))
 	}
 	l := &simListener{net: n, addr: at, due: never}
-	l.accepts.name, l.dials.name = "accept "+at.title, "dial "+at.title
+	l.accepts, l.dials = newWaiters("accept "+at.title), newWaiters("dial "+at.title)
 	n.listeners = append(n.listeners, l)
 	return listenerOf(l), nil
 }
@@ -260,11 +260,7 @@ func (n *simNet) connect(ctx context.Context, d *net.Dialer, network, address st
 			wakeAll(woken)
 			return c, nil
 		}
-		ev := l.dials.add()
-		n.cond.Unlock()
-		err := ev.Wait(ctx)
-		n.cond.Lock()
-		if l.dials.remove(ev); err != nil {
+		if err := l.dials.wait(ctx, n.cond, n.cond.Unlock); err != nil {
 			n.cond.Unlock()
 			return nil, err
 		}
@@ -327,12 +323,8 @@ func (l *simListener) accept(ctx context.Context) (*simConn, error) {
 			wakeAll(woken)
 			return c, nil
 		}
-		ev := l.accepts.add()
 		l.alarm.set(ctx, l, now, l.due)
-		n.cond.Unlock()
-		err := ev.Wait(ctx)
-		n.cond.Lock()
-		if l.accepts.remove(ev); err != nil {
+		if err := l.accepts.wait(ctx, n.cond, n.cond.Unlock); err != nil {
 			n.cond.Unlock()
 			return nil, err
 		}
@@ -358,10 +350,10 @@ func (l *simListener) setDeadline(t time.Time) error {
 	ctx := context.Background()
 	now := coir.Now(ctx)
 	l.due = virtualTime(now, t)
-	var woken []*coir.Event
+	var woken []*simWaiters
 	if now >= l.due {
 		woken = l.accepts.take()
-	} else if len(l.accepts.events) > 0 {
+	} else if l.accepts.count > 0 {
 		l.alarm.set(ctx, l, now, l.due)
 	}
 	n.cond.Unlock()
@@ -390,32 +382,45 @@ func (l *simListener) close() error {
 	return nil
 }
 
-// simWaiters are those that wait for one thing. Each has an Event of its own, so that a wait has a name.
+// simWaiters are those that wait for one thing. What they wait for is guarded by a lock of the link or the network; the
+// Cond is there to wait on, with a name for reports. Its lock guards nothing.
 type simWaiters struct {
-	name   string
-	events []*coir.Event
+	cond  *coir.Cond
+	count int // of those that wait and have not been woken, guarded as what they wait for
+	round int // how often they have been woken
 }
 
-func (w *simWaiters) add() *coir.Event {
-	e := coir.NewEvent(coir.WithName(w.name))
-	w.events = append(w.events, e)
-	return e
+func newWaiters(name string) simWaiters { return simWaiters{cond: coir.NewCond(coir.WithName(name))} }
+
+// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile.
+func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) error {
+	w.count++
+	round := w.round
+	woken := w.cond.WaitCase() // also if that is between unlock and Select
+	unlock()
+	_, err := coir.Select(ctx, woken)
+	lock.Lock()
+	if w.round == round {
+		w.count--
+	}
+	return err
 }
 
-func (w *simWaiters) remove(e *coir.Event) {
-	w.events = slices.DeleteFunc(w.events, func(x *coir.Event) bool { return x == e })
+// take returns what the caller wakes when it has unlocked: w, if there are waiters.
+func (w *simWaiters) take() []*simWaiters {
+	if w.count == 0 {
+		return nil
+	}
+	w.count = 0
+	w.round++
+	return []*simWaiters{w}
 }
 
-// take returns the waiters, whose events the caller sets when it has unlocked.
-func (w *simWaiters) take() []*coir.Event {
-	all := w.events
-	w.events = nil
-	return all
-}
-
-func wakeAll(events []*coir.Event) {
-	for _, e := range events {
-		e.Set()
+func wakeAll(all []*simWaiters) {
+	for _, w := range all {
+		w.cond.Lock()
+		w.cond.Broadcast()
+		w.cond.Unlock()
 	}
 }
 
