@@ -31,7 +31,7 @@ var Layers = []Layer{
 	{"locks and pace", Satellites[:2]}, // on which other satellites are built
 	{"satellites", Satellites[2:]},
 	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
-	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook"}}, // which have a cmd each
+	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook", "examples/chat"}}, // which have a cmd each
 	{"outside", []string{"examples/...", "internal/archtest/specmap", "internal/programs"}},
 }
 
