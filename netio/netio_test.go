@@ -159,9 +159,8 @@ func TestCloseEndsWaits(t *testing.T) {
 				})
 			}
 			start(func() {
-				if err := coir.Sleep(context.Background(), 5*time.Millisecond); err != nil { // so that most wait
-					t.Error(err)
-				}
+				netio.AwaitWaiting(c, 3, 3)
+				netio.AwaitWaiting(l, 3, 0)
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
@@ -362,7 +361,7 @@ func TestReset(t *testing.T) {
 			}
 		})
 		start(func() {
-			_ = coir.Sleep(context.Background(), 5*time.Millisecond) // so that both wait
+			netio.AwaitWaiting(c, 1, 1)
 			_ = peer.(*net.TCPConn).SetLinger(0)
 			_ = peer.Close()
 		})
