@@ -120,7 +120,7 @@ func echo(ctx context.Context, s *sim.Sim) {
 
 // Spec: SM-04 (virtual time moves when nobody can go on)
 func TestEchoSimulated(t *testing.T) {
-	schedules := 20_000
+	schedules := 5_000
 	if testing.Short() {
 		schedules = 2_000
 	}

@@ -91,7 +91,7 @@ func (g *guest) listen(ctx context.Context, conn net.Conn) error {
 
 // TestClients: an hour is enough for all that is under way, because the clock is virtual.
 func TestClients(t *testing.T) {
-	schedules := 20_000
+	schedules := 8_000
 	if testing.Short() {
 		schedules = 1_000
 	}
