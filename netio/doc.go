@@ -70,6 +70,9 @@
 // of [time.Now] is taken as the time left, rounded up to two digits, so that it does not depend on how long the program
 // has run; [Conn.ReadContext] in a context of [coir.WithTimeout] is exact.
 //
+// The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If there is something to
+// read already, it runs when no fiber can run.
+//
 // These faults happen if sim.WithFaults names them:
 //
 //	netio delay         a write, an end or a dial arrives after 1 ms to 1 s. What is sent on one connection stays in

@@ -288,6 +288,15 @@ var conformance = map[string]func(p *twoEnds){
 		p.do("close", p.b.Close())
 		p.do("called", called.Wait(p.ctx))
 	},
+	"a callback after a reset": func(p *twoEnds) {
+		p.write(p.a, "unread")
+		p.do("close", p.b.Close())
+		called := coir.NewEvent()
+		p.do("readable", p.a.OnReadable(func() { called.Set() }))
+		p.do("set", p.a.SetReadDeadline(time.Now().Add(time.Hour)))
+		p.do("called", called.Wait(p.ctx))
+		p.read(p.a, 1)
+	},
 	"listening": func(p *twoEnds) {
 		_, err := netio.Listen(p.network, p.l.Addr().String())
 		p.do("again", err)

@@ -139,10 +139,13 @@ func (c *simConn) arm(ctx context.Context, now time.Duration) {
 	at := never
 	if c.reads.count > 0 || c.callback != nil {
 		at = c.readDue
-		if len(c.in) > 0 {
+		switch {
+		case len(c.in) > 0:
 			at = min(at, c.in[0].due)
-		} else if c.ends {
+		case c.ends:
 			at = min(at, c.endDue)
+		case c.dead || c.shutRead || c.err != nil:
+			at = now
 		}
 	}
 	if c.writes.count > 0 {
@@ -462,11 +465,7 @@ func (c *simConn) onReadable(f func()) error {
 		return errCallback
 	}
 	c.callback = f
-	if c.arrived(now) > 0 || c.dead || c.shutRead || c.err != nil {
-		c.alarm.set(ctx, c, now, now)
-	} else {
-		c.arm(ctx, now)
-	}
+	c.arm(ctx, now)
 	return nil
 }
 
