@@ -78,8 +78,8 @@
 //	netio delay         a write, an end or a dial arrives after 1 ms to 1 s. What is sent on one connection stays in
 //	                    order; connections overtake each other
 //	netio partial read  a read returns less than there is
-//	netio reset         the connection is reset after some operations: reads and writes fail with ECONNRESET or EPIPE at
-//	                    both ends, and what has not been read is lost
+//	netio reset         the connection is reset after some operations: reads and writes fail with ECONNRESET or EPIPE
+//	                    at both ends, and what has not been read is lost
 //	netio refuse        a dial fails with ECONNREFUSED
 //	netio small buffer  a direction of the connection holds 16 bytes
 //

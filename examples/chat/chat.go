@@ -56,8 +56,8 @@ func (s *Server) Stats() Stats {
 
 // String returns the figures in a line.
 func (s Stats) String() string {
-	return fmt.Sprintf("%d clients, %d messages, %d deliveries, %d clients dropped", s.Clients, s.Messages, s.Deliveries,
-		s.Dropped)
+	return fmt.Sprintf("%d clients, %d messages, %d deliveries, %d clients dropped",
+		s.Clients, s.Messages, s.Deliveries, s.Dropped)
 }
 
 // client is a connection.

@@ -1,3 +1,5 @@
+//go:build !plan9
+
 package chat
 
 // Clients that are late, slow, reset and leave, in any order: those that stay read all that was accepted since they
