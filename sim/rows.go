@@ -151,7 +151,8 @@ const (
 	leastWidth  = 20
 	mostColumns = 8
 	mostRows    = 60
-	aroundParts = 3  // rows before the one where the schedule went another way; after it there are twice as many
+	beforeParts = 3  // rows that are kept before the one where the schedule went another way
+	afterParts  = 24 // and after it
 	mostSaid    = 60 // letters of a text of Errorf
 )
 
@@ -180,7 +181,7 @@ func (r *report) table(b *strings.Builder) {
 		parts, split = t.Here, t.Here
 	}
 	if len(all) > mostRows {
-		near := func(i int) bool { return parts >= 0 && i >= parts-aroundParts && i <= parts+2*aroundParts }
+		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
 		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) }
 		rows, _ = chart.Rows(all, pinned, split)
 		rows = chart.Thin(all, rows, pinned, mostRows)
@@ -223,36 +224,46 @@ func (r *report) table(b *strings.Builder) {
 	if r.before > 0 {
 		fmt.Fprintf(b, "  ... %s before\n", counted(r.before, "step"))
 	}
-	last := time.Duration(-1)
+	last, left := time.Duration(-1), 0
+	skip := func() {
+		if left > 0 {
+			fmt.Fprintf(b, "  ... %s left out\n", counted(left, "step"))
+		}
+		left = 0
+	}
 	for _, row := range rows {
 		s := &all[row.Step]
 		switch {
 		case row.Left > 0:
-			fmt.Fprintf(b, "  ... %s left out\n", counted(row.Left, "step"))
+			left += row.Left
 			continue
 		case row.Again > 0:
+			skip()
 			fmt.Fprintf(b, "  ... %s: %s, until step %d\n", r.does(all, row.Steps), chart.Times(row.Again), all[row.Last].Number)
 			continue
 		case !slices.Contains(shown, s.Actor):
+			left++
 			continue
 		}
-		left, right := "", ""
+		skip()
+		number, right := "", ""
 		if s.Number > 0 {
-			left = fmt.Sprint(s.Number)
+			number = fmt.Sprint(s.Number)
 			if timed && s.At != last {
 				right, last = " "+s.At.String(), s.At
 			}
 		}
 		if row.Step == parts {
-			left = chart.Mark + left
+			number = chart.Mark + number
 		}
-		write(left, func(i int) string {
+		write(number, func(i int) string {
 			if i == s.Actor {
 				return s.Text
 			}
 			return ""
 		}, right)
 	}
+	skip()
 	if hidden := len(r.fibers) - len(shown); hidden > 0 {
 		fmt.Fprintf(b, "  ... and %s without a column\n", counted(hidden, "fiber"))
 	}
@@ -338,6 +349,10 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		}
 		fmt.Fprintf(b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
 	}
-	list("other fibers", fibers)
+	what := "fibers"
+	if slices.ContainsFunc(r.fibers, func(c column) bool { return c.waits }) {
+		what = "other fibers"
+	}
+	list(what, fibers)
 	list("channels", channels)
 }

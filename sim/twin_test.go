@@ -258,7 +258,7 @@ func TestTwinOfALongSchedule(t *testing.T) {
 			}
 		})
 	})
-	says(t, f, "here it went another way: after step 7 right ran on (lock mu,", "; in the schedule that passes, left ran (lock mu,",
+	says(t, f, "here it went another way: after step 6 right ran on (lock mu,", "; in the schedule that passes, left ran (unlock mu,",
 		" schedules that were tried, this one passes and has the most in common\n")
 	if f.twin.Tried > twinLimits.Schedules {
 		t.Errorf("%d schedules were tried", f.twin.Tried)
