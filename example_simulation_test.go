@@ -65,7 +65,7 @@ func ExampleSimulated() {
 		fmt.Println(coir.Simulated(ctx) == nil)
 		return nil
 	})
-	sim.Run(1, func(ctx context.Context, _ *sim.Sim) {
+	_ = sim.Run(1, func(ctx context.Context, _ *sim.Sim) {
 		fmt.Println(coir.Simulated(ctx) == nil)
 		fmt.Println(coir.Simulated(context.Background()) == nil)
 	})

@@ -75,7 +75,7 @@ func NewConn(c net.Conn) (net.Conn, error) {
 		return nil, err
 	}
 	if kindOf(network) == packets {
-		return newPacketConn(fd, network, local, remote), nil
+		return newPacketConn(fd, local, remote), nil
 	}
 	return newConn(fd, network, local, remote), nil
 }

@@ -17,7 +17,7 @@ type PacketConn struct {
 	six bool // addresses are those of IPv6, also of peers that have an IPv4 address
 }
 
-func newPacketConn(fd int, network string, local, remote net.Addr) *PacketConn {
+func newPacketConn(fd int, local, remote net.Addr) *PacketConn {
 	c := &PacketConn{}
 	c.Conn = Conn{d: newDescriptor(fd), kind: packets, local: local, remote: remote}
 	own, _ := syscall.Getsockname(fd)

@@ -469,15 +469,6 @@ func (c *simConn) onReadable(f func()) error {
 	return nil
 }
 
-func (c *simConn) open() error {
-	c.link.cond.Lock()
-	defer c.link.cond.Unlock()
-	if c.closed {
-		return net.ErrClosed
-	}
-	return nil
-}
-
 var (
 	errCallback  = errors.New("netio: OnReadable has been called, and its function not yet")
 	errSimulated = errors.New("netio: a simulated connection has no descriptor")

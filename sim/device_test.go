@@ -91,7 +91,7 @@ func TestADrawnNumberIsReplayed(t *testing.T) {
 
 // TestSimulatedOutside: neither a goroutine nor a fiber of another runtime is simulated, while a simulation runs.
 func TestSimulatedOutside(t *testing.T) {
-	Run(1, func(ctx context.Context, _ *Sim) {
+	f := Run(1, func(ctx context.Context, _ *Sim) {
 		done := make(chan bool)
 		go func() {
 			outside := coir.Simulated(ctx) == nil
@@ -108,6 +108,9 @@ func TestSimulatedOutside(t *testing.T) {
 	var none *coir.Simulation
 	if none.Fault("any") {
 		t.Error("fired outside of any simulation")
+	}
+	if f != nil {
+		t.Error(f)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func readThenWrite(ctx context.Context, s *Sim) {
 	n := 0
 	mu := locks.NewMutex(coir.WithName("mu"))
-	add := func(ctx context.Context) error {
+	add := func(ctx context.Context) error { //nolint:unparam // a fiber's function returns an error
 		_ = mu.Lock(ctx)
 		was := n
 		mu.Unlock()
@@ -188,7 +188,7 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 	t.Helper()
 	w := newWorld(set.mode, set.limit)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
-	w.inside(func(ctx context.Context) {
+	_ = w.inside(func(ctx context.Context) {
 		for next := slices.Clone(script); next != nil; all++ {
 			w.script, w.scripted = next, true
 			if w.schedule(ctx, s, fn) == nil {
@@ -220,7 +220,7 @@ func TestNoTwin(t *testing.T) {
 			for range 6 {
 				n.Go("yields", func(ctx context.Context) error {
 					for range 4 {
-						coir.Yield(ctx)
+						_ = coir.Yield(ctx)
 					}
 					return nil
 				})
@@ -251,7 +251,7 @@ func TestTwinOfALongSchedule(t *testing.T) {
 			for i := range 4 {
 				n.Go("later", func(ctx context.Context) error {
 					for range 100 {
-						coir.Yield(ctx)
+						_ = coir.Yield(ctx)
 					}
 					return nil
 				}, coir.WithIndex(i))

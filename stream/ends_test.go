@@ -74,7 +74,7 @@ func TestSplitEndsConsumersOfTheirOwnContext(t *testing.T) {
 		var ended error
 		consume := func(ctx context.Context, s stream.Stream[int]) error {
 			_, ended = stream.Count(coir.Shield(ctx), s)
-			return nil
+			return ended
 		}
 		for name, run := range map[string]func(context.Context) error{
 			"Tee":    func(ctx context.Context) error { return stream.Tee(ctx, source, 0, consume) },
