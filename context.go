@@ -84,8 +84,8 @@ func (c *timedScope) expire() {
 	}
 }
 
-// Ended returns the error that an operation in ctx returns because ctx has ended, or nil if ctx has not ended. It is for
-// types that others wait for, which look at ctx before they do anything.
+// Ended returns the error that an operation in ctx returns because ctx has ended, or nil if ctx has not ended. It is
+// for types that others wait for, which look at ctx before they do anything.
 func Ended(ctx context.Context) error {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {

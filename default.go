@@ -21,8 +21,8 @@ type defaults struct {
 	options []RuntimeOption // set once
 }
 
-// In a race build a goroutine that is ordered after nothing makes default runtimes: see makeAlone and bubble.Registry. It
-// comes after the initialization of the packages that it uses.
+// In a race build a goroutine that is ordered after nothing makes default runtimes: see makeAlone and bubble.Registry.
+// It comes after the initialization of the packages that it uses.
 func init() { race.Release(unsafe.Pointer(&outside)) }
 
 // Default returns the default runtime, on which [Run] runs fibers if it is called from a goroutine. In a bubble of

@@ -176,8 +176,8 @@ func (a *alarmTarget) Expire(uint64) {
 }
 
 // callEnded calls to.Ended, ordered after Start, which has released started, and after the cancel, which has released
-// ended. It is called in a hidden section. On a runtime with a policy, what Ended does is not announced: it is a part of
-// the step that the runtime makes.
+// ended. It is called in a hidden section. On a runtime with a policy, what Ended does is not announced: it is a part
+// of the step that the runtime makes.
 //
 //go:norace
 func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error) {

@@ -26,8 +26,8 @@ import (
 // whether it may park it.
 
 // OnGoroutine makes the child run on a goroutine of its own, not on a worker of the runtime. It is for code that blocks
-// outside of coir most of the time, such as calls of a database driver, that locks its thread, or that waits in cgo. For
-// a single call [Blocking] is enough.
+// outside of coir most of the time, such as calls of a database driver, that locks its thread, or that waits in cgo.
+// For a single call [Blocking] is enough.
 //
 // The child is a child like any other: its nursery cancels it and waits for it, and has its errors and panics; it has a
 // name, an index, and a place under [Nursery.Limit]. Its operations on channels and the like block the goroutine. Its

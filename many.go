@@ -58,10 +58,10 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 }
 
 // ForEach calls fn with each item, at most limit calls at a time, each in a fiber of its own, and returns when all have
-// ended. Items are taken from the sequence one by one, when there is room for a call: it may be endless. The first error
-// cancels the other calls, and no more items are taken; ForEach returns the errors of all, joined, the first one first.
-// If fn panics, so does ForEach, with a [*PanicError]; if it calls runtime.Goexit, the other calls go on, and ForEach
-// returns [ErrGoexit].
+// ended. Items are taken from the sequence one by one, when there is room for a call: it may be endless. The first
+// error cancels the other calls, and no more items are taken; ForEach returns the errors of all, joined, the first one
+// first. If fn panics, so does ForEach, with a [*PanicError]; if it calls runtime.Goexit, the other calls go on, and
+// ForEach returns [ErrGoexit].
 //
 //	err := coir.ForEach(ctx, 8, slices.Values(files), upload)
 //
@@ -117,11 +117,11 @@ func Map[T, R any](ctx context.Context, limit int, items iter.Seq[T],
 	return all, nil
 }
 
-// forEach runs a child for each item, at most limit at a time. Prepare makes the child's function; it is called one item
-// after the other.
+// forEach runs a child for each item, at most limit at a time. Prepare makes the child's function; it is called one
+// item after the other.
 //
-// A child for each item, and not limit workers: the name of a fiber tells the item, a panic or Goexit needs no care, and
-// a fiber costs about as much as handing an item to one.
+// A child for each item, and not limit workers: the name of a fiber tells the item, a panic or Goexit needs no care,
+// and a fiber costs about as much as handing an item to one.
 func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[T], set FiberOption,
 	prepare func(T) func(context.Context) error,
 ) error {

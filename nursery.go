@@ -22,9 +22,10 @@ import (
 
 // Nursery is where fibers live: none outlives the [Run] that opened it.
 //
-// The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns every child's error, joined, the first one first; errors
-// that only say that the nursery was cancelled are left out, unless there is no other: then Run returns one of them, or nil if
-// the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause. A child's panic comes out of Run.
+// The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns every child's
+// error, joined, the first one first; errors that only say that the nursery was cancelled are left out, unless there is
+// no other: then Run returns one of them, or nil if the nursery was stopped on purpose, by [Nursery.Cancel] with a nil
+// cause. A child's panic comes out of Run.
 type Nursery struct {
 	scope
 
@@ -262,8 +263,8 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 }
 
-// labelled returns fn with the spawner's labels, which the profiler shows. Where a fiber has a goroutine of its own that
-// inherits them.
+// labelled returns fn with the spawner's labels, which the profiler shows. Where a fiber has a goroutine of its own
+// that inherits them.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(context.Context) error {
@@ -287,12 +288,13 @@ func (n *Nursery) near() (w *sched.Worker, owner bool) {
 	return f.task.Worker(), owner
 }
 
-// Cancel cancels the nursery: every wait under its context or one derived from it, in its fibers and in nurseries inside it,
-// ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To have Run return an error, return it from the
-// function or a fiber. Fibers that have not begun, and those started after the cancel, still run, and find it.
+// Cancel cancels the nursery: every wait under its context or one derived from it, in its fibers and in nurseries
+// inside it, ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To have
+// Run return an error, return it from the function or a fiber. Fibers that have not begun, and those started after the
+// cancel, still run, and find it.
 //
-// A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that cancel,
-// Run returns nil.
+// A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that
+// cancel, Run returns nil.
 func (n *Nursery) Cancel(cause error) {
 	n.mustBe("Cancel")
 	e := onPurpose
@@ -359,8 +361,8 @@ func (n *Nursery) childFailed(how outcome, err error, alone bool, near *sched.Wo
 	}
 }
 
-// addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and append
-// do, and not the lock.
+// addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and
+// append do, and not the lock.
 //
 //go:norace
 func (n *Nursery) addPanic(err error, first bool) {
@@ -473,9 +475,10 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 // is not derived from it, the cancel of the nurseries around the fiber does not reach this one.
 //
 // Run returns the error of fn and those of the children, joined, the first one first. If the nursery was cancelled, and
-// its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError] once
-// all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked. A child that
-// calls runtime.Goexit ends only itself: it does not cancel the nursery, and only [Fiber.Wait] reports [ErrGoexit].
+// its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError]
+// once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked. A
+// child that calls runtime.Goexit ends only itself: it does not cancel the nursery, and only [Fiber.Wait] reports
+// [ErrGoexit].
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	return run(ctx, nil, fn)
 }
@@ -549,8 +552,8 @@ func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) e
 	return defaultRuntime().run(&c, fn)
 }
 
-// abandoned ends a nursery whose function has panicked with v, or has called Goexit: then v is nil. No child is left behind. It
-// panics, unless all that has happened is the Goexit, which goes on when it returns.
+// abandoned ends a nursery whose function has panicked with v, or has called Goexit: then v is nil. No child is left
+// behind. It panics, unless all that has happened is the Goexit, which goes on when it returns.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own comes first
@@ -677,7 +680,8 @@ func (n *Nursery) result() error {
 	return err
 }
 
-// failure returns what has failed in a nursery that has ended: a *PanicError if there was a panic, otherwise the errors, joined.
+// failure returns what has failed in a nursery that has ended: a *PanicError if there was a panic, otherwise the
+// errors, joined.
 //
 //go:norace
 func (n *Nursery) failure() error {

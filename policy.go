@@ -151,8 +151,8 @@ func (n *Nursery) announceGo(name string) *Fiber {
 	return announce(n.rt, op)
 }
 
-// announce checks the channel, and announces an operation on it, if a policy listens. It returns the fiber that must call stepped, or
-// nil.
+// announce checks the channel, and announces an operation on it, if a policy listens. It returns the fiber that must
+// call stepped, or nil.
 //
 //go:norace
 func (c *core) announce(k policy.Kind) *Fiber {
@@ -254,8 +254,8 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 	return nil
 }
 
-// usedIn returns the runtime with a policy that has made the channel of the case, or was the first to use the object. It
-// returns nil if there is none, and for the end of a fiber, of a pipe's side, or of a time, which a wait does not
+// usedIn returns the runtime with a policy that has made the channel of the case, or was the first to use the object.
+// It returns nil if there is none, and for the end of a fiber, of a pipe's side, or of a time, which a wait does not
 // change.
 //
 //go:norace
@@ -331,8 +331,8 @@ func (cs *Case) op() policy.Op {
 	return policy.Op{Kind: policy.Sleep}
 }
 
-// announce checks the selector, and announces a change of its cases. If a goroutine makes the change, it announces the effect on the
-// channel. It returns the fiber that must call stepped, or nil.
+// announce checks the selector, and announces a change of its cases. If a goroutine makes the change, it announces the
+// effect on the channel. It returns the fiber that must call stepped, or nil.
 //
 //go:norace
 func (s *Selector) announce(c *core) *Fiber {

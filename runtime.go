@@ -78,9 +78,10 @@ func WithMaxWorkers(n int) RuntimeOption {
 // goroutine. If it panics, the panic is written to standard error and the program goes on. f may be nil; if after is 0
 // or less, stalls are not looked for.
 //
-// Without OnStall, a fiber that runs for more than a second is counted in [Stats], reported to an [Observer], and logged
-// by [slog.Default] as a warning, once for each place where fibers are started. The warning says where the fiber was
-// started, where it is, and what to write instead. In a simulation or a bubble of testing/synctest nothing is logged.
+// Without OnStall, a fiber that runs for more than a second is counted in [Stats], reported to an [Observer], and
+// logged by [slog.Default] as a warning, once for each place where fibers are started. The warning says where the fiber
+// was started, where it is, and what to write instead. In a simulation or a bubble of testing/synctest nothing is
+// logged.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
 	return func(s *settings) { s.StallAfter, s.onStall, s.stalls = after, f, true }
 }

@@ -23,8 +23,8 @@ type Task[T any] struct {
 //
 // A task is a child of its nursery. An error of fn is returned by Wait, and also fails the nursery, which cancels the
 // other children and returns the error from Run, unless the task has [WithIsolatedFailure]: then only Run returns it,
-// when all have ended. A task whose function panics or calls runtime.Goexit, or that is cancelled, ends as well, so that
-// no wait for it hangs.
+// when all have ended. A task whose function panics or calls runtime.Goexit, or that is cancelled, ends as well, so
+// that no wait for it hangs.
 //
 //go:noinline
 func Start[T any](n *Nursery, name string, fn func(ctx context.Context) (T, error), opts ...FiberOption) *Task[T] {
@@ -52,8 +52,8 @@ func (t *Task[T]) run(ctx context.Context) error {
 // Fiber returns the fiber that runs the task.
 func (t *Task[T]) Fiber() *Fiber { return t.f }
 
-// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. It returns earlier with
-// an error of ctx. With an error the value is the zero value.
+// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. It returns earlier
+// with an error of ctx. With an error the value is the zero value.
 func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 	if err := t.f.Wait(ctx); err != nil {
 		var none T

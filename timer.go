@@ -161,8 +161,8 @@ const (
 	behind              // another has it
 )
 
-// TryTake ends a wait for n without waiting: it returns what Take returns, and true. It returns false if the wait is not
-// due yet, or if others wait.
+// TryTake ends a wait for n without waiting: it returns what Take returns, and true. It returns false if the wait is
+// not due yet, or if others wait.
 //
 //go:norace
 func (t *Timer) TryTake(n int) (int, bool) {

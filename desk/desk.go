@@ -15,9 +15,9 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It need not be closed: a desk
-// without open tickets that is no longer used is garbage, also while the contexts of its tickets last. Until then it may
-// keep a few contexts in which the last tickets were opened, so that the next ones in them cost less.
+// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It need not be closed: a
+// desk without open tickets that is no longer used is garbage, also while the contexts of its tickets last. Until then
+// it may keep a few contexts in which the last tickets were opened, so that the next ones in them cost less.
 type Desk[T any] struct {
 	name   string
 	number uint16 // in the IDs
@@ -203,8 +203,8 @@ func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T]
 	}
 }
 
-// admit gives the ticket a slot in this shard, if there is one left, and starts its clock. It unlocks the shard, also if
-// a method of ctx panics.
+// admit gives the ticket a slot in this shard, if there is one left, and starts its clock. It unlocks the shard, also
+// if a method of ctx panics.
 func (s *shard[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) (bool, error) {
 	defer s.lock.Unlock()
 	g, err := s.groupFor(ctx)
@@ -318,8 +318,8 @@ func (f *failure) count() error {
 }
 
 // FailAll ends all open tickets with an error, which is not nil, and returns how many it has ended. It is for a
-// connection that is lost. Tickets that are opened meanwhile may stay open. If a function of OnDone panics, FailAll ends
-// the other tickets before the panic goes on; of several panics the first does.
+// connection that is lost. Tickets that are opened meanwhile may stay open. If a function of OnDone panics, FailAll
+// ends the other tickets before the panic goes on; of several panics the first does.
 func (d *Desk[T]) FailAll(err error) int {
 	// Spec: TK-14 (FailAll ends every open ticket)
 	if err == nil {

@@ -23,8 +23,8 @@
 //		}
 //	}
 //
-// Go programs use a map of channels for this. Such a map keeps entries when a caller times out, when a request cannot be
-// sent and when the other side is gone. A Desk keeps none: a ticket leaves it when it is completed, when it is
+// Go programs use a map of channels for this. Such a map keeps entries when a caller times out, when a request cannot
+// be sent and when the other side is gone. A Desk keeps none: a ticket leaves it when it is completed, when it is
 // cancelled, at its deadline, or when the context in which it was opened ends, and no goroutine is needed for that.
 //
 // An [ID] may be given to others. It has 64 random bits, which cannot be guessed, and is valid at its own desk, for its

@@ -16,9 +16,9 @@ import (
 // otherwise begins a new one, even if there is an older group for the same scope. A group that has become empty is
 // stopped, unless it is that of the last ticket, and is used again.
 //
-// That one group goes on watching, because to start a watch in a context of package context costs more than a ticket. So
-// that the context does not keep a desk that has been dropped, it refers to a link, and the link to an empty group only
-// weakly. When the shard is collected, a cleanup stops the watch: see kept.
+// That one group goes on watching, because to start a watch in a context of package context costs more than a ticket.
+// So that the context does not keep a desk that has been dropped, it refers to a link, and the link to an empty group
+// only weakly. When the shard is collected, a cleanup stops the watch: see kept.
 //
 // The lock of the shard guards all of it. It may be held while the watch is stopped: a scope calls Ended with nothing
 // locked.

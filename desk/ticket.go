@@ -10,8 +10,8 @@ import (
 )
 
 // Ticket is one wait for an answer. It ends once: with the value or error that completes it, at its deadline, with the
-// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and stays as it is. Any number
-// of fibers and goroutines may wait for it.
+// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and stays as it is. Any
+// number of fibers and goroutines may wait for it.
 type Ticket[T any] struct {
 	// Spec: TK-01 (anything may complete a ticket, once)
 	// Spec: TK-02 (a ticket never goes back)
@@ -58,8 +58,8 @@ func (t *Ticket[T]) Wait(ctx context.Context) (T, error) {
 	return t.promise.Wait(ctx)
 }
 
-// DoneCase is a case that happens when the ticket has ended. It stores the value in *v and the error in *err; either may
-// be nil.
+// DoneCase is a case that happens when the ticket has ended. It stores the value in *v and the error in *err; either
+// may be nil.
 func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 	// Spec: TK-21 (a ticket is a case)
 	return t.promise.DoneCase(v, err)
@@ -81,8 +81,8 @@ func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	t.promise.OnDone(f)
 }
 
-// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, or its context has,
-// it returns false. Deferred, it makes sure that the ticket is not open when the caller returns.
+// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, or its context
+// has, it returns false. Deferred, it makes sure that the ticket is not open when the caller returns.
 func (t *Ticket[T]) Cancel() bool {
 	// Spec: TK-09 (cancelling removes a waiting ticket)
 	ctx := t.openIn()
@@ -90,8 +90,8 @@ func (t *Ticket[T]) Cancel() bool {
 		return false
 	}
 	if err := coir.Ended(ctx); err != nil {
-		// A caller whose wait has ended with the context may come here before the desk ends the ticket. It is counted as
-		// what it is.
+		// A caller whose wait has ended with the context may come here before the desk ends the ticket. It is counted
+		// as what it is.
 		if t.takeOut(endingFor(err)) {
 			t.ended(err)
 		}

@@ -118,7 +118,7 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 
 // OnReadable calls f once, when a Read would not have to wait: there is something to read, the peer has closed its end,
 // the deadline has passed, or the connection has been closed. It does not wait for that. So an idle connection needs no
-// fiber: f starts one.
+// fiber: f starts one, in a nursery that is still open.
 //
 // f runs in the fiber that wakes all others, or in the one that closes the connection or sets a deadline. It must be
 // short and must not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the

@@ -4,11 +4,13 @@
 //	...
 //	err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		for {
-//			c, err := l.Accept()
+//			c, err := l.(*netio.Listener).AcceptContext(ctx) // Accept would not end with ctx
 //			if err != nil {
 //				return err
 //			}
 //			n.Go("echo", func(ctx context.Context) error {
+//				stop := context.AfterFunc(ctx, func() { c.Close() }) // nor would io.Copy
+//				defer stop()
 //				defer c.Close()
 //				_, err := io.Copy(c, c)
 //				return err
@@ -34,7 +36,9 @@
 // # Cancel
 //
 // The methods of a net.Conn take no context, so no cancel ends them: Close does, or a deadline. [Conn.ReadContext],
-// [Conn.WriteContext] and [Listener.AcceptContext] take one. In a fiber's own context they are also a little faster.
+// [Conn.WriteContext] and [Listener.AcceptContext] take one: what Listen, Accept and Dial return is a *Listener and a
+// *Conn. In a fiber's own context they are also a little faster. Code that takes a [net.Conn] ends if the connection is
+// closed when the context ends.
 //
 // # Without a fiber
 //
@@ -50,7 +54,8 @@
 //
 // On systems with neither epoll nor kqueue, an operation is that of package net, in [coir.Blocking].
 //
-// In a bubble of testing/synctest a connection does not work, because it is woken from outside.
+// In a bubble of testing/synctest a connection must not be used: the fiber that is blocked in the kernel keeps the
+// bubble's time from going on.
 //
 // # In a simulation
 //

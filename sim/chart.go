@@ -107,9 +107,9 @@ func (r *report) passed(e *event) string {
 }
 
 // WriteHTML writes the failure as a page to work in: one HTML file that needs no other file and no network. It has the
-// operations in order, a column for each fiber, and the state of each fiber, channel and lock at the chosen one. The key
-// ? lists its keys. Arrows lead from each send to the receive that took the value, in the order of the channel; they are
-// dashed where the trace leaves that open.
+// operations in order, a column for each fiber, and the state of each fiber, channel and lock at the chosen one. The
+// key ? lists its keys. Arrows lead from each send to the receive that took the value, in the order of the channel;
+// they are dashed where the trace leaves that open.
 func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Write(w) }
 
 // chart returns the table of the report as a chart: fibers from left to right, operations from top to bottom.

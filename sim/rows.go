@@ -157,7 +157,8 @@ const (
 )
 
 // table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
-// An arrow marks where the schedule went another way than one that passes. Of a long table it tells repetitions once, and leaves out what is far from the end and from what each fiber did last.
+// An arrow marks where the schedule went another way than one that passes. Of a long table it tells repetitions once,
+// and leaves out what is far from the end and from what each fiber did last.
 //
 // Guarded by TestLongTraces.
 func (r *report) table(b *strings.Builder) {

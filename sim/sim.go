@@ -134,8 +134,8 @@ func (s *Sim) Errorf(format string, args ...any) {
 }
 
 // Fatalf is [Sim.Errorf], and ends the schedule: the calling fiber does not continue, its deferred functions run, and
-// the others are cancelled. Use it, and not the Fatalf of a testing.T, where going on makes no sense: sim then makes the
-// schedule smaller, and reports how to replay it.
+// the others are cancelled. Use it, and not the Fatalf of a testing.T, where going on makes no sense: sim then makes
+// the schedule smaller, and reports how to replay it.
 //
 //go:norace
 func (s *Sim) Fatalf(format string, args ...any) {
@@ -147,9 +147,9 @@ func (s *Sim) Fatalf(format string, args ...any) {
 }
 
 // Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
-// does not test what it is meant to. [Test] also fails if the call is never reached: it finds calls in the source of the
-// program's function, if their name is written there. Elsewhere, put the call where it is always reached. [Drawn], which
-// runs one schedule, does not check it.
+// does not test what it is meant to. [Test] also fails if the call is never reached: it finds calls in the source of
+// the program's function, if their name is written there. Elsewhere, put the call where it is always reached. [Drawn],
+// which runs one schedule, does not check it.
 //
 //go:norace
 func (s *Sim) Sometimes(cond bool, name string) {

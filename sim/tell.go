@@ -119,8 +119,8 @@ func entered(f runtime.Frame) (file string, line int) {
 	return "", 0
 }
 
-// callOf reports whether a function is an exported one of the library, and what a report calls it: Ordered.Recv. That is
-// empty if the function is one operation, which says itself what it is.
+// callOf reports whether a function is an exported one of the library, and what a report calls it: Ordered.Recv. That
+// is empty if the function is one operation, which says itself what it is.
 //
 //go:norace
 func callOf(function string) (call string, ok bool) {

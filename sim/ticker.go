@@ -11,8 +11,9 @@ import (
 
 // A program with a fiber that sleeps and tries, again and again, never stops, so that a deadlock of its other fibers is
 // found only when the schedule has become too long. It is a deadlock all the same: the fibers that move cannot end the
-// waits of the others. Two conditions tell it from a livelock. Time passes, so that what moves is not a fiber that keeps
-// the others from running. And a fiber that has not moved waits for something that no fiber that moves has ever served.
+// waits of the others. Two conditions tell it from a livelock. Time passes, so that what moves is not a fiber that
+// keeps the others from running. And a fiber that has not moved waits for something that no fiber that moves has ever
+// served.
 
 // leastTicks is how often time has to pass in the second half of a schedule that is too long.
 const leastTicks = 8

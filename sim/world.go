@@ -389,9 +389,9 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 
 // Holds implements policy.Policy.
 //
-// A fiber that waited has had what it takes since the operation that ended its wait, but says so only when it continues.
-// What a fiber gives back that it does not hold, another fiber has taken: one that has said so, or else the one whose
-// wait for it ended first, and which has not continued.
+// A fiber that waited has had what it takes since the operation that ended its wait, but says so only when it
+// continues. What a fiber gives back that it does not hold, another fiber has taken: one that has said so, or else the
+// one whose wait for it ended first, and which has not continued.
 //
 // Guarded by TestReportSaysSinceWhen, TestReportOfWhatOthersGaveBack.
 //

@@ -17,13 +17,13 @@
 // the stream has ended: they are children of nurseries inside the call.
 //
 // A sink runs in the caller's fiber. If the caller is a goroutine, a stream without boundaries (see Cost) runs in that
-// goroutine, and one with boundaries in fibers of the default runtime, also the body of a loop over [Stream.All]: there,
-// what blocks outside of coir is called in [coir.Blocking].
+// goroutine, and one with boundaries in fibers of the default runtime, also the body of a loop over [Stream.All]:
+// there, what blocks outside of coir is called in [coir.Blocking].
 //
-// A function of the user that panics makes the sink panic: with the same value if the stream has no boundaries, and with
-// a [*coir.PanicError] if it has. The
-// cancel of the sink's context ends all waits of the stream, and the sink returns its error. If the context has ended
-// before, the sink runs nothing. A function that blocks outside of coir, or computes for long, is waited for.
+// A function of the user that panics makes the sink panic: with the same value if the stream has no boundaries, and
+// with a [*coir.PanicError] if it has. The cancel of the sink's context ends all waits of the stream, and the sink
+// returns its error. If the context has ended before, the sink runs nothing. A function that blocks outside of coir, or
+// computes for long, is waited for.
 //
 // # Cost
 //

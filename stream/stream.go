@@ -58,8 +58,8 @@ func (s Stream[T]) start(ctx context.Context, d *demand, push func([]T) bool) er
 	return s.run(ctx, d, push)
 }
 
-// sink runs the stream for a sink, unless ctx has ended. A source looks at ctx after an element: without this a consumer
-// that leaves at its first element, or a stage that wants none, would not see the end of ctx.
+// sink runs the stream for a sink, unless ctx has ended. A source looks at ctx after an element: without this a
+// consumer that leaves at its first element, or a stage that wants none, would not see the end of ctx.
 func (s Stream[T]) sink(ctx context.Context, d *demand, push func([]T) bool) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err

@@ -27,19 +27,19 @@
 //	                                                                   target.Expire(ticket)
 //
 // The node is idle again before Expire has run, so its owner may arm it anew at once. Then the Expire of the earlier
-// arming can arrive while the later one is outstanding: the ticket tells them apart, and the owner ignores the stale one.
-// The road not taken is to hold the node until Expire has returned: it makes every owner wait for the clock, where the
-// parking word already has a ticket that makes lateness harmless.
+// arming can arrive while the later one is outstanding: the ticket tells them apart, and the owner ignores the stale
+// one. The road not taken is to hold the node until Expire has returned: it makes every owner wait for the clock, where
+// the parking word already has a ticket that makes lateness harmless.
 //
 // Spec: TM-11 (a late timer changes nothing)
 //
 // # Race builds
 //
-// In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the order that
-// the machine brings about by accident does not pass for an order that the user asked for. That hides the mutex of the
-// clock, but not the memory accesses under it, which would then be reported as races. So every function here carries the
-// norace pragma (guarded by TestHiddenCodeIsNotSeen of internal/archtest), and none of them uses copy or a growing append,
-// which are instrumented even there.
+// In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the order
+// that the machine brings about by accident does not pass for an order that the user asked for. That hides the mutex of
+// the clock, but not the memory accesses under it, which would then be reported as races. So every function here
+// carries the norace pragma (guarded by TestHiddenCodeIsNotSeen of internal/archtest), and none of them uses copy or a
+// growing append, which are instrumented even there.
 package clock
 
 // Target is told that a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not
@@ -63,8 +63,9 @@ type Clock interface {
 	Stop(t *Timer) bool
 }
 
-// Timer is an intrusive node: its owner embeds it and reuses it. The zero value is ready. It must not be copied or freed
-// for other use while it is armed. All fields but near belong to the clock, under the lock of the wheel that holds it.
+// Timer is an intrusive node: its owner embeds it and reuses it. The zero value is ready. It must not be copied or
+// freed for other use while it is armed. All fields but near belong to the clock, under the lock of the wheel that
+// holds it.
 type Timer struct {
 	// Spec: TM-07 (a timed wait allocates no timer)
 

@@ -38,21 +38,22 @@ import (
 //
 // # The gap
 //
-// With 100,000 sleepers over a second a deadline comes every 10 microseconds, and a wake for each costs far more than the
-// work it does. So after a pass the Go timer is not set to less than [Gap] after the beginning of that pass: dense timers
-// are fired in batches, up to Gap late, in at most 1/Gap passes a second. A timer with no pass shortly before it is not
-// delayed.
+// With 100,000 sleepers over a second a deadline comes every 10 microseconds, and a wake for each costs far more than
+// the work it does. So after a pass the Go timer is not set to less than [Gap] after the beginning of that pass: dense
+// timers are fired in batches, up to Gap late, in at most 1/Gap passes a second. A timer with no pass shortly before it
+// is not delayed.
 //
-// Measured, 100,000 random deadlines over 1 s on two cores of a Linux machine with nothing else in the process, one run:
+// Measured, 100,000 random deadlines over 1 s on two cores of a Linux machine with nothing else in the process, one
+// run:
 //
 //	  Gap      0   100 us   250 us   500 us   1 ms
 //	  passes 2441     936      941      884    893
 //	  CPU ms  101      88       81       78     67      (a time.AfterFunc each: 178)
 //
 // The median lateness was 0.5 to 0.6 ms in every column. Most of that, and the number of passes from 100 us on, is Go's
-// doing: with nothing to run it waits in epoll, and rounds a wait of less than a millisecond up to one. A process that is
-// awake has no such rounding, and there Gap is the only bound (read in the runtime's netpoll_epoll.go; not measured, the
-// machine had no core to spare for it). 250 us stays below what an idle Go adds.
+// doing: with nothing to run it waits in epoll, and rounds a wait of less than a millisecond up to one. A process that
+// is awake has no such rounding, and there Gap is the only bound (read in the runtime's netpoll_epoll.go; not measured,
+// the machine had no core to spare for it). 250 us stays below what an idle Go adds.
 //
 // Roads not taken: a goroutine that sleeps on a channel and a timer (a goroutine for each clock that somebody must end,
 // and two switches a wake); passes run by idle workers (the fewest wakes, but then time depends on the scheduler, which
@@ -221,8 +222,8 @@ func (c *Real) Passes() uint64 {
 	return c.passes
 }
 
-// wake sees to it that a pass begins at when, or a gap after the last one if that is later, unless the Go timer is set to
-// an earlier time already. Called with the lock held and no pass running.
+// wake sees to it that a pass begins at when, or a gap after the last one if that is later, unless the Go timer is set
+// to an earlier time already. Called with the lock held and no pass running.
 //
 //go:norace
 func (c *Real) wake(when int64) {
@@ -240,10 +241,10 @@ func (c *Real) wake(when int64) {
 
 // pass fires what is due. It is the callback of the Go timer.
 //
-// A callback can be stale: the timer was moved while it was on its way. Then the Go timer is still set (now < wakeAt), and
-// this pass finds nothing or little. The callback that wakeAt stands for takes note that the Go timer is spent even if it
-// finds a pass running: that one may be stale and believe that the Go timer is still set, and R1 would be lost. Guarded
-// by TestSpentTimerIsNoticed.
+// A callback can be stale: the timer was moved while it was on its way. Then the Go timer is still set (now < wakeAt),
+// and this pass finds nothing or little. The callback that wakeAt stands for takes note that the Go timer is spent even
+// if it finds a pass running: that one may be stale and believe that the Go timer is still set, and R1 would be lost.
+// Guarded by TestSpentTimerIsNoticed.
 //
 // What falls due while the pass works is left to the next one.
 //
@@ -275,8 +276,8 @@ func (c *Real) pass() {
 	c.mu.Unlock()
 }
 
-// Close stops the clock. Timers that a running pass has taken are fired before Close returns; after it nothing fires. What
-// is still armed stays armed, and can be stopped. Close must not be called from Expire: it would wait for itself.
+// Close stops the clock. Timers that a running pass has taken are fired before Close returns; after it nothing fires.
+// What is still armed stays armed, and can be stopped. Close must not be called from Expire: it would wait for itself.
 //
 //go:norace
 func (c *Real) Close() {

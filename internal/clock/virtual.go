@@ -10,8 +10,8 @@ import (
 // The virtual clock: the same wheel under a time that only moves when it is told to.
 //
 // Tests and the simulator drive it. Time goes from deadline to deadline: while Expire runs, Now is the deadline of the
-// timer that is firing, as it would be on an infinitely fast machine. What Expire arms on the way is fired on the way if
-// it is due by the end.
+// timer that is firing, as it would be on an infinitely fast machine. What Expire arms on the way is fired on the way
+// if it is due by the end.
 //
 // Invariants:
 //
@@ -20,12 +20,13 @@ import (
 //	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
 //	             past counts as Now exactly, where the real clock saves itself the look at the time.
 //
-// Roads not taken: testing/synctest's time (it moves when all goroutines of the bubble are blocked, so it cannot be moved as
-// a choice of the simulator, and a parked fiber is no blocked goroutine of that kind); a sorted slice in place of the
-// wheel (simple, but then every simulated test would leave the wheel untested; the slice is the model in model_test.go).
+// Roads not taken: testing/synctest's time (it moves when all goroutines of the bubble are blocked, so it cannot be
+// moved as a choice of the simulator, and a parked fiber is no blocked goroutine of that kind); a sorted slice in place
+// of the wheel (simple, but then every simulated test would leave the wheel untested; the slice is the model in
+// model_test.go).
 
-// Virtual is a clock whose time is moved by Advance. Make it with NewVirtual. Now, Arm, Stop and Len may be called from any
-// goroutine; only one may move the time.
+// Virtual is a clock whose time is moved by Advance. Make it with NewVirtual. Now, Arm, Stop and Len may be called from
+// any goroutine; only one may move the time.
 type Virtual struct {
 	now atomic.Int64 // written with mu held
 
@@ -78,8 +79,9 @@ func (v *Virtual) Len() int {
 	return v.wheel.count
 }
 
-// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. A d that would lead
-// past the end of int64 leads to it. An Expire that always arms a timer for the present moment keeps Advance from ending.
+// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. A d that would
+// lead past the end of int64 leads to it. An Expire that always arms a timer for the present moment keeps Advance from
+// ending.
 //
 //go:norace
 func (v *Virtual) Advance(d time.Duration) {
@@ -124,8 +126,8 @@ func (v *Virtual) lockToMove() {
 	v.moving = true
 }
 
-// moveTo moves the time to a moment that is not in the past, deadline by deadline. The lock is held when it is called and
-// when it returns, but not while Expire runs.
+// moveTo moves the time to a moment that is not in the past, deadline by deadline. The lock is held when it is called
+// and when it returns, but not while Expire runs.
 //
 //go:norace
 func (v *Virtual) moveTo(to int64) {

@@ -5,9 +5,9 @@ import "math/bits"
 // The wheel: timers ordered by deadline, O(1) to arm and to stop, whatever their number.
 // Spec: TM-06 (arming and stopping takes constant time)
 //
-// Eleven levels of 64 slots cover the 63 bits of a nanosecond clock, six bits a level; the top one uses 8 of its slots. A
-// timer lies at the level of the highest bit in which its deadline differs from cur, the position of the wheel, in the
-// slot that its six bits at that level name:
+// Eleven levels of 64 slots cover the 63 bits of a nanosecond clock, six bits a level; the top one uses 8 of its slots.
+// A timer lies at the level of the highest bit in which its deadline differs from cur, the position of the wheel, in
+// the slot that its six bits at that level name:
 //
 //	           bits 62..60     59..54    ...      11..6       5..0
 //	  when    [  level 10  ][  level 9  ] ... [  level 1  ][  level 0  ]
@@ -24,10 +24,10 @@ import "math/bits"
 //	  level 0  . . . . . . # # . . . . .      each slot is one nanosecond
 //	                 |<- cur
 //
-// All timers of one level share their higher bits with cur, those of the level above do not. So the earliest timer is in the
-// first occupied slot of the lowest occupied level: two bit scans. When time comes to a slot that holds several timers,
-// cur moves into it and the slot is split: its timers go to lower levels, in list order. A slot that holds one timer is
-// not split but fired from where it is, so that sparse timers are moved rarely and lone ones never.
+// All timers of one level share their higher bits with cur, those of the level above do not. So the earliest timer is
+// in the first occupied slot of the lowest occupied level: two bit scans. When time comes to a slot that holds several
+// timers, cur moves into it and the slot is split: its timers go to lower levels, in list order. A slot that holds one
+// timer is not split but fired from where it is, so that sparse timers are moved rarely and lone ones never.
 //
 // Invariants (checked by wheel.check in the tests after every step):
 //
@@ -39,15 +39,16 @@ import "math/bits"
 //	W5 fifo:    timers of one deadline lie in one list, in the order of arming.
 //
 // W5 holds because place is a function of deadline and cur alone, and splitting keeps the order of the list. A split is
-// done in bounded steps, between which the lock is free; a timer armed meanwhile that belongs below the slot being split
-// is put at the end of that slot, behind the older ones of the same deadline.
+// done in bounded steps, between which the lock is free; a timer armed meanwhile that belongs below the slot being
+// split is put at the end of that slot, behind the older ones of the same deadline.
 //
-// Roads not taken. A coarse tick (2^16 ns was the first plan) saves three levels, but leaves a slot of level 0 unordered: it
-// must be sorted when it comes up, a million timers of one moment in one hold of the lock, and then kept as a list that
-// arming and stopping must cope with. With ticks of one nanosecond the splitting is the sort (the structure is a radix
-// heap), and the memory is 17 KiB a clock. Waking at the start of a slot to cascade it, as the classical wheel does,
-// costs a lone timer one wake a level; the floor of a slot gives the real deadline instead. A heap is exact too, but
-// arming among a million costs up to twenty cache misses, and stopping must find the node or leave it in.
+// Roads not taken. A coarse tick (2^16 ns was the first plan) saves three levels, but leaves a slot of level 0
+// unordered: it must be sorted when it comes up, a million timers of one moment in one hold of the lock, and then kept
+// as a list that arming and stopping must cope with. With ticks of one nanosecond the splitting is the sort (the
+// structure is a radix heap), and the memory is 17 KiB a clock. Waking at the start of a slot to cascade it, as the
+// classical wheel does, costs a lone timer one wake a level; the floor of a slot gives the real deadline instead. A
+// heap is exact too, but arming among a million costs up to twenty cache misses, and stopping must find the node or
+// leave it in.
 
 const (
 	levelBits = 6
@@ -211,8 +212,8 @@ func (w *wheel) earliest(limit int64, moves *int) (t *Timer, spent bool) {
 	}
 }
 
-// splitOn moves timers of the slot that cur lies in, at level split, to the levels below, and reports whether it came to the
-// end. Each lands strictly lower, since it shares its bits from level split upwards with cur.
+// splitOn moves timers of the slot that cur lies in, at level split, to the levels below, and reports whether it came
+// to the end. Each lands strictly lower, since it shares its bits from level split upwards with cur.
 //
 //go:norace
 func (w *wheel) splitOn(moves *int) (done bool) {
@@ -229,9 +230,9 @@ func (w *wheel) splitOn(moves *int) (done bool) {
 	return true
 }
 
-// take fills the batch with the timers that are due at now, earliest first, and marks them idle: from here on their owners
-// may arm them again, and the batch owns the duty to call Expire. It reports whether it stopped because the batch is
-// full or moves is spent, so that more may be due.
+// take fills the batch with the timers that are due at now, earliest first, and marks them idle: from here on their
+// owners may arm them again, and the batch owns the duty to call Expire. It reports whether it stopped because the
+// batch is full or moves is spent, so that more may be due.
 //
 //go:norace
 func (w *wheel) take(now int64, b *batch, moves int) (more bool) {
