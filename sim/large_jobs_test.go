@@ -46,18 +46,18 @@ func newJobQueue(now func() time.Duration, jobs, room int) *jobQueue {
 func (q *jobQueue) submit(ctx context.Context, job int) error { return q.ready.Send(ctx, job) }
 
 // take waits for a job, and leases it to a worker. It returns false if there will be no more.
-func (q *jobQueue) take(ctx context.Context, worker int) (job int, ok bool, err error) {
+func (q *jobQueue) take(ctx context.Context, worker int) (job, try int, ok bool, err error) {
 	which, err := coir.Select(ctx, q.ready.RecvCase(&job), q.idle.DoneCase())
 	if err != nil || which == 1 {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	if err := q.mu.Lock(ctx); err != nil {
-		return 0, false, err
+		return 0, 0, false, err
 	}
 	defer q.mu.Unlock()
 	q.tries[job]++
 	q.leases[job] = jobLease{worker, q.now() + leaseTime}
-	return job, true, nil
+	return job, q.tries[job], true, nil
 }
 
 // renew extends a lease. It returns false if the worker does not have it any longer.
@@ -153,11 +153,11 @@ func jobService(ctx context.Context, s *Sim) {
 		for i := range workers {
 			n.Go("worker", func(ctx context.Context) error {
 				for {
-					job, ok, err := q.take(ctx, i)
+					job, try, ok, err := q.take(ctx, i)
 					if err != nil || !ok {
 						return err
 					}
-					if err := work(ctx, s, q, i, job); err != nil {
+					if err := work(ctx, s, q, i, job, try); err != nil {
 						return err
 					}
 					_ = progress.TrySend(job)
@@ -173,11 +173,11 @@ func jobService(ctx context.Context, s *Sim) {
 }
 
 // work does a job in parts, and renews its lease after each. The first try of some jobs hangs for a while.
-func work(ctx context.Context, s *Sim, q *jobQueue, worker, job int) error {
+func work(ctx context.Context, s *Sim, q *jobQueue, worker, job, try int) error {
 	parts := 1 + job%3
 	for range parts {
 		pause := 10 * time.Millisecond
-		if job%4 == 1 && q.tries[job] == 1 {
+		if job%4 == 1 && try == 1 {
 			pause = time.Duration(30+10*s.Intn(4)) * time.Millisecond
 		}
 		if err := coir.Sleep(ctx, pause); err != nil {
