@@ -73,7 +73,8 @@
 //
 // Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
 // of [time.Now] is taken as the time left, rounded up to two digits, so that it does not depend on how long the program
-// has run; [Conn.ReadContext] in a context of [coir.WithTimeout] is exact.
+// has run. On a busy machine that is too little for deadlines of less than a second: use [Conn.ReadContext] in a context
+// of [coir.WithTimeout], which is exact.
 //
 // The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If there is something to
 // read already, it runs when no fiber can run.

@@ -558,3 +558,39 @@ func TestACallbackStartsAFiber(t *testing.T) {
 		},
 	), sim.WithFaults("netio delay"), sim.WithSchedules(1000))
 }
+
+// TestAWriteDeadlineIsNotForReaders: the function of OnReadable is not called when a write's deadline passes.
+func TestAWriteDeadlineIsNotForReaders(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		l, err := netio.Listen("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		defer func() { _ = l.Close() }()
+		c, err := netio.Dial("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		defer func() { _ = c.Close() }()
+		called := false
+		if err := c.(*netio.Conn).OnReadable(func() { called = true }); err != nil {
+			s.Fatalf("%v", err)
+		}
+		limited, cancel := coir.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
+		if _, err := c.(*netio.Conn).WriteContext(limited, make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			s.Errorf("the write returned %v, want that its deadline has passed", err)
+		}
+		if called {
+			s.Errorf("the function of OnReadable was called, and there is nothing to read")
+		}
+	}, sim.WithSchedules(20))
+	if f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+		if _, err := netio.Dial("unix", ""); err == nil {
+			s.Errorf("an empty address can be dialled")
+		}
+	}); f != nil {
+		t.Error(f)
+	}
+}

@@ -3,9 +3,11 @@ package netio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -44,7 +46,7 @@ type simConn struct {
 	reads, writes     simWaiters
 	writing           bool // an operation has the turn to write
 	readDue, writeDue time.Duration
-	alarm             simAlarm
+	alarm, writeAlarm simAlarm
 	callback          func()
 }
 
@@ -134,7 +136,7 @@ func (c *simConn) reset(e *simEffects, all bool) {
 	e.writable(c)
 }
 
-// arm sets the alarm to the next time at which a wait may end.
+// arm sets the alarms to the next times at which a wait to read, and one to write, may end.
 func (c *simConn) arm(ctx context.Context, now time.Duration) {
 	at := never
 	if c.reads.count > 0 || c.callback != nil {
@@ -148,18 +150,47 @@ func (c *simConn) arm(ctx context.Context, now time.Duration) {
 			at = now
 		}
 	}
-	if c.writes.count > 0 {
-		at = min(at, c.writeDue)
-	}
 	c.alarm.set(ctx, c, now, max(at, now))
+	at = never
+	if c.writes.count > 0 {
+		at = c.writeDue
+	}
+	c.writeAlarm.set(ctx, (*simWriter)(c), now, max(at, now))
 }
 
-// Ended implements coir.Watcher: a time has come.
+// Ended implements coir.Watcher: the time has come at which there is something to read, or the reads' deadline.
 func (c *simConn) Ended(error) {
 	var e simEffects
 	c.link.cond.Lock()
 	c.alarm.armed = false
 	e.readable(c)
+	for i, f := range e.calls {
+		e.calls[i] = func() { endOnPanic(f) }
+	}
+	c.link.unlock(&e)
+}
+
+// endOnPanic calls f, which the clock has come to. If f panics, the program ends: the panic must not stop the clock.
+func endOnPanic(f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			text := fmt.Sprintf("netio: a function of OnReadable has panicked: %v\n\n%s", v, debug.Stack())
+			go panic(text)
+			select {}
+		}
+	}()
+	f()
+}
+
+// simWriter is a simConn as the owner of the alarm for the writes' deadline.
+type simWriter simConn
+
+// Ended implements coir.Watcher.
+func (w *simWriter) Ended(error) {
+	c := (*simConn)(w)
+	var e simEffects
+	c.link.cond.Lock()
+	c.writeAlarm.armed = false
 	e.writable(c)
 	c.link.unlock(&e)
 }
@@ -369,6 +400,7 @@ func (c *simConn) close() error {
 	}
 	c.closed = true
 	c.alarm.stop()
+	c.writeAlarm.stop()
 	e.readable(c)
 	e.writable(c)
 	switch {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -245,7 +246,7 @@ func (n *simNet) connect(ctx context.Context, d *net.Dialer, network, address st
 		i := slices.IndexFunc(n.listeners, func(l *simListener) bool { return overlap(l.addr.Addr, at.Addr) })
 		if i < 0 {
 			n.cond.Unlock()
-			if network == "unix" && address[0] != '@' {
+			if network == "unix" && !strings.HasPrefix(address, "@") {
 				return nil, os.NewSyscallError("connect", errNoFile)
 			}
 			return nil, os.NewSyscallError("connect", errRefused)
