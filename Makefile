@@ -65,9 +65,9 @@ test: ## all tests; then the short ones with 1, 2 and 4 processors
 race: ## the short tests under the race detector
 	EXCEPT=bench .ci/each $(GO) test $(SHORT) -race ./...
 
-invariants: ## the short tests with invariants checked; those of the root and below under the race detector
-	$(GO) test $(SHORT) -tags coirinvariants ./sim ./desk ./locks ./netio ./pace ./pubsub ./stream ./supervise
-	$(GO) test $(SHORT) -tags coirinvariants -race . ./internal/...
+invariants: ## the short tests with invariants checked; those of the packages that wait and switch under the race detector
+	$(GO) test $(SHORT) -tags coirinvariants . ./internal/... ./sim ./desk ./locks ./netio ./pace ./pubsub ./stream ./supervise
+	$(GO) test $(SHORT) -tags coirinvariants -race ./internal/park ./internal/channel ./internal/sched ./internal/clock
 
 switchers: ## the short tests on the second switcher; without assembly those about who runs where
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
@@ -140,6 +140,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	cd cmd/coir && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
+	$(GO) test -count=1 -timeout 90m -short -tags coirinvariants -race . ./internal/...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	promela/check.sh long
 	$(MAKE) platforms
