@@ -19,15 +19,9 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		failed.Decisions = append(failed.Decisions, replay.Decision{Way: d})
 	}
 	replay.Shrink(failed, func(script []int) replay.Run {
-		w.script, w.scripted = script, true
-		g := w.schedule(ctx, s, fn)
-		w.scripted = false
-		r := replay.Run{Steps: w.nsteps}
-		for _, d := range w.decisions[:w.ndec] {
-			r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
-		}
-		if g != nil && g.Kind == f.Kind {
-			r.Fails, r.Steps = true, g.Steps
+		r, g := w.replayed(ctx, s, fn, script)
+		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
+			r.Steps = g.Steps
 			if g.Switches < best.Switches || g.Switches == best.Switches && g.Steps < best.Steps {
 				g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
 				best = g
@@ -36,6 +30,21 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		return r
 	}, cutSteps, searchSteps)
 	return best
+}
+
+// replayed runs a schedule that makes the decisions of script first. It returns what was decided and how many steps
+// were done, and the failure.
+func (w *world) replayed(
+	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int,
+) (r replay.Run, f *Failure) {
+	w.script, w.scripted = script, true
+	f = w.schedule(ctx, s, fn)
+	w.scripted = false
+	r = replay.Run{Fails: f != nil, Steps: w.nsteps}
+	for _, d := range w.decisions[:w.ndec] {
+		r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
+	}
+	return r, f
 }
 
 // cutSteps bounds the first part to seconds; only very long schedules with very many switches reach it. searchSteps

@@ -70,19 +70,14 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 		failed[i] = replay.Decision{Way: f.script[i], Ways: int(f.ways[i])}
 	}
 	run := func(script []int, rule int) replay.Run {
-		w.script, w.scripted = script, true
 		if rule > 0 {
 			w.rest = &shared{Strategy: search.Rule(rule)}
 			w.rest.Begin(0)
 		}
-		g := w.schedule(ctx, s, fn)
-		w.scripted, w.rest = false, nil
-		r := replay.Run{Fails: g != nil, Steps: w.nsteps}
+		r, g := w.replayed(ctx, s, fn, script)
+		w.rest = nil
 		if g != nil && g.Kind == KindBlocked {
 			r.Steps = twinLimits.Steps // that takes real time: try no more
-		}
-		for _, d := range w.decisions[:w.ndec] {
-			r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
 		}
 		return r
 	}
@@ -127,7 +122,7 @@ func (r *report) way(at int) string {
 		}
 		return "the fault " + shown(t.fault) + " happened"
 	case t.to == search.Clock:
-		for ; step >= 0 && step < len(r.trace); step++ {
+		if step >= 0 && step < len(r.trace) {
 			return "time went on, to " + r.trace[step].at.String()
 		}
 		return "time went on"
