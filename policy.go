@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -44,6 +45,14 @@ func (x *policed) Interrupt(pf policy.Fiber) bool {
 //
 //go:norace
 func (x *policed) TimedOut(f policy.Fiber) bool { return f.(*Fiber).task.Reason() == park.TimedOut }
+
+// Rewind implements policy.Runtime.
+//
+//go:norace
+func (x *policed) Rewind() bool {
+	v, ok := x.s.Clock().(*clock.Virtual)
+	return ok && v.Rewind()
+}
 
 // Woken implements policy.Runtime.
 //

@@ -92,7 +92,6 @@ func (f *Failure) freeze(w *world) {
 	f.trace = make([]event, w.nsteps-f.before)
 	for i := range f.trace {
 		f.trace[i] = *w.traced(f.before + i)
-		f.trace[i].at -= w.began
 	}
 	lost := max(0, w.ncases-len(w.cases))
 	f.cases = make([]choice, w.ncases-lost)
@@ -143,7 +142,7 @@ func (f *Failure) freeze(w *world) {
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == KindDeadlock || int32(i) != w.current)
 		c.cases = x.cases
 		c.cases.cut(lost)
-		c.op, c.on, c.since, c.step, c.site = x.op, x.object, x.since-w.began, x.step-f.before, x.site
+		c.op, c.on, c.since, c.step, c.site = x.op, x.object, x.since, x.step-f.before, x.site
 	}
 }
 

@@ -92,7 +92,7 @@ func TestTheSameEverywhere(t *testing.T) {
 // decisions.
 func hashTrace(h hash.Hash, w *world) {
 	for _, e := range w.trace[:w.nsteps] {
-		fmt.Fprintf(h, "%d %v %d %q %d\n", e.fiber, e.op.Kind, e.object, e.op.Name, (e.at-w.began)/time.Nanosecond)
+		fmt.Fprintf(h, "%d %v %d %q %d\n", e.fiber, e.op.Kind, e.object, e.op.Name, e.at)
 	}
 	for _, d := range w.decisions[:w.ndec] {
 		fmt.Fprintf(h, "%d of %d at %d\n", d.chosen, d.of, d.step)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/coro"
@@ -379,5 +380,29 @@ func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
 	}
 	if again, err := Replay(f.Token, reject); err != nil || again == nil || again.Kind != KindDiverged {
 		t.Errorf("another program: %v, %v", again, err)
+	}
+}
+
+// TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as a limit that counts by the hour does. The
+// schedules before it have moved the clock, which must not show.
+//
+// Spec: SM-05 (a token replays its schedule)
+func TestTimeBeginsAnewInEachSchedule(t *testing.T) {
+	program := func(ctx context.Context, s *Sim) {
+		if now := coir.Now(ctx); now != 0 || s.Now() != 0 {
+			s.Errorf("the schedule begins at %v, %v", now, s.Now())
+		}
+		_ = coir.Sleep(ctx, time.Duration(s.Intn(100))*time.Minute)
+		if coir.Now(ctx) == 42*time.Minute {
+			s.Errorf("it is %v", coir.Now(ctx))
+		}
+	}
+	f := Explore(program, WithSchedules(2000)).Failure
+	if f == nil || f.Text != "it is 42m0s" {
+		t.Fatalf("found %v", f)
+	}
+	g, err := Replay(f.Token, program)
+	if err != nil || g == nil || g.Text != f.Text {
+		t.Fatalf("replayed %v, %v", g, err)
 	}
 }

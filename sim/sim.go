@@ -200,7 +200,7 @@ func (s *Sim) choose(n int) int {
 }
 
 // Now returns the virtual time since the schedule began.
-func (s *Sim) Now() time.Duration { return s.w.clock.Now() - s.w.began }
+func (s *Sim) Now() time.Duration { return s.w.clock.Now() }
 
 // Result is the result of an exploration.
 type Result struct {
@@ -421,7 +421,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	s.faults.begin()
 	self := coir.Self(ctx)
 	w.current = w.fiberOf(self)
-	w.began = w.clock.Now()
+	w.host.Rewind() // so that a program that looks at the time does the same in each run of a schedule
 	ctx, w.cancel = coir.WithCancelCause(ctx)
 	defer w.cancel(nil)
 	cancel := w.cancel

@@ -32,8 +32,7 @@ type world struct {
 	host  policy.Runtime // rt, as its policy sees it
 	clock *coir.Clock
 	mode  ClockMode
-	limit int           // steps
-	began time.Duration // of the schedule, on the clock
+	limit int // steps
 
 	strategy Strategy
 	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0, or rest makes them

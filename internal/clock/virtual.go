@@ -15,7 +15,8 @@ import (
 //
 // Invariants:
 //
-//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back.
+//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back. Rewind, for which no timer may be
+//	             armed, begins anew.
 //	V2 fired:    when Advance returns, no timer that was armed before it has a deadline at or before Now.
 //	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
 //	             past counts as Now exactly, where the real clock saves itself the look at the time.
@@ -112,6 +113,21 @@ func (v *Virtual) AdvanceToNext() bool {
 	v.moving = false
 	v.mu.Unlock()
 	return t != nil
+}
+
+// Rewind sets the time to 0, if no timer is armed. It reports whether it did.
+//
+//go:norace
+func (v *Virtual) Rewind() bool {
+	v.lockToMove()
+	idle := v.wheel.count == 0
+	if idle {
+		v.wheel.cur, v.wheel.split = 0, 0
+		v.now.Store(0)
+	}
+	v.moving = false
+	v.mu.Unlock()
+	return idle
 }
 
 // lockToMove takes the lock and the right to move the time.

@@ -257,3 +257,40 @@ func TestNoAllocation(t *testing.T) {
 		t.Fatal("an idle timer keeps a target alive")
 	}
 }
+
+// A clock that was rewound is as good as a new one, and one on which a timer is armed is not rewound.
+//
+// Spec: TM-03 (no timer fires early)
+// Spec: TM-04 (no timer is lost)
+func TestRewind(t *testing.T) {
+	v := NewVirtual()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		l := &ledger{t: t, clock: v}
+		timers := make([]Timer, 1+rng.IntN(50))
+		for i := range timers {
+			when := rng.Int64N(1 << rng.IntN(62))
+			v.Arm(&timers[i], when, l, uint64(when))
+		}
+		if v.Rewind() {
+			t.Fatal("rewound under timers")
+		}
+		fired := 0
+		for i := range timers { // a third is stopped
+			if i%3 == 0 && v.Stop(&timers[i]) {
+				fired++
+			}
+		}
+		for v.AdvanceToNext() {
+			if rng.IntN(2) == 0 && v.Len() > 0 && v.Rewind() {
+				t.Fatal("rewound under timers")
+			}
+		}
+		if l.fired+fired != len(timers) {
+			t.Fatalf("%d of %d fired", l.fired+fired, len(timers))
+		}
+		if !v.Rewind() || v.Now() != 0 {
+			t.Fatalf("not rewound, at %d", v.Now())
+		}
+	}
+}
