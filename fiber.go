@@ -159,7 +159,8 @@ func (f *Fiber) State() State {
 	return StateActive
 }
 
-// ID returns a number that no other fiber of the process has.
+// ID returns a number that no other fiber of the process has. It differs from run to run, and in a simulation by package
+// sim from schedule to schedule, so a program must not decide by it.
 //
 //go:norace
 func (f *Fiber) ID() uint64 { return f.id }

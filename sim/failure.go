@@ -188,7 +188,7 @@ func (f *Failure) Error() string {
 }
 
 const unsureText = "the program is not deterministic: the same decisions have led to something else, and may again. Something decides that is not of coir:\n" +
-	"    math/rand, the order of a map, time.Now, or what an earlier schedule has left behind; see s.Intn and s.Now"
+	"    math/rand, the order of a map, time.Now, Fiber.ID, or what an earlier schedule has left behind; see s.Intn and s.Now"
 
 // replayLine returns the command that replays the failure.
 func (f *Failure) replayLine() string {
