@@ -107,6 +107,12 @@ func (b *browser) has(expression string, parts ...string) {
 	}
 }
 
+func (b *browser) count(selector string) (n int) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n)
+	return n
+}
+
 func TestThePageIsDriven(t *testing.T) {
 	if os.Getenv("COIR_PAGE") == "" && os.Getenv("COIR_PICTURES") == "" {
 		t.Skip("it takes half a minute: it is run by make page, or with COIR_PAGE=1")
@@ -123,6 +129,7 @@ func TestThePageIsDriven(t *testing.T) {
 				save(t, fmt.Sprintf("%d-%s.png", size.steps, scheme), b.picture())
 			}
 			b.steps(c)
+			b.scrolls()
 			b.folds()
 			b.searches(c)
 			b.pins()
@@ -188,6 +195,43 @@ func (b *browser) steps(c *Chart) {
 	b.press("d")
 	b.is("document.documentElement.dataset.theme", "dark")
 	b.press("d")
+}
+
+// scrolls moves in all ways, and looks whether all rows in view are there, each once and in its place, and the lines of
+// the chosen step and of no other.
+func (b *browser) scrolls() {
+	b.t.Helper()
+	const wrong = `(() => {
+		const at = (selector) => document.querySelector(selector).getBoundingClientRect();
+		const all = (selector) => [...document.querySelectorAll(selector)];
+		const rows = all("#rows .row").map((r) => [Number(r.dataset.k), r.getBoundingClientRect()]);
+		for (let i = 1; i < rows.length; i++) {
+			const [k, place] = rows[i], [before, above] = rows[i - 1];
+			if (k !== before + 1 || place.top !== above.bottom) return "row " + k + " follows row " + before;
+		}
+		const [first, top] = rows[0], [last, bottom] = rows[rows.length - 1];
+		if (first > 0 && top.top > at("#heads").bottom) return "no row is above row " + first;
+		const end = Number(document.querySelector("#grid").getAttribute("aria-rowcount")) - 1;
+		if (last < end && bottom.bottom < at("#grid").bottom) return "no row is below row " + last;
+		const marked = all("#rows .lifeSel").map((line) => line.getAttribute("d").split(" ")[0]);
+		if (new Set(marked).size > 1) return "the lines of several actors are marked: " + marked;
+		return "";
+	})()`
+	scroll := func(by int) {
+		b.eval(fmt.Sprintf(`document.querySelector("#grid").scrollTop += %d`, by), nil)
+		b.frame() // in which the page learns of it
+		b.frame()
+	}
+	for _, key := range strings.Fields("Home PageDown PageDown k PageUp PageDown End PageUp n k PageUp j") {
+		b.press(key)
+		b.is(wrong, "")
+		b.is(`document.querySelectorAll("#rows .cur").length`, "1")
+	}
+	for _, by := range []int{100, 30, -250, -1000, 430, 191, 1, -3000} {
+		scroll(by)
+		b.is(wrong, "")
+	}
+	b.press("End")
 }
 
 // folds opens and closes repetitions.
@@ -270,7 +314,7 @@ func (b *browser) pins() {
 	if b.is(`document.querySelectorAll(".head.pin").length`, "1"); after >= before {
 		b.t.Errorf("the pinned column was at %d, and is at %d", before, after)
 	}
-	b.is(stepAt, "Step "+b.text(`document.querySelector(".row.cur .gut").textContent.match(/[\d,]+(?=orders)/)[0]`))
+	b.is(stepAt, "Step "+b.text(`document.querySelector(".row.cur .gut").textContent.match(/[\d,]+(?=\s*orders)/)[0]`))
 	b.press("w", "w", "w") // another width: the pinned column stays
 	b.eval(`document.querySelector("#grid").scrollLeft = 100000`, nil)
 	b.frame()
@@ -292,8 +336,8 @@ func (b *browser) twins(c *Chart, n int) {
 	b.has(side(0), "here it went another way")
 	b.has(side(1), "here it went another way")
 	save(b.t, fmt.Sprintf("%d-twin.png", n), b.picture())
-	aligned := `(() => { const at = (i) => [...document.querySelectorAll(".row.step[data-side='" + i + "']")].map((r) => [r.style.top, r.textContent]);` +
-		`const top = parseInt(document.querySelector(".row.split").style.top); const before = (x) => parseInt(x[0]) < top;` +
+	aligned := `(() => { const at = (i) => [...document.querySelectorAll(".row.step[data-side='" + i + "']")].map((r) => [r.getBoundingClientRect().top, r.textContent]);` +
+		`const top = document.querySelector(".row.split").getBoundingClientRect().top; const before = (x) => x[0] < top;` +
 		`return JSON.stringify(at(0).filter(before)) === JSON.stringify(at(1).filter(before)) && at(0).filter(before).length > 0; })()`
 	b.is(aligned, "true")
 	b.press("j")
@@ -320,11 +364,18 @@ func (b *browser) prints(n int) {
 	save(b.t, fmt.Sprintf("%d.pdf", n), pdf)
 }
 
-// speed measures what a key and a scroll take: the page's own work, with layout and style, and the time from frame to
-// frame. The second depends on what else the machine does, so only the first has a bound.
+// speed measures what a key and a scroll take, with all steps unfolded. It asserts that
+//
+//   - from frame to frame it takes at most two frames of a screen with 60 a second, for 95 of 100 frames and so for
+//     their median, if other programs take at most a quarter of the machine. Two more rounds are made before that is an
+//     error. In a round in which others take more, they may delay any frame: the frames are logged and not judged;
+//   - all processes of the browser together compute no longer than that in a frame, and the page's thread no longer
+//     than one frame of the screen. Time in which other programs have the processor is not counted, so that these are
+//     always judged;
+//   - a frame has one layout. The few more are for when the reader pauses.
 func (b *browser) speed() {
 	b.t.Helper()
-	const times, most = 25, 33.0
+	const times, screen, rounds = 40, 1000.0 / 60, 3
 	measure := func(what, act string) {
 		for round := 1; ; round++ {
 			var frames [3]float64
@@ -342,14 +393,17 @@ func (b *browser) speed() {
 				frames.sort((a, b) => a - b);
 				return [0.5, 0.95, 1].map((part) => frames[Math.ceil(part * %[1]d) - 1]);
 			})()`, times, act), &frames)
-			work := (b.work() - before) / times
-			b.t.Logf("%s: the page computes %.1f ms; a frame takes %.1f ms (median), %.1f ms (95 %%), %.1f ms (longest)",
-				what, work, frames[0], frames[1], frames[2])
-			if work <= most {
+			w := b.work().since(before)
+			page, all, layouts := w.page/times, w.browser/times, w.layouts/times
+			b.t.Logf("%s: a frame takes %.1f ms (median), %.1f ms (95 %%), %.1f ms (longest); the browser computes %.1f ms, "+
+				"the page %.1f ms of them; %.1f layouts; others take %.0f %% of the machine",
+				what, frames[0], frames[1], frames[2], all, page, layouts, 100*w.others())
+			inTime := frames[1] <= 2*screen+0.2 // the clock of frames is rounded
+			if inTime = inTime || w.others() > 0.25; inTime && all <= 2*screen && page <= screen && layouts < 1.2 {
 				return
 			}
-			if round == 5 { // not by chance
-				b.t.Errorf("%s takes more than %v ms", what, most)
+			if round == rounds {
+				b.t.Errorf("%s is too slow", what)
 				return
 			}
 		}
@@ -358,11 +412,18 @@ func (b *browser) speed() {
 		return `dispatchEvent(new KeyboardEvent("keydown", { key: "` + name + `" }));`
 	}
 	b.press("Home", "e")
-	measure("a step", key("ArrowDown"))
-	measure("a page", key("PageDown"))
-	measure("a scroll", "grid.scrollTop -= 400;")
-	measure("a jump", "dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'Home' : 'End' }));")
-	b.press("t")
-	measure("a step with the twin", key("ArrowDown"))
+	for _, twin := range []string{"", " with the twin"} {
+		if twin != "" {
+			b.press("t", "Home")
+		}
+		measure("a step"+twin, key("ArrowDown"))
+		measure("a page"+twin, key("PageDown"))
+		measure("a scroll"+twin, "grid.scrollTop -= 400;")
+		measure("a small scroll"+twin, "grid.scrollTop += 60;")
+		measure("a jump"+twin, "dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'Home' : 'End' }));")
+	}
 	b.press("t", "e")
+	if rows, all := b.count("#rows .row"), b.count("#rows *"); all > 7*rows {
+		b.t.Errorf("%d rows have %d elements", rows, all)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +129,8 @@ func (b *browser) send(id int, method string, params any) error {
 	if params != nil {
 		m["params"] = params
 	}
-	if b.session != "" && !strings.HasPrefix(method, "Target.") && !strings.HasPrefix(method, "Browser.") {
+	domain, _, _ := strings.Cut(method, ".")
+	if b.session != "" && domain != "Target" && domain != "Browser" && domain != "SystemInfo" {
 		m["sessionId"] = b.session
 	}
 	text, err := json.Marshal(m)
@@ -248,9 +250,16 @@ func (b *browser) prefer(scheme string) {
 	b.frame()
 }
 
-// work returns how long the page's thread has computed until now, in milliseconds: that does not count the time in
-// which other processes had the processor.
-func (b *browser) work() float64 {
+// work is how long processors have computed until now, in milliseconds.
+type work struct {
+	page    float64 // by the thread of the page
+	browser float64 // by all processes of the browser
+	busy    float64 // by all programs; 0 where that is not known
+	idle    float64 // in which a processor had nothing to do
+	layouts float64 // number of layouts of the page
+}
+
+func (b *browser) work() (w work) {
 	b.t.Helper()
 	var r struct {
 		Metrics []struct {
@@ -260,13 +269,45 @@ func (b *browser) work() float64 {
 	}
 	b.call("Performance.getMetrics", nil, &r)
 	for _, m := range r.Metrics {
-		if m.Name == "TaskDuration" {
-			return m.Value * 1000
+		switch m.Name {
+		case "TaskDuration":
+			w.page = m.Value * 1000
+		case "LayoutCount":
+			w.layouts = m.Value
 		}
 	}
-	b.t.Fatal("there is no TaskDuration")
-	return 0
+	var all struct{ ProcessInfo []struct{ CPUTime float64 } }
+	b.call("SystemInfo.getProcessInfo", nil, &all)
+	for _, p := range all.ProcessInfo {
+		w.browser += p.CPUTime * 1000
+	}
+	if w.page == 0 || w.layouts == 0 || w.browser == 0 {
+		b.t.Fatalf("the browser does not say how long it computes: %+v", w)
+	}
+	stat, _ := os.ReadFile("/proc/stat") // of Linux: user nice system idle iowait irq softirq steal, in 10 ms
+	line, _, _ := strings.Cut(string(stat), "\n")
+	for i, field := range strings.Fields(line) {
+		n, _ := strconv.ParseFloat(field, 64)
+		switch {
+		case i == 4 || i == 5:
+			w.idle += n * 10
+		case i >= 1 && i <= 8:
+			w.busy += n * 10
+		}
+	}
+	return w
 }
+
+// since returns what was computed since another time.
+func (w work) since(before work) work {
+	return work{
+		w.page - before.page, w.browser - before.browser, w.busy - before.busy, w.idle - before.idle,
+		w.layouts - before.layouts,
+	}
+}
+
+// others returns the part of the machine that other programs took.
+func (w work) others() float64 { return max(0, w.busy-w.browser) / max(1, w.busy+w.idle) }
 
 // picture returns a picture of what is to be seen, as a PNG.
 func (b *browser) picture() []byte {

@@ -1,6 +1,11 @@
 // The page: a grid of steps by actors, of which only the rows in view are in the document, and a panel with the state at
 // the chosen step. The state is not computed by going through the steps: each actor has the list of its steps, and each
 // object the list of what happened to it with the state after it, so that a jump is a binary search in each.
+//
+// Rows are drawn in blocks. A block stays in the document while it is near the view, and the browser lays out and paints
+// only those that are new. A row has few elements, and none is positioned, because each positioned element is painted on
+// its own: the gutter is one text, and lines, arrows and dots are the few paths of one drawing below the rows. Nothing
+// asks for the layout after a change, which would be computed twice in a frame.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -9,7 +14,8 @@
   const grid = $("grid"), canvas = $("canvas"), heads = $("heads"), rowsAt = $("rows"), panel = $("panel");
 
   const H = 24; // height of a row
-  const OVER = 8; // rows drawn above and below those in view
+  const BLOCK = 8; // rows of a block
+  const REACH = 4; // blocks that an arrow is drawn in from each of its ends: a long one has a gap
   const TOUCH = 0, PUT = 1, GET = 2, SHUT = 3, HOLD = 4, RELEASE = 5; // as in chart.go
   const RELATIONS = ["value sent", "channel closed", "lock handed over", "woken", "started"];
 
@@ -167,6 +173,15 @@
         if (s.fold >= 0 && !this.folds[s.fold].open) this.rowOf[s.i] = this.folds[s.fold].row;
       }
       this.rows.push({ kind: "end", step: this.steps.length - 1 });
+      this.crossing = new Map(); // arrows by blocks
+      for (const a of this.arrows) {
+        const r1 = this.rowOf[a.from], first = Math.floor(r1 / BLOCK), last = Math.floor(Math.max(r1, this.rowOf[a.to]) / BLOCK);
+        for (let b = first; b <= last; b++) {
+          if (b > first + REACH && b < last - REACH) b = last - REACH;
+          if (!this.crossing.has(b)) this.crossing.set(b, []);
+          this.crossing.get(b).push(a);
+        }
+      }
     }
 
     shown(s) { return s.fold < 0 || this.folds[s.fold].open; }
@@ -197,10 +212,12 @@
       Object.assign(this, { run, left, twin });
       const longest = (of) => run.steps.reduce((n, s) => Math.max(n, of(s).length), 0);
       const small = letter * 11 / 12;
-      this.times = Math.min(Math.max(longest((s) => clock(s.at)), 4), 12) * small + 10;
-      this.numbers = this.times + Math.max(longest((s) => grouped(s.number)), 4) * small + 12;
+      this.letters = [Math.max(longest((s) => clock(s.at)), 4) + 1, Math.max(longest((s) => grouped(s.number)), 4) + 2]; // of times, and numbers
+      this.times = this.letters[0] * small;
+      this.numbers = this.times + this.letters[1] * small;
       this.places = twin ? 0 : Math.min(longest((s) => s.place), 24) * small;
-      this.gutter = Math.ceil(this.numbers + 18 + this.places + (this.places ? 12 : 0));
+      this.lines = this.numbers + 3 * small;
+      this.gutter = Math.ceil(this.lines + this.places + (this.places ? 12 : 0));
       this.pins = view.pins.filter((i) => i < run.actors.length);
       const rest = run.actors.map((a) => a.i).filter((i) => !this.pins.includes(i));
       this.pinWidth = Math.min(210, width * 0.3 / Math.max(1, this.pins.length));
@@ -220,7 +237,7 @@
 
     pinned(i) { return this.pins.includes(i); }
     // x is the middle of the column of an actor. A pinned one stays where it is when the grid is scrolled sideways.
-    x(i) { return this.left + this.places_[i] + (this.pinned(i) && !this.twin ? grid.scrollLeft : 0); }
+    x(i) { return this.places_[i] + (this.pinned(i) && !this.twin ? scroll.x : 0); }
     boxed(i) { return this.wide || this.pinned(i); }
     half(i) { return this.boxed(i) ? (this.pinned(i) ? this.pinWidth : this.column) / 2 - 7 : 5; }
 
@@ -228,17 +245,17 @@
       let out = `<span class="gut" style="width:${this.gutter}px;height:${height}px;${this.twin ? `position:absolute;left:${this.left}px` : ""}">` +
         `<span style="left:0;width:${this.times}px;text-align:right">time</span>` +
         `<span style="left:${this.times}px;width:${this.numbers - this.times}px;text-align:right">step</span>` +
-        (this.places ? `<span style="left:${this.numbers + 18}px">line</span>` : "") + `</span>`;
+        (this.places ? `<span style="left:${this.lines}px">line</span>` : "") + `</span>`;
       for (const a of this.run.actors) {
         const pin = this.pinned(a.i), boxed = this.boxed(a.i);
         if (!boxed && this.column < 6 && !a.why) continue; // the rows have the names
-        if (!pin && this.pins.length && this.x(a.i) - this.column / 2 < this.left + this.begins + (this.twin ? 0 : grid.scrollLeft)) continue; // covered
+        if (!pin && this.pins.length && this.x(a.i) - this.column / 2 < this.begins + (this.twin ? 0 : scroll.x)) continue; // covered
         const width = boxed ? (pin ? this.pinWidth : this.column) - 6 : Math.max(this.column - 1, 7);
         const cls = "head" + (boxed ? "" : " up") + (pin ? " pin" : "") + (a.why ? " stuck" : "");
         const most = boxed ? Math.floor(width / letter) - (a.why ? 3 : 1) : Math.floor((height - 8) / 6.1) - (a.why ? 2 : 0);
         const size = boxed ? "" : `height:${height - 8}px;font-size:${Math.min(10, Math.max(7, this.column))}px;`;
         out += `<button class="${cls}" data-actor="${a.i}" data-side="${this.run.side}" tabindex="-1" ` +
-          `style="left:${this.x(a.i) - width / 2}px;width:${width}px;${size}${pin ? "z-index:3" : ""}" ` +
+          `style="left:${this.left + this.x(a.i) - width / 2}px;width:${width}px;${size}${pin ? "z-index:3" : ""}" ` +
           `title="${esc(a.name + (a.title ? "\n" + a.title : "") + (a.why ? "\n" + a.why : "") + "\nclick to pin")}">${esc(middle(a.name, most))}</button>`;
       }
       if (runs.length > 1 && view.twin) {
@@ -248,28 +265,33 @@
       return out;
     }
 
-    // block returns the rows from one to before another.
-    block(from, to, selected) {
-      const run = this.run;
-      let out = "";
-      for (let k = from; k < to && k < run.rows.length; k++) out += this.row(k, (k - from) * H, k === selected);
-      const [under, over] = this.drawing(from, Math.min(to, run.rows.length), selected);
-      const size = `width="${this.left + this.width}" height="${(to - from) * H}"`;
-      out += `<svg ${size} aria-hidden="true">${under}</svg>`;
+    // block returns the rows from one to before another, in an element that is top below the first.
+    block(from, to, top) {
+      const run = this.run, selected = this === pane() && !printing ? view.row : -1;
+      let out = `<div class="block${this.left ? " right" : ""}" role="presentation" style="top:${top}px;left:${this.left}px;width:${this.width}px;height:${(to - from) * H}px">`;
+      for (let k = from; k < to && k < run.rows.length; k++) out += this.row(k, k === selected);
+      const size = `width="${this.width}" height="${(to - from) * H}" aria-hidden="true"`;
+      const base = this.drawing(from, to, null), chosen = this.chosen(from, to);
+      const svg = (over) => `<svg ${over ? 'class="over" ' : ""}${size}>${base[over].lines}<g>${chosen[over]}</g>${base[over].dots}</svg>`;
+      out += svg(0);
       if (this.pins.length) {
-        const at = this.left + this.gutter + (this.twin ? 0 : grid.scrollLeft);
-        out += `<div class="pinned" style="left:${at}px;width:${this.begins - this.gutter}px"></div>` +
-          `<svg class="over" ${size} aria-hidden="true">${over}</svg>`;
+        const at = this.gutter + (this.twin ? 0 : scroll.x);
+        out += `<div class="pinned" style="left:${at}px;width:${this.begins - this.gutter}px"></div>` + svg(1);
       }
-      return out;
+      return out + "</div>";
     }
 
-    row(k, top, selected) {
+    // chosen returns what is drawn for the chosen step: below pinned columns, and above.
+    chosen(from, to) {
+      if (this !== pane() || printing || currentRow().kind === "end" || !currentStep()) return ["", ""];
+      return this.drawing(from, to, currentStep()).map((d) => d.lines);
+    }
+
+    row(k, selected) {
       const run = this.run, r = run.rows[k], side = run.side;
       const open = (cls, more) => `<div role="row" id="row-${side}-${k}" aria-rowindex="${k + 1}" data-k="${k}" data-side="${side}" ` +
-        `class="row ${cls}${selected ? " cur" : ""}" aria-selected="${selected}" ` +
-        `style="top:${top}px;left:${this.left}px;width:${this.width}px" ${more}>`;
-      const strip = (text) => `<span class="strip" role="gridcell" style="left:${this.begins}px;margin-left:${this.begins - this.gutter}px;max-width:${Math.min(this.width, size.width) - this.begins}px">${esc(text)}</span></div>`;
+        `class="row ${cls}${selected ? " cur" : ""}" aria-selected="${selected}" ${more}>`;
+      const strip = (text) => `<span class="strip" role="gridcell" style="left:${this.begins}px;margin-left:${this.begins}px;max-width:${Math.min(this.width, size.width) - this.begins}px">${esc(text)}</span></div>`;
       const gutter = (inner) => `<span class="gut" style="width:${this.gutter}px">${inner}</span>`;
       const s = run.steps[r.step];
       switch (r.kind) {
@@ -290,56 +312,54 @@
       const a = run.actors[s.actor], pin = this.pinned(s.actor) ? " pin" : "";
       const stays = a.why && a.since === s.i ? " stays" : "";
       const before = r.step > 0 ? run.steps[r.step - 1] : null;
-      let g = "";
-      if (s.number > 0) {
-        if (!before || clock(before.at) !== clock(s.at) || k === 0) g += `<span style="left:0;width:${this.times}px">${clock(s.at)}</span>`;
-        g += `<span style="left:${this.times}px;width:${this.numbers - this.times}px">${grouped(s.number)}</span>`;
-      }
-      if (s.turn) g += `<span class="s" style="left:${this.numbers + 4}px" title="${esc(s.turn)}">↷</span>`;
-      if (this.places) g += `<span class="p" style="left:${this.numbers + 18}px">${esc(middle(s.place, 24))}</span>`;
+      const timed = s.number > 0 && (!before || clock(before.at) !== clock(s.at) || k === 0);
+      let g = (timed ? clock(s.at) : "").padStart(this.letters[0]) + (s.number > 0 ? grouped(s.number) : "").padStart(this.letters[1]);
+      if (this.places && s.place) g += "   " + esc(middle(s.place, 24));
+      if (s.turn) g += `<span class="turned" style="left:${this.numbers + 4}px" title="${esc(s.turn)}">↷</span>`;
       const tip = esc(a.name + ": " + s.text + (s.title ? "\n" + s.title : "") + (stays ? "\n" + a.why : ""));
-      const x = this.x(s.actor) - this.left, mark = stays ? "✱ " : "";
+      const x = this.x(s.actor), mark = stays ? "✱ " : "";
+      const clip = (fits, text) => (fits && /^[ -~→…]*$/.test(text) ? "" : " clip"); // other letters may be wider
       let cell;
       if (this.boxed(s.actor)) {
-        const half = this.half(s.actor);
-        cell = `<span role="gridcell" class="box k${s.kind}${stays}${pin}" style="left:${x - half}px;width:${2 * half}px" title="${tip}">` +
-          `${mark}${esc(middle(s.text, Math.floor((2 * half - 12) / letter) - mark.length))}</span>`;
+        const half = this.half(s.actor), text = mark + middle(s.text, Math.floor((2 * half - 12) / letter) - mark.length);
+        cell = `<span role="gridcell" class="box k${s.kind}${stays}${pin}${clip(true, text)}" style="margin-left:${x - half}px;width:${2 * half}px" title="${tip}">${esc(text)}</span>`;
       } else {
         const right = x < (this.begins + this.width) / 2;
         const room = (right ? this.width - x : x - this.begins) - 12;
-        const name = middle(a.name, 28);
-        cell = `<i class="dot k${s.kind}${stays}" style="left:${x}px"></i>` +
-          `<span role="gridcell" class="box beside${stays}${s.kind === 4 ? " k4" : ""}" style="${right ? `left:${x + 9}px` : `right:${this.width - x + 9}px`};max-width:${room}px" title="${tip}">` +
-          `<span class="who">${esc(name)}</span>${mark}${esc(middle(s.text, Math.max(8, Math.floor(room / letter) - name.length - 4)))}</span>`;
+        const name = middle(a.name, 28), most = Math.floor(room / letter) - name.length - 4, text = mark + middle(s.text, Math.max(8, most));
+        cell = `<span role="gridcell" class="box beside${stays}${s.kind === 4 ? " k4" : ""}${clip(most >= 8, name + text)}" ` +
+          `style="${right ? `margin-left:${x + 9}px` : `margin-left:auto;margin-right:${this.width - x + 9}px`};max-width:${room}px" title="${tip}">` +
+          `<b>${esc(name)}</b>${esc(text)}</span>`;
       }
       const hit = view.asked && view.hits.length && hitSet.has(side + ":" + s.i) ? " hit" : "";
       return open("step" + (s.turn ? " turn" : "") + hit, "") + gutter(g) + cell + "</div>";
     }
 
-    // drawing returns the lines and arrows of some rows: those below pinned columns, and those above.
-    drawing(from, to, selected) {
+    // drawing returns the lines, arrows and dots of some rows: those below pinned columns, and those above. With a step, they
+    // are those of that step and its actor only.
+    drawing(from, to, of) {
       const run = this.run, paths = [new Map(), new Map()]; // what is drawn in each way, below and above pinned columns
       const add = (over, cls, d) => paths[over].set(cls, (paths[over].get(cls) || "") + d);
       const top = from * H, bottom = to * H;
       const y = (row) => (row + 0.5) * H - top;
       const last = run.rows.length - 1;
-      const current = selected >= 0 && run.rows[selected] && run.rows[selected].kind !== "end" ? run.steps[run.rows[selected].step] : null;
       const line = (cls, x, y1, y2, over) => {
-        y1 = Math.max(y1, -H); y2 = Math.min(y2, bottom - top + H);
+        if (y1 < -H) y1 += Math.floor((-H - y1) / 90) * 90; // 90 has a whole number of dashes
+        y2 = Math.min(y2, bottom - top + H);
         if (y2 > y1) add(over, cls, `M${x} ${y1}V${y2}`);
       };
       // Steps whose rows may be in view are those from the first to the last shown one.
       const first = run.rows[from] ? run.rows[from].step : 0;
-      const end = run.rows[to - 1] ? run.rows[to - 1].step : 0;
-      const seen = [grid.scrollLeft - 100, grid.scrollLeft + size.width + 100];
-      for (const a of run.actors) {
+      const end = run.rows.length ? run.rows[Math.min(to, run.rows.length) - 1].step : 0;
+      const seen = [scroll.x - this.left - 100, scroll.x - this.left + size.width + 100];
+      for (const a of of ? [run.actors[of.actor]] : run.actors) {
         const x = Math.round(this.x(a.i)) + 0.5, over = this.pinned(a.i) ? 1 : 0;
         if (!printing && (x < seen[0] || x > seen[1])) continue;
         const born = a.start >= 0 ? a.start : (a.i === 0 || data.Before > 0 || !a.ops.length ? -1 : a.ops[0]);
         const y1 = born < 0 ? 0 - top : y(run.rowOf[born]);
         const gone = a.ended && a.ops.length ? y(run.rowOf[a.ops[a.ops.length - 1]]) : last * H - top;
         if (gone < 0 || y1 > bottom - top) continue;
-        line(current && current.actor === a.i ? "lifeSel" : this.column < 20 ? "life thin" : "life", x, y1, gone, over);
+        line(of ? "lifeSel" : this.column < 20 ? "life thin" : "life", x, y1, gone, over);
         for (let k = Math.max(0, lastUpTo(a.ops, first, (i) => i)); k < a.ops.length && a.ops[k] <= end; k++) {
           const s = run.steps[a.ops[k]];
           if (s.until <= s.i || !run.shown(s)) continue;
@@ -370,21 +390,31 @@
         add(over, cls, `M${x1.toFixed(1)} ${y1}L${bx.toFixed(1)} ${by.toFixed(1)}`);
         add(over, "tip" + kind, `M${x2.toFixed(1)} ${y2.toFixed(1)}L${(bx - 4 * uy).toFixed(1)} ${(by + 4 * ux).toFixed(1)}L${(bx + 4 * uy).toFixed(1)} ${(by - 4 * ux).toFixed(1)}z`);
       };
-      for (let k = from; k < to; k++) {
-        const r = run.rows[k];
-        if (r.kind === "end" && run.side === 0) this.cycle(draw, k);
-        if (r.kind !== "step") continue;
-        const s = run.steps[r.step];
-        for (const child of s.starts) draw(4, s.actor, k, child, k, 0, s === current);
-        for (const a of s.arrows) {
-          const r1 = run.rowOf[a.from], r2 = Math.max(r1, run.rowOf[a.to]);
-          draw(a.kind, run.steps[a.from].actor, r1, run.steps[a.to].actor, r2, a.guess, current && (a.from === current.i || a.to === current.i));
+      const arrow = (a) => {
+        const r1 = run.rowOf[a.from], r2 = Math.max(r1, run.rowOf[a.to]);
+        draw(a.kind, run.steps[a.from].actor, r1, run.steps[a.to].actor, r2, a.guess, of);
+      };
+      const starts = (s) => { for (const child of s.starts) draw(4, s.actor, run.rowOf[s.i], child, run.rowOf[s.i], 0, of); };
+      if (of) {
+        starts(of);
+        of.arrows.forEach(arrow);
+      } else {
+        for (let b = Math.floor(from / BLOCK); b * BLOCK < to; b++) (run.crossing.get(b) || []).forEach(arrow);
+        for (let k = from; k < to && k < run.rows.length; k++) {
+          if (run.rows[k].kind !== "step") continue;
+          const s = run.steps[run.rows[k].step], over = this.pinned(s.actor) ? 1 : 0;
+          starts(s);
+          if (this.boxed(s.actor)) continue;
+          const stays = run.actors[s.actor].why && run.actors[s.actor].since === s.i;
+          add(over, stays ? "dot stays" : `dot k${s.kind}`, `M${Math.round(this.x(s.actor)) + 0.5} ${y(k)}` + (stays ? "m-3.5 -3.5h7v7h-7z" : "m-4 0a4 4 0 1 1 8 0a4 4 0 1 1 -8 0"));
         }
+        if (run.side === 0 && last < to && last + 1 + below > from) this.cycle(draw, last);
       }
       const order = ["life thin", "life", "lifeSel", "off", "waits", "hang"]; // then arrows
       return paths.map((all) => {
-        const rest = [...all.keys()].filter((cls) => !order.includes(cls));
-        return order.concat(rest).map((cls) => (all.has(cls) ? `<path class="${cls}" d="${all.get(cls)}"/>` : "")).join("");
+        const drawn = (list) => list.map((cls) => (all.has(cls) ? `<path class="${cls}" d="${all.get(cls)}"/>` : "")).join("");
+        const rest = [...all.keys()].filter((cls) => !order.includes(cls)), dots = rest.filter((cls) => cls.startsWith("dot"));
+        return { lines: drawn(order.concat(rest.filter((cls) => !dots.includes(cls)))), dots: drawn(dots) };
       });
     }
 
@@ -395,7 +425,8 @@
   }
 
   let printing = false, hitSet = new Set(), painted = null;
-  const size = { width: 0, height: 0, heads: 0, still: true }; // of the grid; still: it does not scroll sideways
+  const size = { width: 0, height: 0, heads: 0, lowest: 0, rightmost: 0, still: true }; // of the grid; still: it does not scroll sideways
+  const scroll = { x: 0, y: 0, set: false }; // where the grid is, or, if set, will be in the next frame
   const below = (data.Cycle || []).length > 1 ? Math.ceil(0.6 * data.Cycle.length + 0.3) : 0; // rows below the end, for the cycle
   const total = () => Math.max(...panes.map((p) => p.run.rows.length));
   const pane = () => panes[Math.min(view.side, panes.length - 1)];
@@ -404,7 +435,7 @@
 
   // arrange lays out panes and rows anew. The chosen step stays chosen.
   function arrange() {
-    const kept = panes.length ? { side: view.side, step: currentRow().step, kind: currentRow().kind, y: view.row * H - grid.scrollTop } : null;
+    const kept = panes.length ? { side: view.side, step: currentRow().step, kind: currentRow().kind, y: view.row * H - scroll.y } : null;
     const width = size.width = grid.clientWidth;
     size.height = grid.clientHeight;
     runs.forEach((run) => run.lay(split ? split.At[run.side] : -1));
@@ -425,11 +456,14 @@
     heads.style.height = height + "px";
     canvas.style.width = wide + "px";
     const tall = (total() + below + 0.5) * H + height;
-    canvas.style.height = Math.max(tall, size.height + Math.ceil((tall - size.height) / H) * H) + "px"; // so that the last page begins with a row
+    const high = Math.max(tall, size.height + Math.ceil((tall - size.height) / H) * H); // so that the last page begins with a row
+    canvas.style.height = high + "px";
+    size.lowest = Math.max(0, high - size.height);
+    size.rightmost = Math.max(0, wide - width);
     rowsAt.style.cssText = `position:absolute;left:0;right:0;top:${height}px`;
     grid.setAttribute("aria-rowcount", total());
     grid.setAttribute("aria-colcount", runs[0].actors.length);
-    if (kept) grid.scrollTop = view.row * H - kept.y;
+    scrollTo(scroll.x, kept ? view.row * H - kept.y : scroll.y);
     painted = null;
     $("wide").setAttribute("aria-pressed", String(panes[0].wide));
     $("twin").setAttribute("aria-pressed", String(view.twin));
@@ -437,42 +471,57 @@
     $("folds").hidden = !runs.some((r) => r.folds.length);
   }
 
-  // paint draws the rows in view. Rows that are there already stay: if anew is not set, nothing is done for them, and else
-  // only the mark of the chosen row and the lines are drawn again.
-  function paint(anew) {
-    const first = Math.max(0, Math.floor(grid.scrollTop / H)), rows = Math.ceil((size.height - size.heads) / H) + 1;
-    const end = Math.min(first + rows, total() + below);
-    const there = painted && first >= painted.from && end <= painted.to && (painted.x === grid.scrollLeft || size.still);
-    if (there && !anew) return;
-    if (there) {
-      remark();
-      return;
-    }
-    if (!painted || painted.x !== grid.scrollLeft) {
-      heads.innerHTML = panes.map((p) => p.head(size.heads)).join("");
-    }
-    const from = Math.max(0, first - OVER), to = Math.min(end + OVER, total() + below);
-    let out = "";
-    panes.forEach((p, k) => {
-      out += p.block(from, to, k === view.side ? view.row : -1);
-      if (k) out += `<div class="side" style="left:${p.left}px"></div>`;
-    });
-    painted = { from, to, x: grid.scrollLeft };
-    rowsAt.innerHTML = `<div class="block" role="presentation" style="top:${from * H}px;height:${(to - from) * H}px">${out}</div>`;
-    markHeads();
+  // scrollTo scrolls the grid in the next frame.
+  function scrollTo(x, y) {
+    scroll.x = Math.max(0, Math.min(x, size.rightmost));
+    scroll.y = Math.max(0, Math.min(y, size.lowest));
+    scroll.set = true;
   }
 
-  // remark marks the chosen row, among rows that are there.
-  function remark() {
+  // paint draws the blocks that are in view and not there, and removes those that are far from it. When the reader scrolls,
+  // the next block in each direction is drawn too, because the browser may scroll further before it asks for a frame.
+  function paint(ahead) {
+    const rows = total() + below, first = Math.floor(scroll.y / H), seen = Math.ceil((size.height - size.heads) / H) + 1;
+    let low = Math.floor(first / BLOCK), high = Math.ceil(Math.min(first + seen, rows) / BLOCK);
+    if (ahead) {
+      low = Math.max(0, low - 1);
+      high = Math.min(high + 1, Math.ceil(rows / BLOCK));
+    }
+    if (!painted || (painted.x !== scroll.x && !size.still)) {
+      heads.innerHTML = panes.map((p) => p.head(size.heads)).join("");
+      markHeads();
+      painted = { low: 0, high: 0, x: scroll.x };
+    }
+    if (painted.low >= high || painted.high <= low) {
+      rowsAt.textContent = "";
+      painted.low = painted.high = low;
+    }
+    for (; painted.low < low - 1; painted.low++) panes.forEach(() => rowsAt.firstChild.remove());
+    for (; painted.high > high + 1; painted.high--) panes.forEach(() => rowsAt.lastChild.remove());
+    const blocks = (from, to) => {
+      let out = "";
+      for (let b = from; b < to; b++) for (const p of panes) out += p.block(b * BLOCK, Math.min((b + 1) * BLOCK, rows), b * BLOCK * H);
+      return out;
+    };
+    if (low < painted.low) {
+      rowsAt.insertAdjacentHTML("afterbegin", blocks(low, painted.low));
+      painted.low = low;
+    }
+    if (high > painted.high) {
+      rowsAt.insertAdjacentHTML("beforeend", blocks(painted.high, high));
+      painted.high = high;
+    }
+  }
+
+  // mark marks the chosen row, among rows that are there.
+  function mark() {
     const old = rowsAt.querySelector(".row.cur"), now = $(`row-${pane().run.side}-${view.row}`);
     if (old) { old.classList.remove("cur"); old.setAttribute("aria-selected", "false"); }
     if (now) { now.classList.add("cur"); now.setAttribute("aria-selected", "true"); }
-    const drawings = rowsAt.querySelectorAll("svg");
-    let n = 0;
-    panes.forEach((p, k) => {
-      const layers = p.drawing(painted.from, Math.min(painted.to, p.run.rows.length), k === view.side ? view.row : -1);
-      drawings[n++].innerHTML = layers[0];
-      if (p.pins.length) drawings[n++].innerHTML = layers[1];
+    [...rowsAt.children].forEach((block, n) => {
+      const p = panes[n % panes.length], from = (painted.low + Math.floor(n / panes.length)) * BLOCK;
+      const drawn = p.chosen(from, Math.min(from + BLOCK, total() + below));
+      block.querySelectorAll("g").forEach((g, over) => { if (g.firstChild || drawn[over]) g.innerHTML = drawn[over]; });
     });
     markHeads();
   }
@@ -497,6 +546,7 @@
     if (more && from < list.children.length) list.children[from].insertAdjacentHTML("beforebegin", more);
     else if (more) list.insertAdjacentHTML("beforeend", more);
     list.items = items;
+    list.classList.toggle("long", items.length > 30);
   }
 
   // show draws the panel.
@@ -579,9 +629,8 @@
     if ($("rest").open) patch($("others"), others);
   }
 
-  // draw draws before the next frame what has changed: at most once, because each look at the layout after a change costs
-  // as much as the change.
-  let asked = false, changed = false;
+  // draw draws in the next frame what has changed. It scrolls first, because that needs the layout.
+  let asked = false, changed = false, later = 0;
   function draw(chosen = true) {
     changed = changed || chosen;
     if (asked) return;
@@ -590,9 +639,23 @@
   }
   function drawNow() {
     asked = false;
-    paint(changed);
+    if (scroll.set) {
+      scroll.set = false;
+      if (grid.scrollTop !== scroll.y) grid.scrollTop = scroll.y;
+      if (grid.scrollLeft !== scroll.x) grid.scrollLeft = scroll.x;
+    }
+    if (changed && painted) mark();
+    paint(!changed);
     if (changed) show();
     changed = false;
+    clearTimeout(later);
+    later = setTimeout(() => { if (!asked) paint(true); }, 100);
+  }
+  function scrolled() {
+    if (scroll.set || (grid.scrollTop === scroll.y && grid.scrollLeft === scroll.x)) return;
+    scroll.x = grid.scrollLeft;
+    scroll.y = grid.scrollTop;
+    draw(false);
   }
 
   // choose makes a row the chosen one, and brings it into view.
@@ -601,13 +664,13 @@
     view.row = Math.max(0, Math.min(row, pane().run.rows.length - 1));
     const y = view.row * H, height = size.height - size.heads;
     const more = currentRow().kind === "end" ? (1 + below) * H : 3 * H;
-    if (y < grid.scrollTop + H) grid.scrollTop = y - 2 * H;
-    else if (y + more > grid.scrollTop + height) grid.scrollTop = Math.ceil((y + more - height) / H) * H;
+    if (y < scroll.y + H) scrollTo(scroll.x, y - 2 * H);
+    else if (y + more > scroll.y + height) scrollTo(scroll.x, Math.ceil((y + more - height) / H) * H);
     const s = currentStep(), p = pane();
     if (s && currentRow().kind === "step" && !p.pinned(s.actor) && !size.still) {
-      const x = p.x(s.actor), half = p.half(s.actor) + 20;
-      if (x - half < grid.scrollLeft + p.begins) grid.scrollLeft = x - half - p.begins;
-      else if (x + half > grid.scrollLeft + size.width) grid.scrollLeft = x + half - size.width;
+      const x = p.left + p.x(s.actor), half = p.half(s.actor) + 20;
+      if (x - half < scroll.x + p.begins) scrollTo(x - half - p.begins, scroll.y);
+      else if (x + half > scroll.x + size.width) scrollTo(x + half - size.width, scroll.y);
     }
     draw();
   }
@@ -762,7 +825,7 @@
       const to = Math.min(from + sheet, total() + below), last = from + sheet >= total();
       const end = last ? total() + below : to;
       out.push(`<div class="sheet" style="width:${width}px"><div class="heads" style="height:${height}px">${panes.map((p) => p.head(height)).join("")}</div>` +
-        `<div class="block" style="height:${(end - from) * H}px">${panes.map((p) => p.block(from, end, -1)).join("")}</div></div>`);
+        `<div class="blocks" style="height:${(end - from) * H}px">${panes.map((p) => p.block(from, end, 0)).join("")}</div></div>`);
     }
     $("print").innerHTML = out.join("");
     panes = kept;
@@ -826,10 +889,10 @@
     const act = actions[e.key];
     if (!act || !runs[0].steps.length && e.key !== "?" && e.key !== "d" && e.key !== "c") return;
     e.preventDefault();
-    if (document.activeElement !== $("find")) grid.focus({ preventScroll: true });
+    if (document.activeElement !== grid && document.activeElement !== $("find")) grid.focus({ preventScroll: true });
     act();
   });
-  grid.addEventListener("scroll", () => draw(false), { passive: true });
+  grid.addEventListener("scroll", scrolled, { passive: true });
   rowsAt.addEventListener("click", (e) => {
     const at = e.target.closest(".row");
     if (!at) return;
