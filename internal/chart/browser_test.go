@@ -53,7 +53,7 @@ func reduced(t *testing.T, data []byte) []byte {
 	slices.SortFunc(all, func(a, b color.Color) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
-	to := image.NewPaletted(b, color.Palette(all[:min(len(all), 48)]))
+	to := image.NewPaletted(b, color.Palette(all[:min(len(all), 128)]))
 	index := map[color.Color]uint8{}
 	for _, c := range all {
 		index[c] = uint8(to.Palette.Index(c))
@@ -130,6 +130,7 @@ func TestThePageIsDriven(t *testing.T) {
 			}
 			b.steps(c)
 			b.scrolls()
+			b.legend(size.steps)
 			b.folds()
 			b.searches(c)
 			b.pins()
@@ -188,10 +189,6 @@ func (b *browser) steps(c *Chart) {
 	if rows, _ := strconv.Atoi(b.text(inView)); rows > 80 || rows < 10 {
 		b.t.Errorf("%d rows are in the document", rows)
 	}
-	b.press("?")
-	b.is(`document.querySelector("#help").open`, "true")
-	b.press("Escape")
-	b.is(`document.querySelector("#help").open`, "false")
 	b.press("d")
 	b.is("document.documentElement.dataset.theme", "dark")
 	b.press("d")
@@ -232,6 +229,25 @@ func (b *browser) scrolls() {
 		b.is(wrong, "")
 	}
 	b.press("End")
+}
+
+// legend opens the legend, which has all signs that the page has: those of the style sheet, those in the texts of rows,
+// and the colors and lines of what is drawn.
+func (b *browser) legend(n int) {
+	b.t.Helper()
+	b.press("?")
+	b.is(`document.querySelector("#help").open`, "true")
+	save(b.t, fmt.Sprintf("%d-legend.png", n), b.picture())
+	b.has(`document.querySelector("#help").innerText`, "◆", "↷", "▸ ▾", "✖ ✔", "=>", ">", "PageDown", "value sent", "can run")
+	b.is(`[...document.styleSheets[0].cssRules].map((r) => (r.style ? r.style.content : "").replace(/["\s]/g, ""))`+
+		`.filter((sign) => sign && !document.querySelector("#help").innerText.includes(sign)).join()`, "")
+	b.is(`[...document.querySelectorAll("#rows path, #rows .box")].flatMap((e) => [...e.classList])`+
+		`.filter((c) => /^(a\d|k\d|life|waits|hang|guess|stays)/.test(c) && !document.querySelector("#help ." + c)).join()`, "")
+	b.press("Escape")
+	b.is(`document.querySelector("#help").open`, "false")
+	b.eval(`document.querySelector("#keys").click()`, nil)
+	b.is(`document.querySelector("#help").open`, "true")
+	b.press("Escape")
 }
 
 // folds opens and closes repetitions.

@@ -827,7 +827,7 @@
       out.push(`<div class="sheet" style="width:${width}px"><div class="heads" style="height:${height}px">${panes.map((p) => p.head(height)).join("")}</div>` +
         `<div class="blocks" style="height:${(end - from) * H}px">${panes.map((p) => p.block(from, end, 0)).join("")}</div></div>`);
     }
-    $("print").innerHTML = out.join("");
+    $("print").innerHTML = out.join("") + `<div class="sheet signs">${signs()}</div>`;
     panes = kept;
     view.pins = pins;
   });
@@ -852,14 +852,39 @@
     ["w", "wide or narrow columns"],
     ["d", "light or dark"],
     ["c", "copy the command that replays this"],
-    ["?", "this list; Escape closes it"],
+    ["?", "this legend; Escape closes it"],
   ];
+  // signs returns the legend: all marks, colors and lines, as they are drawn.
+  function signs() {
+    const line = (cls, more = "") => `<svg width="30" height="10"><path class="${cls}" d="M0 5H${more ? 22 : 30}"/>${more}</svg>`;
+    const arrow = (kind, guess = "") => line(`arrow a${kind}${guess}`, `<path class="tip${kind}" d="M30 5L22 1V9z"/>`);
+    const box = (cls) => `<i class="swatch ${cls}"></i>`;
+    const mark = (cls, text) => `<span class="${cls}">${text}</span>`;
+    const groups = [
+      ["Rows", [
+        [mark("alert", "◆"), "here the twin went another way (=> in a text report)"],
+        [mark("alert", "↷"), "after this step the schedule leaves the plain order (> in a text report)"],
+        ["▸ ▾", "steps that repeat, closed and open"],
+        [`${mark("bad", "✖")} ${mark("good", "✔")}`, "how the schedule ends: it fails, it passes"],
+      ]],
+      ["Steps: boxes, or dots in narrow columns", [
+        [box("k1"), "on a channel"], [box("k2"), "on a lock"], [box("k3"), "a fault that was injected"], [box("k0"), "any other"],
+        [box("k4"), "no step: what the program said"], [box("stays") + mark("bad", " ✱"), "waits until the end"],
+      ]],
+      ["Lines", [
+        [line("life"), "from start to end"], [line("lifeSel"), "the same, of the chosen step"], [line("waits"), "waits"], [line("hang"), "waits until the end"],
+      ]],
+      ["Arrows", [
+        ...RELATIONS.map((text, kind) => [arrow(kind), text]), [arrow(0, " guess"), "dashed: the trace leaves open which"], [arrow(5), "waits for the next, in a cycle"],
+      ]],
+      ["State", [["▶", "runs"], ["◷", "waits"], [mark("bad", "✱"), "waits until the end"], ["○", "can run"], ["■", "has ended"]]],
+    ];
+    return groups.map(([name, all]) => `<section><h3>${name}</h3><dl>${all.map(([sign, text]) => `<dt>${sign}</dt><dd>${esc(text)}</dd>`).join("")}</dl></section>`).join("");
+  }
   function help() {
-    const arrows = RELATIONS.map((text, k) => `<dt><svg width="30" height="8"><path class="arrow a${k}" d="M0 4H22"/><path class="tip${k}" d="M30 4L22 0V8z"/></svg></dt><dd>${text}</dd>`).join("");
-    $("help").innerHTML = `<h2>Keys</h2><dl>${keys.map(([k, text]) => `<dt>${k.split(" ").map((w) => (w === "or" ? " or " : `<kbd>${esc(w)}</kbd>`)).join(" ")}</dt><dd>${esc(text)}</dd>`).join("")}</dl>` +
-      `<h2 style="margin-top:14px">Signs</h2><dl>${arrows}<dt>✱ <span class="key" style="color:var(--bad);border-top-style:dashed"></span></dt><dd>waits until the end</dd>` +
-      `<dt><span class="key" style="color:var(--dim);border-top-style:dotted"></span></dt><dd>waits</dd><dt class="alert">↷</dt><dd>the schedule departs from the plain order</dd></dl>` +
-      `<form method="dialog" style="margin-top:14px"><button autofocus>close</button></form>`;
+    const named = (k) => k.split(" ").map((w) => (w === "or" ? " or " : `<kbd>${esc(w)}</kbd>`)).join(" ");
+    $("help").innerHTML = `<form method="dialog"><h2>Legend</h2><button autofocus>close</button></form><div class="signs">${signs()}` +
+      `<section><h3>Keys</h3><dl>${keys.map(([k, text]) => `<dt>${named(k)}</dt><dd>${esc(text)}</dd>`).join("")}</dl></section></div>`;
     $("help").showModal();
   }
 
