@@ -2,6 +2,8 @@ package coir
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strconv"
 	"unsafe"
 
@@ -31,13 +33,18 @@ import (
 //		...
 //	}
 //
-// The model itself uses operations of this package: a [Cond] guards it, [Sleep] or an [Alarm] make it slow. Only fibers
-// of the simulation call the methods.
+// The model itself uses operations of this package: a [Cond] guards it, [Sleep] or an [Alarm] make it slow.
+//
+// Only fibers of the simulation call the methods, and functions that its clock or a cancel calls, as [Watcher.Ended]. A
+// call by a goroutine, by a fiber of another runtime, or after the end of the simulation panics.
 type Simulation struct{ rt *Runtime }
 
 // Simulated returns the simulation that the calling fiber runs in, or nil if there is none. The context may be any, as
 // for all operations: the caller is found without it. Outside of a simulation the cost is a look at a flag, and if the
 // process has run a simulation before, that of finding the calling fiber.
+//
+// In a function that the clock or a cancel calls there may be no fiber. There Simulated returns the simulation of ctx,
+// which is for instance a [Shield] that a fiber has made and the model has kept.
 //
 //go:norace
 func Simulated(ctx context.Context) *Simulation {
@@ -54,10 +61,27 @@ func simulated(ctx context.Context) *Simulation {
 	if f == nil {
 		f = currentFiber()
 	}
-	if f == nil || !f.simulated {
-		return nil
+	if f != nil {
+		return f.nursery.rt.simulation
 	}
-	return f.nursery.rt.simulation
+	if by := resolve(ctx); by.sc != nil && by.sc.rt.quiet.Load() > 0 {
+		return by.sc.rt.simulation
+	}
+	return nil
+}
+
+// check panics if the method must not be called here.
+//
+//go:norace
+func (s *Simulation) check(method string) {
+	if s == nil {
+		panic("coir: Simulation." + method + " of a nil *Simulation: Simulated returns nil outside of a simulation, where " +
+			"the real device is used")
+	}
+	if f := currentFiber(); (f == nil || f.nursery.rt != s.rt) && s.rt.quiet.Load() == 0 {
+		panic("coir: Simulation." + method + " was called by a goroutine or fiber that is not in the simulation, or the " +
+			"simulation has ended: call coir.Simulated in each fiber, and do not keep what it returns")
+	}
 }
 
 // Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule. 0 should be the
@@ -65,6 +89,7 @@ func simulated(ctx context.Context) *Simulation {
 //
 //go:norace
 func (s *Simulation) Intn(n int) int {
+	s.check("Intn")
 	if n <= 0 {
 		panic("coir: Simulation.Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
 	}
@@ -83,15 +108,22 @@ func (s *Simulation) Fault(name string) bool {
 	if s == nil {
 		return false
 	}
+	s.check("Fault")
 	return s.rt.policy.Fault(name)
 }
 
 // State returns the value that belongs to key in this schedule. The first call of a schedule calls init for it; init
 // must call no operation of this package that may let other fibers run. So a model begins anew with each schedule, and
-// nothing of one schedule is seen by the next. Keys are compared like those of a context: use a type of your own.
+// nothing of one schedule is seen by the next. Keys are compared like those of a context: use a type of your own. State
+// panics if key is nil or cannot be compared.
 //
 // What init does is ordered before the return of each call with that key.
 func (s *Simulation) State(key any, init func() any) any {
+	s.check("State")
+	if key == nil || !reflect.ValueOf(key).Comparable() {
+		panic(fmt.Sprintf("coir: Simulation.State with a key of type %T: a key can be compared and is not nil; use a "+
+			"value of a type of your own", key))
+	}
 	v, ok := s.state(key)
 	if ok {
 		race.Acquire(unsafe.Pointer(s))

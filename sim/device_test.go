@@ -2,7 +2,10 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -120,3 +123,87 @@ func TestIntnOfASimulationNeedsAPositiveNumber(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 }
+
+// TestASimulationIsUsedInside: its methods panic for goroutines, for fibers of other simulations, and when it has
+// ended, and say what to do.
+func TestASimulationIsUsedInside(t *testing.T) {
+	var kept *coir.Simulation
+	if f := Run(1, func(ctx context.Context, _ *Sim) {
+		kept = coir.Simulated(ctx)
+		misused(t, kept, "a goroutine")
+	}); f != nil {
+		t.Error(f)
+	}
+	misused(t, kept, "after the end")
+	f := Run(1, func(context.Context, *Sim) { kept.Fault("any") })
+	if f == nil || f.Kind != KindPanic || !strings.Contains(f.Text, "call coir.Simulated in each fiber") {
+		t.Errorf("a fiber of another simulation: %v", f)
+	}
+}
+
+// misused calls the methods in a goroutine.
+func misused(t *testing.T, s *coir.Simulation, when string) {
+	for name, call := range map[string]func(){
+		"Intn":  func() { s.Intn(2) },
+		"Fault": func() { s.Fault("any") },
+		"State": func() { s.State(tableKey{}, func() any { return 1 }) },
+	} {
+		got := make(chan any)
+		go func() {
+			defer func() { got <- recover() }()
+			call()
+		}()
+		text := fmt.Sprint(<-got)
+		if !strings.Contains(text, "Simulation."+name) || !strings.Contains(text, "call coir.Simulated in each fiber") {
+			t.Errorf("%s, %s: %s", name, when, text)
+		}
+	}
+}
+
+// TestNoSimulation: outside there is none, and a method that needs one says so.
+func TestNoSimulation(t *testing.T) {
+	var none *coir.Simulation
+	for name, call := range map[string]func(){
+		"Intn":  func() { none.Intn(2) },
+		"State": func() { none.State(tableKey{}, func() any { return 1 }) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, name+" of a nil *Simulation") {
+					t.Errorf("%s: %s", name, text)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+// TestStatesHaveKeysThatCompare: others are refused when they are first used.
+func TestStatesHaveKeysThatCompare(t *testing.T) {
+	for _, key := range []any{nil, []int{1}, [1]any{[]int{1}}, func() {}} {
+		f := Run(1, func(ctx context.Context, _ *Sim) {
+			coir.Simulated(ctx).State(key, func() any { return 1 })
+		})
+		if f == nil || f.Kind != KindPanic || !strings.Contains(f.Text, "use a value of a type of your own") {
+			t.Errorf("%T: %v", key, f)
+		}
+	}
+}
+
+// TestSimulatedAtATime: a function that the clock calls is a part of the simulation, without a fiber.
+func TestSimulatedAtATime(t *testing.T) {
+	if f := Run(1, func(ctx context.Context, s *Sim) {
+		var a coir.Alarm
+		drawn := coir.NewPromise[int]()
+		a.Start(ctx, whenEnded(func() { drawn.Resolve(coir.Simulated(ctx).Intn(1)) }), time.Second)
+		if n, err := drawn.Wait(ctx); n != 0 || err != nil {
+			s.Errorf("drawn: %d, %v", n, err)
+		}
+	}); f != nil {
+		t.Error(f)
+	}
+}
+
+type whenEnded func()
+
+func (f whenEnded) Ended(error) { f() }
