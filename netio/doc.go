@@ -76,8 +76,10 @@
 // has run. On a busy machine that is too little for deadlines of less than a second: use [Conn.ReadContext] in a context
 // of [coir.WithTimeout], which is exact.
 //
-// The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If there is something to
-// read already, it runs when no fiber can run.
+// The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If it panics or calls
+// [runtime.Goexit], that fiber's operation ends so, with its work done; of a Write, what follows is not written. If there
+// is something to read already, or at a deadline, the function runs when no fiber can run. There a panic ends the
+// program.
 //
 // These faults happen if sim.WithFaults names them:
 //

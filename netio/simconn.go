@@ -3,11 +3,9 @@ package netio
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -101,14 +99,21 @@ func (e *simEffects) readable(c *simConn) {
 // writable ends the waits for a turn to write, or for room.
 func (e *simEffects) writable(c *simConn) { e.woken = append(e.woken, c.writes.take()...) }
 
-// unlock gives up the lock, and does what follows.
+// unlock gives up the lock, and does what follows. It does not return if a callback panics or calls runtime.Goexit.
 func (l *simLink) unlock(e *simEffects) {
-	l.cond.Unlock()
-	wakeAll(e.woken)
-	for _, f := range e.calls {
-		f()
-	}
+	now := *e
 	*e = simEffects{}
+	l.cond.Unlock()
+	wakeAll(now.woken)
+	callAll(now.calls)
+}
+
+// callAll calls all functions, also if one of them does not return.
+func callAll(calls []func()) {
+	if len(calls) > 0 {
+		defer callAll(calls[1:])
+		calls[0]()
+	}
 }
 
 // grow counts an operation, and resets the connection if its time has come.
@@ -137,7 +142,7 @@ func (c *simConn) reset(e *simEffects, all bool) {
 }
 
 // arm sets the alarms to the next times at which a wait to read, and one to write, may end.
-func (c *simConn) arm(ctx context.Context, now time.Duration) {
+func (c *simConn) arm(now time.Duration) {
 	at := never
 	if c.reads.count > 0 || c.callback != nil {
 		at = c.readDue
@@ -150,12 +155,12 @@ func (c *simConn) arm(ctx context.Context, now time.Duration) {
 			at = now
 		}
 	}
-	c.alarm.set(ctx, c, now, max(at, now))
+	c.alarm.set(c.link.net.ctx, c, now, max(at, now))
 	at = never
 	if c.writes.count > 0 {
 		at = c.writeDue
 	}
-	c.writeAlarm.set(ctx, (*simWriter)(c), now, max(at, now))
+	c.writeAlarm.set(c.link.net.ctx, (*simWriter)(c), now, max(at, now))
 }
 
 // Ended implements coir.Watcher: the time has come at which there is something to read, or the reads' deadline.
@@ -165,21 +170,20 @@ func (c *simConn) Ended(error) {
 	c.alarm.armed = false
 	e.readable(c)
 	for i, f := range e.calls {
-		e.calls[i] = func() { endOnPanic(f) }
+		e.calls[i] = func() { apart(f) }
 	}
 	c.link.unlock(&e)
 }
 
-// endOnPanic calls f, which the clock has come to. If f panics, the program ends: the panic must not stop the clock.
-func endOnPanic(f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			text := fmt.Sprintf("netio: a function of OnReadable has panicked: %v\n\n%s", v, debug.Stack())
-			go panic(text)
-			select {}
-		}
+// apart calls f, which the clock has come to, in a goroutine, and returns when f has returned or has called
+// runtime.Goexit: that must not stop the clock. A panic in f ends the program.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
 	}()
-	f()
+	<-done
 }
 
 // simWriter is a simConn as the owner of the alarm for the writes' deadline.
@@ -196,11 +200,11 @@ func (w *simWriter) Ended(error) {
 }
 
 // arrives is called when the peer has sent something that is due at a time.
-func (c *simConn) arrives(ctx context.Context, e *simEffects, now, due time.Duration) {
+func (c *simConn) arrives(e *simEffects, now, due time.Duration) {
 	if due <= now {
 		e.readable(c)
 	} else {
-		c.arm(ctx, now)
+		c.arm(now)
 	}
 }
 
@@ -216,7 +220,7 @@ func (c *simConn) send(now time.Duration) time.Duration {
 // wait waits for a change, with the lock released meanwhile.
 func (c *simConn) wait(ctx context.Context, w *simWaiters, e *simEffects, now time.Duration) error {
 	w.count++ // for arm
-	c.arm(ctx, now)
+	c.arm(now)
 	w.count--
 	return w.wait(ctx, c.link.cond, func() { c.link.unlock(e) })
 }
@@ -225,7 +229,6 @@ func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 	if err := coir.Ended(ctx); err != nil {
 		return 0, err
 	}
-	var e simEffects
 	c.link.cond.Lock()
 	if len(p) == 0 {
 		if c.closed {
@@ -234,23 +237,25 @@ func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 		c.link.cond.Unlock()
 		return 0, err
 	}
-	for first := true; ; first = false {
-		if first && !c.closed {
-			c.link.grow(&e)
+	var e simEffects
+	defer func() { // also if a callback does not return
+		if n > 0 {
+			e.writable(c.peer)
 		}
-		now := coir.Now(ctx)
+		c.link.unlock(&e)
+	}()
+	if !c.closed {
+		c.link.grow(&e)
+	}
+	for {
+		now := c.link.net.now()
 		if n, err = c.tryRead(p, now); n > 0 || err != nil {
-			break
+			return n, err
 		}
 		if err = c.wait(ctx, &c.reads, &e, now); err != nil {
-			break
+			return 0, err
 		}
 	}
-	if n > 0 {
-		e.writable(c.peer)
-	}
-	c.link.unlock(&e)
-	return n, err
 }
 
 // tryRead reads what there is. It returns neither bytes nor an error if the caller has to wait.
@@ -317,34 +322,35 @@ func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
 	if err := coir.Ended(ctx); err != nil {
 		return 0, err
 	}
+	c.link.cond.Lock()
 	var e simEffects
 	turn := false
-	c.link.cond.Lock()
+	defer func() { // also if a callback does not return
+		if turn {
+			c.writing = false
+			e.writable(c)
+		}
+		c.link.unlock(&e)
+	}()
 	if !c.closed {
 		c.link.grow(&e)
 	}
 	for {
-		now := coir.Now(ctx)
+		now := c.link.net.now()
 		if err = c.cannotWrite(now); err != nil {
-			break
+			return n, err
 		}
 		if turn = turn || !c.writing; turn {
 			c.writing = true
-			n += c.put(ctx, &e, p[n:], now)
+			n += c.put(&e, p[n:], now)
 			if n == len(p) {
-				break
+				return n, nil
 			}
 		}
 		if err = c.wait(ctx, &c.writes, &e, now); err != nil {
-			break
+			return n, err
 		}
 	}
-	if turn {
-		c.writing = false
-		e.writable(c)
-	}
-	c.link.unlock(&e)
-	return n, err
 }
 
 // cannotWrite returns why nothing can be written, or nil.
@@ -365,7 +371,7 @@ func (c *simConn) cannotWrite(now time.Duration) error {
 }
 
 // put sends as much of p as there is room for. A peer that has been closed takes all, and answers with a reset.
-func (c *simConn) put(ctx context.Context, e *simEffects, p []byte, now time.Duration) int {
+func (c *simConn) put(e *simEffects, p []byte, now time.Duration) int {
 	if c.peer.closed {
 		if len(p) > 0 {
 			c.reset(e, false)
@@ -377,23 +383,22 @@ func (c *simConn) put(ctx context.Context, e *simEffects, p []byte, now time.Dur
 		due := c.peer.send(now)
 		c.peer.in = append(c.peer.in, simChunk{slices.Clone(p[:n]), due})
 		c.peer.size += n
-		c.peer.arrives(ctx, e, now, due)
+		c.peer.arrives(e, now, due)
 	}
 	return n
 }
 
 // finish tells the peer that nothing follows.
-func (c *simConn) finish(ctx context.Context, e *simEffects, now time.Duration) {
+func (c *simConn) finish(e *simEffects, now time.Duration) {
 	if p := c.peer; !p.ends {
 		p.ends, p.endDue = true, p.send(now)
-		p.arrives(ctx, e, now, p.endDue)
+		p.arrives(e, now, p.endDue)
 	}
 }
 
 func (c *simConn) close() error {
-	var e simEffects
-	ctx := context.Background()
 	c.link.cond.Lock()
+	var e simEffects
 	if c.closed {
 		c.link.cond.Unlock()
 		return net.ErrClosed
@@ -408,7 +413,7 @@ func (c *simConn) close() error {
 	case len(c.in) > 0: // not all has been read
 		c.peer.reset(&e, false)
 	case !c.dead:
-		c.finish(ctx, &e, coir.Now(ctx))
+		c.finish(&e, c.link.net.now())
 		e.writable(c.peer)
 	}
 	c.in, c.size = nil, 0
@@ -429,11 +434,10 @@ func (c *simConn) abandon() {
 
 // shutdown closes one side.
 func (c *simConn) shutdown(write bool) error {
-	var e simEffects
-	ctx := context.Background()
 	c.link.cond.Lock()
+	var e simEffects
 	var err error
-	switch now := coir.Now(ctx); {
+	switch now := c.link.net.now(); {
 	case c.closed:
 		err = net.ErrClosed
 	case !c.link.unix && (c.dead || c.shutWrite && c.ends && now >= c.endDue):
@@ -442,7 +446,7 @@ func (c *simConn) shutdown(write bool) error {
 		c.shutWrite = true
 		e.writable(c)
 		if !c.dead && !c.peer.closed {
-			c.finish(ctx, &e, now)
+			c.finish(&e, now)
 		}
 	default:
 		c.shutRead = true
@@ -455,14 +459,13 @@ func (c *simConn) shutdown(write bool) error {
 
 // setDeadlines sets the deadlines of one side or of both.
 func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
-	var e simEffects
-	ctx := context.Background()
 	c.link.cond.Lock()
+	var e simEffects
 	if c.closed {
 		c.link.cond.Unlock()
 		return net.ErrClosed
 	}
-	now := coir.Now(ctx)
+	now := c.link.net.now()
 	due := virtualTime(now, t)
 	if read {
 		c.readDue = due
@@ -476,7 +479,7 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 			e.writable(c)
 		}
 	}
-	c.arm(ctx, now)
+	c.arm(now)
 	c.link.unlock(&e)
 	return nil
 }
@@ -484,10 +487,9 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 // onReadable calls f when there is something to read. If there is now, that is when no fiber can run, as at a time that
 // has come: f must not be called here.
 func (c *simConn) onReadable(f func()) error {
-	ctx := context.Background()
 	c.link.cond.Lock()
 	defer c.link.cond.Unlock()
-	now := coir.Now(ctx)
+	now := c.link.net.now()
 	switch {
 	case c.closed:
 		return net.ErrClosed
@@ -497,7 +499,7 @@ func (c *simConn) onReadable(f func()) error {
 		return errCallback
 	}
 	c.callback = f
-	c.arm(ctx, now)
+	c.arm(now)
 	return nil
 }
 

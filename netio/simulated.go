@@ -44,7 +44,8 @@ const (
 // simNet is the network of one schedule.
 type simNet struct {
 	sim       *coir.Simulation
-	cond      *coir.Cond // guards what follows, and the listeners
+	ctx       context.Context // never ends; by it the simulation is found where no fiber runs
+	cond      *coir.Cond      // guards what follows, and the listeners
 	listeners []*simListener
 	hosts     []string // by their address
 	port      uint16   // the last that was given to a caller that did not ask for one
@@ -59,9 +60,13 @@ func simulated(ctx context.Context) *simNet {
 		return nil
 	}
 	return s.State(simNetKey{}, func() any {
-		return &simNet{sim: s, cond: coir.NewCond(coir.WithName("network")), port: 49151}
+		ctx := coir.Shield(context.Background())
+		return &simNet{sim: s, ctx: ctx, cond: coir.NewCond(coir.WithName("network")), port: 49151}
 	}).(*simNet)
 }
+
+// now returns the virtual time.
+func (n *simNet) now() time.Duration { return coir.Now(n.ctx) }
 
 // simAddr is an address of the network.
 type simAddr struct {
@@ -308,7 +313,7 @@ func (l *simListener) accept(ctx context.Context) (*simConn, error) {
 	n := l.net
 	n.cond.Lock()
 	for {
-		now := coir.Now(ctx)
+		now := n.now()
 		switch {
 		case l.closed:
 			n.cond.Unlock()
@@ -324,7 +329,7 @@ func (l *simListener) accept(ctx context.Context) (*simConn, error) {
 			wakeAll(woken)
 			return c, nil
 		}
-		l.alarm.set(ctx, l, now, l.due)
+		l.alarm.set(n.ctx, l, now, l.due)
 		if err := l.accepts.wait(ctx, n.cond, n.cond.Unlock); err != nil {
 			n.cond.Unlock()
 			return nil, err
@@ -348,14 +353,13 @@ func (l *simListener) setDeadline(t time.Time) error {
 		n.cond.Unlock()
 		return net.ErrClosed
 	}
-	ctx := context.Background()
-	now := coir.Now(ctx)
+	now := n.now()
 	l.due = virtualTime(now, t)
 	var woken []*simWaiters
 	if now >= l.due {
 		woken = l.accepts.take()
 	} else if l.accepts.count > 0 {
-		l.alarm.set(ctx, l, now, l.due)
+		l.alarm.set(n.ctx, l, now, l.due)
 	}
 	n.cond.Unlock()
 	wakeAll(woken)
@@ -377,9 +381,11 @@ func (l *simListener) close() error {
 	l.queue = nil
 	n.cond.Unlock()
 	wakeAll(woken)
-	for _, c := range left {
-		c.abandon()
+	abandon := make([]func(), len(left))
+	for i, c := range left {
+		abandon[i] = c.abandon
 	}
+	callAll(abandon)
 	return nil
 }
 
@@ -393,17 +399,20 @@ type simWaiters struct {
 
 func newWaiters(name string) simWaiters { return simWaiters{cond: coir.NewCond(coir.WithName(name))} }
 
-// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile.
+// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile. It
+// holds the lock again when wait has ended, also if unlock does not return.
 func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) error {
 	w.count++
 	round := w.round
 	woken := w.cond.WaitCase() // also if that is between unlock and Select
+	defer func() {
+		lock.Lock()
+		if w.round == round {
+			w.count--
+		}
+	}()
 	unlock()
 	_, err := coir.Select(ctx, woken)
-	lock.Lock()
-	if w.round == round {
-		w.count--
-	}
 	return err
 }
 
