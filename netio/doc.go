@@ -67,7 +67,9 @@
 //	}, sim.WithFaults("netio delay", "netio partial read", "netio reset"))
 //
 // There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
-// simulation. Every name of a host is good, and all hosts are one. Results and errors are those of Linux on the
+// simulation. So make listeners and connections in the function that sim runs. An operation on one of an earlier
+// schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. Every
+// name of a host is good, and all hosts are one. Results and errors are those of Linux on the
 // loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
 // waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
 //

@@ -225,11 +225,16 @@ func (c *simConn) wait(ctx context.Context, w *simWaiters, e *simEffects, now ti
 	return w.wait(ctx, c.link.cond, func() { c.link.unlock(e) })
 }
 
+// enter locks the link for an operation.
+func (c *simConn) enter() error { return c.link.net.enter(c.link.cond, "the connection to", c.remote) }
+
 func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 	if err := coir.Ended(ctx); err != nil {
 		return 0, err
 	}
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
 	if len(p) == 0 {
 		if c.closed {
 			err = net.ErrClosed
@@ -322,7 +327,9 @@ func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
 	if err := coir.Ended(ctx); err != nil {
 		return 0, err
 	}
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
 	var e simEffects
 	turn := false
 	defer func() { // also if a callback does not return
@@ -397,7 +404,9 @@ func (c *simConn) finish(e *simEffects, now time.Duration) {
 }
 
 func (c *simConn) close() error {
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return err
+	}
 	var e simEffects
 	if c.closed {
 		c.link.cond.Unlock()
@@ -434,7 +443,9 @@ func (c *simConn) abandon() {
 
 // shutdown closes one side.
 func (c *simConn) shutdown(write bool) error {
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return err
+	}
 	var e simEffects
 	var err error
 	switch now := c.link.net.now(); {
@@ -459,7 +470,9 @@ func (c *simConn) shutdown(write bool) error {
 
 // setDeadlines sets the deadlines of one side or of both.
 func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return err
+	}
 	var e simEffects
 	if c.closed {
 		c.link.cond.Unlock()
@@ -487,7 +500,9 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 // onReadable calls f when there is something to read. If there is now, that is when no fiber can run, as at a time that
 // has come: f must not be called here.
 func (c *simConn) onReadable(f func()) error {
-	c.link.cond.Lock()
+	if err := c.enter(); err != nil {
+		return err
+	}
 	defer c.link.cond.Unlock()
 	now := c.link.net.now()
 	switch {

@@ -68,6 +68,26 @@ func simulated(ctx context.Context) *simNet {
 // now returns the virtual time.
 func (n *simNet) now() time.Duration { return coir.Now(n.ctx) }
 
+// enter locks what an operation uses, and returns an error, without the lock, if the caller is not in the simulation.
+// It panics if the caller is in another schedule: what names the connection or listener.
+func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
+	in := simulated(n.ctx)
+	if in != nil && in != n {
+		panic("netio: " + what + " " + at.title + " was made in another schedule, whose network has ended: make it in the " +
+			"function that sim runs, and keep it in no variable that outlives the schedule")
+	}
+	if in == nil {
+		n.cond.Lock() // so package sim, if it still runs, finds the caller
+		defer n.cond.Unlock()
+		return errOutside
+	}
+	lock.Lock()
+	return nil
+}
+
+var errOutside = errors.New("used by a goroutine that is not a fiber of its simulation, or when that has ended: use it " +
+	"in fibers of the function that sim runs")
+
 // simAddr is an address of the network.
 type simAddr struct {
 	net.Addr
@@ -306,12 +326,16 @@ type simListener struct {
 	closed         bool
 }
 
+func (l *simListener) enter() error { return l.net.enter(l.net.cond, "the listener of", l.addr) }
+
 func (l *simListener) accept(ctx context.Context) (*simConn, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return nil, err
 	}
 	n := l.net
-	n.cond.Lock()
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
 	for {
 		now := n.now()
 		switch {
@@ -348,7 +372,9 @@ func (l *simListener) Ended(error) {
 
 func (l *simListener) setDeadline(t time.Time) error {
 	n := l.net
-	n.cond.Lock()
+	if err := l.enter(); err != nil {
+		return err
+	}
 	if l.closed {
 		n.cond.Unlock()
 		return net.ErrClosed
@@ -368,7 +394,9 @@ func (l *simListener) setDeadline(t time.Time) error {
 
 func (l *simListener) close() error {
 	n := l.net
-	n.cond.Lock()
+	if err := l.enter(); err != nil {
+		return err
+	}
 	if l.closed {
 		n.cond.Unlock()
 		return net.ErrClosed

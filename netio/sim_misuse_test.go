@@ -1,0 +1,119 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package netio_test
+
+// What belongs to a simulation is used in it.
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/netio"
+	"github.com/coir-go/coir/sim"
+)
+
+// kept is what a program keeps from one schedule to the next, which is wrong.
+type kept struct {
+	l    net.Listener
+	a, b net.Conn
+}
+
+// dial fills k.
+func (k *kept) dial(s *sim.Sim) {
+	var err error
+	if k.l, err = netio.Listen("tcp", "peer:7"); err != nil {
+		s.Fatalf("%v", err)
+	}
+	if k.a, err = netio.Dial("tcp", "peer:7"); err != nil {
+		s.Fatalf("%v", err)
+	}
+	if k.b, err = k.l.Accept(); err != nil {
+		s.Fatalf("%v", err)
+	}
+}
+
+// uses are all operations, each with the name of what it uses.
+var uses = []struct {
+	what string
+	use  func(k *kept) error
+}{
+	{"the connection to peer:7", func(k *kept) error {
+		_, err := k.a.Read(make([]byte, 1))
+		return err
+	}},
+	{"the connection to peer:7", func(k *kept) error {
+		_, err := k.a.Write(make([]byte, 1))
+		return err
+	}},
+	{"the connection to peer:7", func(k *kept) error { return k.a.Close() }},
+	{"the connection to 10.0.0.1:49152", func(k *kept) error { return k.b.SetDeadline(time.Now()) }},
+	{"the connection to 10.0.0.1:49152", func(k *kept) error { return k.b.(*netio.Conn).CloseWrite() }},
+	{"the connection to 10.0.0.1:49152", func(k *kept) error { return k.b.(*netio.Conn).OnReadable(func() {}) }},
+	{"the listener of peer:7", func(k *kept) error {
+		_, err := k.l.Accept()
+		return err
+	}},
+	{"the listener of peer:7", func(k *kept) error { return k.l.Close() }},
+	{"the listener of peer:7", func(k *kept) error { return k.l.(*netio.Listener).SetDeadline(time.Now()) }},
+}
+
+// TestAConnectionIsOfItsSchedule: one that is used in another schedule is found, of the same exploration or of another.
+func TestAConnectionIsOfItsSchedule(t *testing.T) {
+	for i, test := range uses {
+		var k kept
+		program := func(_ context.Context, s *sim.Sim) {
+			if k.l == nil {
+				k.dial(s)
+			} else {
+				_ = test.use(&k)
+			}
+		}
+		for range 2 {
+			f := sim.Explore(program).Failure
+			if f == nil || f.Kind != sim.KindPanic ||
+				!strings.Contains(f.Text, "netio: "+test.what+" was made in another schedule") {
+				t.Errorf("use %d: %v", i, f)
+			}
+		}
+	}
+}
+
+// TestAConnectionIsOfItsSimulation: outside of it, all operations return an error that says so.
+func TestAConnectionIsOfItsSimulation(t *testing.T) {
+	var k kept
+	if f := sim.Run(1, func(_ context.Context, s *sim.Sim) { k.dial(s) }); f != nil {
+		t.Fatal(f)
+	}
+	for i, test := range uses {
+		if err := test.use(&k); err == nil || !strings.Contains(err.Error(), "use it in fibers of the function that sim runs") {
+			t.Errorf("use %d: %v", i, err)
+		}
+	}
+}
+
+// TestAGoroutineIsFound: package sim reports it, and its operation fails.
+//
+// Spec: SM-06 (an outside goroutine is reported)
+func TestAGoroutineIsFound(t *testing.T) {
+	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+		var k kept
+		k.dial(s)
+		got := make(chan error)
+		go func() {
+			_, err := io.WriteString(k.a, "x")
+			got <- err
+		}()
+		if err := <-got; err == nil {
+			t.Error("the goroutine has written")
+		}
+		_ = coir.Yield(ctx)
+	})
+	if f == nil || f.Kind != sim.KindUncontrolled {
+		t.Errorf("%v", f)
+	}
+}
