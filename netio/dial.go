@@ -18,7 +18,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext is Dial that ends with ctx. A connection that has been made does not end with it.
+// DialContext is Dial that ends with ctx. A connection that has been made does not end with it. As with package net,
+// the error is [context.DeadlineExceeded] if a time limit of ctx or of the Dialer has passed, and [context.Canceled] if
+// ctx was cancelled.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if n := simulated(ctx); n != nil {
 		return n.dial(ctx, (*net.Dialer)(d), network, address)
@@ -78,7 +80,7 @@ type ListenConfig net.ListenConfig
 // Listen is the function Listen with the options. ctx is for the resolution of names.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if n := simulated(ctx); n != nil {
-		return n.listen(ctx, network, address)
+		return n.listen(network, address)
 	}
 	l, err := coir.Blocking(ctx, func() (net.Listener, error) {
 		return (*net.ListenConfig)(lc).Listen(ctx, network, address)

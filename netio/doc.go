@@ -40,6 +40,11 @@
 // *Conn. In a fiber's own context they are also a little faster. Code that takes a [net.Conn] ends if the connection is
 // closed when the context ends.
 //
+// An error says which time limit has passed. If it is [os.ErrDeadlineExceeded], that was a deadline of the connection
+// or the listener. A dial that is too late returns what package net returns, which is [context.DeadlineExceeded], also
+// if the limit is one of [coir.WithTimeout]: it is not [coir.ErrTimeout]. The other operations that take a context
+// return an error that is both. For all of them the method Timeout of [net.Error] returns true.
+//
 // # Without a fiber
 //
 // A connection that may be idle for long needs no fiber and no buffer: [Conn.OnReadable] calls a function when there is
@@ -69,9 +74,10 @@
 // There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
 // simulation. So make listeners and connections in the function that sim runs. An operation on one of an earlier
 // schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. Every
-// name of a host is good, and all hosts are one. Results and errors are those of Linux on the
-// loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
-// waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
+// name of a host is good. All hosts are one, with 16,384 ports for callers that ask for none. Results and errors are
+// those of Linux on the loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a
+// writer that needs more waits. So a deadlock of two that write and do not read is found, and reported as
+// "write chat:1234".
 //
 // Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
 // of [time.Now] is taken as the time left, rounded up to two digits, so that it does not depend on how long the program
@@ -79,9 +85,9 @@
 // of [coir.WithTimeout], which is exact.
 //
 // The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If it panics or calls
-// [runtime.Goexit], that fiber's operation ends so, with its work done; of a Write, what follows is not written. If there
-// is something to read already, or at a deadline, the function runs when no fiber can run. There a panic ends the
-// program.
+// [runtime.Goexit], that fiber's operation ends so. A Close or a setting of a deadline has done its work then, and a
+// Write has written a part. If there is something to read already, or a deadline passes, the function runs when no
+// fiber can run. There a panic ends the program.
 //
 // These faults happen if sim.WithFaults names them:
 //

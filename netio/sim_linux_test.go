@@ -49,6 +49,15 @@ func (p *twoEnds) write(c *netio.Conn, text string) {
 
 func (p *twoEnds) do(what string, err error) { p.say("%s %s", what, outcome(err)) }
 
+// text records an error as it reads, which is the same if the two have the same types and addresses.
+func (p *twoEnds) text(what string, err error) {
+	text := fmt.Sprint(err)
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		text += fmt.Sprintf(" %T", e)
+	}
+	p.do(what+" "+strings.ReplaceAll(text, p.l.Addr().String(), "the listener"), err)
+}
+
 // awaitWait returns when f waits.
 func (p *twoEnds) awaitWait(f *coir.Fiber) {
 	for f.State() != coir.StateWaiting {
@@ -258,10 +267,75 @@ var conformance = map[string]func(p *twoEnds){
 		p.do("write", err)
 		_, err = p.l.(*netio.Listener).AcceptContext(ctx)
 		p.do("accept", err)
-		_, err = new(netio.Dialer).DialContext(ctx, p.network, p.l.Addr().String())
-		p.say("dial %v", err != nil)
 		p.write(p.b, "x")
 		p.read(p.a, 1)
+	},
+	"dials that have ended": func(p *twoEnds) {
+		free := "127.0.0.1:0"
+		if p.network == "unix" {
+			free = "@ended"
+		}
+		gone, cancel := coir.WithCancel(p.ctx)
+		cancel()
+		late, cancel := coir.WithTimeout(p.ctx, 0)
+		defer cancel()
+		_ = coir.WaitCancel(late)
+		std, cancel := context.WithDeadline(context.Background(), past)
+		defer cancel()
+		for _, ctx := range []context.Context{gone, late, std} {
+			_, err := new(netio.Dialer).DialContext(ctx, p.network, p.l.Addr().String())
+			p.text("dial", err)
+			_, err = new(netio.Dialer).DialContext(ctx, p.network, "")
+			p.text("dial nothing", err)
+			_, err = (&netio.Dialer{LocalAddr: &net.IPAddr{}}).DialContext(ctx, p.network, p.l.Addr().String())
+			p.text("dial from elsewhere", err)
+			l, err := new(netio.ListenConfig).Listen(ctx, p.network, free)
+			if p.text("listen", err); err == nil {
+				p.do("close", l.Close())
+			}
+		}
+		for _, d := range []*netio.Dialer{{Timeout: -1}, {Deadline: past}} {
+			_, err := d.Dial(p.network, p.l.Addr().String())
+			p.text("dial", err)
+		}
+	},
+	"dials from an address": func(p *twoEnds) {
+		for _, local := range []net.Addr{
+			&net.UDPAddr{}, &net.IPAddr{}, &net.UnixAddr{Net: "unixgram", Name: "@x"}, (*net.TCPAddr)(nil),
+			&net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)},
+		} {
+			c, err := (&netio.Dialer{LocalAddr: local}).Dial(p.network, p.l.Addr().String())
+			if p.text(fmt.Sprintf("from %T %v", local, local), err); err == nil {
+				p.do("close", c.Close())
+			}
+		}
+		if p.network == "tcp" {
+			_, err := (&netio.Dialer{LocalAddr: p.a.LocalAddr()}).Dial("tcp", p.l.Addr().String())
+			p.do("from an address in use", err)
+		}
+	},
+	"malformed addresses": func(p *twoEnds) {
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "unix", "", "tcp5", "TCP", "x:tcp"} {
+			for _, address := range []string{
+				"", ":", "0", "a:b:c", "[::1", "[::1]", "[::1]x:1", "127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1:no-service",
+				"[]:0", "[::1]:0", "127.0.0.1:0", "0.0.0.0:0", "\x00",
+			} {
+				if network == "unix" && address != "" {
+					continue // any name is good
+				}
+				_, err := netio.Dial(network, address)
+				p.text(fmt.Sprintf("dial %s %q", network, address), err)
+				l, err := netio.Listen(network, address)
+				p.text(fmt.Sprintf("listen %s %q", network, address), err)
+				if err != nil {
+					continue
+				}
+				if a, ok := l.Addr().(*net.TCPAddr); ok {
+					p.say("at %v", a.IP)
+				}
+				p.do("close", l.Close())
+			}
+		}
 	},
 	"callbacks": func(p *twoEnds) {
 		for _, how := range []func(){
@@ -327,12 +401,6 @@ var conformance = map[string]func(p *twoEnds){
 		p.say("%v", p.a.LocalAddr().String() == p.b.RemoteAddr().String())
 		p.say("%v", p.b.LocalAddr().String() == p.a.RemoteAddr().String())
 		p.say("%v", p.b.LocalAddr().String() == p.l.Addr().String())
-		for _, bad := range [][2]string{{"tcp", "localhost"}, {"nowhere", "x"}, {"tcp4", "[::1]:80"}} {
-			_, err := netio.Dial(bad[0], bad[1])
-			p.say("dial %T", errors.Unwrap(err))
-			_, err = netio.Listen(bad[0], bad[1])
-			p.say("listen %T", errors.Unwrap(err))
-		}
 	},
 }
 
@@ -362,6 +430,14 @@ func withPair(ctx context.Context, network, address string, f func(p *twoEnds)) 
 	return p.log, err
 }
 
+func hasIPv6() bool {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err == nil {
+		_ = l.Close()
+	}
+	return err == nil
+}
+
 func TestSimulatedConnectionsDoWhatRealOnesDo(t *testing.T) {
 	schedules := 100
 	if testing.Short() {
@@ -370,6 +446,9 @@ func TestSimulatedConnectionsDoWhatRealOnesDo(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		for name, f := range conformance {
 			t.Run(network+"/"+name, func(t *testing.T) {
+				if name == "malformed addresses" && !hasIPv6() {
+					t.Skip("there is no IPv6")
+				}
 				address := "127.0.0.1:0"
 				if network == "unix" {
 					address = filepath.Join(t.TempDir(), "s")
@@ -389,5 +468,61 @@ func TestSimulatedConnectionsDoWhatRealOnesDo(t *testing.T) {
 				}, sim.WithSchedules(schedules))
 			})
 		}
+	}
+}
+
+// TestTimeLimits: an error says which time limit has passed, of real connections and of simulated ones.
+func TestTimeLimits(t *testing.T) {
+	check := func(p *twoEnds) {
+		late, cancel := coir.WithTimeout(p.ctx, 0)
+		defer cancel()
+		_ = coir.WaitCancel(late)
+		l := p.l.(*netio.Listener)
+		_, dial := new(netio.Dialer).DialContext(late, p.network, l.Addr().String())
+		_, read := p.a.ReadContext(late, make([]byte, 1))
+		_, write := p.a.WriteContext(late, make([]byte, 1))
+		_, accept := l.AcceptContext(late)
+		_, _ = p.a.SetDeadline(past), l.SetDeadline(past)
+		_, readDue := p.a.Read(make([]byte, 1))
+		_, writeDue := p.a.Write(make([]byte, 1))
+		_, acceptDue := l.Accept()
+		for _, x := range []struct {
+			what string
+			err  error
+			is   string
+		}{
+			{"dial", dial, "context"},
+			{"read", read, "context coir"},
+			{"write", write, "context coir"},
+			{"accept", accept, "context coir"},
+			{"read after its deadline", readDue, "os"},
+			{"write after its deadline", writeDue, "os"},
+			{"accept after its deadline", acceptDue, "os"},
+		} {
+			var is []string
+			for _, kind := range []struct {
+				name string
+				err  error
+			}{{"context", context.DeadlineExceeded}, {"coir", coir.ErrTimeout}, {"os", os.ErrDeadlineExceeded}} {
+				if errors.Is(x.err, kind.err) {
+					is = append(is, kind.name)
+				}
+			}
+			var timed net.Error
+			if got := strings.Join(is, " "); got != x.is || !errors.As(x.err, &timed) || !timed.Timeout() {
+				p.say("%s: %v is %s, want %s", x.what, x.err, got, x.is)
+			}
+		}
+	}
+	wrong, err := withPair(t.Context(), "tcp", "127.0.0.1:0", check)
+	if err != nil || len(wrong) > 0 {
+		t.Errorf("real: %q, %v", wrong, err)
+	}
+	if f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+		if wrong, err := withPair(ctx, "tcp", "127.0.0.1:0", check); err != nil || len(wrong) > 0 {
+			s.Errorf("simulated: %q, %v", wrong, err)
+		}
+	}); f != nil {
+		t.Error(f)
 	}
 }

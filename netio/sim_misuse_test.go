@@ -90,7 +90,8 @@ func TestAConnectionIsOfItsSimulation(t *testing.T) {
 		t.Fatal(f)
 	}
 	for i, test := range uses {
-		if err := test.use(&k); err == nil || !strings.Contains(err.Error(), "use it in fibers of the function that sim runs") {
+		err := test.use(&k)
+		if err == nil || !strings.Contains(err.Error(), "use it in fibers of the function that sim runs") {
 			t.Errorf("use %d: %v", i, err)
 		}
 	}

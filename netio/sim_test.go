@@ -497,17 +497,23 @@ func TestDialSimulated(t *testing.T) {
 		if _, err := netio.Listen("tcp", "127.0.0.1:80"); !errors.Is(err, syscall.EADDRINUSE) {
 			s.Errorf("listen: %v", err)
 		}
-		d := &netio.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(10, 1, 1, 1), Port: 99}}
+		local := &net.TCPAddr{IP: net.IPv4(10, 1, 1, 1)}
+		d := &netio.Dialer{Timeout: 5 * time.Second, LocalAddr: local}
 		var all []net.Conn
-		for range 128 { // no one accepts them
+		for local.Port = range 128 { // no one accepts them
 			c, err := d.Dial("tcp", "www:http")
-			if err != nil || c.LocalAddr().String() != "10.1.1.1:99" {
+			if err != nil || local.Port > 0 && c.LocalAddr().String() != local.String() {
 				s.Fatalf("dial: %v, %v", c, err)
 			}
 			all = append(all, c)
 		}
-		if _, err := d.Dial("tcp", "www:80"); !errors.Is(err, context.DeadlineExceeded) || s.Now() < 5*time.Second {
+		local.Port = 0
+		_, err = d.Dial("tcp", "www:80")
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, coir.ErrTimeout) || s.Now() < 5*time.Second {
 			s.Errorf("dial: %v after %v", err, s.Now())
+		}
+		if _, err := netio.Dial("tcp", "[no name]:80"); !errors.As(err, new(*net.DNSError)) {
+			s.Errorf("dial of what is no name: %v", err)
 		}
 		for _, c := range all {
 			_ = c.Close()

@@ -34,7 +34,9 @@ func inFiber(n *coir.Nursery, f func()) {
 }
 
 // linked calls f with both ends of a connection.
-func linked(f func(ctx context.Context, s *sim.Sim, n *coir.Nursery, a, b *netio.Conn)) func(context.Context, *sim.Sim) {
+func linked(
+	f func(ctx context.Context, s *sim.Sim, n *coir.Nursery, a, b *netio.Conn),
+) func(context.Context, *sim.Sim) {
 	return func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			l, err := netio.Listen("tcp", "peer:7")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -39,6 +40,7 @@ type simConn struct {
 	err                 error // of the system, to be returned once
 	dead                bool  // the connection has been reset
 	closed              bool
+	gone                atomic.Bool // closed, for the network, which does not hold the link's lock
 	shutRead, shutWrite bool
 
 	reads, writes     simWaiters
@@ -413,6 +415,7 @@ func (c *simConn) close() error {
 		return net.ErrClosed
 	}
 	c.closed = true
+	c.gone.Store(true)
 	c.alarm.stop()
 	c.writeAlarm.stop()
 	e.readable(c)

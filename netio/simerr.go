@@ -10,6 +10,7 @@ const (
 	errReset        = syscall.ECONNRESET
 	errPipe         = syscall.EPIPE
 	errAddrInUse    = syscall.EADDRINUSE
+	errNoPort       = syscall.EADDRNOTAVAIL
 	errNoFile       = syscall.ENOENT
 	errNotConnected = syscall.ENOTCONN
 )

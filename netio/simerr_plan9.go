@@ -8,6 +8,7 @@ var (
 	errReset        = errors.New("connection reset by peer")
 	errPipe         = errors.New("broken pipe")
 	errAddrInUse    = errors.New("address already in use")
+	errNoPort       = errors.New("cannot assign requested address")
 	errNoFile       = errors.New("no such file or directory")
 	errNotConnected = errors.New("transport endpoint is not connected")
 )

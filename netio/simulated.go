@@ -47,9 +47,14 @@ type simNet struct {
 	ctx       context.Context // never ends; by it the simulation is found where no fiber runs
 	cond      *coir.Cond      // guards what follows, and the listeners
 	listeners []*simListener
-	hosts     []string // by their address
-	port      uint16   // the last that was given to a caller that did not ask for one
+	hosts     []string            // by their address
+	clients   map[string]*simConn // the ends that have dialled, by their address; also some that have been closed
+	port      int                 // the last that was given to a caller that did not ask for one
+	names     int                 // Unix sockets that were given a name
 }
+
+// The ports for callers that do not ask for one.
+const firstPort, lastPort = 49152, 65535
 
 type simNetKey struct{}
 
@@ -61,7 +66,8 @@ func simulated(ctx context.Context) *simNet {
 	}
 	return s.State(simNetKey{}, func() any {
 		ctx := coir.Shield(context.Background())
-		return &simNet{sim: s, ctx: ctx, cond: coir.NewCond(coir.WithName("network")), port: 49151}
+		cond := coir.NewCond(coir.WithName("network"))
+		return &simNet{sim: s, ctx: ctx, cond: cond, clients: map[string]*simConn{}, port: lastPort}
 	}).(*simNet)
 }
 
@@ -85,8 +91,8 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	return nil
 }
 
-var errOutside = errors.New("used by a goroutine that is not a fiber of its simulation, or when that has ended: use it " +
-	"in fibers of the function that sim runs")
+var errOutside = errors.New("used by a goroutine that is not a fiber of its simulation, or when that has ended: " +
+	"use it in fibers of the function that sim runs")
 
 // simAddr is an address of the network.
 type simAddr struct {
@@ -102,61 +108,67 @@ func (n *simNet) latency() time.Duration {
 	return time.Millisecond * [...]time.Duration{1, 10, 100, 1000}[n.sim.Intn(4)]
 }
 
-// resolve returns the address that a text names. The caller holds the lock.
-func (n *simNet) resolve(network, address string, listens bool) (simAddr, error) {
-	switch network {
+// resolve returns the address that a text names, and the name of the host if it has one. Package net looks for what is
+// wrong with the text, and with the local address of a dial, so the errors are its own. The caller holds the lock.
+func (n *simNet) resolve(network, address string, local net.Addr) (at net.Addr, name string, err error) {
+	switch protocol, _, _ := strings.Cut(network, ":"); network {
 	case "tcp", "tcp4", "tcp6":
-	case "unix":
 		if address == "" {
-			address = "@" + strconv.Itoa(int(n.freePort()))
+			break
 		}
-		return simAddr{&net.UnixAddr{Name: address, Net: network}, address}, nil
-	case "udp", "udp4", "udp6", "unixgram", "unixpacket", "ip", "ip4", "ip6":
-		return simAddr{}, notSimulated(network)
+		host, service, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, "", err
+		}
+		port, err := net.LookupPort(network, service) // a number is not looked up
+		if err != nil {
+			return nil, "", err
+		}
+		if _, err := netip.ParseAddr(host); err != nil && host != "" {
+			if host, name, err = n.lookUp(host, network == "tcp6"); err != nil {
+				return nil, "", err
+			}
+		}
+		address = net.JoinHostPort(host, strconv.Itoa(port))
+	case "unix":
 	default:
-		return simAddr{}, net.UnknownNetworkError(network)
+		if slices.Contains([]string{"udp", "udp4", "udp6", "unixgram", "unixpacket", "ip", "ip4", "ip6"}, protocol) {
+			return nil, "", notSimulated(network)
+		}
+		return nil, "", net.UnknownNetworkError(network)
 	}
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return simAddr{}, err
+	failed := netError(context.Canceled, network, address, local)
+	if !errors.Is(failed.Err, context.Canceled) {
+		return nil, "", failed.Err
 	}
-	port, err := net.LookupPort(network, service) // a number is not looked up
-	if err != nil {
-		return simAddr{}, err
+	return failed.Addr, name, nil
+}
+
+// netError returns what package net returns for a dial in a context that has ended with err.
+func netError(err error, network, address string, local net.Addr) *net.OpError {
+	due := time.Unix(1, 0)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		due = time.Now().Add(time.Hour)
 	}
-	ip, named := n.lookUp(host, network == "tcp6", listens)
-	if network == "tcp4" && !ip.Is4() || network == "tcp6" && ip.Is4() {
-		return simAddr{}, &net.AddrError{Err: "no suitable address", Addr: host}
-	}
-	if listens && host == "" && network != "tcp4" {
-		ip = netip.IPv6Unspecified()
-	}
-	if port == 0 && listens {
-		port = int(n.freePort())
-	}
-	a := &net.TCPAddr{IP: ip.AsSlice(), Port: port, Zone: ip.Zone()}
-	if named {
-		return simAddr{a, net.JoinHostPort(host, strconv.Itoa(port))}, nil
-	}
-	return simAddr{a, a.String()}, nil
+	ctx, cancel := context.WithDeadline(context.Background(), due)
+	cancel()
+	_, err = (&net.Dialer{LocalAddr: local}).DialContext(ctx, network, address)
+	return err.(*net.OpError)
 }
 
 func notSimulated(network string) error {
 	return fmt.Errorf("%s is not simulated: %w", network, errors.ErrUnsupported)
 }
 
-// lookUp returns the address of a host. Any name is one, and named reports that it is not an address already.
-func (n *simNet) lookUp(host string, six, listens bool) (ip netip.Addr, named bool) {
+// lookUp returns the address of a host, and its name unless that is localhost. Any name is good.
+func (n *simNet) lookUp(host string, six bool) (ip, name string, err error) {
 	switch {
-	case host == "" && listens:
-		return netip.IPv4Unspecified(), false
-	case (host == "" || host == "localhost") && six:
-		return netip.IPv6Loopback(), false
-	case host == "" || host == "localhost":
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), false
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap(), false
+	case host == "localhost" && six:
+		return "::1", "", nil
+	case host == "localhost":
+		return "127.0.0.1", "", nil
+	case strings.ContainsAny(host, ":%[]/\\ \x00"):
+		return "", "", &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}
 	i := slices.Index(n.hosts, host)
 	if i < 0 {
@@ -165,22 +177,42 @@ func (n *simNet) lookUp(host string, six, listens bool) (ip netip.Addr, named bo
 	}
 	high, low := byte((i+1)>>8), byte(i+1)
 	if six {
-		return netip.AddrFrom16([16]byte{0: 0xfd, 14: high, 15: low}), true
+		return netip.AddrFrom16([16]byte{0: 0xfd, 14: high, 15: low}).String(), host, nil
 	}
-	return netip.AddrFrom4([4]byte{10, 0, high, low}), true
+	return netip.AddrFrom4([4]byte{10, 0, high, low}).String(), host, nil
 }
 
-// freePort returns a port that no one listens on.
-func (n *simNet) freePort() uint16 {
-	for {
-		n.port = max(n.port+1, 49152) // after the last comes the first
-		if !slices.ContainsFunc(n.listeners, func(l *simListener) bool {
-			a, ok := l.addr.Addr.(*net.TCPAddr)
-			return ok && a.Port == int(n.port)
-		}) {
-			return n.port
+// titled returns an address of a host, which may have a name.
+func titled(a *net.TCPAddr, name string) simAddr {
+	if name == "" {
+		return simAddr{a, a.String()}
+	}
+	return simAddr{a, net.JoinHostPort(name, strconv.Itoa(a.Port))}
+}
+
+// freePort returns a port that no listener has, and no connection at the address ip. It returns false if there is none.
+func (n *simNet) freePort(ip net.IP) (int, bool) {
+	listened := make(map[int]bool, len(n.listeners))
+	for _, l := range n.listeners {
+		if a, ok := l.addr.Addr.(*net.TCPAddr); ok {
+			listened[a.Port] = true
 		}
 	}
+	for range lastPort - firstPort + 1 {
+		if n.port++; n.port > lastPort {
+			n.port = firstPort
+		}
+		if !listened[n.port] && !n.dialled(&net.TCPAddr{IP: ip, Port: n.port}) {
+			return n.port, true
+		}
+	}
+	return 0, false
+}
+
+// dialled reports whether an open connection was dialled from the address.
+func (n *simNet) dialled(from net.Addr) bool {
+	c := n.clients[from.String()]
+	return c != nil && !c.gone.Load()
 }
 
 // overlap reports whether two addresses that are listened on exclude each other, or a connection to b goes to a.
@@ -194,18 +226,37 @@ func overlap(a, b net.Addr) bool {
 }
 
 // listen is ListenConfig.Listen in a simulation.
-func (n *simNet) listen(ctx context.Context, network, address string) (net.Listener, error) {
+func (n *simNet) listen(network, address string) (net.Listener, error) {
 	failed := func(at net.Addr, err error) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
 	}
-	if err := coir.Ended(ctx); err != nil {
-		return nil, err
-	}
 	n.cond.Lock()
 	defer n.cond.Unlock()
-	at, err := n.resolve(network, address, true)
+	if address == "" {
+		if address = ":0"; network == "unix" {
+			n.names++
+			address = fmt.Sprintf("@%05x", n.names)
+		}
+	}
+	to, name, err := n.resolve(network, address, nil)
 	if err != nil {
 		return failed(nil, err)
+	}
+	at := simAddr{to, address}
+	if a, ok := to.(*net.TCPAddr); ok {
+		if a.IP == nil || network == "tcp" && a.IP.IsUnspecified() {
+			if a.IP = net.IPv6unspecified; network == "tcp4" {
+				a.IP = net.IPv4zero
+			}
+		}
+		if a.Port == 0 {
+			port, ok := n.freePort(a.IP)
+			if !ok {
+				return failed(a, os.NewSyscallError("bind", errAddrInUse))
+			}
+			a.Port = port
+		}
+		at = titled(a, name)
 	}
 	if slices.ContainsFunc(n.listeners, func(l *simListener) bool { return overlap(l.addr.Addr, at.Addr) }) {
 		return failed(at.Addr, os.NewSyscallError("bind", errAddrInUse))
@@ -223,21 +274,26 @@ func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address strin
 		ctx, cancel = coir.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	if err := coir.Ended(ctx); err != nil {
-		return nil, err
+	var to net.Addr
+	n.cond.Lock()
+	c, woken, err := n.connect(ctx, d.LocalAddr, network, address, &to)
+	n.cond.Unlock()
+	wakeAll(woken)
+	switch {
+	case err == nil:
+		return connOf(c), nil
+	case to == nil:
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		err = netError(err, network, to.String(), d.LocalAddr).Err
 	}
-	var to simAddr
-	c, err := n.connect(ctx, d, network, address, &to)
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: d.LocalAddr, Addr: to.Addr, Err: err}
-	}
-	return connOf(c), nil
+	return nil, &net.OpError{Op: "dial", Net: network, Source: d.LocalAddr, Addr: to, Err: err}
 }
 
 // dialLimit returns how long a Dialer may take, if that is limited.
 func dialLimit(d *net.Dialer) (time.Duration, bool) {
 	limit := never
-	if d.Timeout > 0 {
+	if d.Timeout != 0 { // a negative one has passed
 		limit = d.Timeout
 	}
 	if !d.Deadline.IsZero() {
@@ -246,73 +302,96 @@ func dialLimit(d *net.Dialer) (time.Duration, bool) {
 	return limit, limit < never
 }
 
-// connect makes a connection to the address, which it stores in to, and puts the other end into a listener's queue.
-func (n *simNet) connect(ctx context.Context, d *net.Dialer, network, address string, to *simAddr) (*simConn, error) {
-	n.cond.Lock()
-	at, err := n.resolve(network, address, false)
+// connect makes a connection to the address, which it stores in to, and puts the other end into a listener's queue. The
+// caller holds the lock, and wakes those that are returned.
+func (n *simNet) connect(
+	ctx context.Context, local net.Addr, network, address string, to *net.Addr,
+) (*simConn, []*simWaiters, error) {
+	asked, name, err := n.resolve(network, address, local)
 	if err != nil {
-		n.cond.Unlock()
-		return nil, err
+		return nil, nil, err
 	}
-	*to = at
-	late := n.latency()
-	if late > 0 {
+	at := simAddr{asked, address}
+	if a, ok := asked.(*net.TCPAddr); ok {
+		at = titled(reachable(a, network == "tcp6"), name)
+	}
+	*to = asked
+	if err := coir.Ended(ctx); err != nil {
+		return nil, nil, err
+	}
+	if late := n.latency(); late > 0 {
 		n.cond.Unlock()
-		if err := coir.Sleep(ctx, late); err != nil {
-			return nil, err
-		}
+		err := coir.Sleep(ctx, late)
 		n.cond.Lock()
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if n.sim.Fault(faultRefuse) {
-		n.cond.Unlock()
-		return nil, os.NewSyscallError("connect", errRefused)
+		return nil, nil, os.NewSyscallError("connect", errRefused)
 	}
 	for {
 		i := slices.IndexFunc(n.listeners, func(l *simListener) bool { return overlap(l.addr.Addr, at.Addr) })
 		if i < 0 {
-			n.cond.Unlock()
 			if network == "unix" && !strings.HasPrefix(address, "@") {
-				return nil, os.NewSyscallError("connect", errNoFile)
+				return nil, nil, os.NewSyscallError("connect", errNoFile)
 			}
-			return nil, os.NewSyscallError("connect", errRefused)
+			return nil, nil, os.NewSyscallError("connect", errRefused)
 		}
 		l := n.listeners[i]
 		if len(l.queue) < simBacklog {
-			own := n.ownAddr(at, d.LocalAddr)
+			own, err := n.ownAddr(at, local)
+			if err != nil {
+				return nil, nil, err
+			}
 			c, s := n.newLink(own, at, l.addr)
+			if !c.link.unix {
+				n.clients[own.String()] = c
+			}
 			l.queue = append(l.queue, s)
-			woken := l.accepts.take()
-			n.cond.Unlock()
-			wakeAll(woken)
-			return c, nil
+			return c, l.accepts.take(), nil
 		}
 		if err := l.dials.wait(ctx, n.cond, n.cond.Unlock); err != nil {
-			n.cond.Unlock()
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }
 
+// reachable returns a, with the address of this host if a has none.
+func reachable(a *net.TCPAddr, six bool) *net.TCPAddr {
+	switch {
+	case a.IP != nil && !a.IP.IsUnspecified():
+		return a
+	case six || a.IP != nil && a.IP.To4() == nil:
+		return &net.TCPAddr{IP: net.IPv6loopback, Port: a.Port}
+	}
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
+}
+
 // ownAddr returns the address of the end that dials: all hosts are one, so it has the address that it dials.
-func (n *simNet) ownAddr(to simAddr, asked net.Addr) simAddr {
+func (n *simNet) ownAddr(to simAddr, local net.Addr) (simAddr, error) {
 	t, ok := to.Addr.(*net.TCPAddr)
 	if !ok {
-		u, ok := asked.(*net.UnixAddr)
-		if !ok {
+		u, ok := local.(*net.UnixAddr)
+		if !ok || u == nil {
 			u = &net.UnixAddr{Net: "unix"}
 		}
-		return simAddr{u, "client of " + to.title}
+		return simAddr{u, "client of " + to.title}, nil
 	}
 	own := &net.TCPAddr{IP: t.IP, Zone: t.Zone}
-	if a, ok := asked.(*net.TCPAddr); ok && a != nil {
+	if a, ok := local.(*net.TCPAddr); ok && a != nil {
 		if own.Port = a.Port; a.IP != nil && !a.IP.IsUnspecified() {
 			own.IP, own.Zone = a.IP, a.Zone
 		}
 	}
 	if own.Port == 0 {
-		own.Port = int(n.freePort())
+		if own.Port, ok = n.freePort(own.IP); !ok {
+			return simAddr{}, os.NewSyscallError("connect", errNoPort)
+		}
+	} else if n.dialled(own) {
+		return simAddr{}, os.NewSyscallError("bind", errAddrInUse)
 	}
-	return simAddr{own, own.String()}
+	return simAddr{own, own.String()}, nil
 }
 
 // simListener is a listener of the network, guarded by the network's lock.
@@ -427,8 +506,8 @@ type simWaiters struct {
 
 func newWaiters(name string) simWaiters { return simWaiters{cond: coir.NewCond(coir.WithName(name))} }
 
-// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile. It
-// holds the lock again when wait has ended, also if unlock does not return.
+// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile.
+// It holds the lock again when wait has ended, also if unlock does not return.
 func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) error {
 	w.count++
 	round := w.round
