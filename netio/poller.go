@@ -3,9 +3,13 @@
 package netio
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -52,6 +56,9 @@ const batch = 128
 
 // join gives d a slot of the current poller. The caller holds d.mu.
 func join(d *descriptor) (*poller, error) {
+	if inBubble() {
+		return nil, errBubble
+	}
 	current.Lock()
 	defer current.Unlock()
 	p := current.p
@@ -77,6 +84,19 @@ func join(d *descriptor) (*poller, error) {
 	p.gen++
 	d.gen = p.gen
 	return p, nil
+}
+
+var errBubble = errors.New("netio: a wait for the network in a bubble of testing/synctest would stop the bubble's " +
+	"time: test with package sim, which simulates connections, or use net.Pipe in the bubble")
+
+// inBubble reports whether the caller is in a bubble of testing/synctest. Only there, or if the machine's clock is very
+// wrong, a time has no monotonic reading, which Round removes. The stack tells the two apart.
+func inBubble() bool {
+	if now := time.Now(); now != now.Round(0) {
+		return false
+	}
+	var b [128]byte
+	return bytes.Contains(b[:runtime.Stack(b[:], false)], []byte("synctest bubble"))
 }
 
 // leave gives a slot back. The last one ends the poller.
