@@ -36,9 +36,9 @@
 // # Cancel
 //
 // The methods of a net.Conn take no context, so no cancel ends them: Close does, or a deadline. [Conn.ReadContext],
-// [Conn.WriteContext] and [Listener.AcceptContext] take one: what Listen, Accept and Dial return is a *Listener and a
-// *Conn. In a fiber's own context they are also a little faster. Code that takes a [net.Conn] ends if the connection is
-// closed when the context ends.
+// [Conn.WriteContext] and [Listener.AcceptContext], which returns a *Conn, take one. What Listen, Accept and Dial
+// return as interfaces is a *Listener and a *Conn. In a fiber's own context these methods are also a little faster. Code
+// that takes a [net.Conn] ends if the connection is closed when the context ends.
 //
 // An error says which time limit has passed. If it is [os.ErrDeadlineExceeded], that was a deadline of the connection
 // or the listener. A dial that is too late returns what package net returns, which is [context.DeadlineExceeded], also

@@ -64,10 +64,16 @@ func listenerOf(l *simListener) *Listener {
 }
 
 // Accept waits for the next connection and returns it, a [*Conn]. A fiber that has to wait parks.
-func (l *Listener) Accept() (net.Conn, error) { return l.AcceptContext(context.Background()) }
+func (l *Listener) Accept() (net.Conn, error) {
+	c, err := l.AcceptContext(context.Background())
+	if err != nil {
+		return nil, err // not a nil *Conn
+	}
+	return c, nil
+}
 
 // AcceptContext is Accept that ends with an error of ctx when ctx ends.
-func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	if l.sim != nil {
 		c, err := l.sim.accept(ctx)
 		if err != nil {

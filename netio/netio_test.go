@@ -388,6 +388,11 @@ func TestContexts(t *testing.T) {
 			want(t, "write", err, "write", context.DeadlineExceeded)
 			_, err = nl.(*netio.Listener).AcceptContext(ctx)
 			want(t, "accept", err, "accept", context.DeadlineExceeded)
+			_ = nl.(*netio.Listener).SetDeadline(time.Unix(1, 0))
+			none, err := nl.Accept()
+			if want(t, "accept", err, "accept", os.ErrDeadlineExceeded); none != nil {
+				t.Errorf("Accept returns a %T with an error", none)
+			}
 			if _, err := peer.Write([]byte("x")); err != nil {
 				t.Error(err)
 			}

@@ -141,20 +141,28 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if l.sim != nil {
 		return l.sim.Accept()
 	}
+	c, err := l.accept()
+	if err != nil {
+		return nil, err // not a nil *Conn
+	}
+	return c, nil
+}
+
+func (l *Listener) accept() (*Conn, error) {
 	c, err := coir.Blocking(context.Background(), l.Listener.Accept)
 	if err != nil {
 		return nil, err
 	}
-	return take(c)
+	return &Conn{Conn: c}, nil
 }
 
 // AcceptContext is Accept that ends with an error of ctx when ctx ends. It uses the listener's deadline for that, and
 // leaves none.
-func (l *Listener) AcceptContext(ctx context.Context) (net.Conn, error) {
+func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	if l.sim != nil {
 		return l.sim.acceptContext(ctx)
 	}
-	return under(ctx, l.SetDeadline, l.Accept)
+	return under(ctx, l.SetDeadline, l.accept)
 }
 
 // SetDeadline sets the time after which Accept fails. The zero time is none.
@@ -244,9 +252,15 @@ func listenerOf(l *simListener) *Listener {
 // simNetListener is a listener in a simulation as a net.Listener.
 type simNetListener struct{ l *simListener }
 
-func (s *simNetListener) Accept() (net.Conn, error) { return s.acceptContext(context.Background()) }
+func (s *simNetListener) Accept() (net.Conn, error) {
+	c, err := s.acceptContext(context.Background())
+	if err != nil {
+		return nil, err // not a nil *Conn
+	}
+	return c, nil
+}
 
-func (s *simNetListener) acceptContext(ctx context.Context) (net.Conn, error) {
+func (s *simNetListener) acceptContext(ctx context.Context) (*Conn, error) {
 	c, err := s.l.accept(ctx)
 	if err != nil {
 		return nil, s.failed("accept", err)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -83,17 +82,17 @@ const (
 )
 
 // Serve serves the connections of l until ctx ends, closes them and l, and returns ctx's error.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l *netio.Listener) error {
 	defer func() { _ = l.Close() }()
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("room", s.room)
 		for {
-			conn, err := l.(*netio.Listener).AcceptContext(ctx)
+			conn, err := l.AcceptContext(ctx)
 			if err != nil {
 				return err
 			}
 			n.Go("client", func(ctx context.Context) error {
-				s.serve(ctx, conn.(*netio.Conn))
+				s.serve(ctx, conn)
 				return nil // the failure of one connection is no other's
 			})
 		}

@@ -116,7 +116,7 @@ func TestClients(t *testing.T) {
 			}
 			ctx, stop := coir.WithTimeout(ctx, time.Hour)
 			defer stop()
-			if err := server.Serve(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
+			if err := server.Serve(ctx, l.(*netio.Listener)); !errors.Is(err, context.DeadlineExceeded) {
 				s.Errorf("Serve returns %v", err)
 			}
 			return nil
@@ -185,7 +185,7 @@ func TestADroppedClientIsClosed(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			n.Go("serve", func(ctx context.Context) error { return server.Serve(ctx, l) })
+			n.Go("serve", func(ctx context.Context) error { return server.Serve(ctx, l.(*netio.Listener)) })
 			mute, err := join(ctx, address) // it does not read any more
 			if err != nil {
 				return err
@@ -239,7 +239,7 @@ func TestManyConnections(t *testing.T) {
 	server := New(100)
 	ctx, stop := coir.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l) }()
+	go func() { served <- server.Serve(ctx, l.(*netio.Listener)) }()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestManyConnections$", "-test.v")
 	cmd.Env = append(os.Environ(), "CHAT_TEST_SERVER="+l.Addr().String(), "CHAT_TEST_CLIENTS="+strconv.Itoa(clients))
 	out, err := cmd.CombinedOutput()

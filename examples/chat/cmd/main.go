@@ -66,7 +66,7 @@ func serve(ctx context.Context) error {
 				return measure(ctx, s, l.Addr().String(), before)
 			})
 		}
-		return s.Serve(ctx, l)
+		return s.Serve(ctx, l.(*netio.Listener))
 	})
 	fmt.Println(s.Stats())
 	return err
