@@ -103,6 +103,7 @@ func (s *Server) Serve(ctx context.Context, l *netio.Listener) error {
 // waits for no client.
 func (s *Server) room(ctx context.Context) error {
 	var all []*client
+	defer func() { s.clients.Add(-int64(len(all))) }()
 	remove := func(c *client) {
 		last := len(all) - 1
 		all[c.at], all[last].at = all[last], c.at

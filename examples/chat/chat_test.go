@@ -212,6 +212,9 @@ func TestADroppedClientIsClosed(t *testing.T) {
 			n.Cancel(nil)
 			return nil
 		})
+		if st := server.Stats(); st.Clients != 0 {
+			s.Errorf("when the server has ended: %v", st)
+		}
 	}, sim.WithSchedules(10), sim.WithSteps(100_000))
 }
 
@@ -249,7 +252,8 @@ func TestManyConnections(t *testing.T) {
 		t.Errorf("clients: %v, server: %v", err, end)
 	}
 	want := Stats{Messages: speakers * messages, Deliveries: int64(speakers * messages * clients)}
-	if got := server.Stats(); got.Messages != want.Messages || got.Deliveries != want.Deliveries || got.Dropped != 0 {
+	if got := server.Stats(); got.Messages != want.Messages || got.Deliveries != want.Deliveries || got.Dropped != 0 ||
+		got.Clients != 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
