@@ -356,6 +356,15 @@ func (b *browser) twins(c *Chart, n int) {
 		`const top = document.querySelector(".row.split").getBoundingClientRect().top; const before = (x) => x[0] < top;` +
 		`return JSON.stringify(at(0).filter(before)) === JSON.stringify(at(1).filter(before)) && at(0).filter(before).length > 0; })()`
 	b.is(aligned, "true")
+	b.has(`getComputedStyle(document.querySelector(".row.cur .gut")).boxShadow`, "3px 0px") // the mark at the left edge
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+	b.is(`(dispatchEvent(new Event("beforeprint")), [...document.querySelectorAll("#print .sheet:first-child .pane-name")].map((e) => {
+		const r = e.getBoundingClientRect();
+		return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2).textContent;
+	}).join())`, "✖ fails,✔ passes")
+	b.eval(`dispatchEvent(new Event("afterprint"))`, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
+	b.frame()
 	b.press("j")
 	b.is(stepAt, "Step "+Grouped(c.Twin.Here+1))
 	b.press("ArrowRight")
