@@ -37,8 +37,8 @@
 //
 // The methods of a net.Conn take no context, so no cancel ends them: Close does, or a deadline. [Conn.ReadContext],
 // [Conn.WriteContext] and [Listener.AcceptContext], which returns a *Conn, take one. What Listen, Accept and Dial
-// return as interfaces is a *Listener and a *Conn. In a fiber's own context these methods are also a little faster. Code
-// that takes a [net.Conn] ends if the connection is closed when the context ends.
+// return as interfaces is a *Listener and a *Conn. In a fiber's own context these methods are also a little faster.
+// Code that takes a [net.Conn] ends if the connection is closed when the context ends.
 //
 // An error says which time limit has passed. If it is [os.ErrDeadlineExceeded], that was a deadline of the connection
 // or the listener. A dial that is too late returns what package net returns, which is [context.DeadlineExceeded], also
@@ -81,9 +81,13 @@
 // "write chat:1234".
 //
 // Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
-// of [time.Now] is taken as the time left, rounded up to two digits, so that it does not depend on how long the program
-// has run. On a busy machine that is too little for deadlines of less than a second: use [Conn.ReadContext] in a context
-// of [coir.WithTimeout], which is exact.
+// of [time.Now] is taken as the time left, rounded up to two digits, so that a moment of real time between the two does
+// not matter. On a busy machine the moment may be longer than a hundredth of the time left; then the schedule is
+// another one, and its token does not replay. A time limit of coir is exact:
+//
+//	ctx, cancel := coir.WithTimeout(ctx, 100*time.Millisecond)
+//	defer cancel()
+//	n, err := c.ReadContext(ctx, b) // not c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 //
 // The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If it panics or calls
 // [runtime.Goexit], that fiber's operation ends so. A Close or a setting of a deadline has done its work then, and a
@@ -98,7 +102,8 @@
 //	netio reset         the connection is reset after some operations: reads and writes fail with ECONNRESET or EPIPE
 //	                    at both ends, and what has not been read is lost
 //	netio refuse        a dial fails with ECONNREFUSED
-//	netio small buffer  a direction of the connection holds 16 bytes
+//	netio small buffer  a direction of the connection holds 16 bytes. 64 KiB take some 30,000 operations, so a program
+//	                    that sends as much needs sim.WithSteps(50_000)
 //
 // Not simulated: packets, whose functions return an error that is [errors.ErrUnsupported], [FD], and options of
 // sockets. Package net/http is not for a simulation: it starts goroutines, which sim does not control, and reports. Nor

@@ -59,6 +59,26 @@ func Example_simulation() {
 	// only a part of it was read
 }
 
+// A time limit of coir is exact in a simulation. A deadline that is made of time.Now depends on the real time that
+// passes until it is set.
+func Example_simulatedTime() {
+	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+		l, err := netio.Listen("tcp", "server:80")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		defer l.Close()
+		ctx, cancel := coir.WithTimeout(ctx, 1234567*time.Nanosecond)
+		defer cancel()
+		_, err = l.(*netio.Listener).AcceptContext(ctx)
+		fmt.Println(errors.Is(err, coir.ErrTimeout), s.Now())
+	})
+	fmt.Println(f == nil)
+	// Output:
+	// true 1.234567ms
+	// true
+}
+
 func ExampleListen() {
 	l, err := netio.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

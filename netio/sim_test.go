@@ -397,6 +397,29 @@ func TestWritesAreWhole(t *testing.T) {
 	), sim.WithFaults("netio small buffer"), sim.WithSchedules(1000))
 }
 
+// TestALargeWriteNeedsSteps: 64 KiB through a small buffer take more operations than a schedule has, and fewer than the
+// documentation says.
+func TestALargeWriteNeedsSteps(t *testing.T) {
+	program := exchange(
+		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+			_, err := io.Copy(io.Discard, c)
+			return err
+		},
+		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
+			_, err := c.Write(make([]byte, 64<<10))
+			return err
+		},
+	)
+	opts := []sim.Option{sim.WithFaults("netio small buffer"), sim.WithSchedules(10), sim.WithStrategy(sim.Random)}
+	if f := sim.Explore(program, opts...).Failure; f == nil || f.Kind != sim.KindLivelock {
+		t.Errorf("with the usual number of steps: %v", f)
+	}
+	res := sim.Explore(program, append(opts, sim.WithSteps(50_000))...)
+	if res.Failure != nil || len(res.Never) > 0 {
+		t.Errorf("with more: %v, %v", res.Failure, res.Never)
+	}
+}
+
 // TestConnectionsOvertakeEachOther: what is sent later on another connection may arrive earlier, on one it never does.
 func TestConnectionsOvertakeEachOther(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
