@@ -1,7 +1,7 @@
 package guide_test
 
-// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md, io.md or reports.md is
-// compiled and tested, word for word but for its indentation: in this directory, or in a module that has the
+// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md, io.md, desk.md or reports.md
+// is compiled and tested, word for word but for its indentation: in this directory, or in a module that has the
 // dependencies which it needs.
 
 import (
@@ -336,6 +336,7 @@ func TestTheGuidesQuoteCode(t *testing.T) {
 		"locks.md":   {"guide_test.go"},
 		"streams.md": {"streams_test.go"},
 		"io.md":      {"io_test.go", "../../verify/iodb/iodb_test.go"},
+		"desk.md":    {"desk_test.go"},
 		"reports.md": {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},
 	} {
 		var code string
