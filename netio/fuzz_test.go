@@ -126,10 +126,14 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 			if there > 0 || dead {
 				continue
 			}
-			note("set", 0, c.SetReadDeadline(time.Now().Add(500*time.Microsecond)))
+			limit := 500 * time.Microsecond
+			if ended { // the end is there, and the deadline must not come first
+				limit = time.Hour
+			}
+			note("set", 0, c.SetReadDeadline(time.Now().Add(limit)))
 			n, err := c.Read(make([]byte, 1))
 			note("read in vain", n, err)
-			expired = true
+			expired = !ended
 			if k%2 == 0 {
 				note("set", 0, c.SetReadDeadline(time.Time{}))
 				expired = false
