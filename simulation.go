@@ -120,14 +120,15 @@ func (s *Simulation) Fault(name string) bool {
 // What init does is ordered before the return of each call with that key.
 func (s *Simulation) State(key any, init func() any) any {
 	s.check("State")
-	if key == nil || !reflect.ValueOf(key).Comparable() {
-		panic(fmt.Sprintf("coir: Simulation.State with a key of type %T: a key can be compared and is not nil; use a "+
-			"value of a type of your own", key))
-	}
 	v, ok := s.state(key)
 	if ok {
 		race.Acquire(unsafe.Pointer(s))
 		return v
+	}
+	// Not earlier, because it takes longer than the search: a key that cannot be compared is never found.
+	if key == nil || !reflect.ValueOf(key).Comparable() {
+		panic(fmt.Sprintf("coir: Simulation.State with a key of type %T: a key can be compared and is not nil; use a "+
+			"value of a type of your own", key))
 	}
 	v = init()
 	race.Release(unsafe.Pointer(s))
