@@ -24,6 +24,7 @@ type message struct {
 type flow struct {
 	sent, waiting []int // sends not received yet; receives that wait
 	unlikely      bool
+	unknown       bool // it is not known how many values the channel holds
 }
 
 // effect returns what an operation has done to which channel: of a select, its case. The object is -1 if it has done
@@ -53,11 +54,11 @@ func taken(e *event) int {
 // trace is missing, so are its sends, and messages returns nothing.
 //
 // Guarded by TestMessagesOnlyOfWhatWasDone.
-func (r *report) messages() (all []message) {
+func (r *report) messages() (all []message, flows map[int32]*flow) {
+	flows = map[int32]*flow{}
 	if r.before > 0 {
-		return nil
+		return nil, flows
 	}
-	flows := map[int32]*flow{}
 	for s := range r.trace {
 		e := &r.trace[s]
 		k, object := r.effect(e)
@@ -70,6 +71,7 @@ func (r *report) messages() (all []message) {
 			flows[object] = x
 		}
 		x.unlikely = x.unlikely || e.op.Kind == policy.Select && e.object >= 0 || e.how == policy.Dropped
+		x.unknown = x.unknown || x.unlikely || k == policy.SendAsync || k == policy.RecvAsync || k == policy.Abort
 		switch k {
 		case policy.Send, policy.TrySend:
 			if len(x.waiting) > 0 {
@@ -95,7 +97,19 @@ func (r *report) messages() (all []message) {
 			}
 		}
 	}
-	return all
+	return all, flows
+}
+
+// filled returns how many values a channel holds at the end; false if that is not certain.
+func (r *report) filled(t *thing) (n int, ok bool) {
+	if r.flows == nil {
+		_, r.flows = r.messages()
+	}
+	x := r.flows[t.object]
+	if x == nil || x.unknown || len(r.strays) > 0 || len(x.sent) > t.room {
+		return 0, false
+	}
+	return len(x.sent), true
 }
 
 // passed returns the name of the channel that an operation has sent to.
@@ -150,7 +164,8 @@ func (r *report) chart() *chart.Chart {
 	for i := range c.Starts {
 		c.Starts[i].Step = rowOf[c.Starts[i].Step]
 	}
-	for _, m := range r.messages() {
+	messages, _ := r.messages()
+	for _, m := range messages {
 		from, to := rowOf[m.send], rowOf[m.recv]
 		if from >= 0 && to >= 0 {
 			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Text: r.passed(&r.trace[m.send]), Guess: !m.sure})

@@ -385,7 +385,9 @@ func TestReportOfManyHolders(t *testing.T) {
 			n.Go("waiter", func(ctx context.Context) error { return slots.Acquire(ctx, 5) })
 		})
 	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
-	says(t, f, "waiter    waits to acquire slots, held by holder[1] since step 11, holder[2] since step 14, holder[3] since step 17 and 2 more")
+	says(t, f, "waiter waits to acquire slots, held by holder[1] since step 11, holder[2] since step 14, "+
+		"holder[3] since step 17 (at sim/corpus_locks_test.go:", ") and 2 more", "  holder[0..4] wait for the event never, at ",
+		" (5 fibers, steps 9 to 21, at 0s; spawned at sim/")
 	saysNot(t, f, "holder[0] since")
 }
 
@@ -421,11 +423,11 @@ func TestReportOfWhatOthersGaveBack(t *testing.T) {
 				}, WithStrategy(func(uint64) Strategy { return stay{} }))
 				switch unlocks {
 				case 0:
-					says(t, f, "third  waits", "journal, held by main since step 1, at sim/")
+					says(t, f, "first, second, third wait ", "to lock journal, held by main since step 1 (at sim/corpus_locks_test.go:", "(3 fibers, steps ")
 				case 1:
-					says(t, f, "third  waits", fmt.Sprintf("journal, held by first since step %d, at sim/", stepOf(t, f, "other", "unlock journal", 1)))
+					says(t, f, "third  waits", fmt.Sprintf("journal, held by first since step %d (at sim/corpus_locks_test.go:", stepOf(t, f, "other", "unlock journal", 1)))
 				case 2:
-					says(t, f, "third  waits", fmt.Sprintf("journal, held by second since step %d, at sim/", stepOf(t, f, "other", "unlock journal", 2)))
+					says(t, f, "third  waits", fmt.Sprintf("journal, held by second since step %d (at sim/corpus_locks_test.go:", stepOf(t, f, "other", "unlock journal", 2)))
 				}
 				if t.Failed() {
 					t.Fatalf("%s, %d unlocks", name, unlocks)

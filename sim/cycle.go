@@ -37,6 +37,7 @@ type arrow struct {
 	to     int
 	why    string // follows the name of the fiber that waits
 	likely bool
+	any    []int // if each of several fibers could end the wait: they
 }
 
 // arrows returns the arrows that begin at fiber i.
@@ -76,6 +77,15 @@ func (r *report) arrows(i int) (out []arrow) {
 				out = append(out, arrow{to: to, why: why})
 			} else if to := r.jammed(i, x); known && len(to) > 0 {
 				out = append(out, r.jam(i, x, to, why))
+			} else if to := r.others(servers, x.op.Kind); known && len(to) > 1 {
+				how := ", from which only %s of the remaining fibers received"
+				if x.op.Kind == policy.Recv {
+					how = ", to which only %s of the remaining fibers sent"
+				}
+				why += fmt.Sprintf(how, r.list(to))
+				for _, k := range to {
+					out = append(out, arrow{to: k, why: why, any: to})
+				}
 			} else if to, how := r.holder(i, x); to >= 0 {
 				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
 			}
@@ -118,6 +128,21 @@ func (r *report) servers(i int, c choice) (left []user, known bool) {
 		}
 	}
 	return left, r.before == 0
+}
+
+// others returns those of some users of a channel that have been on the other side of it than an operation of kind k, if
+// all of them wait.
+func (r *report) others(users []user, k policy.Kind) (all []int) {
+	for _, u := range users {
+		if !u.other(k) {
+			continue
+		}
+		if !r.fibers[u.fiber].waits || r.ticks(u.fiber) {
+			return nil
+		}
+		all = append(all, u.fiber)
+	}
+	return all
 }
 
 // jammed returns the remaining fibers that have been on the other side of the channel that fiber i waits on, if all of
@@ -197,7 +222,11 @@ func (r *report) causes(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %s:\n", title)
 		for k, i := range who {
-			fmt.Fprintf(b, "    %s %s\n", r.labels[i], way[k].why)
+			name, why := r.labels[i], way[k].why
+			if any := way[(k+len(who)-1)%len(who)].any; any != nil && r.alike(any) {
+				name, why = r.list(any), "wait"+strings.TrimPrefix(why, "waits")
+			}
+			fmt.Fprintf(b, "    %s %s%s\n", name, why, r.fibers[i].site.at())
 		}
 	}
 	told := map[string]bool{}
@@ -209,6 +238,13 @@ func (r *report) causes(b *strings.Builder) {
 			r.abandoned(b, i, x, told)
 		}
 	}
+}
+
+// alike reports whether all of some fibers wait for the same, at the same line.
+func (r *report) alike(all []int) bool {
+	return !slices.ContainsFunc(all, func(i int) bool {
+		return r.waitsFor(i) != r.waitsFor(all[0]) || r.fibers[i].site.at() != r.fibers[all[0]].site.at()
+	})
 }
 
 // closed says that the channel was closed, if it was.
@@ -311,6 +347,7 @@ func (r *report) cycle() (best []int, way []arrow) {
 	for i := range graph[:min(len(graph), most)] {
 		graph[i] = r.arrows(i)
 	}
+	prune(graph)
 	for from := range graph[:min(len(graph), most)] {
 		// Breadth first, until an arrow leads back.
 		type visit struct {
@@ -345,4 +382,37 @@ func (r *report) cycle() (best []int, way []arrow) {
 		}
 	}
 	return best, way
+}
+
+// prune removes the arrows to one of several fibers that could end a wait, unless each of these certainly waits, at the
+// end of a chain of arrows, for the fiber that waits for them.
+func prune(graph [][]arrow) {
+	for again := true; again; {
+		again = false
+		for i := range graph {
+			if !slices.ContainsFunc(graph[i], func(a arrow) bool { return a.any != nil }) {
+				continue
+			}
+			waits := waitingFor(graph, i)
+			n := len(graph[i])
+			graph[i] = slices.DeleteFunc(graph[i], func(a arrow) bool {
+				return slices.ContainsFunc(a.any, func(k int) bool { return !waits[k] })
+			})
+			again = again || len(graph[i]) < n
+		}
+	}
+}
+
+// waitingFor returns the fibers from which a chain of certain arrows leads to fiber i.
+func waitingFor(graph [][]arrow, i int) (all []bool) {
+	all = make([]bool, len(graph))
+	for again := true; again; {
+		again = false
+		for k := range graph {
+			if !all[k] && slices.ContainsFunc(graph[k], func(a arrow) bool { return !a.likely && (a.to == i || all[a.to]) }) {
+				all[k], again = true, true
+			}
+		}
+	}
+	return all
 }

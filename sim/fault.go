@@ -51,7 +51,7 @@ func (s *Sim) Fault(name string) bool {
 				return false
 			}
 			x.fired = true
-			s.w.note(policy.Op{Kind: opFault, Name: name})
+			s.w.note(policy.Op{Kind: opFault, Name: name}, s.w.site())
 			return true
 		}
 	}
@@ -104,10 +104,10 @@ func (p *faultPlan) never() (names []string) {
 // note adds an entry to the trace that is not an operation of the running fiber.
 //
 //go:norace
-func (w *world) note(op policy.Op) {
+func (w *world) note(op policy.Op, at site) {
 	w.record(event{fiber: w.current, object: -1, op: op, cases: span{n: -1}, at: w.clock.Now(), which: -1})
 	if w.tells {
-		w.keepSite(here())
+		w.keepSite(at)
 	}
 	w.mix(uint64(w.current)<<40 | uint64(op.Kind))
 	w.markHash()

@@ -15,10 +15,12 @@ import (
 
 // thing is what fibers use that is neither a fiber nor a nursery.
 type thing struct {
+	object  int32
 	name    string
 	label   string // what the report calls it; no other thing of its sort is called so
 	channel bool
 	made    site // where it was made, if that is known
+	room    int  // how many values a channel holds; negative if that is not known
 	first   site // where it was first used, if that is known
 	inside  bool // all its uses are by functions of the library that do more than one operation
 }
@@ -37,7 +39,7 @@ func (r *report) nameThings() {
 		}
 		t := r.things[object]
 		if t == nil {
-			t = &thing{name: op.Name, channel: op.Kind != policy.Use, first: at, inside: true}
+			t = &thing{object: object, name: op.Name, channel: op.Kind != policy.Use, first: at, inside: true, room: -1}
 			r.things[object], order = t, append(order, object)
 		}
 		t.inside = t.inside && (at.call != "" || at.file == "")
@@ -52,7 +54,7 @@ func (r *report) nameThings() {
 	}
 	for _, m := range r.made {
 		if t := r.things[m.object]; t != nil {
-			t.made = m.at
+			t.made, t.room = m.at, m.room
 		}
 	}
 	slices.Sort(order)
@@ -98,6 +100,39 @@ func (r *report) name(op policy.Op, object int32) string {
 		return shown(op.Name)
 	}
 	return fmt.Sprintf("#%d", object)
+}
+
+// capacity returns how many values each of n channels may hold, and of one also how many it holds at the end, in words
+// that follow others.
+func (r *report) capacity(t *thing, n int) string {
+	text := fmt.Sprintf(", capacity %d", t.room)
+	switch {
+	case t.room < 0:
+		return ""
+	case t.room == 0:
+		return ", unbuffered"
+	case t.room > mostKept:
+		text = ", unbounded"
+	}
+	if in, ok := r.filled(t); ok && n == 1 {
+		switch in {
+		case 0:
+			text += ", empty"
+		case t.room:
+			text += ", full"
+		default:
+			text += fmt.Sprintf(", holds %d", in)
+		}
+	}
+	return text
+}
+
+// full returns that a channel is full, to which a fiber waits to send, in words that follow its name.
+func (r *report) full(object int32) string {
+	if t := r.things[object]; t != nil && t.room > 0 && t.room <= mostKept {
+		return fmt.Sprintf(" (capacity %d, full)", t.room)
+	}
+	return ""
 }
 
 const mostNames = 12

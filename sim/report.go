@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
 )
 
@@ -30,6 +31,7 @@ type report struct {
 	users  map[int32][]user // of each channel, in order
 	nests  map[nest]bool    // which names were given to fibers of which nursery
 	mixed  map[string]bool  // names of fibers in more than one nursery
+	flows  map[int32]*flow  // of channels, as messages returns them; nil: not yet
 	chose  []bool           // fibers that have used a select whose channels are not known
 }
 
@@ -273,25 +275,56 @@ const mostWaits = 20
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func (r *report) waits(b *strings.Builder) {
-	n, width := 0, 0
+	all := r.crowds()
+	width := 0
+	for _, who := range all[:min(len(all), mostWaits)] {
+		if len(who) == 1 {
+			width = max(width, len(r.labels[who[0]]))
+		}
+	}
+	for k, who := range all {
+		c := &r.fibers[who[0]]
+		switch {
+		case k == mostWaits:
+			fmt.Fprintf(b, "  ... and %s more\n", counted(len(slices.Concat(all[k:]...)), "fiber"))
+			return
+		case len(who) == 1:
+			fmt.Fprintf(b, "  %-*s waits %s%s (step %d, at %v%s)\n", width, r.labels[who[0]], r.waitsFor(who[0]), c.site.at(),
+				r.before+c.step+1, c.since, spawned(*c))
+		default:
+			first, last := c, c
+			for _, i := range who {
+				if x := &r.fibers[i]; x.step < first.step {
+					first = x
+				} else if x.step > last.step {
+					last = x
+				}
+			}
+			times := first.since.String()
+			if last.since != first.since {
+				times += " to " + last.since.String()
+			}
+			fmt.Fprintf(b, "  %s wait %s%s (%d fibers, steps %d to %d, at %s%s)\n", r.list(who), r.waitsFor(who[0]), c.site.at(),
+				len(who), r.before+first.step+1, r.before+last.step+1, times, spawned(*c))
+		}
+	}
+}
+
+// crowds returns the fibers that wait and do not tick. Those that wait for the same, at the same line, are together.
+func (r *report) crowds() [][]int {
+	var all []int
 	for i, c := range r.fibers {
 		if c.waits && !r.ticks(i) {
-			n++
-			width = max(width, len(r.labels[i]))
+			all = append(all, i)
 		}
 	}
-	left := mostWaits
-	for i, c := range r.fibers {
-		if !c.waits || r.ticks(i) || left == 0 {
-			continue
+	return chart.Crowds(all, func(i int) string {
+		c := &r.fibers[i]
+		if c.site.file == "" || c.op.Kind == policy.Join {
+			return ""
 		}
-		left--
-		fmt.Fprintf(b, "  %-*s waits %s%s (step %d, at %v%s)\n", width, r.labels[i], r.waitsFor(i), c.site.at(),
-			r.before+c.step+1, c.since, spawned(c))
-	}
-	if n > mostWaits {
-		fmt.Fprintf(b, "  ... and %s more\n", counted(n-mostWaits, "fiber"))
-	}
+		return r.waitsFor(i) + c.site.at() + spawned(*c)
+	})
 }
 
 // at returns the place of a site, in words that follow others.
@@ -300,6 +333,14 @@ func (s site) at() string {
 		return ""
 	}
 	return ", at " + place(s.file, s.line)
+}
+
+// behind returns the place of a site in brackets, in words that follow others.
+func (s site) behind() string {
+	if s.file == "" {
+		return ""
+	}
+	return " (at " + place(s.file, s.line) + ")"
 }
 
 func spawned(c column) string {
@@ -348,7 +389,7 @@ func (r *report) need(i int) string {
 func (r *report) wish(c choice) string {
 	switch c.op.Kind {
 	case policy.Send:
-		return "to send to " + r.channel(c.op, c.object)
+		return "to send to " + r.channel(c.op, c.object) + r.full(c.object)
 	case policy.Recv:
 		return "to receive from " + r.channel(c.op, c.object)
 	case policy.Wait:
@@ -386,10 +427,14 @@ func (r *report) heldBy(c choice) string {
 		return ", which no fiber holds"
 	}
 	var texts []string
-	for _, h := range all[:min(len(all), most)] {
-		text := fmt.Sprintf("%s since step %d", r.labels[h.fiber], h.step)
+	for k, h := range all[:min(len(all), most)] {
+		text := r.labels[h.fiber]
 		if r.fibers[h.fiber].ended {
-			text = r.labels[h.fiber] + ", which has ended," + fmt.Sprintf(" since step %d", h.step)
+			text += ", which has ended,"
+		}
+		text += fmt.Sprintf(" since step %d", h.step)
+		if at := r.took(h); k == len(all)-1 || k == most-1 || at.at() != r.took(all[k+1]).at() {
+			text += at.behind()
 		}
 		texts = append(texts, text)
 	}
@@ -398,6 +443,21 @@ func (r *report) heldBy(c choice) string {
 		s += fmt.Sprintf(" and %d more", len(all)-most)
 	}
 	return s
+}
+
+// took returns where a fiber took what it holds.
+func (r *report) took(h hold) site {
+	for s := min(h.step-r.before, len(r.trace)) - 1; s >= 0; s-- {
+		e := &r.trace[s]
+		op, object := e.op, e.object
+		if c, ok := r.chosen(e); ok {
+			op, object = c.op, c.object
+		}
+		if e.fiber == h.fiber && object == h.object && op.Take > 0 && !op.Undo {
+			return r.siteOf(s)
+		}
+	}
+	return site{}
 }
 
 // wishes returns what a select waits for.
@@ -416,14 +476,9 @@ func (r *report) wishes(cases []choice) string {
 
 // list names fibers.
 func (r *report) list(fibers []int) string {
-	const most = 8
-	var names []string
-	for _, i := range fibers[:min(len(fibers), most)] {
-		names = append(names, r.labels[i])
+	names := make([]string, len(fibers))
+	for k, i := range fibers {
+		names[k] = r.labels[i]
 	}
-	s := strings.Join(names, ", ")
-	if len(fibers) > most {
-		s += fmt.Sprintf(" and %d more", len(fibers)-most)
-	}
-	return s
+	return chart.Names(names, 8)
 }

@@ -115,7 +115,7 @@ func TestReportNamesTheCycleOfFibersThatWaitForEachOther(t *testing.T) {
 			return nil
 		})
 	})
-	says(t, f, "  cycle:\n    left waits for right to end\n    right waits for left to end\n")
+	says(t, f, "  cycle:\n    left waits for right to end, at sim/report_test.go:", "\n    right waits for left to end, at sim/report_test.go:")
 }
 
 // A nursery's owner waits for a child, which waits to receive what only the owner has ever sent.
@@ -139,8 +139,8 @@ func TestReportNamesTheCycleThroughANursery(t *testing.T) {
 	})
 	says(t, f,
 		"main      waits for its children to end: worker[0], worker[1], at sim/report_test.go:",
-		"  cycle:\n    main waits for its child worker[0] to end\n"+
-			"    worker[0] waits to receive from jobs, which only main of the remaining fibers has also used\n")
+		"  cycle:\n    main waits for its child worker[0] to end, at sim/report_test.go:",
+		"\n    worker[0] waits to receive from jobs, which only main of the remaining fibers has also used, at sim/report_test.go:")
 }
 
 func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
@@ -321,8 +321,8 @@ func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 	says(t, f,
 		"left  waits in a select to receive from a, or to send to late, at sim/report_test.go:",
 		"right waits in a select to receive from b, at sim/report_test.go:",
-		"  cycle:\n    left waits in a select to receive from a, which only right of the remaining fibers has also used\n"+
-			"    right waits in a select to receive from b, which only left of the remaining fibers has also used\n",
+		"  cycle:\n    left waits in a select to receive from a, which only right of the remaining fibers has also used, at sim/",
+		"\n    right waits in a select to receive from b, which only left of the remaining fibers has also used, at sim/",
 		"no other fiber has used late so far\n",
 		"| select a, late * |")
 	chartOf(t, f)
@@ -461,7 +461,7 @@ func TestReportTimesBeginWithTheSchedule(t *testing.T) {
 			s.Errorf("the third")
 		}
 	}, WithStrategy(Random))
-	says(t, f, "| 1m0s\n")
+	says(t, f, " 1m0s\n")
 	saysNot(t, f, "3m0s")
 }
 
@@ -470,29 +470,37 @@ func TestReportOfALongScheduleShowsItsEnd(t *testing.T) {
 		for coir.Yield(ctx) == nil {
 		}
 	}, WithSteps(1000))
-	says(t, f, "livelock after ", "not at its end", "      1 | yield  |\n  ... main yield: 1,999 times more, until step 2000\n")
+	says(t, f, "livelock after ", "not at its end", "      1 | yield  | :470\n  ... main yield: 1,999 times more, until step 2000\n")
 	if n := strings.Count(f.Error(), "\n"); n > 80 {
 		t.Errorf("the report has %d lines", n)
 	}
 }
 
 func TestReportOfManyFibersIsBounded(t *testing.T) {
-	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
-		c := coir.NewChan[int](0, coir.WithName("c"))
-		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-			for i := range 300 {
-				n.Go("f", func(ctx context.Context) error {
-					_, err := c.Recv(ctx)
-					return err
-				}, coir.WithIndex(i))
+	many := func(channels int) *Failure {
+		return found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+			var cs []*coir.Chan[int]
+			for range channels {
+				cs = append(cs, coir.NewChan[int](0, coir.WithName("c")))
 			}
-			return nil
-		})
-	}, WithSchedules(1))
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for i := range 300 {
+					n.Go("f", func(ctx context.Context) error {
+						_, err := cs[i%channels].Recv(ctx)
+						return err
+					}, coir.WithIndex(i*channels))
+				}
+				return nil
+			})
+		}, WithSchedules(1))
+	}
+	f := many(300)
 	says(t, f, "... and 281 fibers more\n", "... and 293 fibers without a column\n", "and 292 more")
 	if n := len(f.Error()); n > 40_000 {
 		t.Errorf("the report has %d bytes", n)
 	}
+	// Those that wait for the same are told together.
+	says(t, many(1), "to end: f[0..299], at ", "  f[0..299] wait to receive from c, at sim/report_test.go:", " (300 fibers, steps ")
 }
 
 func TestReplayLineFindsSubtests(t *testing.T) {
@@ -550,7 +558,7 @@ func TestGuideShowsTheReportAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := found(t, KindDeadlock, pricesTest)
-	place, blanks := regexp.MustCompile(`(\w+/)?\w+\.go:\d+`), regexp.MustCompile(` +`)
+	place, blanks := regexp.MustCompile(`((\w+/)?\w+\.go)?:\d+|\w+\.go`), regexp.MustCompile(` +`)
 	plain := func(text string) string { return blanks.ReplaceAllString(place.ReplaceAllString(text, "PLACE"), " ") }
 	text := plain(string(guide))
 	for _, line := range strings.Split(f.Error(), "\n") {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
@@ -25,7 +23,7 @@ func (r *report) rows() (all []chart.Step, rowOf []int) {
 			all, notes = append(all, notes[0].Step), notes[1:]
 		}
 		e, at := &r.trace[s], r.siteOf(s)
-		text, title, waits := r.did(e), strings.TrimPrefix(at.at(), ", "), r.waitsIn(s)
+		text, title, waits := r.acted(s), strings.TrimPrefix(at.at(), ", "), r.waitsIn(s)
 		rowOf[s] = -1
 		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !waits {
 			if t := r.things[e.object]; t != nil && t.inside {
@@ -64,6 +62,15 @@ func (r *report) rows() (all []chart.Step, rowOf []int) {
 		all = append(all, n.Step)
 	}
 	return all, rowOf
+}
+
+// acted returns what operation s did, as did does; of one that takes a lock or the like also whether it waited for it.
+func (r *report) acted(s int) string {
+	e := &r.trace[s]
+	if e.op.Kind == policy.Use && e.op.Take > 0 && r.siteOf(s).served > 0 {
+		return r.words(e.op, e.object, e.cases) + ": waits" + ended(e.how)
+	}
+	return r.did(e)
 }
 
 // timed reports whether an operation waited for a time.
@@ -145,175 +152,6 @@ func (r *report) remarks() (all []remark) {
 	return all
 }
 
-const (
-	narrowest   = 6
-	tableWidth  = 150 // of all columns together, if their cells are long
-	leastWidth  = 20
-	mostColumns = 8
-	mostRows    = 60
-	beforeParts = 3  // rows that are kept before the one where the schedule went another way
-	afterParts  = 24 // and after it
-	mostSaid    = 60 // letters of a text of Errorf
-)
-
-// table writes a column for each fiber, and the operations in order from top to bottom, with a * where a fiber waits.
-// An arrow marks where the schedule went another way than one that passes. Of a long table it tells repetitions once,
-// and leaves out what is far from the end and from what each fiber did last.
-//
-// Guarded by TestLongTraces.
-func (r *report) table(b *strings.Builder) {
-	all, rowOf := r.rows()
-	if len(all) == 0 {
-		return
-	}
-	waits := map[int]bool{}
-	for s := range r.trace {
-		if r.waitsIn(s) && rowOf[s] >= 0 {
-			all[rowOf[s]].Text += " *"
-			waits[rowOf[s]] = true
-		}
-	}
-	rows := make([]chart.Row, len(all))
-	for i := range rows {
-		rows[i].Step = i
-	}
-	parts, split := -1, len(all)
-	if t := r.passing(); t != nil && t.Here < len(all) {
-		parts, split = t.Here, t.Here
-	}
-	if len(all) > mostRows {
-		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
-		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) }
-		rows, _ = chart.Rows(all, pinned, split)
-		rows = chart.Thin(all, rows, pinned, mostRows)
-		r.index(b, all)
-	}
-	shown := r.shown(all, rows, mostColumns)
-	width, most := make([]int, len(r.fibers)), max(leastWidth, tableWidth/max(1, len(shown)))
-	timed := false
-	for _, i := range shown {
-		width[i] = max(narrowest, utf8.RuneCountInString(r.labels[i]))
-	}
-	for _, row := range rows {
-		if s := &all[row.Step]; row.Left == 0 {
-			width[s.Actor] = max(width[s.Actor], utf8.RuneCountInString(s.Text))
-			timed = timed || s.At > 0
-		}
-	}
-	// write writes a row, in several lines if a cell is too long for its column.
-	write := func(left string, cell func(i int) string, right string) {
-		cells, lines := make([][]string, len(shown)), 1
-		for k, i := range shown {
-			cells[k] = chart.Wrap(cell(i), min(width[i], most))
-			lines = max(lines, len(cells[k]))
-		}
-		for n := range lines {
-			fmt.Fprintf(b, "  %5s |", left)
-			for k, i := range shown {
-				text := ""
-				if n < len(cells[k]) {
-					text = cells[k][n]
-				}
-				w := min(width[i], most)
-				fmt.Fprintf(b, " %s%s |", text, strings.Repeat(" ", w-utf8.RuneCountInString(text)))
-			}
-			b.WriteString(right + "\n")
-			left, right = "", ""
-		}
-	}
-	write("step", func(i int) string { return r.labels[i] }, "")
-	if r.before > 0 {
-		fmt.Fprintf(b, "  ... %s before\n", counted(r.before, "step"))
-	}
-	last, left := time.Duration(-1), 0
-	skip := func() {
-		if left > 0 {
-			fmt.Fprintf(b, "  ... %s left out\n", counted(left, "step"))
-		}
-		left = 0
-	}
-	for _, row := range rows {
-		s := &all[row.Step]
-		switch {
-		case row.Left > 0:
-			left += row.Left
-			continue
-		case row.Again > 0:
-			skip()
-			fmt.Fprintf(b, "  ... %s: %s, until step %d\n", r.does(all, row.Steps), chart.Times(row.Again), all[row.Last].Number)
-			continue
-		case !slices.Contains(shown, s.Actor):
-			left++
-			continue
-		}
-		skip()
-		number, right := "", ""
-		if s.Number > 0 {
-			number = fmt.Sprint(s.Number)
-			if timed && s.At != last {
-				right, last = " "+s.At.String(), s.At
-			}
-		}
-		if row.Step == parts {
-			number = chart.Mark + number
-		}
-		write(number, func(i int) string {
-			if i == s.Actor {
-				return s.Text
-			}
-			return ""
-		}, right)
-	}
-	skip()
-	if hidden := len(r.fibers) - len(shown); hidden > 0 {
-		fmt.Fprintf(b, "  ... and %s without a column\n", counted(hidden, "fiber"))
-	}
-}
-
-// does returns what fibers do in some rows, in a line: "ticker sleep 10ms, try send tokens".
-func (r *report) does(all []chart.Step, rows []int) string {
-	var b strings.Builder
-	for k, i := range rows {
-		s := &all[i]
-		switch {
-		case k == 0:
-			b.WriteString(r.labels[s.Actor] + " ")
-		case all[rows[k-1]].Actor == s.Actor:
-			b.WriteString(", ")
-		default:
-			b.WriteString("; " + r.labels[s.Actor] + " ")
-		}
-		b.WriteString(s.Text)
-	}
-	return b.String()
-}
-
-// shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
-// them those that have reported something, those that ran where the schedule went another way, and those that wait at
-// its end.
-func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
-	acts, first := make([]bool, len(r.fibers)), make([]bool, len(r.fibers))
-	for _, row := range rows {
-		if s := &all[row.Step]; row.Left == 0 {
-			acts[s.Actor] = true
-			first[s.Actor] = first[s.Actor] || s.Kind == chart.Said
-		}
-	}
-	if q, at, ok := r.parts(); ok {
-		for _, b := range []branch{r.branches[at], q.branches[at]} {
-			for _, i := range []int32{b.by, b.to} {
-				if i >= 0 && int(i) < len(first) {
-					first[i] = true
-				}
-			}
-		}
-	}
-	for i := range first {
-		first[i] = first[i] || r.fibers[i].waits
-	}
-	return chart.Columns(len(r.fibers), most, func(i int) bool { return first[i] }, func(i int) bool { return acts[i] })
-}
-
 const mostIndexed = 20
 
 // index writes which fibers and channels a long table is about: of the fibers that do not wait, which have a line
@@ -338,7 +176,7 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
 	}
 	for _, g := range r.groups(func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }) {
-		channels = append(channels, g.labels+" ("+strings.TrimPrefix(g.first.made.at(), ", at ")+")")
+		channels = append(channels, g.labels+" ("+strings.TrimPrefix(g.first.made.at(), ", at ")+r.capacity(g.first, g.n)+")")
 	}
 	list := func(what string, texts []string) {
 		if len(texts) == 0 {

@@ -127,7 +127,7 @@ func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 			}
 		})
 	})
-	says(t, f, "main waits in Ordered.Go to send to pages#2, at sim/tell_test.go:", "| NewOrdered pages ", "| Ordered.Go ",
+	says(t, f, "main waits in Ordered.Go to send to pages#2 (capacity 2, full), at sim/tell_test.go:", "| NewOrdered pages ", "| Ordered.Go ",
 		"  pages#2 was made at sim/tell_test.go:")
 	saysNot(t, f, "go fetch", "abort of")
 
@@ -187,8 +187,8 @@ func TestErrorsAreRows(t *testing.T) {
 		s.Errorf("a text that is longer than what the table has room for in one of its columns, and so is cut")
 	}
 	f := found(t, KindError, fn)
-	says(t, f, "      1 | yield  ", "|\n        | sometimes: it is so  ", "|\n        | error: the sum is 5  ", "|\n      2 | yield  ",
-		"|\n        | error: a text that is longer than what the table has room for in on…")
+	says(t, f, "      1 | yield  ", "| :180\n        | sometimes: it is so  ", "| :182\n        | error: the sum is 5  ", "| :185\n      2 | yield  ",
+		"| :186\n        | error: a text that is longer than what the table has room for in on…")
 	saysNot(t, f, "it is not so")
 	if n := strings.Count(f.Error(), "it is so"); n != 1 {
 		t.Errorf("it is there %d times", n)

@@ -171,7 +171,7 @@ func TestReportShowsNumbersAndTimes(t *testing.T) {
 			s.Errorf("four")
 		}
 	})
-	says(t, f, "        | intn 3 → 2  |\n      1 | sleep 2s    |\n        | intn 5 → 4  |\n        | error: four |\n")
+	says(t, f, "        | intn 3 → 2  |\n      1 | sleep 2s    | :169\n        | intn 5 → 4  |\n        | error: four | :171\n")
 	again, err := Replay(f.Token, func(context.Context, *Sim) {})
 	if err != nil || again == nil || again.Kind != KindDiverged {
 		t.Error(again, err)

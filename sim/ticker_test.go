@@ -74,11 +74,12 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 		t.Errorf("it has %d steps", f.Steps)
 	}
 	says(t, f, "only tickers can go on: ticker, monitor. No other fiber has moved since step ",
-		"main      waits to send to queue, at sim/ticker_test.go:", "worker[0] waits to send to queue, at sim/ticker_test.go:",
-		"from which only worker[0], worker[1], worker[2], worker[3] received, and now wait to send to it",
+		"  main waits to send to queue (capacity 2, full), at sim/ticker_test.go:",
+		"  worker[0..3] wait to send to queue (capacity 2, full), at sim/ticker_test.go:",
+		"from which only worker[0..3] received, and now wait to send to it",
 		"... ticker sleep 10ms, try send tokens → would block, try send beats: ", " times more, until step ",
-		"| send queue * ", "  other fibers: ticker (steps: ", "  channels: queue (sim/ticker_test.go:", "tokens (sim/ticker_test.go:")
-	saysNot(t, f, "livelock", "ticker    waits", "monitor   waits", "may have")
+		"| send queue * ", "  other fibers: ticker (steps: ", "  channels: queue (sim/ticker_test.go:", ", capacity 2, full), beats (sim/ticker_test.go:", ", capacity 1, empty)")
+	saysNot(t, f, "livelock", "  ticker waits", "  monitor waits", "may have")
 	if n := strings.Count(f.Error(), "\n"); n > 110 {
 		t.Errorf("the report has %d lines", n)
 	}
@@ -152,7 +153,7 @@ func TestReportNamesAJam(t *testing.T) {
 		_, _ = c.Recv(ctx)
 		_, _ = c.Send(ctx, 2), c.Send(ctx, 3)
 	})
-	says(t, f, "  cycle:\n    main waits to send to c, from which only it itself received, and now waits to send to it\n")
+	says(t, f, "  cycle:\n    main waits to send to c (capacity 1, full), from which only it itself received, and now waits to send to it, at sim/ticker_test.go:")
 	saysNot(t, f, "no fiber is left", "no other")
 	f = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](2, coir.WithName("c"))
@@ -171,8 +172,8 @@ func TestReportNamesAJam(t *testing.T) {
 			}
 		})
 	})
-	says(t, f, "  cycle:\n    worker[0] waits to send to c, from which only worker[0], worker[1] received, and now wait to send to it\n"+
-		"    worker[1] waits to send to c, from which only")
+	says(t, f, "  cycle:\n    worker[0] waits to send to c (capacity 2, full), from which only worker[0], worker[1] received, and now wait to send to it, at ",
+		"\n    worker[1] waits to send to c (capacity 2, full), from which only")
 }
 
 // Of a long trace the table has the end, the errors, and what each fiber did last.

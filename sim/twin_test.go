@@ -147,8 +147,8 @@ func TestTwins(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := found(t, c.kind, c.fn, c.opts...)
 			says(t, f, "  here it went another way: "+c.want+"\n", "\n    fails ", " | passes\n", "=>", "in common")
-			if c.name != "number" && strings.Count(f.Error(), "=>") != 3 {
-				t.Errorf("the decision is not marked in both, and in the table:\n%v", f)
+			if c.name != "number" && strings.Count(f.Error(), "=>") != 4 {
+				t.Errorf("the decision is not marked in both, in the table and in its legend:\n%v", f)
 			}
 			if again := found(t, c.kind, c.fn, c.opts...); again.Error() != f.Error() {
 				t.Errorf("another report:\n%v\nwas:\n%v", again, f)

@@ -752,7 +752,7 @@ func (w *world) run(i int32) policy.Fiber {
 		w.went(i)
 	} else if x.paused {
 		x.paused = false
-		w.note(policy.Op{Kind: opGoOn})
+		w.note(policy.Op{Kind: opGoOn}, x.site)
 	} else {
 		if x.acted && x.how == policy.Unknown {
 			w.outcome(x, w.woke(x), -1)

@@ -230,7 +230,7 @@ func TestTransferDeadlock(t *testing.T) {
 			t.Errorf("README.md has code that is not run:\n%s", block)
 		}
 	}
-	place, blanks := regexp.MustCompile(`(\w+/)?\w+\.go:\d+`), regexp.MustCompile(` +`)
+	place, blanks := regexp.MustCompile(`((\w+/)?\w+\.go)?:\d+|\w+\.go`), regexp.MustCompile(` +`)
 	plain := func(text string) string { return blanks.ReplaceAllString(place.ReplaceAllString(text, "PLACE"), " ") }
 	report := strings.Split(r.Failure.Error(), "\n")
 	for _, name := range []string{"locks.md", "../../README.md"} {

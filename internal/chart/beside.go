@@ -82,13 +82,11 @@ func lines(steps []Step, names []string, end string) (all []string) {
 
 // placeIn returns the place at the beginning of a title, without the directory, in words that follow others.
 func placeIn(title string) string {
-	at, _, _ := strings.Cut(title, "\n")
-	at, _, _ = strings.Cut(at, ", ")
-	file, ok := strings.CutPrefix(at, "at ")
-	if !ok {
+	place := Place(title)
+	if place == "" {
 		return ""
 	}
-	return ", at " + file[strings.LastIndexByte(file, '/')+1:]
+	return ", at " + ShortPlace(place, "")
 }
 
 // Mark marks the step at which a schedule went another way than its twin.

@@ -170,6 +170,9 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 	}
 	gap := Row{}
 	for k := range rows {
+		if !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
+			keep[k] = true // to say that it is left out takes a line too
+		}
 		if !keep[k] {
 			if gap.Left == 0 {
 				gap.Step = rows[k].Step

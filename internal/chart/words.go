@@ -1,0 +1,135 @@
+package chart
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The words that the text reports of both worlds share.
+
+// Place returns the place that a step's title begins with, as file.go:12, or "".
+func Place(title string) string {
+	at, _, _ := strings.Cut(title, "\n")
+	at, _, _ = strings.Cut(at, ", ")
+	place, ok := strings.CutPrefix(at, "at ")
+	if !ok {
+		return ""
+	}
+	return place
+}
+
+// CommonFile returns the file of most of the places, the first of those if there are several.
+func CommonFile(places []string) (most string) {
+	count := map[string]int{}
+	for _, place := range places {
+		if file, _ := cutLine(place); file != "" {
+			count[file]++
+		}
+	}
+	for _, place := range places {
+		if file, _ := cutLine(place); count[file] > count[most] {
+			most = file
+		}
+	}
+	return most
+}
+
+// ShortPlace returns a place without its directory, and without the file if that is the common one: :12.
+func ShortPlace(place, common string) string {
+	file, line := cutLine(place)
+	switch file {
+	case "":
+		return ""
+	case common:
+		return line
+	}
+	return filepath.Base(file) + line
+}
+
+// cutLine cuts a place before its line: file.go and :12.
+func cutLine(place string) (file, line string) {
+	at := strings.LastIndexByte(place, ':')
+	if at < 0 {
+		return place, ""
+	}
+	return place[:at], place[at:]
+}
+
+// Legend writes in a line what the marks of a table mean, those that it uses. common is the file that ShortPlace leaves
+// out, and the marks come in pairs: the mark, and what it means.
+func Legend(w io.Writer, indent, common string, marks ...string) {
+	var texts []string
+	for i := 0; i+1 < len(marks); i += 2 {
+		texts = append(texts, marks[i]+" "+marks[i+1])
+	}
+	if common != "" {
+		texts = append(texts, ":n line n of "+filepath.Base(common))
+	}
+	if len(texts) > 0 {
+		fmt.Fprintf(w, "%smarks: %s\n", indent, strings.Join(texts, "; "))
+	}
+}
+
+// What marks mean, for Legend.
+const (
+	WaitMark    = "*"
+	WaitMeaning = "waits at the end"
+	MarkMeaning = "here it went another way than the schedule that passes"
+)
+
+// leastCrowd is how many that do the same are told together.
+const leastCrowd = 3
+
+// Crowds puts together those that have the same key, if they are at least three; the others, and those whose key is empty,
+// stay alone. It keeps the order of the first of each.
+func Crowds[T any](all []T, key func(T) string) (crowds [][]T) {
+	count, at := map[string]int{}, map[string]int{}
+	for _, x := range all {
+		count[key(x)]++
+	}
+	for _, x := range all {
+		k := key(x)
+		i, ok := at[k]
+		if k == "" || count[k] < leastCrowd || !ok {
+			at[k] = len(crowds)
+			crowds = append(crowds, []T{x})
+			continue
+		}
+		crowds[i] = append(crowds[i], x)
+	}
+	return crowds
+}
+
+// Names lists names, at most most of them. Names that differ only in consecutive numbers are one: worker[0..6].
+func Names(names []string, most int) string {
+	var texts []string
+	for i := 0; i < len(names); {
+		head, n, tail, ok := numbered(names[i])
+		end := i + 1
+		for ; ok && end < len(names) && names[end] == head+strconv.Itoa(n+end-i)+tail; end++ {
+		}
+		if end-i < 3 {
+			texts, i = append(texts, names[i]), i+1
+			continue
+		}
+		texts, i = append(texts, fmt.Sprintf("%s%d..%d%s", head, n, n+end-i-1, tail)), end
+	}
+	if more := len(texts) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), more)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// numbered cuts a name into a number and what comes before and after it: worker[3], pool_test.go:80 (3), worker#3.
+func numbered(name string) (head string, n int, tail string, ok bool) {
+	text := strings.TrimRight(name, ")]")
+	at := strings.LastIndexAny(text, "[(#") + 1
+	n, err := strconv.Atoi(text[at:])
+	if at == 0 || err != nil || strconv.Itoa(n) != text[at:] {
+		return "", 0, "", false
+	}
+	return name[:at], n, name[len(text):], true
+}

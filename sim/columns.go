@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coir-go/coir/internal/chart"
+)
+
+// The rows of a failure as a text: a column for each fiber, and behind them the line of the program and the time.
+
+const (
+	narrowest   = 6
+	tableWidth  = 150 // of all columns together, if their cells are long
+	leastWidth  = 20
+	mostColumns = 8
+	mostRows    = 60
+	beforeParts = 3  // rows that are kept before the one where the schedule went another way
+	afterParts  = 24 // and after it
+	mostSaid    = 60 // letters of a text of Errorf
+)
+
+// table writes a column for each fiber, and the operations in order from top to bottom, each with its line. Above it
+// stands what its marks mean. Of a long table it tells repetitions once, and leaves out what is far from the end and
+// from what each fiber did last.
+//
+// Guarded by TestLongTraces.
+func (r *report) table(b *strings.Builder) {
+	all, rowOf := r.rows()
+	if len(all) == 0 {
+		return
+	}
+	waits := map[int]bool{}
+	for s := range r.trace {
+		if r.waitsIn(s) && rowOf[s] >= 0 {
+			all[rowOf[s]].Text += " " + chart.WaitMark
+			waits[rowOf[s]] = true
+		}
+	}
+	rows := make([]chart.Row, len(all))
+	for i := range rows {
+		rows[i].Step = i
+	}
+	parts, split := -1, len(all)
+	if t := r.passing(); t != nil && t.Here < len(all) {
+		parts, split = t.Here, t.Here
+	}
+	if len(all) > mostRows {
+		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) }
+		rows, _ = chart.Rows(all, pinned, split)
+		rows = chart.Thin(all, rows, pinned, mostRows)
+		r.index(b, all)
+	}
+	c := &columns{report: r, Builder: b, all: all, rows: rows, parts: parts, shown: r.shown(all, rows, mostColumns)}
+	c.measure()
+	c.legend(waits)
+	c.write()
+}
+
+// columns is the table as it is written.
+type columns struct {
+	*report
+	*strings.Builder
+	all   []chart.Step
+	rows  []chart.Row
+	parts int   // the row where the schedule went another way; -1: none
+	shown []int // fibers that have a column
+
+	width []int  // of the column of each fiber
+	file  string // of most lines
+	place int    // width of the column of lines, without those of other files
+	timed bool   // there are other times than 0
+}
+
+// each calls fn for the rows of the table that are steps of its columns.
+func (c *columns) each(fn func(i int, s *chart.Step)) {
+	for _, row := range c.rows {
+		if s := &c.all[row.Step]; row.Left == 0 && row.Again == 0 && slices.Contains(c.shown, s.Actor) {
+			fn(row.Step, s)
+		}
+	}
+}
+
+// measure finds the widths of the columns.
+func (c *columns) measure() {
+	most := max(leastWidth, tableWidth/max(1, len(c.shown)))
+	c.width = make([]int, len(c.fibers))
+	for _, i := range c.shown {
+		c.width[i] = max(narrowest, utf8.RuneCountInString(c.labels[i]))
+	}
+	var places []string
+	c.each(func(_ int, s *chart.Step) {
+		c.width[s.Actor] = max(c.width[s.Actor], utf8.RuneCountInString(s.Text))
+		c.timed = c.timed || s.At > 0
+		places = append(places, chart.Place(s.Title))
+	})
+	for i := range c.width {
+		c.width[i] = min(c.width[i], most)
+	}
+	c.file = chart.CommonFile(places)
+	for _, at := range places {
+		if short := chart.ShortPlace(at, c.file); strings.HasPrefix(short, ":") {
+			c.place = max(c.place, len(short))
+		}
+	}
+}
+
+// legend writes what the marks of the table mean.
+func (c *columns) legend(waits map[int]bool) {
+	var parts, waited, arrow bool
+	c.each(func(i int, s *chart.Step) {
+		parts = parts || i == c.parts
+		waited = waited || waits[i]
+		arrow = arrow || strings.Contains(s.Text, " → ")
+	})
+	var marks []string
+	add := func(used bool, mark, meaning string) {
+		if used {
+			marks = append(marks, mark, meaning)
+		}
+	}
+	add(parts, chart.Mark, chart.MarkMeaning)
+	add(waited, chart.WaitMark, chart.WaitMeaning)
+	add(arrow, "→", "what came of it")
+	chart.Legend(c, "  ", "", marks...)
+}
+
+// write writes the head and the rows.
+func (c *columns) write() {
+	place := ""
+	if c.file != "" {
+		place = "at " + filepath.Base(c.file)
+	}
+	c.row("step", func(i int) string { return c.labels[i] }, place, "")
+	if c.before > 0 {
+		fmt.Fprintf(c, "  ... %s before\n", counted(c.before, "step"))
+	}
+	last, left := time.Duration(-1), 0
+	skip := func() {
+		if left > 0 {
+			fmt.Fprintf(c, "  ... %s left out\n", counted(left, "step"))
+		}
+		left = 0
+	}
+	for _, row := range c.rows {
+		s := &c.all[row.Step]
+		switch {
+		case row.Left > 0:
+			left += row.Left
+			continue
+		case row.Again > 0:
+			skip()
+			fmt.Fprintf(c, "  ... %s: %s, until step %d\n", c.does(c.all, row.Steps), chart.Times(row.Again), c.all[row.Last].Number)
+			continue
+		case !slices.Contains(c.shown, s.Actor):
+			left++
+			continue
+		}
+		skip()
+		number, at := "", ""
+		if s.Number > 0 {
+			number = fmt.Sprint(s.Number)
+			if c.timed && s.At != last {
+				at, last = s.At.String(), s.At
+			}
+		}
+		if row.Step == c.parts {
+			number = chart.Mark + number
+		}
+		c.row(number, func(i int) string {
+			if i == s.Actor {
+				return s.Text
+			}
+			return ""
+		}, chart.ShortPlace(chart.Place(s.Title), c.file), at)
+	}
+	skip()
+	if hidden := len(c.fibers) - len(c.shown); hidden > 0 {
+		fmt.Fprintf(c, "  ... and %s without a column\n", counted(hidden, "fiber"))
+	}
+}
+
+// row writes a row, in several lines if a cell is too long for its column.
+func (c *columns) row(number string, cell func(i int) string, place, at string) {
+	cells, lines := make([][]string, len(c.shown)), 1
+	for k, i := range c.shown {
+		cells[k] = chart.Wrap(cell(i), c.width[i])
+		lines = max(lines, len(cells[k]))
+	}
+	right := at
+	if c.place > 0 {
+		right = fmt.Sprintf("%-*s %s", c.place, place, at)
+	}
+	right = strings.TrimRight(" "+right, " ")
+	for n := range lines {
+		fmt.Fprintf(c, "  %5s |", number)
+		for k, i := range c.shown {
+			text := ""
+			if n < len(cells[k]) {
+				text = cells[k][n]
+			}
+			fmt.Fprintf(c, " %s%s |", text, strings.Repeat(" ", c.width[i]-utf8.RuneCountInString(text)))
+		}
+		c.WriteString(right + "\n")
+		number, right = "", ""
+	}
+}
+
+// does returns what fibers do in some rows, in a line: "ticker sleep 10ms, try send tokens".
+func (r *report) does(all []chart.Step, rows []int) string {
+	var b strings.Builder
+	for k, i := range rows {
+		s := &all[i]
+		switch {
+		case k == 0:
+			b.WriteString(r.labels[s.Actor] + " ")
+		case all[rows[k-1]].Actor == s.Actor:
+			b.WriteString(", ")
+		default:
+			b.WriteString("; " + r.labels[s.Actor] + " ")
+		}
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
+// them those that have reported something, those that ran where the schedule went another way, and those that wait at
+// its end.
+func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
+	acts, first := make([]bool, len(r.fibers)), make([]bool, len(r.fibers))
+	for _, row := range rows {
+		if s := &all[row.Step]; row.Left == 0 {
+			acts[s.Actor] = true
+			first[s.Actor] = first[s.Actor] || s.Kind == chart.Said
+		}
+	}
+	if q, at, ok := r.parts(); ok {
+		for _, b := range []branch{r.branches[at], q.branches[at]} {
+			for _, i := range []int32{b.by, b.to} {
+				if i >= 0 && int(i) < len(first) {
+					first[i] = true
+				}
+			}
+		}
+	}
+	for i := range first {
+		first[i] = first[i] || r.fibers[i].waits
+	}
+	return chart.Columns(len(r.fibers), most, func(i int) bool { return first[i] }, func(i int) bool { return acts[i] })
+}
