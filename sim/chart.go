@@ -139,13 +139,20 @@ func (r *report) chart() *chart.Chart {
 	causes.WriteString(r.legend(causes.String() + table.String()))
 	title, rest, _ := strings.Cut(head.String(), "\n")
 	verdict, _, _ := strings.Cut(r.Text, "\n")
-	c := &chart.Chart{
-		Title: title, Text: rest + causes.String(), Verdict: string(r.Kind) + ": " + verdict, Replay: r.replayLine(),
-		Actors: "fibers", Before: r.before, Starts: r.starts(), Twin: r.passing(),
-	}
-	if r.unsure {
+	c := r.drawing()
+	c.Title, c.Text, c.Verdict, c.Replay = title, rest+causes.String(), string(r.Kind)+": "+verdict, r.replayLine()
+	if c.Twin = r.passing(); r.unsure {
 		c.Notes = unsureText
 	}
+	if r.Kind == KindDeadlock {
+		c.Cycle, _ = r.cycle()
+	}
+	return c
+}
+
+// drawing returns what is drawn of a schedule, without what is said about it.
+func (r *report) drawing() *chart.Chart {
+	c := &chart.Chart{Actors: "fibers", Before: r.before, Starts: r.starts()}
 	for i := range r.fibers {
 		fb := &r.fibers[i]
 		a := chart.Actor{Name: r.labels[i], Title: fb.f.SpawnSite(), Ended: fb.ended}
@@ -170,9 +177,6 @@ func (r *report) chart() *chart.Chart {
 		if from >= 0 && to >= 0 {
 			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Text: r.passed(&r.trace[m.send]), Guess: !m.sure})
 		}
-	}
-	if r.Kind == KindDeadlock {
-		c.Cycle, _ = r.cycle()
 	}
 	return c
 }

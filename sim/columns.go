@@ -155,7 +155,8 @@ func (c *columns) write() {
 			continue
 		case row.Again > 0:
 			skip()
-			fmt.Fprintf(c, "  ... %s: %s, until step %d\n", c.does(c.all, row.Steps), chart.Times(row.Again), c.all[row.Last].Number)
+			fmt.Fprintf(c, "  ... %s: %s, until step %d\n", c.does(c.all, row.Steps), chart.Times(row.Again),
+				c.all[row.Last].Number)
 			continue
 		case !slices.Contains(c.shown, s.Actor):
 			left++

@@ -130,8 +130,8 @@ func (r *report) servers(i int, c choice) (left []user, known bool) {
 	return left, r.before == 0
 }
 
-// others returns those of some users of a channel that have been on the other side of it than an operation of kind k, if
-// all of them wait.
+// others returns those of some users of a channel that have been on the other side of it than an operation of kind k,
+// if all of them wait.
 func (r *report) others(users []user, k policy.Kind) (all []int) {
 	for _, u := range users {
 		if !u.other(k) {
@@ -406,10 +406,11 @@ func prune(graph [][]arrow) {
 // waitingFor returns the fibers from which a chain of certain arrows leads to fiber i.
 func waitingFor(graph [][]arrow, i int) (all []bool) {
 	all = make([]bool, len(graph))
+	leads := func(a arrow) bool { return !a.likely && (a.to == i || all[a.to]) }
 	for again := true; again; {
 		again = false
 		for k := range graph {
-			if !all[k] && slices.ContainsFunc(graph[k], func(a arrow) bool { return !a.likely && (a.to == i || all[a.to]) }) {
+			if !all[k] && slices.ContainsFunc(graph[k], leads) {
 				all[k], again = true, true
 			}
 		}

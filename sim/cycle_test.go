@@ -8,8 +8,8 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// full is a program in which a fiber holds a lock and waits to send to a full channel, and the receivers of that channel
-// wait for the lock. If one of them is elsewhere, it waits for an event instead.
+// full is a program in which a fiber holds a lock and waits to send to a full channel, and the receivers of that
+// channel wait for the lock. If one of them is elsewhere, it waits for an event instead.
 func full(elsewhere bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		jobs, mu := coir.NewChan[int](2, coir.WithName("jobs")), locks.NewMutex(coir.WithName("mu"))
@@ -40,8 +40,9 @@ func full(elsewhere bool) program {
 // the lock, and each line.
 func TestCycleThroughTheReceiversOfAChannel(t *testing.T) {
 	f := found(t, KindDeadlock, full(false))
-	says(t, f, "  cycle:\n    main waits to send to jobs (capacity 2, full), from which only worker[0..2] of the remaining fibers received, "+
-		"at sim/cycle_test.go:32\n    worker[0..2] wait to lock mu, held by main since step ", " (at sim/cycle_test.go:30), at sim/cycle_test.go:27\n")
+	says(t, f, "  cycle:\n    main waits to send to jobs (capacity 2, full), "+
+		"from which only worker[0..2] of the remaining fibers received, at sim/cycle_test.go:32\n"+
+		"    worker[0..2] wait to lock mu, held by main since step ", " (at sim/cycle_test.go:30), at sim/cycle_test.go:27\n")
 	if c := newReport(f).chart().Cycle; len(c) != 2 {
 		t.Errorf("the cycle of the page is %v", c)
 	}
@@ -70,7 +71,7 @@ func TestLocksSayThatTheyWaited(t *testing.T) {
 	says(t, f, "| lock mu  ", "| lock mu: waits  ", "| acquire slots |", "| acquire slots: waits ")
 }
 
-// The place of a fiber that continues after its operation is that of the operation, and not where another fiber stopped.
+// The place of a fiber that continues after its operation is that of the operation, and not where another one stopped.
 func TestAFiberGoesOnWhereItStopped(t *testing.T) {
 	f := found(t, KindError, readThenWrite)
 	r := newReport(f)

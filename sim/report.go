@@ -32,6 +32,8 @@ type report struct {
 	nests  map[nest]bool    // which names were given to fibers of which nursery
 	mixed  map[string]bool  // names of fibers in more than one nursery
 	flows  map[int32]*flow  // of channels, as messages returns them; nil: not yet
+	other  *report          // of the twin; nil: not yet, or there is none
+	drawn  *chart.Twin      // the same, as passing returns it
 	chose  []bool           // fibers that have used a select whose channels are not known
 }
 
@@ -289,8 +291,8 @@ func (r *report) waits(b *strings.Builder) {
 			fmt.Fprintf(b, "  ... and %s more\n", counted(len(slices.Concat(all[k:]...)), "fiber"))
 			return
 		case len(who) == 1:
-			fmt.Fprintf(b, "  %-*s waits %s%s (step %d, at %v%s)\n", width, r.labels[who[0]], r.waitsFor(who[0]), c.site.at(),
-				r.before+c.step+1, c.since, spawned(*c))
+			fmt.Fprintf(b, "  %-*s waits %s%s (step %d, at %v%s)\n", width, r.labels[who[0]], r.waitsFor(who[0]),
+				c.site.at(), r.before+c.step+1, c.since, spawned(*c))
 		default:
 			first, last := c, c
 			for _, i := range who {
@@ -304,8 +306,8 @@ func (r *report) waits(b *strings.Builder) {
 			if last.since != first.since {
 				times += " to " + last.since.String()
 			}
-			fmt.Fprintf(b, "  %s wait %s%s (%d fibers, steps %d to %d, at %s%s)\n", r.list(who), r.waitsFor(who[0]), c.site.at(),
-				len(who), r.before+first.step+1, r.before+last.step+1, times, spawned(*c))
+			fmt.Fprintf(b, "  %s wait %s%s (%d fibers, steps %d to %d, at %s%s)\n", r.list(who), r.waitsFor(who[0]),
+				c.site.at(), len(who), r.before+first.step+1, r.before+last.step+1, times, spawned(*c))
 		}
 	}
 }

@@ -176,7 +176,8 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
 	}
 	for _, g := range r.groups(func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }) {
-		channels = append(channels, g.labels+" ("+strings.TrimPrefix(g.first.made.at(), ", at ")+r.capacity(g.first, g.n)+")")
+		made := strings.TrimPrefix(g.first.made.at(), ", at ")
+		channels = append(channels, g.labels+" ("+made+r.capacity(g.first, g.n)+")")
 	}
 	list := func(what string, texts []string) {
 		if len(texts) == 0 {

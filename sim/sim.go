@@ -128,7 +128,7 @@ func (s *Sim) Errorf(format string, args ...any) {
 	}
 	if s.nerrs < len(s.errs) {
 		s.errs[s.nerrs] = fmt.Sprintf(format, args...)
-		s.w.mark("error: ", s.errs[s.nerrs])
+		s.w.mark(errorMark, s.errs[s.nerrs])
 	}
 	s.nerrs++
 }

@@ -36,10 +36,13 @@ type making struct {
 type mark struct {
 	step  int // operations before it
 	fiber int32
-	kind  string
+	kind  string // errorMark, or what Sometimes is told as
 	text  string
 	at    site
 }
+
+// errorMark is the kind of a mark of Errorf.
+const errorMark = "error: "
 
 // told runs a failed schedule once more, and records all that a report shows. It returns that run, or f if that run
 // differs.

@@ -3,9 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/search"
 )
@@ -98,12 +100,16 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	return t
 }
 
-// parts returns the reports and the decision at which the failure and its twin part; false if there is no twin.
+// parts returns the report of the twin, and the decision at which the failure and its twin part; false if there is no
+// twin.
 func (r *report) parts() (passed *report, at int, ok bool) {
 	if r.twin == nil || r.twin.passed == nil || r.twin.At >= len(r.branches) || r.twin.At >= len(r.twin.passed.branches) {
 		return nil, 0, false
 	}
-	return newReport(r.twin.passed), r.twin.At, true
+	if r.other == nil {
+		r.other = newReport(r.twin.passed)
+	}
+	return r.other, r.twin.At, true
 }
 
 // way returns which way the schedule went at a decision, in words that are a sentence.
@@ -152,16 +158,41 @@ func (r *report) way(at int) string {
 // passing returns the twin, as the chart has it, and the rows of both; nil if there is none.
 func (r *report) passing() *chart.Twin {
 	q, at, ok := r.parts()
-	if !ok {
-		return nil
+	if !ok || r.drawn != nil {
+		return r.drawn
 	}
-	c := q.chart()
+	c := q.drawing()
 	t := &chart.Twin{Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows}
 	here, _ := r.rows()
 	t.Here, t.There = parted(here, t.Steps, int(r.branches[at].step))
 	t.Why = fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
 	t.Ends = fmt.Sprintf("the one ends in a %s after %s, the other passes after %d", r.Kind, counted(r.Steps, "step"), q.Steps)
+	r.drawn = t
 	return t
+}
+
+// failedAt returns the number of the step at which the schedule fails: that of the last fiber that began to wait, not
+// counting those that wait for time; or that of the first error, or the last. What never ends has none, so it is 0.
+func (r *report) failedAt() (step int) {
+	switch {
+	case r.Kind == KindDeadlock:
+		timed := func(x choice) bool { return x.op.Kind == policy.Sleep || x.op.Background }
+		for i, c := range r.fibers {
+			if c.waits && !r.ticks(i) && !slices.ContainsFunc(r.wants(i), timed) {
+				step = max(step, r.before+c.step+1)
+			}
+		}
+		return step
+	case r.Kind == KindLivelock:
+		return 0
+	case r.Kind == KindError:
+		for _, m := range r.marks {
+			if m.kind == errorMark {
+				return m.step
+			}
+		}
+	}
+	return r.Steps
 }
 
 // parted returns the first rows that two schedules do not have in common, which part after a step. The operation of
@@ -186,33 +217,22 @@ func parted(here, there []chart.Step, step int) (i, j int) {
 //
 // Guarded by TestTwinOfALostUpdate.
 func (r *report) parting(b *strings.Builder) {
-	switch t := r.twin; {
-	case t == nil:
-	case len(r.script) == 0:
-		b.WriteString("  there was nothing to decide: the program fails in its only schedule\n")
-	case t.Twin == nil && t.Sure:
-		fmt.Fprintf(b, "  no schedule passes: all %s of them were tried\n", chart.Grouped(t.Tried+1))
-	case t.Twin == nil:
-		fmt.Fprintf(b, "  each of %s that were tried instead fails too: it seems that the order does not matter\n",
-			counted(t.Tried, "other schedule"))
-	default:
-		p := r.passing()
-		if p == nil {
-			return
-		}
-		b.WriteString("  here it went another way: " + p.Why + "\n")
-		here, _ := r.rows()
-		verdict, _, _ := strings.Cut(r.Text, "\n")
-		names := make([]string, len(p.Of))
-		for i := range names {
-			names[i] = p.Of[i].Name
-		}
-		chart.Beside(b, "    ", chart.Listing{Names: r.labels, Steps: here[p.Here:]}, chart.Listing{Names: names, Steps: p.Steps[p.There:]},
-			string(r.Kind)+": "+verdict)
-		if t.Sure {
-			b.WriteString("    no schedule that passes has more in common with this one\n")
-		} else {
-			fmt.Fprintf(b, "    of %s that were tried, this one passes and has the most in common\n", counted(t.Tried, "schedule"))
-		}
+	t := r.twin
+	if t == nil {
+		return
 	}
+	if t.Twin == nil {
+		fmt.Fprintf(b, "  %s\n", chart.Alone("program", len(r.script), t.Tried, t.Sure))
+		return
+	}
+	p := r.passing()
+	if p == nil {
+		return
+	}
+	here, _ := r.rows()
+	verdict, _, _ := strings.Cut(r.Text, "\n")
+	fmt.Fprintf(b, "  here it went another way: %s\n", p.Why)
+	chart.Beside(b, "    ", chart.Listing{Names: r.labels, Steps: here[p.Here:]},
+		chart.Listing{Names: r.other.labels, Steps: p.Steps[p.There:]}, string(r.Kind)+": "+verdict)
+	fmt.Fprintf(b, "    %s\n", chart.Found(t.Tried, t.Sure, r.failedAt()-int(r.branches[t.At].step)))
 }

@@ -40,6 +40,46 @@ func Beside(w io.Writer, indent string, fails, passes Listing, end string) {
 	}
 }
 
+// farAway is after how many steps a failure is far from where the schedule and its twin part.
+const farAway = 50
+
+// Found says how a twin was found, after how many schedules, and how many steps after it the schedule fails. sure says
+// that no schedule that passes has more in common.
+//
+// Where a schedule that passes was still possible is not always where the bug is: the two may part because other actors
+// come in another order, which only changes what happens much later.
+func Found(tried int, sure bool, later int) string {
+	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", plural(tried, "schedule"))
+	if sure {
+		text = "no schedule that passes has more in common with this one"
+	}
+	if later > farAway {
+		text += fmt.Sprintf("; the failure comes %s steps later, so the cause may be there, and not where the two part",
+			Grouped(later))
+	}
+	return text
+}
+
+// Alone says that no twin was found, after how many schedules. what is what runs, with that many decisions; sure says
+// that none passes.
+func Alone(what string, decisions, tried int, sure bool) string {
+	switch {
+	case decisions == 0:
+		return "there was nothing to decide: the " + what + " fails in its only schedule"
+	case sure:
+		return fmt.Sprintf("no schedule passes: all %s of them were tried", Grouped(tried+1))
+	}
+	return fmt.Sprintf("each of %s that were tried instead fails too: it seems that the order does not matter",
+		plural(tried, "other schedule"))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Grouped(n) + " " + what + "s"
+}
+
 // lines returns the first of some steps, each with its number and actor, and at the end how the schedule ends. Steps
 // that wait for time again and again are told once.
 func lines(steps []Step, names []string, end string) (all []string) {

@@ -83,8 +83,8 @@ const (
 // leastCrowd is how many that do the same are told together.
 const leastCrowd = 3
 
-// Crowds puts together those that have the same key, if they are at least three; the others, and those whose key is empty,
-// stay alone. It keeps the order of the first of each.
+// Crowds puts together those that have the same key, if they are at least three; the others, and those whose key is
+// empty, stay alone. It keeps the order of the first of each.
 func Crowds[T any](all []T, key func(T) string) (crowds [][]T) {
 	count, at := map[string]int{}, map[string]int{}
 	for _, x := range all {

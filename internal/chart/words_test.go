@@ -33,7 +33,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestCrowds(t *testing.T) {
-	crowds := Crowds(strings.Fields("a1 b1 a2 _1 c1 b2 a3 _2 a4 _3"), func(s string) string { return strings.Trim(s[:1], "_") })
+	key := func(s string) string { return strings.Trim(s[:1], "_") }
+	crowds := Crowds(strings.Fields("a1 b1 a2 _1 c1 b2 a3 _2 a4 _3"), key)
 	if got := fmt.Sprint(crowds); got != "[[a1 a2 a3 a4] [b1] [_1] [c1] [b2] [_2] [_3]]" {
 		t.Error(got)
 	}
@@ -62,7 +63,8 @@ func TestLegend(t *testing.T) {
 	if Legend(&b, "  ", ""); b.String() != "" {
 		t.Errorf("%q for no marks", b.String())
 	}
-	if Legend(&b, "  ", "sim/a.go", "*", "waits", ">", "turns"); b.String() != "  marks: * waits; > turns; :n line n of a.go\n" {
-		t.Errorf("%q", b.String())
+	Legend(&b, "  ", "sim/a.go", "*", "waits", ">", "turns")
+	if got := b.String(); got != "  marks: * waits; > turns; :n line n of a.go\n" {
+		t.Errorf("%q", got)
 	}
 }
