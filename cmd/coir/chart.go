@@ -135,6 +135,8 @@ func (t *things) of(op, id int) (place int, ok bool) {
 			}
 			if t.made[id].timer {
 				o.Sort = ""
+			} else if c, ok := t.made[id]; ok {
+				o.Room = c.room
 			}
 		case "mutex", "rwmutex":
 			o.Sort = "lock"
@@ -207,9 +209,9 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 		d.Title = fmt.Sprintf("at %s:%d, in %s", short(s.place.file, dir), s.place.line, s.place.function)
 	}
 	if len(s.cases) > 0 {
-		d.Title += "\nselect " + r.wishes(s.cases, dir)
+		d.Title += "\nselect " + r.wishes(s.cases, dir, false)
 	} else if kindOf(s.op) == "chan" {
-		d.Title += "\n" + r.channel(s.object, dir)
+		d.Title += "\n" + r.channel(s.object, dir, false)
 	}
 	if s.switches > 0 {
 		d.Switch = [...]string{

@@ -74,13 +74,25 @@ func (r *result) object(op, id int) string {
 }
 
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
-// Done is first called.
-func (r *result) channel(id int, dir string) string {
+// Done is first called. full says that a goroutine waits to send to it.
+func (r *result) channel(id int, dir string, full bool) string {
 	name := r.object(opRecv, id)
 	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {
-		name += fmt.Sprintf(" (made at %s:%d)", short(c.place.file, dir), c.place.line)
+		name += fmt.Sprintf(" (made at %s:%d%s)", short(c.place.file, dir), c.place.line, c.capacity(full))
 	}
 	return name
+}
+
+// capacity returns how many values a channel holds, and that it is full if it is, in words that follow others. Channels
+// of timers and those without a buffer need none.
+func (c channel) capacity(full bool) string {
+	switch {
+	case c.timer || c.room == 0:
+		return ""
+	case full:
+		return fmt.Sprintf(", capacity %d, full", c.room)
+	}
+	return fmt.Sprintf(", capacity %d", c.room)
 }
 
 // kinds describe the sorts of failures.
@@ -155,13 +167,7 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 		}
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], at)
 	}
-	for i, w := range waits {
-		if i == mostWaits {
-			fmt.Fprintf(&b, "... and %s more\n", count(len(waits)-i, "goroutine"))
-			break
-		}
-		fmt.Fprintf(&b, "%s %s\n", names[w.id], w.text(r, dir))
-	}
+	b.WriteString(r.waiters(waits, names, dir))
 	if who := cycle(waits); len(who) > 1 {
 		fmt.Fprintf(&b, "cycle: %s\n", strings.Join(r.around(who, names), " -> "))
 	}
@@ -169,6 +175,36 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 }
 
 const mostWaits = 20 // in a report
+
+// waiters describes what goroutines wait for. Those that wait for the same, at the same line, are told together.
+func (r *result) waiters(waits []wait, names map[int]string, dir string) string {
+	var b strings.Builder
+	left := len(waits)
+	same := func(w wait) string {
+		if w.at.file == "" || !strings.HasPrefix(w.what, "waits ") {
+			return ""
+		}
+		return w.need(dir) + w.made.String()
+	}
+	for i, all := range chart.Crowds(waits, same) {
+		if i == mostWaits {
+			fmt.Fprintf(&b, "... and %s more\n", count(left, "goroutine"))
+			break
+		}
+		left -= len(all)
+		if len(all) == 1 {
+			fmt.Fprintf(&b, "%s %s%s\n", names[all[0].id], all[0].need(dir), r.waitedFor(all))
+			continue
+		}
+		var who []string
+		for _, w := range all {
+			who = append(who, names[w.id])
+		}
+		fmt.Fprintf(&b, "%s wait%s (%s)%s\n", chart.Names(who, 8), strings.TrimPrefix(all[0].need(dir), "waits"),
+			count(len(all), "goroutine"), r.waitedFor(all))
+	}
+	return b.String()
+}
 
 // cut reports whether the beginning of the trace is missing.
 func (r *result) cut() bool { return r.failure.steps > len(r.stepsOf) }
@@ -285,24 +321,27 @@ func (r *result) columns(names map[int]string, dir string) string {
 		fmt.Fprintf(&b, "of %s steps those%s:\n", thousands(r.failure.steps), what)
 	}
 	who = actors(rows)
-	cell := r.cells(rows)
+	common, cell := r.cells(rows)
 	if len(who) > mostColumns {
+		legend(&b, rows, "")
 		return b.String() + r.list(rows, names, dir)
 	}
+	legend(&b, rows, common)
 	width := 24 // as wide as its longest cell, if all of them fit
 	for _, g := range who {
 		width = max(width, len(names[g]))
 	}
 	for _, s := range rows {
 		if s.note() == "" {
-			width = max(width, len(cell(s)))
+			text, at := cell(s)
+			width = max(width, len(text)+len(at))
 		}
 	}
 	width = max(min(width, 118/len(who)-2, most), 24)
 	row := func(cells map[int]string) {
 		var line strings.Builder
 		for _, g := range who {
-			fmt.Fprintf(&line, "%-*s", width+2, clip(cells[g], width))
+			fmt.Fprintf(&line, "%-*s", width+2, cells[g])
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
@@ -316,9 +355,32 @@ func (r *result) columns(names map[int]string, dir string) string {
 			fmt.Fprintf(&b, "%s\n", note)
 			continue
 		}
-		row(map[int]string{s.g: cell(s)})
+		text, at := cell(s)
+		row(map[int]string{s.g: clip(text, max(width-len(at), 3)) + at})
 	}
 	return b.String()
+}
+
+// legend writes what the marks of rows mean. common is the file of lines without one.
+func legend(b *strings.Builder, rows []row, common string) {
+	var parts, turns, selects, waits bool
+	for _, s := range rows {
+		parts = parts || s.parts
+		turns = turns || !s.parts && s.switches > 0 && s.kind != selected
+		selects = selects || !s.parts && s.switches > 0 && s.kind == selected
+		waits = waits || s.waits
+	}
+	var marks []string
+	add := func(used bool, mark, meaning string) {
+		if used {
+			marks = append(marks, mark, meaning)
+		}
+	}
+	add(turns, ">", "leaves the plain order: another goroutine gets the turn")
+	add(selects, ">", "leaves the plain order: another case is ready first")
+	add(parts, chart.Mark, chart.MarkMeaning)
+	add(waits, chart.WaitMark, chart.WaitMeaning)
+	chart.Legend(b, "", common, marks...)
 }
 
 // row is a line of the columns: a step, or a note that steps are repeated or left out.
@@ -327,10 +389,25 @@ type row struct {
 	times int    // how often it is done in a row
 	text  string // of a note
 	parts bool   // here the schedule went another way than its twin
+	waits bool   // its goroutine waits in it at the end
 }
 
 // note returns the text of a row that is not a step.
 func (s *row) note() string { return s.text }
+
+// blockedIn reports whether the goroutine of a step waits in it at the end, and not in what has no step, such as a
+// select without cases.
+func (r *result) blockedIn(s *step) bool {
+	switch s.op {
+	case opSend, opRecv, opSelect, opLock, opRLock, opWLock, opWait, opCondWait, opOnce:
+	default:
+		if !coirs(s.via) {
+			return false
+		}
+	}
+	a := r.actors[s.g]
+	return !r.happened(s) && s.g != r.failure.panicked && a.at.file == s.place.file && a.at.line == s.place.line
+}
 
 // stuck reports whether a goroutine waits at the end, or has panicked.
 func (r *result) stuck(g int) bool {
@@ -412,39 +489,37 @@ func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, th
 			}
 			rows = append(rows, row{text: "... " + strings.Join(texts, ", ") + ": " + chart.Times(f.Again)})
 		default:
-			rows = append(rows, row{step: *all[f.Step], times: 1, parts: all[f.Step] == parts})
+			s := all[f.Step]
+			rows = append(rows, row{step: *s, times: 1, parts: s == parts, waits: r.blockedIn(s)})
 		}
 	}
 	return rows, thinned
 }
 
-// cells returns a function that writes the steps of rows. It leaves out the file name that most of them share.
-func (r *result) cells(rows []row) func(row) string {
-	files, most := map[string]int{}, ""
+// cells returns a function that writes the steps of rows: what, and what follows that and is never cut. It also returns
+// the file that most of them share, which the function leaves out.
+func (r *result) cells(rows []row) (common string, cell func(row) (text, at string)) {
+	var places []string
 	for _, s := range rows {
-		if s.text != "" || s.place.file == "" {
-			continue
-		}
-		if files[s.place.file]++; files[s.place.file] > files[most] {
-			most = s.place.file
+		if s.note() == "" {
+			places = append(places, s.place.String())
 		}
 	}
-	return func(s row) string {
-		text := r.words(s.step)
-		if s.place.file != "" {
-			file := ""
-			if s.place.file != most {
-				file = filepath.Base(s.place.file)
-			}
-			text += fmt.Sprintf(" %s:%d", file, s.place.line)
+	common = chart.CommonFile(places)
+	return common, func(s row) (text, at string) {
+		if text = r.words(s.step); s.mark() != "" {
+			text = s.mark() + " " + text
+		}
+		if place := chart.ShortPlace(s.place.String(), common); place != "" {
+			at = " " + place
 		}
 		if s.times > 1 && !coirs(s.via) { // how many steps a function of coir takes does not matter
-			text += " x" + thousands(s.times)
+			at += " x" + thousands(s.times)
 		}
-		if mark := s.mark(); mark != "" {
-			text = mark + " " + text
+		if s.waits {
+			at += " " + chart.WaitMark
 		}
-		return text
+		return text, at
 	}
 }
 
@@ -464,6 +539,8 @@ func (r *result) words(s step) string {
 				return "select recv " + r.object(opRecv, c.object)
 			}
 		}
+	case s.op == opSelect && len(s.cases) > 0:
+		return "select " + r.choices(s.cases)
 	case s.chose > 0:
 		text = "select " + text
 	}
@@ -473,10 +550,30 @@ func (r *result) words(s step) string {
 	if s.op == opOnce {
 		text = "do " + r.object(s.op, s.object)
 	}
+	if s.waited {
+		text += ": waits"
+	}
 	if name := library(s.via); name != "" {
 		text += " in " + name
 	}
 	return text
+}
+
+// choices returns the cases of a select in a few words.
+func (r *result) choices(cases []selectCase) string {
+	const most = 4
+	var texts []string
+	for _, c := range cases[:min(len(cases), most)] {
+		op := opRecv
+		if c.send {
+			op = opSend
+		}
+		texts = append(texts, ops[op]+" "+r.object(op, c.object))
+	}
+	if len(cases) > most {
+		texts = append(texts, "...")
+	}
+	return strings.Join(texts, ", ")
 }
 
 // mark returns what stands before a step: one > for each switch, or that the schedule went another way here.
@@ -507,6 +604,9 @@ func (r *result) list(rows []row, names map[int]string, dir string) string {
 		}
 		if s.place.file != "" {
 			at = fmt.Sprintf(", at %s:%d", short(s.place.file, dir), s.place.line)
+		}
+		if s.waits {
+			times += " " + chart.WaitMark
 		}
 		fmt.Fprintf(&b, "%-2s %-*s %s%s%s\n", mark, width, clipName(names[s.g], width), r.words(s.step), times, at)
 	}

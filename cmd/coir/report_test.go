@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The reports of failures. They must have these lines in this order.
@@ -25,21 +26,22 @@ func TestReports(t *testing.T) {
 		"TestSelect": {
 			"deadlock in schedule 1 (seed 1), in the plain order",
 			"TestSelect waits in a select to send to chan#", " (made at reports_test.go:13), or to receive from ctx.Done#",
-			", or to receive from chan#", " (made at reports_test.go:13), or to receive from timer#",
+			", or to receive from chan#", " (made at reports_test.go:13, capacity 1), or to receive from timer#",
 			" (made at reports_test.go:22), at reports_test.go:24",
-			"send chan#", ":14\n", "select default :16\n", "select recv chan#", ":24\n", "select :24\n",
+			"send chan#", ":14\n", "select default :16\n", "select recv chan#", ":24\n",
+			"select send chan#", "... :24 *\n",
 		},
 		"TestReaders": {
 			"TestReaders waits to read-lock rwmutex#1, behind reports_test.go:37, at reports_test.go:42, for 0s\n",
-			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders, at reports_test.go:38, for 1s\n",
+			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders (since reports_test.go:36), at reports_test.go:38, for 1s\n",
 			"cycle: TestReaders -> reports_test.go:37 -> TestReaders\n",
-			"rlock rwmutex#1 :36\n", "  lock rwmutex#1 :38\n", "rlock rwmutex#1 :42\n",
+			"rlock rwmutex#1 :36\n", "  lock rwmutex#1 :38 *\n", "rlock rwmutex#1 :42 *\n",
 		},
 		"TestOnce": {
-			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce, at reports_test.go:50\n",
-			"do once#1 :48\n", "  do once#1 :50\n",
+			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce (since reports_test.go:48), at reports_test.go:50\n",
+			"do once#1 :48\n", "  do once#1 :50 *\n",
 		},
-		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself, at reports_test.go:63\n"},
+		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself (since reports_test.go:62), at reports_test.go:63\n"},
 		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from chan#1", ", for 3s\n"},
 		"TestArrows":       {"reports_test.go:83", "go :83\n", "done waitgroup#1\n"},
 		"TestMany": {
@@ -361,5 +363,58 @@ func TestTheSwitchIsInSight(t *testing.T) {
 	got := strings.Join(text, " ")
 	if !strings.Contains(got, " 49 50 51 52 53 54 55 56 ... 134 steps left out 191 ") || !strings.HasSuffix(got, " 199 200") || !thinned {
 		t.Error(got)
+	}
+}
+
+// A Lock waited if another goroutine certainly held the lock when it began. One that comes while a goroutine is on its
+// way to the lock may have been first.
+func TestLocksThatWaited(t *testing.T) {
+	const a, b, c = 2, 3, 4
+	r := &result{failure: &failure{steps: 20}, actors: map[int]*actor{c: {id: c, state: waiting}}}
+	for i, s := range []step{
+		{g: a, op: opLock, object: 1},
+		{g: b, op: opLock, object: 1, via: "waits"},
+		{g: a, op: opUnlock, object: 1},
+		{g: a, op: opLock, object: 1}, // b may have the lock, or a again
+		{g: b, op: opUnlock, object: 1},
+		{g: a, op: opUnlock, object: 1},
+		{g: a, op: opRLock, object: 2},
+		{g: b, op: opRLock, object: 2},
+		{g: c, op: opWLock, object: 2, via: "waits"},
+		{g: a, op: opRUnlock, object: 2},
+		{g: b, op: opRUnlock, object: 2},
+		{g: c, op: opWUnlock, object: 2},
+		{g: a, op: opTryLock, object: 3},
+		{g: a, op: opLock, object: 3},
+		{g: b, op: opLock, object: 3}, // it is not known who holds it
+		{g: a, op: opLock, object: 4},
+		{g: c, op: opLock, object: 4, last: true}, // waits at the end, which is told otherwise
+	} {
+		s.n, s.done = i+1, i+1
+		r.stepsOf = append(r.stepsOf, s)
+	}
+	r.contended()
+	for _, s := range r.stepsOf {
+		if s.waited != (s.via == "waits") {
+			t.Errorf("step %d: waited is %v", s.n, s.waited)
+		}
+	}
+}
+
+// Goroutines that wait for the same at the same line are told together, with the least and the most time.
+func TestGoroutinesThatWaitForTheSame(t *testing.T) {
+	r := &result{failure: &failure{now: time.Minute}}
+	names := map[int]string{}
+	var waits []wait
+	for i := range 5 {
+		a := &actor{id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}}
+		names[a.id] = fmt.Sprintf("a_test.go:3 (%d)", i+1)
+		waits = append(waits, wait{actor: a, what: "waits to lock mutex#1", elapsed: time.Duration(i) * time.Second})
+	}
+	waits[4].what = "waits to lock mutex#2"
+	got := r.waiters(waits, names, "/p")
+	if want := "a_test.go:3 (1..4) wait to lock mutex#1, at a_test.go:7 (4 goroutines), for 0s to 3s\n" +
+		"a_test.go:3 (5) waits to lock mutex#2, at a_test.go:7, for 4s\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

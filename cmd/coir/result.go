@@ -34,7 +34,8 @@ type result struct {
 	trace     string // what they all did, as a hash
 
 	failure *failure
-	twin    *twin // nil: none was searched
+	twin    *twin    // nil: none was searched
+	parted  *parting // see diverge; nil: not known yet, or there is no twin
 	stepsOf []step
 	actors  map[int]*actor
 	made    map[int]channel // channels, by their number
@@ -82,6 +83,7 @@ type step struct {
 	cases        []selectCase
 	inner        string // if it is not shown: the operation that it is a part of
 	last         bool   // it is the last of its goroutine, not counting those
+	waited       bool   // it locks, and certainly waited for that
 }
 
 // Kinds of decisions, as package runtime of the overlay numbers them.
@@ -103,6 +105,7 @@ type channel struct {
 	place place
 	via   string
 	timer bool
+	room  int // how many values it holds
 }
 
 // place is a line of the program.
@@ -110,6 +113,14 @@ type place struct {
 	file     string
 	line     int
 	function string
+}
+
+// String returns the file and the line, or "" if they are not known.
+func (p place) String() string {
+	if p.file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
 // actor is a goroutine.
@@ -201,7 +212,7 @@ func (r *result) read(text string) {
 				r.stepsOf[i].cases = append(r.stepsOf[i].cases, c)
 			}
 		case "channel":
-			id, c := f.int(), channel{timer: f.text() == "true"}
+			id, c := f.int(), channel{timer: f.text() == "true", room: f.int()}
 			c.place, c.via = at(f)
 			r.made[id] = c
 		case "actor":
@@ -350,6 +361,7 @@ func (r *result) settle() {
 	for _, i := range before {
 		r.stepsOf[i].last = true
 	}
+	r.contended()
 	for i := range r.stepsOf { // the compiler puts the receives of a select last, in the other order
 		slices.SortFunc(r.stepsOf[i].cases, func(a, b selectCase) int {
 			switch {

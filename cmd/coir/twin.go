@@ -11,18 +11,24 @@ import (
 // Why here and not there: beside the schedule that fails, one that passes and that has as many of the first decisions as
 // possible in common with it. Package replay finds it, in the process of the test; see also package sim.
 
-// diverge returns the operations of the failure and of its twin from the first on in which they differ, in the order in
-// which they began; false if there is no twin.
-func (r *result) diverge() (here, there []*step, ok bool) {
-	if r.twin == nil || r.twin.result == nil || r.cut() || r.twin.cut() {
-		return nil, nil, false
+// parting is where a failure and its twin part: the operations of both from the first on in which they differ, in the
+// order in which they began.
+type parting struct{ here, there []*step }
+
+// diverge returns where the failure and its twin part; nil if there is no twin.
+func (r *result) diverge() *parting {
+	if r.parted != nil || r.twin == nil || r.twin.result == nil || r.cut() || r.twin.cut() {
+		return r.parted
 	}
-	here, there = r.begun(), r.twin.begun()
+	here, there := r.begun(), r.twin.begun()
 	same := 0
 	for same < min(len(here), len(there)) && here[same].n == there[same].n && !r.choice(here[same], there[same]) {
 		same++
 	}
-	return here[same:], there[same:], same < len(here) && same < len(there)
+	if same < len(here) && same < len(there) {
+		r.parted = &parting{here[same:], there[same:]}
+	}
+	return r.parted
 }
 
 // choice reports whether the decision that matters was which case of a select to take, of that step.
@@ -50,39 +56,48 @@ func (r *result) begun() (all []*step) {
 
 // parts returns the step at which the failure went another way than its twin, or nil.
 func (r *result) parts() *step {
-	if here, _, ok := r.diverge(); ok {
-		return here[0]
+	if p := r.diverge(); p != nil {
+		return p.here[0]
 	}
 	return nil
 }
 
 // parting says where the schedule went another way than one that passes.
 func (r *result) parting(names map[int]string, dir string) string {
-	var b strings.Builder
-	switch t := r.twin; {
+	t, p := r.twin, r.diverge()
+	switch {
 	case t == nil:
-	case t.result == nil && t.decisions == 0:
-		b.WriteString("there was nothing to decide: the test fails in its only schedule\n")
-	case t.result == nil && t.sure:
-		fmt.Fprintf(&b, "no schedule passes: all %s of them were tried\n", thousands(t.tried+1))
+		return ""
 	case t.result == nil:
-		fmt.Fprintf(&b, "each of %s that were tried instead fails too: it seems that the order does not matter\n",
-			count(t.tried, "other schedule"))
+		return chart.Alone("test", t.decisions, t.tried, t.sure) + "\n"
+	case p == nil:
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "here it went another way: %s\n", r.why(p, names, dir))
+	chart.Beside(&b, "  ", r.listed(p.here, names, dir), t.listed(p.there, t.names(), dir), kinds[r.failure.kind])
+	fmt.Fprintf(&b, "  %s\n", chart.Found(t.tried, t.sure, r.failedAt()-p.here[0].n))
+	return b.String()
+}
+
+// failedAt returns the number of the step at which the schedule fails: that of the last goroutine that began to wait,
+// not counting those that wait for time; or that of the panic, or the last. What never ends has none, so it is 0.
+func (r *result) failedAt() (n int) {
+	switch r.failure.kind {
+	case "deadlock", "leak":
+	case "livelock":
+		return 0
 	default:
-		p := r.passing(names, dir)
-		if p == nil {
-			return ""
-		}
-		fmt.Fprintf(&b, "here it went another way: %s\n", p.Why)
-		here, there, _ := r.diverge()
-		chart.Beside(&b, "  ", r.listed(here, names, dir), r.twin.listed(there, r.twin.names(), dir), kinds[r.failure.kind])
-		if t.sure {
-			b.WriteString("  no schedule that passes has more in common with this one\n")
-		} else {
-			fmt.Fprintf(&b, "  of %s that were tried, this one passes and has the most in common\n", count(t.tried, "schedule"))
+		return r.panicStep()
+	}
+	for i := range r.stepsOf {
+		s := &r.stepsOf[i]
+		timed := slices.ContainsFunc(s.cases, func(c selectCase) bool { return r.made[c.object].timer })
+		if s.last && r.stuck(s.g) && !timed && !r.made[s.object].timer {
+			n = max(n, s.n)
 		}
 	}
-	return b.String()
+	return n
 }
 
 // listed returns steps with their goroutines.
@@ -102,18 +117,13 @@ func (r *result) listed(steps []*step, names map[int]string, dir string) chart.L
 	return l
 }
 
-// passing returns the twin, as the chart has it; nil if there is none.
-func (r *result) passing(names map[int]string, dir string) *chart.Twin {
-	here, there, ok := r.diverge()
-	if !ok {
-		return nil
+// why returns which way the failure and its twin went where they part, in words.
+func (r *result) why(p *parting, names map[int]string, dir string) string {
+	a, b := r.way(p.here[0], names, dir), r.twin.way(p.there[0], r.twin.names(), dir)
+	if p.here[0].n == p.there[0].n {
+		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
 	}
-	a, b := r.way(here[0], names, dir), r.twin.way(there[0], r.twin.names(), dir)
-	if here[0].n == there[0].n {
-		return r.drawnTwin(dir, here[0].n, there[0].n, fmt.Sprintf("%s; in the schedule that passes, %s", a, b))
-	}
-	return r.drawnTwin(dir, here[0].n, there[0].n,
-		fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b))
+	return fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b)
 }
 
 // way returns what a goroutine did, in words that are a sentence.
@@ -125,11 +135,16 @@ func (r *result) way(s *step, names map[int]string, dir string) string {
 	return fmt.Sprintf("%s did %s%s", names[s.g], r.words(*s), at)
 }
 
-// drawnTwin returns the twin for the chart, in which the rows of the given steps are the first that differ.
-func (r *result) drawnTwin(dir string, here, there int, why string) *chart.Twin {
+// passing returns the twin, as the chart has it; nil if there is none.
+func (r *result) passing(names map[int]string, dir string) *chart.Twin {
+	p := r.diverge()
+	if p == nil {
+		return nil
+	}
 	c := r.twin.chart(dir, "")
 	return &chart.Twin{
-		Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows, Here: r.rowOf(here), There: r.twin.rowOf(there), Why: why,
+		Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows,
+		Here: r.rowOf(p.here[0].n), There: r.twin.rowOf(p.there[0].n), Why: r.why(p, names, dir),
 		Ends: fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", kinds[r.failure.kind],
 			count(r.failure.steps, "step"), thousands(r.twin.failure.steps)),
 	}

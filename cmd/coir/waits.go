@@ -13,12 +13,14 @@ import (
 // wait is a goroutine that waits.
 type wait struct {
 	*actor
-	what    string // in words: "waits to lock mutex#3"
-	by      []int  // the goroutines that hold what it waits for
-	how     string // in words, how they hold it
-	holds   bool   // it holds what it waits for itself
+	what    string  // in words: "waits to lock mutex#3"
+	by      []*step // the steps by which goroutines hold what it waits for
+	how     string  // in words, how they hold it
 	elapsed time.Duration
 }
+
+// panicsToo is what a goroutine does that panics after the first one.
+const panicsToo = "panics too"
 
 // waits returns the waits of the test's goroutines at the end.
 func (r *result) waits(names map[int]string, dir string) (all []wait) {
@@ -33,15 +35,18 @@ func (r *result) waits(names map[int]string, dir string) (all []wait) {
 			w.elapsed = (r.failure.now - a.since).Round(10 * time.Microsecond) // steps and timers move the clock a little
 		}
 		r.describe(&w, locks, dir)
-		w.holds = slices.Contains(w.by, id)
 		if len(w.by) > 0 {
 			var who []string
-			for _, g := range w.by {
-				if g == id {
-					who = append([]string{"itself"}, who...)
+			for _, s := range w.by {
+				since := ""
+				if at := s.place; at.file != "" && w.how != "behind" {
+					since = fmt.Sprintf(" (since %s:%d)", short(at.file, dir), at.line)
+				}
+				if s.g == id {
+					who = append([]string{"itself" + since}, who...)
 					continue
 				}
-				who = append(who, names[g])
+				who = append(who, names[s.g]+since)
 			}
 			w.how += " " + strings.Join(who, " and ")
 		} else {
@@ -65,6 +70,8 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 		w.what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):
 		w.what = "waits for a subtest"
+	case is("synctest.Wait") && a.via == "panic.": // see coirPanic
+		w.what = panicsToo
 	case strings.HasPrefix(a.reason, "sleep"):
 		w.what = "sleeps"
 	case is("nil chan"):
@@ -74,12 +81,12 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	case is("select"):
 		w.what = "waits in a select"
 		if last != nil && len(last.cases) > 0 {
-			w.what += " " + r.wishes(last.cases, dir)
+			w.what += " " + r.wishes(last.cases, dir, true)
 		}
 	case is("chan receive"):
-		w.what = "waits to receive from " + r.channel(object, dir)
+		w.what = "waits to receive from " + r.channel(object, dir, false)
 	case is("chan send"):
-		w.what = "waits to send to " + r.channel(object, dir)
+		w.what = "waits to send to " + r.channel(object, dir, true)
 	case is("WaitGroup"):
 		w.what = "waits for " + r.object(opWait, object)
 	case is("Cond"):
@@ -115,8 +122,8 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	}
 }
 
-// wishes returns what a select waits for.
-func (r *result) wishes(cases []selectCase, dir string) string {
+// wishes returns what a select is for, which waits or not.
+func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	const most = 6
 	var texts []string
 	for _, c := range cases[:min(len(cases), most)] {
@@ -124,7 +131,7 @@ func (r *result) wishes(cases []selectCase, dir string) string {
 		if c.send {
 			how = "to send to "
 		}
-		texts = append(texts, how+r.channel(c.object, dir))
+		texts = append(texts, how+r.channel(c.object, dir, c.send && wait))
 	}
 	text := strings.Join(texts, ", or ")
 	if len(cases) > most {
@@ -133,8 +140,8 @@ func (r *result) wishes(cases []selectCase, dir string) string {
 	return text
 }
 
-// text returns the wait as a line, without the name of the goroutine.
-func (w *wait) text(r *result, dir string) string {
+// need returns what the goroutine waits for and where, without its name.
+func (w wait) need(dir string) string {
 	text := w.what
 	if w.how != "" {
 		text += ", " + w.how
@@ -142,10 +149,23 @@ func (w *wait) text(r *result, dir string) string {
 	if at := w.at; at.file != "" {
 		text += fmt.Sprintf(", at %s:%d", short(at.file, dir), at.line)
 	}
-	if r.failure != nil && r.failure.now >= 10*time.Microsecond {
-		text += fmt.Sprintf(", for %v", w.elapsed)
-	}
 	return text
+}
+
+// text returns the wait as a line, without the name of the goroutine.
+func (w wait) text(r *result, dir string) string { return w.need(dir) + r.waitedFor([]wait{w}) }
+
+// waitedFor returns for how long goroutines have waited, in words that follow others.
+func (r *result) waitedFor(all []wait) string {
+	if r.failure == nil || r.failure.now < 10*time.Microsecond || all[0].what == panicsToo {
+		return ""
+	}
+	longer := func(a, b wait) int { return cmp.Compare(a.elapsed, b.elapsed) }
+	least, most := slices.MinFunc(all, longer).elapsed, slices.MaxFunc(all, longer).elapsed
+	if least == most {
+		return fmt.Sprintf(", for %v", least)
+	}
+	return fmt.Sprintf(", for %v to %v", least, most)
 }
 
 // lastStep returns the last step of a goroutine, or nil.
@@ -172,18 +192,18 @@ func (r *result) inOrder() (all []*step) {
 
 // lock has the holders of a Mutex or an RWMutex at the end.
 type lock struct {
-	writer, readers []int
-	queue           []int // writers that wait
+	writer, readers []*step
+	queue           []*step // of writers that wait
 }
 
-func (l *lock) holders() []int { return append(slices.Clone(l.writer), l.readers...) }
+func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.readers...) }
 
-// locks returns the holders of each lock at the end: the goroutines that passed its Lock, and not its Unlock. The
-// result of a TryLock is not known, so it does not count.
+// locks returns the holders of each lock at the end, by the steps that locked it: those of goroutines that passed its
+// Lock, and not its Unlock. The result of a TryLock is not known, so it does not count.
 func (r *result) locks() map[int]*lock {
 	locks := map[int]*lock{}
-	drop := func(from *[]int, g int) {
-		at := slices.Index(*from, g)
+	drop := func(from *[]*step, g int) {
+		at := slices.IndexFunc(*from, func(s *step) bool { return s.g == g })
 		if at < 0 {
 			at = 0 // another goroutine has locked it
 		}
@@ -210,13 +230,13 @@ func (r *result) locks() map[int]*lock {
 		switch s.op {
 		case opLock, opWLock:
 			if waits {
-				l.queue = append(l.queue, s.g)
+				l.queue = append(l.queue, s)
 			} else {
-				l.writer = append(l.writer, s.g)
+				l.writer = append(l.writer, s)
 			}
 		case opRLock:
 			if !waits {
-				l.readers = append(l.readers, s.g)
+				l.readers = append(l.readers, s)
 			}
 		case opUnlock, opWUnlock:
 			drop(&l.writer, s.g)
@@ -225,6 +245,45 @@ func (r *result) locks() map[int]*lock {
 		}
 	}
 	return locks
+}
+
+// contended finds the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine
+// whose Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds
+// the lock only from its next step on. Of a lock with a TryLock, whose result is not known, nothing is found.
+func (r *result) contended() {
+	type holder struct {
+		*step
+		sure bool
+	}
+	held, tried := map[int][]*holder{}, map[int]bool{}
+	latest := map[int]*holder{} // of the last step of each goroutine, if that locks
+	order := r.inOrder()
+	for _, s := range order {
+		tried[s.object] = tried[s.object] || s.op == opTryLock || s.op == opTryRLock || s.op == opTryWLock
+	}
+	for _, s := range order {
+		if s.inner != "" {
+			continue
+		}
+		if h := latest[s.g]; h != nil {
+			h.sure, latest[s.g] = true, nil
+		}
+		switch s.op {
+		case opLock, opWLock, opRLock:
+			others, h := held[s.object], &holder{step: s}
+			s.waited = r.happened(s) && !tried[s.object] && slices.ContainsFunc(others, func(o *holder) bool {
+				return o.sure && (s.op != opRLock || o.op != opRLock)
+			})
+			h.sure = len(others) == 0
+			held[s.object], latest[s.g] = append(others, h), h
+		case opUnlock, opWUnlock, opRUnlock:
+			at := slices.IndexFunc(held[s.object], func(h *holder) bool { return h.g == s.g })
+			if len(held[s.object]) > 0 {
+				at = max(at, 0) // if it is negative, another goroutine has locked it
+				held[s.object] = slices.Delete(held[s.object], at, at+1)
+			}
+		}
+	}
 }
 
 // blocked reports whether a goroutine waits for a lock at the end.
@@ -236,7 +295,7 @@ func (r *result) blocked(g int) bool {
 
 // cycle returns a cycle of goroutines, each of which waits for a lock that the next one holds.
 func cycle(waits []wait) []int {
-	by := map[int][]int{}
+	by := map[int][]*step{}
 	for _, w := range waits {
 		by[w.id] = w.by
 	}
@@ -251,7 +310,7 @@ func cycle(waits []wait) []int {
 			seen[g] = true
 			path = append(path, g)
 			for _, next := range by[g] {
-				if next == w.id || follow(next) {
+				if next.g == w.id || follow(next.g) {
 					return true
 				}
 			}

@@ -258,8 +258,8 @@ func (w *writer) failed(p *pkg, r *result) *told {
 			Goroutine: names[a.id], For: a.what, File: a.at.file, Line: a.at.line,
 			Since: a.since.Seconds(), Elapsed: a.elapsed.Seconds(),
 		}
-		for _, id := range a.by {
-			t.HeldBy = append(t.HeldBy, names[id])
+		for _, s := range a.by {
+			t.HeldBy = append(t.HeldBy, names[s.g])
 		}
 		f.Waits = append(f.Waits, t)
 	}

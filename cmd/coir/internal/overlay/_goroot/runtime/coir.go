@@ -134,6 +134,7 @@ var (
 		obj   uint32
 		npc   uint8
 		timer bool // it is of a timer or a ticker
+		room  uint // how many values it holds
 		pc    [coirDepth]uintptr
 	}
 )
@@ -747,6 +748,7 @@ func coirMake(c *hchan) {
 	s.nchans++
 	c.coirMade = uint32(s.nchans)
 	e := &coirChannels[s.nchans]
+	e.room = c.dataqsiz
 	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
 
@@ -1342,9 +1344,9 @@ func coirCaseAt(i int) (step, obj uint32, k uint16, send bool) {
 }
 
 //go:linkname coirChannelAt testing.coirChannelAt
-func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int) {
+func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int) {
 	e := &coirChannels[i]
-	return e.obj, e.timer, coirExpand(pcs, e.pc[:e.npc])
+	return e.obj, e.timer, e.room, coirExpand(pcs, e.pc[:e.npc])
 }
 
 // coirExpand expands the frames of a stack to those of its functions, including inlined ones.

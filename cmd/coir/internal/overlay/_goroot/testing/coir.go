@@ -46,7 +46,7 @@ func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done u
 func coirCaseAt(i int) (step, obj uint32, k uint16, send bool)
 
 //go:linkname coirChannelAt
-func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, npc int)
+func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int)
 
 //go:linkname coirActorAt
 func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason string, obj, step uint32, since int64)

@@ -124,8 +124,8 @@ func (r *coirRecord) schedule(run *coirRun) {
 	}
 	for i := 1; i <= run.channels; i++ {
 		var pcs [64]uintptr
-		if obj, timer, npc := coirChannelAt(i, pcs[:]); obj != 0 {
-			r.add("channel", obj, timer, r.stack(pcs[:npc]))
+		if obj, timer, room, npc := coirChannelAt(i, pcs[:]); obj != 0 {
+			r.add("channel", obj, timer, room, r.stack(pcs[:npc]))
 		}
 	}
 	r.actors(run)
