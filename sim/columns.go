@@ -118,16 +118,8 @@ func (c *columns) legend(waits map[int]bool) {
 		waited = waited || waits[i]
 		arrow = arrow || strings.Contains(s.Text, " → ")
 	})
-	var marks []string
-	add := func(used bool, mark, meaning string) {
-		if used {
-			marks = append(marks, mark, meaning)
-		}
-	}
-	add(parts, chart.Mark, chart.MarkMeaning)
-	add(waited, chart.WaitMark, chart.WaitMeaning)
-	add(arrow, "→", "what came of it")
-	chart.Legend(c, "  ", "", marks...)
+	came := chart.Sign{Used: arrow, Mark: "→", Meaning: "what came of it"}
+	chart.Legend(c, "  ", "", chart.PartSign(parts), chart.WaitSign(waited), came)
 }
 
 // write writes the head and the rows.

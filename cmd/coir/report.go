@@ -370,17 +370,9 @@ func legend(b *strings.Builder, rows []row, common string) {
 		selects = selects || !s.parts && s.switches > 0 && s.kind == selected
 		waits = waits || s.waits
 	}
-	var marks []string
-	add := func(used bool, mark, meaning string) {
-		if used {
-			marks = append(marks, mark, meaning)
-		}
-	}
-	add(turns, ">", "leaves the plain order: another goroutine gets the turn")
-	add(selects, ">", "leaves the plain order: another case is ready first")
-	add(parts, chart.Mark, chart.MarkMeaning)
-	add(waits, chart.WaitMark, chart.WaitMeaning)
-	chart.Legend(b, "", common, marks...)
+	turn := chart.Sign{Used: turns, Mark: ">", Meaning: "leaves the plain order: another goroutine gets the turn"}
+	choice := chart.Sign{Used: selects, Mark: ">", Meaning: "leaves the plain order: another case would come first"}
+	chart.Legend(b, "", common, turn, choice, chart.PartSign(parts), chart.WaitSign(waits))
 }
 
 // row is a line of the columns: a step, or a note that steps are repeated or left out.

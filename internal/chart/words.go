@@ -58,12 +58,20 @@ func cutLine(place string) (file, line string) {
 	return place[:at], place[at:]
 }
 
+// Sign is a mark of a table.
+type Sign struct {
+	Used          bool // the table has it
+	Mark, Meaning string
+}
+
 // Legend writes in a line what the marks of a table mean, those that it uses. common is the file that ShortPlace leaves
-// out, and the marks come in pairs: the mark, and what it means.
-func Legend(w io.Writer, indent, common string, marks ...string) {
+// out.
+func Legend(w io.Writer, indent, common string, signs ...Sign) {
 	var texts []string
-	for i := 0; i+1 < len(marks); i += 2 {
-		texts = append(texts, marks[i]+" "+marks[i+1])
+	for _, s := range signs {
+		if s.Used {
+			texts = append(texts, s.Mark+" "+s.Meaning)
+		}
 	}
 	if common != "" {
 		texts = append(texts, ":n line n of "+filepath.Base(common))
@@ -73,12 +81,16 @@ func Legend(w io.Writer, indent, common string, marks ...string) {
 	}
 }
 
-// What marks mean, for Legend.
-const (
-	WaitMark    = "*"
-	WaitMeaning = "waits at the end"
-	MarkMeaning = "here it went another way than the schedule that passes"
-)
+// WaitMark marks the step that an actor waits in at the end.
+const WaitMark = "*"
+
+// WaitSign is the sign of WaitMark.
+func WaitSign(used bool) Sign { return Sign{used, WaitMark, "waits at the end"} }
+
+// PartSign is the sign of Mark.
+func PartSign(used bool) Sign {
+	return Sign{used, Mark, "here it went another way than the schedule that passes"}
+}
 
 // leastCrowd is how many that do the same are told together.
 const leastCrowd = 3

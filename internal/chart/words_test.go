@@ -63,7 +63,7 @@ func TestLegend(t *testing.T) {
 	if Legend(&b, "  ", ""); b.String() != "" {
 		t.Errorf("%q for no marks", b.String())
 	}
-	Legend(&b, "  ", "sim/a.go", "*", "waits", ">", "turns")
+	Legend(&b, "  ", "sim/a.go", Sign{true, "*", "waits"}, Sign{false, "!", "fails"}, Sign{true, ">", "turns"})
 	if got := b.String(); got != "  marks: * waits; > turns; :n line n of a.go\n" {
 		t.Errorf("%q", got)
 	}
