@@ -37,7 +37,7 @@ type arrow struct {
 	to     int
 	why    string // follows the name of the fiber that waits
 	likely bool
-	any    []int // if each of several fibers could end the wait: they
+	oneOf  []int // if each of several fibers could end the wait: they
 }
 
 // arrows returns the arrows that begin at fiber i.
@@ -84,7 +84,7 @@ func (r *report) arrows(i int) (out []arrow) {
 				}
 				why += fmt.Sprintf(how, r.list(to))
 				for _, k := range to {
-					out = append(out, arrow{to: k, why: why, any: to})
+					out = append(out, arrow{to: k, why: why, oneOf: to})
 				}
 			} else if to, how := r.holder(i, x); to >= 0 {
 				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
@@ -223,8 +223,8 @@ func (r *report) causes(b *strings.Builder) {
 		fmt.Fprintf(b, "  %s:\n", title)
 		for k, i := range who {
 			name, why := r.labels[i], way[k].why
-			if any := way[(k+len(who)-1)%len(who)].any; any != nil && r.alike(any) {
-				name, why = r.list(any), "wait"+strings.TrimPrefix(why, "waits")
+			if all := way[(k+len(who)-1)%len(who)].oneOf; all != nil && r.alike(all) {
+				name, why = r.list(all), "wait"+strings.TrimPrefix(why, "waits")
 			}
 			fmt.Fprintf(b, "    %s %s%s\n", name, why, r.fibers[i].site.at())
 		}
@@ -390,13 +390,13 @@ func prune(graph [][]arrow) {
 	for again := true; again; {
 		again = false
 		for i := range graph {
-			if !slices.ContainsFunc(graph[i], func(a arrow) bool { return a.any != nil }) {
+			if !slices.ContainsFunc(graph[i], func(a arrow) bool { return a.oneOf != nil }) {
 				continue
 			}
 			waits := waitingFor(graph, i)
 			n := len(graph[i])
 			graph[i] = slices.DeleteFunc(graph[i], func(a arrow) bool {
-				return slices.ContainsFunc(a.any, func(k int) bool { return !waits[k] })
+				return slices.ContainsFunc(a.oneOf, func(k int) bool { return !waits[k] })
 			})
 			again = again || len(graph[i]) < n
 		}
