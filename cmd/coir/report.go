@@ -18,7 +18,7 @@ var ops = []string{
 	"?", "go", "send", "recv", "close", "select", "lock", "try lock", "unlock", "rlock", "runlock", "lock", "unlock",
 	"add", "wait", "cond wait", "signal", "broadcast", "once", "yield",
 	"load", "store", "swap", "cas", "add", "and/or", "load", "store", "done",
-	"try rlock", "try lock",
+	"try rlock", "try lock", "fail",
 }
 
 const (
@@ -29,6 +29,7 @@ const (
 	opAdd, opWait, opCondWait              = 13, 14, 15
 	opSignal, opBroadcast, opOnce          = 16, 17, 18
 	opDone, opTryRLock, opTryWLock         = 28, 29, 30
+	opFail                                 = 31
 )
 
 // kindOf returns the sort of object that an operation is on.
@@ -166,6 +167,9 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 			at = fmt.Sprintf(", at %s:%d", short(a.at.file, dir), a.at.line)
 		}
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], at)
+	}
+	if s := r.failStep(); s != nil && s.place.file != "" {
+		fmt.Fprintf(&b, "%s calls %s, at %s:%d\n", names[s.g], r.words(*s), short(s.place.file, dir), s.place.line)
 	}
 	b.WriteString(r.waiters(waits, names, dir))
 	if who := cycle(waits); len(who) > 1 {
@@ -421,46 +425,79 @@ func actors(rows []row) (who []int) {
 	return who
 }
 
-// panicStep returns the number of the last step of the goroutine that has panicked, or a number above all steps.
-func (r *result) panicStep() int {
+// failStep returns the first step that failed the test, or nil.
+func (r *result) failStep() *step {
+	if i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.op == opFail }); i >= 0 && r.failure.kind == "fail" {
+		return &r.stepsOf[i]
+	}
+	return nil
+}
+
+// endStep returns the number of the step with which the failure is complete: the last of the goroutine that has
+// panicked, the one that failed the test, or else the last of all.
+func (r *result) endStep() int {
+	if s := r.failStep(); s != nil {
+		return s.n
+	}
 	if last := r.lastStep(r.failure.panicked); last != nil {
 		return last.n
 	}
 	return r.failure.steps
 }
 
-const mostSwitches, around = 4, 2 // switches that are shown, and steps on either side
+const (
+	mostSwitches, around = 4, 2 // switches that are shown, and steps on either side
+	beforeFail           = 8    // steps of a goroutine that are shown before it fails the test
+)
+
+// someSwitches returns where the switches are. Of many it returns those before split.
+func someSwitches(all []*step, split int) (at []int) {
+	before := 0
+	for i, s := range all {
+		if s.switches == 0 {
+			continue
+		}
+		at = append(at, i)
+		if i <= split {
+			before++
+		}
+	}
+	from := max(before, mostSwitches) - mostSwitches
+	return at[from:min(from+mostSwitches, len(at))]
+}
 
 // rows returns the steps to show, of those that of selects, and whether some are left out. Steps that repeat are shown
 // once.
 func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, thinned bool) {
 	var all []*step
 	var steps []chart.Step
-	parts, end := r.parts(), r.panicStep()
+	parts, end := r.parts(), r.endStep()
 	for i := range r.stepsOf {
 		if s := &r.stepsOf[i]; s.n > end {
-			break // what comes after a panic does not matter
+			break // what comes after the failure does not matter
 		} else if s.inner == "" && !coirsOwn(s.place, s.via) && (of(s) || s == parts) {
 			all, steps = append(all, s), append(steps, r.drawn(s, s.g, ""))
 		}
 	}
-	near := map[int]bool{} // the steps around the first switches, and around where it went another way
-	for i, n := 0, 0; i < len(all); i++ {
-		if all[i] != parts && (all[i].switches == 0 || n == mostSwitches) {
-			continue
-		}
-		if all[i].switches > 0 {
-			n++
-		}
+	split := slices.Index(all, parts)
+	if split < 0 {
+		split = len(all)
+	}
+	near := map[int]bool{} // the steps around some switches, around where it went another way, and before the test fails
+	for _, i := range append(someSwitches(all, split), split) {
 		for k := i - around; k <= i+around; k++ {
 			near[k] = true
 		}
 	}
-	pinned := func(i int) bool { return near[i] || all[i].last && r.stuck(all[i].g) }
-	split := len(all)
-	if at := slices.Index(all, parts); at >= 0 {
-		split = at
+	if last := len(all) - 1; last >= 0 && all[last].op == opFail {
+		for i, n := last, 0; i >= 0 && n <= beforeFail; i-- {
+			if all[i].g == all[last].g {
+				near[i] = true
+				n++
+			}
+		}
 	}
+	pinned := func(i int) bool { return near[i] || all[i].last && r.stuck(all[i].g) }
 	folded, _ := chart.Rows(steps, pinned, split)
 	folded = chart.Thin(steps, folded, pinned, lines)
 	for k, f := range folded {
@@ -521,6 +558,8 @@ func (r *result) words(s step) string {
 	switch {
 	case coirs(s.via):
 		return method(s.via)
+	case s.op == opFail:
+		return "t" + s.via[strings.LastIndex(s.via, "."):]
 	case s.chose < 0:
 		return "select default"
 	case s.op == opSelect && s.chose > 0:

@@ -88,7 +88,7 @@ func (r *result) failedAt() (n int) {
 	case "livelock":
 		return 0
 	default:
-		return r.panicStep()
+		return r.endStep()
 	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]

@@ -515,6 +515,10 @@ var edits = []edit{
 		new: "\tmu          coirRWMutex ",
 	},
 	{
+		file: "testing/testing.go", why: "reports say which goroutine failed the test, and when",
+		old: "func (c *common) Fail() {\n", new: "func (c *common) Fail() {\n\tcoirFail(c)\n",
+	},
+	{
 		file: "testing/testing.go", why: "a cleanup has points, which the harness around it has not",
 		old: "\t\tcleanup()\n", new: "\t\tcoirCleanup(cleanup)\n",
 	},

@@ -633,6 +633,9 @@ func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
 //go:linkname sync_coirPoint sync.coirPoint
 func sync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
 
+//go:linkname testing_coirPoint testing.coirPoint
+func testing_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
+
 //go:linkname isync_coirPoint internal/sync.coirPoint
 func isync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
 

@@ -33,6 +33,10 @@ func coirBegin(c *coirConfig)
 //go:linkname coirFinish
 func coirFinish(out *coirOutcome)
 
+//go:linkname coirPoint
+//go:noescape
+func coirPoint(op uint8, p unsafe.Pointer)
+
 //go:linkname coirQuiet
 func coirQuiet(q uint32) uint32
 
@@ -233,6 +237,13 @@ func (x *coirExplorer) start() {
 
 // Ways to be quiet; see package runtime.
 const coirLast, coirNoPoints = 1, 2
+
+// coirFail is a point before a test fails. Fail calls itself for each parent: the last of them has the point.
+func coirFail(c *common) {
+	if coir.On && c.parent == nil {
+		coirPoint(coir.OpFail, nil)
+	}
+}
 
 // coirHush makes a goroutine that calls a method of T quiet. It returns the old state.
 func coirHush() uint32 {

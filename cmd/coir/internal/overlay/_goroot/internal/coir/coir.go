@@ -44,4 +44,5 @@ const (
 	OpDone
 	OpTryRLock
 	OpTryWLock
+	OpFail
 )
