@@ -124,8 +124,8 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most: it keeps the end, a few rows around what each actor did last that
-// was not waiting for time, the beginning, and then as much as there is room for before the last of those.
+// Thin leaves rows out until there are about most: it keeps the end, what is pinned, a few rows around what each actor
+// did last that was not waiting for time, the beginning, and then as much as there is room for before the last pinned.
 func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
 	if len(rows) <= most {
 		return rows
@@ -140,18 +140,17 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 	for k := range most / 4 {
 		mark(len(rows) - 1 - k)
 	}
-	seen, cause := map[int]bool{}, 0
-	left := most / 2
+	cause := 0
 	for k := len(rows) - 1; k >= 0; k-- {
-		s := &steps[rows[k].Step]
-		if rows[k].Again > 0 || s.Timed {
-			continue
-		}
-		if pinned(rows[k].Step) {
+		if rows[k].Again == 0 && !steps[rows[k].Step].Timed && pinned(rows[k].Step) {
 			cause = max(cause, k)
 			mark(k)
 		}
-		if !seen[s.Actor] && left > 0 {
+	}
+	seen, left := map[int]bool{}, most/2
+	for k := len(rows) - 1; k >= 0; k-- {
+		s := &steps[rows[k].Step]
+		if rows[k].Again == 0 && !s.Timed && !seen[s.Actor] && left > 0 {
 			seen[s.Actor] = true
 			left -= 3
 			mark(k)
