@@ -374,7 +374,7 @@ func legend(b *strings.Builder, rows []row, common string) {
 		selects = selects || !s.parts && s.switches > 0 && s.kind == selected
 		waits = waits || s.waits
 	}
-	turn := chart.Sign{Used: turns, Mark: ">", Meaning: "leaves the plain order: another goroutine gets the turn"}
+	turn := chart.Sign{Used: turns, Mark: ">", Meaning: "leaves the plain order: another goroutine gets the turn before this is done"}
 	choice := chart.Sign{Used: selects, Mark: ">", Meaning: "leaves the plain order: another case would come first"}
 	chart.Legend(b, "", common, turn, choice, chart.PartSign(parts), chart.WaitSign(waits))
 }
