@@ -48,8 +48,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.v.Advance(d)
 }
 
-// AdvanceToNext moves the clock to the earliest time that anything waits for, like Advance. It reports whether there
-// was one.
+// AdvanceToNext moves the clock to the earliest time that anything waits for, and ends all waits for that time. It
+// reports whether there was one. A wait for the same time that begins meanwhile is for the next call.
 func (c *Clock) AdvanceToNext() bool {
 	race.Disable()
 	defer race.Enable()

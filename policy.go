@@ -49,9 +49,10 @@ func (x *policed) TimedOut(f policy.Fiber) bool { return f.(*Fiber).task.Reason(
 // Rewind implements policy.Runtime.
 //
 //go:norace
-func (x *policed) Rewind() bool {
-	v, ok := x.s.Clock().(*clock.Virtual)
-	return ok && v.Rewind()
+func (x *policed) Rewind() {
+	if v, ok := x.s.Clock().(*clock.Virtual); ok {
+		v.Rewind()
+	}
 }
 
 // Woken implements policy.Runtime.

@@ -23,7 +23,8 @@
 //	})
 //
 // Both go by the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
-// [coir.Clock]. Use each in one runtime only. Both hold nothing while no caller waits: there is nothing to stop.
+// [coir.Clock]. Use each in one runtime only, and in a simulation in one schedule only, because time begins anew with
+// each: make them in the function that sim runs. Both hold nothing while no caller waits: there is nothing to stop.
 //
 // Neither orders memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
 // race, and the race detector reports it.

@@ -24,12 +24,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
@@ -137,12 +139,22 @@ func (s *Sim) Errorf(format string, args ...any) {
 // the others are cancelled. Use it, and not the Fatalf of a testing.T, where going on makes no sense: sim then makes
 // the schedule smaller, and reports how to replay it.
 //
+// In a function that is called at a time, such as that of desk's OnDone, it ends that function. It must not be called
+// in the method Ended of a [coir.Watcher]: call Errorf there, and return.
+//
 //go:norace
 func (s *Sim) Fatalf(format string, args ...any) {
+	by := s.w.mover
+	if by != 0 && by == coro.G() {
+		panic("sim: Fatalf cannot end the method Ended of a coir.Watcher, which the clock has called: call Errorf, and return")
+	}
 	s.Errorf(format, args...)
 	race.Disable() // as in the policy's own calls of stop
 	s.w.stop(&Failure{Kind: KindError, Text: s.errs[0]})
 	race.Enable()
+	if by != 0 {
+		runtime.Goexit() // no fiber runs: the clock waits for this goroutine
+	}
 	panic(errStopped)
 }
 
@@ -421,7 +433,9 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	s.faults.begin()
 	self := coir.Self(ctx)
 	w.current = w.fiberOf(self)
-	w.host.Rewind() // so that a program that looks at the time does the same in each run of a schedule
+	// The next schedule begins at 0, so that a program that looks at the time does the same in each run of a schedule,
+	// and no timer that is left fires.
+	defer w.host.Rewind()
 	ctx, w.cancel = coir.WithCancelCause(ctx)
 	defer w.cancel(nil)
 	cancel := w.cancel
@@ -429,8 +443,6 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	s.ctx = ctx
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
-	for w.advance() { // timers that no fiber waits for any longer
-	}
 	stray := w.stray.Load() // perhaps after the last step
 	switch {
 	case w.fail != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
@@ -51,15 +52,17 @@ type world struct {
 	nfibers int
 	ready   []int32 // fibers that can run, in the order of creation
 	nready  int
-	current int32 // -1: none
-	next    int32 // chosen by a Step that was refused; -1: none
-	woken   inbox // by the clock or from outside, and not in ready yet
-	settled bool  // the fiber that ran last sleeps: if it has been woken it is in ready
-	idled   bool  // time has moved because no fiber could run, and none has run since
-	ticks   int   // how often in a row that woke only waits in the background
-	patient int   // how often in a row it may
-	moved   int   // steps when time moved last
-	rushed  int   // steps when rush last let all timers fire
+	current int32   // -1: none
+	next    int32   // chosen by a Step that was refused; -1: none
+	woken   inbox   // by the clock or from outside, and not in ready yet
+	settled bool    // the fiber that ran last sleeps: if it has been woken it is in ready
+	calls   int     // how often time has moved since a fiber could run
+	mover   uintptr // the goroutine that moves the clock; 0 if none does
+	idled   bool    // time has moved because no fiber could run, and none has run since
+	ticks   int     // how often in a row that woke only waits in the background
+	patient int     // how often in a row it may
+	moved   int     // steps when time moved last
+	rushed  int     // steps when rush last let all timers fire
 	ways    []int32
 	point   Fork // passed to the strategy
 
@@ -311,7 +314,9 @@ func (w *world) collect() {
 //
 //go:norace
 func (w *world) advance() bool {
+	w.mover = coro.G()
 	moved := w.clock.AdvanceToNext()
+	w.mover = 0
 	w.moved = w.nsteps
 	if moved && w.running {
 		w.happens(happening{fiber: search.Clock, step: -1, wake: -1, idle: w.mode == ClockIdle})
@@ -605,8 +610,10 @@ func (w *world) Next() policy.Fiber {
 			if moved {
 				w.rush()
 			}
-			for moved && w.nready == 0 && w.settled { // only a deadline came that no fiber waits under
-				moved = w.advance()
+			// Only deadlines come that no fiber waits under, and functions that the clock calls. If those arm a timer
+			// again, that may go on for ever.
+			for w.calls = 0; moved && w.nready == 0 && w.settled; w.calls++ {
+				moved = w.calls < w.limit && w.fail == nil && w.advance()
 			}
 			w.idled = moved
 			if !moved && w.running {
@@ -1019,7 +1026,9 @@ func (w *world) stuck() {
 	switch {
 	case stack == nil:
 		text := "no fiber can run"
-		if w.nready > 0 {
+		if w.calls >= w.limit {
+			text = "no fiber can run; only functions that the clock calls go on"
+		} else if w.nready > 0 {
 			text = "only tickers can go on: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
 		}
 		w.stop(&Failure{Kind: KindDeadlock, Text: text})

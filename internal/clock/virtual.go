@@ -15,8 +15,8 @@ import (
 //
 // Invariants:
 //
-//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back. Rewind, for which no timer may be
-//	             armed, begins anew.
+//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back. Rewind, which stops all timers,
+//	             begins anew.
 //	V2 fired:    when Advance returns, no timer that was armed before it has a deadline at or before Now.
 //	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
 //	             past counts as Now exactly, where the real clock saves itself the look at the time.
@@ -99,35 +99,30 @@ func (v *Virtual) Advance(d time.Duration) {
 	v.mu.Unlock()
 }
 
-// AdvanceToNext moves the time to the earliest deadline, as Advance by the difference would, so that all timers of that
-// moment fire. It reports whether there was one.
+// AdvanceToNext moves the time to the earliest deadline, and fires all timers of that moment, but none that an Expire
+// arms: between two calls a simulator lets run what was woken. It reports whether there was a timer.
 //
 //go:norace
 func (v *Virtual) AdvanceToNext() bool {
 	v.lockToMove()
-	moves := math.MaxInt
-	t, _ := v.wheel.earliest(math.MaxInt64, &moves)
-	if t != nil {
-		v.moveTo(t.when)
-	}
+	fired := v.fireNext(math.MaxInt64)
 	v.moving = false
 	v.mu.Unlock()
-	return t != nil
+	return fired
 }
 
-// Rewind sets the time to 0, if no timer is armed. It reports whether it did.
+// Rewind stops all timers, and sets the time to 0.
 //
 //go:norace
-func (v *Virtual) Rewind() bool {
+func (v *Virtual) Rewind() {
 	v.lockToMove()
-	idle := v.wheel.count == 0
-	if idle {
-		v.wheel.cur, v.wheel.split = 0, 0
-		v.now.Store(0)
+	for v.wheel.levels != 0 {
+		v.wheel.stop(v.wheel.slots[v.wheel.first()].head)
 	}
+	v.wheel.cur = 0
+	v.now.Store(0)
 	v.moving = false
 	v.mu.Unlock()
-	return idle
 }
 
 // lockToMove takes the lock and the right to move the time.
@@ -147,17 +142,25 @@ func (v *Virtual) lockToMove() {
 //
 //go:norace
 func (v *Virtual) moveTo(to int64) {
-	for {
-		moves := math.MaxInt
-		t, _ := v.wheel.earliest(to, &moves)
-		if t == nil {
-			v.now.Store(to)
-			return
-		}
-		v.now.Store(t.when)
-		v.wheel.take(t.when, &v.batch, math.MaxInt)
-		v.mu.Unlock()
-		v.batch.fire(math.MaxInt64)
-		v.mu.Lock()
+	for v.fireNext(to) {
 	}
+	v.now.Store(to)
+}
+
+// fireNext moves the time to the earliest deadline that is not after limit, and fires its timers. It reports whether
+// there was one. The lock is held as in moveTo.
+//
+//go:norace
+func (v *Virtual) fireNext(limit int64) bool {
+	moves := math.MaxInt
+	t, _ := v.wheel.earliest(limit, &moves)
+	if t == nil {
+		return false
+	}
+	v.now.Store(t.when)
+	v.wheel.take(t.when, &v.batch, math.MaxInt)
+	v.mu.Unlock()
+	v.batch.fire(math.MaxInt64)
+	v.mu.Lock()
+	return true
 }

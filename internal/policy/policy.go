@@ -91,8 +91,8 @@ type Runtime interface {
 	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
 	// within patience.
 	Outside(patience time.Duration) (stack []uintptr, deadline bool)
-	// Rewind sets the runtime's clock, which is virtual, to 0, if nothing waits for a time. It reports whether it did.
-	Rewind() bool
+	// Rewind sets the runtime's clock, which is virtual, to 0. What still waits for a time does not end by it.
+	Rewind()
 	// Announce calls do as the operation op of the calling fiber, to which ctx belongs: the policy may let other fibers
 	// run before and after it.
 	Announce(ctx context.Context, op Op, do func())

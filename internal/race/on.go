@@ -30,12 +30,13 @@ func LeaveUser() { Disable() }
 // Alone calls do in a goroutine, and returns when do has returned. It is called in a hidden section, so do is ordered
 // after nothing, and nothing after do: what the two sides rely on they order by Release and Acquire. It is for what a
 // first caller makes for others, which are not ordered after that caller, and for calls into code whose synchronisation
-// must stay visible where the depth of the hidden section is not known. do must not panic, nor call runtime.Goexit.
+// must stay visible where the depth of the hidden section is not known. do must not panic. It may call runtime.Goexit
+// in a race build only, where it is in a goroutine of its own.
 func Alone(do func()) {
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		do()
-		close(done)
 	}()
 	<-done
 }
