@@ -309,7 +309,7 @@ func TestLockOrQuit(t *testing.T) {
 	}, sim.WithSchedules(100))
 }
 
-// A counter needs no lock of this package: it is never held while its holder waits.
+// A counter needs no lock of this package: its holder calls no operation of coir.
 type counter struct {
 	mu sync.Mutex
 	n  int
