@@ -99,8 +99,9 @@
 //	netio delay         a write, an end or a dial arrives after 1 ms to 1 s. What is sent on one connection stays in
 //	                    order; connections overtake each other
 //	netio partial read  a read returns less than there is
-//	netio reset         the connection is reset after some operations: reads and writes fail with ECONNRESET or EPIPE
-//	                    at both ends, and what has not been read is lost
+//	netio reset         the connection is reset after some operations, and what has not been read is lost. At each end
+//	                    the first read or write fails with ECONNRESET. As on Linux, the error is told once: later
+//	                    reads return io.EOF, and later writes fail with EPIPE
 //	netio refuse        a dial fails with ECONNREFUSED
 //	netio small buffer  a direction of the connection holds 16 bytes. 64 KiB take some 30,000 operations, so a program
 //	                    that sends as much needs sim.WithSteps(50_000)

@@ -371,6 +371,15 @@ var conformance = map[string]func(p *twoEnds){
 		p.do("called", called.Wait(p.ctx))
 		p.read(p.a, 1)
 	},
+	"after a reset": func(p *twoEnds) {
+		p.write(p.a, "unread")
+		p.do("close", p.b.Close())
+		for range 2 {
+			p.read(p.a, 1)
+		}
+		p.write(p.a, "x")
+		p.read(p.a, 1)
+	},
 	"listening": func(p *twoEnds) {
 		_, err := netio.Listen(p.network, p.l.Addr().String())
 		p.do("again", err)

@@ -230,6 +230,39 @@ func exchange(server, client func(context.Context, *sim.Sim, *netio.Conn) error)
 	}
 }
 
+// TestAResetIsToldOnce: at each end the first operation fails with ECONNRESET, then reads end and writes fail with EPIPE.
+func TestAResetIsToldOnce(t *testing.T) {
+	end := func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+		for {
+			_, err := c.WriteContext(ctx, []byte("x"))
+			if err == nil {
+				_, err = c.ReadContext(ctx, make([]byte, 1))
+			}
+			if err != nil {
+				if errors.Is(err, io.EOF) {
+					return nil // the other end has left
+				}
+				if !errors.Is(err, syscall.ECONNRESET) {
+					s.Errorf("first: %v", err)
+				}
+				break
+			}
+			if s.Intn(2) == 0 {
+				return nil
+			}
+		}
+		s.Sometimes(true, "reset")
+		if _, err := c.ReadContext(ctx, make([]byte, 1)); err != io.EOF { //nolint:errorlint // as io.Reader says
+			s.Errorf("then read: %v", err)
+		}
+		if _, err := c.WriteContext(ctx, []byte("x")); !errors.Is(err, syscall.EPIPE) {
+			s.Errorf("then write: %v", err)
+		}
+		return nil
+	}
+	sim.Test(t, exchange(end, end), sim.WithFaults("netio reset"), sim.WithSchedules(300))
+}
+
 // TestSimulationFindsProtocolBugs: programs that are wrong pass without faults, and are found with them.
 func TestSimulationFindsProtocolBugs(t *testing.T) {
 	const message = "ping\n"
