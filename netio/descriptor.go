@@ -139,6 +139,9 @@ func (s *side) event(ctx context.Context) error {
 			s.ready = false
 			return nil
 		}
+		if coir.Simulated(ctx) != nil {
+			return errReal
+		}
 		if err := s.cond.Wait(ctx); err != nil {
 			return err
 		}

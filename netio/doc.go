@@ -74,11 +74,11 @@
 //
 // There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
 // simulation. So make listeners and connections in the function that sim runs. An operation on one of an earlier
-// schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. Every
-// name of a host is good. All hosts are one, with 16,384 ports for callers that ask for none. Results and errors are
-// those of Linux on the loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a
-// writer that needs more waits. So a deadlock of two that write and do not read is found, and reported as
-// "write chat:1234".
+// schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. On one
+// that was made outside, an operation of the simulation that has to wait returns an error. Every name of a host is good.
+// All hosts are one, with 16,384 ports for callers that ask for none. Results and errors are those of Linux on the
+// loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
+// waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
 //
 // Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
 // of [time.Now] is taken as the time left, rounded up to two digits, so that a moment of real time between the two does

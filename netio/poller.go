@@ -59,6 +59,9 @@ func join(d *descriptor) (*poller, error) {
 	if inBubble() {
 		return nil, errBubble
 	}
+	if coir.Simulated(context.Background()) != nil {
+		return nil, errReal
+	}
 	current.Lock()
 	defer current.Unlock()
 	p := current.p
@@ -88,6 +91,9 @@ func join(d *descriptor) (*poller, error) {
 
 var errBubble = errors.New("netio: a wait for the network in a bubble of testing/synctest would stop the bubble's " +
 	"time: test with package sim, which simulates connections, or use net.Pipe in the bubble")
+
+var errReal = errors.New("made outside of the simulation, where no fiber can wait for it: " +
+	"call netio.Listen and netio.Dial in the function that sim runs")
 
 // inBubble reports whether the caller is in a bubble of testing/synctest. Only there, or if the machine's clock is very
 // wrong, a time has no monotonic reading, which Round removes. The stack tells the two apart.

@@ -97,6 +97,53 @@ func TestAConnectionIsOfItsSimulation(t *testing.T) {
 	}
 }
 
+// TestARealOneIsRefused: what was made outside cannot be waited for in a simulation, whether it has waited before or not.
+func TestARealOneIsRefused(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		l, err := netio.Listen("tcp", "localhost:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := netio.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited {
+			_ = l.(*netio.Listener).SetDeadline(time.Now().Add(time.Millisecond))
+			_, _ = l.Accept()
+			_ = l.(*netio.Listener).SetDeadline(time.Time{})
+			_ = a.SetDeadline(time.Now().Add(time.Millisecond))
+			_, _ = a.Read(make([]byte, 1))
+			_ = a.SetDeadline(time.Time{})
+		}
+		f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+			_, accepted := l.(*netio.Listener).AcceptContext(ctx)
+			_, read := a.Read(make([]byte, 1))
+			for _, err := range []error{accepted, read} {
+				if err == nil || !strings.Contains(err.Error(), "made outside of the simulation") {
+					s.Errorf("waited before: %t: %v", waited, err)
+				}
+			}
+		})
+		if f != nil {
+			t.Error(f)
+		}
+		if _, err := b.Write([]byte("x")); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.ReadFull(a, make([]byte, 1)); err != nil {
+			t.Errorf("after the simulation: %v", err)
+		}
+		for _, c := range []io.Closer{a, b, l} {
+			_ = c.Close()
+		}
+	}
+}
+
 // TestAGoroutineIsFound: package sim reports it, and its operation fails.
 //
 // Spec: SM-06 (an outside goroutine is reported)
