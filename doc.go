@@ -60,8 +60,9 @@
 //
 // The cause of a cancel is part of the text but not of the error chain: the timeout of a sibling is not a timeout of
 // this operation, and a channel that a sibling found closed is not this channel. context.Cause(ctx) returns the cause.
-// For the same reason the cause of an Abort is in the chain only if it is none of the errors of this table. Without a
-// name the text is shorter, as in "coir: timed out", or it is that of context.Canceled.
+// For the same reason the cause of an Abort is in the chain only if it is none of the errors of this table. A wait for
+// an [Event] or a [Promise] with a name, or for a lock, tells that too: "coir: wait for the event ready: timed out".
+// Without a name the text is shorter, as in "coir: timed out", or it is that of context.Canceled.
 //
 // # Channels
 //

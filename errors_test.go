@@ -614,3 +614,34 @@ func TestPanicDuringGoexitHidesNothing(t *testing.T) {
 		t.Errorf("something is lost in: %v", pe)
 	}
 }
+
+// A wait for an event or a promise tells its name, to fibers and goroutines, whether it had to wait or not.
+func TestWaitsTellTheName(t *testing.T) {
+	waits := func(ctx context.Context, what string) {
+		late, stop := coir.WithTimeout(ctx, time.Millisecond)
+		defer stop()
+		gone, cancel := coir.WithCancelCause(ctx)
+		cancel(errors.New("why"))
+		for _, name := range []string{"ready", ""} {
+			e, p := coir.NewEvent(coir.WithName(name)), coir.NewPromise[int](coir.WithName(name))
+			for op, wait := range map[string]func(context.Context) error{
+				"wait for the event ":   e.Wait,
+				"wait for the promise ": func(ctx context.Context) error { _, err := p.Wait(ctx); return err },
+			} {
+				if op += name + ": "; name == "" {
+					op = ""
+				}
+				wantEnding(t, what, wait(late), "coir: "+op+"timed out", coir.ErrTimeout, context.DeadlineExceeded)
+				wantEnding(t, what, wait(gone), "coir: "+op+"cancelled: why", context.Canceled)
+			}
+		}
+	}
+	waits(t.Context(), "a goroutine")
+	err := coir.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
+		waits(ctx, "a fiber")
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -137,7 +137,7 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	race.Enable()
 	if r != park.Data {
 		f.tellEnding(sc)
-		return sc.ending().op
+		return e.failed(sc.ending(), verb)
 	}
 	race.Acquire(unsafe.Pointer(&e.once))
 	return nil
@@ -153,13 +153,13 @@ func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
 		e.announce(by.f, e.op(verb))
 	}
 	if end := by.refused(); end != nil {
-		return end.op
+		return e.failed(end, verb)
 	}
 	race.Disable()
 	r := e.once.await(&by)
 	race.Enable()
 	if r != park.Data {
-		return by.cancelled().op
+		return e.failed(by.cancelled(), verb)
 	}
 	race.Acquire(unsafe.Pointer(&e.once))
 	return nil

@@ -46,6 +46,17 @@ func (o *object) op(v *policy.Verb) policy.Op {
 	return policy.Op{Kind: policy.Use, Object: o.number(), Name: o.name, Verb: v}
 }
 
+// failed returns the error of a wait, which v names, that e ended.
+//
+//go:noinline
+//go:norace
+func (o *object) failed(e *ending, v *policy.Verb) error {
+	if o.name == "" {
+		return e.op
+	}
+	return e.on("wait " + v.Waits + " " + o.name)
+}
+
 // announce announces an operation of the fiber f, or of a goroutine if f is nil, on the object. It returns the fiber
 // that has to call stepped if the operation does not wait, if one has.
 //

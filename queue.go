@@ -131,7 +131,7 @@ func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
 	race.Enable()
 	if reason != park.Data {
 		f.tellEnding(sc)
-		return sc.ending().op
+		return q.failed(sc.ending(), (*policy.Verb)(r.Verb(n)))
 	}
 	q.acquire(r, n)
 	return nil
@@ -174,13 +174,13 @@ func (q *Queue) takeAny(ctx context.Context, r Resource, n int) error {
 		q.announce(by.f, q.op(r, n))
 	}
 	if e := by.refused(); e != nil {
-		return e.op
+		return q.failed(e, (*policy.Verb)(r.Verb(n)))
 	}
 	race.Disable()
 	reason := q.await(&by, r, n)
 	race.Enable()
 	if reason != park.Data {
-		return by.cancelled().op
+		return q.failed(by.cancelled(), (*policy.Verb)(r.Verb(n)))
 	}
 	q.acquire(r, n)
 	return nil

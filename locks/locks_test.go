@@ -544,3 +544,26 @@ func TestMisuseIsASentence(t *testing.T) {
 		}()
 	}
 }
+
+// A wait that times out tells the name of the lock.
+func TestTimeoutsTellTheName(t *testing.T) {
+	ctx := t.Context()
+	m, rw, sem := locks.NewMutex(coir.WithName("store")), locks.NewRWMutex(coir.WithName("table")), locks.NewSemaphore(1)
+	_, _, _ = m.Lock(ctx), rw.Lock(ctx), sem.Acquire(ctx, 1)
+	waits := func(ctx context.Context) {
+		late, stop := coir.WithTimeout(ctx, time.Millisecond)
+		defer stop()
+		for want, err := range map[string]error{
+			"coir: wait to lock store: timed out":      m.Lock(late),
+			"coir: wait to read-lock table: timed out": rw.RLock(late),
+			"coir: timed out":                          sem.Acquire(late, 1),
+		} {
+			if err == nil || err.Error() != want || !errors.Is(err, coir.ErrTimeout) ||
+				!errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	}
+	waits(ctx)
+	run(t, func(ctx context.Context, _ *coir.Nursery) { waits(ctx) })
+}
