@@ -182,7 +182,7 @@ func (d *Desk[T]) enter(ctx context.Context) error {
 	}
 	if !d.places.TryAcquire(1) {
 		d.refused.Add(1)
-		return fmt.Errorf("desk: %s: %w: %d tickets are open, and no more may be", d.name, coir.ErrWouldBlock, d.places.Size())
+		return fmt.Errorf("desk: %s: %w: the desk is full, its limit is %d", d.name, coir.ErrWouldBlock, d.places.Size())
 	}
 	return nil
 }

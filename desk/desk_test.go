@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,41 @@ func TestFirstCompletionCounts(t *testing.T) {
 	}
 	if s != want {
 		t.Errorf("it has counted\n%+v, want\n%+v", s, want)
+	}
+}
+
+func TestAFullDeskSaysItsLimit(t *testing.T) {
+	d := desk.New[int]("replies", desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
+	open(t, t.Context(), d)
+	_, err := d.Open(t.Context())
+	const want = "desk: replies: coir: would block: the desk is full, its limit is 1"
+	if err == nil || err.Error() != want || !errors.Is(err, coir.ErrWouldBlock) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The error of a timeout has the ticket's name, or that of its desk.
+func TestATimeoutNamesTheTicket(t *testing.T) {
+	d := desk.New[int]("replies")
+	late, stop := coir.WithTimeout(t.Context(), time.Millisecond)
+	defer stop()
+	inContext, err := d.Open(late, coir.WithName("reply to GET"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := d.OpenTimeout(t.Context(), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, tk := range map[string]*desk.Ticket[int]{
+		"desk: reply to GET: coir: timed out": inContext, "desk: replies: coir: timed out": own,
+	} {
+		_, err := tk.Wait(context.Background())
+		ne := net.Error(nil)
+		if err == nil || err.Error() != text || !errors.Is(err, coir.ErrTimeout) ||
+			!errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &ne) || !ne.Timeout() {
+			t.Errorf("got %v, want %s", err, text)
+		}
 	}
 }
 

@@ -47,8 +47,9 @@ func (t *Ticket[T]) ID() ID { return t.id }
 func (t *Ticket[T]) Name() string { return t.promise.Name() }
 
 // Wait waits until the ticket has ended. It returns the value or the error that the ticket was completed with. If the
-// ticket timed out, the error is [coir.ErrTimeout]; if it was cancelled, [context.Canceled]; if its context ended, what
-// an operation in that context returns. If ctx ends first, Wait returns ctx's error, and the ticket stays open.
+// ticket timed out, the error is [coir.ErrTimeout], with the ticket's name; if it was cancelled, [context.Canceled]; if
+// its context was cancelled, what an operation in that context returns. If ctx ends first, Wait returns ctx's error, and
+// the ticket stays open.
 //
 // A ticket ends with the context that it was opened in, so a goroutine may also wait in [context.Background]: that is
 // faster than in a context that can end.
@@ -155,6 +156,9 @@ func (t *Ticket[T]) leave() {
 // if there are such functions, another goroutine completes the ticket. The caller waits for it: under package sim that
 // is a part of the caller's step.
 func (t *Ticket[T]) ended(err error) {
+	if errors.Is(err, coir.ErrTimeout) && t.Name() != "" {
+		err = &timeoutError{t.Name(), err}
+	}
 	t.leave()
 	if t.calls.Swap(callsEnded) == callsSome {
 		apart(func() { t.promise.Reject(err) })
@@ -163,6 +167,16 @@ func (t *Ticket[T]) ended(err error) {
 	}
 	t.calls.Store(callsOver)
 }
+
+// timeoutError is how a ticket with a name timed out.
+type timeoutError struct {
+	name string
+	err  error
+}
+
+func (e *timeoutError) Error() string { return "desk: " + e.name + ": " + e.err.Error() }
+
+func (e *timeoutError) Unwrap() error { return e.err }
 
 // apart calls f in a goroutine, and returns when f has returned or has called runtime.Goexit. A panic in f ends the
 // program.

@@ -312,7 +312,7 @@ func TestPost(t *testing.T) {
 			got[r.request] = fmt.Sprint(r.text, r.err)
 		}
 		if got["answered"] != "re: answered<nil>" || got["refused"] != errLost.Error() ||
-			got["forgotten"] != coir.ErrTimeout.Error() {
+			got["forgotten"] != "desk: replies: "+coir.ErrTimeout.Error() {
 			s.Errorf("%q", got)
 		}
 	}, sim.WithSchedules(100))
