@@ -134,7 +134,7 @@ func TestEveryFaultHappens(t *testing.T) {
 		if res.Failure != nil {
 			t.Error(name, res.Failure)
 		}
-		if slices.Contains(res.Never, "fault "+name) {
+		if slices.ContainsFunc(res.Never, func(n string) bool { return strings.HasPrefix(n, "fault "+name) }) {
 			t.Errorf("%s never happens", name)
 		}
 	}

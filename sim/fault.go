@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/coir-go/coir/internal/policy"
@@ -16,7 +18,8 @@ import (
 // it, which one coin toss for each visit would not give.
 
 // WithFaults sets the faults that may happen. A site with another name never fires, so the same program runs with and
-// without faults. Result.Never lists faults that fired in no schedule.
+// without faults. Result.Never lists faults that fired in no schedule. If the program did not even reach one, which may
+// be misspelt, it also lists those that were reached.
 func WithFaults(names ...string) Option { return func(s *settings) { s.faults = names } }
 
 // Fault reports whether the fault with that name happens here and now. It returns false unless [WithFaults] names the
@@ -40,7 +43,7 @@ func (s *Sim) Fault(name string) bool {
 	for i := range s.faults.sites {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
-				x.asked, x.enabled = true, s.choose(2) == 1
+				x.reached, x.asked, x.enabled = true, true, s.choose(2) == 1
 				s.w.branchFault(name, true)
 			}
 			if !x.enabled {
@@ -55,6 +58,7 @@ func (s *Sim) Fault(name string) bool {
 			return true
 		}
 	}
+	s.faults.missed(name)
 	return false
 }
 
@@ -66,16 +70,19 @@ func (s *Sim) Advance(d time.Duration) {
 }
 
 // faultPlan has the faults of an exploration.
-type faultPlan struct{ sites []faultSite }
+type faultPlan struct {
+	sites  []faultSite
+	others [16]string // the first faults that the program reached, and that WithFaults does not name
+}
 
 type faultSite struct {
 	name           string
 	asked, enabled bool // in this schedule
-	fired          bool // in any
+	reached, fired bool // in any
 }
 
 func planFaults(names []string) faultPlan {
-	p := faultPlan{make([]faultSite, len(names))}
+	p := faultPlan{sites: make([]faultSite, len(names))}
 	for i, name := range names {
 		p.sites[i].name = name
 	}
@@ -91,11 +98,49 @@ func (p *faultPlan) begin() {
 	}
 }
 
-// never returns the faults that have not fired.
+// missed notes that the program has reached a fault that WithFaults does not name.
+//
+//go:norace
+func (p *faultPlan) missed(name string) {
+	if len(p.sites) == 0 {
+		return
+	}
+	for i := range p.others {
+		if p.others[i] == "" {
+			p.others[i] = name
+		}
+		if p.others[i] == name {
+			return
+		}
+	}
+}
+
+// never returns the faults that have not fired. For one that was not reached it adds those that were, because its name
+// may be misspelt.
 func (p *faultPlan) never() (names []string) {
+	var reached []string
 	for _, x := range p.sites {
-		if !x.fired {
+		if x.reached {
+			reached = append(reached, x.name)
+		}
+	}
+	for _, name := range p.others {
+		if name != "" {
+			reached = append(reached, name)
+		}
+	}
+	slices.Sort(reached)
+	note := " (the program reached no fault)"
+	if len(reached) > 0 {
+		note = " (the program reached no fault of that name; it reached " + strings.Join(reached, ", ") + ")"
+	}
+	for _, x := range p.sites {
+		switch {
+		case x.fired:
+		case x.reached:
 			names = append(names, "fault "+x.name)
+		default:
+			names = append(names, "fault "+x.name+note)
 		}
 	}
 	return names

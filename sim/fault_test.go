@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +20,44 @@ func TestFaultIsFalseOutsideOfAPlan(t *testing.T) {
 	if res.Failure != nil {
 		t.Error(res.Failure)
 	}
-	if !slices.Equal(res.Never, []string{"fault another"}) {
+	want := "fault another (the program reached no fault of that name; it reached drop)"
+	if !slices.Equal(res.Never, []string{want}) {
 		t.Errorf("never: %q", res.Never)
 	}
 	var none *Sim
 	if none.Fault("drop") {
 		t.Error("fired outside of any simulation")
+	}
+}
+
+// The name of a fault may be misspelt: what the program reached is told in order, once, and at most a few.
+func TestAFaultThatIsNotReachedTellsTheOthers(t *testing.T) {
+	program := func(names ...string) func(context.Context, *Sim) {
+		return func(ctx context.Context, s *Sim) {
+			_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for _, name := range names {
+					n.Go(name, func(context.Context) error {
+						_ = s.Fault(name)
+						return nil
+					})
+				}
+				return nil
+			})
+		}
+	}
+	res := Explore(program("reset", "delay", "reset"), WithSchedules(50), WithFaults("dealy", "reset"))
+	want := []string{"fault dealy (the program reached no fault of that name; it reached delay, reset)"}
+	if !slices.Equal(res.Never, want) {
+		t.Errorf("never: %q, want %q", res.Never, want)
+	}
+	res = Explore(program(), WithSchedules(5), WithFaults("delay"))
+	if want = []string{"fault delay (the program reached no fault)"}; !slices.Equal(res.Never, want) {
+		t.Errorf("never: %q, want %q", res.Never, want)
+	}
+	many := strings.Split("a b c d e f g h i j k l m n o p q r s t", " ")
+	res = Explore(program(many...), WithSchedules(5), WithFaults("z"))
+	if len(res.Never) != 1 || strings.Count(res.Never[0], ", ") != 15 {
+		t.Errorf("never: %q", res.Never)
 	}
 }
 
