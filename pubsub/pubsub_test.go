@@ -203,6 +203,24 @@ func TestCloseDropsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A subscriber that is full misses the value, and Publish returns nil. With OverflowFail the value is not handed over.
+func TestAFullSubscriberMissesTheNewest(t *testing.T) {
+	for policy, want := range map[coir.OverflowPolicy][]int{coir.OverflowFail: nil, coir.OverflowDropNewest: {1}} {
+		b := pubsub.NewBroadcast[int]()
+		var lost []int
+		sub := b.Subscribe(1, coir.WithOverflow(policy), coir.OnUndelivered(func(v int) { lost = append(lost, v) }))
+		for i := range 2 {
+			if err := b.Publish(t.Context(), i); err != nil {
+				t.Errorf("%v: %v", policy, err)
+			}
+		}
+		v, err := sub.TryRecv()
+		if v != 0 || err != nil || !slices.Equal(lost, want) || sub.Lagged() != 1 {
+			t.Errorf("%v: received %d, %v; lost %v, lagged %d", policy, v, err, lost, sub.Lagged())
+		}
+	}
+}
+
 // If OnUndelivered of some subscribers panics, the others get the value, also those that are waited for; then the panic
 // continues, and the next operation works.
 func TestPanickingHandlerTakesNothingFromOthers(t *testing.T) {
