@@ -3,6 +3,7 @@ package guide_test
 // The code of io.md but for the database, which is in verify/iodb.
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/locks"
 	"github.com/coir-go/coir/netio"
+	"github.com/coir-go/coir/sim"
 )
 
 func size(ctx context.Context, url string) (int64, error) {
@@ -420,4 +423,71 @@ func TestEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+type lineReader struct {
+	ctx  context.Context
+	conn *netio.Conn
+}
+
+func (r lineReader) Read(p []byte) (int, error) { return r.conn.ReadContext(r.ctx, p) }
+
+func answerLines(ctx context.Context, c *netio.Conn, answer func(line string) string) error {
+	defer func() { _ = c.Close() }()
+	in := bufio.NewReaderSize(lineReader{ctx, c}, 4096)
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err // io.EOF at the end; bufio.ErrBufferFull if the line is too long
+		}
+		if _, err := c.WriteContext(ctx, []byte(answer(string(line)))); err != nil {
+			return err
+		}
+	}
+}
+
+// TestAnswerLines: whole lines are answered, whatever the network does, and no other.
+func TestAnswerLines(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			l, err := netio.Listen("tcp", "lines:7")
+			if err != nil {
+				return err
+			}
+			n.Go("server", func(ctx context.Context) error {
+				c, err := l.(*netio.Listener).AcceptContext(ctx)
+				if err != nil {
+					return err
+				}
+				err = answerLines(ctx, c, func(line string) string {
+					if line != "one\n" && line != "two\n" {
+						s.Errorf("the server got %q", line)
+					}
+					return "re: " + line
+				})
+				s.Sometimes(errors.Is(err, io.EOF), "the end")
+				s.Sometimes(errors.Is(err, syscall.ECONNRESET), "a reset")
+				return nil
+			})
+			dialled, err := netio.Dial("tcp", "lines:7")
+			if err != nil {
+				return err
+			}
+			c := dialled.(*netio.Conn)
+			defer func() { _ = c.Close() }()
+			for _, part := range []string{"on", "e\ntw", "o\n"} {
+				if _, err := c.WriteContext(ctx, []byte(part)); err != nil {
+					return nil
+				}
+			}
+			if err := c.CloseWrite(); err != nil {
+				return nil
+			}
+			got, err := io.ReadAll(lineReader{ctx, c})
+			if err == nil && string(got) != "re: one\nre: two\n" {
+				s.Errorf("the client got %q", got)
+			}
+			return nil
+		})
+	}, sim.WithFaults("netio reset", "netio partial read", "netio delay"), sim.WithSchedules(500))
 }
