@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,6 +272,114 @@ func (c *client) listen(ctx context.Context, answers *coir.Chan[[2]string]) erro
 type result struct {
 	request, text string
 	err           error
+}
+
+type session struct {
+	requests *coir.Chan[[2]string] // ids and requests; a fiber writes them to the connection
+	answers  *coir.Chan[[2]string] // a fiber reads them from the connection, and closes the channel at its end
+}
+
+type redialer struct {
+	dial    func(ctx context.Context) (*session, error)
+	replies *desk.Desk[string]
+
+	mu  sync.Mutex
+	now *coir.Promise[*session] // the present session, or the next
+}
+
+func (r *redialer) run(ctx context.Context) error {
+	for {
+		s, err := r.dial(ctx)
+		if err != nil {
+			if err := coir.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			continue
+		}
+		r.session().Resolve(s)
+		for a, err := range s.answers.All(ctx) {
+			if err != nil {
+				return err
+			}
+			if id, err := desk.ParseID(a[0]); err == nil {
+				_ = r.replies.Resolve(id, a[1])
+			}
+		}
+		r.mu.Lock()
+		r.now = new(coir.Promise[*session]) // callers wait for the next session
+		r.mu.Unlock()
+		s.requests.Abort(errLost)  // no request can be sent on this one
+		r.replies.FailAll(errLost) // those that were sent have no answer
+	}
+}
+
+func (r *redialer) session() *coir.Promise[*session] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+func (r *redialer) call(ctx context.Context, request string) (string, error) {
+	s, err := r.session().Wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	t, err := r.replies.OpenTimeout(ctx, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer t.Cancel()
+	if err := s.requests.Send(ctx, [2]string{t.ID().String(), request}); err != nil {
+		return "", err
+	}
+	return t.Wait(ctx)
+}
+
+// TestRedialer: a call is answered or ends with errLost. None waits for its limit, and all tickets end.
+func TestRedialer(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		r := &redialer{replies: desk.New[string]("replies"), now: new(coir.Promise[*session])}
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			var dials atomic.Int32
+			r.dial = func(context.Context) (*session, error) {
+				if dials.Add(1); s.Fault("refused") {
+					return nil, errLost
+				}
+				requests := coir.NewChan[[2]string](1, coir.WithName("requests"))
+				answers := coir.NewChan[[2]string](1, coir.WithName("answers"))
+				n.Go("server", func(ctx context.Context) error {
+					if err := serveBadly(ctx, s, requests, answers); !errors.Is(err, errLost) {
+						return err
+					}
+					return nil
+				})
+				return &session{requests, answers}, nil
+			}
+			n.Go("run", r.run)
+			err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for i := range 2 {
+					n.Go("caller", func(ctx context.Context) error {
+						for range 2 {
+							text, err := r.call(ctx, "ping")
+							if !errors.Is(err, errLost) && (err != nil || text != "pong") {
+								s.Errorf("%q, %v", text, err)
+							}
+							s.Sometimes(err == nil && dials.Load() > 1, "answered by the second connection")
+							s.Sometimes(errors.Is(err, coir.ErrClosed), "the queue has ended")
+							s.Sometimes(err == errLost, "the ticket has ended") //nolint:errorlint // as FailAll was given it
+						}
+						return nil
+					}, coir.WithIndex(i))
+				}
+				return nil
+			})
+			n.Cancel(nil)
+			return err
+		})
+		if err != nil || r.replies.Len() != 0 {
+			s.Errorf("%v, %v", err, r.replies)
+		}
+	}, sim.WithFaults("hang up", "refused", "twice"), sim.WithSchedules(1000))
 }
 
 func (c *client) post(ctx context.Context, request string, results *coir.Chan[result]) error {
