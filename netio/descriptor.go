@@ -69,6 +69,10 @@ type deadline struct {
 	timer *time.Timer
 }
 
+// passed reports whether the time has come. The timer may be late, or that of one side may come before that of the
+// other: an operation that begins after the time fails all the same.
+func (l *deadline) passed() bool { return l.due != 0 && time.Since(start) >= l.due }
+
 const (
 	watchRead uint32 = 1 << iota
 	watchWrite
@@ -123,7 +127,7 @@ func (s *side) stopped() error {
 	switch {
 	case s.closed:
 		return net.ErrClosed
-	case s.expired:
+	case s.expired || s.deadline != nil && s.deadline.passed():
 		return os.ErrDeadlineExceeded
 	}
 	return nil
@@ -282,52 +286,60 @@ func (d *descriptor) free() {
 	d.r.cond.Unlock()
 }
 
+// A dueTime is what a deadline is set to.
+type dueTime struct {
+	at   time.Duration // as time since start; 0 if there is none
+	left time.Duration
+}
+
+func dueAt(t time.Time) dueTime {
+	if t.IsZero() {
+		return dueTime{}
+	}
+	now := time.Since(start) // before left: the timer must not come before the time is due
+	left := time.Until(t)
+	if left > math.MaxInt64-now { // too far for a number
+		return dueTime{math.MaxInt64, left}
+	}
+	return dueTime{now + left, left}
+}
+
 // setDeadline sets the time at which the operations of the side fail. The zero time is none.
-func (d *descriptor) setDeadline(s *side, t time.Time) error {
+func (d *descriptor) setDeadline(s *side, t time.Time) error { return d.setDue(s, dueAt(t)) }
+
+func (d *descriptor) setDue(s *side, due dueTime) error {
 	s.cond.Lock()
 	if s.closed {
 		s.cond.Unlock()
 		return net.ErrClosed
 	}
-	s.expired = false
 	l := s.deadline
-	if t.IsZero() {
+	s.expired = due.left <= 0 && due != dueTime{}
+	switch {
+	case due.left <= 0:
 		if l != nil {
 			l.due = 0
 			l.timer.Stop()
 		}
-		s.cond.Unlock()
-		return nil
+	case l == nil:
+		timer := time.AfterFunc(due.left, func() { d.expire(s) })
+		s.deadline = &deadline{due.at, timer}
+	default:
+		l.due = due.at
+		l.timer.Reset(due.left)
 	}
-	now := time.Since(start) // before left: the timer must not come before the time is due
-	left := time.Until(t)
-	if left <= 0 {
-		if l != nil {
-			l.due = 0
-			l.timer.Stop()
-		}
-		s.expired = true
+	if s.expired {
 		d.unlockAndCall(s)
-		return nil
-	}
-	if l == nil {
-		l = new(deadline)
-		l.timer = time.AfterFunc(left, func() { d.expire(s) })
-		s.deadline = l
 	} else {
-		l.timer.Reset(left)
+		s.cond.Unlock()
 	}
-	if l.due = now + left; l.due < now { // too far for a number
-		l.due = math.MaxInt64
-	}
-	s.cond.Unlock()
 	return nil
 }
 
 // expire is called by the timer. The deadline may have been moved: then the timer comes again.
 func (d *descriptor) expire(s *side) {
 	s.cond.Lock()
-	if due := s.deadline.due; s.closed || due == 0 || time.Since(start) < due {
+	if s.closed || !s.deadline.passed() {
 		s.cond.Unlock()
 		return
 	}
@@ -335,12 +347,14 @@ func (d *descriptor) expire(s *side) {
 	d.unlockAndCall(s)
 }
 
-// setDeadlines sets that of reads last, because it may call the callback, which may panic.
+// setDeadlines sets both to the same time. That of reads is the last, because it may call the callback, which may
+// panic.
 func (d *descriptor) setDeadlines(t time.Time) error {
-	if err := d.setDeadline(&d.w, t); err != nil {
+	due := dueAt(t)
+	if err := d.setDue(&d.w, due); err != nil {
 		return err
 	}
-	return d.setDeadline(&d.r, t)
+	return d.setDue(&d.r, due)
 }
 
 // read reads into p. For a descriptor of packets it reads one packet, which may be empty.

@@ -218,6 +218,27 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// TestBothDeadlines: when a read has ended with the deadline of both sides, a write fails too, whichever timer is late.
+func TestBothDeadlines(t *testing.T) {
+	inBoth(t, func(t *testing.T, start func(func())) {
+		c, _ := pair(t, "tcp")
+		start(func() {
+			for range 100 {
+				if err := c.SetDeadline(time.Now().Add(time.Millisecond)); err != nil {
+					t.Error(err)
+				}
+				_, err := c.Read(make([]byte, 1))
+				want(t, "read", err, "read", os.ErrDeadlineExceeded)
+				_, err = c.Write([]byte("x"))
+				want(t, "write", err, "write", os.ErrDeadlineExceeded)
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	})
+}
+
 // After a read that got less than it asked for, the next one finds what has come since, and the end.
 func TestShortReads(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
