@@ -3,7 +3,10 @@
 package netio_test
 
 import (
+	"errors"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,4 +46,52 @@ func TestBubble(t *testing.T) {
 			t.Errorf("an hour took %v", passed)
 		}
 	})
+}
+
+// TestBubbleDeadlines: no deadline is set in a bubble, so no timer of the bubble is stopped outside, where that ends the
+// program.
+func TestBubbleDeadlines(t *testing.T) {
+	outside, peer := pair(t, "tcp")
+	var inside net.Conn
+	synctest.Test(t, func(t *testing.T) {
+		l, err := netio.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inside, err = netio.Dial("tcp", l.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		late := time.Now().Add(time.Hour)
+		for what, err := range map[string]error{
+			"listener":         l.(*netio.Listener).SetDeadline(late),
+			"made in a bubble": inside.SetDeadline(late),
+			"read":             outside.SetReadDeadline(late),
+			"write":            outside.SetWriteDeadline(late),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "testing/synctest") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := outside.SetReadDeadline(time.Unix(1, 0)); err != nil { // needs no timer
+			t.Error(err)
+		}
+		if _, err := outside.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read after the deadline: %v", err)
+		}
+		if err := outside.SetDeadline(time.Time{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := inside.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := peer.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	if n, err := outside.Read(make([]byte, 2)); n != 1 || err != nil {
+		t.Error(n, err)
+	}
 }

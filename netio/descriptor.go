@@ -292,20 +292,31 @@ type dueTime struct {
 	left time.Duration
 }
 
-func dueAt(t time.Time) dueTime {
+// dueAt returns what t is for a deadline. In a bubble of testing/synctest it returns an error if t is to come: the timer
+// would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go runtime.
+func dueAt(t time.Time) (dueTime, error) {
 	if t.IsZero() {
-		return dueTime{}
+		return dueTime{}, nil
 	}
 	now := time.Since(start) // before left: the timer must not come before the time is due
 	left := time.Until(t)
-	if left > math.MaxInt64-now { // too far for a number
-		return dueTime{math.MaxInt64, left}
+	switch {
+	case left > 0 && inBubble():
+		return dueTime{}, errBubble
+	case left > math.MaxInt64-now: // too far for a number
+		return dueTime{math.MaxInt64, left}, nil
 	}
-	return dueTime{now + left, left}
+	return dueTime{now + left, left}, nil
 }
 
 // setDeadline sets the time at which the operations of the side fail. The zero time is none.
-func (d *descriptor) setDeadline(s *side, t time.Time) error { return d.setDue(s, dueAt(t)) }
+func (d *descriptor) setDeadline(s *side, t time.Time) error {
+	due, err := dueAt(t)
+	if err != nil {
+		return err
+	}
+	return d.setDue(s, due)
+}
 
 func (d *descriptor) setDue(s *side, due dueTime) error {
 	s.cond.Lock()
@@ -350,7 +361,10 @@ func (d *descriptor) expire(s *side) {
 // setDeadlines sets both to the same time. That of reads is the last, because it may call the callback, which may
 // panic.
 func (d *descriptor) setDeadlines(t time.Time) error {
-	due := dueAt(t)
+	due, err := dueAt(t)
+	if err != nil {
+		return err
+	}
 	if err := d.setDue(&d.w, due); err != nil {
 		return err
 	}

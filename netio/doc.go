@@ -60,8 +60,9 @@
 // On systems with neither epoll nor kqueue, an operation is that of package net, in [coir.Blocking].
 //
 // In a bubble of testing/synctest an operation that has to wait returns an error: the fiber that is blocked in the
-// kernel would keep the bubble's time from going on. Test with package sim, or use [net.Pipe] there. A connection that
-// has waited outside must not be used in a bubble; this is not checked.
+// kernel would keep the bubble's time from going on. Setting a deadline that is to come returns the same error, and
+// leaves the deadline as it was. Test with package sim, or use [net.Pipe] there. A connection that has waited outside
+// must not be used in a bubble; this is not checked.
 //
 // # In a simulation
 //

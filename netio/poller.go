@@ -89,8 +89,8 @@ func join(d *descriptor) (*poller, error) {
 	return p, nil
 }
 
-var errBubble = errors.New("netio: a wait for the network in a bubble of testing/synctest would stop the bubble's " +
-	"time: test with package sim, which simulates connections, or use net.Pipe in the bubble")
+var errBubble = errors.New("netio: a wait for the network or a deadline in a bubble of testing/synctest would " +
+	"not follow the bubble's time: test with package sim, which simulates connections, or use net.Pipe in the bubble")
 
 var errReal = errors.New("made outside of the simulation, where no fiber can wait for it: " +
 	"call netio.Listen and netio.Dial in the function that sim runs")
