@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -537,6 +538,63 @@ func TestDeadlinesAreVirtual(t *testing.T) {
 	if took := time.Since(began); took > time.Hour {
 		t.Errorf("it took %v", took)
 	}
+}
+
+// TestADeadlineIsTakenAtTheCall: how long other fibers run while a deadline is set does not matter to it. The bubble is
+// for time.Now: there no time passes but by time.Sleep.
+func TestADeadlineIsTakenAtTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		between := map[string]int{}
+		program := exchange(func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+			l, err := netio.Listen("tcp", "other:7")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = l.Close() }()
+			now := "" // what is being set
+			others := func(ctx context.Context) error {
+				for range 4 {
+					if err := coir.Yield(ctx); err != nil {
+						return err
+					}
+					if now != "" {
+						between[now]++
+						time.Sleep(20 * time.Millisecond)
+					}
+				}
+				return nil
+			}
+			ends := func(what string, set func(time.Time) error, wait func() error) error {
+				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("others", others)
+					began := s.Now()
+					now = what
+					err := set(time.Now().Add(time.Second))
+					now = ""
+					if err != nil {
+						return err
+					}
+					err = wait()
+					if passed := s.Now() - began; !errors.Is(err, os.ErrDeadlineExceeded) || passed != time.Second {
+						s.Errorf("%s: %v after %v", what, err, passed)
+					}
+					return nil
+				})
+			}
+			accept := func() error { _, err := l.Accept(); return err }
+			read := func() error { _, err := c.Read(make([]byte, 1)); return err }
+			return errors.Join(
+				ends("accept", l.(*netio.Listener).SetDeadline, accept),
+				ends("read", c.SetReadDeadline, read),
+			)
+		}, func(ctx context.Context, _ *sim.Sim, _ *netio.Conn) error { return coir.Sleep(ctx, time.Minute) })
+		if r := sim.Explore(program, sim.WithSchedules(100)); r.Failure != nil {
+			t.Error(r.Failure)
+		}
+		if len(between) < 2 {
+			t.Errorf("other fibers have run while these were set: %v", between)
+		}
+	})
 }
 
 // TestDialSimulated: what does not listen refuses, a time limit ends a dial, and what is not simulated says so.

@@ -473,6 +473,7 @@ func (c *simConn) shutdown(write bool) error {
 
 // setDeadlines sets the deadlines of one side or of both.
 func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
+	left := untilVirtually(t) // before the lock: others may run first, which takes real time
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -482,7 +483,7 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 		return net.ErrClosed
 	}
 	now := c.link.net.now()
-	due := virtualTime(now, t)
+	due := virtualTime(now, left)
 	if read {
 		c.readDue = due
 		if now >= due {

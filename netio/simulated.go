@@ -296,9 +296,7 @@ func dialLimit(d *net.Dialer) (time.Duration, bool) {
 	if d.Timeout != 0 { // a negative one has passed
 		limit = d.Timeout
 	}
-	if !d.Deadline.IsZero() {
-		limit = min(limit, untilVirtually(d.Deadline))
-	}
+	limit = min(limit, untilVirtually(d.Deadline))
 	return limit, limit < never
 }
 
@@ -450,6 +448,7 @@ func (l *simListener) Ended(error) {
 }
 
 func (l *simListener) setDeadline(t time.Time) error {
+	left := untilVirtually(t) // before the lock, as in simConn.setDeadlines
 	n := l.net
 	if err := l.enter(); err != nil {
 		return err
@@ -459,7 +458,7 @@ func (l *simListener) setDeadline(t time.Time) error {
 		return net.ErrClosed
 	}
 	now := n.now()
-	l.due = virtualTime(now, t)
+	l.due = virtualTime(now, left)
 	var woken []*simWaiters
 	if now >= l.due {
 		woken = l.accepts.take()
@@ -566,20 +565,20 @@ func (a *simAlarm) stop() {
 	}
 }
 
-// virtualTime returns the time on the virtual clock, which shows now, that a deadline stands for.
-func virtualTime(now time.Duration, t time.Time) time.Duration {
-	if t.IsZero() {
-		return never
-	}
-	if left := untilVirtually(t); left < never-now {
+// virtualTime returns when the time left has passed, on the virtual clock, which shows now.
+func virtualTime(now, left time.Duration) time.Duration {
+	if left < never-now {
 		return now + left
 	}
 	return never
 }
 
-// untilVirtually returns how long it is until t. A program has made t from the real clock, a moment ago. So that this
-// moment, which differs from run to run, does not matter, the result is rounded up to two digits.
+// untilVirtually returns how long it is until the deadline t. A program has made t from the real clock, a moment ago. So
+// that this moment, which differs from run to run, does not matter, the result is rounded up to two digits.
 func untilVirtually(t time.Time) time.Duration {
+	if t.IsZero() {
+		return never
+	}
 	left := max(time.Until(t), 0)
 	unit := time.Duration(1)
 	for unit <= left/100 {
