@@ -9,11 +9,15 @@
 //				return err
 //			}
 //			n.Go("echo", func(ctx context.Context) error {
-//				stop := context.AfterFunc(ctx, func() { c.Close() }) // nor would io.Copy
-//				defer stop()
-//				defer c.Close()
-//				_, err := io.Copy(c, c)
-//				return err
+//				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+//					n.Go("close", func(ctx context.Context) error {
+//						_ = coir.WaitCancel(ctx) // io.Copy would not end with it either
+//						return c.Close()
+//					})
+//					defer n.Cancel(nil)
+//					_, err := io.Copy(c, c)
+//					return err
+//				})
 //			})
 //		}
 //	})
@@ -38,7 +42,8 @@
 // The methods of a net.Conn take no context, so no cancel ends them: Close does, or a deadline. [Conn.ReadContext],
 // [Conn.WriteContext] and [Listener.AcceptContext], which returns a *Conn, take one. What Listen, Accept and Dial
 // return as interfaces is a *Listener and a *Conn. In a fiber's own context these methods are also a little faster.
-// Code that takes a [net.Conn] ends if the connection is closed when the context ends.
+// Code that takes a [net.Conn] ends if the connection is closed when the context ends: the example above has a fiber
+// for that. [context.AfterFunc] would do it too, but not in a simulation, because it starts a goroutine.
 //
 // An error says which time limit has passed. If it is [os.ErrDeadlineExceeded], that was a deadline of the connection
 // or the listener. A dial that is too late returns what package net returns, which is [context.DeadlineExceeded], also

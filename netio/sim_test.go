@@ -46,6 +46,87 @@ func echoServer(n *coir.Nursery, l net.Listener) {
 	})
 }
 
+// serve is the example of the package's documentation.
+func serve(ctx context.Context, l net.Listener) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		for {
+			c, err := l.(*netio.Listener).AcceptContext(ctx)
+			if err != nil {
+				return err
+			}
+			n.Go("echo", func(ctx context.Context) error {
+				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					n.Go("close", func(ctx context.Context) error {
+						_ = coir.WaitCancel(ctx)
+						return c.Close()
+					})
+					defer n.Cancel(nil)
+					_, err := io.Copy(c, c)
+					return err
+				})
+			})
+		}
+	})
+}
+
+// TestServe: the server of the documentation serves, and ends when it is cancelled while a client is connected, with
+// sockets and in a simulation.
+func TestServe(t *testing.T) {
+	program := func(ctx context.Context) error {
+		l, err := netio.Listen("tcp", "localhost:0")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = l.Close() }()
+		done := errors.New("the clients are done")
+		err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("server", func(ctx context.Context) error { return serve(ctx, l) })
+			ask := func() (net.Conn, error) {
+				c, err := netio.Dial("tcp", l.Addr().String())
+				if err != nil {
+					return nil, err
+				}
+				answer := make([]byte, 2)
+				if _, err = c.Write([]byte("hi")); err == nil {
+					_, err = io.ReadFull(c, answer)
+				}
+				if err == nil && string(answer) != "hi" {
+					err = fmt.Errorf("the answer is %q", answer)
+				}
+				return c, err
+			}
+			first, err := ask()
+			if err != nil {
+				return err
+			}
+			if err := first.Close(); err != nil {
+				return err
+			}
+			second, err := ask()
+			if err != nil {
+				return err
+			}
+			n.Cancel(done)
+			if _, err := io.ReadAll(second); err != nil {
+				return err
+			}
+			return errors.Join(done, second.Close())
+		})
+		if errors.Is(err, done) {
+			return nil
+		}
+		return fmt.Errorf("the server has failed: %w", err)
+	}
+	if err := program(t.Context()); err != nil {
+		t.Error(err)
+	}
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		if err := program(ctx); err != nil {
+			s.Errorf("%v", err)
+		}
+	}, sim.WithSchedules(300))
+}
+
 // dialHard dials until it is not refused.
 func dialHard(ctx context.Context, address string) (c net.Conn, err error) {
 	for {
