@@ -48,8 +48,8 @@ func TestBubble(t *testing.T) {
 	})
 }
 
-// TestBubbleDeadlines: no deadline is set in a bubble, so no timer of the bubble is stopped outside, where that ends the
-// program.
+// TestBubbleDeadlines: no deadline is set in a bubble, so no timer of the bubble is stopped outside, where that ends
+// the program.
 func TestBubbleDeadlines(t *testing.T) {
 	outside, peer := pair(t, "tcp")
 	var inside net.Conn

@@ -292,8 +292,9 @@ type dueTime struct {
 	left time.Duration
 }
 
-// dueAt returns what t is for a deadline. In a bubble of testing/synctest it returns an error if t is to come: the timer
-// would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go runtime.
+// dueAt returns what t is for a deadline. In a bubble of testing/synctest it returns an error if t is to come: the
+// timer would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go
+// runtime.
 func dueAt(t time.Time) (dueTime, error) {
 	if t.IsZero() {
 		return dueTime{}, nil

@@ -22,7 +22,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 // the error is [context.DeadlineExceeded] if a time limit of ctx or of the Dialer has passed, and [context.Canceled] if
 // ctx was cancelled.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if n := simulated(ctx); n != nil {
+	if n, err := networkFor(ctx, "dial", network); err != nil {
+		return nil, err
+	} else if n != nil {
 		return n.dial(ctx, (*net.Dialer)(d), network, address)
 	}
 	c, err := coir.Blocking(ctx, func() (net.Conn, error) {
@@ -79,7 +81,9 @@ type ListenConfig net.ListenConfig
 
 // Listen is the function Listen with the options. ctx is for the resolution of names.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	if n := simulated(ctx); n != nil {
+	if n, err := networkFor(ctx, "listen", network); err != nil {
+		return nil, err
+	} else if n != nil {
 		return n.listen(network, address)
 	}
 	l, err := coir.Blocking(ctx, func() (net.Listener, error) {
@@ -98,7 +102,9 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 
 // ListenPacket is the function ListenPacket with the options.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
-	if n := simulated(ctx); n != nil {
+	if n, err := networkFor(ctx, "listen", network); err != nil {
+		return nil, err
+	} else if n != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: notSimulated(network)}
 	}
 	c, err := coir.Blocking(ctx, func() (net.PacketConn, error) {

@@ -100,6 +100,11 @@
 // Write has written a part. If there is something to read already, or a deadline passes, the function runs when no
 // fiber can run. There a panic ends the program.
 //
+// The network is found by the fiber that calls. Where there is none, by the context: in a function that the clock
+// calls, give [Dialer.DialContext] or [ListenConfig.Listen] the context of a fiber. Without one, the function of
+// OnReadable gets an error there, and a function of another package, as that of desk's OnDone, uses the real network.
+// So does a goroutine that the program has started, with any context: this is not found. Dial and listen in fibers.
+//
 // These faults happen if sim.WithFaults names them:
 //
 //	netio delay         a write, an end or a dial arrives after 1 ms to 1 s. What is sent on one connection stays in

@@ -6,6 +6,7 @@ package netio_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -163,5 +164,53 @@ func TestAGoroutineIsFound(t *testing.T) {
 	})
 	if f == nil || f.Kind != sim.KindUncontrolled {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestAFunctionOfTheClockNeedsAContext: where the clock calls the function of OnReadable, the simulated network is
+// found by a context, and the real one is not used without.
+func TestAFunctionOfTheClockNeedsAContext(t *testing.T) {
+	called := false
+	f := sim.Run(1, exchange(
+		func(ctx context.Context, _ *sim.Sim, _ *netio.Conn) error { return coir.Sleep(ctx, time.Hour) },
+		func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
+			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				return err
+			}
+			err := c.OnReadable(func() {
+				called = true
+				_, dial := netio.Dial("tcp", "127.0.0.1:1")
+				l, listen := netio.Listen("tcp", "127.0.0.1:0")
+				p, packet := netio.ListenPacket("udp", "127.0.0.1:0")
+				for _, err := range []error{dial, listen, packet} {
+					if err == nil || !strings.Contains(err.Error(), "context of the simulation") {
+						s.Errorf("without a context: %v", err)
+					}
+				}
+				if listen == nil {
+					_ = l.Close()
+				}
+				if packet == nil {
+					_ = p.Close()
+				}
+				l, err := new(netio.ListenConfig).Listen(ctx, "tcp", "with:1")
+				if err != nil {
+					s.Errorf("with a context: %v", err)
+					return
+				}
+				d, err := new(netio.Dialer).DialContext(ctx, "tcp", "with:1")
+				if err != nil {
+					s.Errorf("with a context: %v", err)
+					return
+				}
+				if err := errors.Join(d.Close(), l.Close()); err != nil {
+					s.Errorf("%v", err)
+				}
+			})
+			return errors.Join(err, coir.Sleep(ctx, time.Hour))
+		},
+	))
+	if f != nil || !called {
+		t.Error(called, f)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -180,12 +182,42 @@ func (c *simConn) Ended(error) {
 // apart calls f, which the clock has come to, in a goroutine, and returns when f has returned or has called
 // runtime.Goexit: that must not stop the clock. A panic in f ends the program.
 func apart(f func()) {
+	apartNow.Add(1)
+	defer apartNow.Add(-1)
 	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
+	go calledByClock(f, done)
 	<-done
+}
+
+// apartNow counts the calls by apart that are under way.
+var apartNow atomic.Int32
+
+func calledByClock(f func(), done chan struct{}) {
+	defer close(done)
+	f()
+}
+
+// isCalledByClock reports whether the caller is in a function that apart calls.
+func isCalledByClock() bool {
+	if apartNow.Load() == 0 {
+		return false
+	}
+	pcs := make([]uintptr, 64)
+	n := runtime.Callers(1, pcs)
+	for n == len(pcs) {
+		pcs = make([]uintptr, 2*n)
+		n = runtime.Callers(1, pcs)
+	}
+	frames := runtime.CallersFrames(pcs[:n])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "/netio.calledByClock") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // simWriter is a simConn as the owner of the alarm for the writes' deadline.

@@ -71,6 +71,20 @@ func simulated(ctx context.Context) *simNet {
 	}).(*simNet)
 }
 
+// networkFor is simulated for an operation that uses the real network if there is no simulation. It returns an error
+// where there is one that cannot be found.
+func networkFor(ctx context.Context, op, network string) (*simNet, error) {
+	n := simulated(ctx)
+	if n == nil && isCalledByClock() {
+		return nil, &net.OpError{Op: op, Net: network, Err: errNoContext}
+	}
+	return n, nil
+}
+
+var errNoContext = errors.New("called without a context of the simulation by a function of OnReadable that the clock " +
+	"calls, where the real network would be used: use Dialer.DialContext or ListenConfig.Listen with the context of a " +
+	"fiber, or start a fiber that does it")
+
 // now returns the virtual time.
 func (n *simNet) now() time.Duration { return coir.Now(n.ctx) }
 
@@ -573,8 +587,8 @@ func virtualTime(now, left time.Duration) time.Duration {
 	return never
 }
 
-// untilVirtually returns how long it is until the deadline t. A program has made t from the real clock, a moment ago. So
-// that this moment, which differs from run to run, does not matter, the result is rounded up to two digits.
+// untilVirtually returns how long it is until the deadline t. A program has made t from the real clock, a moment ago.
+// So that this moment, which differs from run to run, does not matter, the result is rounded up to two digits.
 func untilVirtually(t time.Time) time.Duration {
 	if t.IsZero() {
 		return never
