@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/sim"
 )
 
@@ -73,5 +74,44 @@ func TestListenersRunOutOfPorts(t *testing.T) {
 	})
 	if f != nil {
 		t.Error(f)
+	}
+}
+
+// TestClosingFreesThePort: a dial from the port of a connection that is being closed succeeds in some orders and fails
+// in others. A model checker that leaves out orders that make no difference finds both.
+func TestClosingFreesThePort(t *testing.T) {
+	free, used := 0, 0
+	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		l, err := Listen("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		d := &Dialer{LocalAddr: &net.TCPAddr{Port: 5000}}
+		c, err := d.Dial("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("close", func(context.Context) error { return c.Close() })
+			n.Go("dial", func(context.Context) error {
+				again, err := d.Dial("tcp", "peer:7")
+				if errors.Is(err, syscall.EADDRINUSE) {
+					used++
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				free++
+				return again.Close()
+			})
+			return nil
+		})
+		if err := errors.Join(err, l.Close()); err != nil {
+			s.Errorf("%v", err)
+		}
+	}, sim.WithStrategy(func(uint64) sim.Strategy { return sim.DPOR() }))
+	if r.Failure != nil || !r.Complete || free == 0 || used == 0 {
+		t.Errorf("complete %v, the port was free in %d and used in %d: %v", r.Complete, free, used, r.Failure)
 	}
 }

@@ -42,7 +42,6 @@ type simConn struct {
 	err                 error // of the system, to be returned once
 	dead                bool  // the connection has been reset
 	closed              bool
-	gone                atomic.Bool // closed, for the network, which does not hold the link's lock
 	shutRead, shutWrite bool
 
 	reads, writes     simWaiters
@@ -447,7 +446,7 @@ func (c *simConn) close() error {
 		return net.ErrClosed
 	}
 	c.closed = true
-	c.gone.Store(true)
+	defer c.link.net.forget(c) // also if a callback does not return
 	c.alarm.stop()
 	c.writeAlarm.stop()
 	e.readable(c)

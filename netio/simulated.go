@@ -48,7 +48,7 @@ type simNet struct {
 	cond      *coir.Cond      // guards what follows, and the listeners
 	listeners []*simListener
 	hosts     []string            // by their address
-	clients   map[string]*simConn // the ends that have dialled, by their address; also some that have been closed
+	clients   map[string]*simConn // the open ends that have dialled, by their address
 	port      int                 // the last that was given to a caller that did not ask for one
 	names     int                 // Unix sockets that were given a name
 }
@@ -224,9 +224,17 @@ func (n *simNet) freePort(ip net.IP) (int, bool) {
 }
 
 // dialled reports whether an open connection was dialled from the address.
-func (n *simNet) dialled(from net.Addr) bool {
-	c := n.clients[from.String()]
-	return c != nil && !c.gone.Load()
+func (n *simNet) dialled(from net.Addr) bool { return n.clients[from.String()] != nil }
+
+// forget frees the address of an end that has been closed, if it has dialled. It takes the lock of the network, so that
+// a model checker knows that a dial from that address makes a difference.
+func (n *simNet) forget(c *simConn) {
+	if c.link.unix || c != &c.link.ends[0] {
+		return
+	}
+	n.cond.Lock()
+	delete(n.clients, c.local.String())
+	n.cond.Unlock()
 }
 
 // overlap reports whether two addresses that are listened on exclude each other, or a connection to b goes to a.
