@@ -22,11 +22,12 @@ const (
 	beforeParts = 3  // rows that are kept before the one where the schedule went another way
 	afterParts  = 24 // and after it
 	mostSaid    = 60 // letters of a text of Errorf
+	mostFired   = 15 // faults of a long table
 )
 
 // table writes a column for each fiber, and the operations in order from top to bottom, each with its line. Above it
-// stands what its marks mean. Of a long table it tells repetitions once, and leaves out what is far from the end and
-// from what each fiber did last.
+// stands what its marks mean. Of a long table it tells repetitions once, and leaves out what is far from the end, from
+// the faults and from what each fiber did last.
 //
 // Guarded by TestLongTraces.
 func (r *report) table(b *strings.Builder) {
@@ -51,7 +52,12 @@ func (r *report) table(b *strings.Builder) {
 	}
 	if len(all) > mostRows {
 		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
-		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) }
+		fired := map[int]bool{}
+		faults, _ := r.fired(mostFired)
+		for _, s := range faults {
+			fired[rowOf[s]] = true
+		}
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) || fired[i] }
 		rows, _ = chart.Rows(all, pinned, split)
 		rows = chart.Thin(all, rows, pinned, mostRows)
 		r.index(b, all)
@@ -149,6 +155,14 @@ func (c *columns) write() {
 			skip()
 			fmt.Fprintf(c, "  ... %s: %s, until step %d\n", c.does(c.all, row.Steps), chart.Times(row.Again),
 				c.all[row.Last].Number)
+			continue
+		case !slices.Contains(c.shown, s.Actor) && s.Kind == chart.Fault:
+			skip()
+			fmt.Fprintf(c, "  %5d | %s %s", s.Number, c.labels[s.Actor], s.Text)
+			if at := chart.Place(s.Title); at != "" {
+				fmt.Fprintf(c, ", at %s", at)
+			}
+			c.WriteString("\n")
 			continue
 		case !slices.Contains(c.shown, s.Actor):
 			left++

@@ -169,6 +169,7 @@ func (f *Failure) Error() string {
 	var b strings.Builder
 	r := newReport(f)
 	r.head(&b)
+	r.faults(&b)
 	r.said(&b)
 	r.outside(&b)
 	r.waits(&b)

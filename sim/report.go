@@ -239,6 +239,50 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
+// fired returns the operations of the trace that are faults, and how many there are. If they are more than most, it
+// returns the last before the failure.
+func (r *report) fired(most int) (all []int, n int) {
+	for s := range r.trace {
+		if r.trace[s].op.Kind == opFault {
+			all = append(all, s)
+		}
+	}
+	if n = len(all); n <= most {
+		return all, n
+	}
+	end := n
+	if at := r.failedAt() - r.before; at > 0 {
+		end, _ = slices.BinarySearch(all, at)
+	}
+	end = max(end, most)
+	return all[end-most : end], n
+}
+
+const mostFaults = 5
+
+// faults writes which faults happened, and where; of many, the last before the failure.
+//
+// Guarded by TestReportShowsEachFault.
+func (r *report) faults(b *strings.Builder) {
+	all, n := r.fired(mostFaults)
+	if n == 0 {
+		return
+	}
+	var texts []string
+	for _, s := range all {
+		e, at := &r.trace[s], r.siteOf(s)
+		text := fmt.Sprintf("%s, in %s at step %d", shown(e.op.Name), r.labels[e.fiber], r.before+s+1)
+		if at.file != "" {
+			text += " (" + place(at.file, at.line) + ")"
+		}
+		texts = append(texts, text)
+	}
+	if n > len(all) {
+		texts = append(texts, fmt.Sprintf("and %d more", n-len(all)))
+	}
+	fmt.Fprintf(b, "  faults: %s\n", strings.Join(texts, "; "))
+}
+
 // said writes the texts of Errorf that are not in the head.
 func (r *report) said(b *strings.Builder) {
 	for i, text := range r.errs {

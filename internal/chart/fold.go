@@ -4,8 +4,8 @@ import "slices"
 
 // A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows tells each repetition
 // once. Those of an actor that waits for time come first, because they go on beside all else and so would keep the rest
-// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the end, what each actor did last, and
-// what came before that.
+// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the faults, the end, what each
+// actor did last, and what came before that.
 
 // Run is a part of a sequence: Length elements from From on, which are there Times times, one after the other.
 type Run struct{ From, Length, Times int }
@@ -124,8 +124,9 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most: it keeps the end, what is pinned, a few rows around what each actor
-// did last that was not waiting for time, the beginning, and then as much as there is room for before the last pinned.
+// Thin leaves rows out until there are about most: it keeps the pinned faults, the end, what else is pinned, a few rows
+// around what each actor did last that was not waiting for time, the beginning, and then as much as there is room for
+// before the last pinned.
 func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
 	if len(rows) <= most {
 		return rows
@@ -135,6 +136,11 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 		if k >= 0 && k < len(rows) && !keep[k] && room > 0 {
 			keep[k] = true
 			room--
+		}
+	}
+	for k := len(rows) - 1; k >= 0; k-- {
+		if rows[k].Again == 0 && steps[rows[k].Step].Kind == Fault && pinned(rows[k].Step) {
+			mark(k)
 		}
 	}
 	for k := range most / 4 {

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir"
+)
+
+// links has fibers each of which may lose a value early in a long schedule. It fails if that many have.
+func links(fibers, lost int) program {
+	return func(ctx context.Context, s *Sim) {
+		n := 0
+		named := func(ctx context.Context, who string, many int) {
+			for k := range many {
+				_ = coir.NewChan[int](1, coir.WithName(fmt.Sprint(who, k))).Send(ctx, 1)
+			}
+		}
+		nursery(ctx, func(_ context.Context, nu *coir.Nursery) {
+			for i := range fibers {
+				nu.Go("link", func(ctx context.Context) error {
+					if i >= fibers/3 && s.Fault("drop") {
+						n++
+					}
+					named(ctx, fmt.Sprint("to ", i, " part "), 3)
+					return nil
+				}, coir.WithIndex(i))
+			}
+		})
+		if named(ctx, "later ", 60); n >= lost {
+			s.Errorf("%d values are lost", n)
+		}
+	}
+}
+
+// A fault that happened is under the head and in the table, however long that is, and however many fibers there are.
+func TestReportShowsEachFault(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^ +(=>)?[0-9]+ \|.*fault drop`)
+	for _, lost := range []int{1, 9} {
+		f := found(t, KindError, links(24, lost), WithFaults("drop"), WithStrategy(Random))
+		text := f.Error()
+		if n := len(row.FindAllString(text, -1)); n != lost {
+			t.Errorf("the table has %d faults of %d:\n%s", n, lost, text)
+		}
+		head := regexp.MustCompile(`values are lost\n  faults: drop, in link\[[0-9]+\] at step [0-9]+ \(sim/columns_test.go:[0-9]+\)`)
+		if !head.MatchString(text) || strings.Contains(text, "; and 4 more\n") != (lost == 9) {
+			t.Errorf("not under its head:\n%s", text)
+		}
+		if n := strings.Count(text, "drop, in link["); n != min(lost, 5) {
+			t.Errorf("%d faults of %d are under the head:\n%s", n, lost, text)
+		}
+	}
+}
