@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // The rows of a failure as a text: a column for each fiber, and behind them the line of the program and the time.
@@ -49,20 +50,27 @@ func (r *report) table(b *strings.Builder) {
 	parts, split := -1, len(all)
 	if t := r.passing(); t != nil && t.Here < len(all) {
 		parts, split = t.Here, t.Here
+		all[parts].Timed = false // so that it is kept
 	}
+	shown := r.shown(all, parts)
 	if len(all) > mostRows {
 		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
 		fired := map[int]bool{}
 		faults, _ := r.fired(mostFired)
 		for _, s := range faults {
 			fired[rowOf[s]] = true
+			fired[rowOf[s]+1] = len(faults) <= mostFaults // perhaps what was drawn for it
 		}
 		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) || fired[i] }
 		rows, _ = chart.Rows(all, pinned, split)
-		rows = chart.Thin(all, rows, pinned, mostRows)
+		hidden := func(i int) bool { return !slices.Contains(shown, all[i].Actor) && all[i].Kind != chart.Fault }
+		rows = chart.Thin(all, chart.Without(rows, hidden), pinned, mostRows)
 		r.index(b, all)
 	}
-	c := &columns{report: r, Builder: b, all: all, rows: rows, parts: parts, shown: r.shown(all, rows, mostColumns)}
+	c := &columns{report: r, Builder: b, all: all, rows: rows, parts: parts, shown: shown}
+	used := make([]bool, len(r.fibers))
+	c.each(func(_ int, s *chart.Step) { used[s.Actor] = true })
+	c.shown = slices.DeleteFunc(shown, func(i int) bool { return !used[i] })
 	c.measure()
 	c.legend(waits)
 	c.write()
@@ -236,28 +244,109 @@ func (r *report) does(all []chart.Step, rows []int) string {
 	return b.String()
 }
 
-// shown chooses the fibers that get a column, if there are too many: those that do something in the table, and first of
-// them those that have reported something, those that ran where the schedule went another way, and those that wait at
-// its end.
-func (r *report) shown(all []chart.Step, rows []chart.Row, most int) []int {
-	acts, first := make([]bool, len(r.fibers)), make([]bool, len(r.fibers))
-	for _, row := range rows {
-		if s := &all[row.Step]; row.Left == 0 {
-			acts[s.Actor] = true
-			first[s.Actor] = first[s.Actor] || s.Kind == chart.Said
+// mostDecided is the most decisions that each give their fibers a column.
+const mostDecided = 12
+
+// shown chooses the fibers that get a column, if there are too many. Of those that have a row these are first: those
+// that fail; those that ran where the schedule went another way; the one of the last step before the failure; those in
+// which faults happened; those of the decisions that matter, if they are few; and those that wait at the end. Then come
+// the others, by their last operation that says something.
+//
+// Guarded by TestColumnsAreOfTheFibersThatMatter.
+func (r *report) shown(all []chart.Step, parts int) (fibers []int) {
+	acts, have := make([]bool, len(r.fibers)), make([]bool, len(r.fibers))
+	for i := range all {
+		acts[all[i].Actor] = true
+	}
+	add := func(i int) {
+		if i >= 0 && i < len(acts) && acts[i] && !have[i] && len(fibers) < mostColumns {
+			have[i] = true
+			fibers = append(fibers, i)
 		}
+	}
+	for _, i := range r.failing() {
+		add(i)
+	}
+	if parts >= 0 {
+		add(all[parts].Actor)
 	}
 	if q, at, ok := r.parts(); ok {
 		for _, b := range []branch{r.branches[at], q.branches[at]} {
-			for _, i := range []int32{b.by, b.to} {
-				if i >= 0 && int(i) < len(first) {
-					first[i] = true
-				}
+			add(int(b.by))
+			add(int(b.to))
+		}
+	}
+	end := len(r.trace)
+	if at := r.failedAt() - r.before; at > 0 {
+		end = min(end, at)
+	}
+	if end > 0 {
+		add(int(r.trace[end-1].fiber))
+	}
+	faults, _ := r.fired(mostFired)
+	for _, s := range slices.Backward(faults) {
+		add(int(r.trace[s].fiber))
+	}
+	if r.Switches <= mostDecided {
+		for _, b := range slices.Backward(r.branches) {
+			if b.chosen != 0 {
+				add(int(b.to))
+				add(int(b.by))
 			}
 		}
 	}
-	for i := range first {
-		first[i] = first[i] || r.fibers[i].waits
+	for i := range r.fibers {
+		if r.fibers[i].waits {
+			add(i)
+		}
 	}
-	return chart.Columns(len(r.fibers), most, func(i int) bool { return first[i] }, func(i int) bool { return acts[i] })
+	for _, telling := range []bool{true, false} {
+		for _, e := range slices.Backward(r.trace[:end]) {
+			if !telling || r.tells(&e) {
+				add(int(e.fiber))
+			}
+		}
+	}
+	for i := range r.fibers {
+		add(i)
+	}
+	slices.Sort(fibers)
+	return fibers
+}
+
+// failing returns the fibers that fail: those of a cycle and the others that wait in a deadlock, those that reported
+// errors, and the one that panicked or is blocked.
+func (r *report) failing() (fibers []int) {
+	switch r.Kind {
+	case KindDeadlock:
+		fibers, _ = r.cycle()
+		for i := range r.fibers {
+			if r.fibers[i].waits && !r.ticks(i) {
+				fibers = append(fibers, i)
+			}
+		}
+	case KindPanic:
+		for i, name := range r.names {
+			if strings.HasPrefix(r.Text, "panic in fiber "+name+": ") {
+				fibers = append(fibers, i)
+			}
+		}
+	}
+	for _, kind := range []bool{true, false} {
+		for _, m := range r.marks {
+			if (m.kind == errorMark) == kind {
+				fibers = append(fibers, int(m.fiber))
+			}
+		}
+	}
+	return fibers
+}
+
+// tells reports whether an operation says something about what its fiber does.
+func (r *report) tells(e *event) bool {
+	switch e.op.Kind {
+	case policy.Start, policy.End, policy.Join, policy.Cancel, opGoOn:
+		return false
+	}
+	return !r.timed(e)
 }

@@ -40,7 +40,7 @@ func links(fibers, lost int) program {
 func TestReportShowsEachFault(t *testing.T) {
 	row := regexp.MustCompile(`(?m)^ +(=>)?[0-9]+ \|.*fault drop`)
 	for _, lost := range []int{1, 9} {
-		f := found(t, KindError, links(24, lost), WithFaults("drop"), WithStrategy(Random))
+		f := found(t, KindError, links(24, lost), WithFaults("drop"))
 		text := f.Error()
 		if n := len(row.FindAllString(text, -1)); n != lost {
 			t.Errorf("the table has %d faults of %d:\n%s", n, lost, text)
@@ -53,4 +53,40 @@ func TestReportShowsEachFault(t *testing.T) {
 			t.Errorf("%d faults of %d are under the head:\n%s", n, lost, text)
 		}
 	}
+}
+
+// Of many fibers those have a column that matter to the failure, and not those that were started first.
+func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
+	f := found(t, KindError, links(24, 1), WithFaults("drop"))
+	at := regexp.MustCompile(`faults: drop, in (link\[[0-9]+\])`).FindStringSubmatch(f.Error())
+	if at == nil {
+		t.Fatal(f)
+	}
+	says(t, f, " "+at[1]+" ", "| fault drop ")
+	var head string
+	for line := range strings.Lines(f.Error()) {
+		if strings.HasPrefix(strings.TrimSpace(line), "step |") {
+			head = line
+		}
+	}
+	if !strings.Contains(head, "| main ") || !strings.Contains(head, "| "+at[1]+" ") || strings.Contains(head, "link[0]") {
+		t.Errorf("no column of its own: %s%v", head, f)
+	}
+	// One that panics before all others end.
+	f = found(t, KindPanic, func(ctx context.Context, _ *Sim) {
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			c := coir.NewChan[int](0, coir.WithName("c"))
+			for i := range 30 {
+				n.Go("user", func(ctx context.Context) error {
+					if i == 17 {
+						panic("no room")
+					}
+					_, _ = c.Recv(ctx)
+					_ = coir.NewChan[int](1, coir.WithName(fmt.Sprint("c", i))).Send(coir.Shield(ctx), 1)
+					return nil
+				}, coir.WithIndex(i))
+			}
+		})
+	})
+	says(t, f, "panic in fiber user[17]", "| user[17] ")
 }

@@ -8,7 +8,6 @@ package chart
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -121,20 +120,6 @@ const (
 	HandOver                 // an unlock, and the lock after it
 	Wake                     // a signal, or the last Done
 )
-
-// Columns chooses which of n actors are drawn, if there are too many: those that do something, and of them those first
-// that wait at the end; then those that wait.
-func Columns(n, most int, waits, acts func(i int) bool) (all []int) {
-	for _, turn := range []struct{ waits, acts bool }{{true, true}, {false, true}, {true, false}} {
-		for i := range n {
-			if waits(i) == turn.waits && acts(i) == turn.acts && len(all) < most {
-				all = append(all, i)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
 
 // Wrap breaks text into lines of at most most letters, between words if possible.
 func Wrap(text string, most int) (lines []string) {

@@ -43,7 +43,22 @@ type Row struct {
 }
 
 // count returns how many steps a row stands for.
-func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
+func (r *Row) count() int { return max(1, r.Left, r.Again*len(r.Steps)) }
+
+// Without leaves out the rows whose steps are all hidden.
+func Without(rows []Row, hidden func(step int) bool) (kept []Row) {
+	for _, r := range rows {
+		if hidden(r.Step) && !slices.ContainsFunc(r.Steps, func(i int) bool { return !hidden(i) }) {
+			r = Row{Step: r.Step, Left: r.count()}
+		}
+		if last := len(kept) - 1; r.Left > 0 && last >= 0 && kept[last].Left > 0 {
+			kept[last].Left += r.Left
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
 
 // Rows returns the rows of a report of steps, and for each step the row that tells it as a repetition, or -1. A pinned
 // step is never told as a repetition, and none repeats a step of the other side of the split.
@@ -124,58 +139,64 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most: it keeps the pinned faults, the end, what else is pinned, a few rows
-// around what each actor did last that was not waiting for time, the beginning, and then as much as there is room for
-// before the last pinned.
+// Thin leaves rows out until there are about most, not counting those that tell of others that are left out. It keeps
+// the pinned faults, the end, what else is pinned, a few rows around what each actor did last that was not waiting for
+// time, the beginning, and then as much as there is room for before the last pinned.
 func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
-	if len(rows) <= most {
+	var own []int // rows that could be kept
+	for k := range rows {
+		if rows[k].Left == 0 {
+			own = append(own, k)
+		}
+	}
+	if len(own) <= most {
 		return rows
 	}
 	keep, room := make([]bool, len(rows)), most
-	mark := func(k int) {
-		if k >= 0 && k < len(rows) && !keep[k] && room > 0 {
-			keep[k] = true
+	mark := func(n int) {
+		if n >= 0 && n < len(own) && !keep[own[n]] && room > 0 {
+			keep[own[n]] = true
 			room--
 		}
 	}
-	for k := len(rows) - 1; k >= 0; k-- {
-		if rows[k].Again == 0 && steps[rows[k].Step].Kind == Fault && pinned(rows[k].Step) {
-			mark(k)
+	step := func(n int) (s *Step, once bool) { return &steps[rows[own[n]].Step], rows[own[n]].Again == 0 }
+	for n := len(own) - 1; n >= 0; n-- {
+		if s, once := step(n); once && s.Kind == Fault && pinned(rows[own[n]].Step) {
+			mark(n)
 		}
 	}
-	for k := range most / 4 {
-		mark(len(rows) - 1 - k)
+	for n := range most / 4 {
+		mark(len(own) - 1 - n)
 	}
 	cause := 0
-	for k := len(rows) - 1; k >= 0; k-- {
-		if rows[k].Again == 0 && !steps[rows[k].Step].Timed && pinned(rows[k].Step) {
-			cause = max(cause, k)
-			mark(k)
+	for n := len(own) - 1; n >= 0; n-- {
+		if s, once := step(n); once && !s.Timed && pinned(rows[own[n]].Step) {
+			cause = max(cause, n)
+			mark(n)
 		}
 	}
 	seen, left := map[int]bool{}, most/2
-	for k := len(rows) - 1; k >= 0; k-- {
-		s := &steps[rows[k].Step]
-		if rows[k].Again == 0 && !s.Timed && !seen[s.Actor] && left > 0 {
+	for n := len(own) - 1; n >= 0; n-- {
+		if s, once := step(n); once && !s.Timed && !seen[s.Actor] && left > 0 {
 			seen[s.Actor] = true
 			left -= 3
-			mark(k)
-			mark(k - 1)
-			mark(k + 1)
+			mark(n)
+			mark(n - 1)
+			mark(n + 1)
 		}
 	}
-	for k := range most / 8 {
-		mark(k)
+	for n := range most / 8 {
+		mark(n)
 	}
 	if cause == 0 {
-		cause = len(rows) - 1
+		cause = len(own) - 1
 	}
-	for k := cause; k >= 0 && room > 0; k-- {
-		mark(k)
+	for n := cause; n >= 0 && room > 0; n-- {
+		mark(n)
 	}
 	gap := Row{}
 	for k := range rows {
-		if !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
+		if rows[k].Left == 0 && !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
 			keep[k] = true // to say that it is left out takes a line too
 		}
 		if !keep[k] {
