@@ -146,26 +146,22 @@ func (c *columns) write() {
 	if c.before > 0 {
 		fmt.Fprintf(c, "  ... %s before\n", counted(c.before, "step"))
 	}
-	last, left := time.Duration(-1), 0
-	skip := func() {
-		if left > 0 {
-			fmt.Fprintf(c, "  ... %s left out\n", counted(left, "step"))
-		}
-		left = 0
-	}
+	last, gap := time.Duration(-1), gap{told: c.before}
 	for _, row := range c.rows {
 		s := &c.all[row.Step]
 		switch {
 		case row.Left > 0:
-			left += row.Left
+			gap.leave(row.Last)
 			continue
 		case row.Again > 0:
-			skip()
+			c.skip(&gap, c.number(gap.last))
+			gap.told = max(gap.told, c.all[row.Last].Number)
 			fmt.Fprintf(c, "  ... %s: %s, until step %d\n", c.does(c.all, row.Steps), chart.Times(row.Again),
 				c.all[row.Last].Number)
 			continue
 		case !slices.Contains(c.shown, s.Actor) && s.Kind == chart.Fault:
-			skip()
+			c.skip(&gap, s.Number-1)
+			gap.told = s.Number
 			fmt.Fprintf(c, "  %5d | %s %s", s.Number, c.labels[s.Actor], s.Text)
 			if at := chart.Place(s.Title); at != "" {
 				fmt.Fprintf(c, ", at %s", at)
@@ -173,10 +169,11 @@ func (c *columns) write() {
 			c.WriteString("\n")
 			continue
 		case !slices.Contains(c.shown, s.Actor):
-			left++
+			gap.leave(row.Step)
 			continue
 		}
-		skip()
+		c.skip(&gap, c.number(row.Step)-min(s.Number, 1))
+		gap.told = max(gap.told, c.number(row.Step))
 		number, at := "", ""
 		if s.Number > 0 {
 			number = fmt.Sprint(s.Number)
@@ -194,10 +191,42 @@ func (c *columns) write() {
 			return ""
 		}, chart.ShortPlace(chart.Place(s.Title), c.file), at)
 	}
-	skip()
+	c.skip(&gap, c.Steps)
 	if hidden := len(c.fibers) - len(c.shown); hidden > 0 {
 		fmt.Fprintf(c, "  ... and %s without a column\n", counted(hidden, "fiber"))
 	}
+}
+
+// gap is what the table has left out since its last row.
+type gap struct {
+	told int  // the number of the last step that was shown, or said to be left out
+	left bool // there are such steps
+	last int  // the last of them
+}
+
+func (g *gap) leave(step int) { g.left, g.last = true, max(g.last, step) }
+
+// number returns the number of a step, or of the one before it if it has none.
+func (c *columns) number(step int) int {
+	for ; step >= 0; step-- {
+		if n := c.all[step].Number; n > 0 {
+			return n
+		}
+	}
+	return c.before
+}
+
+// skip writes which steps are left out, up to one. They may include steps of calls that have a row above.
+func (c *columns) skip(g *gap, to int) {
+	if g.left && to > g.told {
+		what := fmt.Sprintf("steps %d to %d", g.told+1, to)
+		if to == g.told+1 {
+			what = fmt.Sprintf("step %d", to)
+		}
+		fmt.Fprintf(c, "  ... %s left out\n", what)
+		g.told = to
+	}
+	g.left, g.last = false, 0
 }
 
 // row writes a row, in several lines if a cell is too long for its column.

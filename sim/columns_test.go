@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,4 +90,41 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 		})
 	})
 	says(t, f, "panic in fiber user[17]", "| user[17] ")
+}
+
+// Each step of a schedule is in the table, or the table says that it comes again or is left out.
+func TestStepsLeftOutAddUp(t *testing.T) {
+	f := found(t, KindError, links(24, 1), WithFaults("drop"))
+	row, left := regexp.MustCompile(`^ +(?:=>)?([0-9]+) \|`), regexp.MustCompile(`^ +\.\.\. steps? ([0-9]+)(?: to ([0-9]+))? left out$`)
+	again := regexp.MustCompile(` more, until step ([0-9]+)\n`)
+	last, gaps := 0, 0
+	for line := range strings.Lines(f.Error()) {
+		from, to := "", ""
+		if m := row.FindStringSubmatch(line); m != nil {
+			from, to = m[1], m[1]
+		} else if m := left.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+			from, to = m[1], m[1]
+			if gaps++; m[2] != "" {
+				to = m[2]
+			}
+		} else if m := again.FindStringSubmatch(line); m != nil {
+			from, to = strconv.Itoa(last+1), m[1]
+		} else {
+			continue
+		}
+		if n, _ := strconv.Atoi(from); n != last+1 {
+			t.Errorf("after step %d: %s", last, line)
+		}
+		last, _ = strconv.Atoi(to)
+	}
+	if last != f.Steps || gaps == 0 {
+		t.Errorf("%d gaps, and the last step is %d of %d:\n%v", gaps, last, f.Steps, f)
+	}
+}
+
+func TestTwinEndsInAnError(t *testing.T) {
+	f := found(t, KindError, readThenWrite)
+	if ends := newReport(f).passing().Ends; !strings.HasPrefix(ends, "the one ends in an error after ") {
+		t.Error(ends)
+	}
 }

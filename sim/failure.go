@@ -26,6 +26,17 @@ const (
 	KindDiverged     Kind = "diverged"
 )
 
+// end returns how a schedule of that kind ends, in words that follow "ends".
+func (k Kind) end() string {
+	switch k {
+	case KindError:
+		return "in an error"
+	case KindPanic, KindDeadlock, KindLivelock:
+		return "in a " + string(k)
+	}
+	return string(k)
+}
+
 // Failure is a schedule that has failed.
 type Failure struct {
 	Kind     Kind

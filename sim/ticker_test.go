@@ -193,7 +193,7 @@ func TestLongTraces(t *testing.T) {
 			}
 		})
 	}, WithSchedules(1), WithStrategy(func(uint64) Strategy { return RoundRobin() }))
-	says(t, f, "| go early", "| send c299 ", "| error: in the middle ", "| send c298 ", "| join ", " steps left out\n")
+	says(t, f, "| go early", "| send c299 ", "| error: in the middle ", "| send c298 ", "| join ", " left out\n")
 	if n := strings.Count(f.Error(), "\n"); n > mostRows+15 {
 		t.Errorf("the report has %d lines:\n%v", n, f)
 	}

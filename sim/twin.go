@@ -166,7 +166,7 @@ func (r *report) passing() *chart.Twin {
 	here, _ := r.rows()
 	t.Here, t.There = parted(here, t.Steps, int(r.branches[at].step))
 	t.Why = fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
-	t.Ends = fmt.Sprintf("the one ends in a %s after %s, the other passes after %d", r.Kind, counted(r.Steps, "step"), q.Steps)
+	t.Ends = fmt.Sprintf("the one ends %s after %s, the other passes after %d", r.Kind.end(), counted(r.Steps, "step"), q.Steps)
 	r.drawn = t
 	return t
 }

@@ -36,7 +36,7 @@ func Fold[T any](all []T, same func(first, later T) bool) (runs []Run) {
 // Row is a row of a report: a step; or that some steps come again; or that some are left out.
 type Row struct {
 	Step  int   // the step. Of steps that come again or are left out, the first
-	Last  int   // of steps that come again, the last
+	Last  int   // of steps that come again or are left out, the last
 	Steps []int // the steps that come again, in order
 	Again int   // if there are such: how often
 	Left  int   // if steps are left out: how many
@@ -49,10 +49,11 @@ func (r *Row) count() int { return max(1, r.Left, r.Again*len(r.Steps)) }
 func Without(rows []Row, hidden func(step int) bool) (kept []Row) {
 	for _, r := range rows {
 		if hidden(r.Step) && !slices.ContainsFunc(r.Steps, func(i int) bool { return !hidden(i) }) {
-			r = Row{Step: r.Step, Left: r.count()}
+			r = Row{Step: r.Step, Last: max(r.Step, r.Last), Left: r.count()}
 		}
 		if last := len(kept) - 1; r.Left > 0 && last >= 0 && kept[last].Left > 0 {
 			kept[last].Left += r.Left
+			kept[last].Last = max(kept[last].Last, r.Last)
 			continue
 		}
 		kept = append(kept, r)
@@ -204,6 +205,7 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 				gap.Step = rows[k].Step
 			}
 			gap.Left += rows[k].count()
+			gap.Last = max(gap.Last, rows[k].Step, rows[k].Last)
 			continue
 		}
 		if gap.Left > 0 {
