@@ -50,6 +50,10 @@ func (r *report) table(b *strings.Builder) {
 	parts, split := -1, len(all)
 	if t := r.passing(); t != nil && t.Here < len(all) {
 		parts, split = t.Here, t.Here
+	} else if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > r.forked }); r.forked > 0 && i >= 0 {
+		parts, split = i, i
+	}
+	if parts >= 0 {
 		all[parts].Timed = false // so that it is kept
 	}
 	shown := r.shown(all, parts)
@@ -132,8 +136,12 @@ func (c *columns) legend(waits map[int]bool) {
 		waited = waited || waits[i]
 		arrow = arrow || strings.Contains(s.Text, " → ")
 	})
+	part := chart.PartSign(parts)
+	if c.forked > 0 {
+		part.Meaning = "here the same decisions led another way"
+	}
 	came := chart.Sign{Used: arrow, Mark: "→", Meaning: "what came of it"}
-	chart.Legend(c, "  ", "", chart.PartSign(parts), chart.WaitSign(waited), came)
+	chart.Legend(c, "  ", "", part, chart.WaitSign(waited), came)
 }
 
 // write writes the head and the rows.
@@ -318,8 +326,10 @@ func (r *report) shown(all []chart.Step, parts int) (fibers []int) {
 	}
 	if r.Switches <= mostDecided {
 		for _, b := range slices.Backward(r.branches) {
-			if b.chosen != 0 {
-				add(int(b.to))
+			if b.chosen == 0 {
+				continue
+			}
+			if add(int(b.to)); b.to < 0 {
 				add(int(b.by))
 			}
 		}

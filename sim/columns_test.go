@@ -128,3 +128,23 @@ func TestTwinEndsInAnError(t *testing.T) {
 		t.Error(ends)
 	}
 }
+
+// The table of a program that is not deterministic has the rows where it went another way, with a mark.
+func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
+	runs := 0
+	f := found(t, KindNondeterministic, func(ctx context.Context, _ *Sim) {
+		runs++
+		for k := range 300 {
+			name := fmt.Sprint("c", k)
+			if k == 100 {
+				name = "forked"
+			}
+			c := coir.NewChan[int](1, coir.WithName(name))
+			if k == 100 && runs%2 == 0 {
+				_, _ = c.TryRecv()
+			}
+			_ = c.Send(ctx, 1)
+		}
+	})
+	says(t, f, "led another way after step 100\n", "marks: => here the same decisions led another way", "    100 | send c99 ", "  =>101 | ", "    102 | ")
+}

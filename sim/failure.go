@@ -64,6 +64,7 @@ type Failure struct {
 	holds    []hold
 	ticking  []bool   // fibers that only wait for time again and again, if it is a deadlock of the others
 	unsure   bool     // the same decisions led to something else
+	forked   int      // the step after which they did, if that is the failure and is known
 	panicked string   // what else the program panicked with, before the failure or while it was torn down
 	errs     []string // of Errorf, the first of nerrs
 	nerrs    int

@@ -378,7 +378,9 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	if f == nil && w.hash != first.hash {
 		f = &Failure{Kind: KindNondeterministic}
 		f.freeze(w)
-		f.Text = "the same decisions led another way " + first.fork(f)
+		var where string
+		where, f.forked = first.fork(f)
+		f.Text = "the same decisions led another way " + where
 		f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	}
 	if f != nil {
@@ -402,8 +404,9 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 // KindNondeterministic is the failure of a program that does not do the same under the same decisions.
 const KindNondeterministic Kind = "nondeterministic"
 
-// fork describes where schedule g differs from this one.
-func (f *Failure) fork(g *Failure) string {
+// fork describes where schedule g differs from this one. It also returns the number of the last step that is the same,
+// or 0 if that is not known.
+func (f *Failure) fork(g *Failure) (where string, step int) {
 	from := max(f.before, g.before)
 	for i := from; i < min(f.Steps, g.Steps); i++ {
 		a, b := &f.trace[i-f.before], &g.trace[i-g.before]
@@ -412,12 +415,13 @@ func (f *Failure) fork(g *Failure) string {
 		same := func(x, y choice) bool { return x.op.Kind == y.op.Kind && x.object == y.object }
 		if a.fiber != b.fiber || a.op.Kind != b.op.Kind || a.object != b.object || !slices.EqualFunc(x, y, same) {
 			if i == from && from > 0 {
-				return fmt.Sprintf("before step %d, the first that was kept", i+1)
+				return fmt.Sprintf("before step %d, the first that was kept", i+1), 0
 			}
-			return fmt.Sprintf("after step %d", i)
+			return fmt.Sprintf("after step %d", i), i
 		}
 	}
-	return fmt.Sprintf("after step %d", min(f.Steps, g.Steps))
+	step = min(f.Steps, g.Steps)
+	return fmt.Sprintf("after step %d", step), step
 }
 
 func (w *world) close() {
