@@ -237,14 +237,30 @@ func (n *simNet) forget(c *simConn) {
 	n.cond.Unlock()
 }
 
-// overlap reports whether two addresses that are listened on exclude each other, or a connection to b goes to a.
-func overlap(a, b net.Addr) bool {
-	x, ok := a.(*net.TCPAddr)
-	y, two := b.(*net.TCPAddr)
+// overlaps reports whether the listener excludes one at another address of the network, or a connection to that address
+// goes to the listener.
+func (l *simListener) overlaps(network string, at net.Addr) bool {
+	x, ok := l.addr.Addr.(*net.TCPAddr)
+	y, two := at.(*net.TCPAddr)
 	if !ok || !two {
-		return ok == two && a.String() == b.String()
+		return ok == two && l.addr.String() == at.String()
 	}
-	return x.Port == y.Port && (x.IP.IsUnspecified() || y.IP.IsUnspecified() || x.IP.Equal(y.IP))
+	if x.Port != y.Port || versions(l.network, x.IP)&versions(network, y.IP) == 0 {
+		return false
+	}
+	return x.IP.IsUnspecified() || y.IP.IsUnspecified() || x.IP.Equal(y.IP)
+}
+
+// versions returns which versions of IP an address of the network has, as bits.
+func versions(network string, ip net.IP) int {
+	const four, six = 1, 2
+	switch {
+	case network == "tcp" && ip.IsUnspecified():
+		return four | six
+	case ip.To4() != nil:
+		return four
+	}
+	return six
 }
 
 // listen is ListenConfig.Listen in a simulation.
@@ -265,7 +281,8 @@ func (n *simNet) listen(network, address string) (net.Listener, error) {
 		return failed(nil, err)
 	}
 	at := simAddr{to, address}
-	if a, ok := to.(*net.TCPAddr); ok {
+	if asked, ok := to.(*net.TCPAddr); ok {
+		a := &net.TCPAddr{IP: asked.IP, Port: asked.Port, Zone: asked.Zone}
 		if a.IP == nil || network == "tcp" && a.IP.IsUnspecified() {
 			if a.IP = net.IPv6unspecified; network == "tcp4" {
 				a.IP = net.IPv4zero
@@ -274,16 +291,16 @@ func (n *simNet) listen(network, address string) (net.Listener, error) {
 		if a.Port == 0 {
 			port, ok := n.freePort(a.IP)
 			if !ok {
-				return failed(a, os.NewSyscallError("bind", errAddrInUse))
+				return failed(to, os.NewSyscallError("bind", errAddrInUse))
 			}
 			a.Port = port
 		}
 		at = titled(a, name)
 	}
-	if slices.ContainsFunc(n.listeners, func(l *simListener) bool { return overlap(l.addr.Addr, at.Addr) }) {
-		return failed(at.Addr, os.NewSyscallError("bind", errAddrInUse))
+	if n.listener(network, at.Addr) != nil {
+		return failed(to, os.NewSyscallError("bind", errAddrInUse))
 	}
-	l := &simListener{net: n, addr: at, due: never}
+	l := &simListener{net: n, network: network, addr: at, due: never}
 	l.accepts, l.dials = newWaiters("accept "+at.title), newWaiters("dial "+at.title)
 	n.listeners = append(n.listeners, l)
 	return listenerOf(l), nil
@@ -351,14 +368,17 @@ func (n *simNet) connect(
 		return nil, nil, os.NewSyscallError("connect", errRefused)
 	}
 	for {
-		i := slices.IndexFunc(n.listeners, func(l *simListener) bool { return overlap(l.addr.Addr, at.Addr) })
-		if i < 0 {
+		l := n.listener(network, at.Addr)
+		if l == nil && network == "tcp" && allOfIPv6(asked) { // package net tries both versions
+			at = titled(reachable(&net.TCPAddr{Port: asked.(*net.TCPAddr).Port}, false), name)
+			l = n.listener(network, at.Addr)
+		}
+		if l == nil {
 			if network == "unix" && !strings.HasPrefix(address, "@") {
 				return nil, nil, os.NewSyscallError("connect", errNoFile)
 			}
 			return nil, nil, os.NewSyscallError("connect", errRefused)
 		}
-		l := n.listeners[i]
 		if len(l.queue) < simBacklog {
 			own, err := n.ownAddr(at, local)
 			if err != nil {
@@ -375,6 +395,21 @@ func (n *simNet) connect(
 			return nil, nil, err
 		}
 	}
+}
+
+// listener returns the one that overlaps with an address, or nil.
+func (n *simNet) listener(network string, at net.Addr) *simListener {
+	i := slices.IndexFunc(n.listeners, func(l *simListener) bool { return l.overlaps(network, at) })
+	if i < 0 {
+		return nil
+	}
+	return n.listeners[i]
+}
+
+// allOfIPv6 reports whether a is [::].
+func allOfIPv6(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.Equal(net.IPv6unspecified)
 }
 
 // reachable returns a, with the address of this host if a has none.
@@ -417,6 +452,7 @@ func (n *simNet) ownAddr(to simAddr, local net.Addr) (simAddr, error) {
 // simListener is a listener of the network, guarded by the network's lock.
 type simListener struct {
 	net            *simNet
+	network        string
 	addr           simAddr
 	queue          []*simConn // that no one has accepted yet
 	accepts, dials simWaiters

@@ -1,0 +1,98 @@
+package netio_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/coir-go/coir/netio"
+	"github.com/coir-go/coir/sim"
+)
+
+// TestListenersOfOneVersion: tcp4 and tcp6 listen for one version of IP, and tcp on all addresses for both. What is
+// expected here is what sockets of Linux do.
+func TestListenersOfOneVersion(t *testing.T) {
+	type address [2]string
+	tests := []struct {
+		listen  []address
+		fails   error // of the last listener
+		dials   []address
+		refused []address
+	}{
+		{
+			listen: []address{{"tcp4", ":80"}, {"tcp6", ":80"}},
+			dials:  []address{{"tcp4", "127.0.0.1:80"}, {"tcp6", "[::1]:80"}, {"tcp", "[::]:80"}, {"tcp", ":80"}},
+		},
+		{
+			listen:  []address{{"tcp4", ":80"}},
+			dials:   []address{{"tcp", "127.0.0.1:80"}, {"tcp", "localhost:80"}, {"tcp", "host:80"}},
+			refused: []address{{"tcp6", "[::1]:80"}, {"tcp", "[::1]:80"}, {"tcp6", "host:80"}},
+		},
+		{
+			listen:  []address{{"tcp6", ":80"}},
+			dials:   []address{{"tcp", "[::1]:80"}, {"tcp6", "host:80"}},
+			refused: []address{{"tcp4", "127.0.0.1:80"}, {"tcp", "localhost:80"}, {"tcp", "host:80"}},
+		},
+		{
+			listen: []address{{"tcp", "127.0.0.1:80"}, {"tcp6", "[::]:80"}},
+			dials:  []address{{"tcp", "127.0.0.1:80"}, {"tcp", "[::1]:80"}},
+		},
+		{
+			listen: []address{{"tcp", "0.0.0.0:80"}},
+			dials:  []address{{"tcp", "127.0.0.1:80"}, {"tcp", "[::1]:80"}},
+		},
+		{
+			listen:  []address{{"tcp", "127.0.0.1:80"}},
+			dials:   []address{{"tcp", "[::]:80"}, {"tcp", ":80"}, {"tcp", "[::ffff:127.0.0.1]:80"}},
+			refused: []address{{"tcp6", "[::]:80"}, {"tcp", "[::1]:80"}},
+		},
+		{listen: []address{{"tcp4", ":80"}, {"tcp", ":80"}}, fails: syscall.EADDRINUSE},
+		{listen: []address{{"tcp", ":80"}, {"tcp6", ":80"}}, fails: syscall.EADDRINUSE},
+		{listen: []address{{"tcp4", ":80"}, {"tcp", "127.0.0.1:80"}}, fails: syscall.EADDRINUSE},
+	}
+	for _, test := range tests {
+		f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+			for i, a := range test.listen {
+				var want error
+				if i == len(test.listen)-1 {
+					want = test.fails
+				}
+				if _, err := netio.Listen(a[0], a[1]); !errors.Is(err, want) {
+					s.Errorf("listen %v: %v", a, err)
+				}
+			}
+			for _, a := range test.dials {
+				if _, err := netio.Dial(a[0], a[1]); err != nil {
+					s.Errorf("%v", err)
+				}
+			}
+			for _, a := range test.refused {
+				if _, err := netio.Dial(a[0], a[1]); !errors.Is(err, syscall.ECONNREFUSED) {
+					s.Errorf("dial %v: %v", a, err)
+				}
+			}
+		})
+		if f != nil {
+			t.Errorf("%v: %v", test.listen, f)
+		}
+	}
+}
+
+// TestListenErrorHasTheAddress: the error names the address that was asked for.
+func TestListenErrorHasTheAddress(t *testing.T) {
+	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+		if _, err := netio.Listen("tcp", "127.0.0.1:80"); err != nil {
+			s.Errorf("%v", err)
+		}
+		_, err := netio.Listen("tcp", ":80")
+		var e *net.OpError
+		if !errors.As(err, &e) || e.Addr.String() != ":80" {
+			s.Errorf("%v", err)
+		}
+	})
+	if f != nil {
+		t.Error(f)
+	}
+}
