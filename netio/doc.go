@@ -81,8 +81,9 @@
 // There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
 // simulation. So make listeners and connections in the function that sim runs. An operation on one of an earlier
 // schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. On one
-// that was made outside, an operation of the simulation that has to wait returns an error. Every name of a host is good.
-// All hosts are one, with 16,384 ports for callers that ask for none. Results and errors are those of Linux on the
+// that was made outside, an operation of the simulation that has to wait returns an error. Every name of a host is good,
+// and has an address of its own: a listener of one name is not found by another. An end that dials has the address that
+// it dials. Each address has 16,384 ports for callers that ask for none. Results and errors are those of Linux on the
 // loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
 // waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
 //

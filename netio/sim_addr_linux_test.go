@@ -96,3 +96,28 @@ func TestListenErrorHasTheAddress(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// TestNamesOfHosts: names are the same if they differ in case, or in a dot at the end.
+func TestNamesOfHosts(t *testing.T) {
+	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+		for _, same := range [][2]string{
+			{"Peer:7", "peer:7"},
+			{"other:8", "other.:8"},
+			{"LOCALHOST:9", "localhost:9"},
+			{"localhost.:10", "127.0.0.1:10"},
+		} {
+			if _, err := netio.Listen("tcp", same[0]); err != nil {
+				s.Errorf("%v", err)
+			}
+			if _, err := netio.Dial("tcp", same[1]); err != nil {
+				s.Errorf("listen %s: %v", same[0], err)
+			}
+		}
+		if _, err := netio.Dial("tcp", "stranger:7"); !errors.Is(err, syscall.ECONNREFUSED) {
+			s.Errorf("another name: %v", err)
+		}
+	})
+	if f != nil {
+		t.Error(f)
+	}
+}

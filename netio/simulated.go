@@ -174,20 +174,22 @@ func notSimulated(network string) error {
 	return fmt.Errorf("%s is not simulated: %w", network, errors.ErrUnsupported)
 }
 
-// lookUp returns the address of a host, and its name unless that is localhost. Any name is good.
+// lookUp returns the address of a host, and its name unless that is localhost. Any name is good. As with DNS, case does
+// not matter, nor a dot at the end.
 func (n *simNet) lookUp(host string, six bool) (ip, name string, err error) {
+	known := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
-	case host == "localhost" && six:
+	case known == "localhost" && six:
 		return "::1", "", nil
-	case host == "localhost":
+	case known == "localhost":
 		return "127.0.0.1", "", nil
 	case strings.ContainsAny(host, ":%[]/\\ \x00"):
 		return "", "", &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}
-	i := slices.Index(n.hosts, host)
+	i := slices.Index(n.hosts, known)
 	if i < 0 {
 		i = len(n.hosts)
-		n.hosts = append(n.hosts, host)
+		n.hosts = append(n.hosts, known)
 	}
 	high, low := byte((i+1)>>8), byte(i+1)
 	if six {
@@ -423,7 +425,8 @@ func reachable(a *net.TCPAddr, six bool) *net.TCPAddr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
 }
 
-// ownAddr returns the address of the end that dials: all hosts are one, so it has the address that it dials.
+// ownAddr returns the address of the end that dials. All names are of this host, as the addresses of a loopback device
+// are, so it has the address that it dials.
 func (n *simNet) ownAddr(to simAddr, local net.Addr) (simAddr, error) {
 	t, ok := to.Addr.(*net.TCPAddr)
 	if !ok {
