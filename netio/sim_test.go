@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -632,14 +633,15 @@ func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 				return err
 			}
 			defer func() { _ = l.Close() }()
-			now := "" // what is being set
+			var now atomic.Value // what is being set
+			now.Store("")
 			others := func(ctx context.Context) error {
 				for range 4 {
 					if err := coir.Yield(ctx); err != nil {
 						return err
 					}
-					if now != "" {
-						between[now]++
+					if what := now.Load().(string); what != "" {
+						between[what]++
 						time.Sleep(20 * time.Millisecond)
 					}
 				}
@@ -649,9 +651,9 @@ func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					n.Go("others", others)
 					began := s.Now()
-					now = what
+					now.Store(what)
 					err := set(time.Now().Add(time.Second))
-					now = ""
+					now.Store("")
 					if err != nil {
 						return err
 					}
