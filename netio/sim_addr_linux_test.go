@@ -121,3 +121,25 @@ func TestNamesOfHosts(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// TestDialerCancel: a dial fails if the channel of its Dialer has been closed.
+func TestDialerCancel(t *testing.T) {
+	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+		if _, err := netio.Listen("tcp", "peer:7"); err != nil {
+			s.Errorf("%v", err)
+		}
+		stop := make(chan struct{})
+		d := &netio.Dialer{Cancel: stop} //nolint:staticcheck // as long as package net has it
+		if _, err := d.Dial("tcp", "peer:7"); err != nil {
+			s.Errorf("not cancelled: %v", err)
+		}
+		close(stop)
+		_, err := d.Dial("tcp", "peer:7")
+		if want := "dial tcp 10.0.0.1:7: operation was canceled"; !errors.Is(err, context.Canceled) || err.Error() != want {
+			s.Errorf("cancelled: %v", err)
+		}
+	})
+	if f != nil {
+		t.Error(f)
+	}
+}

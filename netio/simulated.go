@@ -315,6 +315,13 @@ func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address strin
 		ctx, cancel = coir.WithTimeout(ctx, limit)
 		defer cancel()
 	}
+	select {
+	case <-d.Cancel: //nolint:staticcheck // as package net does
+		in, cancel := coir.WithCancel(ctx)
+		cancel()
+		ctx = in
+	default:
+	}
 	var to net.Addr
 	n.cond.Lock()
 	c, woken, err := n.connect(ctx, d.LocalAddr, network, address, &to)
