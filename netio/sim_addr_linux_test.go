@@ -3,10 +3,14 @@ package netio_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
+	"os"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/netio"
 	"github.com/coir-go/coir/sim"
 )
@@ -139,6 +143,42 @@ func TestDialerCancel(t *testing.T) {
 			s.Errorf("cancelled: %v", err)
 		}
 	})
+	if f != nil {
+		t.Error(f)
+	}
+}
+
+// TestTheEndOfTime: no deadline passes by itself when the clock can go no further.
+func TestTheEndOfTime(t *testing.T) {
+	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
+		if err := coir.Sleep(ctx, math.MaxInt64); err != nil {
+			s.Errorf("%v", err)
+		}
+		l, err := netio.Listen("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		a, err := netio.Dial("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		b, err := l.Accept()
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		if _, err := a.Write([]byte("x")); err != nil {
+			s.Errorf("%v", err)
+		}
+		if _, err := b.Read(make([]byte, 1)); err != nil {
+			s.Errorf("%v", err)
+		}
+		if err := b.SetDeadline(time.Unix(1, 0)); err != nil {
+			s.Errorf("%v", err)
+		}
+		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			s.Errorf("after a deadline: %v", err)
+		}
+	}, sim.WithFaults("netio delay"))
 	if f != nil {
 		t.Error(f)
 	}

@@ -85,8 +85,8 @@ var errNoContext = errors.New("called without a context of the simulation by a f
 	"calls, where the real network would be used: use Dialer.DialContext or ListenConfig.Listen with the context of a " +
 	"fiber, or start a fiber that does it")
 
-// now returns the virtual time.
-func (n *simNet) now() time.Duration { return coir.Now(n.ctx) }
+// now returns the virtual time, which is before never, also if the clock can go no further.
+func (n *simNet) now() time.Duration { return min(coir.Now(n.ctx), never-1) }
 
 // enter locks what an operation uses, and returns an error, without the lock, if the caller is not in the simulation.
 // It panics if the caller is in another schedule: what names the connection or listener.
