@@ -219,7 +219,7 @@ func (c *Conn) set(err error) error {
 // A simulated connection has none.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if c.sim != nil {
-		return nil, c.failed("raw", errSimulated)
+		return nil, c.failed("raw", c.sim.raw())
 	}
 	if err := c.d.open(); err != nil {
 		return nil, c.failed("raw", err)

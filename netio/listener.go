@@ -151,7 +151,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 // SyscallConn returns the listener for system calls, as [Conn.SyscallConn] does a connection.
 func (l *Listener) SyscallConn() (syscall.RawConn, error) {
 	if l.sim != nil {
-		return nil, l.failed("raw", errSimulated)
+		return nil, l.failed("raw", l.sim.raw())
 	}
 	if err := l.d.open(); err != nil {
 		return nil, l.failed("raw", err)

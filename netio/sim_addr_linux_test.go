@@ -183,3 +183,30 @@ func TestTheEndOfTime(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// TestSyscallConnOfClosed: what has been closed says so, and what is open says that it has no descriptor.
+func TestSyscallConnOfClosed(t *testing.T) {
+	sim.Test(t, exchange(
+		func(context.Context, *sim.Sim, *netio.Conn) error { return nil },
+		func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
+			l, err := netio.Listen("tcp", "other:7")
+			if err != nil {
+				return err
+			}
+			_, conn := c.SyscallConn()
+			_, listener := l.(*netio.Listener).SyscallConn()
+			if conn == nil || listener == nil || errors.Is(errors.Join(conn, listener), net.ErrClosed) {
+				s.Errorf("open: %v, %v", conn, listener)
+			}
+			if err := errors.Join(c.Close(), l.Close()); err != nil {
+				return err
+			}
+			_, conn = c.SyscallConn()
+			_, listener = l.(*netio.Listener).SyscallConn()
+			if !errors.Is(conn, net.ErrClosed) || !errors.Is(listener, net.ErrClosed) {
+				s.Errorf("closed: %v, %v", conn, listener)
+			}
+			return nil
+		},
+	), sim.WithSchedules(10))
+}

@@ -502,6 +502,18 @@ func (c *simConn) shutdown(write bool) error {
 	return err
 }
 
+// raw returns why there is no syscall.RawConn.
+func (c *simConn) raw() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.link.cond.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	return errSimulated
+}
+
 // setDeadlines sets the deadlines of one side or of both.
 func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 	left := untilVirtually(t) // before the lock: others may run first, which takes real time

@@ -538,6 +538,18 @@ func (l *simListener) setDeadline(t time.Time) error {
 	return nil
 }
 
+// raw returns why there is no syscall.RawConn.
+func (l *simListener) raw() error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.net.cond.Unlock()
+	if l.closed {
+		return net.ErrClosed
+	}
+	return errSimulated
+}
+
 func (l *simListener) close() error {
 	n := l.net
 	if err := l.enter(); err != nil {
