@@ -83,7 +83,9 @@ func TestNothingOfAScheduleFiresInTheNext(t *testing.T) {
 			}
 		}}
 		var w coir.Watch
-		w.Start(ctx, endedFunc(func(error) { late.start() }))
+		if err := w.Start(ctx, endedFunc(func(error) { late.start() })); err != nil {
+			s.Errorf("%v", err)
+		}
 		_ = coir.Sleep(ctx, 10*time.Hour)
 	}, WithSchedules(10))
 	if res.Failure != nil || n < 2 && !res.Complete {
