@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 )
 
 // A fiber that waits for something that is not coir's stops the world: one fiber runs at a time, and the one that could
@@ -71,6 +73,13 @@ func (w *world) watch(s coir.Stall) {
 	}
 }
 
+// nativeStop is what is known of a native wait.
+type nativeStop struct {
+	fiber  *coir.Fiber
+	mutex  bool              // it is for a mutex
+	places map[string]string // where each fiber is, by its address
+}
+
 // closedWithin waits up to d for the world to close, and reports whether it did.
 func (w *world) closedWithin(d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -91,11 +100,12 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	if at := ownPlace(stack); at != "" {
 		text += ", at " + at
 	}
+	in := &nativeStop{fiber: f, mutex: advice == adviceMutex, places: fiberPlaces()}
 	first := w.stray.Load()
 	beat := w.beat.Load()
 	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != KindBlocked) {
 		// This replaces an earlier stray, as of a function that is pulled from, because it says more.
-		w.stray.Store(&Failure{Kind: KindBlocked, Text: text + ". " + advice})
+		w.stray.Store(&Failure{Kind: KindBlocked, Text: text + ". " + advice, native: in})
 		w.stopping.Store(true)
 		(*abort)(errStopped)
 		w.stopping.Store(false)
@@ -105,7 +115,7 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 			}
 		}
 	}
-	w.given.CompareAndSwap(nil, w.abandoned(text+blockedLeft+". "+advice))
+	w.given.CompareAndSwap(nil, w.abandoned(text+blockedLeft+". "+advice, in))
 	select {
 	case w.giveUp <- struct{}{}:
 	default: // already reported
@@ -116,13 +126,13 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 // this moment: then the failure has no trace.
 //
 //go:norace
-func (w *world) abandoned(text string) (f *Failure) {
+func (w *world) abandoned(text string, in *nativeStop) (f *Failure) {
 	defer func() {
 		if recover() != nil {
 			f = &Failure{Kind: KindBlocked, Text: text}
 		}
 	}()
-	f = &Failure{Kind: KindBlocked, Text: text}
+	f = &Failure{Kind: KindBlocked, Text: text, native: in}
 	f.freeze(w)
 	f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	return f
@@ -207,22 +217,38 @@ func goroutineOf(stack string) string {
 
 // stackOf returns the stack of one goroutine.
 func stackOf(id string) string {
-	buf := make([]byte, 1<<16)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) || len(buf) >= 1<<26 {
-			buf = buf[:n]
-			break
-		}
-		buf = make([]byte, 4*len(buf))
-	}
 	head := []byte("goroutine " + id + " ")
-	for one := range bytes.SplitSeq(buf, []byte("\n\n")) {
+	for one := range bytes.SplitSeq(stacks(), []byte("\n\n")) {
 		if bytes.HasPrefix(one, head) {
 			return string(one)
 		}
 	}
 	return ""
+}
+
+// stacks returns the stacks of all goroutines.
+func stacks() []byte {
+	buf := make([]byte, 1<<16)
+	for {
+		n := runtime.Stack(buf, true)
+		if n < len(buf) || len(buf) >= 1<<26 {
+			return buf[:n]
+		}
+		buf = make([]byte, 4*len(buf))
+	}
+}
+
+// fiberPlaces returns where in the program each fiber is, by the address of the fiber. A schedule that is blocked is not
+// run again to record its lines, so they come from the stacks: the function that runs a fiber has it as its argument.
+func fiberPlaces() map[string]string {
+	places := map[string]string{}
+	for one := range strings.SplitSeq(string(stacks()), "\n\n") {
+		if _, after, ok := strings.Cut(one, "\n"+library+".(*thunk).RunThunk("); ok {
+			fiber, _, _ := strings.Cut(after, ")")
+			places[fiber] = ownPlace(one)
+		}
+	}
+	return places
 }
 
 // ownPlace returns the place of the innermost function of a stack that is neither the library's nor of the standard
@@ -265,4 +291,63 @@ func standard(function, file string) bool {
 		}
 	}
 	return false
+}
+
+// mayHold returns the fibers that may hold the mutex that another one waits for, those that did something last first.
+// They are inside of an operation. Those that wait for their children are among them only if there are no others.
+func (r *report) mayHold() (fibers []int) {
+	if r.native == nil || !r.native.mutex {
+		return nil
+	}
+	for _, joins := range []bool{false, true} {
+		for i := range r.fibers {
+			c := &r.fibers[i]
+			if !c.ended && c.f != r.native.fiber && c.op.Kind != policy.Start && (c.op.Kind == policy.Join) == joins {
+				fibers = append(fibers, i)
+			}
+		}
+		if len(fibers) > 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(fibers, func(i, j int) int { return r.lastStep(j) - r.lastStep(i) })
+	return fibers
+}
+
+// lastStep returns the number of the last step of a fiber, or 0 if that was not kept.
+func (r *report) lastStep(fiber int) int {
+	for s := len(r.trace) - 1; s >= 0; s-- {
+		if int(r.trace[s].fiber) == fiber {
+			return r.before + s + 1
+		}
+	}
+	return 0
+}
+
+const mostHolders = 5
+
+// holdsMutex writes which fibers may hold the mutex that another one waits for.
+//
+// Guarded by TestReportNamesTheHolderOfANativeMutex.
+func (r *report) holdsMutex(b *strings.Builder) {
+	all := r.mayHold()
+	for k, i := range all {
+		if k == mostHolders {
+			fmt.Fprintf(b, "  ... and %s more\n", counted(len(all)-k, "fiber"))
+			return
+		}
+		c := &r.fibers[i]
+		verb := "may hold it"
+		if len(all) == 1 {
+			verb = "probably holds it"
+		}
+		fmt.Fprintf(b, "  %s %s: it is in %s", r.labels[i], verb, r.words(c.op, c.on, c.cases))
+		if at := r.native.places[fmt.Sprintf("%p", c.f)]; at != "" {
+			fmt.Fprintf(b, ", at %s", at)
+		}
+		if n := r.lastStep(i); n > 0 {
+			fmt.Fprintf(b, " (its last step is %d)", n)
+		}
+		b.WriteString("\n")
+	}
 }

@@ -123,7 +123,8 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 					return nil
 				})
 			}, at, func() { close(freed); mu.Unlock() }
-		}, []string{"for a native mutex", "holds it across an operation of coir: unlock before the operation", "is left behind"}},
+		}, []string{"for a native mutex", "holds it across an operation of coir: unlock before the operation", "is left behind",
+			" probably holds it: it is in sleep 1s, at sim/blocked_test.go:"}},
 		{"group that is waited for", func() (program, string, func()) {
 			var wg sync.WaitGroup
 			wg.Add(1)

@@ -130,6 +130,7 @@ func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Wri
 func (r *report) chart() *chart.Chart {
 	var head, causes strings.Builder
 	r.head(&head)
+	r.holdsMutex(&causes)
 	r.faults(&causes)
 	r.said(&causes)
 	r.outside(&causes)

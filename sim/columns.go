@@ -59,13 +59,23 @@ func (r *report) table(b *strings.Builder) {
 	shown := r.shown(all, parts)
 	if len(all) > mostRows {
 		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
-		fired := map[int]bool{}
+		keep := map[int]bool{}
 		faults, _ := r.fired(mostFired)
 		for _, s := range faults {
-			fired[rowOf[s]] = true
-			fired[rowOf[s]+1] = len(faults) <= mostFaults // perhaps what was drawn for it
+			keep[rowOf[s]] = true
+			keep[rowOf[s]+1] = len(faults) <= mostFaults // perhaps what was drawn for it
 		}
-		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) || fired[i] }
+		if r.Kind == KindBlocked { // what its fibers did last
+			for _, f := range r.failing() {
+				for i := len(all) - 1; i >= 0; i-- {
+					if all[i].Actor == f {
+						keep[i], all[i].Timed = true, false
+						break
+					}
+				}
+			}
+		}
+		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) || keep[i] }
 		rows, _ = chart.Rows(all, pinned, split)
 		hidden := func(i int) bool { return !slices.Contains(shown, all[i].Actor) && all[i].Kind != chart.Fault }
 		rows = chart.Thin(all, chart.Without(rows, hidden), pinned, mostRows)
@@ -364,6 +374,13 @@ func (r *report) failing() (fibers []int) {
 				fibers = append(fibers, i)
 			}
 		}
+	case KindBlocked:
+		for i := range r.fibers {
+			if r.native != nil && r.fibers[i].f == r.native.fiber {
+				fibers = append(fibers, i)
+			}
+		}
+		fibers = append(fibers, r.mayHold()...)
 	case KindPanic:
 		for i, name := range r.names {
 			if strings.HasPrefix(r.Text, "panic in fiber "+name+": ") {

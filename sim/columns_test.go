@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -147,4 +149,46 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 		}
 	})
 	says(t, f, "led another way after step 100\n", "marks: => here the same decisions led another way", "    100 | send c99 ", "  =>101 | ", "    102 | ")
+}
+
+// A fiber that waits for a native mutex is told with those that may hold it, and the table has what they did last.
+func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
+	for _, idle := range []int{0, 2} {
+		var mu sync.Mutex
+		at := line(15)
+		f := found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
+			c := coir.NewChan[int](0, coir.WithName("c"))
+			nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+				for i := range idle {
+					n.Go("idle", func(ctx context.Context) error { _, err := c.Recv(ctx); return err }, coir.WithIndex(i))
+				}
+				for i := range 20 {
+					n.Go("early", func(ctx context.Context) error {
+						return coir.NewChan[int](1, coir.WithName(fmt.Sprint("c", i))).Send(ctx, 1)
+					}, coir.WithIndex(i))
+				}
+				n.Go("holder", func(ctx context.Context) error {
+					mu.Lock() // of the fiber that waits, once the test has ended its wait
+					defer mu.Unlock()
+					return coir.Sleep(ctx, time.Minute)
+				})
+				n.Go("stuck", func(ctx context.Context) error {
+					err := coir.Sleep(ctx, time.Second)
+					mu.Lock()
+					return err
+				})
+				for i := range 20 {
+					n.Go("later", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) }, coir.WithIndex(i))
+				}
+			})
+		}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+		mu.Unlock()
+		verb := " probably holds it"
+		if idle > 0 {
+			verb = " may hold it"
+			says(t, f, "\n  idle[0] may hold it: it is in recv c, at ")
+		}
+		says(t, f, "fiber stuck waits outside of coir, for a native mutex", "\n  holder"+verb+": it is in sleep 1m0s, at "+at+" (its last step is ",
+			"| holder ", "| stuck ", " | sleep 1m0s ", " | sleep 1s ")
+	}
 }

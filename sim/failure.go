@@ -68,7 +68,8 @@ type Failure struct {
 	panicked string   // what else the program panicked with, before the failure or while it was torn down
 	errs     []string // of Errorf, the first of nerrs
 	nerrs    int
-	strays   []string // what goroutines outside have done, if it is a deadlock
+	native   *nativeStop // if it is blocked; nil: not known
+	strays   []string    // what goroutines outside have done, if it is a deadlock
 	hash     uint64
 	hashes   []byte // see token.go
 }
@@ -181,6 +182,7 @@ func (f *Failure) Error() string {
 	var b strings.Builder
 	r := newReport(f)
 	r.head(&b)
+	r.holdsMutex(&b)
 	r.faults(&b)
 	r.said(&b)
 	r.outside(&b)
