@@ -238,8 +238,9 @@ func stacks() []byte {
 	}
 }
 
-// fiberPlaces returns where in the program each fiber is, by the address of the fiber. A schedule that is blocked is not
-// run again to record its lines, so they come from the stacks: the function that runs a fiber has it as its argument.
+// fiberPlaces returns where in the program each fiber is, by the address of the fiber. A schedule that is blocked is
+// not run again to record its lines, so they come from the stacks: the function that runs a fiber has it as its
+// argument.
 func fiberPlaces() map[string]string {
 	places := map[string]string{}
 	for one := range strings.SplitSeq(string(stacks()), "\n\n") {

@@ -43,20 +43,24 @@ func (r *report) table(b *strings.Builder) {
 			waits[rowOf[s]] = true
 		}
 	}
-	rows := make([]chart.Row, len(all))
-	for i := range rows {
-		rows[i].Step = i
-	}
 	parts, split := -1, len(all)
 	if t := r.passing(); t != nil && t.Here < len(all) {
 		parts, split = t.Here, t.Here
-	} else if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > r.forked }); r.forked > 0 && i >= 0 {
-		parts, split = i, i
+	} else if r.forked > 0 {
+		if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > r.forked }); i >= 0 {
+			parts, split = i, i
+		}
 	}
 	if parts >= 0 {
 		all[parts].Timed = false // so that it is kept
 	}
 	shown := r.shown(all, parts)
+	var rows []chart.Row
+	for i := range all {
+		if all[i].Kind == chart.Fault || slices.Contains(shown, all[i].Actor) {
+			rows = append(rows, chart.Row{Step: i})
+		}
+	}
 	if len(all) > mostRows {
 		near := func(i int) bool { return parts >= 0 && i >= parts-beforeParts && i <= parts+afterParts }
 		keep := map[int]bool{}
@@ -76,9 +80,7 @@ func (r *report) table(b *strings.Builder) {
 			}
 		}
 		pinned := func(i int) bool { return waits[i] || all[i].Kind == chart.Said || near(i) || keep[i] }
-		rows, _ = chart.Rows(all, pinned, split)
-		hidden := func(i int) bool { return !slices.Contains(shown, all[i].Actor) && all[i].Kind != chart.Fault }
-		rows = chart.Thin(all, chart.Without(rows, hidden), pinned, mostRows)
+		rows = thinned(all, rows, pinned, split)
 		r.index(b, all)
 	}
 	c := &columns{report: r, Builder: b, all: all, rows: rows, parts: parts, shown: shown}
@@ -88,6 +90,27 @@ func (r *report) table(b *strings.Builder) {
 	c.measure()
 	c.legend(waits)
 	c.write()
+}
+
+// thinned tells repetitions among some rows once, and leaves rows out if there are still too many.
+func thinned(all []chart.Step, rows []chart.Row, pinned func(step int) bool, split int) []chart.Row {
+	steps, before := make([]chart.Step, len(rows)), 0 // those of the rows
+	for k, row := range rows {
+		if steps[k] = all[row.Step]; row.Step < split {
+			before = k + 1
+		}
+	}
+	own := func(k int) bool { return pinned(rows[k].Step) }
+	kept, _ := chart.Rows(steps, own, before)
+	kept = chart.Thin(steps, kept, own, mostRows)
+	for i := range kept {
+		k := &kept[i]
+		k.Step, k.Last = rows[k.Step].Step, rows[k.Last].Step
+		for n, step := range k.Steps {
+			k.Steps[n] = rows[step].Step
+		}
+	}
+	return kept
 }
 
 // columns is the table as it is written.
@@ -165,8 +188,13 @@ func (c *columns) write() {
 		fmt.Fprintf(c, "  ... %s before\n", counted(c.before, "step"))
 	}
 	last, gap := time.Duration(-1), gap{told: c.before}
+	next := 0 // the first step after those of the rows so far
 	for _, row := range c.rows {
 		s := &c.all[row.Step]
+		if row.Left == 0 && row.Again == 0 && row.Step > next {
+			gap.leave(row.Step - 1)
+		}
+		next = max(next, row.Step+1, row.Last+1)
 		switch {
 		case row.Left > 0:
 			gap.leave(row.Last)
@@ -185,9 +213,6 @@ func (c *columns) write() {
 				fmt.Fprintf(c, ", at %s", at)
 			}
 			c.WriteString("\n")
-			continue
-		case !slices.Contains(c.shown, s.Actor):
-			gap.leave(row.Step)
 			continue
 		}
 		c.skip(&gap, c.number(row.Step)-min(s.Number, 1))
@@ -208,6 +233,9 @@ func (c *columns) write() {
 			}
 			return ""
 		}, chart.ShortPlace(chart.Place(s.Title), c.file), at)
+	}
+	if next < len(c.all) {
+		gap.leave(len(c.all) - 1)
 	}
 	c.skip(&gap, c.Steps)
 	if hidden := len(c.fibers) - len(c.shown); hidden > 0 {

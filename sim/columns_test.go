@@ -48,7 +48,8 @@ func TestReportShowsEachFault(t *testing.T) {
 		if n := len(row.FindAllString(text, -1)); n != lost {
 			t.Errorf("the table has %d faults of %d:\n%s", n, lost, text)
 		}
-		head := regexp.MustCompile(`values are lost\n  faults: drop, in link\[[0-9]+\] at step [0-9]+ \(sim/columns_test.go:[0-9]+\)`)
+		head := regexp.MustCompile(`values are lost\n  faults: drop, in link\[[0-9]+\] at step [0-9]+ ` +
+			`\(sim/columns_test.go:[0-9]+\)`)
 		if !head.MatchString(text) || strings.Contains(text, "; and 4 more\n") != (lost == 9) {
 			t.Errorf("not under its head:\n%s", text)
 		}
@@ -72,7 +73,8 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 			head = line
 		}
 	}
-	if !strings.Contains(head, "| main ") || !strings.Contains(head, "| "+at[1]+" ") || strings.Contains(head, "link[0]") {
+	if !strings.Contains(head, "| main ") || !strings.Contains(head, "| "+at[1]+" ") ||
+		strings.Contains(head, "link[0]") {
 		t.Errorf("no column of its own: %s%v", head, f)
 	}
 	// One that panics before all others end.
@@ -97,7 +99,8 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 // Each step of a schedule is in the table, or the table says that it comes again or is left out.
 func TestStepsLeftOutAddUp(t *testing.T) {
 	f := found(t, KindError, links(24, 1), WithFaults("drop"))
-	row, left := regexp.MustCompile(`^ +(?:=>)?([0-9]+) \|`), regexp.MustCompile(`^ +\.\.\. steps? ([0-9]+)(?: to ([0-9]+))? left out$`)
+	row := regexp.MustCompile(`^ +(?:=>)?([0-9]+) \|`)
+	left := regexp.MustCompile(`^ +\.\.\. steps? ([0-9]+)(?: to ([0-9]+))? left out$`)
 	again := regexp.MustCompile(` more, until step ([0-9]+)\n`)
 	last, gaps := 0, 0
 	for line := range strings.Lines(f.Error()) {
@@ -148,19 +151,23 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 			_ = c.Send(ctx, 1)
 		}
 	})
-	says(t, f, "led another way after step 100\n", "marks: => here the same decisions led another way", "    100 | send c99 ", "  =>101 | ", "    102 | ")
+	says(t, f, "led another way after step 100\n", "marks: => here the same decisions led another way",
+		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 
 // A fiber that waits for a native mutex is told with those that may hold it, and the table has what they did last.
 func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 	for _, idle := range []int{0, 2} {
 		var mu sync.Mutex
-		at := line(15)
+		at := line(18)
 		f := found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
 			c := coir.NewChan[int](0, coir.WithName("c"))
 			nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 				for i := range idle {
-					n.Go("idle", func(ctx context.Context) error { _, err := c.Recv(ctx); return err }, coir.WithIndex(i))
+					n.Go("idle", func(ctx context.Context) error {
+						_, err := c.Recv(ctx)
+						return err
+					}, coir.WithIndex(i))
 				}
 				for i := range 20 {
 					n.Go("early", func(ctx context.Context) error {
@@ -178,7 +185,9 @@ func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 					return err
 				})
 				for i := range 20 {
-					n.Go("later", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) }, coir.WithIndex(i))
+					n.Go("later", func(ctx context.Context) error {
+						return coir.Sleep(ctx, time.Millisecond)
+					}, coir.WithIndex(i))
 				}
 			})
 		}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
@@ -188,7 +197,9 @@ func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 			verb = " may hold it"
 			says(t, f, "\n  idle[0] may hold it: it is in recv c, at ")
 		}
-		says(t, f, "fiber stuck waits outside of coir, for a native mutex", "\n  holder"+verb+": it is in sleep 1m0s, at "+at+" (its last step is ",
+		says(t, f, "fiber stuck waits outside of coir, for a native mutex",
+			"\n  holder"+verb+": it is in sleep 1m0s, at "+at+" (its last step is ",
+			"\n  ... main go later: 1",
 			"| holder ", "| stuck ", " | sleep 1m0s ", " | sleep 1s ")
 	}
 }

@@ -4,8 +4,8 @@ import "slices"
 
 // A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows tells each repetition
 // once. Those of an actor that waits for time come first, because they go on beside all else and so would keep the rest
-// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the faults, the end, what each
-// actor did last, and what came before that.
+// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the faults, the end, what
+// each actor did last, and what came before that.
 
 // Run is a part of a sequence: Length elements from From on, which are there Times times, one after the other.
 type Run struct{ From, Length, Times int }
@@ -43,23 +43,7 @@ type Row struct {
 }
 
 // count returns how many steps a row stands for.
-func (r *Row) count() int { return max(1, r.Left, r.Again*len(r.Steps)) }
-
-// Without leaves out the rows whose steps are all hidden.
-func Without(rows []Row, hidden func(step int) bool) (kept []Row) {
-	for _, r := range rows {
-		if hidden(r.Step) && !slices.ContainsFunc(r.Steps, func(i int) bool { return !hidden(i) }) {
-			r = Row{Step: r.Step, Last: max(r.Step, r.Last), Left: r.count()}
-		}
-		if last := len(kept) - 1; r.Left > 0 && last >= 0 && kept[last].Left > 0 {
-			kept[last].Left += r.Left
-			kept[last].Last = max(kept[last].Last, r.Last)
-			continue
-		}
-		kept = append(kept, r)
-	}
-	return kept
-}
+func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
 
 // Rows returns the rows of a report of steps, and for each step the row that tells it as a repetition, or -1. A pinned
 // step is never told as a repetition, and none repeats a step of the other side of the split.
@@ -140,64 +124,58 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most, not counting those that tell of others that are left out. It keeps
-// the pinned faults, the end, what else is pinned, a few rows around what each actor did last that was not waiting for
-// time, the beginning, and then as much as there is room for before the last pinned.
+// Thin leaves rows out until there are about most: it keeps the pinned faults, the end, what else is pinned, a few rows
+// around what each actor did last that was not waiting for time, the beginning, and then as much as there is room for
+// before the last pinned.
 func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
-	var own []int // rows that could be kept
-	for k := range rows {
-		if rows[k].Left == 0 {
-			own = append(own, k)
-		}
-	}
-	if len(own) <= most {
+	if len(rows) <= most {
 		return rows
 	}
 	keep, room := make([]bool, len(rows)), most
-	mark := func(n int) {
-		if n >= 0 && n < len(own) && !keep[own[n]] && room > 0 {
-			keep[own[n]] = true
+	mark := func(k int) {
+		if k >= 0 && k < len(rows) && !keep[k] && room > 0 {
+			keep[k] = true
 			room--
 		}
 	}
-	step := func(n int) (s *Step, once bool) { return &steps[rows[own[n]].Step], rows[own[n]].Again == 0 }
-	for n := len(own) - 1; n >= 0; n-- {
-		if s, once := step(n); once && s.Kind == Fault && pinned(rows[own[n]].Step) {
-			mark(n)
+	step := func(k int) (s *Step, once bool) { return &steps[rows[k].Step], rows[k].Again == 0 }
+	for k := len(rows) - 1; k >= 0; k-- {
+		if s, once := step(k); once && s.Kind == Fault && pinned(rows[k].Step) {
+			mark(k)
 		}
 	}
-	for n := range most / 4 {
-		mark(len(own) - 1 - n)
+	for k := range most / 4 {
+		mark(len(rows) - 1 - k)
 	}
 	cause := 0
-	for n := len(own) - 1; n >= 0; n-- {
-		if s, once := step(n); once && !s.Timed && pinned(rows[own[n]].Step) {
-			cause = max(cause, n)
-			mark(n)
+	for k := len(rows) - 1; k >= 0; k-- {
+		if s, once := step(k); once && !s.Timed && pinned(rows[k].Step) {
+			cause = max(cause, k)
+			mark(k)
 		}
 	}
 	seen, left := map[int]bool{}, most/2
-	for n := len(own) - 1; n >= 0; n-- {
-		if s, once := step(n); once && !s.Timed && !seen[s.Actor] && left > 0 {
+	for k := len(rows) - 1; k >= 0; k-- {
+		if s, once := step(k); once && !s.Timed && !seen[s.Actor] && left > 0 {
 			seen[s.Actor] = true
 			left -= 3
-			mark(n)
-			mark(n - 1)
-			mark(n + 1)
+			mark(k)
+			mark(k - 1)
+			mark(k + 1)
 		}
 	}
-	for n := range most / 8 {
-		mark(n)
+	for k := range most / 8 {
+		mark(k)
 	}
 	if cause == 0 {
-		cause = len(own) - 1
+		cause = len(rows) - 1
 	}
-	for n := cause; n >= 0 && room > 0; n-- {
-		mark(n)
+	for k := cause; k >= 0 && room > 0; k-- {
+		mark(k)
 	}
 	gap := Row{}
 	for k := range rows {
-		if rows[k].Left == 0 && !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
+		if !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
 			keep[k] = true // to say that it is left out takes a line too
 		}
 		if !keep[k] {
