@@ -484,7 +484,11 @@ func (r *result) rows(of func(*step) bool, names map[int]string) (rows []row, th
 		split = len(all)
 	}
 	near := map[int]bool{} // the steps around some switches, around where it went another way, and before the test fails
-	for _, i := range append(someSwitches(all, split), split) {
+	middles := someSwitches(all, split)
+	if split < len(all) {
+		middles = append(middles, split)
+	}
+	for _, i := range middles {
 		for k := i - around; k <= i+around; k++ {
 			near[k] = true
 		}
