@@ -42,7 +42,7 @@ func links(fibers, lost int) program {
 
 // A fault that happened is under the head and in the table, however long that is, and however many fibers there are.
 func TestReportShowsEachFault(t *testing.T) {
-	if slowBuild() {
+	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
 	}
 	row := regexp.MustCompile(`(?m)^ +(=>)?[0-9]+ \|.*fault drop`)
@@ -65,7 +65,7 @@ func TestReportShowsEachFault(t *testing.T) {
 
 // Of many fibers those have a column that matter to the failure, and not those that were started first.
 func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
-	if slowBuild() {
+	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
 	}
 	f := found(t, KindError, links(24, 1), WithFaults("drop"))
@@ -105,7 +105,7 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 
 // Each step of a schedule is in the table, or the table says that it comes again or is left out.
 func TestStepsLeftOutAddUp(t *testing.T) {
-	if slowBuild() {
+	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
 	}
 	f := found(t, KindError, links(24, 1), WithFaults("drop"))
