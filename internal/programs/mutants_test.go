@@ -39,7 +39,7 @@ var mutants = []mutant{
 	{"a timeout of a simulation does not end contexts of package context", "context.go",
 		[]string{"		sc.rt.lookAtContexts()\n", ""}},
 	{"a simulation stops at deadlines that nothing waits under", "sim/world.go",
-		[]string{"moved && w.nready == 0 && w.settled {", "false {"}},
+		[]string{"moved && w.nready == 0 && w.settled; w.calls++ {", "false; {"}},
 	{"the error of a cancel wraps its cause", "errors.go",
 		[]string{"func (e *canceledError) Is(",
 			"func (e *canceledError) Unwrap() error { return e.cause }\n\nfunc (e *canceledError) Is("}},
