@@ -32,11 +32,11 @@ func (b *Barrier) Wait(ctx context.Context) (round int, last bool, err error) {
 	if b.cond == nil {
 		panic("locks: use of a Barrier that was not made by NewBarrier")
 	}
+	b.cond.Lock()
+	defer b.cond.Unlock()
 	if err := coir.Ended(ctx); err != nil {
 		return 0, false, err
 	}
-	b.cond.Lock()
-	defer b.cond.Unlock()
 	round = b.round
 	if b.came++; b.came == b.size {
 		b.came = 0

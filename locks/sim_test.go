@@ -370,6 +370,37 @@ func TestBarrierUnderSimulation(t *testing.T) {
 	}, sim.WithSchedules(schedules))
 }
 
+// DPOR sees both orders of a Wait and a cancel by a fiber that the caller has just let go.
+func TestBarrierAgainstCancel(t *testing.T) {
+	came, canceled := 0, 0
+	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		b := locks.NewBarrier(1, coir.WithName("start"))
+		in, cancel := coir.WithCancel(ctx)
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			begin := coir.NewEvent(coir.WithName("begin"))
+			n.Go("canceller", func(ctx context.Context) error {
+				defer cancel()
+				return begin.Wait(ctx)
+			})
+			n.Go("member", func(context.Context) error {
+				begin.Set()
+				switch _, _, err := b.Wait(in); {
+				case err == nil:
+					came++
+				case errors.Is(err, context.Canceled):
+					canceled++
+				default:
+					s.Errorf("%v", err)
+				}
+				return nil
+			})
+		})
+	}, sim.WithStrategy(dpor))
+	if r.Failure != nil || !r.Complete || came == 0 || canceled == 0 {
+		t.Errorf("complete %v, %d came and %d were cancelled: %v", r.Complete, came, canceled, r.Failure)
+	}
+}
+
 // A Locker has no way to fail. When sim has found a deadlock and ends its waits, those that wait by a Locker do not go
 // on as if they had the lock: their Unlock would panic, and the report would begin with that.
 func TestDeadlockOfLockersIsTheReport(t *testing.T) {

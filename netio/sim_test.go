@@ -797,3 +797,51 @@ func TestAWriteDeadlineIsNotForReaders(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// TestACancelBeforeACallback: DPOR sees both orders of a read in the function of OnReadable and a cancel of its context.
+// The fiber that cancels goes on because of what the other one does just before it calls the function.
+func TestACancelBeforeACallback(t *testing.T) {
+	canceled, empty := 0, 0
+	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		l, err := netio.Listen("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		dialled, err := netio.Dial("tcp", "peer:7")
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		c := dialled.(*netio.Conn)
+		in, cancel := coir.WithCancel(ctx)
+		err = c.OnReadable(func() {
+			switch _, err := c.ReadContext(in, nil); {
+			case err == nil:
+				empty++
+			case errors.Is(err, context.Canceled):
+				canceled++
+			default:
+				s.Errorf("read: %v", err)
+			}
+		})
+		if err != nil {
+			s.Fatalf("%v", err)
+		}
+		err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("reader", func(ctx context.Context) error {
+				defer cancel()
+				if _, err := c.ReadContext(ctx, make([]byte, 1)); err != io.EOF {
+					s.Errorf("read: %v", err)
+				}
+				return nil
+			})
+			n.Go("closer", func(context.Context) error { return c.CloseRead() })
+			return nil
+		})
+		if err := errors.Join(err, c.Close(), l.Close()); err != nil {
+			s.Errorf("%v", err)
+		}
+	}, sim.WithStrategy(func(uint64) sim.Strategy { return sim.DPOR() }))
+	if r.Failure != nil || !r.Complete || empty == 0 || canceled == 0 {
+		t.Errorf("complete %v, %d reads before the cancel and %d after it: %v", r.Complete, empty, canceled, r.Failure)
+	}
+}

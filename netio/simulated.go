@@ -105,6 +105,19 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	return nil
 }
 
+// endedIn unlocks lock and returns ctx's error if ctx has ended. It returns err if that is not nil, and lock is not held.
+// An operation looks at ctx when it has the lock: package sim knows of the lock, and so tries the operation before a
+// cancel and after it.
+func endedIn(ctx context.Context, lock *coir.Cond, err error) error {
+	if err != nil {
+		return err
+	}
+	if err = coir.Ended(ctx); err != nil {
+		lock.Unlock()
+	}
+	return err
+}
+
 var errOutside = errors.New("used by a goroutine that is not a fiber of its simulation, or when that has ended: " +
 	"use it in fibers of the function that sim runs")
 
@@ -474,11 +487,8 @@ type simListener struct {
 func (l *simListener) enter() error { return l.net.enter(l.net.cond, "the listener of", l.addr) }
 
 func (l *simListener) accept(ctx context.Context) (*simConn, error) {
-	if err := coir.Ended(ctx); err != nil {
-		return nil, err
-	}
 	n := l.net
-	if err := l.enter(); err != nil {
+	if err := endedIn(ctx, n.cond, l.enter()); err != nil {
 		return nil, err
 	}
 	for {

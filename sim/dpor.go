@@ -17,9 +17,9 @@ import (
 // the clock, conflict with everything.
 //
 // DPOR does not see what fibers do to each other through shared memory: two schedules that differ only in that count as
-// one. Nor does it see a call of Len or Stats, a cancel of a context of package context, or an endpoint of a pipe that
-// one fiber closes while another uses it. A [coir.Point] before such an access announces it. [Exhaustive] has no such
-// limits.
+// one. Nor does it see a call of Len, Stats, [coir.Ended] or a context's Err, a cancel of a context of package context,
+// or an endpoint of a pipe that one fiber closes while another uses it. A [coir.Point] before such an access announces
+// it. [Exhaustive] has no such limits.
 //
 // It cannot be part of a [Portfolio].
 func DPOR() Strategy {
