@@ -79,6 +79,22 @@ func ExampleSim_Sometimes() {
 	// Output: [three]
 }
 
+// The report of a failure has the texts of Logf where they were called.
+func ExampleSim_Logf() {
+	f := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		for i := range 3 {
+			n := s.Intn(10)
+			s.Logf("draw %d is %d", i, n)
+			if n == 7 {
+				s.Fatalf("a seven")
+			}
+			_ = coir.Yield(ctx)
+		}
+	}).Failure
+	fmt.Println(strings.Contains(f.Error(), "log: draw 0 is "), strings.Contains(f.Error(), " is 7"))
+	// Output: true true
+}
+
 // The schedule goes on after Errorf, and not after Fatalf.
 func ExampleSim_Fatalf() {
 	f := sim.Explore(func(ctx context.Context, s *sim.Sim) {

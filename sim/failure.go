@@ -59,7 +59,7 @@ type Failure struct {
 	cases    []choice
 	sites    []site     // of the trace, if they were recorded
 	made     []making   // where channels were made, if that was recorded
-	marks    []mark     // of Errorf and Sometimes
+	marks    []mark     // of Errorf, Logf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
 	ticking  []bool   // fibers that only wait for time again and again, if it is a deadlock of the others

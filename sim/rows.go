@@ -137,8 +137,11 @@ func (r *report) remarks() (all []remark) {
 		if cut := []rune(text); len(cut) > mostSaid {
 			text = string(cut[:mostSaid]) + "…"
 		}
-		title := strings.TrimPrefix(m.at.at(), ", ")
-		all = append(all, remark{chart.Step{Actor: int(m.fiber), Kind: chart.Said, Text: m.kind + shown(text), Title: title}, m.step})
+		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
+		if m.kind != logMark { // of those there may be many: they are not kept at any price
+			step.Kind = chart.Said
+		}
+		all = append(all, remark{step, m.step})
 	}
 	slices.SortStableFunc(all, func(a, b remark) int { return a.step - b.step })
 	for i := range all {

@@ -158,6 +158,16 @@ func (s *Sim) Fatalf(format string, args ...any) {
 	panic(errStopped)
 }
 
+// Logf adds a text to the report of a schedule that fails, at the step where it is called. It formats nothing and
+// prints nothing in other schedules, so it may be called often; but its arguments must have no effects.
+//
+//go:norace
+func (s *Sim) Logf(format string, args ...any) {
+	if s.w.tells && s.w.fail == nil {
+		s.w.mark(logMark, fmt.Sprintf(format, args...))
+	}
+}
+
 // Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
 // does not test what it is meant to. [Test] also fails if the call is never reached: it finds calls in the source of
 // the program's function, if their name is written there. Elsewhere, put the call where it is always reached. [Drawn],

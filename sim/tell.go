@@ -36,13 +36,16 @@ type making struct {
 type mark struct {
 	step  int // operations before it
 	fiber int32
-	kind  string // errorMark, or what Sometimes is told as
+	kind  string // errorMark, logMark, or what Sometimes is told as
 	text  string
 	at    site
 }
 
-// errorMark is the kind of a mark of Errorf.
-const errorMark = "error: "
+// The kinds of marks of Errorf and Logf.
+const (
+	errorMark = "error: "
+	logMark   = "log: "
+)
 
 // told runs a failed schedule once more, and records all that a report shows. It returns that run, or f if that run
 // differs.

@@ -206,6 +206,44 @@ func TestErrorsAreRows(t *testing.T) {
 	says(t, Drawn(func(int) int { return 0 }, fn), "|\n        | error: the sum is 5  ")
 }
 
+// Texts of Logf are rows of a report, and are not formatted in schedules that are not reported.
+func TestLogsAreRows(t *testing.T) {
+	formatted := new(formats)
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		c := coir.NewChan[int](3, coir.WithName("c"))
+		for i := range 3 {
+			s.Logf("sends %d %v", i, formatted)
+			_ = c.Send(ctx, i)
+		}
+		if s.Intn(100) == 50 {
+			s.Errorf("50")
+		}
+		s.Logf("after the error")
+	}, WithSchedules(2000))
+	says(t, f, "| log: sends 0 x ", "| log: sends 1 x ", "| error: 50 ", "| log: after the error ")
+	if formatted.times > 3*3 { // the schedule that is reported, and those that are shown beside it
+		t.Errorf("the texts were formatted %d times", formatted.times)
+	}
+	many := found(t, KindError, func(ctx context.Context, s *Sim) {
+		for i := range 1000 {
+			s.Logf("round %d", i)
+			_ = coir.Yield(ctx)
+		}
+		s.Errorf("the end")
+	})
+	says(t, many, "| log: round 999 ")
+	if n := strings.Count(many.Error(), "log: round"); n > 50 {
+		t.Errorf("the report has %d of 1000 texts", n)
+	}
+}
+
+type formats struct{ times int }
+
+func (c *formats) String() string {
+	c.times++
+	return "x"
+}
+
 // A line has one "since".
 func TestReportSaysSinceOnce(t *testing.T) {
 	f := found(t, KindDeadlock, backToBack)

@@ -80,7 +80,7 @@ type world struct {
 	sites     []site  // of the operations in trace, if tells
 	made      []making
 	nmade     int
-	marks     []mark // of Errorf and Sometimes
+	marks     []mark // of Errorf, Logf and Sometimes
 	nmarks    int
 	branches  []branch // of the decisions, if tells
 	nsteps    int
