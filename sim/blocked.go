@@ -38,6 +38,7 @@ const (
 		"to wait for the end of a context, in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"
 	adviceMutex = adviceWaits + "Another fiber holds it across an operation of coir: " +
 		"unlock before the operation, or use a locks.Mutex"
+	adviceNet    = "The network of a simulation is that of package netio: dial and listen with it"
 	adviceGroup  = adviceWaits + "Start fibers in a nursery, whose Run waits for them, or use a coir.Chan"
 	advicePulled = "The function of iter.Pull runs in a goroutine of its own, which is no fiber. " +
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
@@ -67,8 +68,12 @@ func (w *world) watch(s coir.Stall) {
 		}
 		if !told && time.Since(since) > computesFor {
 			told = true
-			fmt.Printf("sim: no choice point for %v: fiber %s computes, or waits for the system\n%s\n",
-				time.Since(since).Round(time.Millisecond), s.Fiber.Name(), stack)
+			does := "computes, or waits for the system"
+			if inNet(stack) {
+				does = "waits in package net, and no other fiber runs meanwhile. " + adviceNet
+			}
+			fmt.Printf("sim: no choice point for %v: fiber %s %s\n%s\n",
+				time.Since(since).Round(time.Millisecond), s.Fiber.Name(), does, stack)
 		}
 	}
 }
@@ -195,6 +200,8 @@ func nativeWait(stack string) (what, advice string) {
 		return "waits outside of coir, to receive from a native channel", adviceChan
 	case state == "chan send":
 		return "waits outside of coir, to send to a native channel", adviceChan
+	case state == "select" && inNet(stack):
+		return "waits outside of coir, in package net", adviceNet
 	case state == "select":
 		return "waits outside of coir, in a native select", adviceChan
 	case state == "sync.Mutex.Lock" || strings.HasPrefix(state, "sync.RWMutex"):
@@ -204,6 +211,19 @@ func nativeWait(stack string) (what, advice string) {
 		return "waits outside of coir, for a " + what, adviceGroup
 	}
 	return "", ""
+}
+
+// inNet reports whether the goroutine of a stack waits in package net: for the kernel, or, in a dial, in a select.
+func inNet(stack string) bool {
+	for line := range strings.Lines(stack) {
+		switch {
+		case strings.HasPrefix(line, "net."):
+			return true
+		case strings.HasPrefix(line, library):
+			return false
+		}
+	}
+	return false
 }
 
 // goroutineOf returns the number of the goroutine of a stack.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -68,6 +69,17 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 				beside(ctx, func(context.Context) { <-c })
 			}, at, func() { close(c) }
 		}, []string{"to receive from a native channel", "Use a coir.Chan in place of a native channel", "is left behind"}},
+		{"dial with package net", func() (program, string, func()) {
+			end := make(chan int)
+			d := net.Dialer{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+				<-end
+				return nil, net.ErrClosed
+			}}}
+			at := line(2)
+			return func(ctx context.Context, _ *Sim) {
+				beside(ctx, func(context.Context) { _, _ = d.Dial("tcp", "peer.example.:80") })
+			}, at, func() { close(end) }
+		}, []string{"in package net", "that of package netio: dial and listen with it", "is left behind"}},
 		{"send to a native channel", func() (program, string, func()) {
 			c := make(chan int)
 			at := line(2)
