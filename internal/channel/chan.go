@@ -49,6 +49,7 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 	// Spec: CH-09 (a send prefers a waiting receiver)
 	// Spec: CH-20 (a waiting operation beats a passing one)
 	// Spec: CH-30 (a send that is not admitted transfers nothing)
+	// Spec: PK-31 (a lost claim takes its value back)
 	if c.state != Open {
 		return park.Closed, nil
 	}

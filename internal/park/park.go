@@ -27,7 +27,7 @@
 //
 // # Invariants
 //
-//	one-winner   For each ticket at most one Wake returns Won.
+//	one-winner   For each ticket at most one Wake or Claim wins, which returns Won or Asleep.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
 //	no-restart   Tickets only grow, even if a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
 //	hands-off    After a Commit that returned true only the winner touches the parker.

@@ -56,7 +56,6 @@ func (k *taken) check() {
 //
 // Spec: SC-08 (a fiber is enqueued once for each wake)
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-15 (a thief takes half)
 // Spec: SC-17 (a moving fiber is in one queue)
 func TestExploreRing(t *testing.T) {
 	for name, start := range map[string]uint32{"places wrap": ringSize - 2, "counters wrap": math.MaxUint32 - 1} {
@@ -124,7 +123,6 @@ func TestExploreUnpush(t *testing.T) {
 // A full ring: the worker's push fails, or finds the place that a thief has just left.
 //
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
-// Spec: SC-15 (a thief takes half)
 func TestExploreFullRing(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		r := ringAt(math.MaxUint32 - ringSize/2)

@@ -131,8 +131,8 @@ func (r *ring) unpush(t *Task) bool {
 	}
 }
 
-// grab moves the older half of the tasks, rounded up and at most len(into), to into, and returns how many it moved. A
-// thief calls it to steal, and the worker itself when its ring overflows.
+// grab moves the older half of the tasks, rounded up and at most len(into), to into, and returns how many it moved.
+// Three call it: a thief (steal), a worker whose ring overflows, and drain.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-15 (a thief takes half)
@@ -143,7 +143,7 @@ func (r *ring) grab(into []*Task) int {
 		w := r.word.Load()
 		head, tail := ends(w)
 		n := tail - head
-		n = min(n-n/2, uint16(len(into)))
+		n = min((n+1)/2, uint16(len(into)))
 		if n == 0 {
 			return 0
 		}

@@ -89,7 +89,6 @@ func TestRingAgainstSlice(t *testing.T) {
 //
 // Spec: SC-08 (a fiber is enqueued once for each wake)
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-15 (a thief takes half)
 // Spec: SC-17 (a moving fiber is in one queue)
 func TestRingWithThieves(t *testing.T) {
 	const thieves = 3

@@ -454,7 +454,7 @@ func (w *Worker) steal() *Task {
 		w.searching = true
 		s.searchers.Add(1)
 	}
-	var loot [ringSize / 2]*Task
+	var loot [ringSize / 2]*Task // grab takes no more
 	w.rand = w.rand*1664525 + 1013904223
 	ps := s.places.all()
 	start := int(w.rand>>8) % len(ps)
