@@ -18,17 +18,29 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	for _, d := range f.script {
 		failed.Decisions = append(failed.Decisions, replay.Decision{Way: d})
 	}
-	replay.Shrink(failed, func(script []int) replay.Run {
+	w.course = &course{w: w}
+	run := func(script []int) replay.Run {
 		r, g := w.replayed(ctx, s, fn, script)
 		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
-			r.Steps = g.Steps
+			r.Steps, r.Course = g.Steps, w.course.recorded()
 			if g.Switches < best.Switches || g.Switches == best.Switches && g.Steps < best.Steps {
 				g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
 				best = g
 			}
 		}
 		return r
+	}
+	replay.Shrink(failed, func(script []int) replay.Run {
+		w.course.begin(nil)
+		return run(script)
+	}, func(c *replay.Course) replay.Run {
+		w.course.begin(c)
+		w.rest = w.course
+		r := run(nil)
+		w.rest = nil
+		return r
 	}, cutSteps, searchSteps)
+	w.course = nil
 	return best
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -65,16 +66,79 @@ func TestShrinkFindsTheFewest(t *testing.T) {
 		script[i] = 1 + i%2
 	}
 	script[10], script[40] = 2, 1
-	small := Shrink(run(script), run, 1_000_000, 1_000_000)
+	small := Shrink(run(script), run, nil, 1_000_000, 1_000_000)
 	want := make([]int, 41)
 	want[10], want[40] = 2, 1
 	if !slices.Equal(small, want) {
 		t.Errorf("%v", small)
 	}
 	runs = 0
-	Shrink(run(script), run, 0, 0)
+	Shrink(run(script), run, nil, 0, 0)
 	if runs > 5 {
 		t.Errorf("%d runs, and no steps to spend", runs)
+	}
+}
+
+// Three actors do ten things each, with a decision before each. The schedule fails if some are done in an order that two
+// decisions are enough for. By positions alone up to a dozen are left.
+func TestShrinkJoinsTurns(t *testing.T) {
+	const actors, things = 3, 10
+	run := func(choose func(way []int, did [actors]int) int) Run {
+		r := Run{Course: new(Course)}
+		var did [actors]int
+		var order []Turn
+		for now := 0; len(order) < actors*things; {
+			var way []int // the running actor, those after it, those before it
+			for k := range actors {
+				if a := (now + k) % actors; did[a] < things {
+					way = append(way, a)
+				}
+			}
+			k := choose(way, did)
+			r.Decisions = append(r.Decisions, Decision{k, len(way)})
+			now = way[k]
+			did[now]++
+			order = append(order, Turn{now, did[now]})
+			if n := len(r.Course.Turns); n > 0 && r.Course.Turns[n-1].Actor == now {
+				r.Course.Turns[n-1].To++
+			} else {
+				r.Course.Turns = append(r.Course.Turns, Turn{now, did[now]})
+			}
+		}
+		r.Steps = len(order)
+		at := func(actor, to int) int { return slices.Index(order, Turn{actor, to}) }
+		r.Fails = at(2, 7) < at(1, 3) && at(1, 8) < at(0, 5)
+		return r
+	}
+	try := func(script []int) Run {
+		i := -1
+		return run(func(way []int, _ [actors]int) int {
+			if i++; i < len(script) {
+				return min(script[i], len(way)-1)
+			}
+			return 0
+		})
+	}
+	follow := func(c *Course) Run {
+		return run(func(way []int, did [actors]int) int {
+			for _, t := range c.Turns {
+				if k := slices.Index(way, t.Actor); k >= 0 && did[t.Actor] < t.To {
+					return k
+				}
+			}
+			return 0
+		})
+	}
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		failed := Run{}
+		for !failed.Fails {
+			failed = run(func(way []int, _ [actors]int) int { return r.IntN(len(way)) })
+		}
+		small := Shrink(failed, try, follow, 100_000, 0)
+		if n := Switches(small); n > 2 || !try(small).Fails {
+			t.Errorf("seed %d: %v", seed, small)
+		}
 	}
 }
 

@@ -6,19 +6,31 @@ import "slices"
 type Run struct {
 	Fails     bool // in the same way as the first
 	Decisions []Decision
-	Steps     int // operations
+	Steps     int     // operations
+	Course    *Course // nil if it is not known
 }
+
+// Course is a schedule told by who runs, and not by the numbers of ways, which mean something else as soon as an
+// earlier decision differs.
+type Course struct {
+	Turns  []Turn
+	Values [][]int // for each actor, the values that were chosen for it, in order
+}
+
+// Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began.
+type Turn struct{ Actor, To int }
 
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
 // It first tries all schedules with at most one decision that is not 0, because one is often enough. Then it sets whole
 // stretches of the failing schedule to 0 or takes them out, halving their length down to one. That ends where no single
-// decision can go, often far from the fewest. So it then tries all schedules with two, three, ... decisions that are
-// not 0, as long as that is fewer.
+// decision can go, often far from the fewest. So it then joins turns of the same actor, and tries all schedules with
+// two, three, ... decisions that are not 0, as long as that is fewer.
 //
-// It runs schedules by calling try. Each search ends after search steps of the schedules, and cutting after cut steps.
-func Shrink(failed Run, try func(script []int) Run, cut, search int) []int {
-	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
+// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
+// cutting after cut steps, and joining, with the cutting that follows it, after as many again.
+func Shrink(failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int) []int {
+	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps, course: failed.Course}
 	s.fewest = Switches(s.best)
 	s.search(0, 1, search/5)
 	s.lastFirst = true
@@ -26,6 +38,9 @@ func Shrink(failed Run, try func(script []int) Run, cut, search int) []int {
 	s.spent = 0
 	s.cut(cut)
 	s.lastFirst = false
+	if follow != nil && s.course != nil && s.join(follow, cut/4) {
+		s.cut(cut)
+	}
 	s.search(2, s.fewest-1, search)
 	return s.best
 }
@@ -42,6 +57,7 @@ type shrinker struct {
 	best   []int
 	fewest int // switches of best
 	steps  int // of best
+	course *Course
 	spent  int // steps of all runs
 
 	lastFirst bool // see deepen
@@ -53,17 +69,75 @@ const runCost = 20
 // try runs a script. It reports whether it is the best so far.
 func (s *shrinker) try(script []int) (r Run, better bool) {
 	r = s.run(script)
+	return r, s.better(&r)
+}
+
+// better counts the cost of a run. It reports whether it is the best so far.
+func (s *shrinker) better(r *Run) bool {
 	s.spent += r.Steps + runCost
 	if !r.Fails {
-		return r, false
+		return false
 	}
 	small := Script(r.Decisions)
 	n := Switches(small)
 	if n > s.fewest || n == s.fewest && r.Steps >= s.steps {
-		return r, false
+		return false
 	}
-	s.best, s.fewest, s.steps = small, n, r.Steps
-	return r, true
+	s.best, s.fewest, s.steps, s.course = small, n, r.Steps, r.Course
+	return true
+}
+
+// join makes the course of the best schedule simpler, by having actors do later what they do in a turn, or earlier. It
+// reports whether that made the script smaller.
+func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
+	s.spent = 0
+	now, fewest := s.course, s.fewest
+	try := func(turns []Turn) bool {
+		r := follow(&Course{turns, now.Values})
+		smaller = s.better(&r) || smaller
+		if !r.Fails || r.Course == nil {
+			return false
+		}
+		n := Switches(Script(r.Decisions))
+		if n > fewest || n == fewest && len(r.Course.Turns) >= len(now.Turns) {
+			return false
+		}
+		now, fewest = r.Course, n
+		return true
+	}
+	for again := true; again; {
+		again = false
+		for size := len(now.Turns) / 2; size > 0; size /= 2 {
+			for at := 0; at < len(now.Turns) && s.spent < most; {
+				// Without its turn, an actor does the same in its next one.
+				if try(slices.Delete(slices.Clone(now.Turns), at, min(at+size, len(now.Turns)))) {
+					again = true
+				} else {
+					at += size
+				}
+			}
+		}
+		for at := 0; at < len(now.Turns) && s.spent < most; {
+			if turns := earlier(now.Turns, at); turns != nil && try(turns) {
+				again = true
+			} else {
+				at++
+			}
+		}
+	}
+	return smaller
+}
+
+// earlier returns the turns with the next turn of the actor of turn at joined to that one, or nil if there is none.
+func earlier(turns []Turn, at int) []Turn {
+	for i := at + 1; i < len(turns); i++ {
+		if turns[i].Actor == turns[at].Actor {
+			next := slices.Clone(turns)
+			next[at].To = turns[i].To
+			return slices.Delete(next, i, i+1)
+		}
+	}
+	return nil
 }
 
 // cut sets stretches to 0 or takes them out, until neither makes the script smaller. To take one out moves the

@@ -585,7 +585,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 			q := x.run(r.config.by(script))
 			x.leaks(&q)
 			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
-		}, coirCutSteps, coirSearchSteps)
+		}, nil, coirCutSteps, coirSearchSteps)
 	}
 	c := r.config.by(script)
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
