@@ -127,7 +127,7 @@ bench: ## build and test the benchmarks, and list the ratios; measuring is done 
 hot: ## the ratios of the hot paths in a short form, with generous bounds and no new allocation
 	cd bench && $(GO) run ./ratios -hot
 
-soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, and the models; about two hours
+soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, explorations and the models; about five hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history

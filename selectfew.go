@@ -131,7 +131,9 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 	return f.endFew(cs, park.Cancelled)
 }
 
-// endFew cleans up after a wait of beginFew.
+// endFew ends a wait of beginFew: it finishes the chosen case, and withdraws all others.
+//
+// Spec: SE-05 (losing registrations are removed first)
 //
 //go:noinline
 //go:norace

@@ -16,7 +16,7 @@ import (
 type Chan[T any] struct {
 	Core
 	ring  flavor.Ring[T]  // where a bounded channel keeps its values
-	other flavor.Store[T] // where any other kind does; nil for a bounded one
+	other flavor.Store[T] // where any other kind does; nil if the values are in ring
 
 	// Undelivered is called, without the lock, with each value that is not delivered. It may be nil.
 	Undelivered func(T)
@@ -281,7 +281,7 @@ func (c *Chan[T]) Discard() (v T, ok bool) {
 }
 
 // AdmitWaiting moves the values of waiting senders into the store, even beyond its limit, until no sender waits or the
-// batch is full.
+// batch is full. The store must be a List, as that of coir.Ordered.
 //
 //go:norace
 func (c *Chan[T]) AdmitWaiting(batch *Wakes) {

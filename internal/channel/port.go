@@ -21,7 +21,7 @@ type Port interface {
 	Publish(side Side, n *wait.Node, v any, p *park.Parker, t park.Ticket)
 	// Finish ends the chosen case, for r. It stores a received value in *dst. The caller does not hold the lock.
 	Finish(side Side, n *wait.Node, r park.Reason, dst unsafe.Pointer)
-	// Clear empties a cell that was withdrawn. It needs no lock.
+	// Clear forgets the value in a cell that WithdrawCase has withdrawn. It needs no lock.
 	Clear(n *wait.Node)
 }
 

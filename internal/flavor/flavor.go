@@ -19,6 +19,7 @@ type Store[T any] interface {
 
 	// Put adds v as the newest value. The caller has checked that there is room.
 	Put(v T)
-	// Take removes the oldest value. The caller has checked that there is one.
+	// Take removes the oldest value. The caller has checked that there is one. It serves receives, and also drops and
+	// aborts, which need the oldest.
 	Take() T
 }
