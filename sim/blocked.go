@@ -217,8 +217,11 @@ func nativeWait(stack string) (what, advice string) {
 func inNet(stack string) bool {
 	for line := range strings.Lines(stack) {
 		switch {
-		case strings.HasPrefix(line, "net."):
+		case strings.HasPrefix(line, "net/http."):
 			return true
+		case strings.HasPrefix(line, "net."): // and not a module whose name begins so
+			name, _, _ := strings.Cut(line, "(")
+			return !strings.Contains(name, "/")
 		case strings.HasPrefix(line, library):
 			return false
 		}

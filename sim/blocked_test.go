@@ -181,6 +181,20 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	}
 }
 
+// A stack is in package net, or in one that only has such a name.
+func TestInNet(t *testing.T) {
+	for line, want := range map[string]bool{
+		"net.(*netFD).accept(0x1)":                  true,
+		"net/http.(*Transport).getConn(0x1)":        true,
+		"net.example.org/x.Wait(...)":               false,
+		library + ".(*thunk).RunThunk(0x1)\nnet.F(": false,
+	} {
+		if got := inNet("goroutine 1 [select]:\nruntime.gopark(0x1)\n\tproc.go:1\n" + line + "\n"); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
 // A fiber that computes for long, or waits for something that comes, is not ended.
 func TestALongComputationIsNoWait(t *testing.T) {
 	res := Explore(func(ctx context.Context, _ *Sim) {

@@ -98,7 +98,10 @@ func (r *course) Choose(p *Fork) int {
 	for r.at < len(r.follow.Turns) && r.done(r.follow.Turns[r.at]) {
 		r.at++
 	}
-	for _, t := range r.follow.Turns[r.at:] {
+	if r.at == len(r.follow.Turns) {
+		return 0
+	}
+	for _, t := range r.follow.Turns[r.at:min(len(r.follow.Turns), r.at+lookAhead)] {
 		if r.done(t) {
 			continue
 		}
@@ -108,8 +111,12 @@ func (r *course) Choose(p *Fork) int {
 			}
 		}
 	}
+	r.at++ // the actor of that turn may never come
 	return 0
 }
+
+// lookAhead bounds how many turns a decision looks at.
+const lookAhead = 64
 
 // done reports whether a turn has come to its end.
 //
@@ -118,7 +125,11 @@ func (r *course) done(t replay.Turn) bool {
 	if t.Actor == clockTurn {
 		return r.clocks >= t.To
 	}
-	return t.Actor < r.w.nfibers && int(r.w.fibers[t.Actor].moves) >= t.To
+	if t.Actor >= r.w.nfibers {
+		return false
+	}
+	x := &r.w.fibers[t.Actor]
+	return x.ended || int(x.moves) >= t.To
 }
 
 // value returns the next value for a fiber, or for none, below n.

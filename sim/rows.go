@@ -133,9 +133,12 @@ func (r *report) remarks() (all []remark) {
 		if m.fiber < 0 {
 			continue
 		}
-		text, _, _ := strings.Cut(m.text, "\n")
+		text, rest, _ := strings.Cut(strings.TrimLeft(m.text, "\r\n"), "\n")
+		text = strings.TrimRight(text, "\r")
 		if cut := []rune(text); len(cut) > mostSaid {
 			text = string(cut[:mostSaid]) + "…"
+		} else if m.kind == logMark && rest != "" {
+			text += " …" // that of an error is above the table
 		}
 		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
 		if m.kind != logMark { // of those there may be many: they are not kept at any price

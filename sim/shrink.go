@@ -21,6 +21,9 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	w.course = &course{w: w}
 	run := func(script []int) replay.Run {
 		r, g := w.replayed(ctx, s, fn, script)
+		if g != nil && g.Kind == KindBlocked {
+			r.Steps = cutSteps / 10 // that takes real time: try few
+		}
 		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
 			r.Steps, r.Course = g.Steps, w.course.recorded()
 			if g.Switches < best.Switches || g.Switches == best.Switches && g.Steps < best.Steps {

@@ -28,6 +28,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -107,6 +108,7 @@ func settle(opts []Option) settings {
 type Sim struct {
 	w      *world
 	ctx    context.Context // of the schedule
+	mu     sync.Mutex      // of what the program says, because goroutines that are no fibers may say something too
 	errs   [8]string       // of Errorf, the first ones
 	nerrs  int             // all of them
 	sights *sight          // the conditions of Sometimes
@@ -117,6 +119,7 @@ type Sim struct {
 type sight struct {
 	name string
 	seen bool
+	mark int // where the trace may have it
 	next *sight
 }
 
@@ -128,11 +131,19 @@ func (s *Sim) Errorf(format string, args ...any) {
 	if s.w.fail != nil {
 		return
 	}
+	text := ""
 	if s.nerrs < len(s.errs) {
-		s.errs[s.nerrs] = fmt.Sprintf(format, args...)
-		s.w.mark(errorMark, s.errs[s.nerrs])
+		text = fmt.Sprintf(format, args...)
+	}
+	race.Disable() // the lock orders nothing for the program
+	s.mu.Lock()
+	if s.nerrs < len(s.errs) {
+		s.errs[s.nerrs] = text
+		s.w.mark(errorMark, text)
 	}
 	s.nerrs++
+	s.mu.Unlock()
+	race.Enable()
 }
 
 // Fatalf is [Sim.Errorf], and ends the schedule: the calling fiber does not continue, its deferred functions run, and
@@ -158,14 +169,24 @@ func (s *Sim) Fatalf(format string, args ...any) {
 	panic(errStopped)
 }
 
-// Logf adds a text to the report of a schedule that fails, at the step where it is called. It formats nothing and
-// prints nothing in other schedules, so it may be called often; but its arguments must have no effects.
+// Logf adds a text to the report of a schedule that fails, at the step where it is called; of a text with several lines
+// the first. It formats nothing and prints nothing in other schedules, so it may be called often; but its arguments must
+// have no effects.
+//
+// The texts are those of a second run of the schedule. So there are none if a fiber is blocked outside of coir, or if
+// the schedule does not fail again.
 //
 //go:norace
 func (s *Sim) Logf(format string, args ...any) {
-	if s.w.tells && s.w.fail == nil {
-		s.w.mark(logMark, fmt.Sprintf(format, args...))
+	if _, ok := s.w.strategy.(*drawn); !ok && !s.w.tells || s.w.fail != nil {
+		return
 	}
+	text := fmt.Sprintf(format, args...)
+	race.Disable() // the lock orders nothing for the program
+	s.mu.Lock()
+	s.w.mark(logMark, text)
+	s.mu.Unlock()
+	race.Enable()
 }
 
 // Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
@@ -184,7 +205,11 @@ func (s *Sim) Sometimes(cond bool, name string) {
 	}
 	(*at).seen = (*at).seen || cond
 	if cond && s.w.tells && s.w.fail == nil {
-		s.w.markOnce("sometimes: ", name)
+		race.Disable() // the lock orders nothing for the program
+		s.mu.Lock()
+		(*at).mark = s.w.markOnce((*at).mark, "sometimes: ", name)
+		s.mu.Unlock()
+		race.Enable()
 	}
 }
 

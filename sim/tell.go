@@ -231,16 +231,15 @@ func (w *world) mark(kind, text string) {
 	w.nmarks++
 }
 
-// markOnce is mark, unless the trace has that text.
+// markOnce is mark, unless the trace has that text at index i. It returns the index.
 //
 //go:norace
-func (w *world) markOnce(kind, text string) {
-	for i := range w.nmarks {
-		if w.marks[i].kind == kind && w.marks[i].text == text {
-			return
-		}
+func (w *world) markOnce(i int, kind, text string) int {
+	if i < w.nmarks && w.marks[i].kind == kind && w.marks[i].text == text {
+		return i
 	}
 	w.mark(kind, text)
+	return w.nmarks - 1
 }
 
 // tell copies what was recorded for the report. Like freeze, of which it is a part, it only copies.

@@ -237,6 +237,34 @@ func TestLogsAreRows(t *testing.T) {
 	}
 }
 
+// Logf may be called where there is no fiber, and has a place in the report of Drawn. Of several lines the first is
+// shown, which need not be the first of the text.
+func TestLogsFromElsewhere(t *testing.T) {
+	fn := func(ctx context.Context, s *Sim) {
+		done := make(chan struct{})
+		for range 2 {
+			go func() {
+				for range 500 {
+					s.Logf("beside")
+				}
+				done <- struct{}{}
+			}()
+		}
+		<-done
+		<-done
+		s.Logf("\n\nstate:\r\n a=1")
+		s.Sometimes(true, "it is so")
+		s.Sometimes(true, "it is so")
+		s.Errorf("the end")
+	}
+	for _, f := range []*Failure{found(t, KindError, fn), Drawn(func(int) int { return 0 }, fn)} {
+		says(t, f, "| log: state: … ", "| error: the end ")
+		if n := strings.Count(f.Error(), "it is so"); n > 1 {
+			t.Errorf("it is there %d times", n)
+		}
+	}
+}
+
 type formats struct{ times int }
 
 func (c *formats) String() string {

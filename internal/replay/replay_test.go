@@ -129,6 +129,10 @@ func TestShrinkJoinsTurns(t *testing.T) {
 			return 0
 		})
 	}
+	Shrink(try([]int{2}), func([]int) Run { return Run{Steps: 1} }, func(*Course) Run {
+		t.Error("a schedule with one decision that is not 0 was joined")
+		return Run{}
+	}, 1000, 1000)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		failed := Run{}

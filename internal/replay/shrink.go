@@ -28,7 +28,7 @@ type Turn struct{ Actor, To int }
 // two, three, ... decisions that are not 0, as long as that is fewer.
 //
 // It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
-// cutting after cut steps, and joining, with the cutting that follows it, after as many again.
+// cutting after cut steps, and joining, with the cutting that follows it, after a quarter of that.
 func Shrink(failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int) []int {
 	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps, course: failed.Course}
 	s.fewest = Switches(s.best)
@@ -38,8 +38,8 @@ func Shrink(failed Run, try func(script []int) Run, follow func(c *Course) Run, 
 	s.spent = 0
 	s.cut(cut)
 	s.lastFirst = false
-	if follow != nil && s.course != nil && s.join(follow, cut/4) {
-		s.cut(cut)
+	if follow != nil && s.course != nil && s.fewest > 1 && s.join(follow, cut/4) { // all with one have been tried
+		s.cut(cut / 4)
 	}
 	s.search(2, s.fewest-1, search)
 	return s.best
