@@ -214,3 +214,33 @@ func TestAFunctionOfTheClockNeedsAContext(t *testing.T) {
 		t.Error(called, f)
 	}
 }
+
+// TestANilContextLeavesNothingLocked: the operation panics, and the connection and the listener can still be used.
+func TestANilContextLeavesNothingLocked(t *testing.T) {
+	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
+		var k kept
+		k.dial(s)
+		l, a := k.l.(*netio.Listener), k.a.(*netio.Conn)
+		var none context.Context
+		for name, op := range map[string]func(){
+			"read":   func() { _, _ = a.ReadContext(none, make([]byte, 1)) },
+			"write":  func() { _, _ = a.WriteContext(none, []byte("x")) },
+			"accept": func() { _, _ = l.AcceptContext(none) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						s.Errorf("%s in a nil context did not panic", name)
+					}
+				}()
+				op()
+			}()
+		}
+		if err := errors.Join(a.Close(), k.b.Close(), l.Close()); err != nil {
+			s.Errorf("%v", err)
+		}
+	})
+	if f != nil {
+		t.Error(f)
+	}
+}

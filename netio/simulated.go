@@ -112,9 +112,14 @@ func endedIn(ctx context.Context, lock *coir.Cond, err error) error {
 	if err != nil {
 		return err
 	}
-	if err = coir.Ended(ctx); err != nil {
-		lock.Unlock()
-	}
+	on := false
+	defer func() { // also if ctx is nil, or a method of it panics
+		if !on {
+			lock.Unlock()
+		}
+	}()
+	err = coir.Ended(ctx)
+	on = err == nil
 	return err
 }
 
