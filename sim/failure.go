@@ -64,6 +64,7 @@ type Failure struct {
 	holds    []hold
 	ticking  []bool   // fibers that only wait for time again and again, if it is a deadlock of the others
 	unsure   bool     // the same decisions led to something else
+	cut      bool     // making it smaller was ended early
 	forked   int      // the step after which they did, if that is the failure and is known
 	panicked string   // what else the program panicked with, before the failure or while it was torn down
 	errs     []string // of Errorf, the first of nerrs
@@ -182,6 +183,9 @@ func (f *Failure) Error() string {
 	var b strings.Builder
 	r := newReport(f)
 	r.head(&b)
+	if f.cut {
+		b.WriteString("  it was too long to be made as small as it could be: choices may be left that do not matter\n")
+	}
 	r.holdsMutex(&b)
 	r.faults(&b)
 	r.said(&b)

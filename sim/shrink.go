@@ -33,7 +33,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		}
 		return r
 	}
-	replay.Shrink(failed, func(script []int) replay.Run {
+	_, whole := replay.Shrink(failed, func(script []int) replay.Run {
 		w.course.begin(nil)
 		return run(script)
 	}, func(c *replay.Course) replay.Run {
@@ -44,6 +44,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		return r
 	}, cutSteps, searchSteps)
 	w.course = nil
+	best.cut = !whole
 	return best
 }
 

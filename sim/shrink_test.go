@@ -47,8 +47,20 @@ func TestShrinkKeepsLittle(t *testing.T) {
 		if f == nil {
 			t.Fatalf("seed %d: not found", seed)
 		}
+		if f.cut {
+			t.Errorf("seed %d: there were not enough steps", seed)
+		}
 		if f.Switches > 3 {
 			t.Errorf("seed %d: %d choices in %d steps", seed, f.Switches, f.Steps)
 		}
 	}
+}
+
+// A report says if its schedule may still have decisions that do not matter.
+func TestReportSaysThatItIsNotSmall(t *testing.T) {
+	f := found(t, KindError, relay)
+	const text = "  it was too long to be made as small as it could be"
+	saysNot(t, f, text)
+	f.cut = true
+	says(t, f, "the baton has gone round\n"+text)
 }

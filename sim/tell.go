@@ -59,7 +59,7 @@ func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	if g == nil || g.Kind != f.Kind || g.hash != f.hash {
 		return f
 	}
-	g.Schedule, g.Strategy, g.Seed, g.unsure = f.Schedule, f.Strategy, f.Seed, f.unsure
+	g.Schedule, g.Strategy, g.Seed, g.unsure, g.cut = f.Schedule, f.Strategy, f.Seed, f.unsure, f.cut
 	return g
 }
 

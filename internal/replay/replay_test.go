@@ -66,16 +66,15 @@ func TestShrinkFindsTheFewest(t *testing.T) {
 		script[i] = 1 + i%2
 	}
 	script[10], script[40] = 2, 1
-	small := Shrink(run(script), run, nil, 1_000_000, 1_000_000)
+	small, whole := Shrink(run(script), run, nil, 1_000_000, 1_000_000)
 	want := make([]int, 41)
 	want[10], want[40] = 2, 1
-	if !slices.Equal(small, want) {
-		t.Errorf("%v", small)
+	if !slices.Equal(small, want) || !whole {
+		t.Errorf("%v, %v", small, whole)
 	}
 	runs = 0
-	Shrink(run(script), run, nil, 0, 0)
-	if runs > 5 {
-		t.Errorf("%d runs, and no steps to spend", runs)
+	if _, whole := Shrink(run(script), run, nil, 0, 0); runs > 5 || whole {
+		t.Errorf("%d runs, and no steps to spend; %v", runs, whole)
 	}
 }
 
@@ -139,7 +138,7 @@ func TestShrinkJoinsTurns(t *testing.T) {
 		for !failed.Fails {
 			failed = run(func(way []int, _ [actors]int) int { return r.IntN(len(way)) })
 		}
-		small := Shrink(failed, try, follow, 100_000, 0)
+		small, _ := Shrink(failed, try, follow, 100_000, 0)
 		if n := Switches(small); n > 2 || !try(small).Fails {
 			t.Errorf("seed %d: %v", seed, small)
 		}

@@ -28,8 +28,11 @@ type Turn struct{ Actor, To int }
 // two, three, ... decisions that are not 0, as long as that is fewer.
 //
 // It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
-// cutting after cut steps, and joining, with the cutting that follows it, after a quarter of that.
-func Shrink(failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int) []int {
+// cutting after cut steps, and joining, with the cutting that follows it, after a quarter of that. whole is false if
+// cutting ended so: then decisions may be left that do not matter.
+func Shrink(
+	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
+) (small []int, whole bool) {
 	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps, course: failed.Course}
 	s.fewest = Switches(s.best)
 	s.search(0, 1, search/5)
@@ -37,12 +40,14 @@ func Shrink(failed Run, try func(script []int) Run, follow func(c *Course) Run, 
 	s.search(0, 1, search)
 	s.spent = 0
 	s.cut(cut)
+	whole = s.spent < cut
 	s.lastFirst = false
 	if follow != nil && s.course != nil && s.fewest > 1 && s.join(follow, cut/4) { // all with one have been tried
 		s.cut(cut / 4)
+		whole = s.spent < cut/4
 	}
 	s.search(2, s.fewest-1, search)
-	return s.best
+	return s.best, whole
 }
 
 // search tries all schedules with from to to decisions that are not 0, as long as that is fewer.

@@ -581,7 +581,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	x.leaks(&second)
 	stable := second.kind == kind && second.hash == r.hash
 	if second.kind == kind {
-		script = replay.Shrink(failed, func(script []int) replay.Run {
+		script, _ = replay.Shrink(failed, func(script []int) replay.Run {
 			q := x.run(r.config.by(script))
 			x.leaks(&q)
 			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
