@@ -135,7 +135,7 @@ func TestTwins(t *testing.T) {
 			"in the schedule that passes, left ran (unlock mu, at sim/twin_test.go:21)", nil},
 		{"deadlock", KindDeadlock, crossed, "after step 8 lock[1] ran on (recv b, at sim/report_test.go:75); " +
 			"in the schedule that passes, lock[0] ran (recv b, at sim/report_test.go:75)", nil},
-		{"select", KindError, dropping, "after step 10 worker did select → recv quit, at sim/twin_test.go:75; " +
+		{"select", KindError, dropping, "after step 9 worker did select → recv quit, at sim/twin_test.go:75; " +
 			"in the schedule that passes, worker did select → recv jobs, at sim/twin_test.go:75", nil},
 		{"fault", KindError, aborting, "after step 5 the fault abort happened; " +
 			"in the schedule that passes, the fault abort did not happen", []Option{WithFaults("abort")}},

@@ -42,7 +42,7 @@ func Shrink(
 	s.cut(cut)
 	whole = s.spent < cut
 	s.lastFirst = false
-	if follow != nil && s.course != nil && s.fewest > 1 && s.join(follow, cut/4) { // all with one have been tried
+	if follow != nil && s.fewest > 1 && s.join(follow, cut/4) { // all with one have been tried
 		s.cut(cut / 4)
 		whole = s.spent < cut/4
 	}
@@ -96,7 +96,13 @@ func (s *shrinker) better(r *Run) bool {
 // reports whether that made the script smaller.
 func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 	s.spent = 0
+	if s.course == nil {
+		s.course = s.run(s.best).Course
+	}
 	now, fewest := s.course, s.fewest
+	if now == nil {
+		return false
+	}
 	try := func(turns []Turn) bool {
 		r := follow(&Course{turns, now.Values})
 		smaller = s.better(&r) || smaller
