@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/coir-go/coir/internal/replay"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
@@ -18,14 +19,19 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	for _, d := range f.script {
 		failed.Decisions = append(failed.Decisions, replay.Decision{Way: d})
 	}
-	w.course = &course{w: w}
-	run := func(script []int) replay.Run {
-		r, g := w.replayed(ctx, s, fn, script)
+	var course search.Course
+	run := func() replay.Run {
+		w.rest = &shared{Strategy: &course}
+		r, g := w.replayed(ctx, s, fn, nil)
+		w.rest = nil
 		if g != nil && g.Kind == KindBlocked {
 			r.Steps = cutSteps / 10 // that takes real time: try few
 		}
 		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
-			r.Steps, r.Course = g.Steps, w.course.recorded()
+			r.Steps = g.Steps
+			if turns, values, ok := course.Ran(); ok {
+				r.Course = &replay.Course{Turns: turns, Values: values}
+			}
 			if g.Switches < best.Switches || g.Switches == best.Switches && g.Steps < best.Steps {
 				g.Schedule, g.Strategy, g.Seed = f.Schedule, f.Strategy, f.Seed
 				best = g
@@ -34,16 +40,12 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		return r
 	}
 	_, whole := replay.Shrink(failed, func(script []int) replay.Run {
-		w.course.begin(nil)
-		return run(script)
+		course.Script(script)
+		return run()
 	}, func(c *replay.Course) replay.Run {
-		w.course.begin(c)
-		w.rest = w.course
-		r := run(nil)
-		w.rest = nil
-		return r
+		course.Follow(c.Turns, c.Values)
+		return run()
 	}, cutSteps, searchSteps)
-	w.course = nil
 	best.cut = !whole
 	return best
 }

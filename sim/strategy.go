@@ -65,6 +65,11 @@ func (w *world) Actor(i int) int {
 //go:norace
 func (w *world) Actors() int { return w.nfibers }
 
+// Running implements search.World.
+//
+//go:norace
+func (w *world) Running() int { return int(w.current) }
+
 // Moves implements search.World.
 //
 //go:norace

@@ -39,7 +39,6 @@ type world struct {
 	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0, or rest makes them
 	scripted bool
 	rest     Strategy // nil: none
-	course   *course  // records the schedule; nil: not
 
 	// Of the current schedule.
 	sim     *Sim
@@ -579,7 +578,7 @@ func (w *world) goesOn(i int32, after bool) bool {
 		}
 		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
-			w.picked(i)
+			w.fibers[i].moves++
 			return true
 		case search.Clock:
 			w.advance()
@@ -755,7 +754,7 @@ func (w *world) run(i int32) policy.Fiber {
 	w.unready(i)
 	w.current, w.settled = i, false
 	x := &w.fibers[i]
-	w.picked(i)
+	x.moves++
 	if x.pending {
 		w.went(i)
 	} else if x.paused {
@@ -944,21 +943,8 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if w.tells {
 		w.branch(d, goOn)
 	}
-	if w.course != nil {
-		w.course.decided(d)
-	}
 	w.ndec++
 	return d
-}
-
-// picked counts that fiber i was chosen.
-//
-//go:norace
-func (w *world) picked(i int32) {
-	w.fibers[i].moves++
-	if w.course != nil {
-		w.course.moved(int(i), int(w.fibers[i].moves))
-	}
 }
 
 // inTurn makes the decisions of a schedule that has become too long. Each fiber does one operation in turn; pass says

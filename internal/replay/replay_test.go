@@ -138,7 +138,7 @@ func TestShrinkJoinsTurns(t *testing.T) {
 		for !failed.Fails {
 			failed = run(func(way []int, _ [actors]int) int { return r.IntN(len(way)) })
 		}
-		small, _ := Shrink(failed, try, follow, 100_000, 0)
+		small, _ := Shrink(failed, try, follow, 100_000, 25_000)
 		if n := Switches(small); n > 2 || !try(small).Fails {
 			t.Errorf("seed %d: %v", seed, small)
 		}

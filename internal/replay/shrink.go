@@ -14,11 +14,12 @@ type Run struct {
 // earlier decision differs.
 type Course struct {
 	Turns  []Turn
-	Values [][]int // for each actor, the values that were chosen for it, in order
+	Values [][]int // those that were chosen for each actor, in order
 }
 
-// Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began.
-type Turn struct{ Actor, To int }
+// Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began; see
+// search.Course.
+type Turn = struct{ Actor, To int }
 
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
@@ -28,8 +29,8 @@ type Turn struct{ Actor, To int }
 // two, three, ... decisions that are not 0, as long as that is fewer.
 //
 // It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
-// cutting after cut steps, and joining, with the cutting that follows it, after a quarter of that. whole is false if
-// cutting ended so: then decisions may be left that do not matter.
+// cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a search. whole is
+// false if cutting ended so: then decisions may be left that do not matter.
 func Shrink(
 	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
 ) (small []int, whole bool) {
@@ -42,9 +43,9 @@ func Shrink(
 	s.cut(cut)
 	whole = s.spent < cut
 	s.lastFirst = false
-	if follow != nil && s.fewest > 1 && s.join(follow, cut/4) { // all with one have been tried
-		s.cut(cut / 4)
-		whole = s.spent < cut/4
+	if follow != nil && s.fewest > 1 && s.join(follow, 4*search) { // all with one have been tried
+		s.cut(4 * search)
+		whole = s.spent < 4*search
 	}
 	s.search(2, s.fewest-1, search)
 	return s.best, whole

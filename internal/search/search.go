@@ -34,6 +34,8 @@ type World interface {
 	Actor(i int) int
 	// Actors returns how many actors there are.
 	Actors() int
+	// Running returns the number of the actor that runs, or that a value is chosen for. It is negative if there is none.
+	Running() int
 	// Moves returns how often an actor was chosen.
 	Moves(actor int) int32
 	// Logged returns how many events the log has; see Event.
@@ -126,4 +128,16 @@ func (t *table[T]) room(most int) (again, long bool) {
 	t.rows = rows
 	again, t.full = t.full, false
 	return again, false
+}
+
+// add adds a row, if there is room.
+//
+//go:norace
+func (t *table[T]) add(row T) {
+	if t.n == len(t.rows) {
+		t.full = true
+		return
+	}
+	t.rows[t.n] = row
+	t.n++
 }

@@ -23,6 +23,7 @@ type threads struct {
 
 func (w *threads) Actor(i int) int       { return w.ways[i] }
 func (w *threads) Actors() int           { return len(w.left) }
+func (w *threads) Running() int          { return w.cur }
 func (w *threads) Moves(actor int) int32 { return w.moves[actor] }
 func (w *threads) Logged() int           { return len(w.log) }
 
@@ -73,6 +74,47 @@ func all(t *testing.T, w *threads, s Strategy, steps ...int) map[string]int {
 		t.Error("not complete")
 	}
 	return seen
+}
+
+// To follow the turns of a schedule is to run it again; and without one of them its actor does the same later.
+func TestCourseIsFollowed(t *testing.T) {
+	w, random := new(threads), Random(1, 50)
+	var c Course
+	for n := range 200 {
+		random.Begin(n)
+		order := w.run(random, 5, 6, 7)
+		var turns []Turn
+		var did [3]int
+		for _, letter := range order {
+			actor := int(letter - '0')
+			did[actor]++
+			turns = append(turns, Turn{actor, did[actor]})
+		}
+		c.Follow(turns, nil)
+		if got := w.run(&c, 5, 6, 7); got != order {
+			t.Fatalf("%s, and the turns are of %s", got, order)
+		}
+		turns, _, ok := c.Ran()
+		c.Follow(turns, nil)
+		if got := w.run(&c, 5, 6, 7); got != order || !ok {
+			t.Fatalf("%s, and what was recorded is %s: %v", got, order, turns)
+		}
+	}
+	c.Follow([]Turn{{0, 2}, {2, 1}, {0, 5}, {1, 6}}, nil)
+	if got := w.run(&c, 5, 6, 7); got != "002000111111222222" {
+		t.Error(got)
+	}
+	c.Follow([]Turn{{2, 1}, {0, 5}, {1, 6}}, nil)
+	if got := w.run(&c, 5, 6, 7); got != "200000111111222222" {
+		t.Error(got)
+	}
+	c.Script([]int{1, 1})
+	if got := w.run(&c, 1, 1, 2); got != "1220" {
+		t.Error(got)
+	}
+	if turns, _, _ := c.Ran(); !slices.Equal(turns, []Turn{{1, 1}, {2, 2}}) {
+		t.Error(turns)
+	}
 }
 
 func TestExhaustiveGoesThroughAllOnce(t *testing.T) {

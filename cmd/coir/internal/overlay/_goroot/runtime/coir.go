@@ -486,6 +486,14 @@ func (coirWorld) Actor(i int) int {
 // Actors implements search.World.
 func (coirWorld) Actors() int { return int(coirSched.actors) + 1 }
 
+// Running implements search.World.
+func (coirWorld) Running() int {
+	if gp := coirSched.holder.ptr(); gp != nil {
+		return int(gp.coir.id)
+	}
+	return -1
+}
+
 // Moves implements search.World.
 func (coirWorld) Moves(actor int) int32 {
 	if actor >= coirMaxActors {

@@ -581,11 +581,25 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	x.leaks(&second)
 	stable := second.kind == kind && second.hash == r.hash
 	if second.kind == kind {
-		script, _ = replay.Shrink(failed, func(script []int) replay.Run {
-			q := x.run(r.config.by(script))
+		var course search.Course
+		run := func() replay.Run {
+			c := r.config.by(nil)
+			c.strategy = &course
+			q := x.run(c)
 			x.leaks(&q)
-			return replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
-		}, nil, coirCutSteps, coirSearchSteps)
+			p := replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
+			if turns, values, ok := course.Ran(); ok {
+				p.Course = &replay.Course{Turns: turns, Values: values}
+			}
+			return p
+		}
+		script, _ = replay.Shrink(failed, func(script []int) replay.Run {
+			course.Script(script)
+			return run()
+		}, func(c *replay.Course) replay.Run {
+			course.Follow(c.Turns, c.Values)
+			return run()
+		}, coirCutSteps, coirSearchSteps)
 	}
 	c := r.config.by(script)
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
