@@ -261,11 +261,11 @@ func (c *simConn) wait(ctx context.Context, w *simWaiters, e *simEffects, now ti
 // enter locks the link for an operation.
 func (c *simConn) enter() error { return c.link.net.enter(c.link.cond, "the connection to", c.remote) }
 
-// enterIn locks the link for an operation in ctx.
-func (c *simConn) enterIn(ctx context.Context) error { return endedIn(ctx, c.link.cond, c.enter()) }
-
 func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
-	if err := c.enterIn(ctx); err != nil {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	if err := endedIn(ctx, c.link.cond); err != nil {
 		return 0, err
 	}
 	if len(p) == 0 {
@@ -357,7 +357,10 @@ func (c *simConn) fail(call string) error {
 }
 
 func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
-	if err := c.enterIn(ctx); err != nil {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	if err := endedIn(ctx, c.link.cond); err != nil {
 		return 0, err
 	}
 	var e simEffects

@@ -105,20 +105,17 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	return nil
 }
 
-// endedIn unlocks lock and returns ctx's error if ctx has ended. It returns err if that is not nil, and lock is not held.
-// An operation looks at ctx when it has the lock: package sim knows of the lock, and so tries the operation before a
-// cancel and after it.
-func endedIn(ctx context.Context, lock *coir.Cond, err error) error {
-	if err != nil {
-		return err
-	}
+// endedIn returns ctx's error if ctx has ended. Then it also unlocks lock, which the caller holds. An operation looks
+// at ctx only when it has the lock: package sim knows of the lock, and so tries the operation before a cancel and
+// after it.
+func endedIn(ctx context.Context, lock *coir.Cond) error {
 	on := false
 	defer func() { // also if ctx is nil, or a method of it panics
 		if !on {
 			lock.Unlock()
 		}
 	}()
-	err = coir.Ended(ctx)
+	err := coir.Ended(ctx)
 	on = err == nil
 	return err
 }
@@ -493,7 +490,10 @@ func (l *simListener) enter() error { return l.net.enter(l.net.cond, "the listen
 
 func (l *simListener) accept(ctx context.Context) (*simConn, error) {
 	n := l.net
-	if err := endedIn(ctx, n.cond, l.enter()); err != nil {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	if err := endedIn(ctx, n.cond); err != nil {
 		return nil, err
 	}
 	for {

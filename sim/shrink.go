@@ -66,7 +66,7 @@ func (w *world) replayed(
 }
 
 // cutSteps bounds the first part to seconds; only very long schedules with very many switches reach it. searchSteps
-// bounds the search for the fewest switches to a part of a second.
+// bounds the search for the fewest switches to a part of a second, and joining turns to a few times that.
 const (
 	cutSteps    = 20_000_000
 	searchSteps = 1_000_000

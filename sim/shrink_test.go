@@ -8,9 +8,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// relay fails if four fibers pass a baton, each at its fifth operation, against the order in which they were started. In
-// between, each of them draws numbers and waits for others now and then, so that decisions mean something else as soon
-// as an earlier one differs.
+// relay fails if four fibers pass a baton, each in its sixth round, against the order in which they were started. Each
+// draws a number in every round, so that decisions mean something else as soon as an earlier one differs.
 func relay(ctx context.Context, s *Sim) {
 	const runners, rounds, pass = 4, 10, 5
 	var baton atomic.Int32

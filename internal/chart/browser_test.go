@@ -395,8 +395,8 @@ func (b *browser) prints(n int) {
 //     their median, if other programs take at most a quarter of the machine. Two more rounds are made before that is an
 //     error. In a round in which others take more, they may delay any frame: the frames are logged and not judged;
 //   - all processes of the browser together compute no longer than that in a frame, and the page's thread no longer
-//     than one frame of the screen. In a round in which others take more than a quarter, it is four times as much: the
-//     system does not count time in which another program has the processor, but if another machine has it, it does;
+//     than one frame of the screen. In a round in which others take more than a quarter, it is four times as much:
+//     then the same work has been seen to take several times as long;
 //   - a frame has one layout. The few more are for when the reader pauses.
 func (b *browser) speed() {
 	b.t.Helper()

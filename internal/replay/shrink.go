@@ -28,13 +28,13 @@ type Turn = struct{ Actor, To int }
 // decision can go, often far from the fewest. So it then joins turns of the same actor, and tries all schedules with
 // two, three, ... decisions that are not 0, as long as that is fewer.
 //
-// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
-// cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a search. whole is
-// false if cutting ended so: then decisions may be left that do not matter.
+// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the
+// schedules, cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a
+// search. whole is false if cutting ended so: then decisions may be left that do not matter.
 func Shrink(
 	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
 ) (small []int, whole bool) {
-	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps, course: failed.Course}
+	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
 	s.fewest = Switches(s.best)
 	s.search(0, 1, search/5)
 	s.lastFirst = true
@@ -61,10 +61,10 @@ func (s *shrinker) search(from, to, most int) {
 type shrinker struct {
 	run    func(script []int) Run
 	best   []int
-	fewest int // switches of best
-	steps  int // of best
-	course *Course
-	spent  int // steps of all runs
+	fewest int     // switches of best
+	steps  int     // of best
+	course *Course // of best; nil if it is not known
+	spent  int     // steps of all runs
 
 	lastFirst bool // see deepen
 }

@@ -588,6 +588,9 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 			q := x.run(c)
 			x.leaks(&q)
 			p := replay.Run{Fails: q.kind == kind, Decisions: q.allDecisions(), Steps: int(q.steps)}
+			if !p.Fails {
+				return p
+			}
 			if turns, values, ok := course.Ran(); ok {
 				p.Course = &replay.Course{Turns: turns, Values: values}
 			}
