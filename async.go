@@ -13,13 +13,15 @@ import (
 
 // Operations that do not wait, and complete a promise later.
 //
-// Each is a child of a nursery that is born waiting: its parker is armed, as that of a parked fiber is, and stands in
-// the queue of the channel before the child has ever run. Whatever ends the wait makes the child runnable, as it would
-// any fiber, and only then is there a stack for it. So the place in the queue is taken when the call returns, peers and
-// cancels claim the operation as any other, the nursery waits for it, and the promise is completed on a worker.
+// Each is a child of a nursery that starts out waiting: its parker is armed, like that of a parked fiber, and is in the
+// queue of the channel before the child has run. The end of the wait makes the child runnable, like any fiber, and only
+// then does the child get a stack. So the operation has its place in the queue when the call returns, peers and cancels
+// claim it like any other operation, the nursery waits for it, and a worker completes the promise.
 
-// SendAsync begins to send v, and does not wait. The promise that it returns is resolved when v has been passed on, and
-// rejected with the error that [Chan.Send] would have returned otherwise; then v is still the caller's.
+// SendAsync begins to send v, and does not wait. The returned promise is resolved when v has been sent. If the send
+// fails, the promise is rejected with the error that [Chan.Send] would have returned, and v is still the caller's. Only
+// the send completes it: [Promise.Resolve] and [Promise.Reject] change nothing and return false. To give up the send,
+// cancel n.
 //
 // The send has its place among all sends when SendAsync returns, so values are received in the order of the calls. It
 // is a child of n: a cancel of n ends it, and the Run that opened n waits for it. An error of the send rejects the
@@ -32,6 +34,7 @@ func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
 		p Promise[struct{}]
 	})
 	op.cell.Value = v
+	op.p.take() // only this operation completes it
 	op.begin(n, c, sending, "Chan.SendAsync", coro.CallerPC(), func(context.Context) error {
 		_, err := op.end()
 		complete(&op.p, struct{}{}, err)
@@ -40,9 +43,9 @@ func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
 	return &op.p
 }
 
-// RecvAsync begins to receive a value, and does not wait. The promise that it returns is resolved with the value, and
-// rejected with the error that [Chan.Recv] would have returned otherwise. A promise that is not looked at holds the
-// value that it got: it is not given to another receiver.
+// RecvAsync begins to receive a value, and does not wait. The returned promise is resolved with the value. If the
+// receive fails, the promise is rejected with the error that [Chan.Recv] would have returned. A promise that is never
+// read keeps its value: no other receiver gets it. Only the receive completes it, as with [Chan.SendAsync].
 //
 // The receive has its place among all receives when RecvAsync returns. It is a child of n, as that of [Chan.SendAsync].
 //
@@ -52,6 +55,7 @@ func (c *Chan[T]) RecvAsync(n *Nursery) *Promise[T] {
 		async[T]
 		p Promise[T]
 	})
+	op.p.take()
 	op.begin(n, c, receiving, "Chan.RecvAsync", coro.CallerPC(), func(context.Context) error {
 		v, err := op.end()
 		complete(&op.p, v, err)
@@ -60,13 +64,14 @@ func (c *Chan[T]) RecvAsync(n *Nursery) *Promise[T] {
 	return &op.p
 }
 
-// complete completes p with the result of an operation.
+// complete completes p, which the operation owns, with the result of the operation.
 func complete[T any](p *Promise[T], v T, err error) {
-	if err != nil {
-		p.Reject(err)
-	} else {
-		p.Resolve(v)
+	if err == nil {
+		p.complete(v, nil, verbResolve, true)
+		return
 	}
+	var none T
+	p.complete(none, err, verbReject, true)
 }
 
 // async is an operation of a channel, with the fiber that completes it.
@@ -74,12 +79,12 @@ type async[T any] struct {
 	f    Fiber
 	c    *Chan[T]
 	side channel.Side
-	r    park.Reason // how the operation ended; None if the cell was published, then the fiber's wait tells
+	r    park.Reason // how the operation ended; None if the cell was published: then the fiber's wait has the reason
 	cell wait.Cell[T]
 }
 
-// begin starts the fiber, which runs fn when the operation has ended, and does the operation in its name. A send has
-// its value in the cell.
+// begin starts the fiber, which runs fn when the operation has ended, and performs the operation on its behalf. The
+// value of a send is in the cell.
 //
 //go:norace
 func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string, pc uintptr, fn func(context.Context) error) {
@@ -104,20 +109,20 @@ func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string,
 	}
 }
 
-// do does the operation, or begins a wait for it. The fiber is armed only once the operation has to wait, under the
+// do performs the operation, or begins a wait for it. The fiber is armed only once the operation has to wait, under the
 // channel's lock: a cancel must not end a wait whose value has been passed on.
 //
 // Guarded by TestExploreAsync.
 //
-// Spec: CH-52 (async operations return a ticket)
+// Spec: CH-52 (async operations return a promise)
 //
 //go:norace
-func (a *async[T]) do(near park.Place) {
+func (a *async[T]) do(here park.Place) {
 	f, sc, ch := &a.f, &a.f.nursery.scope, &a.c.ch
 	if sc.done() {
 		ch.Fail(a.side, sc.failureReason(park.Cancelled))
 		a.r = park.Cancelled
-		f.task.Rouse(near)
+		f.task.MakeReady(here)
 		return
 	}
 	f.waitUnder(sc)
@@ -129,15 +134,15 @@ func (a *async[T]) do(near park.Place) {
 		a.r, ready = ch.Put(a.cell.Value)
 	}
 	if a.r == park.None && a.side == sending && ch.Overflows() {
-		a.overrun(near)
+		a.overrun(here)
 		return
 	}
 	if a.r != park.None {
 		if a.r != park.Data {
 			ch.Count(a.side, a.r)
 		}
-		a.c.core.unlock(ready, near)
-		f.task.Rouse(near)
+		a.c.core.unlock(ready, here)
+		f.task.MakeReady(here)
 		return
 	}
 	t := f.task.ArmParked()
@@ -146,10 +151,10 @@ func (a *async[T]) do(near park.Place) {
 	} else {
 		ch.PublishSend(&a.cell, a.cell.Value, &f.task.Parker, t)
 	}
-	a.c.core.unlock(nil, near)
+	a.c.core.unlock(nil, here)
 	// From here on the fiber may run, and end, at any time.
 	if sc.state.Load() == scopeCancelled { // a cancel that came before ArmParked has not found it
-		f.task.Wake(t, park.Cancelled, near)
+		f.task.Wake(t, park.Cancelled, here)
 	}
 }
 
@@ -157,18 +162,18 @@ func (a *async[T]) do(near park.Place) {
 // OnUndelivered comes last, because it may panic.
 //
 //go:norace
-func (a *async[T]) overrun(near park.Place) {
+func (a *async[T]) overrun(here park.Place) {
 	c := a.c
 	lost, r := c.ch.Displace(a.cell.Value)
 	c.ch.Unlock()
 	a.r = r
-	a.f.task.Rouse(near)
+	a.f.task.MakeReady(here)
 	if r == park.Data {
 		c.undeliver(lost)
 	}
 }
 
-// end returns how the operation has ended. The fiber calls it.
+// end returns the result of the operation. The fiber calls it.
 //
 //go:norace
 func (a *async[T]) end() (v T, err error) {

@@ -20,10 +20,11 @@ func checkNoWaiters(t *testing.T, cs ...*coir.Chan[int]) {
 	}
 }
 
-// Values are received in the order of the calls of SendAsync, and each promise is resolved: by calls of a fiber and of a
-// goroutine, and in a nursery with a limit, which they do not count against.
+// Values are received in the order of the calls of SendAsync, and each promise is resolved, but none before its value
+// has found room or a receiver: by calls of a fiber and of a goroutine, and in a nursery with a limit, which they do
+// not count against.
 //
-// Spec: CH-52 (async operations return a ticket)
+// Spec: CH-52 (async operations return a promise)
 func TestSendAsyncKeepsTheOrder(t *testing.T) {
 	const n = 20
 	rt := newRuntime(t)
@@ -50,6 +51,11 @@ func TestSendAsyncKeepsTheOrder(t *testing.T) {
 					} else {
 						begin()
 					}
+					for i, p := range sent {
+						if at, _ := coir.TrySelect(p.DoneCase(nil, nil)); at == 0 && i >= capacity {
+							t.Errorf("promise %d is complete, and nothing was received", i)
+						}
+					}
 					for range n {
 						v, err := c.Recv(ctx)
 						if err != nil {
@@ -75,7 +81,7 @@ func TestSendAsyncKeepsTheOrder(t *testing.T) {
 
 // The receives that began first get the first values.
 //
-// Spec: CH-52 (async operations return a ticket)
+// Spec: CH-52 (async operations return a promise)
 func TestRecvAsyncKeepsTheOrder(t *testing.T) {
 	const n = 20
 	c := coir.NewChan[int](0)
@@ -105,8 +111,7 @@ func TestRecvAsyncKeepsTheOrder(t *testing.T) {
 // Operations end with the errors of Send and Recv, whether the end comes before or after them. That fails no nursery,
 // and leaves no waiter.
 //
-// Spec: CH-52 (async operations return a ticket)
-// Spec: TK-18 (tickets end with a channel's errors)
+// Spec: CH-52 (async operations return a promise)
 func TestAsyncEndsWithTheErrorsOfTheChannel(t *testing.T) {
 	rt := newRuntime(t)
 	for _, e := range []struct {
@@ -141,6 +146,41 @@ func TestAsyncEndsWithTheErrorsOfTheChannel(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Only the operation completes its promise: a Resolve or Reject by others returns false and changes nothing. In
+// particular a send does not deliver a value whose promise was rejected.
+//
+// Spec: CH-52 (async operations return a promise)
+func TestOnlyTheOperationCompletesItsPromise(t *testing.T) {
+	c := coir.NewChan[int](0)
+	gone := errors.New("gone")
+	err := newRuntime(t).Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
+		sent, got := c.SendAsync(nur, 1), coir.NewChan[int](0).RecvAsync(nur)
+		if sent.Reject(gone) || sent.Resolve(struct{}{}) || got.Reject(gone) || got.Resolve(7) {
+			t.Error("a promise of an operation was completed from outside")
+		}
+		if v, err := c.Recv(ctx); v != 1 || err != nil {
+			t.Errorf("received %d, %v", v, err)
+		}
+		if _, err := sent.Wait(ctx); err != nil {
+			t.Errorf("the value was received, and the send ended with %v", err)
+		}
+		if sent.Reject(gone) {
+			t.Error("a promise was completed twice")
+		}
+		nur.Cancel(nil)
+		got.OnDone(func(v int, err error) {
+			if v != 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("the cancelled receive has %d, %v", v, err)
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	checkNoWaiters(t, c)
 }
 
 // A send to a channel with an overflow policy does what Send does, which does not wait.

@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It notes the scope first, so that it is
-// true of the ticket.
+// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It records the scope before it arms, so
+// that the scope belongs to the ticket.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
@@ -22,7 +22,7 @@ func (f *Fiber) arm(sc *scope) park.Ticket {
 	return f.task.Arm()
 }
 
-// waitUnder notes whose cancel ends the next wait. It is mostly the same as for the last one.
+// waitUnder records the scope whose cancel ends the next wait. It is usually unchanged.
 //
 //go:norace
 func (f *Fiber) waitUnder(sc *scope) {
@@ -44,7 +44,7 @@ func (f *Fiber) shouldPark(sc *scope) bool {
 //go:norace
 func (f *Fiber) armedStill() bool { return !f.task.Disarm() }
 
-// waiter is the caller in a wait: its word, its node, its timer.
+// waiter holds what a caller waits with: its parker, its node and its timer.
 type waiter struct {
 	p     *park.Parker
 	kit   *wait.Kit
@@ -81,8 +81,8 @@ func (c *caller) arm(w *waiter) park.Ticket {
 	return c.f.arm(noScope)
 }
 
-// noScope is the scope of waits that no scope's cancel ends. Those under noInterrupt Interrupt does not end either:
-// they end when other fibers have ended.
+// noScope is the scope of waits that no cancel ends. Interrupt does not end waits under noInterrupt either: they end
+// when other fibers have ended.
 var noScope, noInterrupt = new(scope), new(scope)
 
 //go:noinline
@@ -94,13 +94,13 @@ func (f *Fiber) changeScope(sc *scope) {
 	f.waiting.Store(sc)
 }
 
-// forever is a wait without a time limit of its own; never is when it ends.
+// forever is the duration of a wait without a time limit; never is its deadline.
 const (
 	forever time.Duration = -1
 	never                 = math.MaxInt64
 )
 
-// after is the clock's time d from now.
+// after returns the clock's time d from now.
 //
 //go:norace
 func after(clk clock.Clock, d time.Duration) int64 {
@@ -111,7 +111,7 @@ func after(clk clock.Clock, d time.Duration) int64 {
 	return at
 }
 
-// deadline is the clock's time d from now; forever is never.
+// deadline returns the clock's time d from now, or never if d is forever.
 //
 //go:norace
 func (c *caller) deadline(d time.Duration) int64 {
@@ -133,19 +133,19 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 //go:norace
 func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 
-// await waits until an armed and published wait has ended: by the thing that it waits for, by the cancel of ctx, or,
-// unless deadline is never, by time. It serves every caller; for a fiber under its own scope there is a shorter way.
+// await waits until an armed and published wait has ended: by its event, by the cancel of ctx, or, unless deadline is
+// never, by time. It serves every caller; a fiber under its own scope has a fast path.
 //
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	var node *wait.Node // in the list of a scope's guests
-	abroad := c.abroad()
+	inOtherBubble := c.inOtherBubble()
 	switch {
 	case c.own:
 		if !c.f.shouldPark(c.sc) {
 			return park.Cancelled
 		}
-	case c.sc != nil && !abroad:
+	case c.sc != nil && !inOtherBubble:
 		node = &wait.Get[struct{}](w.kit, eventKind).Node
 		if !c.sc.addGuest(node, w.p, t) && w.p.Disarm() {
 			w.kit.Put(node)
@@ -162,7 +162,7 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	}
 	var r park.Reason
 	switch {
-	case c.sc == nil || abroad:
+	case c.sc == nil || inOtherBubble:
 		r = c.parkForeign(w, t)
 	case c.f == nil:
 		r = w.g.Park(nil)
@@ -181,7 +181,7 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 
 // parkForeign parks under a context that is not coir's, or in another bubble. The end of the context wakes a goroutine
 // through its Done channel, and a fiber through a callback, or, under a policy, when the next step finds it done. That
-// is foreign code. Its synchronisation is not hidden.
+// code is not coir's, so its synchronisation is not hidden.
 //
 //go:norace
 func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
@@ -209,8 +209,8 @@ func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	return r
 }
 
-// wakeAfter makes the end of ctx wake p from its wait t. It is a separate function because what the callback captures
-// is allocated.
+// wakeAfter makes the end of ctx wake p from its wait t. It is a separate function because the variables that the
+// callback captures are allocated.
 func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		race.Disable()
@@ -228,7 +228,7 @@ func (f *Fiber) ready(p *park.Parker) {
 	}
 }
 
-// charge counts an operation that did not wait. A fiber that does nothing else lets others run now and then.
+// charge counts an operation that did not wait. A fiber that only does such operations yields from time to time.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 //

@@ -37,7 +37,7 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 const chunk = 256
 
 // putMany sends values while that needs no wait and the batch of wakes is not full. It returns how many it sent. The
-// caller calls it again for the rest.
+// caller calls it again for the remaining values.
 //
 //go:norace
 func (c *Chan[T]) putMany(values []T) (n int) {
@@ -73,8 +73,8 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 // the channel is closed and holds no more. It returns the number of values received.
 //
 // If ctx ends, or the channel is closed or aborted, before the first value, RecvBatch returns 0 and the error. If that
-// happens later, it returns what it has received and no error; the next call returns the error. So a value that was
-// received is always returned, and the error is nil if there is one. With a linger of 0 or less, or an empty slice,
+// happens later, it returns the values received so far and no error; the next call returns the error. So a value that
+// was received is always returned, and the error is nil if there is one. With a linger of 0 or less, or an empty slice,
 // RecvBatch does what [Chan.RecvMany] does.
 func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
 	n, err := c.RecvMany(ctx, into)
@@ -101,8 +101,8 @@ func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration)
 	return n, nil
 }
 
-// takeMore receives what is there into the rest of a slice that holds n values. It returns the number of values that
-// the slice holds then.
+// takeMore receives the values that are available into the rest of a slice that holds n values. It returns the number
+// of values that the slice then holds.
 func (c *Chan[T]) takeMore(into []T, n int) int {
 	by := c.core.announce(policy.TryRecv)
 	had := n
@@ -151,16 +151,16 @@ func (c *core) unlockBatch(batch *channel.Wakes) {
 		c.unlock(nil, nil)
 		return
 	}
-	near := currentWorker()
-	c.unlock(nil, near)
-	rouse(batch, near)
+	here := currentWorker()
+	c.unlock(nil, here)
+	readyBatch(batch, here)
 }
 
-// rouse readies the parkers of the batch.
+// readyBatch readies the parkers of the batch.
 //
 //go:norace
-func rouse(batch *channel.Wakes, near park.Place) {
+func readyBatch(batch *channel.Wakes, here park.Place) {
 	for _, p := range batch.All() {
-		p.Rouse(near)
+		p.MakeReady(here)
 	}
 }

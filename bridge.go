@@ -37,7 +37,7 @@ func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
 	up := scopeBehind(ctx)
 	if up != nil {
-		up.tie() // its link is not known before that
+		up.tie() // up has no link before that
 	}
 	if up != nil && up.cold().link != nil {
 		l.behind = up

@@ -98,8 +98,6 @@ var belowStandard = map[string]func(fn func(ctx context.Context)){
 
 // An operation that begins after cancel() has returned fails, however its context was derived, even if it need not
 // wait.
-//
-// Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
 	operations := map[string]func(ctx context.Context) error{
 		"Send":        func(ctx context.Context) error { return NewChan[int](1).Send(ctx, 1) },
@@ -243,7 +241,6 @@ func TestTimeoutKeepsTheClockBelowARealDeadline(t *testing.T) {
 // goroutine is started for that, and waiters that leave earlier leave nothing behind.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
-// Spec: FB-23 (a fiber's context ends with its nursery)
 func TestGuestsOfAScopeAreWoken(t *testing.T) {
 	const each = 200
 	for _, timeout := range []bool{false, true} {
@@ -362,8 +359,6 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 
 // A second cancel of a scope that is being cancelled returns when the scopes inside it are cancelled too, like that of
 // package context.
-//
-// Spec: NU-10 (the first cause of a cancel stays)
 func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 	for range 300 {
 		outer, cancel := WithCancelCause(context.Background())

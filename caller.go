@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// caller is what has called an operation: a fiber, or a goroutine.
+// caller identifies the caller of an operation: a fiber, or a goroutine.
 //
 // The caller's identity is checked. A context says which fiber it was made for, but contexts are passed on: the caller
 // is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames knows whether the
@@ -24,7 +24,7 @@ type caller struct {
 
 	derived *Runtime // of the scope that ctx was derived from, if sc is nil for that reason
 
-	done <-chan struct{} // of a context whose end the caller learns by its channel; set by ended
+	done <-chan struct{} // of a context that reports its end by a channel; set by ended
 }
 
 // Spec: FB-19 (an operation parks the fiber, not the worker)
@@ -59,7 +59,7 @@ func (c *caller) resolveForeign() {
 	default:
 		return
 	}
-	if c.ctx.Done() != c.sc.doneChan() { // which has polled what c.sc hangs on, so that ctx is as it should be
+	if c.ctx.Done() != c.sc.doneChan() { // doneChan polls the context that c.sc is linked to, so ctx is up to date
 		c.derived = c.sc.rt
 		c.sc = nil
 	}
@@ -96,7 +96,7 @@ func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
 	return f, sc
 }
 
-// currentFiber returns the fiber that the calling goroutine is, or nil.
+// currentFiber returns the fiber that the calling goroutine runs, or nil.
 //
 //go:norace
 func currentFiber() (f *Fiber) {
@@ -119,21 +119,22 @@ func currentWorker() park.Place {
 	return nil
 }
 
-// runtime is where the caller's timers run, and its fibers. It is called with the caller's synchronisation visible.
+// runtime returns the runtime of the caller's timers and fibers. It is called with the caller's synchronisation
+// visible.
 func (c *caller) runtime() *Runtime {
 	if c.f != nil {
 		return c.f.nursery.rt
 	}
-	if x := c.sc; x != nil && !x.rt.abroad() {
+	if x := c.sc; x != nil && !x.rt.inOtherBubble() {
 		return x.rt
 	}
-	if c.derived != nil && !c.derived.abroad() {
+	if c.derived != nil && !c.derived.inOtherBubble() {
 		return c.derived
 	}
 	return defaultRuntime()
 }
 
-// worker is the place to wake others near.
+// worker returns the caller's worker, as a place to wake others near.
 //
 //go:norace
 func (c *caller) worker() park.Place {
@@ -143,9 +144,9 @@ func (c *caller) worker() park.Place {
 	return c.f.task.Worker()
 }
 
-// ended returns how the caller's context ended, or nil if it has not. An operation calls it before it waits. That is
-// where it calls the methods of a context that is not coir's: such a method may panic, or call runtime.Goexit, and then
-// no wait must have been published.
+// ended returns how the caller's context ended, or nil if it has not. An operation calls it before it waits. Only here
+// are the methods of a context called that is not coir's: such a method may panic or call runtime.Goexit, and no wait
+// may be published then.
 //
 //go:norace
 func (c *caller) ended() *ending {
@@ -154,7 +155,7 @@ func (c *caller) ended() *ending {
 		return endingOf(c.ctx)
 	}
 	if c.sc.state.Load() == scopeLive || !c.sc.poll() {
-		if c.abroad() {
+		if c.inOtherBubble() {
 			c.sc.checkDone()
 			c.done = c.ctx.Done()
 		}
@@ -163,7 +164,8 @@ func (c *caller) ended() *ending {
 	return c.sc.ending()
 }
 
-// refused is ended for an operation that has been announced, and that does nothing if it does not return nil.
+// refused is ended for an operation that has been announced. If refused does not return nil, the operation must do
+// nothing.
 //
 //go:norace
 func (c *caller) refused() *ending {
@@ -185,8 +187,8 @@ func (c *caller) cancelled() *ending {
 	return plainCancel // by Interrupt
 }
 
-// failureReason returns the reason to count for an operation under sc that ended for r: a scope that ran out of time
-// was not cancelled.
+// failureReason returns the reason to count for an operation under sc that ended for r. A scope that ran out of time
+// counts as a timeout, not as a cancel.
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {
@@ -198,17 +200,18 @@ func (sc *scope) failureReason(r park.Reason) park.Reason {
 	return r
 }
 
-// clock is what the caller's waits are timed by. It is called in a hidden section.
+// clock returns the clock of the caller's waits. It is called in a hidden section.
 //
 //go:norace
 func (c *caller) clock() clock.Clock {
-	race.EnterUser() // to find the default runtime of a bubble is ordered after its making
+	race.EnterUser() // finding the default runtime of a bubble is ordered after its creation
 	rt := c.runtime()
 	race.LeaveUser()
 	return rt.s.Clock()
 }
 
-// clockHere is the clock of the calling fiber or goroutine. It is called with the caller's synchronisation visible.
+// clockHere returns the clock of the calling fiber or goroutine. It is called with the caller's synchronisation
+// visible.
 func clockHere() clock.Clock {
 	c := caller{f: currentFiber()}
 	if c.f == nil {
@@ -217,10 +220,10 @@ func clockHere() clock.Clock {
 	return c.runtime().s.Clock()
 }
 
-// abroad reports whether the caller is a goroutine in another bubble of testing/synctest than its context. The scope
-// itself must not wake it: the context's channel does.
+// inOtherBubble reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such
+// a goroutine must be woken by the context's channel, not by the scope.
 //
 //go:norace
-func (c *caller) abroad() bool {
-	return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.abroad()
+func (c *caller) inOtherBubble() bool {
+	return bubble.Possible && c.f == nil && c.sc != nil && c.sc.rt.inOtherBubble()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,8 +18,6 @@ import (
 
 // Spec: NU-06 (cancel wakes every parked child)
 // Spec: NU-08 (cancel wakes each child once)
-// Spec: NU-22 (a cancel costs one claim a child)
-// Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
 // Spec: PK-34 (cancellation is a wake like any other)
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
@@ -104,15 +103,11 @@ func TestCancelWakesEachOnce(t *testing.T) {
 
 // Each wait is for a child that may end at any moment, under a deadline and in a scope that may end at the same moment.
 //
-// Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-12 (the winner's argument carries reason and index)
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-18 (commit and wake never enqueue twice)
 // Spec: PK-29 (no spurious returns)
-// Spec: PK-46 (checked builds panic at an illegal transition)
-// Spec: TM-10 (a timeout is an ordinary claim)
 // Spec: TM-11 (a late timer changes nothing)
-// Spec: TM-12 (an ended wait stops its timer)
 // Spec: NU-20 (a join cut short leaves the fiber running)
 // Spec: SC-08 (a fiber is enqueued once for each wake)
 func TestOneOutcomeOfEachWait(t *testing.T) {
@@ -206,11 +201,9 @@ func pause(ctx context.Context, sleep bool, d time.Duration, yields int) {
 // Many fibers and goroutines wait for one fiber, each with a deadline near that fiber's end: waiters that leave the
 // queue race with the fiber that empties it.
 //
-// Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-25 (unpublishing is idempotent)
 // Spec: PK-36 (a waker touches only what it has claimed)
 // Spec: PK-38 (guests use the same word)
-// Spec: NU-19 (every joiner gets the same error)
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 // Spec: FB-20 (an operation blocks a goroutine as one)
 func TestManyWaitForOneAndLeave(t *testing.T) {
@@ -263,8 +256,6 @@ func TestManyWaitForOneAndLeave(t *testing.T) {
 // Two fibers wait for a third, and the second is cancelled at the moment when that ends: it leaves the queue while the
 // first is being woken.
 //
-// Spec: PK-10 (exactly one ends a wait)
-// Spec: PK-24 (a published waiter is found by a wake)
 // Spec: PK-25 (unpublishing is idempotent)
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 func TestLeavingTheLineAtTheEnd(t *testing.T) {
@@ -336,10 +327,7 @@ func leaveAtTheEnd(n *coir.Nursery, first, second *atomic.Int64) {
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
-// Spec: NU-07 (a running child sees the cancel at its next operation)
 // Spec: NU-08 (cancel wakes each child once)
-// Spec: NU-09 (cancel goes down the tree only)
-// Spec: NU-10 (the first cause of a cancel stays)
 func TestCancelAtAnyMoment(t *testing.T) {
 	rounds := sized(1_000, 10_000, 500_000)
 	rt := newRuntime(t)
@@ -414,4 +402,73 @@ func (p *pair) play(ctx context.Context, side int, turn func() bool) {
 	}
 	p.over.Store(true)
 	p.end(nil)
+}
+
+// TestCancelCostsOneClaimAChild counts the claims: those that won, and those that came late.
+//
+// Spec: NU-22 (a cancel costs one claim a child)
+func TestCancelCostsOneClaimAChild(t *testing.T) {
+	const children = 1000
+	rt := one(t)
+	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		never := coir.NewEvent()
+		for range children {
+			n.Go("waiter", func(ctx context.Context) error { return never.Wait(ctx) })
+		}
+		for rt.Stats().Runnable > 0 {
+			if err := coir.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		before := rt.Stats()
+		n.Cancel(nil)
+		after := rt.Stats()
+		if won, late := after.Woken-before.Woken, after.Late-before.Late; won != children || late != 0 {
+			t.Errorf("a cancel of %d children made %d claims that won and %d that came late", children, won, late)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChildrenEndDuringACancel: a cancel that is stopped at its second child holds nothing that the first needs to end.
+//
+// Spec: NU-22 (a cancel costs one claim a child)
+func TestChildrenEndDuringACancel(t *testing.T) {
+	var n *coir.Nursery
+	var all string // n with all its children
+	var woken atomic.Int32
+	var cancelling atomic.Bool
+	obs := &hooked{onReady: func(*coir.Fiber) {
+		if !cancelling.Load() || woken.Add(1) != 2 {
+			return
+		}
+		for end := time.Now().Add(patience); n.String() == all; runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Error("the first child does not end while the second is being cancelled")
+				return
+			}
+		}
+	}}
+	rt := newRuntime(t, coir.WithWorkers(2), coir.WithObserver(obs))
+	never := coir.NewEvent()
+	if err := rt.Run(t.Context(), func(_ context.Context, in *coir.Nursery) error {
+		n = in
+		var waiters []*coir.Fiber
+		for range 3 {
+			waiters = append(waiters, n.Go("waiter", func(ctx context.Context) error { return never.Wait(ctx) }))
+		}
+		for _, f := range waiters {
+			for f.State() != coir.StateWaiting {
+				runtime.Gosched()
+			}
+		}
+		all = n.String()
+		cancelling.Store(true)
+		n.Cancel(nil)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }

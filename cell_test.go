@@ -21,7 +21,7 @@ func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 		g := new(park.Guest)
 		g.Init()
 		kit := new(wait.Kit)
-		cell := wait.Peek[*int](kit, c.ch.Cells())
+		cell := wait.SoloCell[*int](kit, c.ch.Cells())
 		race.Disable()
 		ticket := g.Arm()
 		c.ch.Lock()

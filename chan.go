@@ -43,9 +43,9 @@ type core struct {
 	errs  xatomic.Pointer[[2]sideErrors]
 }
 
-// notMade is what the use of a Chan or a Selector panics with that NewChan or NewSelector did not make. No
-// synchronisation is hidden when it panics, because the panic may be recovered. The fast paths of a Chan do not look:
-// such a channel is not channel.Core.Plain, and they leave it to the others.
+// notMade returns the panic text for the use of a zero Chan or Selector. The caller panics while no synchronisation is
+// hidden, because the panic may be recovered. The fast paths of a Chan do not check for a zero Chan: it is not
+// channel.Core.Plain, so they leave it to the slow paths.
 //
 //go:noinline
 //go:norace
@@ -68,7 +68,7 @@ const (
 )
 
 // NewChan makes a channel. The capacity is the number of values that the channel can hold, 0 or more, or [Unbounded] or
-// [Conflated].
+// [Conflated]. NewChan panics if it is negative.
 //
 //go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
@@ -108,9 +108,9 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	return c.send(ctx, v, max(d, 0))
 }
 
-// send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path, for a fiber that uses
-// its own context on a channel that nothing watches or times, and whose send either succeeds immediately or waits. It
-// leaves all else to sendAny, which starts over. Both take the same steps: try, publish, park, finish.
+// send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path for a fiber that uses
+// its own context, on a channel that is neither watched nor timed, if the send succeeds immediately or waits. All other
+// cases go to sendAny, which starts over. Both take the same steps: try, publish, park, finish.
 //
 // Send is inlined into its callers, so this is the only frame between the caller and the switch.
 //
@@ -145,7 +145,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	}
 	cell := wait.CellOf[T](f.task.Kit().Solo(ch.Cells()))
 	if cell == nil {
-		cell = wait.Peek[T](f.task.Kit(), ch.Cells())
+		cell = wait.SoloCell[T](f.task.Kit(), ch.Cells())
 	}
 	cell.Value = v
 	f.waitUnder(sc)
@@ -178,8 +178,8 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	return nil
 }
 
-// sendFailed finishes a send whose wait ended for r, which is not Data. None means that the wait did not begin, because
-// sc was cancelled.
+// sendFailed finishes a send whose wait ended for r, which is not Data. None means that no wait began, because sc was
+// cancelled.
 //
 //go:noinline
 //go:norace
@@ -218,7 +218,7 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 		r = c.core.finishLocked(&by, sending, r, ready)
 	default:
 		w := by.waiter()
-		cell := wait.Peek[T](w.kit, ch.Cells())
+		cell := wait.SoloCell[T](w.kit, ch.Cells())
 		t := by.arm(&w)
 		ch.PublishSend(cell, v, w.p, t)
 		c.core.unlock(nil, by.worker())
@@ -276,7 +276,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	}
 	cell := wait.CellOf[T](f.task.Kit().Solo(ch.Cells()))
 	if cell == nil {
-		cell = wait.Peek[T](f.task.Kit(), ch.Cells())
+		cell = wait.SoloCell[T](f.task.Kit(), ch.Cells())
 	}
 	f.waitUnder(sc)
 	t := f.task.Arm()
@@ -337,7 +337,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 		r = c.core.finishLocked(&by, receiving, r, ready)
 	} else {
 		w := by.waiter()
-		cell := wait.Peek[T](w.kit, ch.Cells())
+		cell := wait.SoloCell[T](w.kit, ch.Cells())
 		t := by.arm(&w)
 		ch.PublishRecv(cell, w.p, t)
 		c.core.unlock(nil, by.worker())
@@ -354,28 +354,28 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 // unlock unlocks the channel, then readies p and the other parkers that the operation has claimed.
 //
 //go:norace
-func (c *core) unlock(p *park.Parker, near park.Place) {
+func (c *core) unlock(p *park.Parker, here park.Place) {
 	if c.ch.Plain() {
 		c.ch.Unlock()
-		p.Rouse(near)
+		p.MakeReady(here)
 		return
 	}
 	woken := c.ch.TakeWoken()
 	c.ch.Unlock()
-	if near == nil && woken != nil {
-		near = currentWorker()
+	if here == nil && woken != nil {
+		here = currentWorker()
 	}
-	p.Rouse(near)
-	rouseWoken(woken, near)
+	p.MakeReady(here)
+	readySelectors(woken, here)
 }
 
-// rouseWoken readies the Selectors that an operation has notified.
+// readySelectors readies the Selectors that an operation has notified.
 //
 //go:norace
-func rouseWoken(w *channel.Watch, near park.Place) {
+func readySelectors(w *channel.Watch, here park.Place) {
 	for w != nil {
 		p, next := w.Next()
-		p.Rouse(near)
+		p.MakeReady(here)
 		w = next
 	}
 }
@@ -519,7 +519,7 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	}
 	if r == park.None {
 		if f := currentFiber(); f != nil && !f.simulated {
-			f.charge() // a fiber that keeps trying must let the fiber run that it is trying for
+			f.charge() // a fiber that polls must let the fiber run that it polls for
 		}
 	}
 }
@@ -550,11 +550,11 @@ func received[T any](ctx context.Context, recv func(context.Context) (T, error),
 	}
 }
 
-// Close closes the channel gently. Later sends fail. Values that the channel holds, and those of senders that already
-// wait, are still delivered; then receivers get an error that is [ErrClosed]. Close reports whether this call closed
-// the channel; closing again does nothing.
+// Close closes the channel. Later sends fail. Values that the channel holds, and those of senders that already wait,
+// are still delivered; then receivers get an error that is [ErrClosed]. Close reports whether this call closed the
+// channel; closing again does nothing.
 //
-// Close belongs to the sending side. Senders that already wait go on waiting for a receiver. So a receiver that leaves
+// Close is for the sending side. Senders that already wait continue to wait for a receiver. So a receiver that leaves
 // calls [Chan.Abort] instead, or uses a [Pipe], whose writers learn that the last reader is gone.
 //
 //go:norace
@@ -575,7 +575,7 @@ func (c *Chan[T]) Close() bool {
 
 // Abort closes the channel immediately. Waiting operations return an error that is [ErrClosed] and wraps the cause, and
 // every value that the channel holds goes to [OnUndelivered], even if the handler panics. Abort reports whether this
-// call closed the channel. On a channel that was closed before it discards what has not been delivered.
+// call closed the channel. On a channel that was closed before, Abort discards the values that have not been delivered.
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
@@ -592,8 +592,8 @@ func (c *Chan[T]) Abort(cause error) bool {
 	return first
 }
 
-// end moves the channel to the state to, Closed or Aborted, and wakes every waiter that this ends. It reports whether
-// the channel was open.
+// end moves the channel to the state to, Closed or Aborted, and wakes the waiters whose waits this ends. It reports
+// whether the channel was open.
 //
 //go:norace
 func (c *core) end(to channel.State, cause error) bool {
@@ -611,7 +611,7 @@ func (c *core) end(to channel.State, cause error) bool {
 		c.ch.Close(to)
 		c.ch.TellBoth()
 	}
-	for { // wake those whose wait the close ends; no wait begins after it
+	for { // wake the waiters whose waits the close ends; no wait begins after it
 		var batch channel.Wakes
 		c.ch.EndWaits(&batch)
 		more := batch.Full()

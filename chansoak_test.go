@@ -33,7 +33,6 @@ import (
 // Spec: CH-37 (abort is the hard close)
 // Spec: CH-38 (close and abort are idempotent)
 // Spec: CH-40 (no value is lost silently)
-// Spec: CH-42 (closed and count are one state)
 // Spec: CH-55 (a value that was claimed is reported)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
 //
@@ -43,7 +42,7 @@ import (
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-19 (a late completion stays with its sender)
 // Spec: SE-21 (a Selector's events do not cost its size)
-// Spec: SC-50 (one set of queues serves all patterns)
+// Spec: BU-01 (a buffer has one owner)
 func TestNothingIsLostAndNothingComesTwice(t *testing.T) {
 	for _, kind := range []struct {
 		name     string
@@ -557,11 +556,9 @@ func (a *actor) watch() {
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
 // Spec: CH-28 (an ended wait is unlinked before it returns)
-// Spec: CH-56 (a cancelled wait takes no value and no place)
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-11 (a cancel ends a select)
-// Spec: TM-12 (an ended wait stops its timer)
 func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	const fibers, goroutines = 1_000, 100
 	const perRound = 2 * (fibers + goroutines)
@@ -688,8 +685,6 @@ func waitInVain(ctx context.Context, in *coir.Chan[int], out *coir.Chan[*int], w
 }
 
 // The value that a case of a select sends may point to a variable of its sender, which must then outlive the call.
-//
-// Spec: SE-14 (a message goes directly, under the locks)
 func TestWhatASelectSendsStays(t *testing.T) {
 	const n = 100
 	c := coir.NewChan[*int](n)

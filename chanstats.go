@@ -49,7 +49,7 @@ func (c *Chan[T]) Len() int {
 	return n
 }
 
-// Cap returns the number of values that the channel can hold: math.MaxInt if it is unbounded, 1 if it is conflated.
+// Cap returns the number of values that the channel can hold: [Unbounded] if it is unbounded, 1 if it is conflated.
 func (c *Chan[T]) Cap() int { return c.ch.Limit() }
 
 // Name returns the name that was set with the option [WithName].

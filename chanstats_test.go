@@ -1,6 +1,6 @@
 package coir_test
 
-// What a channel counts. A script does everything that can happen to a channel, once for each sort of caller. After
+// What a channel counts. A script does everything that can happen to a channel, once for each kind of caller. After
 // each line of it every counter is compared: the counter of the line has moved, and no other.
 
 import (
@@ -19,7 +19,6 @@ import (
 // intSize is the size of an int in bytes.
 const intSize = strconv.IntSize / 8
 
-// Spec: CH-18 (dropped values are counted and handed over)
 // Spec: CH-22 (Try never waits and changes nothing)
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
@@ -28,7 +27,7 @@ const intSize = strconv.IntSize / 8
 // Spec: OB-04 (totals count successes alone)
 // Spec: OB-05 (a channel tells its marks and waiters)
 func TestCountersAreExact(t *testing.T) {
-	for _, as := range sorts {
+	for _, as := range callerKinds {
 		t.Run(as.String(), func(t *testing.T) {
 			s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[1], sender: as, receiver: as})
 			c := coir.NewChan[[3]byte](2, coir.WithName("counted"))
@@ -121,14 +120,13 @@ func TestCountersAreExact(t *testing.T) {
 // coir, or that of a context, and whether it waited or came too late.
 //
 // Spec: OB-03 (failures are counted by kind)
-// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 	deadlines := map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
 		"scope":   coir.WithTimeout,
 		"context": context.WithTimeout,
 	}
 	for name, with := range deadlines {
-		for _, as := range sorts {
+		for _, as := range callerKinds {
 			t.Run(name+" of a "+as.String(), func(t *testing.T) {
 				s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[0], sender: as, receiver: as})
 				a := s.start(as, func(ctx context.Context, a *player) {
@@ -204,7 +202,6 @@ func TestTimed(t *testing.T) {
 
 // Stats are all of one moment: whenever they are read, each sent value is received, dropped or held.
 //
-// Spec: OB-06 (counters can be read or pushed)
 // Spec: OB-14 (a snapshot is consistent for each object)
 // Spec: CH-42 (closed and count are one state)
 func TestStatsAreOfOneMoment(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 )
 
 // Clock is a virtual clock, which moves only when the program moves it. A runtime made with [WithClock] uses it:
-// sleeps, timeouts and deadlines of its fibers end when the clock has moved past them. Any number of goroutines and
-// fibers may use a clock at the same time, and any number of runtimes may wait by it. Calls that move it run one after
-// the other.
+// sleeps, timeouts and deadlines of its fibers end when the clock has moved past them. Any number of goroutines, fibers
+// and runtimes may use a clock at the same time. Calls that move it run one after the other.
 type Clock struct {
 	// Spec: TM-15 (time comes in through Clock alone)
 
@@ -48,8 +47,8 @@ func (c *Clock) Advance(d time.Duration) {
 	c.v.Advance(d)
 }
 
-// AdvanceToNext moves the clock to the earliest time that anything waits for, and ends all waits for that time. It
-// reports whether there was one. A wait for the same time that begins meanwhile is for the next call.
+// AdvanceToNext moves the clock to the earliest deadline of a wait, and ends all waits with that deadline. It reports
+// whether there was one. A wait for the same time that begins meanwhile ends with the next call.
 func (c *Clock) AdvanceToNext() bool {
 	race.Disable()
 	defer race.Enable()
@@ -58,8 +57,8 @@ func (c *Clock) AdvanceToNext() bool {
 	return c.v.AdvanceToNext()
 }
 
-// move takes the turn to move the clock; moved gives it back. A wake may call an observer. If that moved the clock
-// again, it would wait for itself, so move panics.
+// move takes the turn to move the clock; moved gives it back. A wake may call an observer. An observer that moved the
+// clock would wait for itself, so move panics.
 //
 //go:norace
 func (c *Clock) move() {

@@ -17,9 +17,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Spec: SH-03 (close first refuses new work)
 // Spec: SH-04 (close then cancels)
-// Spec: SH-05 (close then drains)
 // Spec: SH-06 (close then joins the workers)
 // Spec: SH-08 (after close no goroutine is left)
 // Spec: SH-09 (coroutines exit one after the other)
@@ -114,6 +112,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 // Spec: SH-03 (close first refuses new work)
 // Spec: SH-10 (a close cut short goes on)
 // Spec: SH-11 (close is idempotent)
+// Spec: SH-05 (close then drains)
 func TestCloseWhoseContextIsOver(t *testing.T) {
 	base := goroutineCount()
 	rt := coir.NewRuntime(coir.WithWorkers(1))
@@ -245,6 +244,7 @@ func TestCloseFromInsidePanics(t *testing.T) {
 }
 
 // Spec: SH-14 (an unused default runtime keeps no goroutine)
+// Spec: SH-01 (roots of fiber trees are counted)
 func TestDefaultRuntimeRests(t *testing.T) {
 	noGoroutinesAbove(t, 0) // of ours: see there
 	base := goroutineCount()
@@ -264,9 +264,6 @@ func TestDefaultRuntimeRests(t *testing.T) {
 
 // An idle runtime that releases its resources may be used again, or closed, at that very moment. The moment is some 40
 // ms after the last use; many runtimes are used again at about that time.
-//
-// Spec: SH-11 (close is idempotent)
-// Spec: SH-14 (an unused default runtime keeps no goroutine)
 func TestUsedAgainWhileItRests(t *testing.T) {
 	base := goroutineCount()
 	var all sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Cond is a lock, and a first-in, first-out queue of fibers and goroutines that wait for a change of what the lock
-// guards. It is the base for types that others wait for:
+// Cond is a lock, with a first-in, first-out queue of fibers and goroutines that wait for the guarded data to change.
+// It is the base for types with operations that wait:
 //
 //	func (b *Buffer) Get(ctx context.Context) (byte, error) {
 //		b.cond.Lock()
@@ -29,19 +29,19 @@ import (
 //		return v, nil
 //	}
 //
-// The lock is for a few instructions: between Lock and Unlock call no operation of coir but those of the Cond. Under
-// package sim each operation may let other fibers run, and one of them that then calls Lock is reported as blocked. A
-// lock that is held while waiting is locks.Mutex.
+// Hold the lock for a few instructions only: between Lock and Unlock, call no operation of coir except those of the
+// Cond. Under package sim each operation may let other fibers run, and a fiber that then calls Lock is reported as
+// blocked. For a lock that is held while waiting, use locks.Mutex.
 //
-// Exactly one wait ends for each call of Signal that returned true, also if a cancel or a deadline comes at the same
-// moment: a Wait with a nil error, or a select with its [Cond.WaitCase].
+// Each call of Signal that returns true ends exactly one wait, even if a cancel or a deadline comes at the same moment:
+// a Wait, which returns nil, or a select with a [Cond.WaitCase].
 //
 // The zero value is an unlocked Cond without waiters or name. A Cond must not be copied after first use.
 type Cond struct {
 	object
 	mu      xatomic.Mutex
 	waiters wait.Queue
-	woken   wait.Queue     // waiters that have been signalled asleep, until Unlock
+	woken   wait.Queue     // sleeping waiters that have been signalled, until Unlock
 	changes xatomic.Uint64 // number of calls of Signal and Broadcast
 }
 
@@ -66,7 +66,7 @@ func (c *Cond) Lock() {
 	c.mu.Lock()
 }
 
-// TryLock locks c if it is unlocked, and reports whether it did. It is for types with several Conds to choose from.
+// TryLock locks c if it is unlocked, and reports whether it did. It is for types that choose among several Conds.
 func (c *Cond) TryLock() bool {
 	var by *Fiber
 	if simulating.Load() > 0 {
@@ -79,7 +79,7 @@ func (c *Cond) TryLock() bool {
 	return ok
 }
 
-// Unlock unlocks c, and lets those run that have been signalled.
+// Unlock unlocks c and readies the waiters that have been signalled.
 //
 //go:norace
 func (c *Cond) Unlock() {
@@ -92,18 +92,19 @@ func (c *Cond) Unlock() {
 }
 
 // Wait unlocks c and waits for a Signal or Broadcast. It locks c before it returns. It returns ctx's error if ctx ended
-// first; then no Signal has been used up. The caller holds the lock, and checks again what it waits for when Wait has
-// returned: another caller may have been faster.
+// first; then it has not used up a Signal. The caller holds the lock, and must check its condition again when Wait
+// returns, because another caller may have changed it.
 func (c *Cond) Wait(ctx context.Context) error {
 	err := c.wait(ctx)
 	c.mu.Lock()
 	return err
 }
 
-// wait is Wait that returns without the lock.
+// wait is Wait, but returns without the lock.
 //
 //go:norace
 func (c *Cond) wait(ctx context.Context) error {
+	_ = c.name // a nil Cond fails here, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.waitAny(ctx)
@@ -191,12 +192,13 @@ func (c *Cond) release() {
 	c.woken = wait.Queue{}
 	c.mu.Unlock()
 	race.Disable()
-	rouseAll(&woken)
+	readyAll(&woken)
 	race.Enable()
 }
 
-// unlock unlocks c inside a hidden section. What c guards is ordered before the next Lock, so that is not hidden. Then
-// it announces the wait of f: not earlier, because other fibers may run then, and must not find c locked.
+// unlock unlocks c inside a hidden section. The unlock itself is visible to the race detector, because it orders the
+// guarded data before the next Lock. Then unlock announces the wait of f. It does so only now because other fibers may
+// run then, and they must not find c locked.
 //
 //go:norace
 func (c *Cond) unlock(f *Fiber) {
@@ -245,8 +247,8 @@ func (c *Cond) Broadcast() int {
 	return claimAll(&c.waiters, &c.woken)
 }
 
-// WaitCase is a case that happens at a Signal or Broadcast after the call of WaitCase, which is made with the lock
-// held. The select is called without the lock, and returns without it:
+// WaitCase returns a case that happens at a Signal or Broadcast after the call of WaitCase. Call WaitCase with the lock
+// held, and the select without it:
 //
 //	c.Lock()
 //	for !ready() {
@@ -257,7 +259,7 @@ func (c *Cond) Broadcast() int {
 //		c.Lock()
 //	}
 //
-// A Signal between WaitCase and the select also makes it happen, even if that Signal went to another waiter.
+// A Signal between WaitCase and the select also makes the case happen, even if it ended the wait of another waiter.
 func (c *Cond) WaitCase() Case {
 	escapes(c)
 	return Case{what: caseSignal, dst: unsafe.Pointer(c), after: time.Duration(c.changes.Load())}
@@ -268,11 +270,12 @@ func (c *Cond) WaitCase() Case {
 //go:norace
 func (c *Cond) Len() int { return c.waiters.Len() }
 
-// String describes c in a few words: its name, or its number if it has none, and how many wait. The caller does not
-// hold the lock.
+// String returns a short description of c: its name, or its number if it has none, and how many waiters it has. The
+// caller does not hold the lock.
 //
 //go:norace
 func (c *Cond) String() string {
+	_ = c.name // a nil Cond fails here, before synchronisation is hidden
 	race.Disable()
 	c.mu.Lock()
 	n := c.waiters.Len()
@@ -281,7 +284,7 @@ func (c *Cond) String() string {
 	return "coir.Cond(" + c.title() + ", " + strconv.Itoa(n) + " waiting)"
 }
 
-// waitOp is a Wait, as a policy sees it. What follows it has the lock.
+// waitOp returns the Op of a Wait. The code after the Wait holds the lock.
 //
 //go:norace
 func (c *Cond) waitOp() policy.Op {

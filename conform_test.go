@@ -1,6 +1,6 @@
 package coir_test
 
-// One suite for every kind of channel, every overflow policy and every sort of caller.
+// One suite for every kind of channel, every overflow policy and every kind of caller.
 //
 // What a channel promises depends neither on its kind nor on the caller: a fiber in its own context, in a scope, in a
 // context of the standard library, or a goroutine. So each claim is written once, as a script, and runs over all rows
@@ -47,24 +47,24 @@ var policies = []coir.OverflowPolicy{
 	coir.OverflowWait, coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail,
 }
 
-// sort is a sort of caller.
-type sort int
+// callerKind is a kind of caller.
+type callerKind int
 
 const (
-	ownFiber     sort = iota // a fiber in its own context
-	scopedFiber              // a fiber in its own scope
-	derivedFiber             // a fiber in a context of package context
-	guest                    // a goroutine
+	ownFiber     callerKind = iota // a fiber in its own context
+	scopedFiber                    // a fiber in its own scope
+	derivedFiber                   // a fiber in a context of package context
+	guest                          // a goroutine
 )
 
-func (as sort) String() string {
+func (as callerKind) String() string {
 	return [...]string{"fiber", "scoped fiber", "derived fiber", "goroutine"}[as]
 }
 
-var sorts = []sort{ownFiber, scopedFiber, derivedFiber, guest}
+var callerKinds = []callerKind{ownFiber, scopedFiber, derivedFiber, guest}
 
 // callers are the pairs of sender and receiver.
-var callers = [][2]sort{
+var callers = [][2]callerKind{
 	{ownFiber, ownFiber}, {guest, guest}, {ownFiber, guest}, {guest, ownFiber},
 	{scopedFiber, scopedFiber}, {derivedFiber, derivedFiber},
 }
@@ -73,7 +73,7 @@ var callers = [][2]sort{
 type row struct {
 	kind
 	over             coir.OverflowPolicy
-	sender, receiver sort
+	sender, receiver callerKind
 }
 
 func (r row) String() string {
@@ -83,14 +83,17 @@ func (r row) String() string {
 // exists reports whether there is such a channel: a conflated channel has its own policy.
 func (r row) exists() bool { return r.capacity != coir.Conflated || r.over <= coir.OverflowDropOldest }
 
+// bounded reports whether the channel has a capacity, which may be 0.
+func (r row) bounded() bool { return r.capacity != coir.Unbounded && r.capacity != coir.Conflated }
+
 // drops reports whether sent values may be lost.
 func (r row) drops() bool {
 	full := r.over == coir.OverflowDropOldest || r.over == coir.OverflowDropNewest
-	return r.capacity == coir.Conflated || full && r.capacity >= 0
+	return r.capacity == coir.Conflated || full && r.bounded()
 }
 
 // waits reports whether a send to a full channel waits.
-func (r row) waits() bool { return r.over == coir.OverflowWait && r.capacity >= 0 }
+func (r row) waits() bool { return r.over == coir.OverflowWait && r.bounded() }
 
 // A filter selects the rows that a claim is about.
 type filter func(row) bool
@@ -197,7 +200,7 @@ func (s *stage) takeLost() []int {
 	return lost
 }
 
-// player is a caller of some sort that does one thing.
+// player is a caller of some kind that does one thing.
 type player struct {
 	s      *stage
 	cancel context.CancelCauseFunc
@@ -209,8 +212,8 @@ type player struct {
 	waiting int // how many waited on its side when its operation returned
 }
 
-// start makes a player of that sort do something. The player has its own context: a.cancel cancels no other.
-func (s *stage) start(as sort, do func(ctx context.Context, a *player)) *player {
+// start makes a player of that kind do something. The player has its own context: a.cancel cancels no other.
+func (s *stage) start(as callerKind, do func(ctx context.Context, a *player)) *player {
 	a := &player{s: s, done: s.signal()}
 	begun := s.signal()
 	act := func(ctx context.Context, cancel context.CancelCauseFunc) {
@@ -449,6 +452,7 @@ func (s *stage) giveWay(ctx context.Context) {
 // Spec: CH-18 (dropped values are counted and handed over)
 // Spec: CH-21 (one sender's values stay in order)
 // Spec: CH-40 (no value is lost silently)
+// Spec: BU-01 (a buffer has one owner)
 func TestEachValueArrivesOnceAndInOrder(t *testing.T) {
 	for _, many := range []int{1, 3} {
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
@@ -574,7 +578,6 @@ func TestRendezvousHasNoPlace(t *testing.T) {
 // A send that finds room stores the value and returns; a receive that finds a value takes the oldest and returns.
 // Neither needs a peer.
 //
-// Spec: CH-06 (a bounded channel holds its capacity)
 // Spec: CH-07 (a send with room does not wait)
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-11 (nobody waits for what is there)
@@ -709,7 +712,7 @@ func TestTryChangesNothing(t *testing.T) {
 			s.t.Fatalf("TryRecv made %+v of %+v", st, before)
 		}
 		held := s.fill()
-		if !s.waits() && s.over != coir.OverflowFail || s.capacity < 0 {
+		if !s.waits() && s.over != coir.OverflowFail || !s.bounded() {
 			return // it takes more
 		}
 		before = s.c.Stats()
@@ -728,9 +731,6 @@ func TestTryChangesNothing(t *testing.T) {
 // A program may rely on this order: writes before a send are seen after its receive, writes before a receive are seen
 // by the sender that it lets go on, and writes before a close are seen after ErrClosed. A race build finds where that
 // fails.
-//
-// Spec: FB-29 (the race detector sees fibers as goroutines)
-// Spec: CH-02 (kinds differ in what they store)
 func TestChannelsOrderMemory(t *testing.T) {
 	n := sized(100, 500, 20_000)
 	claim(t, nothingDrops, func(s *stage) {
@@ -774,9 +774,6 @@ func TestChannelsOrderMemory(t *testing.T) {
 
 // A channel of capacity n makes a semaphore: with n = 1, or with a rendezvous both ways, what it guards needs no other
 // lock.
-//
-// Spec: FB-29 (the race detector sees fibers as goroutines)
-// Spec: CH-06 (a bounded channel holds its capacity)
 func TestChannelAsAMutex(t *testing.T) {
 	n := sized(50, 200, 10_000)
 	claim(t, func(r row) bool { return r.waits() && r.capacity == 1 }, func(s *stage) {

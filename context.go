@@ -59,7 +59,7 @@ type timedScope struct {
 	scopeContext
 	cold     coldScope
 	deadline time.Time
-	at       int64 // the same on the runtime's clock, without those of contexts above
+	at       int64 // the same on the runtime's clock, ignoring deadlines of outer contexts
 	timer    clock.Timer
 }
 
@@ -77,7 +77,7 @@ func (c *timedScope) expire() {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if sc.rt.contexts != nil { // derived contexts are done too, and no step may follow to find them
+	if sc.rt.contexts != nil { // derived contexts are done too; perhaps no later step would notice them
 		race.Disable()
 		sc.rt.lookAtContexts()
 		race.Enable()
@@ -85,7 +85,7 @@ func (c *timedScope) expire() {
 }
 
 // Ended returns the error that an operation in ctx returns because ctx has ended, or nil if ctx has not ended. It is
-// for types that others wait for, which look at ctx before they do anything.
+// for types with operations that wait, which check ctx before they do anything.
 func Ended(ctx context.Context) error {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
@@ -116,8 +116,8 @@ func WithCancelCause(ctx context.Context) (context.Context, context.CancelCauseF
 	}
 }
 
-// WaitCancel waits until ctx ends, and returns its error. It waits for nothing else, and takes no time on any clock. In
-// a context that never ends, such as [context.Background], it never returns.
+// WaitCancel waits until ctx ends, and returns its error. It waits for nothing else, and uses no timer. In a context
+// that never ends, such as [context.Background], it never returns.
 //
 //go:norace
 func WaitCancel(ctx context.Context) error {
@@ -211,7 +211,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 }
 
 // Shield returns a context that has the values of ctx but is not cancelled when ctx is. It is for work that must be
-// finished, such as giving resources back or notifying a peer. Limit it with WithTimeout.
+// finished, such as releasing resources or notifying a peer. Limit it with WithTimeout.
 func Shield(ctx context.Context) context.Context {
 	// Spec: NU-21 (a shield delays a cancel)
 	sc := newScope()

@@ -109,9 +109,7 @@ func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 	}, cancelFor{errA})
 }
 
-// Spec: FB-18 (a fiber's error stays readable)
 // Spec: FB-20 (an operation blocks a goroutine as one)
-// Spec: FB-21 (the caller's identity is checked)
 func TestFiberContextAfterTheFiberHasEnded(t *testing.T) {
 	var kept context.Context
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -230,7 +228,6 @@ func TestForeignFiberContextCancels(t *testing.T) {
 }
 
 // Spec: FB-19 (an operation parks the fiber, not the worker)
-// Spec: FB-21 (the caller's identity is checked)
 func TestBackgroundInAFiberParksTheFiber(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		bg := context.Background()
@@ -458,8 +455,6 @@ func TestWithCancel(t *testing.T) {
 	}, nil)
 }
 
-// Spec: TM-03 (no timer fires early)
-// Spec: TM-10 (a timeout is an ordinary claim)
 func TestWithTimeout(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		start := time.Now()
@@ -494,8 +489,6 @@ func TestWithTimeout(t *testing.T) {
 }
 
 // A scope whose time is too long to be represented does not end immediately; one whose time has passed does.
-//
-// Spec: TM-03 (no timer fires early)
 func TestWithTimeoutOfAnyLength(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
@@ -517,8 +510,6 @@ func TestWithTimeoutOfAnyLength(t *testing.T) {
 }
 
 // Of two deadlines the earlier counts, whichever is inside.
-//
-// Spec: TM-01 (deadlines are monotonic times)
 func TestNestedDeadlines(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		early, late := time.Now().Add(2*time.Millisecond), time.Now().Add(time.Hour)
@@ -606,8 +597,6 @@ func TestShield(t *testing.T) {
 
 // What AfterFunc promises: f runs once, in its own goroutine, if the context ends; stop reports whether it prevented
 // that.
-//
-// Spec: FB-22 (a derived context still parks the fiber)
 func TestAfterFunc(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := contextsOf(ctx, n)
@@ -666,7 +655,6 @@ func TestAfterFunc(t *testing.T) {
 // In a scope that has ended, every operation fails before it does anything, whatever the caller.
 //
 // Spec: NU-07 (a running child sees the cancel at its next operation)
-// Spec: PK-26 (a condition that holds needs no park)
 func TestOperationsInACancelledScope(t *testing.T) {
 	operations := map[string]func(ctx context.Context, ended *coir.Fiber) error{
 		"Yield":       func(ctx context.Context, _ *coir.Fiber) error { return coir.Yield(ctx) },

@@ -8,21 +8,21 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// outside is for all code that is in no bubble of testing/synctest.
+// outside holds the defaults of code that runs in no bubble of testing/synctest.
 var outside defaults
 
-// defaults is the default runtime outside of bubbles, and the options of every default runtime. The runtime is made on
-// first use and never closed: when it is idle it holds no goroutine.
+// defaults is the default runtime outside of bubbles, and the options of every default runtime. The runtime is created
+// on first use and never closed: an idle runtime holds no goroutine.
 type defaults struct {
 	rt xatomic.Pointer[Runtime]
 
 	mu      xatomic.Mutex
-	used    bool            // options stay as they are
+	used    bool            // the options can no longer change
 	options []RuntimeOption // set once
 }
 
-// In a race build a goroutine that is ordered after nothing makes default runtimes: see makeAlone and bubble.Registry.
-// It comes after the initialization of the packages that it uses.
+// In a race build, a goroutine that is ordered after nothing creates default runtimes: see makeAlone and
+// bubble.Registry. This Release orders it after the initialization of the packages that it uses.
 func init() { race.Release(unsafe.Pointer(&outside)) }
 
 // Default returns the default runtime, on which [Run] runs fibers if it is called from a goroutine. In a bubble of
@@ -31,9 +31,9 @@ func init() { race.Release(unsafe.Pointer(&outside)) }
 func Default() *Runtime { return defaultRuntime() }
 
 // Configure sets the options of the default runtime: those of [NewRuntime]. The default runtimes of bubbles of
-// testing/synctest get them too. Call it once, at the start of the program: when a default runtime has been used, by
-// [Run], [Default], a time limit or a timer, or if there was a call of Configure before, it changes nothing and returns
-// an error.
+// testing/synctest get them too. Call it once, at the start of the program. If a default runtime has been used, by
+// [Run], [Default], a time limit or a timer, or if Configure was called before, it changes nothing and returns an
+// error.
 func Configure(opts ...RuntimeOption) error {
 	race.Release(unsafe.Pointer(&outside))
 	if !outside.configure(opts) {
@@ -56,7 +56,7 @@ func (o *defaults) configure(opts []RuntimeOption) bool {
 	return true
 }
 
-// use fixes the options. It is called in a hidden section.
+// use makes the options final. It is called in a hidden section.
 //
 //go:norace
 func (o *defaults) use() {

@@ -27,10 +27,10 @@
 //
 // # Contexts
 //
-// Every operation takes a context. A fiber is given a context of its own: an operation under that context parks the
-// fiber. In a plain goroutine the same operation blocks the goroutine. coir checks which goroutine is calling instead
-// of trusting the context. So a fiber's context may be passed to other fibers and goroutines, kept, and used after the
-// fiber has ended. Contexts derived from it with package context work too, and start no goroutine.
+// An operation that may wait takes a context. A fiber is given a context of its own: an operation under that context
+// parks the fiber. In a plain goroutine the same operation blocks the goroutine. coir checks which goroutine is calling
+// instead of trusting the context. So a fiber's context may be passed to other fibers and goroutines, kept, and used
+// after the fiber has ended. Contexts derived from it with package context work too, and start no goroutine.
 //
 // # Cancel and time
 //
@@ -85,13 +85,13 @@
 //
 // # Closing
 //
-// [Chan.Close] is gentle: later sends fail, values that the channel holds and those of waiting senders are still
-// delivered, and then receivers get [ErrClosed]. [Chan.Abort] is hard: waiting operations return ErrClosed immediately,
-// with the cause, and values that are left go to OnUndelivered. Sending on a closed channel is an error, not a panic,
-// and closing twice is harmless. Where several fibers send, use a [Pipe], which counts its ends: closing the last
-// [Writer] closes the channel, and writers learn when the last [Reader] is gone.
+// After [Chan.Close] later sends fail, values that the channel holds and those of waiting senders are still delivered,
+// and then receivers get [ErrClosed]. After [Chan.Abort] waiting operations return ErrClosed immediately, with the
+// cause, and the remaining values go to OnUndelivered. Sending on a closed channel is an error, not a panic, and
+// closing twice is harmless. Where several fibers send, use a [Pipe], which counts its ends: closing the last [Writer]
+// closes the channel, and writers learn when the last [Reader] is gone.
 //
-// Close belongs to the sending side: senders that already wait go on waiting for a receiver. A receiver that leaves
+// Close is for the sending side: senders that already wait continue to wait for a receiver. A receiver that leaves
 // calls Abort, or closes its end of a Pipe.
 //
 // # Select
@@ -160,4 +160,22 @@
 // and the race detector sees them as it sees goroutines. There is one exception: when an operation on a channel of
 // capacity n waits, the detector sees the operation that ends the wait as ordered after what came before the wait, so
 // it may miss a race between those two.
+//
+// # For authors of what can be waited for
+//
+// Programs do not need what follows. It is for packages that add something to wait for, or that stand for something
+// outside of the process. The packages locks, pace, pubsub, desk, stream, supervise and netio are written with it, and
+// with nothing else.
+//
+//   - [Queue], [Resource], [Verb]: something to take and give back, such as a lock or a permit.
+//   - [Timer], [Schedule]: something that comes with time, such as a tick or a token.
+//   - [Watch], [Alarm], [Watcher]: a call when a context ends or a time comes, for what is held for a caller.
+//   - [Simulation], [Simulated]: a model in place of a network, a disk or a driver in a simulation.
+//   - [Ended], [Jitter], [Point]: an operation's first look at its context, a random time, and a place where a
+//     simulation may let others run.
+//
+// Waits built this way end by cancel and deadline as those of a channel do, stand in a select, are ordered for the race
+// detector, and are controlled and reported by package sim. In return, methods that say so run under a lock of the
+// library: they must be short, and must not wait, panic or call back. This part of the package may change in a minor
+// version also after 1.0. The rest will not.
 package coir

@@ -10,9 +10,9 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// How a thing that no fiber waits for ends with its scope, or at a time: a ticket of package desk, say, which is open
-// until an answer comes, its scope ends, or its time is up. A Watch is a node in a ring of the scope, next to the
-// scope's guests. An Alarm is a timer. Neither needs a goroutine, and both are parts of what they end.
+// How an object that no fiber waits for ends with its scope, or at a time. A ticket of package desk, for example, is
+// open until an answer comes, its scope ends, or its time is up. A Watch is a node in a ring of the scope, next to the
+// scope's guests. An Alarm is a timer. Neither needs a goroutine, and both are fields of the object that they end.
 //
 // Invariants:
 //
@@ -20,22 +20,22 @@ import (
 //	          A watch is claimed by taking it off the ring, under the scope's lock; an alarm by the lock of the clock.
 //	W2 clean: once Stop has returned, or Ended is called, neither the scope nor the clock refers to it.
 //
-// Ended is called with nothing locked, but in the middle of something: of a cancel, or of a move of the clock. So what
-// it does is a part of that step to a policy, and is not announced: see callEnded. Both steps conflict with all others.
+// Ended is called with nothing locked, but in the middle of a cancel or of a move of the clock. So to a policy the
+// operations of Ended are part of that step, and are not announced: see callEnded. Both steps conflict with all others.
 //
 // Roads not taken: context.AfterFunc for each, which allocates four objects, and calls from a goroutine that a
 // simulation does not control; and a parker whose owner makes the call, which needs a claim of its own besides.
 
 // Watch calls a method of its owner when a context ends. It is for types that hold something on behalf of a caller that
-// may give up, such as a table of requests without an answer: package desk is written with it. A Watch starts no
-// goroutine. In the context of a fiber or a scope, and in one that never ends, it allocates nothing; in other contexts
-// it needs a [context.AfterFunc].
+// may give up, such as a table of unanswered requests. Package desk uses it. A Watch starts no goroutine. In the
+// context of a fiber or a scope, and in one that never ends, it allocates nothing; in other contexts it needs a
+// [context.AfterFunc].
 //
 // The zero value has not been started. A Watch that has been stopped may be started again. Its methods must not be
 // called at the same time, and it must not be copied after first use.
 type Watch struct {
 	to  Watcher
-	sc  *scope // whose end it watches for; nil if the context never ends
+	sc  *scope // the scope that it watches; nil if the context never ends
 	ctx context.Context
 
 	private bool // sc was made for this watch, inside a context that is not coir's
@@ -47,11 +47,11 @@ type Watch struct {
 // Watcher is the owner of a [Watch] or an [Alarm].
 type Watcher interface {
 	// Ended is called with the error that an operation in the context returns now, or, by an Alarm, with [ErrTimeout].
-	// The caller is the one that cancels, or the clock. So Ended must be short, and must neither wait, panic nor call
+	// It is called by the canceller, or by the clock. So Ended must be short, and must neither wait, panic nor call
 	// [runtime.Goexit]: that would stop the clock. It may use operations that do not wait, such as [Promise.Reject].
-	// Functions that others have given, such as those of [Promise.OnDone], need a goroutine of their own.
+	// Functions of the user, such as those of [Promise.OnDone], must run on a separate goroutine.
 	//
-	// What comes before Start, and before the cancel, is ordered before Ended.
+	// Start and the cancel are ordered before Ended.
 	Ended(err error)
 }
 
@@ -65,7 +65,7 @@ func (w *Watch) Start(ctx context.Context, to Watcher) error {
 	}
 	w.to, w.ctx, w.sc, w.private = to, ctx, nil, false
 	switch {
-	case by.sc != nil && !by.abroad():
+	case by.sc != nil && !by.inOtherBubble():
 		w.sc = by.sc
 	case by.done != nil:
 		w.sc, w.private = newScope(), true
@@ -84,18 +84,18 @@ func (w *Watch) Start(ctx context.Context, to Watcher) error {
 	return w.sc.ending().op
 }
 
-// Covers reports whether w, which has been started, would call Ended when ctx ends, and ctx has not ended. If it
-// reports false, that may still be so.
+// Covers reports whether w, which has been started, would call Ended when ctx ends, and ctx has not ended. It may
+// report false although this is the case.
 //
 //go:norace
 func (w *Watch) Covers(ctx context.Context) bool {
 	if f, sc := scopeOf(ctx); sc != nil {
-		return sc == w.sc && !sc.mayBeDone() && (f != nil && f.task.Here() || !bubble.Possible || !sc.rt.abroad())
+		return sc == w.sc && !sc.mayBeDone() && (f != nil && f.task.Here() || !bubble.Possible || !sc.rt.inOtherBubble())
 	}
 	return sameObject(ctx, w.ctx) && ctx.Err() == nil
 }
 
-// sameObject reports whether two contexts are one object. Contexts need not be comparable.
+// sameObject reports whether a and b are the same object. Contexts need not be comparable.
 //
 //go:norace
 func sameObject(a, b context.Context) bool {
@@ -127,8 +127,8 @@ func (w *Watch) detach() {
 	}
 }
 
-// Alarm calls a method of its owner at a time. It is to a deadline what a [Watch] is to a context. The zero value has
-// not been started. An Alarm must not be copied after first use.
+// Alarm calls a method of its owner at a given time. It is like a [Watch], for a deadline instead of a context. The
+// zero value has not been started. An Alarm must not be copied after first use.
 type Alarm struct {
 	timer clock.Timer
 	rt    *Runtime
@@ -176,8 +176,8 @@ func (a *alarmTarget) Expire(uint64) {
 }
 
 // callEnded calls to.Ended, ordered after Start, which has released started, and after the cancel, which has released
-// ended. It is called in a hidden section. On a runtime with a policy, what Ended does is not announced: it is a part
-// of the step that the runtime makes.
+// ended. It is called in a hidden section. On a runtime with a policy, the operations of Ended are not announced: they
+// are part of the step that the runtime makes.
 //
 //go:norace
 func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error) {
@@ -213,7 +213,7 @@ func (sc *scope) addWatch(w *Watch) bool {
 	return true
 }
 
-// dropWatch takes a watch off the ring. It reports whether it was in it.
+// dropWatch takes a watch off the ring. It reports whether w was in the ring.
 //
 //go:norace
 func (sc *scope) dropWatch(w *Watch) bool {

@@ -53,7 +53,7 @@ type closedError struct {
 	how   closing
 }
 
-// closing is how a channel or a runtime was closed.
+// closing says how a channel or a runtime was closed.
 type closing uint8
 
 const (

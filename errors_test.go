@@ -323,7 +323,6 @@ func TestNothingIsLostBesideAPanic(t *testing.T) {
 // returned by the Run around it.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
-// Spec: NU-13 (a child's panic is raised from Run)
 func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	left := func(fn func()) (exited bool) { // in a separate goroutine, which Goexit may end
 		done := make(chan struct{})
@@ -469,7 +468,6 @@ func TestChainOfAPanicWithANilPanicError(t *testing.T) {
 // A panic in a deferred function during a Goexit ends the fiber as a panic, and its goroutine is reused.
 //
 // Spec: FB-24 (a panic is recovered in its fiber)
-// Spec: FB-25 (Goexit ends one fiber alone)
 func TestPanicDuringGoexit(t *testing.T) {
 	for round := range 50 {
 		pe := recovered(t, func() {
@@ -503,7 +501,6 @@ func TestPanicDuringGoexit(t *testing.T) {
 
 // Cancel(nil) stops a nursery on purpose: errors that only report that cancel are no failure, and all others are.
 //
-// Spec: NU-11 (a child's error cancels its siblings)
 // Spec: NU-12 (Run returns every child's error)
 func TestStoppedOnPurpose(t *testing.T) {
 	sleep := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
@@ -564,8 +561,6 @@ func (m many) Error() string   { return m.text }
 func (m many) Unwrap() []error { return m.parts }
 
 // An error without parts is a failure; the error that package net returns for a cancel is not.
-//
-// Spec: NU-12 (Run returns every child's error)
 func TestWhatOnlySaysThatTheNurseryWasCancelled(t *testing.T) {
 	stopped := func(late error) error {
 		return coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {

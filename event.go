@@ -12,9 +12,9 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Event is something that happens once: a service is ready, a file has been loaded, the program is to stop. Any number
-// of fibers and goroutines may wait for it. What comes before the call of Set that made it happen is ordered before
-// what comes after a wait for it.
+// Event is something that happens once: a service is ready, a file has been loaded, the program must stop. Any number
+// of fibers and goroutines may wait for it. The call of Set that makes it happen is ordered before the return of a wait
+// for it.
 //
 // The zero value is an event that has not happened, and has no name. An Event must not be copied after first use.
 type Event struct {
@@ -22,8 +22,8 @@ type Event struct {
 	once happening
 }
 
-// happening is the part of an event that decides. The order of its words makes the wait for it safe: Set stores done
-// and then looks at the waiters, under the lock; a waiter is pushed under the lock, if done is not set.
+// happening is the state of an event. No waiter is missed: set stores done and then takes the waiters, under the lock;
+// a waiter is pushed under the lock, and only if done is not set.
 type happening struct {
 	done    xatomic.Bool
 	mu      xatomic.Mutex // guards waiters
@@ -43,10 +43,11 @@ func NewEvent(opts ...NameOption) *Event {
 	return e
 }
 
-// Set makes the event happen, and wakes those who wait for it. It reports whether it was this call that did.
+// Set makes the event happen and wakes its waiters. It reports whether this call made it happen.
 //
 //go:norace
 func (e *Event) Set() bool {
+	_ = e.name // a nil event fails here, before synchronisation is hidden
 	var by *Fiber
 	if simulating.Load() > 0 {
 		by = e.announce(currentFiber(), e.op(verbSet))
@@ -59,7 +60,7 @@ func (e *Event) Set() bool {
 	return first
 }
 
-// happen makes it happen, if it has not. It reports whether it did.
+// happen makes the event happen. It reports whether this call did.
 //
 //go:norace
 func (e *Event) happen() bool {
@@ -79,6 +80,7 @@ func (e *Event) happen() bool {
 //
 //go:norace
 func (e *Event) IsSet() bool {
+	_ = e.name // a nil event fails here, before synchronisation is hidden
 	var by *Fiber
 	if simulating.Load() > 0 {
 		by = e.announce(currentFiber(), e.op(verbIsSet))
@@ -100,13 +102,14 @@ func (e *Event) IsSet() bool {
 	return set
 }
 
-// Wait waits until the event has happened. It returns ctx's error if ctx has ended, also if the event has happened.
+// Wait waits until the event has happened. It returns ctx's error if ctx has ended, even if the event has happened.
 func (e *Event) Wait(ctx context.Context) error { return e.wait(ctx, verbAwait) }
 
-// wait is Wait, called what verb says.
+// wait is Wait; reports name the wait by verb.
 //
 //go:norace
 func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
+	_ = e.name // a nil event fails here, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		if !race.Enabled && simulating.Load() == 0 && isPlainGoroutine(ctx) {
@@ -165,19 +168,21 @@ func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
 	return nil
 }
 
-// DoneCase is a case that happens when the event has happened.
+// DoneCase returns a case that happens when the event has happened.
 func (e *Event) DoneCase() Case {
+	_ = e.name // a nil event fails here, not under a lock
 	escapes(e)
 	return Case{what: caseEvent, arg: (*eventCase)(e)}
 }
 
-// String describes the event in a few words: its name, or its number if it has none, and whether it has happened.
+// String returns a short description of the event: its name, or its number if it has none, and whether it has happened.
 func (e *Event) String() string { return "coir.Event(" + e.describe("set") + ")" }
 
-// describe describes the event; done is the word for that it has happened.
+// describe describes the event; done is the word for an event that has happened.
 //
 //go:norace
 func (e *Event) describe(done string) string {
+	_ = e.name // a nil event fails here, before synchronisation is hidden
 	race.Disable()
 	defer race.Enable()
 	if e.once.done.Load() {
@@ -211,7 +216,7 @@ func (e *eventCase) op() policy.Op { return (*Event)(e).object.op(verbAwait) }
 
 func (e *eventCase) result(*Case) { race.Acquire(unsafe.Pointer(&e.once)) }
 
-// set makes it happen, if it has not, and readies the waiters. It reports whether it did.
+// set makes the event happen and readies the waiters. It reports whether this call did.
 //
 //go:norace
 func (h *happening) set() bool {
@@ -223,12 +228,12 @@ func (h *happening) set() bool {
 	claimAll(&h.waiters, &woken)
 	h.mu.Unlock()
 	if !woken.Empty() {
-		rouseAll(&woken)
+		readyAll(&woken)
 	}
 	return true
 }
 
-// begin begins a wait of f under sc. It returns None if f has to park, and otherwise why not.
+// begin begins a wait of f under sc. It returns None if f must park, and otherwise the reason why not.
 //
 //go:noinline
 //go:norace
@@ -243,7 +248,7 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 	t := f.arm(sc)
 	n := f.task.Kit().Event()
 	if !h.publish(n, &f.task.Parker, t) {
-		f.task.Disarm() // if a cancel was faster, that changes nothing: there is no wait
+		f.task.Disarm() // even if a cancel came first: there is no wait
 		f.charge()
 		return park.Data
 	}
@@ -254,7 +259,7 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 	return park.Cancelled
 }
 
-// waitGuest is wait for a goroutine in a context that never ends: nothing else ends the wait.
+// waitGuest is wait for a goroutine in a context that never ends: only the event ends the wait.
 //
 //go:norace
 func (h *happening) waitGuest() {
@@ -274,7 +279,7 @@ func (h *happening) waitGuest() {
 	guests.Put(g)
 }
 
-// await waits until it has happened. The caller may be a fiber or a goroutine.
+// await waits until the event has happened. The caller may be a fiber or a goroutine.
 //
 //go:norace
 func (h *happening) await(by *caller) park.Reason {
@@ -298,7 +303,7 @@ func (h *happening) await(by *caller) park.Reason {
 	return r
 }
 
-// publish makes a node wake its parker when it happens. It reports false if it has happened.
+// publish makes a node wake its parker when the event happens. It reports false if the event has already happened.
 //
 //go:norace
 func (h *happening) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
@@ -311,7 +316,7 @@ func (h *happening) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return true
 }
 
-// withdraw takes the node back. It reports whether it is marked as the one that won.
+// withdraw removes the node. It reports whether the node is marked as the one that ended the wait.
 //
 //go:norace
 func (h *happening) withdraw(n *wait.Node) bool {

@@ -13,7 +13,6 @@ import (
 // at a time has it, each gets it, and none is left in line. One of them goes on above the limit in another case, as a
 // wait does that is cut short: the places are counted rightly afterwards.
 //
-// Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
 func TestExplorePlacePassesOn(t *testing.T) {
 	for name, above := range map[string]bool{"in turn": false, "above the limit": true} {

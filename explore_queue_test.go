@@ -41,7 +41,7 @@ func putBack(q *Queue, p *pot, n int) {
 	}
 }
 
-// checkPot checks that all is back, and that no one waits.
+// checkPot checks that everything has been given back, and that there are no waiters.
 func checkPot(q *Queue, p *pot) {
 	if p.left != p.size || !q.waiters.Empty() {
 		interleave.Failf("%d of %d are left, %d wait", p.left, p.size, q.waiters.Len())

@@ -132,10 +132,7 @@ var errStopped = errors.New("stop")
 
 // Close and cancel against a send and a receive.
 //
-// Spec: CH-20 (a waiting operation beats a passing one)
-// Spec: CH-28 (an ended wait is unlinked before it returns)
 // Spec: CH-34 (close is one step)
-// Spec: CH-36 (a drained closed channel ends its receivers)
 // Spec: NU-08 (cancel wakes each child once)
 func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
@@ -166,7 +163,6 @@ func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 // A close against a send and two receives: every operation returns.
 //
 // Spec: CH-34 (close is one step)
-// Spec: CH-35 (close is graceful)
 // Spec: CH-36 (a drained closed channel ends its receivers)
 func TestExploreCloseEndsWaits(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
@@ -190,8 +186,8 @@ func TestExploreCloseEndsWaits(t *testing.T) {
 //
 // Spec: CH-05 (a taken value resumes one sender)
 // Spec: CH-09 (a send prefers a waiting receiver)
-// Spec: CH-10 (room goes to the longest-waiting sender)
-// Spec: CH-19 (waiters are served in order)
+// Spec: PK-23 (a waiter is published under its object's lock)
+// Spec: PK-30 (the result is written before the word changes)
 func TestExploreSendersAndReceivers(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -217,6 +213,7 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 //
 // Spec: CH-28 (an ended wait is unlinked before it returns)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
+// Spec: PK-28 (an aborted wait is unpublished first)
 func TestExploreWaitAfterACancelledOne(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
@@ -248,9 +245,6 @@ func TestExploreWaitAfterACancelledOne(t *testing.T) {
 
 // A fiber that has waited under its nursery's scope waits under a scope that the nursery's cancel does not reach: the
 // cancel does not end that wait.
-//
-// Spec: PK-47 (a fiber is armed for one ticket at a time)
-// Spec: NU-21 (a shield delays a cancel)
 func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -282,11 +276,6 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 
 // A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until
 // the main thread takes its value.
-//
-// Spec: SE-04 (the winner is decided before a wake)
-// Spec: SE-05 (losing registrations are removed first)
-// Spec: SE-11 (a cancel ends a select)
-// Spec: SE-19 (a late completion stays with its sender)
 func TestExploreSelectOnTwoChannels(t *testing.T) { eachSelect(t, exploreSelectOnTwoChannels) }
 
 func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
@@ -340,6 +329,7 @@ func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-13 (no channel lock is held while waiting)
+// Spec: PK-23 (a waiter is published under its object's lock)
 func TestExploreSelectMissesNothing(t *testing.T) { eachSelect(t, exploreSelectMissesNothing) }
 
 func exploreSelectMissesNothing(t *testing.T, selects selectFunc) {
@@ -369,9 +359,7 @@ func exploreSelectMissesNothing(t *testing.T, selects selectFunc) {
 
 // Two selects meet on two channels, each sends on one and receives from the other: both sides agree on which.
 //
-// Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-12 (channel locks are taken in the order of ids)
-// Spec: SE-20 (up to 8 cases lock without allocating)
 func TestExploreTwoSelectsMeet(t *testing.T) { eachSelect(t, exploreTwoSelectsMeet) }
 
 func exploreTwoSelectsMeet(t *testing.T, selects selectFunc) {
@@ -499,8 +487,6 @@ func TestExploreRuntime(t *testing.T) {
 // Goroutines wait under a scope that is not their own while it is cancelled and a value comes: each wait ends, the
 // value arrives once or stays the sender's, and no node is left in the scope.
 //
-// Spec: CH-41 (a send on a closed channel is an error)
-// Spec: CH-42 (closed and count are one state)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestExploreGuestsOfAScope(t *testing.T) {
@@ -570,8 +556,6 @@ func TestExploreTieAgainstCancel(t *testing.T) {
 
 // A nursery that no fiber has waited in ends, while another thread looks at its context and the parent is cancelled.
 // Afterwards it is cancelled, and not in its parent's list.
-//
-// Spec: NU-09 (cancel goes down the tree only)
 func TestExploreTieAgainstEnd(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -662,9 +646,6 @@ func TestExploreJoinAgainstEnd(t *testing.T) {
 }
 
 // Two fibers wait for a third while it ends, and their nursery is cancelled: each wait ends, by either.
-//
-// Spec: NU-19 (every joiner gets the same error)
-// Spec: NU-20 (a join cut short leaves the fiber running)
 func TestExploreWaitAgainstEnd(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cancel %v", cancels), func(t *testing.T) {

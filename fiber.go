@@ -18,27 +18,27 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Fiber is one function that runs beside others, started by [Nursery.Go]. A Fiber is never reused, so a program may
-// keep it. After its end it keeps its result, the context that its nursery was opened in, and the errors of the
-// nursery's other fibers, but nothing that their functions have captured.
+// Fiber is a function that runs concurrently with others, started by [Nursery.Go]. A Fiber is never reused, so a
+// program may keep it. After its end it keeps its result, the context that its nursery was opened in, and the errors of
+// the nursery's other fibers, but no variables that their functions captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
-	waiting xatomic.Pointer[scope] // whose cancel ends the wait that the fiber is in. See scope
+	waiting xatomic.Pointer[scope] // the scope whose cancel ends the fiber's wait. See scope
 
 	fn     func(context.Context) error
 	name   string
 	id     uint64
 	pc     uintptr // where it was spawned
-	index  int32   // one more than the index; 0: none
-	budget int32   // operations that need not wait before it yields
+	index  int32   // the index plus 1; 0: none
+	budget int32   // operations left that need not wait, before it yields
 
 	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after failed
 	role      role           // never changes
 	place     bool           // counts against its nursery's limit
 	listed    bool           // is in its nursery's ring: has waited under the nursery's scope
 	simulated bool           // its runtime has a policy, which sees each operation
-	failed    *error         // its error, if that is not nil; before the end, what could not be reported: see unreported
+	failed    *error         // its error, if not nil; before the end, errors that could not be reported: see unreported
 
 	prev, next *Fiber // under nursery.mu
 
@@ -46,7 +46,7 @@ type Fiber struct {
 	joiners wait.Ring
 }
 
-// outcome is how a fiber has ended, if it has.
+// outcome says how a fiber ended, or that it has not.
 //
 //	running --addJoiner--> awaited
 //	   |                      |
@@ -55,13 +55,13 @@ type outcome uint32
 
 const (
 	running  outcome = iota
-	awaited          // running, and has had joiners: its end has to look for them
+	awaited          // running, and has had joiners, which finish must look for
 	returned         // its function returned
 	panicked         // err is a *PanicError
 	exited           // by runtime.Goexit
 )
 
-// ended reports whether the fiber has. Then err returns its error.
+// ended reports whether the fiber has ended. Then err returns its error.
 //
 //go:norace
 func (f *Fiber) ended() bool { return outcome(f.outcome.Load()) > awaited }
@@ -81,27 +81,27 @@ const (
 	mainRole    role = 1 << iota // runs the body of its nursery; is not a child of it
 	onGoroutine                  // runs on a goroutine of its own: it is the first field of a goChild
 	isolated                     // its failure does not cancel its siblings
-	bornWaiting                  // its spawner makes it wait before it has ever run: see async
+	bornWaiting                  // its spawner makes it wait before it has run: see async
 )
 
 //go:norace
 func (f *Fiber) isMain() bool { return f.role&mainRole != 0 }
 
-// FiberOption is an option of [Nursery.Go] and of what starts fibers by it.
+// FiberOption is an option of [Nursery.Go] and of the functions that call it.
 type FiberOption struct {
-	fiber *Fiber  // where to make it, unless it is to run on a goroutine
-	pc    uintptr // where the fiber was spawned, if that is not where Go was called
-	index int32   // one more than given; 0 is none
+	fiber *Fiber  // the memory for it, unless it runs on a goroutine
+	pc    uintptr // where the fiber was spawned, if not at the call of Go
+	index int32   // the index plus 1; 0: none
 	role  role
 }
 
-// WithIsolatedFailure makes the failure of a child its own: if it returns an error or panics, its siblings are not
-// cancelled. Nothing is lost: [Fiber.Wait] returns the error, and Run returns or panics with it when all have ended. A
-// nursery whose children all have the option runs each of them to its end.
+// WithIsolatedFailure keeps the failure of a child from cancelling its siblings. The failure is still reported:
+// [Fiber.Wait] returns the error, and Run returns or panics with it when all fibers have ended. A nursery whose
+// children all have the option runs each of them to its end.
 func WithIsolatedFailure() FiberOption { return FiberOption{role: isolated} }
 
-// WithIndex numbers fibers of the same name: the name of the fiber shows it. The number is not negative and fits 31
-// bits.
+// WithIndex numbers fibers that share a name. The name of the fiber includes the number, which must not be negative and
+// must fit in 31 bits.
 func WithIndex(i int) FiberOption {
 	if i < 0 || i >= math.MaxInt32 {
 		panic("coir: WithIndex(" + strconv.Itoa(i) + ") is negative or too large")
@@ -109,7 +109,7 @@ func WithIndex(i int) FiberOption {
 	return FiberOption{index: int32(i) + 1}
 }
 
-// add sets what opts set.
+// add applies opts to s.
 //
 //go:norace
 func (s *FiberOption) add(opts []FiberOption) {
@@ -124,7 +124,7 @@ func (s *FiberOption) add(opts []FiberOption) {
 	}
 }
 
-// State is what a fiber is doing.
+// State says what a fiber is doing.
 type State int
 
 // The states of a fiber.
@@ -159,13 +159,13 @@ func (f *Fiber) State() State {
 	return StateActive
 }
 
-// ID returns a number that no other fiber of the process has. It differs from run to run, and in a simulation by package
-// sim from schedule to schedule, so a program must not decide by it.
+// ID returns a number that no other fiber of the process has. It differs from run to run, and under package sim from
+// schedule to schedule, so a program must not make decisions by it.
 //
 //go:norace
 func (f *Fiber) ID() uint64 { return f.id }
 
-// Name returns the name that the fiber was given, with its index if it has one.
+// Name returns the fiber's name, with its index if it has one.
 //
 //go:norace
 func (f *Fiber) Name() string {
@@ -176,7 +176,8 @@ func (f *Fiber) Name() string {
 	return f.name + "[" + strconv.Itoa(int(f.index)-1) + "]"
 }
 
-// String describes the fiber in a few words: its name, its number and what it is doing. It may be called at any time.
+// String returns a short description of the fiber: its name, its number and what it is doing. It may be called at any
+// time.
 //
 //go:norace
 func (f *Fiber) String() string {
@@ -203,16 +204,16 @@ func Self(ctx context.Context) *Fiber {
 }
 
 // Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
-// returns earlier with an error of ctx if ctx ends. If ctx has ended already it does so immediately, even if the fiber
-// has ended too.
+// returns earlier with an error of ctx if ctx ends. If ctx has already ended, Wait returns that error immediately, even
+// if the fiber has ended too.
 //
-// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. Where it matters which,
-// the index of a select tells: 0 is the fiber's end, 1 the time, -1 the end of ctx.
+// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. To tell them apart, use
+// the index of a select: 0 is the fiber's end, 1 the time, -1 the end of ctx.
 //
 //	i, err := coir.Select(ctx, f.DoneCase(&failed), coir.After(d))
 //
-// To wait for a fiber gives up the waiting fiber's place under [Nursery.Limit]. A fiber that waits for itself gets an
-// error.
+// While it waits for another fiber, a fiber gives up its place under [Nursery.Limit]. A fiber that waits for itself
+// gets an error.
 //
 //go:norace
 func (f *Fiber) Wait(ctx context.Context) error {
@@ -242,7 +243,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	return f.waited(r, sc)
 }
 
-// beginWait begins a wait of self for f under sc. It reports false, and why, if there is nothing to wait for.
+// beginWait begins a wait of self for f under sc. If there is nothing to wait for, it returns the reason and false.
 //
 //go:noinline
 //go:norace
@@ -273,9 +274,8 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	self.takePlace(r == park.Data)
 }
 
-// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. The mark that there are
-// joiners is set under mu, before the node is pushed: so an end that finds the mark finds the node, once it has the
-// lock.
+// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. It marks the fiber as
+// awaited under mu, before it pushes the node. So if finish sees the mark, it finds the node once it has the lock.
 //
 // Guarded by TestExploreWaitAgainstEnd.
 //
@@ -290,7 +290,7 @@ func (f *Fiber) addJoiner(node *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return ok
 }
 
-// removeJoiner takes out a joiner that waits no longer.
+// removeJoiner removes a joiner that no longer waits.
 //
 //go:norace
 func (f *Fiber) removeJoiner(node *wait.Node) {
@@ -299,7 +299,7 @@ func (f *Fiber) removeJoiner(node *wait.Node) {
 	f.mu.Unlock()
 }
 
-// waited is the result of a wait for f that ended for r.
+// waited returns the result of a wait for f that ended for r.
 //
 //go:norace
 func (f *Fiber) waited(r park.Reason, sc *scope) error {
@@ -341,7 +341,7 @@ func (f *Fiber) join(c *caller) park.Reason {
 	defer w.done()
 	t := c.arm(&w)
 	if !f.addJoiner(w.kit.Event(), w.p, t) {
-		w.p.Disarm() // if a cancel was faster that changes nothing: there is no wait
+		w.p.Disarm() // even if a cancel came first: there is no wait
 		return park.Data
 	}
 	c.f.leavePlace()
@@ -359,13 +359,13 @@ func (f *Fiber) join(c *caller) park.Reason {
 // Spec: PK-34 (cancellation is a wake like any other)
 //
 //go:norace
-func (f *Fiber) cancelWait(sc *scope, near *sched.Worker) {
+func (f *Fiber) cancelWait(sc *scope, here *sched.Worker) {
 	t, waits := f.task.Waiting()
 	if !waits {
 		return
 	}
 	if f.waiting.Load() == sc {
-		f.task.Wake(t, park.Cancelled, near)
+		f.task.Wake(t, park.Cancelled, here)
 	}
 }
 
@@ -375,7 +375,7 @@ type thunk Fiber
 // thunkOf finds the fiber of a task.
 func thunkOf(t *sched.Task) sched.Thunk { return (*thunk)(fiberOf(t)) }
 
-// groupOf returns what a join of the fiber's nursery asks for: see sched.Task.ParkFor.
+// groupOf returns the group of a fiber, which is its nursery: see sched.Task.ParkFor.
 //
 //go:norace
 func groupOf(t *sched.Task) unsafe.Pointer { return unsafe.Pointer(fiberOf(t).nursery) }
@@ -422,8 +422,9 @@ func (th *thunk) Exited() {
 	}
 }
 
-// unreported is what has failed in nurseries of a fiber whose Goexit keeps their Run from returning. It is the fiber's
-// error once it has ended. An error may be a *PanicError and yet no panic: a function may return one.
+// unreported holds the failures in nurseries of a fiber whose Goexit keeps their Run from returning. It becomes the
+// fiber's error when the fiber ends. Panics and errors are kept apart because a function may return a *PanicError as an
+// error.
 type unreported struct {
 	panics []error // each is a *PanicError
 	errs   []error
@@ -432,7 +433,7 @@ type unreported struct {
 func (u *unreported) Error() string   { return joined(u.Unwrap()).Error() }
 func (u *unreported) Unwrap() []error { return append([]error{ErrGoexit}, u.errs...) }
 
-// reportLater keeps what has failed for the end of f, which is in a Goexit.
+// reportLater keeps failures until the end of f, which is in a Goexit.
 func (f *Fiber) reportLater(panics, errs []error) {
 	if len(panics)+len(errs) == 0 {
 		return
@@ -446,14 +447,14 @@ func (f *Fiber) reportLater(panics, errs []error) {
 	u.errs = append(u.errs, errs...)
 }
 
-// finish is the end of the fiber: its nursery learns of it, then those who wait for it.
+// finish ends the fiber: it notifies the nursery, then the joiners.
 //
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 //
 //go:norace
 func (f *Fiber) finish(how outcome, err error) {
 	n := f.nursery
-	near := f.worker()
+	here := f.worker()
 	if f.simulated {
 		f.step(policy.Op{Kind: policy.End, Object: f.id, Name: f.name, In: n.id()})
 	}
@@ -465,34 +466,34 @@ func (f *Fiber) finish(how outcome, err error) {
 	}
 	onlyExit := how == exited && err == ErrGoexit // which ends no other fiber
 	if err != nil && !f.isMain() && !onlyExit {
-		n.childFailed(how, err, f.role&isolated != 0, near)
+		n.childFailed(how, err, f.role&isolated != 0, here)
 	}
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.pending))
 	race.Disable()
 	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
-		f.waitUnder(nil) // it may hold much
+		f.waitUnder(nil) // it may keep much memory alive
 	}
 	if err != nil {
 		f.failed = new(err)
 	}
 	if outcome(f.outcome.Swap(uint32(how))) == awaited {
-		f.wakeJoiners(near)
+		f.wakeJoiners(here)
 	}
 	if f.listed || f.place {
-		n.remove(f, near)
+		n.remove(f, here)
 	}
 	if !f.isMain() {
-		n.childEnded(near)
+		n.childEnded(here)
 	}
 	race.Enable()
 }
 
-// wakeJoiners wakes those who wait for the fiber's end. Joiners may leave meanwhile, but none comes.
+// wakeJoiners wakes the fiber's joiners. Joiners may leave meanwhile, but none is added.
 //
 //go:noinline
 //go:norace
-func (f *Fiber) wakeJoiners(near *sched.Worker) {
+func (f *Fiber) wakeJoiners(here *sched.Worker) {
 	for more := true; more; {
 		var asleep *park.Parker
 		f.mu.Lock()
@@ -501,6 +502,6 @@ func (f *Fiber) wakeJoiners(near *sched.Worker) {
 		}
 		more = !f.joiners.Empty()
 		f.mu.Unlock()
-		asleep.Rouse(near)
+		asleep.MakeReady(here)
 	}
 }

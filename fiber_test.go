@@ -77,8 +77,6 @@ func TestFiberIDs(t *testing.T) {
 }
 
 // Site is the line that calls Go, however the call is wrapped.
-//
-// Spec: FB-09 (a fiber has a name, a nursery and a state)
 func TestFiberSite(t *testing.T) {
 	here := func() int {
 		_, _, line, _ := runtime.Caller(1)
@@ -199,7 +197,6 @@ func TestFiberInLineIsPending(t *testing.T) {
 	}, nil)
 }
 
-// Spec: FB-21 (the caller's identity is checked)
 func TestSelf(t *testing.T) {
 	if coir.Self(context.Background()) != nil {
 		t.Error("a goroutine is no fiber")
@@ -228,7 +225,7 @@ func TestSelf(t *testing.T) {
 	}, nil)
 }
 
-// Blocking calls its function and returns what it returned, whoever calls it, also in a context that has ended.
+// Blocking calls its function and returns its results, for every caller, even in a context that has ended.
 func TestBlockingReturnsWhatItsFunctionReturned(t *testing.T) {
 	check := func(ctx context.Context) {
 		v, err := coir.Blocking(ctx, func() (int, error) { return 7, errA })
@@ -299,7 +296,6 @@ func TestManyWaitForOne(t *testing.T) {
 // A wait that is given up leaves the fiber unchanged, and does not disturb the next wait.
 //
 // Spec: NU-20 (a join cut short leaves the fiber running)
-// Spec: TM-12 (an ended wait stops its timer)
 func TestWaitIsGivenUp(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		gate, open := coir.WithCancelCause(ctx)
@@ -319,7 +315,6 @@ func TestWaitIsGivenUp(t *testing.T) {
 	}, nil)
 }
 
-// Spec: FB-17 (a join is a wait like any other)
 func TestFiberThatWaitsForItself(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		handle := make(chan *coir.Fiber, 1)
@@ -357,7 +352,7 @@ func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber
 
 // An observer may ask a fiber for its state wherever it is called: under a limit, in a cancel, at an end.
 //
-// Spec: OB-13 (an absent Observer costs nothing)
+// Spec: OB-13 (an Observer sees every fiber event)
 func TestObserverMayAsk(t *testing.T) {
 	w := &watcher{events: map[string]int{}}
 	rt := coir.NewRuntime(coir.WithWorkers(1), coir.WithObserver(w)) // closed only if it did not hang
@@ -389,5 +384,33 @@ func TestObserverMayAsk(t *testing.T) {
 	defer w.mu.Unlock()
 	if w.events["started"] != 21 || w.events["ended"] != 21 || w.events["parked"] == 0 || w.events["ready"] == 0 {
 		t.Errorf("%v", w.events)
+	}
+}
+
+// TestFiberLeavesItsWorkerAtAnOperationOnly: what asks and does not operate lets no other fiber run; the next operation
+// does.
+//
+// Spec: FB-01 (a fiber leaves its worker only at an operation)
+func TestFiberLeavesItsWorkerAtAnOperationOnly(t *testing.T) {
+	rt := one(t)
+	if err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		var ran atomic.Bool
+		c := coir.NewChan[int](1)
+		f := n.Go("other", func(context.Context) error {
+			ran.Store(true)
+			return nil
+		})
+		for i := range 10_000 {
+			self := coir.Self(ctx)
+			_ = fmt.Sprint(i, self.Name(), self.State(), self.ID(), f.State(), c.Len(), c.Cap(), ctx.Err(), n)
+			_, _ = rt.Stats(), c.Stats()
+			if ran.Load() {
+				t.Fatalf("another fiber ran, though this one did nothing that lets it: round %d", i)
+			}
+		}
+		yieldUntil(ctx, t, "the other fiber has run", ran.Load)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,21 +18,21 @@ import (
 // block as a goroutine's do, under the child's context, where they are guests of the nursery's scope.
 //
 // Few operations have to know that a goroutine is a child: those that give up its place under a limit, Run, which opens
-// a nursery on the child's runtime, Self, and the mistakes of a fiber that waits for itself or closes its own runtime.
-// The context does not tell, because a scope inside it does not name the child. So children are listed by goroutine.
-// The list is read only in a goroutine, by those operations, and not at all while it is empty.
+// a nursery on the child's runtime, Self, and the checks for a fiber that waits for itself or closes its own runtime.
+// The context does not identify the child, because a scope inside it does not name the child. So children are listed by
+// goroutine. Only those operations read the list, only in a goroutine, and not while the list is empty.
 //
-// Rejected: a frame in the registry that is no coroutine. Every operation would then find a fiber, and have to ask
-// whether it may park it.
+// Rejected: a frame in the registry that is not a coroutine. Every operation would then find a fiber, and have to check
+// whether it can park.
 
-// OnGoroutine makes the child run on a goroutine of its own, not on a worker of the runtime. It is for code that blocks
-// outside of coir most of the time, such as calls of a database driver, that locks its thread, or that waits in cgo.
-// For a single call [Blocking] is enough.
+// OnGoroutine makes the child run on a goroutine of its own, not on a worker of the runtime. It is for code that mostly
+// blocks outside of coir, such as in a database driver or in cgo, or that locks its thread. For a single call
+// [Blocking] is enough.
 //
-// The child is a child like any other: its nursery cancels it and waits for it, and has its errors and panics; it has a
-// name, an index, and a place under [Nursery.Limit]. Its operations on channels and the like block the goroutine. Its
-// [Fiber.State] is never [StateWaiting], and an [Observer] does not learn of its waits. It may call [Nursery.Go], and
-// [Run], whose function then runs as a fiber of the child's runtime while the goroutine waits.
+// In all else the child is like other children: its nursery cancels it, waits for it, and reports its errors and
+// panics; it has a name, an index, and a place under [Nursery.Limit]. Its operations on channels and the like block the
+// goroutine. Its [Fiber.State] is never [StateWaiting], and an [Observer] does not learn of its waits. It may call
+// [Nursery.Go], and [Run], whose function then runs as a fiber of the child's runtime while the goroutine waits.
 //
 // In a simulation the child is a fiber, and blocks natively like one. In a bubble of testing/synctest its goroutine is
 // part of the bubble.
@@ -65,7 +65,7 @@ func newFiber(set *FiberOption) *Fiber {
 	return new(Fiber)
 }
 
-// goChild returns what f is part of, or nil if f does not run on a goroutine of its own.
+// goChild returns the goChild that f is part of, or nil if f does not run on a goroutine of its own.
 //
 //go:norace
 func (f *Fiber) goChild() *goChild {
@@ -77,8 +77,8 @@ func (f *Fiber) goChild() *goChild {
 
 var _ [unsafe.Offsetof(goChild{}.f)]struct{} = [0]struct{}{}
 
-// worker returns the worker that runs the fiber, as a place to wake others near. It is nil if there is none. Only the
-// fiber itself may ask.
+// worker returns the worker that runs the fiber, as a place to wake others near. It returns nil if there is none. Only
+// the fiber itself may call it.
 //
 //go:norace
 func (f *Fiber) worker() *sched.Worker {
@@ -88,12 +88,12 @@ func (f *Fiber) worker() *sched.Worker {
 	return f.task.Worker()
 }
 
-// begin lets a child run that has been prepared.
+// begin starts a prepared child.
 //
 //go:norace
-func (f *Fiber) begin(near *sched.Worker) {
+func (f *Fiber) begin(here *sched.Worker) {
 	if f.role&(onGoroutine|bornWaiting) == 0 {
-		f.nursery.rt.s.Go(&f.task, near)
+		f.nursery.rt.s.Go(&f.task, here)
 		return
 	}
 	if c := f.goChild(); c != nil {
@@ -101,10 +101,10 @@ func (f *Fiber) begin(near *sched.Worker) {
 		go c.run()
 		return
 	}
-	f.nursery.rt.s.GoWaiting(&f.task, near)
+	f.nursery.rt.s.GoWaiting(&f.task, here)
 }
 
-// run is the life of the child's goroutine.
+// run is the body of the child's goroutine.
 //
 // Spec: FB-35 (a child on a goroutine is a child like any other)
 func (c *goChild) run() {
@@ -127,7 +127,7 @@ func (c *goChild) unwound() {
 	}
 }
 
-// countEnded counts a child on a goroutine that has ended, before its nursery does.
+// countEnded counts the end of a child on a goroutine, before its nursery does.
 //
 //go:norace
 func (rt *Runtime) countEnded() {
@@ -165,7 +165,7 @@ func listOf(g uintptr) int {
 
 //go:norace
 func (c *goChild) enlist() {
-	if coro.Labels() != c.labels { // a sibling's, that gave its place to this child
+	if coro.Labels() != c.labels { // they are those of a sibling that gave its place to this child
 		coro.SetLabels(c.labels)
 	}
 	race.Disable()
@@ -222,9 +222,9 @@ func childHere() *Fiber {
 	return nil
 }
 
-// lend lets main, the main fiber of a Run that the child has called, use the child's place under a limit, until the
-// function that it returns is called. So the place counts as long as main runs, and main gives it up while it waits for
-// fibers, as a fiber would in whose Run that is.
+// lend lets main, the main fiber of a Run that the child has called, use the child's place under a limit until back is
+// called. So the place is taken while main runs, and main gives it up while it waits for fibers, as the fiber that
+// called Run would.
 //
 //go:norace
 func (c *goChild) lend(main *Fiber) (back func()) {

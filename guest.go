@@ -12,13 +12,13 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// How a goroutine waits. It has neither a word nor cells of its own, as a fiber has: it borrows a guest.
+// How a goroutine waits. Unlike a fiber it has no parker and no cells of its own, so it borrows a guest.
 //
-// sendAny and recvAny serve goroutines like every other caller. sendGuest and recvGuest are the short way for the most
-// common one: a goroutine in context.Background or a like context, on a channel that no one watches or times. What they
-// cannot do at once, or by a plain wait, they leave to the long way, which begins anew.
+// sendAny and recvAny serve goroutines like every other caller. sendGuest and recvGuest are the fast path for the most
+// common one: a goroutine in context.Background or a similar context, on a channel that is neither watched nor timed.
+// If the operation neither succeeds immediately nor can simply wait, they leave it to the slow path, which starts over.
 
-// guest is what a goroutine waits with.
+// guest holds the parker and the cells that a goroutine waits with.
 type guest struct {
 	park.Guest
 	kit   wait.Kit
@@ -31,7 +31,7 @@ var guests = sync.Pool{New: func() any {
 	return g
 }}
 
-// isPlainGoroutine reports whether the caller is a goroutine, in a context that is none of coir's and never ends.
+// isPlainGoroutine reports whether the caller is a goroutine in a context that is not coir's and never ends.
 //
 //go:norace
 func isPlainGoroutine(ctx context.Context) bool {
@@ -57,7 +57,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	r, ready := ch.Put(v)
 	if r == park.Data {
 		ch.Unlock()
-		ready.Rouse(nil)
+		ready.MakeReady(nil)
 		return nil
 	}
 	if r != park.None || ch.Overflows() {
@@ -65,7 +65,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 		return c.sendAny(ctx, v, d)
 	}
 	g := guests.Get().(*guest)
-	cell := wait.Peek[T](&g.kit, ch.Cells())
+	cell := wait.SoloCell[T](&g.kit, ch.Cells())
 	cell.Value = v
 	ch.Publish(sending, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
@@ -98,7 +98,7 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 	v, r, ready := ch.Take()
 	if r == park.Data {
 		ch.Unlock()
-		ready.Rouse(nil)
+		ready.MakeReady(nil)
 		return v, nil
 	}
 	if r != park.None {
@@ -106,7 +106,7 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 		return c.recvAny(ctx, d)
 	}
 	g := guests.Get().(*guest)
-	cell := wait.Peek[T](&g.kit, ch.Cells())
+	cell := wait.SoloCell[T](&g.kit, ch.Cells())
 	ch.Publish(receiving, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
 	g.Wait()

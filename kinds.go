@@ -2,20 +2,23 @@ package coir
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/flavor"
 )
 
-// Capacities with a special meaning.
+// Capacities with a special meaning. Neither is a small number, so that a computed capacity, such as len(x)-1 for an
+// empty x, is not one of them by accident.
 const (
 	// Unbounded makes a channel that holds any number of values: a send never waits. The channel releases memory after
 	// a burst.
-	Unbounded = -1
+	Unbounded = math.MaxInt
 	// Conflated makes a channel that keeps only the newest value: a send never waits, and replaces a value that has not
 	// been received yet. The replaced value goes to [OnUndelivered]. As on every channel, each value goes to one
 	// receiver.
-	Conflated = -2
+	Conflated = math.MinInt + 0xc0f1 // not MinInt, which is Unbounded+1
 )
 
 // kindOf returns the parts that make up a kind of channel: how many values it can hold, the store that keeps them (nil
@@ -29,17 +32,29 @@ const (
 // Spec: CH-14 (conflated is bounded 1 that drops the oldest)
 func kindOf[T any](capacity int, over OverflowPolicy) (limit int, store flavor.Store[T], _ OverflowPolicy) {
 	switch {
-	case capacity >= 0: // rendezvous and bounded
-		return capacity, nil, over
 	case capacity == Unbounded:
 		return channel.NoLimit, new(flavor.List[T]), over
+	case capacity >= 0: // rendezvous and bounded
+		return capacity, nil, over
 	case capacity == Conflated && over <= OverflowDropOldest:
 		return 1, nil, OverflowDropOldest
 	case capacity == Conflated:
 		panic(fmt.Sprintf("coir: NewChan(coir.Conflated) with the overflow policy %q: a conflated channel replaces "+
 			"the value that it holds; for another policy use a capacity of 1", over))
 	}
-	panic(fmt.Sprintf("coir: NewChan(%d): the capacity is 0 or more, coir.Unbounded or coir.Conflated", capacity))
+	panic(fmt.Sprintf("coir: NewChan(%d): a capacity is 0 or more; write coir.Unbounded for a channel that holds any "+
+		"number of values, or coir.Conflated for one that keeps the newest", capacity))
+}
+
+// number returns a capacity as it is written in source code.
+func number(n int) string {
+	switch n {
+	case Unbounded:
+		return "coir.Unbounded"
+	case Conflated:
+		return "coir.Conflated"
+	}
+	return strconv.Itoa(n)
 }
 
 // OverflowPolicy says what a send does when the channel is full.
@@ -86,12 +101,13 @@ func settingsOf(opts []ChanOption) *chanSettings {
 // WithName gives a channel, an event or the like a name, which errors, reports and debugging tools show.
 func WithName(name string) NameOption { return NameOption(name) }
 
-// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of all else that has a name.
+// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of every other type that has a
+// name.
 type NameOption string
 
 func (n NameOption) set(s *chanSettings) { s.name = string(n) }
 
-// nameOf returns the name that the options give.
+// nameOf returns the name that the options set.
 func nameOf(opts []NameOption) (name string) {
 	for _, o := range opts {
 		name = string(o)
@@ -121,8 +137,8 @@ func OnUndelivered[T any](f func(T)) ChanOption {
 	return chanOption(func(s *chanSettings) { s.undelivered = f })
 }
 
-// WithTiming makes the channel record, for [Chan.Stats], the times of its first and last operation, and since when its
-// oldest waiter waits. Each operation then reads the clock.
+// WithTiming makes the channel record, for [Chan.Stats], the times of its first and last operation, and when its oldest
+// waiter began to wait. Each operation then reads the clock.
 func WithTiming() ChanOption { return chanOption(func(s *chanSettings) { s.timed = true }) }
 
 // handler returns the function that OnUndelivered has set, or nil.
@@ -138,10 +154,9 @@ func handler[T any](s *chanSettings) func(T) {
 	return f
 }
 
-// toEnd calls step, which calls user code, until it reports false. If step panics or calls Goexit, toEnd makes the
-// remaining steps before the panic or Goexit continues to the caller. Panics of the remaining steps are dropped,
-// because the first is already on its way. The first is not recovered, so its stack is intact for a caller that
-// recovers it.
+// toEnd calls step, which calls user code, until it reports false. If step panics or calls Goexit, toEnd calls the
+// remaining steps before the panic or Goexit continues to the caller. Panics of the remaining steps are dropped. The
+// first panic is not recovered, so its stack is intact for a caller that recovers it.
 func toEnd(step func() bool) {
 	more := true
 	defer func() {
@@ -154,12 +169,12 @@ func toEnd(step func() bool) {
 	}
 }
 
-// goOn makes the remaining steps while a panic or a Goexit is on its way. It reports whether another panic stopped it.
+// goOn calls the remaining steps during a panic or a Goexit. It reports whether another panic stopped it.
 func goOn(step func() bool) (stopped bool) {
 	more := true
 	defer func() {
 		stopped = more && recover() != nil
-		for more && !stopped { // a Goexit: it cannot be stopped, but this call can go on
+		for more && !stopped { // a Goexit: it cannot be stopped, but this call can continue
 			more = goOn(step)
 		}
 	}()

@@ -7,27 +7,27 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// limiter is what a nursery with a limit has besides.
+// limiter is the additional state of a nursery with a limit.
 type limiter struct {
 	places  int
 	taken   int
-	again   wait.Queue // children that gave their place up and want one again; before line
+	again   wait.Queue // children that gave up their place and want one again; served before line
 	line    *Fiber     // children that have not begun, in order, through next
 	lineEnd *Fiber
 }
 
-// Limit bounds how many children run at once to places. Those that come later get a place in the order of their Go,
-// which does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with [Fiber.DoneCase], an
-// [Ordered]), or for a nursery that it has opened, gives its place up meanwhile, so children may start others under the
-// same limit and wait for them; any other wait keeps the place. The function of the Run that opened the nursery needs
-// none. A child whose Wait is cut short by a cancel or a deadline goes on at once, even if all places are taken. Limit
-// must be called before the first Go.
+// Limit sets the number of children that run at the same time to at most places. Further children get a place in the
+// order of their Go, which does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with
+// [Fiber.DoneCase], an [Ordered]), or for a nursery that it has opened, gives up its place meanwhile, so children may
+// start others under the same limit and wait for them. In any other wait a child keeps its place. The function of the
+// Run that opened the nursery needs none. A child whose Wait is cut short by a cancel or a deadline continues
+// immediately, even if all places are taken. Limit must be called before the first Go.
 //
 //go:norace
 func (n *Nursery) Limit(places int) {
 	// Spec: NU-14 (Limit bounds the children that run)
 	if places < 1 {
-		panic("coir: Nursery.Limit needs at least one place")
+		panic("coir: Nursery.Limit(" + number(places) + "): at least one child must be able to run")
 	}
 	n.mustBe("Limit")
 	race.Disable()
@@ -64,23 +64,23 @@ func (n *Nursery) takeFirstPlace(f *Fiber) bool {
 	return false
 }
 
-// release gives a place back, to the next in line. The caller holds the nursery's lock.
+// release passes a place on to the next in line. The caller holds the nursery's lock.
 //
 //go:norace
-func (n *Nursery) release(near *sched.Worker) {
+func (n *Nursery) release(here *sched.Worker) {
 	l := n.more().limiter
-	if l.taken > l.places { // one went on above the limit
+	if l.taken > l.places { // a child continued above the limit
 		l.taken--
 		return
 	}
 	if node := l.again.Shift(); node != nil {
 		_, asleep := node.Claim(park.Data)
-		asleep.Rouse(near)
+		asleep.MakeReady(here)
 		return
 	}
 	if f := l.line; f != nil {
 		l.line, f.next = f.next, nil
-		f.begin(near)
+		f.begin(here)
 		return
 	}
 	l.taken--
@@ -97,18 +97,18 @@ func (f *Fiber) leavePlace() {
 	if p == nil {
 		return
 	}
-	var near *sched.Worker
+	var here *sched.Worker
 	if f != nil {
-		near = f.task.Worker()
+		here = f.task.Worker()
 	}
 	n := p.nursery
 	n.more().mu.Lock()
-	n.release(near)
+	n.release(here)
 	n.more().mu.Unlock()
 }
 
-// placed returns the child whose place f uses, or nil if it uses none: f itself; for a goroutine, where f is nil, the
-// child that it runs; for the main fiber of a Run that such a child has called, that child.
+// placed returns the child whose place f uses, or nil if f uses none. That is f itself; for a goroutine, where f is
+// nil, the child that runs on it; for the main fiber of a Run that such a child has called, that child.
 //
 //go:norace
 func (f *Fiber) placed() *Fiber {
@@ -128,7 +128,8 @@ func (f *Fiber) placed() *Fiber {
 }
 
 // takePlace takes a place again. It waits for one, unless the fiber's own wait was cut short by a cancel or a deadline:
-// then it goes on at once, above the limit if need be, because it may be about to stop those who have the places.
+// then it continues immediately, above the limit if necessary, because it may be about to stop the children that have
+// the places.
 //
 //go:norace
 func (f *Fiber) takePlace(wait bool) {

@@ -5,20 +5,19 @@ import (
 	"errors"
 	"iter"
 	"math"
-	"strconv"
 
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // Race calls all the functions, each in a fiber, and returns the value of the first that succeeds. The others are
-// cancelled, and Race returns when they have ended. It is for hedging: the same request to several servers, or again
+// cancelled, and Race returns when they have ended. It is for hedging: sending a request to several servers, or again
 // after a while if there is no answer. If all fail, Race returns their errors, joined, the first one first.
 //
 //	body, err := coir.Race(ctx, fetchFrom(mirrorA), fetchFrom(mirrorB))
 //
-// A value that comes too late is dropped: a function that returns something to be closed should look at its context
-// before it returns. If a function panics, so does Race, with a [*PanicError], when the others have ended.
+// A value that comes too late is dropped: a function whose value must be closed should check its context before it
+// returns. If a function panics, so does Race, with a [*PanicError], when the others have ended.
 //
 //go:noinline
 func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error)) (T, error) {
@@ -58,9 +57,9 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 }
 
 // ForEach calls fn with each item, at most limit calls at a time, each in a fiber of its own, and returns when all have
-// ended. Items are taken from the sequence one by one, when there is room for a call: it may be endless. The first
+// ended. Items are taken from the sequence one by one, when there is room for a call: it may be infinite. The first
 // error cancels the other calls, and no more items are taken; ForEach returns the errors of all, joined, the first one
-// first. If fn panics, so does ForEach, with a [*PanicError]; if it calls runtime.Goexit, the other calls go on, and
+// first. If fn panics, so does ForEach, with a [*PanicError]; if it calls runtime.Goexit, the other calls continue, and
 // ForEach returns [ErrGoexit].
 //
 //	err := coir.ForEach(ctx, 8, slices.Values(files), upload)
@@ -117,26 +116,26 @@ func Map[T, R any](ctx context.Context, limit int, items iter.Seq[T],
 	return all, nil
 }
 
-// forEach runs a child for each item, at most limit at a time. Prepare makes the child's function; it is called one
-// item after the other.
+// forEach runs a child for each item, at most limit at a time. prepare returns the child's function; it is called for
+// one item at a time.
 //
-// A child for each item, and not limit workers: the name of a fiber tells the item, a panic or Goexit needs no care,
-// and a fiber costs about as much as handing an item to one.
+// It starts a child for each item instead of limit workers: the name of a fiber then identifies the item, a panic or
+// Goexit needs no special care, and starting a fiber costs about as much as handing an item to a worker.
 func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[T], set FiberOption,
 	prepare func(T) func(context.Context) error,
 ) error {
 	if limit < 1 {
-		panic("coir: a limit of " + strconv.Itoa(limit) + " lets nothing run")
+		panic("coir: a limit of " + number(limit) + " lets nothing run: write 1 or more, or coir.Unbounded")
 	}
 	if items == nil {
 		panic("coir: a nil iter.Seq has no items to range over")
 	}
-	places, unwound := NewChan[struct{}](limit), NewChan[*Fiber](limit)
+	places, unwound := NewChan[struct{}](limit), NewChan[*Fiber](Unbounded) // at most limit are in it
 	var returned xatomic.Int64
 	begun := int64(0)
 	alone := set.role&isolated != 0
 	err := Run(ctx, func(ctx context.Context, n *Nursery) error {
-		if err := room(ctx, places, unwound); err != nil { // before the item: what is taken is called
+		if err := room(ctx, places, unwound); err != nil { // before the item: fn is called with each item that is taken
 			return err
 		}
 		for item := range items {
@@ -147,13 +146,13 @@ func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[
 				ended, ok := false, alone
 				defer func() {
 					if ok {
-						_, _ = places.TryRecv() // it finds what was sent for this item, or another's
+						_, _ = places.TryRecv() // it finds the value sent for this item, or for another
 					} else if !ended {
 						_ = unwound.TrySend(Self(ctx))
 					}
 				}()
 				err := fn(ctx)
-				ended, ok = true, alone || err == nil // if it failed, no item is to be taken before the cancel
+				ended, ok = true, alone || err == nil // if it failed, no item must be taken before the cancel
 				returned.Add(1)
 				return err
 			}, set)
@@ -169,8 +168,8 @@ func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[
 	return err
 }
 
-// room waits until there is room for another call. A call that did not return has panicked, which cancels ctx when its
-// fiber has ended, or exited, which leaves its place to the next.
+// room waits until there is room for another call. A call that did not return has panicked or exited. A panic cancels
+// ctx when the fiber has ended; an exit leaves its place to the next call.
 func room(ctx context.Context, places *Chan[struct{}], unwound *Chan[*Fiber]) error {
 	var f *Fiber
 	i, err := Select(ctx, places.SendCase(struct{}{}), unwound.RecvCase(&f))
@@ -182,7 +181,7 @@ func room(ctx context.Context, places *Chan[struct{}], unwound *Chan[*Fiber]) er
 	return err
 }
 
-// numbered returns the index of an option for number i. A number that does not fit has none.
+// numbered returns the index field of an option for number i, or 0 if i does not fit.
 func numbered(i int) int32 {
 	if i >= math.MaxInt32 {
 		return 0

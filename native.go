@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// FromChan returns a channel that gets the values of in, a channel of Go. A child of n moves them, until in is closed:
+// FromChan returns a channel that gets the values of in, a channel of Go. A child of n moves them until in is closed;
 // then it closes the returned channel. If n is cancelled first, the child aborts the returned channel. If the returned
-// channel is closed or aborted first, the child stops: then senders on in are no longer served.
+// channel is closed or aborted first, the child stops, and senders on in are no longer served.
 //
 // A value that was received from in and cannot be delivered goes to [OnUndelivered], like those that the channel holds
 // when it is aborted. The capacity and the options are those of [NewChan].
 //
-// FromChan is for programs that move from Go's channels to coir's one part after the other. Package sim controls
-// neither the wait for a value of in nor the goroutine that sends it: a simulated program needs a Chan in its place.
+// FromChan is for programs that move from Go's channels to coir's step by step. Package sim controls neither the wait
+// for a value of in nor the goroutine that sends it: a simulated program needs a Chan in its place.
 func FromChan[T any](n *Nursery, in <-chan T, capacity int, opts ...ChanOption) *Chan[T] {
 	c := NewChan[T](capacity, opts...)
 	n.Go("FromChan", func(ctx context.Context) error {
@@ -50,12 +50,12 @@ func FromChan[T any](n *Nursery, in <-chan T, capacity int, opts ...ChanOption) 
 }
 
 // ToChan returns a channel of Go that gets the values of c. A child of n moves them, until c is closed or aborted, or n
-// is cancelled: then it closes the returned channel. A receiver that must tell a complete sequence from one that was
-// cut off looks at the context of n, and at c.
+// is cancelled; then it closes the returned channel. To tell a complete sequence from one that was cut off, a receiver
+// checks the context of n, and c.
 //
-// The returned channel has no buffer: what has not been received from it is still in c, except for one value that the
-// child holds. If n is cancelled, that one goes to [OnUndelivered] of c. See [FromChan] for what this is for, and for
-// package sim.
+// The returned channel has no buffer: values that have not been received from it are still in c, except for one that
+// the child holds. If n is cancelled, that value goes to [OnUndelivered] of c. See [FromChan] for what this is for, and
+// for package sim.
 func ToChan[T any](n *Nursery, c *Chan[T]) <-chan T {
 	out := make(chan T)
 	n.Go("ToChan", func(ctx context.Context) error {
@@ -63,7 +63,7 @@ func ToChan[T any](n *Nursery, c *Chan[T]) <-chan T {
 		for v, err := range c.All(ctx) {
 			if err != nil {
 				if errors.Is(err, ErrClosed) {
-					return nil // aborted: those that care have been given the cause
+					return nil // aborted: other users of c get the cause
 				}
 				return err
 			}
@@ -81,7 +81,7 @@ func ToChan[T any](n *Nursery, c *Chan[T]) <-chan T {
 func recvNative[T any](ctx context.Context, in <-chan T) (v T, ok bool, err error) {
 	select {
 	case v, ok = <-in:
-		return v, ok, nil // Send looks at ctx
+		return v, ok, nil // Send checks ctx
 	default:
 	}
 	blocking(ctx, func() {

@@ -18,7 +18,7 @@ func TestNativeChannelsThereAndBack(t *testing.T) {
 	work := func(t *testing.T) {
 		const values = 300
 		for _, capacity := range []int{0, 3, coir.Unbounded} {
-			in := make(chan int, max(capacity, 0))
+			in := make(chan int, min(capacity, 3))
 			var got []int
 			var all sync.WaitGroup
 			all.Go(func() {

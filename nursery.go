@@ -20,37 +20,37 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Nursery is where fibers live: none outlives the [Run] that opened it.
+// Nursery owns fibers: none outlives the [Run] that opened it.
 //
 // The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns every child's
-// error, joined, the first one first; errors that only say that the nursery was cancelled are left out, unless there is
-// no other: then Run returns one of them, or nil if the nursery was stopped on purpose, by [Nursery.Cancel] with a nil
-// cause. A child's panic comes out of Run.
+// error, joined, the first one first; errors that only say that the nursery was cancelled are left out. If there are no
+// others, Run returns one of them, or nil if the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause.
+// If a child panics, Run panics.
 type Nursery struct {
 	scope
 
-	// pending counts children by twos: those that are not in spawned, less those that have ended. When the owner joins
-	// it adds those in spawned, and one. So pending is odd once the owner has joined, and 1 when no child is left: then
-	// the nursery is closed. The owner counts its children in spawned, without an atomic, as far as that goes. A
-	// long-lived nursery would overflow 32 bits.
+	// pending counts children in steps of two: the children that are not counted in spawned, less those that have
+	// ended. When the owner joins, it adds those in spawned, and 1. So pending is odd once the owner has joined, and 1
+	// when no child is left: then the nursery is closed. The owner counts its children in spawned, which needs no
+	// atomic, until spawned is full. pending has 64 bits because a long-lived nursery would overflow 32.
 	pending xatomic.Int64
 
 	first Fiber // the first child that the owner starts: most nurseries have one, and this saves it an allocation
 }
 
-// coldNursery is what a nursery needs once a child waits or fails, or with a limit or a policy.
+// coldNursery is the state that a nursery needs once a child waits or fails, or with a limit or a policy.
 type coldNursery struct {
 	coldScope
-	id uint64 // for a policy; 0 without one. Counted with the channels: no channel has the same
+	id uint64 // for a policy; 0 without one. Unique among channels and nurseries
 
 	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
 	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if empty
-	listed   int           // how many those are
+	listed   int           // number of those
 	errs     []error
-	onlyEcho bool     // errs is one error that says no more than that the nursery was cancelled
+	onlyEcho bool     // errs is one error that only says that the nursery was cancelled
 	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil: no limit
-	opener   *Fiber   // the child whose place the main fiber uses: see Runtime.run; nil if it uses none
+	opener   *Fiber   // the child whose place the main fiber uses, or nil: see Runtime.run
 }
 
 //go:norace
@@ -60,7 +60,7 @@ func newNursery() *Nursery {
 	return n
 }
 
-// more returns the nursery's cold part, and makes it if there is none.
+// more returns the nursery's cold part, and creates it if there is none.
 //
 //go:norace
 func (n *Nursery) more() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
@@ -75,7 +75,7 @@ func (n *Nursery) ifCold() *coldNursery {
 	return (*coldNursery)(unsafe.Pointer(c))
 }
 
-// id is the nursery's number for a policy, or 0 without one.
+// id returns the nursery's number for a policy, or 0 without one.
 //
 //go:norace
 func (n *Nursery) id() uint64 {
@@ -85,7 +85,7 @@ func (n *Nursery) id() uint64 {
 	return 0
 }
 
-// limits is the nursery's limiter, or nil.
+// limits returns the nursery's limiter, or nil.
 //
 //go:norace
 func (n *Nursery) limits() *limiter {
@@ -95,11 +95,11 @@ func (n *Nursery) limits() *limiter {
 	return nil
 }
 
-// Go starts a fiber that runs fn. The context that fn is given is the fiber's own: it is over when the nursery is
-// cancelled or has ended. The name is for people; fibers may share one.
+// Go starts a fiber that runs fn. fn gets the fiber's own context, which ends when the nursery is cancelled or has
+// ended. Fibers may share a name: errors and reports show it.
 //
-// Go may be called by anyone until the function of the nursery's Run has returned and the last child has ended; after
-// that it panics.
+// Any fiber or goroutine may call Go until the function of the nursery's Run has returned and the last child has ended;
+// after that Go panics.
 //
 //go:noinline
 //go:norace
@@ -111,8 +111,8 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	if n == nil || fn == nil {
 		panic(notStarted(n, "Nursery.Go", name))
 	}
-	near, owner := n.near()
-	if !n.rt.s.Has(near) && n.rt.abroad() {
+	here, owner := n.callerWorker()
+	if !n.rt.s.Has(here) && n.rt.inOtherBubble() {
 		panic("coir: Nursery.Go(" + name + ") was called " + bubble.Here().String() + " on a nursery that was opened " +
 			n.rt.s.Home().String() + ": start fibers from where the nursery is")
 	}
@@ -123,7 +123,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	set := FiberOption{pc: coro.CallerPC()}
 	set.add(opts)
 	if n.rt.policy != nil {
-		set.role &^= onGoroutine // a simulation runs it as a fiber, so that it decides the order
+		set.role &^= onGoroutine // a simulation runs it as a fiber, to decide the order
 	}
 	var f *Fiber
 	switch {
@@ -141,10 +141,10 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	}
 	f.nursery, f.fn, f.name, f.budget, f.pc = n, fn, name, budget, set.pc
 	f.index, f.role = set.index, set.role
-	n.prepare(f, near)
+	n.prepare(f, here)
 	race.Disable()
 	if n.limits() == nil || f.role&bornWaiting != 0 || n.takeFirstPlace(f) {
-		f.begin(near)
+		f.begin(here)
 	}
 	race.Enable()
 	if by != nil {
@@ -153,7 +153,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	return f
 }
 
-// notStarted is what starting a fiber panics with if the nursery or the function is nil.
+// notStarted returns the panic text for starting a fiber with a nil nursery or function.
 //
 //go:noinline
 //go:norace
@@ -191,19 +191,19 @@ func (n *Nursery) admit() bool {
 	}
 }
 
-// closed reports whether the owner has joined and no child is left. None comes any more.
+// closed reports whether the owner has joined and no child is left. No child can be added then.
 //
 //go:norace
 func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
 
-// live is how many children have not ended. Only the owner gets an exact answer.
+// live returns how many children have not ended. The result is exact only if the owner calls it.
 //
 //go:norace
 func (n *Nursery) live() int { return int(n.spawned) + int(n.pending.Load()>>1) }
 
 // list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms
-// the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either it
-// finds the child there, or the child came after it, and sees the mark when it looks at the scope after it has armed.
+// the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either the
+// cancel finds the child there, or the child came later and sees the mark when it checks the scope after arming.
 //
 // Guarded by TestExploreFirstWaitAgainstCancel.
 //
@@ -239,12 +239,12 @@ func (c *coldNursery) unlist(f *Fiber) {
 	f.prev, f.next = nil, nil
 }
 
-// prepare readies the fiber for the scheduler.
+// prepare initializes the fiber for the scheduler.
 //
 //go:norace
-func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
+func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {
 	race.Disable()
-	f.id = sched.NewID(near)
+	f.id = sched.NewID(here)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
 	if c := f.goChild(); c != nil {
@@ -256,15 +256,15 @@ func (n *Nursery) prepare(f *Fiber, near *sched.Worker) {
 	}
 	race.Release(unsafe.Pointer(&f.fn))
 	if f.role&onGoroutine == 0 {
-		f.task.Init(n.rt.s) // in a race build the goroutine is made here, ordered after what the spawner has done
+		f.task.Init(n.rt.s) // in a race build this starts the goroutine, ordered after the spawner
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberStarted(f) })
 	}
 }
 
-// labelled returns fn with the spawner's labels, which the profiler shows. Where a fiber has a goroutine of its own
-// that inherits them.
+// labelled returns a function that calls fn with the spawner's profiler labels. A fiber with a goroutine of its own
+// inherits them instead.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(context.Context) error {
@@ -274,11 +274,11 @@ func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(contex
 	}
 }
 
-// near is the worker that the caller runs on, of whichever runtime, or nil if the caller is not a fiber. owner reports
-// whether the caller is the fiber that has opened the nursery.
+// callerWorker returns the worker that the caller runs on, of any runtime, or nil if the caller is not a fiber. owner
+// reports whether the caller is the fiber that opened the nursery.
 //
 //go:norace
-func (n *Nursery) near() (w *sched.Worker, owner bool) {
+func (n *Nursery) callerWorker() (w *sched.Worker, owner bool) {
 	f := n.owner
 	if owner = f.task.Here(); !owner {
 		if f = currentFiber(); f == nil {
@@ -289,12 +289,12 @@ func (n *Nursery) near() (w *sched.Worker, owner bool) {
 }
 
 // Cancel cancels the nursery: every wait under its context or one derived from it, in its fibers and in nurseries
-// inside it, ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To have
+// inside it, ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To make
 // Run return an error, return it from the function or a fiber. Fibers that have not begun, and those started after the
-// cancel, still run, and find it.
+// cancel, still run, in a cancelled context.
 //
-// A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return nothing but that
-// cancel, Run returns nil.
+// A nil cause means that the nursery is stopped on purpose: if its function and its fibers then return no other error,
+// Run returns nil.
 func (n *Nursery) Cancel(cause error) {
 	n.mustBe("Cancel")
 	e := onPurpose
@@ -304,20 +304,21 @@ func (n *Nursery) Cancel(cause error) {
 	n.cancelFor(e)
 }
 
-// cancelFor cancels the nursery, and tells a policy before.
+// cancelFor announces the cancel to the policy, if there is one, and cancels the nursery.
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
 		by = announce(n.rt, policy.Op{Kind: policy.Cancel, Object: n.id()})
 	}
-	near, _ := n.near()
-	n.cancel(e, near)
+	here, _ := n.callerWorker()
+	n.cancel(e, here)
 	if by != nil {
 		by.stepped()
 	}
 }
 
-// String describes the nursery in a few words: who has opened it, and how many of its fibers have not ended.
+// String returns a short description of the nursery: the fiber that opened it, and how many of its fibers have not
+// ended.
 //
 //go:norace
 func (n *Nursery) String() string {
@@ -328,41 +329,41 @@ func (n *Nursery) String() string {
 	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
 }
 
-// remove takes an ended child out of the ring, and gives its place to the next in line.
+// remove takes an ended child out of the ring, and passes its place on to the next in line.
 //
 //go:noinline
 //go:norace
-func (n *Nursery) remove(f *Fiber, near *sched.Worker) {
+func (n *Nursery) remove(f *Fiber, here *sched.Worker) {
 	c := n.more()
 	c.mu.Lock()
 	if f.listed {
 		c.unlist(f)
 	}
 	if f.place && !f.isMain() {
-		n.release(near)
+		n.release(here)
 	}
 	c.mu.Unlock()
 }
 
-// childFailed notes the error of a child that has ended, and cancels its siblings unless its failure is its own.
+// childFailed records the error of a child that has ended, and cancels its siblings unless its failure is isolated.
 //
 // Spec: NU-11 (a child's error cancels its siblings)
 // Spec: NU-23 (an isolated failure cancels no sibling)
 //
 //go:norace
-func (n *Nursery) childFailed(how outcome, err error, alone bool, near *sched.Worker) {
+func (n *Nursery) childFailed(how outcome, err error, alone bool, here *sched.Worker) {
 	if how == panicked {
 		n.addPanic(err, false)
 	} else {
 		n.note(err)
 	}
 	if !alone {
-		n.cancel(canceledFor(err), near)
+		n.cancel(canceledFor(err), here)
 	}
 }
 
-// addPanic keeps a *PanicError for Run. It is written out because the race detector would see what package slices and
-// append do, and not the lock.
+// addPanic keeps a *PanicError for Run. It does not use append or package slices, because the race detector would see
+// their memory accesses but not the lock.
 //
 //go:norace
 func (n *Nursery) addPanic(err error, first bool) {
@@ -386,7 +387,8 @@ func (n *Nursery) addPanic(err error, first bool) {
 	race.Enable()
 }
 
-// note keeps an error for Run to return, unless there is one already and this only says that the nursery was cancelled.
+// note keeps an error for Run to return. An error that only says that the nursery was cancelled is kept only if there
+// is no other.
 //
 //go:norace
 func (n *Nursery) note(err error) {
@@ -394,9 +396,9 @@ func (n *Nursery) note(err error) {
 	n.tie()
 	if n.state.Load() == scopeCancelled {
 		e := n.ending()
-		known = e.echoedBy(err) // asks the error, which is the user's: not under the lock
+		known = e.echoedBy(err) // calls methods of the user's error, so not under the lock
 		if known && err == e.err {
-			err = e.op // what ctx.Err() cannot say: the cause, and that a timeout is ErrTimeout
+			err = e.op // it has the cause, and is ErrTimeout for a timeout, unlike ctx.Err()
 		}
 	}
 	c := n.more()
@@ -415,10 +417,10 @@ func (n *Nursery) note(err error) {
 	race.Enable()
 }
 
-// echoedBy reports whether err, in all its parts, says no more than that a scope ended by e.
+// echoedBy reports whether err, in all its parts, only says that a scope ended by e.
 func (e *ending) echoedBy(err error) bool {
 	switch x := err.(type) {
-	case *canceledError: // perhaps of a context derived from the scope's, which ended for the same cause
+	case *canceledError: // perhaps of a derived context, which ended for the same cause
 		return e.err == context.Canceled && (x.cause == nil || e.cause != nil && errors.Is(x.cause, e.cause))
 	case *timeoutError:
 		return e.err == context.DeadlineExceeded
@@ -430,20 +432,20 @@ func (e *ending) echoedBy(err error) bool {
 	case interface{ Unwrap() []error }:
 		all := x.Unwrap()
 		return len(all) > 0 && !slices.ContainsFunc(all, func(in error) bool { return !e.echoedBy(in) })
-	case interface{ Is(error) bool }: // as package net has it
+	case interface{ Is(error) bool }: // like some errors of package net
 		return x.Is(context.Canceled)
 	}
 	return err == context.Canceled || err == e.err
 }
 
 // cancelWaits wakes every child that waits under the nursery's scope. It does so outside the lock, which children need
-// to end. Who comes later sees the scope cancelled.
+// to end. Later arrivals see the scope cancelled.
 //
 // Spec: NU-08 (cancel wakes each child once)
 // Spec: NU-22 (a cancel costs one claim a child)
 //
 //go:norace
-func (n *Nursery) cancelWaits(near *sched.Worker) {
+func (n *Nursery) cancelWaits(here *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
 	c := n.more()
@@ -463,16 +465,16 @@ func (n *Nursery) cancelWaits(near *sched.Worker) {
 	}
 	c.mu.Unlock()
 	for _, f := range fs[:i] {
-		f.cancelWait(&n.scope, near)
+		f.cancelWait(&n.scope, here)
 	}
 }
 
 // Run opens a nursery, runs fn in it, and returns when fn and every fiber started in the nursery have ended. The
 // context given to fn is the nursery's: it ends when the nursery is cancelled.
 //
-// Called from a goroutine, it runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
-// fn runs in that fiber. The nursery is cancelled with ctx, which in a fiber is best the fiber's own: in a context that
-// is not derived from it, the cancel of the nurseries around the fiber does not reach this one.
+// Called from a goroutine, Run runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
+// Run runs fn in that fiber. The nursery is cancelled with ctx. In a fiber, use the fiber's own context or one derived
+// from it: otherwise the cancel of an outer nursery does not reach this one.
 //
 // Run returns the error of fn and those of the children, joined, the first one first. If the nursery was cancelled, and
 // its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError]
@@ -483,7 +485,7 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 	return run(ctx, nil, fn)
 }
 
-// open makes a nursery that the calling fiber owns. In a goroutine it returns nil.
+// open creates a nursery that the calling fiber owns. In a goroutine it returns nil.
 func open(ctx context.Context) *Nursery {
 	f, sc := ownFiber(ctx)
 	if f == nil {
@@ -495,7 +497,7 @@ func open(ctx context.Context) *Nursery {
 	}
 	var n *Nursery
 	if rt := f.nursery.rt; sc != nil {
-		// What init would do. Like this the compiler knows that there was nothing to tell the collector of.
+		// This is init, written out: the compiler then knows that it needs no write barriers.
 		n = &Nursery{scope: scope{up: ctx, rt: rt, owner: f, parent: sc, isNursery: true}}
 	} else {
 		n = newNursery()
@@ -507,8 +509,9 @@ func open(ctx context.Context) *Nursery {
 	return n
 }
 
-// run is the life of a nursery, in the fiber that owns it. If n is nil it opens one. Run is inlined where it is called,
-// so that a fork in a fork has one frame of ours on the stack, not two: stacks are scanned, and grow.
+// run runs body in the nursery n, in the fiber that owns n. If n is nil, run opens a nursery. Run is inlined into its
+// callers, so that nested nurseries need one stack frame of coir each, not two: the garbage collector scans stacks, and
+// they grow.
 func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) error) error {
 	// Spec: NU-02 (Run returns when its nursery is complete)
 	// Spec: NU-03 (a child lives within its parent)
@@ -536,7 +539,7 @@ func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) e
 	return n.result()
 }
 
-// noFunction is what a function panics with that was given nil in place of the function to call.
+// noFunction returns the panic text for a nil function argument.
 //
 //go:noinline
 func noFunction(of string) any {
@@ -552,8 +555,8 @@ func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) e
 	return defaultRuntime().run(&c, fn)
 }
 
-// abandoned ends a nursery whose function has panicked with v, or has called Goexit: then v is nil. No child is left
-// behind. It panics, unless all that has happened is the Goexit, which goes on when it returns.
+// abandoned ends a nursery whose function has panicked with v, or has called Goexit, in which case v is nil. It waits
+// for all children. It panics unless nothing but the Goexit has happened; the Goexit continues when abandoned returns.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own comes first
@@ -564,10 +567,10 @@ func (n *Nursery) abandoned(v any) {
 		panic(n.failure())
 	}
 	c := n.more()
-	if c.onlyEcho { // of the cancel above, or of another's, who knows its cause
+	if c.onlyEcho { // of the cancel above, or of an outer one that reports its own cause
 		c.errs = nil
 	}
-	// Here a panic would be of no use: one that is recovered while a Goexit is under way does not stop the Goexit.
+	// A panic here would be useless: recovering a panic during a Goexit does not stop the Goexit.
 	n.owner.reportLater(c.panics, c.errs)
 }
 
@@ -594,13 +597,14 @@ func (n *Nursery) join() {
 	n.endJoined()
 }
 
-// stepJoin tells a policy of a join. It is not inlined: join's frame is on the stack of every fiber that joins.
+// stepJoin announces a join to the policy. It is not inlined, to keep join's frame small: that frame is on the stack of
+// every fiber that joins.
 //
 //go:noinline
 //go:norace
 func (n *Nursery) stepJoin() { n.owner.step(policy.Op{Kind: policy.Join, Object: n.id()}) }
 
-// joinPlaced is the wait of join in a fiber that has a place under a limit, which it gives up meanwhile.
+// joinPlaced is the wait of join in a fiber that has a place under a limit. The fiber gives up the place meanwhile.
 //
 //go:noinline
 //go:norace
@@ -613,8 +617,8 @@ func (n *Nursery) joinPlaced(own int64) {
 	}
 }
 
-// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns what the owner has to add to
-// pending.
+// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns the number that the owner must
+// add to pending.
 //
 //go:norace
 func (n *Nursery) closeEmpty() int64 {
@@ -626,8 +630,8 @@ func (n *Nursery) closeEmpty() int64 {
 	return own
 }
 
-// beginJoin reports whether the owner has to park. The owner arms before it adds itself to pending, so the child that
-// brings pending to 1 finds it armed. If none is left to do that, the owner itself brings pending to 1.
+// beginJoin reports whether the owner must park. The owner arms before it adds own to pending, so the child that brings
+// pending to 1 finds the owner armed. If no child is left, the owner itself brings pending to 1.
 //
 // Guarded by TestExploreJoinAgainstEnd.
 //
@@ -642,11 +646,11 @@ func (n *Nursery) beginJoin(own int64) bool {
 	return true
 }
 
-// childEnded counts a child that has ended. The last one wakes the owner, if that waits. The nursery is not to be
-// touched after it.
+// childEnded counts a child that has ended. The last child wakes the owner, if the owner waits. The caller must not
+// touch the nursery afterwards.
 //
 //go:norace
-func (n *Nursery) childEnded(near *sched.Worker) {
+func (n *Nursery) childEnded(here *sched.Worker) {
 	if n.pending.Add(-2) == 1 {
 		p := &n.owner.task.Parker
 		t, waits := p.Waiting()
@@ -655,15 +659,15 @@ func (n *Nursery) childEnded(near *sched.Worker) {
 		}
 		switch {
 		case p.Claim(t, park.Data) != park.Asleep:
-		case near == nil:
-			p.Rouse(nil)
+		case here == nil:
+			p.MakeReady(nil)
 		default:
-			near.Ready(p)
+			here.Ready(p)
 		}
 	}
 }
 
-// result is what Run returns, or panics with.
+// result returns the result of Run, or panics with it.
 //
 //go:norace
 func (n *Nursery) result() error {
@@ -680,8 +684,8 @@ func (n *Nursery) result() error {
 	return err
 }
 
-// failure returns what has failed in a nursery that has ended: a *PanicError if there was a panic, otherwise the
-// errors, joined.
+// failure returns the failures of a nursery that has ended: a *PanicError if there was a panic, otherwise the errors,
+// joined.
 //
 //go:norace
 func (n *Nursery) failure() error {
@@ -696,7 +700,7 @@ func (n *Nursery) failure() error {
 	return joined(errs)
 }
 
-// joined is errors.Join, but for a single error that one itself.
+// joined is errors.Join, except that it returns a single error unchanged.
 func joined(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]

@@ -9,10 +9,10 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// object is what a policy and a report know of a thing that can be waited for and whose zero value is ready.
+// object is the identity, for policies and reports, of a waitable object whose zero value is ready to use.
 type object struct {
 	name string
-	id   xatomic.Uint64           // 0 until it is first asked for
+	id   xatomic.Uint64           // 0 until first used
 	rt   xatomic.Pointer[Runtime] // the runtime with a policy that used it first
 }
 
@@ -29,7 +29,7 @@ func (o *object) number() uint64 {
 	return o.id.Load()
 }
 
-// title is the object's name, or its number if it has none.
+// title returns the object's name, or its number if it has none.
 //
 //go:norace
 func (o *object) title() string {
@@ -39,14 +39,14 @@ func (o *object) title() string {
 	return "#" + strconv.FormatUint(o.number(), 10)
 }
 
-// op is what v says, on the object, as a policy sees it.
+// op returns the Op of v on the object.
 //
 //go:norace
 func (o *object) op(v *policy.Verb) policy.Op {
 	return policy.Op{Kind: policy.Use, Object: o.number(), Name: o.name, Verb: v}
 }
 
-// failed returns the error of a wait, which v names, that e ended.
+// failed returns the error of a wait, named by v, that e ended.
 //
 //go:noinline
 //go:norace
@@ -58,7 +58,7 @@ func (o *object) failed(e *ending, v *policy.Verb) error {
 }
 
 // announce announces an operation of the fiber f, or of a goroutine if f is nil, on the object. It returns the fiber
-// that has to call stepped if the operation does not wait, if one has.
+// that must call stepped if the operation does not wait, or nil.
 //
 //go:noinline
 //go:norace

@@ -18,18 +18,18 @@ import (
 // Ordered is a queue of tasks that run concurrently and whose results come out in the order in which the tasks were
 // given. A slow task delays the results behind it, but not the tasks: they run on, up to the capacity.
 //
-// It ends like a channel. [Ordered.Close] belongs to the side that gives tasks: queued tasks still come out.
-// [Ordered.Abort] ends the queue immediately, for a receiver that leaves early. Neither stops a running task: the task
-// is a fiber of its nursery, and is cancelled with the nursery.
+// It ends like a channel. [Ordered.Close] is for the side that adds tasks: results of queued tasks can still be
+// received. [Ordered.Abort] ends the queue immediately, for a receiver that leaves early. Neither stops a running task:
+// the task is a fiber of its nursery, and is cancelled with the nursery.
 type Ordered[T any] struct {
 	// An Ordered is a channel of started fibers. Receivers wait for each fiber in turn.
 	tasks       *Chan[*task[T]]
-	turn        *Chan[*task[T]] // holds the task at the exit: one that was taken but has not ended, or nil
+	turn        *Chan[*task[T]] // holds the task at the exit: a task that was taken but has not ended, or nil
 	over        *Chan[struct{}] // closed by Abort
 	undelivered func(Result[T])
 }
 
-// Result is what a task of an [Ordered] returned. A result that can no longer be received goes to [OnUndelivered].
+// Result is the result of a task of an [Ordered]. A result that can no longer be received goes to [OnUndelivered].
 type Result[T any] struct {
 	Value T
 	Err   error
@@ -58,12 +58,12 @@ const (
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	// Spec: CH-51 (fiber handles arrive in the order sent)
 	// Spec: CH-62 (an ordered queue loses no result)
-	if capacity < 0 && capacity != Unbounded {
-		panic("coir: NewOrdered: the capacity is 0 or more, or coir.Unbounded")
+	if capacity < 0 {
+		panic("coir: NewOrdered(" + number(capacity) + "): a capacity is 0 or more; write coir.Unbounded for any number of tasks")
 	}
 	set := settingsOf(opts)
 	if set.over != OverflowWait {
-		panic("coir: NewOrdered: a task is never dropped for want of room, so there is no WithOverflow")
+		panic("coir: NewOrdered: tasks are never dropped, so WithOverflow is not allowed")
 	}
 	o := &Ordered[T]{turn: NewChan[*task[T]](1, WithName(set.name)), undelivered: handler[Result[T]](set)}
 	o.over = NewChan[struct{}](0, WithName("the abort of "+cmp.Or(set.name, "an ordered queue")))
@@ -92,6 +92,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		panic(notStarted(n, "Ordered.Go", name))
 	}
 	by := resolve(ctx)
+	by.announce(o.tasks.core.op(policy.Point)) // others may end the queue before this call checks it
 	if e := by.ended(); e != nil {
 		return e.on(o.tasks.core.verb(sending))
 	}
@@ -134,8 +135,8 @@ func (o *Ordered[T]) handOver(t *task[T]) {
 	}
 }
 
-// away calls wait without the caller's place under [Nursery.Limit]: the end of a task ends the wait, and the task may
-// need that place.
+// away calls wait while the caller's place under [Nursery.Limit] is given up: the end of a task ends the wait, and the
+// task may need that place.
 //
 //go:norace
 func away(f *Fiber, wait func() error) error {
@@ -170,7 +171,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	if e := by.ended(); e != nil {
 		return v, false, e.on(o.tasks.core.verb(receiving))
 	}
-	t, err := o.turn.TryRecv() // this overtakes no one: while a receiver waits for the turn, the channel is empty
+	t, err := o.turn.TryRecv() // this overtakes no receiver: while one waits for the turn, the channel is empty
 	if err != nil {
 		if err = away(by.f, func() error { t, err = o.turn.Recv(ctx); return err }); err != nil {
 			return v, false, err
@@ -178,12 +179,15 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	}
 	defer func() {
 		_ = o.turn.TrySend(t) // we took the only one: there is room
-		if t != nil && o.over.Stats().Closed {
+		if t == nil {
+			return
+		}
+		if by.announce(o.over.core.op(policy.Point)); o.over.Stats().Closed {
 			o.sweep() // Abort may have swept before the send
 		}
 	}()
 	if t == nil {
-		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // the fiber that gives tasks may need the place
+		if t, err = o.tasks.TryRecv(); errors.Is(err, ErrWouldBlock) { // the fiber that adds tasks may need the place
 			err = away(by.f, func() error { t, err = o.tasks.Recv(ctx); return err })
 		}
 		if err != nil {
@@ -217,8 +221,8 @@ func (o *Ordered[T]) sweep() {
 }
 
 // All returns an iterator over the results in order. It ends when the queue is closed and has nothing left, when the
-// queue was aborted, or when ctx is done. A loop that ends early leaves the queue as it is, and callers of Go will wait
-// for room: call Abort.
+// queue was aborted, or when ctx is done. A loop that ends early leaves the queue open, and callers of Go will wait for
+// room: call Abort.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -234,7 +238,7 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // whose Go waits for room; these calls of Go return immediately. Then receivers get ErrClosed. Close reports whether
 // this call closed the queue.
 //
-// Close belongs to the side that gives tasks. A receiver that leaves calls [Ordered.Abort].
+// Close is for the side that adds tasks. A receiver that leaves calls [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Close)
@@ -260,12 +264,13 @@ func (o *Ordered[T]) admitWaiting() bool {
 
 // Abort ends the queue immediately: current and later calls of Go and Recv return an error that is [ErrClosed] and
 // wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. Abort
-// reports whether this call closed the queue. On a queue that was closed before it discards what has not been received.
+// reports whether this call closed the queue. On a queue that was closed before, Abort discards the results that have
+// not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Abort)
 	first := o.tasks.core.end(channel.Aborted, cause)
-	o.over.core.end(channel.Closed, nil) // after tasks: a receiver that this wakes reads the cause
+	o.over.Close() // after tasks: a receiver that this wakes reads the cause
 	swept := false
 	toEnd(func() bool {
 		if !swept {

@@ -148,7 +148,6 @@ func TestOrderedIsBounded(t *testing.T) {
 
 // Go waits for a task that cannot be queued: when Go returns an error, its task has ended.
 //
-// Spec: CH-51 (fiber handles arrive in the order sent)
 // Spec: CH-59 (a task that cannot be queued is joined)
 func TestOrderedLeavesNoTaskBehind(t *testing.T) {
 	type variant struct {

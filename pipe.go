@@ -64,7 +64,7 @@ func (e *pipeEnd) close() bool {
 	return e.open == 0
 }
 
-// announce wakes those that wait for the side to be gone.
+// announce wakes the waiters for the end of the side.
 //
 // Spec: CH-47 (the end of a peer can be waited for)
 // Spec: CH-48 (each side's end is announced once)

@@ -136,7 +136,6 @@ func TestLastReaderEndsThePipe(t *testing.T) {
 	})
 }
 
-// Spec: CH-46 (the last Close of a side tells the other)
 func TestEndpointAfterClose(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		w, r := coir.Pipe[int](4, coir.WithName("orders"))
@@ -377,7 +376,7 @@ func TestPipeStress(t *testing.T) {
 
 // Every kind of channel has every operation: none returns errors.ErrUnsupported.
 //
-// Spec: CH-45 (a missing feature is ErrUnsupported)
+// Spec: CH-45 (every kind has every operation)
 func TestEveryKindHasEveryOperation(t *testing.T) {
 	for _, capacity := range []int{0, 1, 5, coir.Unbounded, coir.Conflated} {
 		crews(t, func(t *testing.T, c *crew) {

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// This file is where a simulator plugs in. Package sim is a policy (internal/policy) and a Clock; the rest of this
-// package does not know it. A runtime without a policy pays one look at a flag of the fiber for each operation.
+// The interface to a simulator. Package sim implements a policy (internal/policy) and moves a Clock; the rest of this
+// package does not know about it. A runtime without a policy pays one check of a flag of the fiber for each operation.
 
 func init() { policy.Option = func(p policy.Policy) any { return withPolicy(p) } }
 
@@ -45,6 +45,11 @@ func (x *policed) Interrupt(pf policy.Fiber) bool {
 //
 //go:norace
 func (x *policed) TimedOut(f policy.Fiber) bool { return f.(*Fiber).task.Reason() == park.TimedOut }
+
+// Goroutines implements policy.Runtime.
+//
+//go:norace
+func (x *policed) Goroutines() int64 { return x.s.Goroutines() }
 
 // Rewind implements policy.Runtime.
 //
@@ -82,7 +87,7 @@ func (x *policed) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
 func (x *policed) Pick() *sched.Task {
-	(*Runtime)(x).lookAtContexts() // a fiber that has ended may have cancelled, and makes no more steps
+	(*Runtime)(x).lookAtContexts() // a fiber that has ended may have cancelled a context, and makes no more steps
 	if f := x.policy.Next(); f != nil {
 		return &f.(*Fiber).task
 	}
@@ -114,8 +119,8 @@ func simulatedBy() *Runtime {
 //		owner.Store(me) // two fibers may get here
 //	}
 //
-// Outside of a simulation Point does nothing, and costs a look at a flag. Do not call it while holding a native mutex
-// that other fibers lock: they would wait outside of coir.
+// Outside of a simulation Point only checks a flag. Do not call it while holding a native mutex that other fibers lock:
+// they would wait outside of coir.
 func Point(ctx context.Context) {
 	if simulating.Load() > 0 {
 		point(ctx)
@@ -141,7 +146,7 @@ func announce(rt *Runtime, op policy.Op) *Fiber {
 	return nil
 }
 
-// stray tells the policy that a goroutine does op, unless it is a part of the present step.
+// stray tells the policy that a goroutine performs op, unless op is part of the current step.
 //
 //go:norace
 func (rt *Runtime) stray(op policy.Op) {
@@ -175,8 +180,8 @@ func (c *core) announce(k policy.Kind) *Fiber {
 	return nil
 }
 
-// announceBy is announce for a resolved caller. It builds the Op only if a policy listens, because goroutines pass
-// through here each time.
+// announceBy is announce for a resolved caller. It builds the Op only if a policy listens, because every operation of a
+// goroutine comes here.
 //
 //go:norace
 func (c *core) announceBy(by *caller, k policy.Kind) {
@@ -216,7 +221,7 @@ func (c *core) op(k policy.Kind) policy.Op {
 //go:noinline
 //go:norace
 func (f *Fiber) step(op policy.Op) {
-	if f.nursery.rt.quiet.Load() > 0 { // a part of a cancel's step, or of the clock's
+	if f.nursery.rt.quiet.Load() > 0 { // part of the step of a cancel or of the clock
 		return
 	}
 	switch op.Kind {
@@ -234,8 +239,8 @@ func (f *Fiber) step(op policy.Op) {
 	race.Enable()
 }
 
-// stepped tells the policy that the fiber has done what it announced, without waiting. It is called with the caller's
-// synchronisation visible.
+// stepped tells the policy that the fiber has completed the announced operation without waiting. It is called with the
+// caller's synchronisation visible.
 //
 //go:noinline
 //go:norace
@@ -265,8 +270,7 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 }
 
 // usedIn returns the runtime with a policy that has made the channel of the case, or was the first to use the object.
-// It returns nil if there is none, and for the end of a fiber, of a pipe's side, or of a time, which a wait does not
-// change.
+// It returns nil if there is none, and for a fiber, a side of a pipe, or a time, whose state a wait does not change.
 //
 //go:norace
 func (cs *Case) usedIn() *Runtime {
@@ -279,7 +283,7 @@ func (cs *Case) usedIn() *Runtime {
 	return nil
 }
 
-// object returns what the case waits for as an object, or nil if it is none.
+// object returns the object that the case waits for, or nil if it is not an object.
 //
 //go:norace
 func (cs *Case) object() *object {
@@ -407,9 +411,9 @@ func (f *Fiber) stepSelector(s *Selector) {
 	f.step(policy.Op{Kind: policy.Select, Object: s.number(), Cases: cases})
 }
 
-// tell tells the policy of f how the operation ended that f announced last: see policy.Policy.Ended. An operation that
-// does not wait calls it before other fibers run. Of an operation that waited, and is not a select, the policy knows it
-// by Runtime.Woken, so that only its failures call it.
+// tell tells the policy of f how the operation that f announced last has ended: see policy.Policy.Ended. An operation
+// that does not wait calls tell before other fibers run. For an operation that waited and is not a select, the policy
+// gets the outcome from Runtime.Woken, so tell is called only if it failed.
 //
 //go:noinline
 //go:norace
@@ -419,7 +423,7 @@ func (f *Fiber) tell(how policy.Outcome, which int) {
 	race.Enable()
 }
 
-// tellFirst is tell for an operation that has an effect once: first reports whether it had.
+// tellFirst is tell for an operation that only has an effect the first time: first says whether this was the first.
 //
 //go:norace
 func (f *Fiber) tellFirst(first bool) {
@@ -430,7 +434,7 @@ func (f *Fiber) tellFirst(first bool) {
 	f.tell(how, -1)
 }
 
-// tellTried is tell for an operation that does not wait for what it takes.
+// tellTried is tell for a Try operation: took says whether it succeeded.
 //
 //go:norace
 func (f *Fiber) tellTried(took bool) {
@@ -450,7 +454,7 @@ func (f *Fiber) tellEnding(sc *scope) {
 	}
 }
 
-// tellSelect is tell for a select over cs that did case i for the reason r, or none if i is negative.
+// tellSelect is tell for a select over cs that chose case i for the reason r, or none if i is negative.
 //
 //go:norace
 func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
@@ -458,7 +462,7 @@ func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 		if r == park.None {
 			f.tell(policy.WouldBlock, -1)
 		}
-		return // the failure is told by the one that knows the context
+		return // the caller, which knows the context, tells the failure
 	}
 	which := 0
 	for k := range cs[:i] {
@@ -480,7 +484,7 @@ func (f *Fiber) tellChoice(sc *scope, cs []Case, i int, r park.Reason) {
 	f.tellSelect(cs, i, r)
 }
 
-// tellSelector is tell for a wait at s, which stepSelector announced, that did cs.
+// tellSelector is tell for a wait at s, which stepSelector announced, that chose cs.
 //
 //go:norace
 func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
@@ -494,7 +498,7 @@ func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
 	f.tell(cs.outcome(r), -1)
 }
 
-// outcome returns how the case ended that a select did for the reason r.
+// outcome returns the outcome of a case that a select chose for the reason r.
 //
 //go:norace
 func (cs *Case) outcome(r park.Reason) policy.Outcome {
@@ -507,7 +511,7 @@ func (cs *Case) outcome(r park.Reason) policy.Outcome {
 	return outcomeOf(r)
 }
 
-// overrunOutcome returns how a send ended that found no room and did not wait, for the reason r.
+// overrunOutcome returns the outcome of a send that found no room and ended for the reason r without waiting.
 //
 //go:norace
 func (c *core) overrunOutcome(r park.Reason) policy.Outcome {
@@ -520,7 +524,7 @@ func (c *core) overrunOutcome(r park.Reason) policy.Outcome {
 	return policy.Dropped
 }
 
-// outcomeOf returns how an operation ended for the reason r.
+// outcomeOf returns the outcome of an operation that ended for the reason r.
 //
 //go:norace
 func outcomeOf(r park.Reason) policy.Outcome {

@@ -26,18 +26,24 @@ type Pool[T any] struct {
 	discard func(T)
 
 	mu    xatomic.Mutex
-	idle  []T // a stack: the value given back last is the warmest
+	idle  []T // a stack: the value given back last is reused first
 	lent  int
 	shut  bool
 	loans invariant.Loans
 }
 
-// NewPool makes a pool of at most size values. create makes one value; it may wait, and several calls may run at the
-// same time. reset, if not nil, prepares a value that was given back for reuse. If it returns an error, the pool
-// discards the value, and may create another instead. Discarded values go to [OnUndelivered].
+// maxPool bounds the size of a pool, whose permits are made in advance.
+const maxPool = 1 << 24
+
+// NewPool makes a pool of at most size values; size is at most 16,777,216. create makes one value; it may wait, and
+// several calls may run at the same time. reset, if not nil, prepares a value that was given back for reuse. If it
+// returns an error, the pool discards the value, and may create another instead. Discarded values go to [OnUndelivered].
 func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error, opts ...ChanOption) *Pool[T] {
 	if size < 1 {
-		panic(fmt.Sprintf("coir: NewPool(%d): a pool has at least one place", size))
+		panic("coir: NewPool(" + number(size) + "): a pool has at least one place")
+	}
+	if size > maxPool {
+		panic("coir: NewPool(" + number(size) + "): a pool has at most " + strconv.Itoa(maxPool) + " places")
 	}
 	if create == nil {
 		panic("coir: NewPool needs a function that makes values")
@@ -77,7 +83,7 @@ func (p *Pool[T]) TryGet() (v T, err error) {
 
 // takeIdle lends an idle value, if there is one.
 func (p *Pool[T]) takeIdle() (v T, ok bool) {
-	p.permits.core.announce(policy.Point) // the first to come gets the value that was given back last
+	p.permits.core.announce(policy.Point) // the first caller gets the value that was given back last
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)

@@ -63,6 +63,7 @@ func TestPoolTryGetMakesNothing(t *testing.T) {
 //
 // Spec: CH-60 (a pool lends idle values first, in order)
 // Spec: CH-61 (a value given back is reset or thrown away)
+// Spec: BU-09 (a pool makes, resets and lends buffers)
 func TestPoolLendsAndUsesAgain(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -149,9 +150,6 @@ func TestPoolServesInOrder(t *testing.T) {
 }
 
 // A waiter that is cancelled takes no place with it.
-//
-// Spec: CH-56 (a cancelled wait takes no value and no place)
-// Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolRecvIsCancelled(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var m conns
@@ -182,8 +180,6 @@ func TestPoolRecvIsCancelled(t *testing.T) {
 }
 
 // If a value cannot be created, because of an error, a panic or a Goexit, its place is free for another caller.
-//
-// Spec: CH-60 (a pool lends idle values first, in order)
 func TestPoolCreateFails(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		var fail atomic.Bool

@@ -12,27 +12,28 @@ import (
 )
 
 // Promise is a result that comes later: a value, or an error. Any fiber or goroutine may complete it, once; any number
-// may wait for it. What comes before the call that completes it is ordered before what comes after a wait for it.
+// may wait for it. The call that completes it is ordered before the return of a wait for it.
 //
 // The zero value is a promise that has not been completed, and has no name. A Promise must not be copied after first
 // use.
 type Promise[T any] struct {
-	taken xatomic.Bool // a call completes it, or has
-	ev    Event        // it is completed: value and err are there
+	taken xatomic.Bool // a call is completing it, or has completed it
+	ev    Event        // set when value and err have been written
 	value T
 	err   error
-	last  *callBack[T] // of those that OnDone was given, which are a ring; under the lock of ev
+	last  *callBack[T] // the last function given to OnDone, in a ring; under the lock of ev
 }
 
-// callBack is a function that OnDone was given.
+// callBack is a function given to OnDone.
 type callBack[T any] struct {
 	f    func(T, error)
-	next *callBack[T] // that of the last is the first
+	next *callBack[T] // the next of the last is the first
 }
 
 var (
 	verbResolve = &policy.Verb{Name: "resolve"}
 	verbReject  = &policy.Verb{Name: "reject"}
+	verbOnDone  = &policy.Verb{Name: "on done"}
 	verbResult  = &policy.Verb{Name: "await", Waits: "for the promise", Ends: "complete"}
 )
 
@@ -43,31 +44,34 @@ func NewPromise[T any](opts ...NameOption) *Promise[T] {
 	return p
 }
 
-// Init gives a promise that is a part of another object the name that [WithName] says. It is called before first use.
+// Init sets the name of a promise that is a field of another object. It is called before first use.
 func (p *Promise[T]) Init(opts ...NameOption) { p.ev.name = nameOf(opts) }
 
-// Name returns the name that NewPromise or Init was given.
+// Name returns the name given to NewPromise or Init.
 func (p *Promise[T]) Name() string { return p.ev.name }
 
-// Resolve completes the promise with v. It reports whether it did: the first call completes it, and the others change
-// nothing.
-func (p *Promise[T]) Resolve(v T) bool { return p.complete(v, nil, verbResolve) }
+// Resolve completes the promise with v. It reports whether this call completed it; if the promise was completed before,
+// Resolve changes nothing.
+func (p *Promise[T]) Resolve(v T) bool { return p.complete(v, nil, verbResolve, false) }
 
-// Reject completes the promise with an error, which is not nil. It reports whether it did, as [Promise.Resolve] does.
+// Reject completes the promise with an error, which is not nil. It reports whether this call completed it, as
+// [Promise.Resolve] does.
 func (p *Promise[T]) Reject(err error) bool {
 	if err == nil {
 		panic("coir: Promise.Reject(nil): a promise that has a value is completed by Resolve")
 	}
 	var none T
-	return p.complete(none, err, verbReject)
+	return p.complete(none, err, verbReject, false)
 }
 
-func (p *Promise[T]) complete(v T, err error, verb *policy.Verb) bool {
+// complete completes the promise, if this call is the first or owned is true: the caller has called take, so that no
+// other call can complete the promise.
+func (p *Promise[T]) complete(v T, err error, verb *policy.Verb, owned bool) bool {
 	var by *Fiber
 	if simulating.Load() > 0 {
 		by = p.ev.announce(currentFiber(), p.ev.op(verb))
 	}
-	first := p.take()
+	first := owned || p.take()
 	if first {
 		p.value, p.err = v, err
 		p.ev.happen()
@@ -80,7 +84,7 @@ func (p *Promise[T]) complete(v T, err error, verb *policy.Verb) bool {
 	return first
 }
 
-// take reports true to one caller.
+// take returns true to exactly one caller.
 //
 //go:norace
 func (p *Promise[T]) take() bool {
@@ -89,8 +93,8 @@ func (p *Promise[T]) take() bool {
 	return p.taken.CompareAndSwap(false, true)
 }
 
-// callThen calls the functions that OnDone was given, in order. If one panics, the others are called before the panic
-// goes on.
+// callThen calls the functions given to OnDone, in order. If one panics, the others are called before the panic
+// continues.
 func (p *Promise[T]) callThen() {
 	b := p.takeThen()
 	if b == nil {
@@ -108,8 +112,8 @@ func (p *Promise[T]) callThen() {
 	})
 }
 
-// Wait waits until the promise has been completed, and returns what with. It returns earlier with an error of ctx; in a
-// context that has ended, also if the promise has been completed.
+// Wait waits until the promise has been completed, and returns its value and error. It returns ctx's error if ctx ends
+// first, or has already ended, even if the promise has been completed.
 func (p *Promise[T]) Wait(ctx context.Context) (T, error) {
 	if err := p.ev.wait(ctx, verbResult); err != nil {
 		var none T
@@ -118,25 +122,33 @@ func (p *Promise[T]) Wait(ctx context.Context) (T, error) {
 	return p.value, p.err
 }
 
-// DoneCase is a case that happens when the promise has been completed. It stores the value in *v and the error in *err;
-// either may be nil.
+// DoneCase returns a case that happens when the promise has been completed. It stores the value in *v and the error in
+// *err; either may be nil.
 func (p *Promise[T]) DoneCase(v *T, err *error) Case {
+	_ = p.ev.name // a nil promise fails here, not under a lock
 	escapes(p)
 	return Case{what: caseEvent, arg: (*promiseCase[T])(p), dst: unsafe.Pointer(v), err: err}
 }
 
 // OnDone makes the promise call f with its result, once. The call that completes the promise calls f before it returns;
-// if the promise has been completed already, OnDone does. f should be short, and must not wait: it runs in whatever
-// fiber or goroutine that is. A panic in f goes on to that caller.
+// if the promise has been completed already, OnDone does. f should be short, and must not wait, because it runs in the
+// fiber or goroutine of that call. A panic in f continues in that call.
 func (p *Promise[T]) OnDone(f func(v T, err error)) {
 	if f == nil {
 		panic("coir: Promise.OnDone(nil): there is nothing to call")
+	}
+	var by *Fiber
+	if simulating.Load() > 0 {
+		by = p.ev.announce(currentFiber(), p.ev.op(verbOnDone))
 	}
 	b := &callBack[T]{f: f}
 	race.Release(unsafe.Pointer(&p.last))
 	if !p.later(b) {
 		race.Acquire(unsafe.Pointer(&p.ev.once))
 		f(p.value, p.err)
+	}
+	if by != nil {
+		by.stepped()
 	}
 }
 
@@ -161,8 +173,8 @@ func (p *Promise[T]) later(b *callBack[T]) bool {
 	return true
 }
 
-// takeThen returns the first of the functions that were kept, and keeps none. The caller has completed the promise, and
-// locked it for that: later adds none any more, so takeThen needs no lock.
+// takeThen returns the first of the functions that were kept, and clears the list. The caller has completed the promise
+// under its lock: later adds no more functions, so takeThen needs no lock.
 //
 //go:norace
 func (p *Promise[T]) takeThen() *callBack[T] {
@@ -175,7 +187,7 @@ func (p *Promise[T]) takeThen() *callBack[T] {
 	return first
 }
 
-// String describes the promise in a few words: its name, or its number if it has none, and whether it has been
+// String returns a short description of the promise: its name, or its number if it has none, and whether it has been
 // completed.
 func (p *Promise[T]) String() string {
 	return "coir.Promise[" + typeName[T]() + "](" + p.ev.describe("completed") + ")"

@@ -14,12 +14,12 @@ import (
 )
 
 // Queue is a first-in, first-out queue of fibers and goroutines that wait to take something: a lock, a permit, a token.
-// It is for authors of such types; package locks is written with it. Programs use those types, or a [Cond].
+// It is for authors of such types; package locks uses it. Programs use those types, or a [Cond].
 //
-// The author's type says what there is to take, as a [Resource]. The Queue does the rest: it queues those that must
-// wait, ends their waits by cancel or deadline, serves them in order, stands in a select, tells the race detector what
-// is ordered before what, and lets package sim control and report each operation. What becomes free goes to the first
-// waiter, if there is enough for it, and never to a later one.
+// The author's type says what there is to take, as a [Resource]. The Queue queues callers that must wait, ends their
+// waits on cancel or deadline, serves them in order, provides cases for a select, reports the order of operations to
+// the race detector, and lets package sim control and report each operation. What becomes free goes to the first
+// waiter, once there is enough for it: no later waiter overtakes it.
 //
 // The zero value is an empty queue without a name. A Queue must not be copied after first use.
 type Queue struct {
@@ -28,37 +28,38 @@ type Queue struct {
 	waiters wait.Queue
 }
 
-// Resource is what a [Queue] gives out. Its methods are called with the queue's lock held, one at a time, and in race
-// builds with synchronisation hidden from the race detector: they must be marked go:norace. They must not wait, panic,
-// or use the queue. The same Resource is passed to all methods of a Queue.
+// Resource is the thing that a [Queue] hands out. Its methods are called with the queue's lock held, one at a time, and
+// in race builds with synchronisation hidden from the race detector: they must be marked go:norace. They must not wait,
+// panic, or use the queue. The same Resource is passed to all methods of a Queue.
 type Resource interface {
-	// Take takes n, if there is enough now. It reports whether it did. It is called for the caller of an operation, or
-	// for the first waiter. If Take reports false, its caller may be about to wait: a type with a fast path of its own
-	// must note that, so that Put is called next time. A select that only looks takes, and puts back immediately.
+	// Take takes n if there is enough, and reports whether it did. It is called for the caller of an operation, or for
+	// the first waiter. If Take reports false, that caller may be about to wait: a type with a fast path of its own
+	// must record this, so that its next release calls Put. A select that only checks a case takes, and puts back
+	// immediately.
 	Take(n int) bool
-	// Put gives n back. It reports false, and does nothing, if less than n has been taken. waiting tells whether there
+	// Put gives n back. It reports false, and does nothing, if less than n has been taken. waiting says whether there
 	// are waiters, which are served next.
 	Put(n int, waiting bool) bool
-	// Verb says what taking n is. It is called without the lock, and always returns the same for the same n.
+	// Verb describes taking n. It is called without the lock, and always returns the same for the same n.
 	Verb(n int) *Verb
 }
 
-// Verb is what taking something is called in a report, and what it means to the race detector.
+// Verb describes an operation that takes something, for reports and for the race detector.
 type Verb struct {
 	Name  string // the operation: "lock"
 	Waits string // what a fiber waits for, before the name of the object: "to lock"
 	Ends  string // the operation that gives it back, and so ends waits: "unlock"
 
-	// Shared says that those that take it by a shared verb are not ordered among each other, as the readers of a
-	// readers-writer lock are not. What gives back by any verb is ordered before what then takes by one that is not
-	// shared, and the other way round.
+	// Shared says that operations with shared verbs do not order each other, like the readers of a readers-writer lock.
+	// Giving back by any verb is ordered before a later taking by a verb that is not shared, and giving back by a verb
+	// that is not shared is ordered before any later taking.
 	Shared bool
 }
 
-// want is what a waiter of a Queue waits for.
+// want describes what a waiter of a Queue waits for.
 type want struct {
 	n     int
-	cases bool // it is a case of a select, which may have more of them
+	cases bool // it is a case of a select, which may have several
 }
 
 var wantKind = wait.KindOf[want]()
@@ -66,22 +67,22 @@ var wantKind = wait.KindOf[want]()
 //go:norace
 func wantOf(x *wait.Node) *want { return &wait.CellOf[want](x).Value }
 
-// Init gives the queue the name that [WithName] says. Reports show it. It is called before first use.
+// Init sets the name of the queue, which reports show. It is called before first use.
 func (q *Queue) Init(opts ...NameOption) { q.name = nameOf(opts) }
 
-// Name returns the name that Init was given.
+// Name returns the name given to Init.
 func (q *Queue) Name() string { return q.name }
 
-// Fast reports whether an operation may succeed by a fast path of its author's, in place of [Queue.TryTake] or
-// [Queue.Put]: neither the race detector nor package sim has to see it.
+// Fast reports whether an operation may use the author's own fast path in place of [Queue.TryTake] or [Queue.Put],
+// because neither the race detector nor package sim needs to see it.
 //
 //go:norace
 func (q *Queue) Fast() bool {
 	return !race.Enabled && !xatomic.Instrumented && simulating.Load() == 0
 }
 
-// FastIn is Fast for an operation in ctx, in place of [Queue.Take]. It reports false if ctx has ended. As an operation
-// that does not wait, it lets other fibers run now and then.
+// FastIn is Fast for an operation in ctx, in place of [Queue.Take]. It reports false if ctx has ended. Like other
+// operations that do not wait, it yields from time to time.
 //
 //go:norace
 func (q *Queue) FastIn(ctx context.Context) bool {
@@ -98,11 +99,22 @@ func (q *Queue) FastIn(ctx context.Context) bool {
 	return sc.state.Load() == scopeLive
 }
 
+// check panics for arguments that would make an operation panic later, under the lock and with synchronisation hidden.
+//
+//go:norace
+func (q *Queue) check(r Resource) {
+	_ = q.name
+	if r == nil {
+		panic("coir: an operation of a Queue with a nil Resource: there is nothing to take or to put back")
+	}
+}
+
 // Take takes n of r. It waits until there is enough, and until earlier waiters have been served. It returns ctx's error
 // if ctx has ended, or ends first; then nothing has been taken.
 //
 //go:norace
 func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
+	q.check(r)
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return q.takeAny(ctx, r, n)
@@ -153,7 +165,7 @@ func (q *Queue) begin(f *Fiber, sc *scope, r Resource, n int) park.Reason {
 		return park.Data
 	}
 	t := f.arm(sc)
-	c := wait.Peek[want](f.task.Kit(), wantKind)
+	c := wait.SoloCell[want](f.task.Kit(), wantKind)
 	c.Value = want{n: n}
 	q.waiters.Push(&c.Node, &f.task.Parker, t)
 	q.mu.Unlock()
@@ -200,7 +212,7 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 		return park.Data
 	}
 	t := by.arm(&w)
-	c := wait.Peek[want](w.kit, wantKind)
+	c := wait.SoloCell[want](w.kit, wantKind)
 	c.Value = want{n: n}
 	q.waiters.Push(&c.Node, w.p, t)
 	q.mu.Unlock()
@@ -213,10 +225,11 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 	return reason
 }
 
-// TryTake takes n of r if there is enough now and no one waits. It reports whether it did.
+// TryTake takes n of r if there is enough and no caller waits. It reports whether it did.
 //
 //go:norace
 func (q *Queue) TryTake(r Resource, n int) bool {
+	q.check(r)
 	var by *Fiber
 	if simulating.Load() > 0 {
 		op := q.op(r, n)
@@ -247,10 +260,11 @@ func (q *Queue) try(r Resource, n int) bool {
 	return took
 }
 
-// Put gives back n of r, and serves the waiters for which there is enough then. It reports what r.Put does.
+// Put gives back n of r, and then serves waiters as long as there is enough. It returns the result of r.Put.
 //
 //go:norace
 func (q *Queue) Put(r Resource, n int) bool {
+	q.check(r)
 	var by *Fiber
 	if simulating.Load() > 0 {
 		op := q.op(r, n)
@@ -284,11 +298,11 @@ func (q *Queue) serve(r Resource) {
 	}
 	q.mu.Unlock()
 	if !woken.Empty() {
-		rouseAll(&woken)
+		readyAll(&woken)
 	}
 }
 
-// claimAll ends all waits of q, and returns their number. It adds those that sleep to woken.
+// claimAll ends all waits of q, and returns their number. It moves the waiters that sleep to woken.
 //
 //go:norace
 func claimAll(q, woken *wait.Queue) (n int) {
@@ -304,22 +318,22 @@ func claimAll(q, woken *wait.Queue) (n int) {
 	return n
 }
 
-// rouseAll readies waiters that have been claimed asleep. They keep still until then, and so do their nodes.
+// readyAll readies waiters that were claimed asleep. Until then they sleep, and their nodes do not change.
 //
 //go:noinline
 //go:norace
-func rouseAll(woken *wait.Queue) {
-	near := currentWorker()
+func readyAll(woken *wait.Queue) {
+	here := currentWorker()
 	for x := woken.Shift(); x != nil; x = woken.Shift() {
 		p := x.Parker
 		x.Parker = nil
-		p.Rouse(near)
+		p.MakeReady(here)
 	}
 }
 
-// serveFirst serves the first waiter, if there is one and there is enough. It reports whether to go on. r.Take comes
-// before the claim, because a type with a fast path may take what is there at any time. If the waiter has been
-// cancelled meanwhile, what was taken for it goes back.
+// serveFirst serves the first waiter, if there is one and there is enough. It reports whether to continue. r.Take comes
+// before the claim, because a type with a fast path may take what is there at any time. If the waiter was cancelled
+// meanwhile, serveFirst puts back what it took.
 //
 //go:norace
 func (q *Queue) serveFirst(r Resource, woken *wait.Queue) bool {
@@ -342,8 +356,8 @@ func (q *Queue) serveFirst(r Resource, woken *wait.Queue) bool {
 	return true
 }
 
-// otherCase takes what another case of the same select as x waits for, and returns its node, or nil. All cases of a
-// select have come when the first of them has: it does not wait behind itself.
+// otherCase serves another case of the select that x belongs to, and returns its node, or nil. All cases of a select
+// have the place of the first of them: a select does not wait behind itself.
 //
 //go:norace
 func (q *Queue) otherCase(r Resource, x *wait.Node) *wait.Node {
@@ -363,12 +377,11 @@ func (q *Queue) otherCase(r Resource, x *wait.Node) *wait.Node {
 //go:norace
 func (q *Queue) claim(x *wait.Node, p *park.Parker) (won bool, asleep *park.Parker) {
 	q.waiters.Withdraw(x)
-	x.Parker = p // which Withdraw forgets
+	x.Parker = p // Withdraw has cleared it
 	return x.Claim(park.Data)
 }
 
-// withdraw ends the wait of a waiter that leaves with nothing. If it was the first, there may be enough for those
-// behind it.
+// withdraw removes a waiter that gives up. If it was the first, there may be enough for those behind it.
 //
 //go:norace
 func (q *Queue) withdraw(x *wait.Node, r Resource) {
@@ -398,8 +411,7 @@ func (q *Queue) hold(f *Fiber, n int) {
 	}
 }
 
-// edge is where the race detector keeps what is ordered before those that take: by what gave back under a shared verb,
-// or by the others.
+// edge returns the address that race.Release and race.Acquire use for shared verbs, or for the others.
 //
 //go:norace
 func (q *Queue) edge(shared bool) unsafe.Pointer {
@@ -409,7 +421,7 @@ func (q *Queue) edge(shared bool) unsafe.Pointer {
 	return unsafe.Pointer(&q.mu)
 }
 
-// op is taking n of r, as a policy sees it.
+// op returns the Op of taking n of r.
 //
 //go:norace
 func (q *Queue) op(r Resource, n int) policy.Op {
@@ -418,8 +430,9 @@ func (q *Queue) op(r Resource, n int) policy.Op {
 	return op
 }
 
-// TakeCase is a case that takes n of r.
+// TakeCase returns a case that takes n of r.
 func (q *Queue) TakeCase(r Resource, n int) Case {
+	q.check(r)
 	escapes(q)
 	escapes(r)
 	return Case{what: caseTake, arg: r, dst: unsafe.Pointer(q), after: time.Duration(n)}
@@ -429,6 +442,7 @@ func (q *Queue) TakeCase(r Resource, n int) Case {
 //
 //go:norace
 func (q *Queue) Len() int {
+	_ = q.name // a nil queue fails here, before synchronisation is hidden
 	race.Disable()
 	q.mu.Lock()
 	n := q.waiters.Len()
@@ -437,7 +451,7 @@ func (q *Queue) Len() int {
 	return n
 }
 
-// String describes the queue in a few words: its name, or its number if it has none, and how many wait.
+// String returns a short description of the queue: its name, or its number if it has none, and how many waiters it has.
 func (q *Queue) String() string { return q.title() + ", " + strconv.Itoa(q.Len()) + " waiting" }
 
 // takeCase is a case that takes something, as an event of a select.
@@ -448,7 +462,7 @@ func (cs *takeCase) parts() (q *Queue, r Resource, n int) {
 	return (*Queue)(cs.dst), cs.arg.(Resource), int(cs.after)
 }
 
-// happened reports whether there is enough now. It takes and gives back: only that is certain.
+// happened reports whether there is enough. It takes and gives back, because only a Take is certain.
 //
 //go:norace
 func (cs *takeCase) happened() bool {
@@ -462,7 +476,7 @@ func (cs *takeCase) happened() bool {
 	return enough
 }
 
-// try takes what the case is for, if that needs no wait.
+// try performs the case if that needs no wait.
 //
 //go:norace
 func (cs *takeCase) try() bool {
@@ -470,8 +484,8 @@ func (cs *takeCase) try() bool {
 	return q.try(r, n)
 }
 
-// publish begins the wait of a select. If there is enough now the select claims itself, under the queue's lock: another
-// case may have ended the wait already.
+// publish begins the wait of a select. If there is enough, the select claims its own wait, under the queue's lock:
+// another case may have ended the wait already.
 //
 //go:norace
 func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {

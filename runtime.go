@@ -20,7 +20,7 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Runtime is a set of workers that run fibers, and the clock that these wait by. Most programs need only the default
+// Runtime is a set of workers that run fibers, and the clock for their waits. Most programs need only the default
 // runtime, which [Run] uses: see [Default]. A runtime that has been idle for a moment holds no goroutine.
 type Runtime struct {
 	s          *sched.Scheduler
@@ -55,12 +55,12 @@ type settings struct {
 }
 
 // WithWorkers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
-// GOMAXPROCS, by the program or by the Go runtime when the limits of a container change, within some ten milliseconds
-// of work.
+// GOMAXPROCS, by the program or by the Go runtime when the limits of a container change, within tens of milliseconds of
+// work.
 func WithWorkers(n int) RuntimeOption {
 	// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 	if n < 1 {
-		panic("coir: WithWorkers needs at least one")
+		panic("coir: WithWorkers(" + number(n) + "): a runtime has at least one worker")
 	}
 	return func(s *settings) { s.Workers = n }
 }
@@ -69,14 +69,14 @@ func WithWorkers(n int) RuntimeOption {
 func WithMaxWorkers(n int) RuntimeOption {
 	// Spec: SC-36 (the number of workers is capped)
 	if n < 1 {
-		panic("coir: WithMaxWorkers needs at least one")
+		panic("coir: WithMaxWorkers(" + number(n) + "): a runtime has at least one worker")
 	}
 	return func(s *settings) { s.MaxWorkers = n }
 }
 
 // OnStall calls f once for each fiber that runs longer than after without yielding. f is called on a separate
-// goroutine. If it panics, the panic is written to standard error and the program goes on. f may be nil; if after is 0
-// or less, stalls are not looked for.
+// goroutine. If it panics, the panic is written to standard error and the program continues. f may be nil; if after is
+// 0 or less, stalls are not looked for.
 //
 // Without OnStall, a fiber that runs for more than a second is counted in [Stats], reported to an [Observer], and
 // logged by [slog.Default] as a warning, once for each place where fibers are started. The warning says where the fiber
@@ -103,7 +103,7 @@ type Stall struct {
 // cancel fibers: locks may be held. They may ask a fiber for its name, number, state or site. A nil observer costs
 // nothing.
 //
-// If an observer panics, the panic is written to standard error with its stack, and the program goes on. The observer
+// If an observer panics, the panic is written to standard error with its stack, and the program continues. The observer
 // is not called again, except by calls that are already under way. It must not call runtime.Goexit, which cannot be
 // stopped.
 type Observer interface {
@@ -217,7 +217,7 @@ func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(unsafe.Pointer(t)) }
 var _ [unsafe.Offsetof(Fiber{}.task)]struct{} = [0]struct{}{}
 
 // Run is the function [Run] on this runtime: fn runs as a fiber of rt, and the caller waits. A fiber of another runtime
-// may call it too.
+// may call it too, but not in a simulation: package sim does not control a runtime that it has not made, and says so.
 func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	if fn == nil {
 		panic(noFunction("Runtime.Run"))
@@ -226,11 +226,12 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	if c.f != nil && c.f.nursery.rt == rt {
 		return Run(ctx, fn)
 	}
-	if rt.abroad() {
+	if rt.inOtherBubble() {
 		panic("coir: Runtime.Run was called " + bubble.Here().String() + " on a runtime that was made " +
 			rt.s.Home().String() + ": make the runtime where it is used, or call coir.Run, " +
 			"which has a runtime for each bubble")
 	}
+	c.announce(policy.Op{Kind: policy.RunElsewhere})
 	return rt.run(&c, fn)
 }
 
@@ -255,16 +256,16 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	n.prepare(f, nil)
 	race.Disable()
 	rt.s.Go(&f.task, nil)
-	f.outwait(c)
+	f.joinMain(c)
 	race.Enable()
 	return f.resultFor(by)
 }
 
-// outwait waits from outside for a main fiber to end. If ctx ends, that cancels the fiber, and outwait goes on waiting
+// joinMain waits from outside for a main fiber to end. If ctx ends, joinMain cancels the fiber and continues to wait
 // for its end.
 //
 //go:norace
-func (f *Fiber) outwait(c *caller) {
+func (f *Fiber) joinMain(c *caller) {
 	main := caller{ctx: context.Background(), f: c.f}
 	if c.f != nil {
 		main.sc, main.own = noInterrupt, true
@@ -290,8 +291,9 @@ func (f *Fiber) resultFor(by *Fiber) error {
 	return f.err()
 }
 
-// enter lists a nursery that is opened from outside, or by a child on a goroutine: then it is inside one that is listed
-// already. It reports false if the runtime has been closed, unless it is inside: Close waits for the outer one.
+// enter lists a nursery that is opened from outside, or by a child on a goroutine, in which case inside is true: an
+// outer nursery is already listed. It reports false if the runtime has been closed, unless inside is true, because
+// Close waits for the outer nursery.
 //
 //go:norace
 func (rt *Runtime) enter(r *root, inside bool) bool {
@@ -342,7 +344,7 @@ func (rt *Runtime) Close(ctx context.Context) error {
 	if by != nil && by.nursery.rt == rt {
 		panic("coir: Runtime.Close called by one of its own fibers, " + by.Name())
 	}
-	if rt.abroad() {
+	if rt.inOtherBubble() {
 		panic("coir: Runtime.Close was called " + bubble.Here().String() + " on a runtime that was made " +
 			rt.s.Home().String() + ": close a runtime where it was made")
 	}
@@ -364,7 +366,8 @@ func (rt *Runtime) Close(ctx context.Context) error {
 
 var errRuntimeClosed = errors.New("coir: the runtime is being closed")
 
-// close refuses new nurseries. It returns the nurseries still open, and a channel that is closed when they have ended.
+// close makes the runtime refuse new nurseries. It returns the nurseries still open, and a channel that is closed when
+// they have ended.
 //
 //go:norace
 func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
@@ -404,8 +407,9 @@ func (rt *Runtime) String() string {
 }
 
 // Blocking calls fn, which may block in native code: a system call, cgo, a mutex, a channel. It returns what fn
-// returns. Another worker takes over immediately, so that other fibers go on. In a goroutine Blocking just calls fn. In
-// a simulation, where one fiber runs at a time, it does the same.
+// returns. Another worker takes over immediately, so that other fibers continue. In a goroutine Blocking just calls fn.
+// In a simulation, where one fiber runs at a time, it does the same; package sim reports a wait in fn as it does
+// others.
 //
 // The end of ctx does not interrupt fn. Blocking calls fn even if ctx has ended before, and adds no error of its own.
 // If fn must not begin in a context that has ended, check ctx.Err first.

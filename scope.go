@@ -12,47 +12,47 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// A scope is what can be cancelled: a nursery, or what WithTimeout, WithCancel and Shield make. It is a
+// A scope can be cancelled: it belongs to a nursery, or WithTimeout, WithCancel or Shield made it. It is a
 // context.Context, and so is a fiber, whose scope is its nursery's.
 //
-// How a cancel finds those who wait, without a lock on every wait:
+// How a cancel finds the waiters, without a lock on every wait:
 //
-// A fiber that waits under its own scope does not register at each wait. It notes the scope in Fiber.waiting, arms its
-// word, and then looks whether the scope has been cancelled. A cancel marks the scope, and then looks at the word of
-// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under
-// it: see Nursery.list. Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the
+// A fiber that waits under its own scope does not register at each wait. It stores the scope in Fiber.waiting, arms its
+// word, and then checks whether the scope has been cancelled. A cancel marks the scope, and then checks the word of
+// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it
+// (see Nursery.list). Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the
 // ordinary claim. (promela/word.pml, the canceller.)
 //
-// What no one waits for, such as an open ticket, is a Watch in a ring of the scope: see endwatch.go.
+// An object that no caller waits for, such as an open ticket, has a Watch in a ring of the scope: see endwatch.go.
 //
 // Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list
 // of guests, under the scope's lock. The cancel claims and readies them one by one.
 //
 // A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list
-// at the first look at it: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is
-// in bridge.go.
+// when it is first used: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is in
+// bridge.go.
 type scope struct {
-	up     context.Context // where values come from, and deadlines
+	up     context.Context // the context that values and deadlines come from
 	rt     *Runtime
 	owner  *Fiber // the fiber that waits under it without registering; nil if a goroutine made the scope
-	parent *scope // which passes its cancel on to this one
+	parent *scope // passes its cancel on to this one
 
-	rest  xatomic.Pointer[coldScope] // made on demand: see cold
+	rest  xatomic.Pointer[coldScope] // created on demand: see cold
 	state xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
 
-	// For the Nursery that begins with this scope, if one does. They are here because there is room.
+	// These belong to the Nursery that begins with this scope, if there is one. They are here to use its padding.
 	isNursery bool
-	joined    bool   // the owner's own: it has joined
-	spawned   uint16 // the owner's own: children that it has started, until it joins. See Nursery.pending
+	joined    bool   // used only by the owner: it has joined
+	spawned   uint16 // used only by the owner: children that it started, until it joins. See Nursery.pending
 }
 
-// coldScope is what a scope needs once it is looked at, or cancelled. A nursery in which no fiber waits or fails has
-// none.
+// coldScope is the state that a scope needs once it is used or cancelled. A nursery in which no fiber waits or fails
+// has none.
 type coldScope struct {
 	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
 
 	mu      xatomic.Mutex
-	unwoken bool                            // marked as cancelled, and those who wait under it have not been woken yet
+	unwoken bool                            // marked as cancelled, but its waiters have not been woken yet
 	how     *ending                         // how it was cancelled; nil before that
 	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
 	inner   *scope                          // the scopes inside this one, through next
@@ -64,7 +64,7 @@ type coldScope struct {
 	linked     bool
 }
 
-// newScope makes a scope that is no nursery's, with its cold part.
+// newScope returns a scope that belongs to no nursery, with its cold part.
 func newScope() *scope {
 	s := new(struct {
 		scope
@@ -83,7 +83,7 @@ func (sc *scope) useCold(c *coldScope) {
 	race.Enable()
 }
 
-// cold returns the cold part, and makes it if there is none.
+// cold returns the cold part, and creates it if there is none.
 //
 //go:norace
 func (sc *scope) cold() *coldScope {
@@ -121,7 +121,8 @@ func (sc *scope) nursery() *Nursery {
 	return nil
 }
 
-// The states of a scope. A nursery's scope stays loose until it is looked at; all others are tied as they are made.
+// The states of a scope. A nursery's scope stays loose until it is first used; all others are tied when they are
+// created.
 //
 //	          tie                tie
 //	loose ----------> tying ----------> live or linked ----------> cancelled
@@ -129,18 +130,18 @@ func (sc *scope) nursery() *Nursery {
 //	  +---------------------------------------------------------------+
 //	          endLoose
 const (
-	scopeLoose     = iota // as cancelled as its parent is, which does not know of it yet
-	scopeLive             // nothing but its own cancel, or that of a scope above it, ends it
-	scopeLinked           // the same, and it hangs on a context of package context: see poll
-	scopeTying            // one caller of tie decides what comes next. It holds parent.mu
+	scopeLoose     = iota // not in its parent's list yet; cancelled if its parent is
+	scopeLive             // ended only by its own cancel, or that of an outer scope
+	scopeLinked           // the same, and linked to a context of package context: see poll
+	scopeTying            // a caller of tie, which holds parent.mu, decides the next state
 	scopeCancelled        // for good
 )
 
-// ending is how a scope was cancelled.
+// ending says how a scope was cancelled.
 type ending struct {
-	err   error // what its Err returns: context.Canceled or context.DeadlineExceeded
-	cause error // what context.Cause returns; nil means err
-	op    error // what operations return that have no name to tell
+	err   error // the result of Err: context.Canceled or context.DeadlineExceeded
+	cause error // the result of context.Cause; nil means err
+	op    error // the error of operations on objects without a name
 }
 
 var (
@@ -158,7 +159,8 @@ func canceledFor(cause error) *ending {
 	return &ending{context.Canceled, cause, &canceledError{cause: cause}}
 }
 
-// expiredFor returns the ending of a scope whose time ran out, with the cause that its maker gave for that case.
+// expiredFor returns the ending of a scope whose time ran out, with the cause given to context.WithTimeoutCause, if
+// any.
 func expiredFor(cause error) *ending {
 	if cause == nil || cause == context.DeadlineExceeded {
 		return plainTimeout
@@ -166,7 +168,7 @@ func expiredFor(cause error) *ending {
 	return &ending{context.DeadlineExceeded, cause, &timeoutError{cause: cause}}
 }
 
-// reason returns what an operation that e ended is counted as.
+// reason returns the reason to count for an operation that e ended.
 //
 //go:norace
 func (e *ending) reason() park.Reason {
@@ -176,7 +178,7 @@ func (e *ending) reason() park.Reason {
 	return park.Cancelled
 }
 
-// init places the scope under ctx. parent is the coir scope that ctx stands for, if it stands for one.
+// init places the scope under ctx. parent is the coir scope behind ctx, or nil.
 //
 //go:norace
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
@@ -195,7 +197,7 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	}
 }
 
-// end takes the scope out of its parent. Its context, which user code may keep, is cancelled.
+// end removes the scope from its parent, and cancels its context, which user code may keep.
 //
 //go:norace
 func (sc *scope) end() {
@@ -206,8 +208,8 @@ func (sc *scope) end() {
 	sc.cancel(plainCancel, nil)
 }
 
-// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is the caller. Unless
-// something else is under its context, it only marks the scope.
+// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is the caller. If nothing
+// else uses its context, endJoined only marks the scope.
 //
 //go:norace
 func (sc *scope) endJoined() {
@@ -229,7 +231,7 @@ func (sc *scope) endJoined() {
 		return
 	}
 	var by *Fiber
-	if watched { // what Ended does may conflict with other steps
+	if watched { // the operations of Ended may conflict with other steps
 		by = sc.announceCancel()
 	}
 	sc.cancel(plainCancel, nil)
@@ -238,12 +240,12 @@ func (sc *scope) endJoined() {
 	}
 }
 
-// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every look at a scope
-// ties it first, and so does every cancel of it. A fiber looks before it arms, so no fiber waits under a loose scope,
-// and a nursery in which none waits or asks never takes its parent's lock.
+// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every check of a scope
+// ties it first, and so does every cancel of it. A fiber checks before it arms, so no fiber waits under a loose scope,
+// and a nursery whose scope is never checked never takes its parent's lock.
 //
-// Until it is tied a scope is as cancelled as its parent, which is where each look at it looks. From then on the
-// parent's cancel finds it, because both hold parent.mu. A second caller meets scopeTying, and waits for that lock. It
+// A scope that is not tied is cancelled if its parent is, and each check of it checks the parent. Once it is tied, the
+// parent's cancel finds it, because both hold parent.mu. A second caller sees scopeTying, and waits for that lock. tie
 // is called with the caller's synchronisation visible.
 //
 // Guarded by TestExploreTieAgainstCancel.
@@ -276,7 +278,7 @@ func (sc *scope) tie() {
 			c.how = p.ending().inside()
 			race.Release(unsafe.Pointer(sc))
 			race.Disable()
-			sc.state.Store(scopeCancelled) // no wait or scope is under it yet: each would have tied it
+			sc.state.Store(scopeCancelled) // no wait or scope is under it: each would have tied it
 		case scopeLinked:
 			c.link = outer.link
 			p.add(sc)
@@ -290,9 +292,9 @@ func (sc *scope) tie() {
 	race.Enable()
 }
 
-// endLoose ends a scope that is loose. Nothing is under it, and its parent does not know of it: to mark it is all. It
-// reports false for a scope that is not loose any more, or whose parent may have been cancelled: then its context,
-// which may be kept, shows how.
+// endLoose ends a loose scope. Nothing is under it, and it is not in its parent's list, so endLoose only marks it. It
+// reports false if the scope is no longer loose, or if its parent may have been cancelled: then the scope's context,
+// which may be kept, must show how.
 //
 //go:norace
 func (sc *scope) endLoose() bool {
@@ -305,12 +307,12 @@ func (sc *scope) endLoose() bool {
 			return true
 		}
 	}
-	sc.tie() // waits for one that ties
+	sc.tie() // waits for a concurrent tie
 	return false
 }
 
-// parentLives reports whether the scopes above have certainly not been cancelled. It looks at a few: if all of those
-// are loose too it reports false, and tie finds out.
+// parentLives reports whether it is certain that no outer scope has been cancelled. It checks a few levels; if all of
+// those are loose it reports false, and tie finds out.
 //
 //go:norace
 func (sc *scope) parentLives() bool {
@@ -333,13 +335,13 @@ func (sc *scope) parentLives() bool {
 	return false
 }
 
-// detach takes the scope out of its parent, and off the context that it hangs on: neither will cancel it any more.
+// detach removes the scope from its parent, and unlinks it from its context: neither will cancel it any more.
 //
 //go:norace
 func (sc *scope) detach() {
 	if sc.parent != nil {
 		sc.parent.drop(sc)
-		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which does not find it any more
+		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which no longer finds it
 			race.Disable()
 			sc.wakeMarked(nil)
 			race.Enable()
@@ -350,15 +352,15 @@ func (sc *scope) detach() {
 	}
 }
 
-// cancel marks the scope and those inside it, then wakes those who wait under them. Only the first call does. It is
-// called with the caller's synchronisation visible.
+// cancel marks the scope and the scopes inside it, then wakes the waiters under them. Only the first call has an
+// effect. It is called with the caller's synchronisation visible.
 //
 //go:norace
-func (sc *scope) cancel(e *ending, near *sched.Worker) {
+func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	// Spec: NU-06 (cancel wakes every parked child)
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
-	sc.tie() // the first cancel counts, and that may have been the parent's
+	sc.tie() // the first cancel counts, which may be the parent's
 	c := sc.cold()
 	race.Disable()
 	c.mu.Lock()
@@ -369,13 +371,13 @@ func (sc *scope) cancel(e *ending, near *sched.Worker) {
 	}
 	w := sc.takeWake()
 	c.mu.Unlock()
-	sc.wake(w, near)
+	sc.wake(w, here)
 	race.Enable()
 }
 
-// mark marks the scope as cancelled, after those inside it. So if a scope is cancelled, those inside it are too. That
-// also holds for a second cancel, which waits for the lock. From then on a fiber that arms sees the mark, and no guest
-// is added. It reports false if the scope had been cancelled before. The caller holds the lock.
+// mark marks the scope as cancelled, after the scopes inside it. So if a scope is cancelled, the scopes inside it are
+// too. A second cancel waits for the lock, so this holds when it returns. From then on a fiber that arms sees the mark,
+// and no guest is added. It reports false if the scope had been cancelled before. The caller holds the lock.
 //
 //go:norace
 func (sc *scope) mark(e *ending) bool {
@@ -396,17 +398,17 @@ func (sc *scope) mark(e *ending) bool {
 	return true
 }
 
-// scopeWakes says what is to be woken in a scope that has been marked. Nothing can be added any more.
+// scopeWakes says what must be woken in a scope that has been marked. No waiter can be added any more.
 type scopeWakes struct {
-	due     bool // by the caller of takeWake: one caller gets it
+	due     bool // the caller of takeWake must wake; true for one caller
 	guests  bool
 	inner   bool
 	watches bool
 	std     *stdctx.Context
 }
 
-// takeWake returns what the caller must wake in a scope that has been marked. Only the first call does. The caller
-// holds the lock.
+// takeWake returns what the caller must wake in a scope that has been marked. due is true only for the first caller.
+// The caller holds the lock.
 //
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
@@ -416,14 +418,14 @@ func (sc *scope) takeWake() scopeWakes {
 	return w
 }
 
-// wake wakes those who wait under a scope that has been marked, and under those inside it.
+// wake wakes the waiters under a scope that has been marked, and under the scopes inside it.
 //
 //go:norace
-func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
+func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 	if !w.due {
 		return
 	}
-	if w.std != nil { // first, because a waiter may ask for the cause as soon as it is awake
+	if w.std != nil { // first, because a waiter that is awake may ask for the cause
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(w.std))
@@ -432,13 +434,13 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		race.Disable()
 	}
 	if sc.owner != nil {
-		sc.owner.cancelWait(sc, near)
+		sc.owner.cancelWait(sc, here)
 	}
-	if n := sc.nursery(); n != nil && !n.closed() { // closed means that no child is left; an old value costs a look
-		n.cancelWaits(near)
+	if n := sc.nursery(); n != nil && !n.closed() { // no child is left if closed; a stale value costs a lock
+		n.cancelWaits(here)
 	}
 	if w.guests {
-		sc.cancelGuests(near)
+		sc.cancelGuests(here)
 	}
 	if w.watches {
 		sc.endWatches()
@@ -447,26 +449,26 @@ func (sc *scope) wake(w scopeWakes, near *sched.Worker) {
 		c.mu.Lock()
 		in := c.inner
 		if in != nil {
-			sc.unlink(in) // what takes a scope out of the list wakes it
+			sc.unlink(in) // whatever removes a scope from the list wakes it
 		}
 		c.mu.Unlock()
 		if in == nil {
 			return
 		}
-		in.wakeMarked(near)
+		in.wakeMarked(here)
 	}
 }
 
 //go:norace
-func (sc *scope) wakeMarked(near *sched.Worker) {
+func (sc *scope) wakeMarked(here *sched.Worker) {
 	c := sc.cold()
 	c.mu.Lock()
 	w := sc.takeWake()
 	c.mu.Unlock()
-	sc.wake(w, near)
+	sc.wake(w, here)
 }
 
-// inside returns the ending of scopes inside one that ended by e.
+// inside returns the ending of the scopes inside a scope that ended by e.
 //
 //go:norace
 func (e *ending) inside() *ending {
@@ -477,7 +479,7 @@ func (e *ending) inside() *ending {
 }
 
 // addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled:
-// then nothing will end the wait.
+// then no cancel will end the wait.
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
@@ -491,7 +493,7 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return ok
 }
 
-// removeGuest takes a guest's node back, if it is still in the list.
+// removeGuest removes a guest's node, if it is still in the list.
 //
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
@@ -504,7 +506,7 @@ func (sc *scope) removeGuest(n *wait.Node) {
 // cancelGuests wakes the guests of a scope that has been cancelled.
 //
 //go:norace
-func (sc *scope) cancelGuests(near *sched.Worker) {
+func (sc *scope) cancelGuests(here *sched.Worker) {
 	for c := sc.cold(); ; {
 		c.mu.Lock()
 		n := c.guests.Shift()
@@ -514,12 +516,11 @@ func (sc *scope) cancelGuests(near *sched.Worker) {
 		}
 		_, asleep := n.Claim(park.Cancelled)
 		c.mu.Unlock()
-		asleep.Rouse(near)
+		asleep.MakeReady(here)
 	}
 }
 
-// done reports whether the scope has been cancelled. An operation asks before it does anything else; it is called
-// inside a hidden section.
+// done reports whether the scope has been cancelled. An operation calls it first, inside a hidden section.
 //
 //go:norace
 func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlow() }
@@ -537,7 +538,7 @@ func (sc *scope) doneSlow() bool {
 	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
-// mayBeDone reports false if the scope has not been cancelled. If it reports true, done tells.
+// mayBeDone reports false if the scope has not been cancelled. If it reports true, call done.
 //
 //go:norace
 func (sc *scope) mayBeDone() bool { return sc.state.Load() != scopeLive && sc.linkMayBeDone() }
@@ -557,8 +558,9 @@ func (sc *scope) pollHidden() bool {
 		return false
 	}
 	race.Enable()
-	defer race.Disable()
-	return sc.poll()
+	ended := sc.poll() // which may panic: then nothing stays hidden
+	race.Disable()
+	return ended
 }
 
 //go:norace
@@ -569,7 +571,7 @@ func (sc *scope) ctxErr() error {
 	return sc.ending().err
 }
 
-// ending returns how the scope was cancelled, to an operation that the cancel has ended.
+// ending returns how the scope was cancelled. An operation that the cancel has ended calls it.
 //
 //go:norace
 func (sc *scope) ending() *ending {
@@ -583,7 +585,7 @@ func (sc *scope) ending() *ending {
 	return c.how
 }
 
-// add puts a scope into the list of those inside this one, which has not been cancelled. The caller holds mu.
+// add adds in to the list of scopes inside sc, which has not been cancelled. The caller holds mu.
 //
 //go:norace
 func (sc *scope) add(in *scope) {
@@ -607,7 +609,7 @@ func (sc *scope) drop(in *scope) {
 	race.Enable()
 }
 
-// unlink takes a scope out of the list that it is in. The caller holds mu.
+// unlink removes in from the list of scopes inside sc. The caller holds mu.
 //
 //go:norace
 func (sc *scope) unlink(in *scope) {

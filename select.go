@@ -21,27 +21,26 @@ import (
 //	3  wait      publish a cell for each case, unlock all channels, subscribe to the events, and park.
 //	4  withdraw  every cell but that of the case that has ended the wait.
 //
-// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw. A fiber's select of few channels has a
-// short form of the same passes: see selectfew.go.
+// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw. A fiber's select over a few channels has
+// a fast path with the same passes: see selectfew.go.
 //
-// The difficulty is the moment between looking at the channels and waiting on them, and two selects that wait for each
-// other: taking the peer's word and one's own would be two steps. With all channels locked from pass 2 to the end of
-// the publishing nothing happens in between. A select that looks has published nothing, so only the peer's word has to
-// be claimed. A select that waits has one word for all its cases, and the claim of that word decides. Nothing is locked
-// while it waits.
+// There are two difficulties: the moment between checking the channels and waiting on them, and two selects that wait
+// for each other, where claiming the peer's word and the select's own would be two steps. All channels are locked from
+// pass 2 until all cells are published, so nothing can happen in between. A select in pass 1 or 2 has published
+// nothing, so it only has to claim the peer's word. A select that waits has one word for all its cases, and the claim
+// of that word decides. Nothing is locked while it waits.
 //
 // Events (the end of a fiber, or of a side of a pipe) happen once and stay true. They are not locked with the channels:
-// they are looked at first and subscribed to last, and one that has happened in between is claimed by the select
-// itself.
+// the select checks them first and subscribes to them last, and if one has happened in between, the select claims its
+// own wait.
 
-// Case is one of the things that a select waits for. The zero Case never happens: it can stand for a case that is
-// switched off.
+// Case is one of the events that a select waits for. The zero Case never happens: use it to switch a case off.
 type Case struct {
 	// Spec: SE-18 (a case can wait for anything)
 
 	core  *core          // a channel
 	arg   any            // the value to send, or an event
-	dst   unsafe.Pointer // where to store the value that comes
+	dst   unsafe.Pointer // where to store the received value
 	err   *error         // where to store the error of an event
 	after time.Duration
 	what  caseKind
@@ -55,35 +54,35 @@ const (
 	caseSend           // see Case.side
 	caseRecv
 	caseAfter
-	caseEvent  // this and those below have an event
+	caseEvent  // this and the following have an event
 	caseTake   // of a Queue
 	caseSignal // of a Cond
 )
 
 // event is something that happens once.
 type event interface {
-	// happened reports whether it has.
+	// happened reports whether the event has happened.
 	happened() bool
-	// publish makes a node wake its parker when it happens. It reports false if it has happened.
+	// publish makes a node wake its parker when the event happens. It reports false if the event has happened.
 	publish(n *wait.Node, p *park.Parker, t park.Ticket) bool
-	// withdraw takes the node back. It reports whether it is marked as the one that won.
+	// withdraw removes the node. It reports whether the node is marked as the one that ended the wait.
 	withdraw(n *wait.Node) bool
-	// result is called when the case was the one, and may store something.
+	// result is called for the chosen case, and may store a result.
 	result(cs *Case)
-	// op is the wait for it, as a policy sees it.
+	// op returns the Op of a wait for the event.
 	op() policy.Op
 }
 
-// SendCase is a case that sends v.
+// SendCase returns a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // what v points to is given away. To call escapes would allocate v
+	if escape.alwaysFalse { // makes what v points to escape. Calling escapes always would allocate v
 		escape.sink = v
 	}
 	return Case{what: caseSend, core: &c.core, arg: v}
 }
 
-// escapes makes the compiler allocate in the heap what v points to. It cannot see for itself that a case needs that:
-// noescape hides it.
+// escapes makes the compiler allocate what v points to in the heap. The compiler cannot see that a case needs this,
+// because noescape hides it.
 func escapes(v any) {
 	if escape.alwaysFalse {
 		escape.sink = v
@@ -95,44 +94,45 @@ var escape struct {
 	sink        any
 }
 
-// RecvCase is a case that receives into *dst. A nil dst throws the value away.
+// RecvCase returns a case that receives into *dst. If dst is nil, the value is discarded.
 func (c *Chan[T]) RecvCase(dst *T) Case {
 	return Case{what: caseRecv, core: &c.core, dst: unsafe.Pointer(dst)}
 }
 
-// After is a case that happens d after the select has begun, with a nil error: only the index tells that the time has
-// come. Of several the earliest counts.
+// After returns a case that happens d after the select has begun. The select then returns the index of the case and a
+// nil error. If a select has several, only the earliest counts.
 func After(d time.Duration) Case {
 	// Spec: TM-14 (After is a case)
 	return Case{what: caseAfter, after: d}
 }
 
-// DoneCase is a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is stored in
-// *err unless err is nil.
+// DoneCase returns a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is
+// stored in *err unless err is nil.
 func (f *Fiber) DoneCase(err *error) Case {
 	_ = f.nursery // a nil fiber fails here, not under a lock
 	return Case{what: caseEvent, arg: (*fiberEnd)(f), err: err, join: true}
 }
 
-// Select waits until one of the cases can happen, does it and returns its index. If several can, each has the same
-// chance. A case on a closed channel happens immediately, with an error that is [ErrClosed]. An index of -1 comes with
-// an error of ctx.
+// Select waits until one of the cases can proceed, performs it and returns its index. If several can, each has the same
+// chance. A case on a closed channel can always proceed, with an error that is [ErrClosed]. If ctx ends, Select returns
+// -1 and ctx's error.
 //
-// No case but the one returned has any effect. The same channel may be in several cases; a select never meets itself.
+// No case but the one returned has any effect. The same channel may be in several cases; a select never communicates
+// with itself.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	// Spec: SE-01 (a select completes one case)
 	// Spec: SE-07 (select is fair)
 	return choose(ctx, cases, fairly)
 }
 
-// SelectPriority is Select that takes the first case, in the order given, of those that can happen. A case on a channel
-// that has been closed can always happen: put the zero Case in its place.
+// SelectPriority is like Select, but of the cases that can proceed it chooses the first in the order given. A case on a
+// closed channel can always proceed: replace it with the zero Case.
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 	// Spec: SE-08 (SelectPriority takes the first ready case)
 	return choose(ctx, cases, byOrder)
 }
 
-// TrySelect is Select that never waits: if no case can happen it returns -1 and [ErrWouldBlock].
+// TrySelect is like Select, but never waits: if no case can proceed, it returns -1 and [ErrWouldBlock].
 func TrySelect(cases ...Case) (int, error) {
 	// Spec: SE-09 (TrySelect never waits)
 	cs := noescape(cases)
@@ -143,18 +143,18 @@ func TrySelect(cases ...Case) (int, error) {
 	race.Disable()
 	g := guests.Get().(*guest)
 	s := scratchOf(&g.kit)
-	near := currentWorker()
-	i, r, ready := s.try(cs, &g.kit, f, fairly, near)
+	here := currentWorker()
+	i, r, ready := s.try(cs, &g.kit, f, fairly, here)
 	if i < 0 {
 		channel.UnlockAll(s.locks)
 	}
-	ready.Rouse(near)
+	ready.MakeReady(here)
 	trim(&g.kit, cs)
 	guests.Put(g)
 	race.Enable()
 	err := ErrWouldBlock
 	if i >= 0 {
-		i, err = cs[i].done(i, r) // before other fibers run: it may have taken a lock
+		i, err = cs[i].done(i, r) // before other fibers run, because it may have taken a lock
 	}
 	if f != nil {
 		f.tellSelect(cs, i, r)
@@ -163,12 +163,12 @@ func TrySelect(cases ...Case) (int, error) {
 	return i, err
 }
 
-// noescape keeps the compiler from believing that the cases escape, so that a call allocates neither them nor what they
-// send. It would believe so because their channels are called through an interface. What is true: the cases and what
-// they point to are used by the caller's goroutine alone, while it is inside Select, and no pointer to them is stored
-// in the heap: a value to be sent is copied into a cell, a value that was received is copied out of one. What a value
-// that is sent points to does go to others: SendCase says so itself. Channels and pipes are always in the heap, because
-// NewChan and Pipe are not inlined.
+// noescape hides the cases from escape analysis, so that a call allocates neither the cases nor the values that they
+// send. The compiler would let them escape because methods of their channels are called through an interface. In fact
+// only the caller's goroutine uses the cases and what they point to, while it is inside Select, and no pointer to them
+// is stored in the heap: a value to send is copied into a cell, and a received value is copied out of one. Memory that
+// a sent value points to does reach other goroutines, so SendCase makes it escape. Channels and pipes are always in the
+// heap, because NewChan and Pipe are not inlined.
 //
 //go:norace
 func noescape(cases []Case) []Case {
@@ -182,19 +182,19 @@ const (
 	byOrder selectPolicy = true
 )
 
-// scratch is what a select needs in addition to its cases. It stays with the kit.
+// scratch is the memory that a select needs in addition to its cases. The kit keeps it.
 type scratch struct {
 	locks []*channel.Core // channels that are locked, in the order of their numbers
 	ready []int32         // cases that need not wait
 	nodes []*wait.Node    // of each case; some are kept for the next select
 	ops   []policy.Op     // of each case, as a policy sees it
 
-	// Of a select that waits.
-	soonest int  // the case whose time comes first, or -1
+	// For a select that waits.
+	soonest int  // the After case with the earliest time, or -1
 	joins   bool // some cases are the ends of fibers
 }
 
-// keepNodes is how many cells of its last select a scratch keeps.
+// keepNodes is the number of cells of its last select that a scratch keeps.
 const keepNodes = 16
 
 // trim drops scratch that is larger than most selects need.
@@ -217,8 +217,8 @@ func scratchOf(k *wait.Kit) *scratch {
 	return s
 }
 
-// choose is Select and SelectPriority. It is visible to the race detector, so that a report of what a case stores names
-// the caller.
+// choose implements Select and SelectPriority. It is visible to the race detector, so that a report about a variable
+// that a case stores to names the caller.
 func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	cs := noescape(cases)
 	f, sc := scopeOf(ctx)
@@ -266,7 +266,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	return cs[i].done(i, r)
 }
 
-// beginSelect does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
+// beginSelect performs one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
 // returns None.
 //
 //go:noinline
@@ -350,7 +350,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 			by.f.takePlace(byCase(r))
 		}
 	} else {
-		ready.Rouse(by.worker())
+		ready.MakeReady(by.worker())
 		if by.f != nil && by.f.simulated {
 			by.f.tellSelect(cs, i, r)
 		}
@@ -368,7 +368,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	return cs[i].done(i, r.Kind())
 }
 
-// done is what select returns for the case that happened.
+// done returns Select's results for the chosen case.
 //
 //go:norace
 func (cs *Case) done(i int, r park.Reason) (int, error) {
@@ -423,12 +423,12 @@ func (s *scratch) lockAll(cs []Case) {
 	channel.LockAll(s.locks)
 }
 
-// try is passes 1 and 2: it does a case that needs no wait, if there is one, and returns its index. Otherwise it
+// try is passes 1 and 2: it performs a case that needs no wait, if there is one, and returns its index. Otherwise it
 // returns -1 with the channels locked.
 //
-// In pass 1, without locks, one look is enough for a fair choice, because a case that is ready when it is done was a
-// choice at that moment. By order it is enough for the first case only: of a later one it must be certain that none
-// before it was ready.
+// In pass 1, without locks, one check is enough for a fair choice: a case that can be performed was a valid choice at
+// that moment. By priority it is enough for the first case only: for a later case it must be certain that no earlier
+// one was ready.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-06 (a ready case needs no registration)
@@ -438,7 +438,7 @@ func (s *scratch) lockAll(cs []Case) {
 //
 //go:norace
 func (s *scratch) try(
-	cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, near park.Place,
+	cs []Case, k *wait.Kit, f *Fiber, how selectPolicy, here park.Place,
 ) (i int, r park.Reason, ready *park.Parker) {
 	s.grow(len(cs))
 	if n := s.findReady(cs, false); n > 0 && (how == fairly || s.ready[0] == 0) {
@@ -452,7 +452,7 @@ func (s *scratch) try(
 			c.core.ch.Unlock()
 		}
 		if after.any() {
-			after.do(ready, near)
+			after.do(ready, here)
 			ready = nil
 		}
 		if r != park.None {
@@ -465,7 +465,7 @@ func (s *scratch) try(
 		if r, ready, after := cs[i].try(); r != park.None {
 			channel.UnlockAll(s.locks)
 			if after.any() {
-				after.do(ready, near)
+				after.do(ready, here)
 				ready = nil
 			}
 			return i, r, ready
@@ -474,9 +474,9 @@ func (s *scratch) try(
 	return -1, park.None, nil
 }
 
-// findReady notes the cases that need not wait, in order, and returns their number. Without locks it is a guess: it
-// reads words that others may be writing. With locks too a case may turn out not to be ready, if those who wait there
-// have given up and are about to withdraw: so all are noted, also by order.
+// findReady records the cases that need not wait, in order, and returns their number. Without locks the result is a
+// guess: it reads words that others may be writing. Even with locks a case may turn out not to be ready, if its peers
+// have given up and are about to withdraw. So findReady records all of them, even for a choice by priority.
 //
 // Guarded by TestPriorityGoesOnToTheNextCase.
 //
@@ -505,7 +505,7 @@ func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 	return n
 }
 
-// pick takes one of the n cases that have been noted, out of the list.
+// pick removes one of the n recorded cases from the list, and returns it.
 //
 // Spec: SE-07 (select is fair)
 //
@@ -533,12 +533,12 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	return int(i)
 }
 
-// side is the side of a channel that a case waits at.
+// side returns the side of the channel that a case waits on.
 //
 //go:norace
 func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
 
-// event is what a case of such a kind waits for.
+// event returns the event that a case of such a kind waits for.
 //
 //go:norace
 func (cs *Case) event() event {
@@ -551,7 +551,7 @@ func (cs *Case) event() event {
 	return cs.arg.(event)
 }
 
-// happened reports whether a case that is not a channel's would not wait.
+// happened reports whether a case that is not on a channel need not wait.
 //
 //go:norace
 func (cs *Case) happened() bool {
@@ -561,8 +561,8 @@ func (cs *Case) happened() bool {
 	return cs.what >= caseEvent && cs.event().happened()
 }
 
-// try does the case if it needs no wait: otherwise it returns None. If it is a channel's the caller holds the lock, and
-// after unlocking does the rest, and readies the parker.
+// try performs the case if it needs no wait; otherwise it returns None. For a case on a channel the caller holds the
+// lock, and calls rest.do with the parker after unlocking.
 //
 //go:norace
 func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
@@ -585,22 +585,22 @@ func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 	return r, ready, rest
 }
 
-// aftermath is what only some cases have to do after unlocking.
+// aftermath is the work that some cases leave until after unlocking.
 type aftermath struct {
-	woken *channel.Watch // of Selectors that have been notified
-	lost  func()         // hands over a value that is not delivered
+	woken *channel.Watch // the Selectors that have been notified
+	lost  func()         // delivers a dropped value to OnUndelivered
 }
 
 //go:norace
 func (a *aftermath) any() bool { return a.woken != nil || a.lost != nil }
 
-// do readies p, and then does the rest.
+// do readies p and the notified Selectors, and then delivers the dropped value.
 //
 //go:noinline
 //go:norace
-func (a aftermath) do(p *park.Parker, near park.Place) {
-	p.Rouse(near)
-	rouseWoken(a.woken, near)
+func (a aftermath) do(p *park.Parker, here park.Place) {
+	p.MakeReady(here)
+	readySelectors(a.woken, here)
 	if a.lost != nil {
 		race.EnterUser()
 		a.lost()
@@ -608,15 +608,15 @@ func (a aftermath) do(p *park.Parker, near park.Place) {
 	}
 }
 
-// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events.
-// It notes what else there is.
+// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events,
+// and records the earliest After and whether a case waits for a fiber.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-13 (no channel lock is held while waiting)
 //
 //go:norace
-func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket, near park.Place) {
+func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket, here park.Place) {
 	s.soonest, s.joins = -1, false
 	events := false
 	var woken *channel.Watch // of Selectors that watch the channels
@@ -630,7 +630,7 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 				n = s.newNode(k, i, ch.Port())
 			}
 			if c.what == caseRecv && ch.Plain() {
-				ch.Publish(receiving, n, p, t) // what the port does, which is a call through an interface
+				ch.Publish(receiving, n, p, t) // the port's Publish without its interface call
 				continue
 			}
 			ch.Port().Publish(c.side(), n, c.arg, p, t)
@@ -647,7 +647,7 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 		}
 	}
 	channel.UnlockAll(s.locks)
-	rouseWoken(woken, near)
+	readySelectors(woken, here)
 	if events {
 		s.subscribe(cs, k, p, t)
 	}
@@ -673,7 +673,7 @@ func (s *scratch) keep(i int, n *wait.Node) *wait.Node {
 	return n
 }
 
-// indexOf is the index of a case that fits a reason.
+// indexOf returns the index of a case, limited to what fits a reason.
 //
 //go:norace
 func indexOf(i int) uint16 { return uint16(min(i, park.MaxIndex)) }
@@ -703,7 +703,7 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 		}
 		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
-			n.Claim(park.Data) // it has happened since we looked. We are awake: there is no parker to ready
+			n.Claim(park.Data) // it has happened since the check. The select is awake: there is no parker to ready
 		}
 	}
 }
@@ -713,7 +713,7 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 //go:norace
 func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == park.Closed }
 
-// withdraw is pass 4: it takes every publication back and returns the index of the case that has ended the wait, or -1.
+// withdraw is pass 4: it withdraws every case and returns the index of the case that ended the wait, or -1.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-11 (a cancel ends a select)
@@ -774,7 +774,7 @@ func (e *fiberEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //go:norace
 func (e *fiberEnd) withdraw(n *wait.Node) bool {
 	(*Fiber)(e).removeJoiner(n)
-	return n.Won // no other has the node any more
+	return n.Won // the node is in no queue any more
 }
 
 //go:norace

@@ -10,21 +10,22 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// A select of few cases, all of them channels, which is what most selects are. It goes in the four passes of every
-// select (see select.go), by a fiber in a context of its own: beginFew is pass 1, waitFew 2 and 3, endFew 4.
+// The fast path of a select over a few cases, all of them on channels, by a fiber in a context of its own. Most selects
+// are of this kind. It has the four passes of every select (see select.go): beginFew is pass 1, waitFew 2 and 3, endFew
+// 4.
 //
-// It is short because it leaves out what few cases and plain channels do not need: lists in the heap, events and times,
-// Selectors that watch, overflow policies, and a runtime's policy. A select that turns out to need one of them begins
-// anew as beginSelect: it is unfit, and nothing has been done. Whether a channel is plain may change until it is
-// locked, so that is looked at again with the lock.
+// It omits what few cases and plain channels do not need: lists in the heap, events and times, watching Selectors,
+// overflow policies, and a runtime's policy. A select that turns out to need one of them is unfit: it has changed
+// nothing, and starts over in beginSelect. A channel may stop being plain until it is locked, so that is checked again
+// with the lock.
 
-// fewCases is how many are few.
+// fewCases is the largest number of cases that the fast path handles.
 const fewCases = 4
 
 // unfit is returned in place of the index of a case.
 const unfit = -2
 
-// beginFew does one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
+// beginFew performs one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
 // returns None.
 //
 //go:noinline
@@ -74,7 +75,7 @@ func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reas
 	return f.waitFew(sc, cs, how)
 }
 
-// waitFew goes on where beginFew found no case that is ready.
+// waitFew continues where beginFew found no case that is ready.
 //
 //go:noinline
 //go:norace
@@ -119,7 +120,7 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 			n = s.newNode(k, i, ch.Port())
 		}
 		if cs[i].what == caseRecv {
-			ch.Publish(receiving, n, &f.task.Parker, t) // what the port does, which is a call through an interface
+			ch.Publish(receiving, n, &f.task.Parker, t) // the port's Publish without its interface call
 		} else {
 			ch.Port().Publish(sending, n, cs[i].arg, &f.task.Parker, t)
 		}
@@ -162,8 +163,8 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 	return won, r.Kind()
 }
 
-// tryPlain is try for a channel that is plain and does not overflow: there is nothing to do after unlocking but to
-// ready the parker.
+// tryPlain is try for a channel that is plain and does not overflow: after unlocking, the caller only has to ready the
+// parker.
 //
 //go:norace
 func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {

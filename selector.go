@@ -119,13 +119,13 @@ func (s *Selector) Add(cs Case) int {
 	race.Disable()
 	asleep := reg.arm()
 	if asleep == nil && cs.join {
-		asleep = s.b.WakeWaiter() // it kept its place under Nursery.Limit and now waits for a fiber: start over
+		asleep = s.b.WakeWaiter() // it kept its place under Nursery.Limit but now waits for a fiber: it starts over
 	}
 	race.Enable()
 	s.regMu.Unlock() // not earlier: Close must not find it half made
 	if asleep != nil {
 		race.Disable()
-		asleep.Rouse(currentWorker())
+		asleep.MakeReady(currentWorker())
 		race.Enable()
 	}
 	if by != nil {
@@ -377,7 +377,7 @@ func (reg *registration) err(r park.Reason) error {
 	return reg.cs.core.resultErr(reg.cs.side(), r)
 }
 
-// try does the case, if it is still ready. It reports whether it did, whether the registration is used up, and the
+// try performs the case, if it is still ready. It reports whether it did, whether the registration is used up, and the
 // reason that the case ended for.
 //
 //go:norace

@@ -104,7 +104,6 @@ func TestSelectorKeepsItsCases(t *testing.T) {
 //
 // Spec: SE-18 (a case can wait for anything)
 // Spec: SE-23 (a registration stays until used up)
-// Spec: TM-14 (After is a case)
 func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		sel := coir.NewSelector()
@@ -239,7 +238,6 @@ func TestSelectorAddAndRemoveWhileAnotherWaits(t *testing.T) {
 // Once Remove has returned the case does not happen. If Remove reports that the case was there, a send has not
 // happened; if not, it has, and Wait reports it.
 //
-// Spec: SE-01 (a select completes one case)
 // Spec: SE-24 (a removed case does not happen)
 func TestNothingHappensAfterRemove(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
@@ -309,7 +307,6 @@ func TestNothingHappensAfterRemove(t *testing.T) {
 
 // Cases that are always ready are served in turn.
 //
-// Spec: SE-07 (select is fair)
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorServesInTurn(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
@@ -341,7 +338,6 @@ func TestSelectorServesInTurn(t *testing.T) {
 
 // A channel with several selectors, and a receiver: each value goes to one of them.
 //
-// Spec: SE-01 (a select completes one case)
 // Spec: SE-21 (a Selector's events do not cost its size)
 // Spec: SE-22 (a Selector tries again before it reports)
 func TestSeveralSelectorsOnOneChannel(t *testing.T) {
@@ -469,7 +465,6 @@ func TestSelectorEventCostsTheSame(t *testing.T) {
 	}, nil)
 }
 
-// Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorHasOneWaiter(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
 		for range 50 {
@@ -583,7 +578,6 @@ func TestSelectorTriesAgain(t *testing.T) {
 // On a channel without a buffer a case of a selector meets waiting operations and selects, but no Try operation and no
 // other selector.
 //
-// Spec: SE-15 (two selects match with one case each)
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestSelectorAndRendezvous(t *testing.T) {
 	crews(t, func(t *testing.T, c *crew) {
@@ -776,7 +770,6 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 
 // A removed case keeps nothing alive, even if it was ready and nothing waits.
 //
-// Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-24 (a removed case does not happen)
 func TestSelectorKeepsNothingAfterRemove(t *testing.T) {
 	type big struct{ _ [1 << 10]byte }

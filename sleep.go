@@ -25,7 +25,7 @@ func Yield(ctx context.Context) error {
 		return yieldAny(ctx)
 	}
 	f.budget = budget
-	// What Task.Yield does, without a frame of its own: see Task.BeginPark.
+	// This is Task.Yield, without its frame: see Task.BeginPark.
 	if s := f.task.BeginYield(); s != nil {
 		if s.Odd {
 			s.Next()
@@ -76,7 +76,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	race.Disable()
 	ok := f.beginSleep(sc, d)
 	if ok {
-		// What Task.Park does, without a frame of its own: see Task.BeginPark.
+		// This is Task.Park, without its frame: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()

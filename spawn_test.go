@@ -80,7 +80,6 @@ func fewest(f func()) float64 {
 
 // TestDeepStack: a fiber's stack grows like a goroutine's, without any setting.
 func TestDeepStack(t *testing.T) {
-	// Spec: FB-33 (stack overflow is fatal, as Go's is)
 	const depth = 100_000
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		f := n.Go("deep", func(ctx context.Context) error {

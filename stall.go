@@ -10,9 +10,9 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// stallReports is where the stalls of a runtime are reported to.
+// stallReports reports the stalls of a runtime.
 type stallReports struct {
-	tell     func(Stall) // of OnStall, or nil
+	tell     func(Stall) // the function given to OnStall, or nil
 	observer *guarded    // or nil
 	log      bool        // there was no OnStall
 
@@ -20,7 +20,7 @@ type stallReports struct {
 	logged map[uintptr]bool // by where the fiber was spawned
 }
 
-// onStalls returns what to do with the stalls of a runtime that is being made, or nil if nothing.
+// onStalls returns the stallReports for a new runtime, or nil if stalls are not reported.
 func onStalls(set *settings, observer *guarded) *stallReports {
 	log := !set.stalls && set.policy == nil && bubble.Here() == 0
 	if set.onStall == nil && observer == nil && !log {
@@ -29,7 +29,7 @@ func onStalls(set *settings, observer *guarded) *stallReports {
 	return &stallReports{tell: set.onStall, observer: observer, log: log, logged: make(map[uintptr]bool)}
 }
 
-// report reports a stall. The stack costs a dump of all, so it is taken only if there is a reader.
+// report reports a stall. Getting the stack dumps all stacks, so report does that only if the report is used.
 func (r *stallReports) report(st sched.Stall) {
 	f := fiberOf(st.Task)
 	site := spawnedAt(f)
@@ -53,16 +53,16 @@ func (r *stallReports) report(st sched.Stall) {
 	}
 }
 
-// spawnedAt returns where the fiber was spawned. The monitor, which asks, is not ordered after that.
+// spawnedAt returns where the fiber was spawned. The monitor calls it, which is not ordered after the spawn.
 //
 //go:norace
 func spawnedAt(f *Fiber) uintptr { return f.pc }
 
-// first reports whether no stall of a fiber from that place has been logged, and notes that one is. The bodies of all
-// Runs are one place.
+// first reports whether no stall of a fiber spawned at pc has been logged, and records that one has. The bodies of all
+// Runs count as one place.
 func (r *stallReports) first(pc uintptr) bool { return !r.set(pc, true) }
 
-// set notes whether a stall of a fiber from that place has been logged, and returns what was noted before.
+// set records whether a stall of a fiber spawned at pc has been logged, and returns the old value.
 func (r *stallReports) set(pc uintptr, logged bool) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (s Stall) log(at string) {
 }
 
 // placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns
-// "" if that is in coir: then the fiber has gone on to wait while the stack was taken.
+// "" if that place is in coir: then the fiber began to wait while the stack was taken.
 func placeIn(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i := 1; i+1 < len(lines); i += 2 { // after "goroutine 7 [sleep]:", two lines a call: pkg.F(...) and \tfile:line +0x12

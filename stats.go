@@ -2,8 +2,8 @@ package coir
 
 import "time"
 
-// Stats is a snapshot of a [Runtime]. Each number is correct by itself, at its own moment; numbers may be of different
-// moments. Counters that only grow count since the runtime was made.
+// Stats is a snapshot of a [Runtime]. Each number is exact, but the numbers are not all read at the same moment.
+// Counters that only grow start at 0 when the runtime is created.
 type Stats struct {
 	// The workers, now.
 	Workers int // all workers: the sum of the next four
@@ -43,7 +43,7 @@ type Stats struct {
 
 // Stats returns a snapshot of the runtime's counters.
 func (rt *Runtime) Stats() Stats {
-	// Spec: OB-07 (a runtime counts waits and wakes)
+	// Spec: OB-07 (a runtime counts wakes and sleep)
 	// Spec: OB-09 (counters are diagnostic)
 	s := rt.s.Stats()
 	ended := rt.native.ended.Load() // first: no more have ended than have begun

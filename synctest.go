@@ -9,14 +9,13 @@ import (
 // How coir works in a bubble of testing/synctest.
 //
 // Goroutines, channels and timers that were made in a bubble cannot be used outside, and those made outside do not
-// follow the bubble's time. So a runtime belongs to the place where it was made, and so do the nurseries and scopes on
-// it:
+// follow the bubble's time. So a runtime belongs to the bubble that it was made in, or to none, and so do the nurseries
+// and scopes on it:
 //
 //   - Run, and time limits of goroutines, use the default runtime of the bubble that they are called in.
-//   - A runtime is used from where it was made. Runtime.Run, Runtime.Close and Nursery.Go from elsewhere panic.
-//   - Channels and the other things to wait for are only memory, and belong to no bubble. But a fiber or goroutine that
-//     waits in a bubble must be woken from inside it; otherwise its waker panics. One that waits outside may be woken
-//     from anywhere.
+//   - A runtime is used in the bubble that it was made in. Runtime.Run, Runtime.Close and Nursery.Go panic elsewhere.
+//   - Channels, events and the like are only memory, and belong to no bubble. But a fiber or goroutine that waits in a
+//     bubble must be woken from inside it; otherwise its waker panics. One that waits outside may be woken from anywhere.
 //   - Done of a context that coir made outside must not be called for the first time in a bubble, because the channel
 //     would belong to the bubble. A context made in a bubble must not be cancelled from outside once Done was called.
 //
@@ -39,10 +38,10 @@ func defaultRuntime() *Runtime {
 	return outside.runtime()
 }
 
-// abroad reports whether the caller is in another bubble than the runtime.
+// inOtherBubble reports whether the caller is in another bubble than the runtime.
 //
 //go:norace
-func (rt *Runtime) abroad() bool { return bubble.Abroad(rt.s.Home()) }
+func (rt *Runtime) inOtherBubble() bool { return bubble.Outside(rt.s.Home()) }
 
 // bindDone makes the Done channel of a scope in the scope's bubble. Package context would make it on the first call of
 // Done, wherever that is.
@@ -59,18 +58,18 @@ func (sc *scope) bindDone(std context.Context) {
 //
 //go:norace
 func (sc *scope) checkDone() {
-	if rt := sc.rt; sc.cold().std.Load() == nil && rt.abroad() {
+	if rt := sc.rt; sc.cold().std.Load() == nil && rt.inOtherBubble() {
 		panic("coir: a context that was made " + rt.s.Home().String() + " has no Done channel yet and was used " +
 			bubble.Here().String() + ": use a context that was made there, such as t.Context(), " +
 			"or call Done once where the context was made")
 	}
 }
 
-// checkCancel panics if the scope's Done channel cannot be closed from where the caller is.
+// checkCancel panics if the caller's bubble does not allow it to close the scope's Done channel.
 //
 //go:norace
 func (sc *scope) checkCancel() {
-	if home := sc.rt.s.Home(); home != 0 && sc.rt.abroad() {
+	if home := sc.rt.s.Home(); home != 0 && sc.rt.inOtherBubble() {
 		panic("coir: a context that was made " + home.String() + " was cancelled by code that runs " +
 			bubble.Here().String() + ", which Go does not allow: cancel it inside the bubble, with defer cancel()")
 	}

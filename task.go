@@ -13,18 +13,18 @@ import (
 // Task is a fiber that returns a value: see [Start]. Any number of fibers and goroutines may wait for it.
 type Task[T any] struct {
 	f     *Fiber // own, or one that runs on a goroutine
-	own   Fiber  // here, to be one object with the task
+	own   Fiber  // embedded, so that task and fiber are one allocation
 	fn    func(context.Context) (T, error)
 	value T // written by the fiber before its end, if it has not failed
 }
 
-// Start starts a fiber that runs fn, as [Nursery.Go] does, and returns it as a task, for its value. It is a function
-// because methods have no type parameters.
+// Start starts a fiber that runs fn, like [Nursery.Go], and returns it as a task that has the value of fn. It is a
+// function because methods have no type parameters.
 //
 // A task is a child of its nursery. An error of fn is returned by Wait, and also fails the nursery, which cancels the
 // other children and returns the error from Run, unless the task has [WithIsolatedFailure]: then only Run returns it,
-// when all have ended. A task whose function panics or calls runtime.Goexit, or that is cancelled, ends as well, so
-// that no wait for it hangs.
+// when all fibers have ended. A task whose function panics or calls runtime.Goexit, or that is cancelled, ends as well,
+// so that no wait for it hangs.
 //
 //go:noinline
 func Start[T any](n *Nursery, name string, fn func(ctx context.Context) (T, error), opts ...FiberOption) *Task[T] {
@@ -41,7 +41,7 @@ func Start[T any](n *Nursery, name string, fn func(ctx context.Context) (T, erro
 // run is the function of the task's fiber.
 func (t *Task[T]) run(ctx context.Context) error {
 	fn := t.fn
-	t.fn = nil // a task that is kept need not keep what its function holds
+	t.fn = nil // a task that is kept must not keep what its function captured
 	v, err := fn(ctx)
 	if err == nil {
 		t.value = v
@@ -52,8 +52,8 @@ func (t *Task[T]) run(ctx context.Context) error {
 // Fiber returns the fiber that runs the task.
 func (t *Task[T]) Fiber() *Fiber { return t.f }
 
-// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. It returns earlier
-// with an error of ctx. With an error the value is the zero value.
+// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. It returns ctx's error
+// if ctx ends first. If the error is not nil, the value is the zero value.
 func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 	if err := t.f.Wait(ctx); err != nil {
 		var none T
@@ -62,14 +62,14 @@ func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 	return t.value, nil
 }
 
-// DoneCase is a case that happens when the task has ended. It stores the value in *v and the error in *err; either may
-// be nil.
+// DoneCase returns a case that happens when the task has ended. It stores the value in *v and the error in *err; either
+// may be nil.
 func (t *Task[T]) DoneCase(v *T, err *error) Case {
 	_ = t.f.nursery // a nil task fails here, not under a lock
 	return Case{what: caseEvent, arg: (*taskEnd[T])(t), dst: unsafe.Pointer(v), err: err, join: true}
 }
 
-// String describes the task in a few words: those of its fiber.
+// String returns the description of the task's fiber.
 func (t *Task[T]) String() string {
 	return "coir.Task[" + typeName[T]() + "](" + t.f.Name() + ", " + t.f.State().String() + ")"
 }

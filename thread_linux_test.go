@@ -14,7 +14,7 @@ import (
 
 // A locked fiber is on the same thread after each wait.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedFiberKeepsItsThread(t *testing.T) {
 	rt := on(t, coir.WithWorkers(2))
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -41,7 +41,7 @@ func TestLockedFiberKeepsItsThread(t *testing.T) {
 // No other fiber or goroutine uses the thread of a fiber that ended locked: the thread may be in a state that they must
 // not see.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedEndKeepsTheThread(t *testing.T) {
 	if !apart(t, "the thread was not used again") {
 		return

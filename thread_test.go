@@ -81,7 +81,7 @@ func everyWait(n *coir.Nursery, lock, check func()) {
 
 // A fiber may lock its thread and wait, yield and end like any other.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedFiberWaits(t *testing.T) {
 	nothing := func() {}
 	for _, workers := range []int{1, 2} {
@@ -102,7 +102,7 @@ func TestLockedFiberWaits(t *testing.T) {
 
 // Under sim too, where one fiber runs at a time.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedFiberUnderSim(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var running atomic.Int32
@@ -136,7 +136,7 @@ func TestLockedFiberUnderSim(t *testing.T) {
 // A cancel ends the wait of a locked fiber; its panic and its Goexit are like those of any other.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedFiberEnds(t *testing.T) {
 	left := goroutines(t)
 	rt := on(t, coir.WithWorkers(1))
@@ -191,7 +191,7 @@ func apart(t *testing.T, want string) bool {
 // A fiber that ends without unlocking its thread does not end the process, and other fibers go on. (In a separate
 // process: the thread is kept forever.)
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedEnd(t *testing.T) {
 	if !apart(t, "survived all") {
 		return

@@ -15,27 +15,26 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// What a package outside needs to build a wait for time that is not a plain Sleep: the caller's clock, a queue in which
-// only the first waits for time, words for reports, and a random time that a simulation decides.
+// What other packages need to build waits for time other than Sleep: the caller's clock, a queue in which only the
+// first waiter has a timer, words for reports, and a random time that a simulation decides.
 //
-// A Timer has one turn. The caller that has the turn, and no other, has a time on a clock. When its wait ends, by time
-// or by a cancel, it hands the turn to the next in the queue, which then asks the schedule for its own time. So a
-// caller that gives up changes nothing: it has taken nothing from the schedule yet.
+// A Timer has one turn. Only the caller that has the turn has a timer on a clock. When its wait ends, by time or by a
+// cancel, it passes the turn to the next in the queue, which then asks the schedule for its own time. So a caller that
+// gives up changes nothing for the others: it has taken nothing from the schedule.
 //
 // Invariants, under mu:
 //
-//	T1 turn:  if taken is false, no one waits in the queue.
+//	T1 turn:  if taken is false, no caller waits in the queue.
 //	T2 order: the turn goes to the first in the queue whose wait can still be claimed.
 //	T3 last:  Take is called for the caller that has the turn, or if taken is false.
 //
-// The road not taken is a time of its own for each waiter, computed when it comes. That needs one switch less for each
-// wait, but the times of all that come later are wrong when one gives up.
+// Rejected: a time for each waiter, computed on arrival. That needs one switch less for each wait, but when a waiter
+// gives up, the times of all later waiters are wrong.
 
-// Timer lets callers wait by a [Schedule], one after the other, in the order in which they came. It is for packages
-// that build tickers, rate limiters and the like. A Timer holds no time on any clock while no caller waits, so there is
-// nothing to stop.
+// Timer lets callers wait by a [Schedule], one after the other, in the order of arrival. It is for packages that build
+// tickers, rate limiters and the like. While no caller waits, a Timer uses no clock, so there is nothing to stop.
 //
-// A wait by a Timer orders no memory: neither with another wait nor with the calls of the schedule.
+// For the race detector a wait by a Timer orders nothing: neither other waits nor the calls of the schedule.
 type Timer struct {
 	object
 	schedule   Schedule
@@ -43,27 +42,27 @@ type Timer struct {
 
 	mu    xatomic.Mutex // guards what follows, and the schedule
 	taken bool          // a caller has the turn
-	queue wait.Queue    // those who wait for the turn
+	queue wait.Queue    // the callers that wait for the turn
 }
 
 // Schedule says when the waits of a [Timer] end. Times are those of [Now], by the clock of the caller that waits. n is
-// the number that the caller has given.
+// the number that the caller of the Timer passed.
 //
-// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, must call no
-// operation of this package, and must be marked //go:norace, because that lock is hidden from the race detector.
+// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, must not panic or
+// call an operation of this package, and must be marked //go:norace, because that lock is hidden from the race detector.
 type Schedule interface {
 	// Due returns the time before which a wait for n must not end. If it is not after now, the wait ends.
 	Due(n int, now time.Duration) time.Duration
-	// Take is called once for each wait that ends by time, at a time when it was due. Its result is that of the wait.
+	// Take is called once for each wait that ends by time, when it is due. The wait returns its result.
 	Take(n int, now time.Duration) int
-	// Words returns what a wait for n waits for, such as "for 3 tokens of", to which reports add the Timer's name.
+	// Words describes a wait for n, such as "for 3 tokens of"; reports add the Timer's name.
 	Words(n int) string
 }
 
 // NewTimer returns a Timer that waits by the schedule s. [WithName] gives it a name, which reports show.
 //
-// The waits of a Timer in the background do not keep a program going: in a simulation by package sim, a program in
-// which nothing else can happen is a deadlock.
+// The waits of a background Timer do not keep a program alive: if nothing else can happen, package sim reports a
+// deadlock.
 func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
 	if s == nil {
 		panic("coir: NewTimer needs a Schedule: it says when waits end")
@@ -73,8 +72,8 @@ func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
 	return t
 }
 
-// Now returns the time by the caller's clock: how long ago the clock began. [Sleep] and [WithTimeout] go by the same
-// clock, which is virtual in a simulation. Times of two runtimes have nothing to do with each other.
+// Now returns the time of the caller's clock, as the duration since the clock was started. [Sleep] and [WithTimeout]
+// use the same clock, which is virtual in a simulation. Times of different runtimes cannot be compared.
 //
 //go:norace
 func Now(ctx context.Context) time.Duration {
@@ -85,8 +84,8 @@ func Now(ctx context.Context) time.Duration {
 	return time.Duration(by.runtime().s.Clock().Now())
 }
 
-// Jitter returns a random time that is not negative, and less than d if d is positive. In a simulation by package sim
-// the schedule decides which: it is one of four.
+// Jitter returns a random time that is not negative, and less than d if d is positive. Under package sim the schedule
+// chooses one of four times.
 //
 //go:norace
 func Jitter(ctx context.Context, d time.Duration) time.Duration {
@@ -103,12 +102,21 @@ func Jitter(ctx context.Context, d time.Duration) time.Duration {
 	return time.Duration(i) * (d / 4)
 }
 
-// Wait waits until the schedule lets a wait for n end, and returns what Take returns. It returns an error of ctx if ctx
-// ends earlier. It fails with [ErrTimeout] immediately if it is the caller's turn, and ctx is known to end before the
-// time that the schedule gives.
+// check panics for a Timer that would make an operation panic later, under the lock and with synchronisation hidden.
+//
+//go:norace
+func (t *Timer) check() {
+	if t.schedule == nil {
+		panic(notMade("Timer"))
+	}
+}
+
+// Wait waits until a wait for n is due, and returns the result of Take. It returns ctx's error if ctx ends earlier. It
+// fails with [ErrTimeout] immediately if the caller has the turn and ctx is known to end before the wait is due.
 //
 //go:norace
 func (t *Timer) Wait(ctx context.Context, n int) (int, error) {
+	t.check()
 	f, sc := ownFiber(ctx)
 	if f == nil || f.simulated || sc.mayBeDone() {
 		return t.waitAny(ctx, n)
@@ -152,20 +160,21 @@ func (t *Timer) waitAny(ctx context.Context, n int) (int, error) {
 	return t.rest(&by, clk, n, due, place)
 }
 
-// place is where a caller stands that wants to wait.
+// place is the position of a caller in the queue of a Timer.
 type place uint8
 
 const (
 	served place = iota // its wait has ended
 	first               // it has the turn
-	behind              // another has it
+	behind              // another caller has it
 )
 
-// TryTake ends a wait for n without waiting: it returns what Take returns, and true. It returns false if the wait is
-// not due yet, or if others wait.
+// TryTake is like Wait, but never waits: it returns the result of Take and true, or false if a wait for n is not due
+// yet or other callers wait.
 //
 //go:norace
 func (t *Timer) TryTake(n int) (int, bool) {
+	t.check()
 	var f *Fiber
 	if simulating.Load() > 0 {
 		f = t.announce(currentFiber(), t.object.op(verbTryTake))
@@ -186,13 +195,20 @@ func (t *Timer) TryTake(n int) (int, bool) {
 	return got, ok
 }
 
-// WaitCase is a case that happens when the schedule lets a wait for 1 end. It stores what Take returns in *got, unless
-// got is nil. The case is for one select, which follows. It does not queue: if several callers wait, the first to run
-// takes what there is. So it is for a schedule whose Due depends on time alone, such as a ticker's.
+// WaitCase returns a case that happens when a wait for 1 is due. It stores the result of Take in *got, unless got is
+// nil. Use the case in one select only, immediately. It does not queue: if several callers wait, the first to run takes
+// what is due. So it is for schedules whose Due depends on time alone, such as a ticker's.
 //
 //go:norace
 func (t *Timer) WaitCase(got *int) Case {
+	t.check()
 	escapes(t)
+	if simulating.Load() > 0 { // the due time depends on what others have taken
+		if f := currentFiber(); f != nil && f.simulated { // the select of a goroutine announces it
+			t.announce(f, t.object.op(verbLook))
+			defer f.stepped()
+		}
+	}
 	clk := clockHere()
 	race.Disable()
 	t.mu.Lock()
@@ -219,10 +235,11 @@ func (t *Timer) take(cs *Case) {
 	race.Enable()
 }
 
-// String describes the timer in a few words: its name, or its number if it has none, and how many wait.
+// String returns a short description of the timer: its name, or its number if it has none, and how many callers wait.
 //
 //go:norace
 func (t *Timer) String() string {
+	_ = t.name // a nil timer fails here, before synchronisation is hidden
 	race.Disable()
 	defer race.Enable()
 	t.mu.Lock()
@@ -234,8 +251,8 @@ func (t *Timer) String() string {
 	return "coir.Timer(" + t.title() + ", " + strconv.Itoa(n) + " waiting)"
 }
 
-// begin ends a wait that is due if no other waits. Otherwise it takes the turn, and returns when the wait is due, or
-// reports that another has it.
+// begin ends a wait that is due if no other caller waits. Otherwise it takes the turn and returns when the wait is due,
+// or it reports that another caller has the turn.
 //
 //go:norace
 func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ place) {
@@ -255,7 +272,7 @@ func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ pla
 	return 0, due, first
 }
 
-// rest is what follows begin for a caller that has to wait.
+// rest is the second half of Wait, after begin, for a caller that has to wait.
 //
 //go:noinline
 //go:norace
@@ -292,7 +309,7 @@ func (t *Timer) await(by *caller) park.Reason {
 	if !t.taken {
 		t.taken = true
 		t.mu.Unlock()
-		w.p.Disarm() // if a cancel was faster, that changes nothing: the wait for time will find it
+		w.p.Disarm() // even if a cancel came first: the wait for time will find it
 		return park.None
 	}
 	t.queue.Push(node, w.p, ticket)
@@ -307,8 +324,8 @@ func (t *Timer) await(by *caller) park.Reason {
 	return r
 }
 
-// look ends the wait of the caller, which has the turn, if it is due, and returns Data. Otherwise it returns None, and
-// when the wait is due.
+// look ends the wait of the caller, which has the turn, if it is due, and returns Data. Otherwise it returns None and
+// the time when the wait is due.
 //
 //go:norace
 func (t *Timer) look(by *caller, clk clock.Clock, n int) (got int, due time.Duration, _ park.Reason) {
@@ -321,11 +338,11 @@ func (t *Timer) look(by *caller, clk clock.Clock, n int) (got int, due time.Dura
 	got = t.schedule.Take(n, now)
 	next := t.pass()
 	t.mu.Unlock()
-	next.Rouse(by.worker())
+	next.MakeReady(by.worker())
 	return got, due, park.Data
 }
 
-// sleep waits until due, and looks. The caller has the turn; if its context ends, it gives the turn up.
+// sleep waits until due and then calls look. The caller has the turn; if its context ends, it gives up the turn.
 //
 //go:norace
 func (t *Timer) sleep(by *caller, clk clock.Clock, n int, due time.Duration) (int, time.Duration, park.Reason) {
@@ -343,11 +360,11 @@ func (t *Timer) sleep(by *caller, clk clock.Clock, n int, due time.Duration) (in
 	t.mu.Lock()
 	next := t.pass()
 	t.mu.Unlock()
-	next.Rouse(by.worker())
+	next.MakeReady(by.worker())
 	return 0, 0, r
 }
 
-// pass hands the turn to the first in the queue, and returns the parker to ready after unlocking. The caller holds mu.
+// pass passes the turn to the first in the queue, and returns the parker to ready after unlocking. The caller holds mu.
 //
 //go:norace
 func (t *Timer) pass() *park.Parker {
@@ -360,8 +377,8 @@ func (t *Timer) pass() *park.Parker {
 	return nil
 }
 
-// ends returns when the caller's context ends for its deadline, by its clock, if that is known. The deadline of a
-// context of package context says nothing on a virtual clock.
+// ends returns the deadline of the caller's context, by the caller's clock, if it is known. The deadline of a context
+// of package context has no meaning on a virtual clock.
 //
 //go:norace
 func (c *caller) ends(clk clock.Clock) (at time.Duration, ok bool) {
@@ -370,7 +387,7 @@ func (c *caller) ends(clk clock.Clock) (at time.Duration, ok bool) {
 	if _, virtual := clk.(*clock.Virtual); !virtual {
 		deadline, ok := c.ctx.Deadline()
 		if !ok {
-			return 0, false // without a look at the time, which a tick would pay for
+			return 0, false // without reading the time, which would make a tick slower
 		}
 		return time.Duration(clk.Now()) + time.Until(deadline), true
 	}
@@ -391,7 +408,7 @@ func (c *caller) ends(clk clock.Clock) (at time.Duration, ok bool) {
 	}
 }
 
-// op is a wait for n, as a policy sees it.
+// op returns the Op of a wait for n.
 //
 //go:norace
 func (t *Timer) op(n int) policy.Op {
@@ -400,4 +417,7 @@ func (t *Timer) op(n int) policy.Op {
 	return op
 }
 
-var verbTryTake = &policy.Verb{Name: "try take"}
+var (
+	verbTryTake = &policy.Verb{Name: "try take"}
+	verbLook    = &policy.Verb{Name: "look at"}
+)

@@ -26,9 +26,7 @@ type sleeper struct {
 // Spec: TM-02 (a sleeper is in no run queue)
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
-// Spec: TM-05 (timers fire in order)
 // Spec: TM-09 (timers fire while workers sleep)
-// Spec: TM-13 (expired sleepers are queued as others are)
 func TestSleepers(t *testing.T) {
 	count := sized(20_000, 100_000, 1_000_000)
 	lead := 500 * time.Millisecond
@@ -183,9 +181,6 @@ func TestScopeDeadlines(t *testing.T) {
 }
 
 // A goroutine sleeps by the same clock.
-//
-// Spec: FB-20 (an operation blocks a goroutine as one)
-// Spec: TM-03 (no timer fires early)
 func TestGuestSleeps(t *testing.T) {
 	start := time.Now()
 	if err := coir.Sleep(t.Context(), 5*time.Millisecond); err != nil {

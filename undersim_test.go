@@ -92,13 +92,13 @@ func schedules() int {
 }
 
 // simulate runs a script under simulation, for each row that the filter selects and that has only fibers. In short runs
-// the two sorts of fibers take turns.
+// the two callerKinds of fibers take turns.
 func simulate(t *testing.T, where filter, script func(s *stage)) {
 	t.Helper()
 	var rows []row
 	for i, k := range kinds {
 		for j, over := range policies {
-			for as, by := range []sort{ownFiber, scopedFiber} {
+			for as, by := range []callerKind{ownFiber, scopedFiber} {
 				r := row{k, over, by, by}
 				if r.exists() && where(r) && (!testing.Short() || (i+j+as)%2 == 0) {
 					rows = append(rows, r)

@@ -19,7 +19,7 @@ import (
 // A deadline of package context passes by real time, and a goroutine may cancel at any time. Neither can be controlled:
 // both are reported to the policy.
 
-// dependent is what ends with a context: a scope that is linked to it, or a fiber's wait.
+// dependent is a scope or a wait that ends with a context.
 type dependent struct {
 	sc *scope       // the scope to cancel; if nil,
 	p  *park.Parker // the parker to wake,

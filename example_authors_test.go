@@ -1,0 +1,89 @@
+package coir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/sim"
+)
+
+// every is a Schedule with a turn each period. What comes late has its turn immediately.
+type every struct {
+	period, next time.Duration
+	turn         int
+}
+
+// The Timer calls these methods under its lock.
+
+//go:norace
+func (e *every) Due(int, time.Duration) time.Duration { return e.next }
+
+//go:norace
+func (e *every) Take(_ int, now time.Duration) int {
+	e.next = now + e.period
+	e.turn++
+	return e.turn
+}
+
+func (e *every) Words(int) string { return "for a turn of" }
+
+func ExampleTimer() {
+	turns := coir.NewTimer(&every{period: time.Millisecond}, false, coir.WithName("turns"))
+	for range 3 {
+		n, err := turns.Wait(context.Background(), 1)
+		fmt.Println(n, err)
+	}
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+	// 3 <nil>
+}
+
+// A type with a fast path looks at the context first, so that it fails as an operation of this package does.
+func ExampleEnded() {
+	ctx, cancel := coir.WithCancelCause(context.Background())
+	fmt.Println(coir.Ended(ctx))
+	cancel(errors.New("the user has left"))
+	fmt.Println(coir.Ended(ctx))
+	// Output:
+	// <nil>
+	// coir: cancelled: the user has left
+}
+
+func ExampleJitter() {
+	ctx := context.Background()
+	backoff := 100 * time.Millisecond
+	wait := backoff + coir.Jitter(ctx, backoff)
+	fmt.Println(wait >= backoff, wait < 2*backoff)
+	// Output: true true
+}
+
+// The fibers share a word outside of coir's operations. With a Point between the look and the store, sim finds the order
+// in which both become the owner.
+func ExamplePoint() {
+	failure := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+		var owner, claims atomic.Int32
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for me := range int32(2) {
+				n.Go("claim", func(ctx context.Context) error {
+					if owner.Load() == 0 {
+						coir.Point(ctx)
+						owner.Store(me + 1)
+						claims.Add(1)
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+		if claims.Load() > 1 {
+			s.Errorf("%d owners", claims.Load())
+		}
+	}).Failure
+	fmt.Println(failure != nil && failure.Kind == sim.KindError)
+	// Output: true
+}
