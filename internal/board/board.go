@@ -1,4 +1,4 @@
-// Package board is the part of a selector that the things it waits for point to: a list of its ready cases.
+// Package board holds the list of ready cases of a selector. Channels, timers and events point to it.
 //
 // A selector has two parts, so that it can be collected while cases of it are registered. Channels, timers and events
 // point to a [Hook], one for each case, and the hook to the [Board], which has the ready list. Neither points to the
@@ -278,9 +278,9 @@ func (h *Hook) Expire(uint64) {
 // happened pushes the hook where nothing is locked.
 //
 //go:norace
-func (h *Hook) happened(near park.Place) {
+func (h *Hook) happened(here park.Place) {
 	asleep, _ := h.Push()
-	asleep.Rouse(near)
+	asleep.MakeReady(here)
 }
 
 // Event is something that happens once. It has a queue of nodes.
@@ -308,7 +308,7 @@ func (h *Hook) Pin(e Event) (*Pin, park.Ticket) {
 	h.board.note(h)
 	p.Parker.Init(p)
 	t := p.Parker.Arm()
-	p.Parker.Commit() // no one sleeps: a waker of the parker calls Ready
+	p.Parker.Commit() // nothing sleeps: a waker of the parker calls Ready
 	return p, t
 }
 
@@ -320,7 +320,7 @@ func (p *Pin) Withdraw() { p.event.Withdraw(&p.Node) }
 // Ready implements park.Owner: the event has happened.
 //
 //go:norace
-func (p *Pin) Ready(_ *park.Parker, near park.Place) { p.hook.happened(near) }
+func (p *Pin) Ready(_ *park.Parker, here park.Place) { p.hook.happened(here) }
 
 // Late implements park.Owner.
 //

@@ -178,7 +178,7 @@ func TestEventsAndTimes(t *testing.T) {
 	}
 	b.Drop(timed)
 	_, asleep := e.Shift().Claim(park.Data)
-	asleep.Rouse(nil)
+	asleep.MakeReady(nil)
 	if b.Shift() != pinned || b.Shift() != nil {
 		t.Fatal("the event did not push its hook, and no other")
 	}

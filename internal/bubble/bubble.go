@@ -44,12 +44,22 @@ func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	return !ok || bi.Path == "" || strings.HasSuffix(bi.Path, ".test")
 }
 
-// Explored is what the overlay of coir test adds to a type of the runtime; nil elsewhere. It returns the caller's
-// bubble, which coir test hides from stack dumps, and names the calling goroutine for reports.
+// Explored has methods that the overlay of coir test adds to a type of the runtime; it is nil elsewhere. They return
+// the caller's bubble, which coir test hides from stack dumps, and name the calling goroutine for reports.
 var Explored, _ = any((*runtime.Func)(nil)).(interface {
 	CoirBubble() uint64
 	CoirName(name string)
 })
+
+// Simulates tells coir test that the calling test explores schedules by itself, as package sim does. Then coir test ends
+// the schedule here, and runs the test as go test does. Elsewhere it does nothing.
+//
+//go:norace
+func Simulates() {
+	if x, ok := any((*runtime.Func)(nil)).(interface{ CoirSimulates() }); ok { // of its overlay
+		x.CoirSimulates()
+	}
+}
 
 // Here returns the bubble of the calling goroutine.
 //
@@ -73,10 +83,10 @@ func here() ID {
 	return read()
 }
 
-// Abroad reports whether the calling goroutine is not in the given bubble.
+// Outside reports whether the calling goroutine is not in the given bubble.
 //
 //go:norace
-func Abroad(home ID) bool { return Possible && here() != home }
+func Outside(home ID) bool { return Possible && here() != home }
 
 // read finds the number in "goroutine 17 [running, synctest bubble 3]:". There is none if the machine's clock is so
 // wrong that time.Now never has a monotonic reading.

@@ -15,12 +15,12 @@ func TestHere(t *testing.T) {
 	}
 	seen := map[ID]bool{}
 	for range 3 {
-		if id := Here(); id != 0 || Abroad(0) {
+		if id := Here(); id != 0 || Outside(0) {
 			t.Fatalf("outside: %v", id)
 		}
 		synctest.Test(t, func(t *testing.T) {
 			id := Here()
-			if id == 0 || seen[id] || Abroad(id) || !Abroad(0) {
+			if id == 0 || seen[id] || Outside(id) || !Outside(0) {
 				t.Fatalf("%v, seen %v", id, seen)
 			}
 			seen[id] = true

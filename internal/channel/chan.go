@@ -193,7 +193,7 @@ func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 	}
 }
 
-// PublishRecv makes a receiver wait for which Take has returned None.
+// PublishRecv makes a receiver wait, for which Take has returned None.
 //
 //go:norace
 func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) {

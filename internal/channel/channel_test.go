@@ -496,8 +496,6 @@ func (s *script) step() {
 // Spec: CH-28 (an ended wait is unlinked before it returns)
 // Spec: CH-33 (a receive on a drained closed channel fails at once)
 // Spec: CH-35 (close is graceful)
-// Spec: CH-37 (abort is the hard close)
-// Spec: CH-38 (close and abort are idempotent)
 // Spec: CH-39 (close claims waiters as any waker does)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
 func TestAgainstASlice(t *testing.T) {
@@ -603,7 +601,6 @@ func TestLostClaimTakesItsValueBack(t *testing.T) {
 // A receiver that withdraws from the middle of the queue leaves the others in their order, and the values go to them.
 //
 // Spec: CH-19 (waiters are served in order)
-// Spec: CH-28 (an ended wait is unlinked before it returns)
 func TestWithdrawnReceiverLosesNothing(t *testing.T) {
 	for gone := range 3 {
 		c := newChan(0)

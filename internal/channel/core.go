@@ -21,7 +21,7 @@ const (
 	Receiving
 )
 
-// State is how far a channel has been closed.
+// State says how far a channel has been closed.
 type State uint8
 
 // The states.
@@ -31,7 +31,7 @@ const (
 	Aborted       // delivers no value
 )
 
-// Overflow is what a send does when there is no room.
+// Overflow says what a send does when there is no room.
 type Overflow uint8
 
 // The overflow policies.
@@ -127,8 +127,8 @@ func (c *Core) Drained() bool {
 	return c.state == Closed && c.held == 0 && c.waiting[Sending].Empty()
 }
 
-// Plain reports whether the channel is neither timed nor watched. It reports false if Init was not called, so that the
-// short ways, which are for plain channels, need not look for that.
+// Plain reports whether the channel is neither timed nor watched. It reports false if Init was not called, so the fast
+// paths, which are for plain channels, need not check for that.
 //
 //go:norace
 func (c *Core) Plain() bool { return c.plain }

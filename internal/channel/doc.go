@@ -2,7 +2,7 @@
 //
 // It deals with values, cells and parkers. It does not know fibers, contexts or the scheduler, and it readies no
 // parker: an operation that ends a wait returns the parker, and its caller readies the parker after unlocking. Package
-// coir does the rest: the typed methods that users call, how a caller waits, and the errors.
+// coir has the typed methods that users call, the waiting, and the errors.
 //
 // # How an operation goes
 //

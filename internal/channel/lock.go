@@ -1,7 +1,7 @@
 package channel
 
-// LockAll locks channels together, which sorts them by number: so two callers never wait for each other's locks. A
-// channel may be in the list more than once.
+// LockAll locks the channels in the order of their numbers, so that two callers never wait for each other's locks. It
+// sorts the list. A channel may be in the list more than once.
 //
 //go:norace
 func LockAll(cores []*Core) {
@@ -42,8 +42,8 @@ func UnlockAll(cores []*Core) {
 	}
 }
 
-// heapSort sorts many channels by number. It is written out because the race detector would see what package slices
-// does to a list that goroutines hand on, and not what orders it.
+// heapSort sorts many channels by number. It does not use package slices, because the race detector would see its
+// accesses to a list that goroutines pass on, but not their order.
 //
 //go:norace
 func heapSort(cores []*Core) {

@@ -9,8 +9,24 @@ import (
 	"testing"
 )
 
+// TestNumbersGrow: each channel has a larger number than those that were made before it.
+//
+// Spec: CH-54 (channel ids order their locks)
+func TestNumbersGrow(t *testing.T) {
+	last := NewID()
+	for range 1000 {
+		c := new(Chan[int])
+		c.Init(0, nil, Wait, nil)
+		if c.ID() <= last {
+			t.Fatalf("a channel has the number %d, one before it %d", c.ID(), last)
+		}
+		last = c.ID()
+	}
+}
+
 // TestLockAll: channels are sorted, each is locked once, and all are unlocked again.
 //
+// Spec: CH-54 (channel ids order their locks)
 // Spec: SE-12 (channel locks are taken in the order of ids)
 func TestLockAll(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))

@@ -6,7 +6,7 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// counters is what a channel counts.
+// counters are the counters of a channel.
 type counters struct {
 	sent, received uint64
 	dropped        uint64

@@ -348,9 +348,9 @@ func (b *browser) twins(c *Chart, n int) {
 		return fmt.Sprintf(`[...document.querySelectorAll(".row[data-side='%d']")].map((r) => r.textContent).join("\n")`, i)
 	}
 	b.press("t")
-	b.has(chosen, "here it went another way")
-	b.has(side(0), "here it went another way")
-	b.has(side(1), "here it went another way")
+	b.has(chosen, "diverges here")
+	b.has(side(0), "diverges here")
+	b.has(side(1), "diverges here")
 	save(b.t, fmt.Sprintf("%d-twin.png", n), b.picture())
 	aligned := `(() => { const at = (i) => [...document.querySelectorAll(".row.step[data-side='" + i + "']")].map((r) => [r.getBoundingClientRect().top, r.textContent]);` +
 		`const top = document.querySelector(".row.split").getBoundingClientRect().top; const before = (x) => x[0] < top;` +

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Chart is what is drawn.
@@ -30,6 +29,16 @@ type Chart struct {
 	Arrows  []Arrow
 	Cycle   []int // actors each of which waits for the next, and the last for the first
 	Twin    *Twin // a schedule that passed; nil: none is known
+}
+
+// Twin is a schedule that passed. It has the first steps in common with the schedule of the chart, and then one
+// decision led it another way.
+type Twin struct {
+	*Chart        // actors that both schedules have started have the same place
+	There  int    // the first of its Steps that is not in common; len(Steps) if the twin has no more
+	Here   int    // and of the failure's Steps
+	Why    string // the decision, in words, with both ways
+	Ends   string // how both end
 }
 
 // Actor is a column.
@@ -59,6 +68,12 @@ type Step struct {
 	At     time.Duration
 	Switch string // if the schedule departs here from the plain order: how
 	Timed  bool   // it waits for a time
+
+	Switches int  // in how many decisions it departs
+	Takes    bool // the last of them is which case a select takes
+	Inner    bool // it is a part of a call, and how many such parts there are does not matter
+	Mute     bool // it says little about what the actor does, as its start
+	Waits    bool // the actor waits in it at the end
 
 	// If the actor waited in it: the step that ended the wait, or len(Steps) if none did. Else 0.
 	Until int
@@ -120,30 +135,6 @@ const (
 	HandOver                 // an unlock, and the lock after it
 	Wake                     // a signal, or the last Done
 )
-
-// Wrap breaks text into lines of at most most letters, between words if possible.
-func Wrap(text string, most int) (lines []string) {
-	if utf8.RuneCountInString(text) <= most {
-		return []string{text}
-	}
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-		for letters := []rune(line); len(letters) > most; letters = []rune(line) { // a long path
-			lines = append(lines, string(letters[:most]))
-			line = string(letters[most:])
-		}
-	}
-	return append(lines, line)
-}
 
 // Grouped returns a number with a comma before each three digits.
 func Grouped(n int) string {

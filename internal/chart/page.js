@@ -298,7 +298,7 @@
         case "begin":
           return open("begin", "") + gutter("") + strip(`… ${count(data.Before, "step")} before these are not known`);
         case "split":
-          return open("split", "") + gutter("") + strip("◆ here it went another way" + (split.Why ? ": " + split.Why : ""));
+          return open("split", "") + gutter("") + strip("◆ diverges here" + (split.Why ? ": " + split.Why : ""));
         case "end":
           return open("end" + (side ? " good" : ""), "") + gutter("") + strip(side ? "✔ this schedule passes" : "✖ " + document.querySelector("h1").textContent);
         case "fold": {
@@ -569,7 +569,7 @@
       for (const child of s.starts) out += `<p>→ starts ${esc(run.actors[child].name)}</p>`;
     }
     if (r.kind === "split" || (split && at === split.At[run.side])) {
-      out += `<p class="alert">◆ here it went another way${split.Why ? ": " + esc(split.Why) : ""}</p>`;
+      out += `<p class="alert">◆ diverges here${split.Why ? ": " + esc(split.Why) : ""}</p>`;
       if (split.Ends) out += `<p>${esc(split.Ends)}</p>`;
     }
     const waiters = new Map(); // of objects
@@ -862,7 +862,7 @@
     const mark = (cls, text) => `<span class="${cls}">${text}</span>`;
     const groups = [
       ["Rows", [
-        [mark("alert", "◆"), "here the twin went another way (=> in a text report)"],
+        [mark("alert", "◆"), "the twin diverges here (=> in a text report)"],
         [mark("alert", "↷"), "after this step the schedule leaves the plain order (> in a text report)"],
         ["▸ ▾", "steps that repeat, closed and open"],
         [`${mark("bad", "✖")} ${mark("good", "✔")}`, "how the schedule ends: it fails, it passes"],

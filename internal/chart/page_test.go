@@ -97,7 +97,7 @@ func TestTextIsEscaped(t *testing.T) {
 		Objects: []Object{{Name: bad, Sort: bad, Made: bad}},
 		Steps:   []Step{{Text: bad, Title: bad, Switch: bad}},
 		Arrows:  []Arrow{{Text: bad}},
-		Twin:    &Twin{Why: bad, Ends: bad},
+		Twin:    &Twin{Chart: new(Chart), Why: bad, Ends: bad},
 	}
 	page := written(t, c)
 	head, _, _ := strings.Cut(page, `id="data">`)

@@ -34,7 +34,7 @@ func sample(n, actors int) *Chart {
 		}
 	}
 	c.Twin = &Twin{
-		Of: t.Of, Objects: t.Objects, Steps: t.Steps, Starts: t.Starts, Arrows: t.Arrows, Here: split, There: split,
+		Chart: t, Here: split, There: split,
 		Why:  fmt.Sprintf("step %d: worker[0] gets the turn; in the twin feed keeps it", split+1),
 		Ends: "this one ends in a deadlock, the twin passes",
 	}

@@ -19,8 +19,6 @@ const (
 // BenchmarkArmStop: a deadline that is armed and then not needed, the usual fate of a timeout, with a million others
 // outstanding, of coir and of Go. The deadlines are random over an hour, so that each arming meets a slot, and a
 // neighbour in its list, that are not in the cache; "same" has the one delay that a service gives all its requests.
-//
-// Spec: TM-06 (arming and stopping takes constant time)
 func BenchmarkArmStop(b *testing.B) {
 	c := NewReal()
 	defer c.Close()

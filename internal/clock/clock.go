@@ -1,4 +1,4 @@
-// Package clock tells the time and wakes those who wait for it.
+// Package clock tells the time, and calls back when a deadline has passed.
 //
 // A wait with a deadline arms a [Timer] that it already owns (the node is embedded in the waiter, so arming allocates
 // nothing) and is told through [Target] when the deadline has passed. Two clocks share one machine: [Real] runs on the
@@ -26,27 +26,27 @@
 //	 +------------------+                                                    v
 //	                                                                   target.Expire(ticket)
 //
-// The node is idle again before Expire has run, so its owner may arm it anew at once. Then the Expire of the earlier
-// arming can arrive while the later one is outstanding: the ticket tells them apart, and the owner ignores the stale
-// one. The road not taken is to hold the node until Expire has returned: it makes every owner wait for the clock, where
-// the parking word already has a ticket that makes lateness harmless.
+// The node is idle again before Expire has run, so its owner may arm it again immediately. Then the Expire of the
+// earlier arming can arrive while the later one is outstanding: the ticket tells them apart, and the owner ignores the
+// stale one. Rejected: to hold the node until Expire has returned. Every owner would have to wait for the clock,
+// although the ticket of the parking word makes a late Expire harmless.
 //
 // Spec: TM-11 (a late timer changes nothing)
 //
 // # Race builds
 //
-// In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the order
-// that the machine brings about by accident does not pass for an order that the user asked for. That hides the mutex of
-// the clock, but not the memory accesses under it, which would then be reported as races. So every function here
-// carries the norace pragma (guarded by TestHiddenCodeIsNotSeen of internal/archtest), and none of them uses copy or a
-// growing append, which are instrumented even there.
+// In race builds coir hides its own synchronisation from the race detector (runtime.RaceDisable), so that the detector
+// does not take an accidental order for one that the program relies on. That hides the mutex of the clock, but not the
+// memory accesses under it, which would then be reported as races. So every function here carries the norace pragma
+// (guarded by TestHiddenCodeIsNotSeen of internal/archtest), and none of them uses copy or a growing append, which are
+// instrumented even there.
 package clock
 
-// Target is told that a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not
+// Target is notified when a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not
 // block: the timers behind it wait for it. It may arm and stop timers, its own included.
 type Target interface{ Expire(ticket uint64) }
 
-// Clock is the door through which time comes in. Real and Virtual implement it.
+// Clock is a source of time. Real and Virtual implement it.
 type Clock interface {
 	// Spec: TM-15 (time comes in through Clock alone)
 
@@ -54,12 +54,12 @@ type Clock interface {
 	// Spec: TM-01 (deadlines are monotonic times)
 	Now() int64
 
-	// Arm has target.Expire(ticket) called once Now() has reached when. The timer must not be armed; Arm panics if it
-	// is. The clock holds the node until it is stopped or taken for firing.
+	// Arm makes the clock call target.Expire(ticket) once Now() has reached when. The timer must not be armed; Arm
+	// panics if it is. The clock holds the node until it is stopped or taken for firing.
 	Arm(t *Timer, when int64, target Target, ticket uint64)
 
-	// Stop takes the timer back and reports whether it did: true means that Expire is not called for this arming, false
-	// that the timer was not armed or had been taken for firing, and Expire has run, runs or will run.
+	// Stop stops the timer and reports whether it did. If it returns true, Expire is not called for this arming. If it
+	// returns false, the timer was not armed or had been taken for firing: then Expire has run, runs or will run.
 	Stop(t *Timer) bool
 }
 
@@ -77,13 +77,13 @@ type Timer struct {
 	near       uint16 // names the shard of a real clock; 0: none yet. Changed while the timer is idle
 }
 
-// Near says that worker n is about to arm the timer, which must be idle: see shard.go. A timer that was never told goes
-// to the same shard at every arming.
+// Near sets the worker, n, that is about to arm the timer, which must be idle: see shard.go. A timer for which it was
+// never called uses the same shard at every arming.
 //
 //go:norace
 func (t *Timer) Near(n uint32) { t.near = uint16(n&0x7fff) + 1 }
 
-// expiry is what is left of a timer once it has been taken for firing.
+// expiry is the part of a timer that is needed to fire it.
 type expiry struct {
 	when   int64
 	target Target
@@ -96,12 +96,12 @@ const batchSize = 128
 // batch carries expiries from under a lock to the calls of Expire. It belongs to the one pass that runs, and is reused
 // by the next.
 type batch struct {
-	at, n int // the first that has not been fired, and the end
+	at, n int // index of the first that has not been fired, and the end
 	list  [batchSize]expiry
 }
 
-// fire calls Expire for what the batch holds up to a deadline, in order. What it has fired it forgets, so that it keeps
-// no target alive. The caller holds no lock.
+// fire calls Expire for the timers of the batch up to a deadline, in order. It clears the entries that it has fired, so
+// that they keep no target alive. The caller holds no lock.
 //
 //go:norace
 func (b *batch) fire(limit int64) {

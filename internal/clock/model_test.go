@@ -121,7 +121,6 @@ type event struct {
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
 // Spec: TM-05 (timers fire in order)
-// Spec: TM-15 (time comes in through Clock alone)
 func TestModelVirtual(t *testing.T) {
 	eachSeed(t, scale(t, 300, 60), func(t *testing.T, rng *rand.Rand) {
 		v, m := NewVirtual(), &model{}

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The real clock: a wheel for each processor, and one Go timer that stands for the earliest deadline of all.
+// The real clock: a wheel for each processor, and one Go timer that is set to the earliest deadline of all.
 //
 // The Go timer starts a pass: a short-lived goroutine that takes what is due out of the wheels, batch by batch, and
 // calls Expire for it. Between passes the clock has no goroutine and uses no CPU, however many timers are armed, since
@@ -17,7 +18,7 @@ import (
 // Spec: TM-08 (one Go timer stands for all)
 // Spec: TM-09 (timers fire while workers sleep)
 //
-// To arm or to stop a timer takes the lock of one wheel: see shard.go. The clock's own lock is taken under it when a
+// Arming or stopping a timer takes the lock of one wheel: see shard.go. The clock's own lock is taken under it when a
 // deadline comes that is earlier than all that the shard has, and by a pass when it begins and when it ends.
 //
 // Invariants:
@@ -29,12 +30,12 @@ import (
 //	            restored by the pass when it ends. So Expire calls are never reordered.
 //	R3 silent:  once Close has returned, no pass runs and none will take anything.
 //
-// Moving the Go timer goes through the runtime's own heap and locks, so it is done only when a deadline comes that is
-// earlier than what it is set to: stopping the earliest timer leaves it set, and costs one pass that finds nothing.
+// Moving the Go timer goes through the runtime's own heap and locks, so the Go timer is moved only for a deadline that
+// is earlier than wakeAt: stopping the earliest timer leaves it set, and costs one pass that finds nothing.
 //
-// A clock that is made in a bubble of testing/synctest runs on the time of that bubble, because its Go timer does. It
-// cannot be moved from elsewhere: outside another time counts, and the runtime would end the process. It knows no gap:
-// in a bubble work takes no time, and tests count on deadlines to the nanosecond.
+// A clock that is made in a bubble of testing/synctest runs on the time of that bubble, because its Go timer does. Code
+// outside of the bubble cannot set that timer: it has another time, and the runtime would end the process. Such a clock
+// has no gap: in a bubble work takes no time, and tests rely on exact deadlines.
 //
 // # The gap
 //
@@ -50,29 +51,30 @@ import (
 //	  passes 2441     936      941      884    893
 //	  CPU ms  101      88       81       78     67      (a time.AfterFunc each: 178)
 //
-// The median lateness was 0.5 to 0.6 ms in every column. Most of that, and the number of passes from 100 us on, is Go's
-// doing: with nothing to run it waits in epoll, and rounds a wait of less than a millisecond up to one. A process that
-// is awake has no such rounding, and there Gap is the only bound (read in the runtime's netpoll_epoll.go; not measured,
-// the machine had no core to spare for it). 250 us stays below what an idle Go adds.
+// The median lateness was 0.5 to 0.6 ms in every column. Most of that, and the number of passes from 100 us on, is
+// caused by Go: with nothing to run it waits in epoll, and rounds a wait of less than a millisecond up to one. A
+// process that is awake has no such rounding, and there Gap is the only bound (read in the runtime's netpoll_epoll.go;
+// not measured, the machine had no core to spare for it). 250 us stays below what an idle Go adds.
 //
-// Roads not taken: a goroutine that sleeps on a channel and a timer (a goroutine for each clock that somebody must end,
-// and two switches a wake); passes run by idle workers (the fewest wakes, but then time depends on the scheduler, which
-// is to know of time only through the Clock); a Go timer for each deadline (what this replaces: see BenchmarkArmStop).
+// Rejected: a goroutine that sleeps on a channel and a timer (each clock would have a goroutine that must be ended, and
+// a wake would take two switches); passes run by idle workers (the fewest wakes, but time would depend on the
+// scheduler, which should know time only through the Clock); a Go timer for each deadline (slower: see
+// BenchmarkArmStop).
 
 // Gap is the shortest time from the beginning of a pass to the next wake of the Go timer.
 const Gap = 250 * time.Microsecond
 
-// unset is the wakeAt of a Go timer that is not set: later than all deadlines that will ever come.
+// unset is the wakeAt of a Go timer that is not set: later than all deadlines.
 const unset = math.MaxInt64
 
 // Real is the clock of the process. Make it with NewReal.
 type Real struct {
 	base   time.Time
-	home   bubble.ID // where it was made: its Go timer belongs there
+	home   bubble.ID // the bubble of its Go timer
 	shards []shard   // a power of two
 	alarm  alarm     // of an exploration; otherwise nil
 
-	_ [128]byte // what follows is written, and what comes before is read by everyone
+	_ [128]byte // keeps the fields that all read apart from those that are written
 
 	mu       xatomic.Mutex // taken under that of a shard, not the other way round
 	timer    *time.Timer
@@ -135,6 +137,7 @@ func (c *Real) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	sh.mu.Lock()
 	if t.place != 0 {
 		sh.mu.Unlock()
+		race.Enable() // as the caller would do: the panic may be recovered
 		panic(armedTwice)
 	}
 	if sh.wheel == nil {
@@ -144,13 +147,14 @@ func (c *Real) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	if when < sh.covered.Load() && !c.cover(sh, when) {
 		sh.wheel.stop(t)
 		sh.mu.Unlock()
-		panic(abroad(c.home))
+		race.Enable() // as the caller would do: the panic may be recovered
+		panic(otherBubbleText(c.home))
 	}
 	sh.mu.Unlock()
 }
 
-// cover sees to it that a pass comes for a deadline that is earlier than all others of its shard. It reports false
-// where another time counts, if that needs the Go timer moved. The caller holds the shard's lock.
+// cover ensures that a pass comes for a deadline that is earlier than all others of its shard. It reports false if that
+// needs the Go timer and the caller is in another bubble. The caller holds the shard's lock.
 //
 //go:norace
 func (c *Real) cover(sh *shard, when int64) bool {
@@ -159,7 +163,7 @@ func (c *Real) cover(sh *shard, when int64) bool {
 	case c.firing:
 		c.noted = min(c.noted, when)
 	case when >= c.wakeAt:
-	case bubble.Abroad(c.home):
+	case bubble.Outside(c.home):
 		c.mu.Unlock()
 		return false
 	default:
@@ -170,10 +174,10 @@ func (c *Real) cover(sh *shard, when int64) bool {
 	return true
 }
 
-// abroad is what to say to a goroutine that asks for the time of another bubble.
+// otherBubbleText returns the panic text for a goroutine that uses the clock of another bubble.
 //
 //go:norace
-func abroad(home bubble.ID) string {
+func otherBubbleText(home bubble.ID) string {
 	return "coir: a time limit was set " + bubble.Here().String() + " on a clock that was made " + home.String() +
 		": set it where the runtime was made"
 }
@@ -213,7 +217,7 @@ func (c *Real) Len() int {
 	return n
 }
 
-// Passes returns how often the clock has woken up.
+// Passes returns the number of passes so far.
 //
 //go:norace
 func (c *Real) Passes() uint64 {
@@ -222,8 +226,8 @@ func (c *Real) Passes() uint64 {
 	return c.passes
 }
 
-// wake sees to it that a pass begins at when, or a gap after the last one if that is later, unless the Go timer is set
-// to an earlier time already. Called with the lock held and no pass running.
+// wake sets the Go timer so that a pass begins at when, or a gap after the last one if that is later. It does nothing
+// if the timer is set to an earlier time. It is called with the lock held and no pass running.
 //
 //go:norace
 func (c *Real) wake(when int64) {
@@ -241,12 +245,12 @@ func (c *Real) wake(when int64) {
 
 // pass fires what is due. It is the callback of the Go timer.
 //
-// A callback can be stale: the timer was moved while it was on its way. Then the Go timer is still set (now < wakeAt),
-// and this pass finds nothing or little. The callback that wakeAt stands for takes note that the Go timer is spent even
-// if it finds a pass running: that one may be stale and believe that the Go timer is still set, and R1 would be lost.
+// A callback can be stale, if the timer was moved after it fired. Then the Go timer is still set (now < wakeAt), and
+// this pass finds little or nothing. The callback for wakeAt records that the Go timer has fired, even if it finds a
+// pass running: that pass may be stale and assume that the Go timer is still set, which would break R1.
 // Guarded by TestSpentTimerIsNoticed.
 //
-// What falls due while the pass works is left to the next one.
+// Timers that fall due during the pass are left to the next one.
 //
 //go:norace
 func (c *Real) pass() {
@@ -277,7 +281,8 @@ func (c *Real) pass() {
 }
 
 // Close stops the clock. Timers that a running pass has taken are fired before Close returns; after it nothing fires.
-// What is still armed stays armed, and can be stopped. Close must not be called from Expire: it would wait for itself.
+// Timers that are still armed stay armed, and can be stopped. Close must not be called from Expire: it would wait for
+// itself.
 //
 //go:norace
 func (c *Real) Close() {

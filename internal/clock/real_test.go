@@ -34,7 +34,6 @@ func (p *punctual) Expire(ticket uint64) {
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
-// Spec: TM-05 (timers fire in order)
 func TestDenseNeverEarly(t *testing.T) {
 	n, span := scale(t, 100_000, 20_000), time.Duration(scale(t, int(time.Second), int(time.Second)/5))
 	c := NewReal()
@@ -60,8 +59,6 @@ func TestDenseNeverEarly(t *testing.T) {
 }
 
 // 100,000 timers an hour away cost nothing: in a second the only pass is that of the timer which ends the second.
-//
-// Spec: TM-08 (one Go timer stands for all)
 func TestIdleHasNoPasses(t *testing.T) {
 	c := NewReal()
 	defer c.Close()

@@ -9,10 +9,10 @@ import (
 
 // The shards of the real clock: wheels with a lock each.
 //
-// Every receive with a timeout arms a timer and stops it. With one lock for all, that is the lock at which all workers
-// of a large machine meet (docs/design/0012). So each worker arms its timers in a shard of its own, and others, such as
-// goroutines, in the one that the address of the timer names: a goroutine takes its timer from a pool of its processor,
-// and mostly gets the same again. A timer is stopped in the shard that it was armed in, on whatever worker.
+// Every receive with a timeout arms a timer and stops it. With one lock for all, the workers of a large machine would
+// contend for it (docs/design/0012). So each worker arms its timers in a shard of its own. Other callers, such as
+// goroutines, use the shard given by the address of the timer: a goroutine takes its timer from a pool of its
+// processor, and usually gets the same one again. A timer is stopped in the shard that it was armed in, on any worker.
 //
 // A pass fires what is due in all shards in the order of the deadlines, as if there were one wheel. It takes a batch
 // from each shard that has something due, and always fires the earliest. Timers of one nanosecond in two shards have no
@@ -27,11 +27,11 @@ import (
 // A pass reads covered without the lock, and leaves the shard alone if that is after now. A deadline that comes just
 // then is noted with the clock, which has seen that a pass runs: see cover.
 //
-// Roads not taken. The merge could be left out if a pass fired shard after shard, but then a timer could overtake
-// another by the length of a pass. With a Go timer for each shard there is no clock's lock, but a process with many
-// workers that is mostly idle wakes up many times where it wakes up once now.
+// Rejected: to fire shard after shard, without the merge. A timer could then overtake another by the length of a pass.
+// Also rejected: a Go timer for each shard. That needs no lock of the clock, but a mostly idle process with many
+// workers would wake up many times instead of once.
 
-// maxShards bounds the memory: a wheel has 17 KiB. It is made for the first timer.
+// maxShards bounds the memory: a wheel has 17 KiB. It is created for the first timer.
 const maxShards = 64
 
 // movesMax bounds how many timers are sorted under one hold of the lock.
@@ -43,7 +43,7 @@ type shard struct {
 	covered xatomic.Int64 // see S1; unset if there is nothing to cover
 	wheel   *wheel        // nil before the first timer
 
-	// Those of the pass.
+	// Used by the pass.
 	due  *batch // nil before the first pass that needs it
 	more bool   // more may be due than has been taken
 
@@ -102,13 +102,13 @@ func (c *Real) fire(now int64) {
 	}
 }
 
-// first is the earliest deadline that has been taken out of the shard and not fired.
+// first returns the earliest deadline that has been taken out of the shard and not fired.
 //
 //go:norace
 func (sh *shard) first() int64 { return sh.due.list[sh.due.at].when }
 
-// refill takes what is due at now out of the shard, as much as an empty batch holds, and reports whether that is
-// anything. A clock that has been closed takes nothing.
+// refill takes timers that are due at now out of the shard, up to the size of a batch, and reports whether there were
+// any. A clock that has been closed takes nothing.
 //
 //go:norace
 func (c *Real) refill(sh *shard, now int64) bool {
@@ -130,7 +130,7 @@ func (c *Real) refill(sh *shard, now int64) bool {
 	return sh.due.n > 0
 }
 
-// earliest returns a time before which no timer is due, but for those that are being armed.
+// earliest returns a time before which no timer is due, except for timers that are being armed.
 //
 //go:norace
 func (c *Real) earliest() int64 {

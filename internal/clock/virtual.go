@@ -5,13 +5,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/coir-go/coir/internal/race"
 )
 
 // The virtual clock: the same wheel under a time that only moves when it is told to.
 //
 // Tests and the simulator drive it. Time goes from deadline to deadline: while Expire runs, Now is the deadline of the
-// timer that is firing, as it would be on an infinitely fast machine. What Expire arms on the way is fired on the way
-// if it is due by the end.
+// timer that is firing, as it would be on an infinitely fast machine. A timer that Expire arms is fired in the same
+// move if it is due by its end.
 //
 // Invariants:
 //
@@ -21,10 +23,9 @@ import (
 //	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
 //	             past counts as Now exactly, where the real clock saves itself the look at the time.
 //
-// Roads not taken: testing/synctest's time (it moves when all goroutines of the bubble are blocked, so it cannot be
-// moved as a choice of the simulator, and a parked fiber is no blocked goroutine of that kind); a sorted slice in place
-// of the wheel (simple, but then every simulated test would leave the wheel untested; the slice is the model in
-// model_test.go).
+// Rejected: the time of testing/synctest (it moves when all goroutines of the bubble are blocked, so the simulator
+// could not choose when, and a parked fiber does not count as blocked); a sorted slice in place of the wheel (simple,
+// but simulated tests would then not test the wheel; the slice is the model in model_test.go).
 
 // Virtual is a clock whose time is moved by Advance. Make it with NewVirtual. Now, Arm, Stop and Len may be called from
 // any goroutine; only one may move the time.
@@ -35,7 +36,7 @@ type Virtual struct {
 	wheel  wheel
 	moving bool
 
-	batch batch // belongs to the one who moves the time
+	batch batch // belongs to the goroutine that moves the time
 }
 
 // NewVirtual makes a clock that stands at 0.
@@ -48,13 +49,14 @@ func NewVirtual() *Virtual { return new(Virtual) }
 //go:norace
 func (v *Virtual) Now() int64 { return v.now.Load() }
 
-// Arm is described at Clock. A deadline in the past counts as Now, and fires at the next Advance, be it by 0.
+// Arm is described at Clock. A deadline in the past counts as Now, and fires at the next Advance, even by 0.
 //
 //go:norace
 func (v *Virtual) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	v.mu.Lock()
 	if t.place != 0 {
 		v.mu.Unlock()
+		race.Enable() // as the caller would do: the panic may be recovered
 		panic(armedTwice)
 	}
 	v.wheel.arm(t, max(when, v.now.Load()), target, ticket)
@@ -80,9 +82,9 @@ func (v *Virtual) Len() int {
 	return v.wheel.count
 }
 
-// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. A d that would
-// lead past the end of int64 leads to it. An Expire that always arms a timer for the present moment keeps Advance from
-// ending.
+// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. If d would
+// overflow int64, the time becomes the largest int64. Advance does not return while each Expire arms a timer for the
+// current time.
 //
 //go:norace
 func (v *Virtual) Advance(d time.Duration) {
@@ -99,8 +101,8 @@ func (v *Virtual) Advance(d time.Duration) {
 	v.mu.Unlock()
 }
 
-// AdvanceToNext moves the time to the earliest deadline, and fires all timers of that moment, but none that an Expire
-// arms: between two calls a simulator lets run what was woken. It reports whether there was a timer.
+// AdvanceToNext moves the time to the earliest deadline, and fires all timers of that moment, except those that an
+// Expire arms: between two calls a simulator runs the fibers that were woken. It reports whether there was a timer.
 //
 //go:norace
 func (v *Virtual) AdvanceToNext() bool {

@@ -42,13 +42,12 @@ import "math/bits"
 // done in bounded steps, between which the lock is free; a timer armed meanwhile that belongs below the slot being
 // split is put at the end of that slot, behind the older ones of the same deadline.
 //
-// Roads not taken. A coarse tick (2^16 ns was the first plan) saves three levels, but leaves a slot of level 0
-// unordered: it must be sorted when it comes up, a million timers of one moment in one hold of the lock, and then kept
-// as a list that arming and stopping must cope with. With ticks of one nanosecond the splitting is the sort (the
-// structure is a radix heap), and the memory is 17 KiB a clock. Waking at the start of a slot to cascade it, as the
-// classical wheel does, costs a lone timer one wake a level; the floor of a slot gives the real deadline instead. A
-// heap is exact too, but arming among a million costs up to twenty cache misses, and stopping must find the node or
-// leave it in.
+// Rejected: a coarse tick (2^16 ns was the first plan). It saves three levels, but leaves a slot of level 0 unordered:
+// the slot must be sorted when it is due, perhaps a million timers in one hold of the lock, and then kept as a list
+// that arming and stopping must handle. With ticks of one nanosecond the splitting is the sort (the structure is a
+// radix heap), and the memory is 17 KiB a clock. Waking at the start of a slot to cascade it, as the classical wheel
+// does, costs a lone timer one wake a level; the floor of a slot gives the real deadline instead. A heap is exact too,
+// but arming among a million costs up to twenty cache misses, and stopping must find the node or leave it in.
 
 const (
 	levelBits = 6
@@ -62,7 +61,7 @@ type slot struct {
 	floor      int64
 }
 
-// wheel has no lock and no idea of time: its clock has both. The zero value is an empty wheel at time 0.
+// wheel has neither a lock nor a time source: its clock has both. The zero value is an empty wheel at time 0.
 type wheel struct {
 	cur      int64
 	count    int
@@ -130,7 +129,7 @@ func (w *wheel) link(t *Timer, level int) {
 	s.tail = t
 }
 
-// unlink takes t out of its slot. A split ends when its slot is empty, whoever took the last timer out.
+// unlink takes t out of its slot. A split ends when its slot is empty, no matter what removed the last timer.
 //
 //go:norace
 func (w *wheel) unlink(t *Timer) {
@@ -205,8 +204,8 @@ func (w *wheel) earliest(limit int64, moves *int) (t *Timer, spent bool) {
 			}
 			return s.head, false
 		}
-		// No timer is earlier than the floor, so cur may go right there. That keeps every other slot where it is: lower
-		// levels are empty, and in this level and above cur only passes empty slots.
+		// No timer is earlier than the floor, so cur may move to it. All other slots stay valid: lower levels are
+		// empty, and in this level and above cur only passes empty slots.
 		w.cur = s.floor
 		w.split = i >> levelBits
 	}
@@ -231,7 +230,7 @@ func (w *wheel) splitOn(moves *int) (done bool) {
 }
 
 // take fills the batch with the timers that are due at now, earliest first, and marks them idle: from here on their
-// owners may arm them again, and the batch owns the duty to call Expire. It reports whether it stopped because the
+// owners may arm them again, and the caller must call Expire for the batch. It reports whether it stopped because the
 // batch is full or moves is spent, so that more may be due.
 //
 //go:norace

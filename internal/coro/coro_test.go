@@ -134,6 +134,7 @@ func TestReleaseKeepsWhatAStrangerSitsOn(t *testing.T) {
 	goroutinesEnd(t, before)
 }
 
+// Spec: FB-26 (a coroutine after Goexit is tainted)
 func TestGoexitServesOn(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var main Coro

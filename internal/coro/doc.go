@@ -3,7 +3,7 @@
 // # Three switchers, one contract
 //
 // A [Coro] is a goroutine that runs only while control has been passed to it. [Transfer] suspends the caller and
-// resumes the other. That is all the scheduler needs, and there are three ways to get it:
+// resumes the other. The scheduler needs nothing else, and there are three implementations:
 //
 //   - slot.go (the default) swaps sideways on iter.Pull: one swap a transfer. See [Coro] there for how.
 //   - trampoline.go (build tag coirtrampoline) uses next and yield only from their own sides: every transfer goes
@@ -13,14 +13,14 @@
 //     detector. Pull's own acquire and release order every switch, so under Pull two fibers that share a variable
 //     without synchronising would pass -race silently.
 //
-// Roads not taken: linkname to runtime.coroswitch (the linker forbids it), channels between goroutines in release
-// builds (twice the cost of Go's own unbuffered channel).
+// Rejected: linkname to runtime.coroswitch (the linker forbids it); channels between goroutines in release builds
+// (twice the cost of Go's own unbuffered channel).
 //
 // # Rules that follow from swapping sideways
 //
-// What must wait until a coroutine's stack is quiet is done by the goroutine that was resumed, right after its Transfer
-// returns. A coroutine that has nothing more to do calls [Coro.Rest] instead of Transfer: it is then resumed either
-// with work, or to leave.
+// Work that must wait until a coroutine's stack is quiet is done by the goroutine that was resumed, right after its
+// Transfer returns. A coroutine that has nothing more to do calls [Coro.Rest] instead of Transfer: it is then resumed
+// either with work, or to leave.
 //
 // A coroutine that is locked to its thread, by runtime.LockOSThread or inside a cgo callback, may transfer, through a
 // stand-in: see thread.go. It must not rest: the next task to run on it would have its lock, and a goroutine that ends

@@ -2,7 +2,7 @@
 
 package coro
 
-// Slot is what Enter returns: Next passes control. It gives these switchers the shape of the default one, where a
+// Slot is the result of Enter: Next passes control. It gives these switchers the same API as the default one, where a
 // transfer in parts is faster: see slot.go.
 type Slot struct {
 	Next  func() (struct{}, bool)
@@ -11,7 +11,7 @@ type Slot struct {
 	to    *Coro
 }
 
-// Enter is the first part of Transfer; the caller does the rest by calling Next of the result.
+// Enter is the first part of Transfer; the caller completes it by calling Next of the result.
 //
 //go:norace
 func (c *Coro) Enter(to *Coro) *Slot {
@@ -26,7 +26,7 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	return &c.slot
 }
 
-// Via returns s: Transfer does the rest.
+// Via returns s: only the default switcher needs it.
 //
 //go:norace
 func (c *Coro) Via(s *Slot) *Slot { return s }

@@ -29,6 +29,7 @@ func (c *Coro) Init(body Body) {
 	go func() {
 		race.Disable()
 		<-c.token
+		ForgetWait()
 		race.Enable()
 		body(nil)
 	}()
@@ -51,6 +52,7 @@ func Transfer(from, to *Coro) {
 	}
 	to.token <- struct{}{}
 	<-from.token
+	ForgetWait()
 	race.Enable()
 }
 

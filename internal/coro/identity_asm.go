@@ -5,7 +5,7 @@ package coro
 // Assembly reports whether G is one load. Without assembly it is a stack dump.
 const Assembly = true
 
-// G tells goroutines apart.
+// G returns a number that identifies the running goroutine.
 func G() uintptr
 
 // gAt returns the address off bytes into the runtime's record of the running goroutine. The record is a heap object

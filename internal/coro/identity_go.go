@@ -5,5 +5,5 @@ package coro
 // Assembly reports whether G is one load. Without assembly it is a stack dump.
 const Assembly = false
 
-// G tells goroutines apart.
+// G returns a number that identifies the running goroutine.
 func G() uintptr { return uintptr(GoroutineID()) }

@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// NumberOf returns the number that stack dumps show for the goroutine for which G returned g, or 0 if it cannot tell. A
-// record is never freed, so it may be read after the goroutine has ended: then it may have another's number.
+// NumberOf returns the number that stack dumps show for the goroutine for which G returned g, or 0 if it is not known.
+// A record is never freed, so it may be read after the goroutine has ended; it may then have the number of another
+// goroutine.
 //
 //go:norace
 func NumberOf(g uintptr) uint64 {
@@ -25,7 +26,7 @@ func NumberOf(g uintptr) uint64 {
 // of the lower half.
 var numberAt = sync.OnceValue(findNumber)
 
-// findNumber looks in the records of a few goroutines for the place that has the number of each.
+// findNumber searches the records of a few goroutines for the offset that holds each one's number.
 //
 //go:norace
 func findNumber() uintptr {
@@ -41,8 +42,8 @@ func findNumber() uintptr {
 	return uintptr(bits.TrailingZeros64(all)) * unsafe.Sizeof(uintptr(0))
 }
 
-// findOwn sends the places in the record of the running goroutine that have its number, as a set of bits. It looks at 40
-// words: the record has more, and the place is the 20th in Go 1.26.
+// findOwn sends the set of words, as bits, in the record of the running goroutine that hold its number. It searches 40
+// words: the record has more, and the number is the 20th in Go 1.26.
 //
 //go:norace
 func findOwn(found chan<- uint64) {

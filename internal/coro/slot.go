@@ -7,22 +7,22 @@ import "iter"
 // Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
-// Slot is the ability to swap: it always holds exactly one suspended goroutine.
+// Slot holds exactly one suspended goroutine, and swaps it with the caller.
 //
-// iter.Pull makes a runtime coro, which in the words of its authors is not a coroutine but the ability to do
+// iter.Pull makes a runtime coro, which its authors describe not as a coroutine but as the ability to do
 // coroutine-style control transfers. next and yield are the same swap seen from two sides; they alternate, and neither
 // checks its caller.
 type Slot struct {
 	Next  func() (struct{}, bool)
 	Yield func(struct{}) bool
-	Odd   bool // whose turn it is: Next if true, else Yield, from any caller
+	Odd   bool // which function swaps next, for any caller: Next if true, else Yield
 }
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
 // Coroutines and slots are not tied. A transfer suspends the caller into the slot that the resumed coroutine leaves, so
-// the occupants wander:
+// the occupants move between slots:
 //
 //	slot A   slot B   slot C      running
 //	 a        b        c           w         three new coroutines and a worker
@@ -34,7 +34,7 @@ type Slot struct {
 // birth slot; [Release] relies on this.
 type Coro struct {
 	birth Slot
-	at    *Slot // where it is suspended; meaningless while it runs
+	at    *Slot // the slot where it is suspended; meaningless while it runs
 	tie         // whether a stand-in is suspended there instead
 	order *Coro // its order when it is resumed at rest; nil: work. See Release
 }
@@ -140,7 +140,7 @@ func (c *Coro) Leaving() bool {
 func Release(cs []*Coro) (kept []*Coro) {
 	// Spec: SH-09 (coroutines exit one after the other)
 	// Spec: FB-26 (a coroutine after Goexit is tainted)
-	sitters := make(map[*Slot]*Coro, len(cs)) // where those of the list sit; those in slots of others do not matter
+	sitters := make(map[*Slot]*Coro, len(cs)) // the slot of each coroutine in the list
 	for _, c := range cs {
 		sitters[c.at] = c
 	}

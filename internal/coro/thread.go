@@ -9,9 +9,9 @@ import "runtime"
 // the same lock as that of the goroutine that swaps, and otherwise ends the process (coroswitch_m in runtime/coro.go).
 // Our slots are made by goroutines that have no lock.
 //
-// So another goroutine swaps in its place. This stand-in has no lock. It sits in the slot while the locked goroutine
-// waits for it on its own thread, like any blocked goroutine. Control that is passed to the locked goroutine reaches
-// the stand-in, which ends, and the locked goroutine continues:
+// So another goroutine swaps in its place. This stand-in has no lock. It is suspended in the slot while the locked
+// goroutine waits for it on its own thread, like any blocked goroutine. Control that is passed to the locked goroutine
+// reaches the stand-in, which ends, and the locked goroutine continues:
 //
 //	slot A      running      locked, waits
 //	 a           c                             c is locked and transfers to a
@@ -25,9 +25,9 @@ import "runtime"
 // The lock is visible in a word of the runtime's record of the goroutine: see [findLock]. Where that word is not known,
 // coro asks the runtime before each swap, which costs as much as [G] does there.
 
-// tie knows whether the goroutine of a coroutine is locked to its thread.
+// tie records whether the goroutine of a coroutine is locked to its thread.
 type tie struct {
-	word *uintptr // is not 0 while it is; nil for a goroutine of this module, which never is
+	word *uintptr // not 0 while it is locked; nil for a goroutine of this module, which never is
 }
 
 // unknown is the word of a tie that has none of its own.
@@ -36,7 +36,7 @@ var unknown uintptr = 1
 // init is called by the coroutine's goroutine.
 func (t *tie) init() { t.word = lockWord() }
 
-// maybe is Bound without the final check, so that it costs next to nothing before a swap.
+// maybe is Bound without the final check, cheap enough for every swap.
 func (t *tie) maybe() bool { return t.word != nil && *t.word != 0 }
 
 // Bound reports whether the running goroutine, which must be the coroutine's own, is locked to its thread.
@@ -63,4 +63,5 @@ func standIn(swap func()) {
 		swap()
 	}()
 	<-back
+	ForgetWait()
 }

@@ -6,8 +6,6 @@ import "testing"
 
 // findLock finds the word in the Go releases that we test with. Without it locks are still seen, but each switch costs
 // microseconds.
-//
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
 func TestLockWordIsFound(t *testing.T) {
 	if lockAt == 0 {
 		t.Error("not found: has the runtime's record of a goroutine changed?")

@@ -9,7 +9,7 @@ import (
 
 // The word at lockAt follows the lock.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockWord(t *testing.T) {
 	seen := make(chan []bool)
 	go func() {
@@ -43,7 +43,7 @@ func TestLockWord(t *testing.T) {
 
 // A locked coroutine passes control on and gets it back like any other, on either side of a transfer.
 //
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 func TestLockedCoroutineTransfers(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var main Coro

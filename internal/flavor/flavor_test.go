@@ -40,10 +40,7 @@ func newRing[T any](n int) *Ring[T] {
 // Random puts and takes, in stretches that fill and stretches that empty.
 //
 // Spec: CH-02 (kinds differ in what they store)
-// Spec: CH-06 (a bounded channel holds its capacity)
-// Spec: CH-07 (a send with room does not wait)
 // Spec: CH-08 (a receive takes the oldest)
-// Spec: CH-15 (an unbounded send never waits)
 // Spec: CH-21 (one sender's values stay in order)
 func TestStoresAgainstASlice(t *testing.T) {
 	steps := 20_000
@@ -84,7 +81,6 @@ func TestStoresAgainstASlice(t *testing.T) {
 
 // A ring is filled and emptied from each place that it can begin at.
 //
-// Spec: CH-06 (a bounded channel holds its capacity)
 // Spec: CH-08 (a receive takes the oldest)
 func TestRingGoesRound(t *testing.T) {
 	const n = 5
@@ -203,8 +199,6 @@ func TestTakenValuesAreCollected(t *testing.T) {
 
 // After a burst a list keeps two segments at most: the one in use, and one that was emptied last. This holds while the
 // burst is taken, not only at its end.
-//
-// Spec: CH-16 (an unbounded channel gives memory back)
 func TestListGivesItsMemoryBack(t *testing.T) {
 	l := new(List[int])
 	const burst, largestLen = 100_000, largest / int(unsafe.Sizeof(int(0)))

@@ -1,7 +1,7 @@
 // Package hide hides a pointer from the compiler's escape analysis, for a function that calls through an interface
 // whose methods do not keep the pointer. The pointer stays a pointer in every frame, so a stack that moves adjusts it.
 //
-// The road not taken is the trick that package strings uses, which needs no assembly:
+// Rejected: the trick that package strings uses, which needs no assembly:
 //
 //	x := uintptr(p)
 //	return unsafe.Pointer(x ^ 0)

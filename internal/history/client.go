@@ -74,7 +74,7 @@ func (c *client) dismiss(cause error) {
 	}
 }
 
-// allOut ends everything, including what should have ended before and has not.
+// allOut ends all operations, including those that should have ended before.
 func (h *history) allOut(n *coir.Nursery) {
 	for _, c := range h.clients {
 		c.inbox.Close()
@@ -83,7 +83,7 @@ func (h *history) allOut(n *coir.Nursery) {
 	n.Cancel(errOut)
 }
 
-// difference describes what about the client is not as it should be.
+// difference describes how the client differs from the model.
 func (c *client) difference() string {
 	switch o := c.busy; {
 	case o.want == nil && o.done.Load():
@@ -116,7 +116,8 @@ func text(r model.Result) string {
 	return fmt.Sprintf("case %d, value %d, %v", r.Clause, r.Value, r.Outcome)
 }
 
-// many is how many cases precede those of a long select. The next index is the last that fits a parker's word.
+// many is the number of cases that precede those of a long select. The next index is the last that fits a parker's
+// word.
 const many = park.MaxIndex - 1
 
 // order returns the operation that a step begins, for the channel and the model.

@@ -5,7 +5,8 @@
 // The difficulty is to know when a step has ended. Clients, which are fibers and a goroutine, do the operations; they
 // wait, and are woken. The model says which operations must have ended and which must wait. A step has ended when the
 // real ones do the same, visibly: a waiting fiber says so, and each channel counts its waiters. A difference that
-// remains when nothing moves any longer is a fault. No one sleeps to find out: the player is a fiber too, and yields.
+// remains when nothing moves any longer is a fault. The player does not sleep to find out: it is a fiber too, and
+// yields.
 //
 // The model does not decide a fair select. It says which cases may be chosen, and continues from the one that was.
 package history
@@ -222,9 +223,9 @@ func (h *history) settle(ctx context.Context) error {
 	return nil
 }
 
-// wait lets others run until there is no difference, or it is clear that the difference stays: nothing has moved for a
-// hundred looks and for a while. A fiber that says that it waits may still be on its way there, and the system may have
-// stopped it.
+// wait lets others run until there is no difference, or it is clear that the difference stays: nothing has changed for
+// a hundred checks and for a while. A fiber that says that it waits may still be on its way there, and the system may
+// have stopped it.
 func (h *history) wait(ctx context.Context, difference func() string) error {
 	begun := time.Now()
 	for still := 0; ; still++ {
@@ -252,7 +253,7 @@ func (h *history) moves() bool {
 	})
 }
 
-// difference describes what is not as the model says it should be.
+// difference describes how the real channels differ from the model.
 func (h *history) difference() string {
 	for i, c := range h.clients {
 		if c.busy != nil {

@@ -30,7 +30,7 @@ const (
 	mostSteps = 200
 )
 
-// verb is what a step does.
+// verb is the operation of a step.
 type verb uint8
 
 const (

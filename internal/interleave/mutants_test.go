@@ -6,22 +6,12 @@ package interleave
 // Each mutant here is a change to the real code, applied with go's -overlay flag, that one of them must find.
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-)
 
-type mutant struct {
-	name  string
-	file  string
-	edits []string // pairs: old text, new text
-	test  string   // the package, and the exploration that finds it
-}
+	"github.com/coir-go/coir/internal/mutant"
+)
 
 // threeWords turns the parker into the protocol of the specification: a state, a ticket and a pending flag, each
 // changed by itself. claim is the claim of a parker that is on its way to sleep, committed the end of the commit.
@@ -72,7 +62,9 @@ const (
 	searchGo = "internal/interleave/search.go"
 )
 
-var mutants = []mutant{
+type change mutant.Mutant
+
+var changes = []change{
 	{"D1 pending is a flag of its own, the waker sets it and leaves", parkGo,
 		threeWords("			return Won\n", "		return !ok"), "internal/park ExploreOneWakerAWait"},
 	{"D2 the fiber commits on its own stack, then switches", taskGo,
@@ -113,10 +105,10 @@ var mutants = []mutant{
 	{"an operation that began without a wait is armed before it is tried", "async.go",
 		[]string{"	var ready *park.Parker\n", "	var ready *park.Parker\n	t := f.task.ArmParked()\n",
 			"	t := f.task.ArmParked()\n	if", "	if",
-			"		a.c.core.unlock(ready, near)\n		f.task.Rouse(near)\n", "		a.c.core.unlock(ready, near)\n		f.task.Wake(t, a.r, near)\n",
+			"		a.c.core.unlock(ready, here)\n		f.task.MakeReady(here)\n", "		a.c.core.unlock(ready, here)\n		f.task.Wake(t, a.r, here)\n",
 			"	r := a.r\n	if r == park.None {\n", "	r := a.f.task.Reason()\n	if a.r == park.None {\n"}, ". ExploreAsync"},
 	{"double enqueue: readied by the committer too", taskGo,
-		[]string{"	} else if !t.Commit() {\n		t.Rouse(w)", "	} else if t.Commit() || true {\n		t.Rouse(w)"}, "internal/sched ExploreParkOnAWorker"},
+		[]string{"	} else if !t.Commit() {\n		t.MakeReady(w)", "	} else if t.Commit() || true {\n		t.MakeReady(w)"}, "internal/sched ExploreParkOnAWorker"},
 	{"lost overflow: half goes, and what was pushed does not", workerGo,
 		[]string{"half[:n+1]...", "half[:n]..."}, "internal/sched ExploreOverflow"},
 	{"steal of the running one: run-next taken without a CAS", nextGo,
@@ -133,7 +125,7 @@ var mutants = []mutant{
 	{"a worker that has been sent home sleeps", idleGo,
 		[]string{"	if s.gone || s.home", "	if s.home"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that comes back is announced by back and by rest", idleGo,
-		[]string{"	w.drain() // before it is announced: no worker looks into the queue of one that has left\n",
+		[]string{"	w.drain() // before it is announced: the queues of a worker that has left are not searched\n",
 			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n",
 			"	s.mu.Lock()\n	s.discharge(w, idle) // unless it was held or blocked, and is not counted\n" +
 				"	w.announce()         // once: from here a waker may choose it, and its token comes\n" +
@@ -169,9 +161,9 @@ var mutants = []mutant{
 	{"publish after flag: the cancel is looked for before the wait is armed", "await.go",
 		[]string{"	return sc.state.Load() != scopeCancelled || f.armedStill()\n", "	return true\n"}, ". ExploreCloseAgainstSendRecvCancel"},
 	{"a cancel looks at the waits, then sets its flag", "scope.go",
-		[]string{"	race.Disable()\n	c.mu.Lock()\n	if !sc.mark(e) {\n", "	race.Disable()\n	if sc.owner != nil {\n		sc.owner.cancelWait(sc, near)\n	}\n" +
-			"	if n := sc.nursery(); n != nil {\n		n.cancelWaits(near)\n	}\n	c.mu.Lock()\n	if !sc.mark(e) {\n",
-			"	w := sc.takeWake()\n	c.mu.Unlock()\n	sc.wake(w, near)\n	race.Enable()\n", "	c.mu.Unlock()\n	race.Enable()\n"},
+		[]string{"	race.Disable()\n	c.mu.Lock()\n	if !sc.mark(e) {\n", "	race.Disable()\n	if sc.owner != nil {\n		sc.owner.cancelWait(sc, here)\n	}\n" +
+			"	if n := sc.nursery(); n != nil {\n		n.cancelWaits(here)\n	}\n	c.mu.Lock()\n	if !sc.mark(e) {\n",
+			"	w := sc.takeWake()\n	c.mu.Unlock()\n	sc.wake(w, here)\n	race.Enable()\n", "	c.mu.Unlock()\n	race.Enable()\n"},
 		". ExploreCloseAgainstSendRecvCancel"},
 	{"a scope lets a guest in after its cancel", "scope.go",
 		[]string{"	ok := sc.state.Load() != scopeCancelled\n	if ok {\n		c.guests.Push(n, p, t)\n", "	ok := true\n	if ok {\n		c.guests.Push(n, p, t)\n"},
@@ -190,7 +182,7 @@ var mutants = []mutant{
 			"		n.more().mu.Unlock()\n		n.more().mu.Lock()\n		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())\n		n.more().mu.Unlock()\n"},
 		". ExplorePlacePassesOn"},
 	{"a place that is handed over is free as well", "limiter.go",
-		[]string{"		asleep.Rouse(near)\n		return\n", "		asleep.Rouse(near)\n"}, ". ExplorePlacePassesOn"},
+		[]string{"		asleep.MakeReady(here)\n		return\n", "		asleep.MakeReady(here)\n"}, ". ExplorePlacePassesOn"},
 	{"a nursery that is closed takes a child", "nursery.go",
 		[]string{"		if p == 1 {\n			return false\n", "		if false {\n			return false\n"}, ". ExploreJoinAgainstEnd"},
 	{"a child waits, and is not where a cancel looks", "await.go",
@@ -204,8 +196,8 @@ var mutants = []mutant{
 	{"an event wakes those who wait, and then happens", "event.go",
 		[]string{"	if h.done.Load() || !h.done.CompareAndSwap(false, true) {\n		return false\n	}\n",
 			"	if h.done.Load() {\n		return false\n	}\n",
-			"		rouseAll(&woken)\n	}\n	return true\n",
-			"		rouseAll(&woken)\n	}\n	return h.done.CompareAndSwap(false, true)\n"}, ". ExploreWaitAgainstSet"},
+			"		readyAll(&woken)\n	}\n	return true\n",
+			"		readyAll(&woken)\n	}\n	return h.done.CompareAndSwap(false, true)\n"}, ". ExploreWaitAgainstSet"},
 	{"two calls of Set are the first", "event.go",
 		[]string{"	if h.done.Load() || !h.done.CompareAndSwap(false, true) {\n		return false\n	}\n",
 			"	if h.done.Load() {\n		return false\n	}\n	h.done.Store(true)\n"}, ". ExploreWaitAgainstSet"},
@@ -240,12 +232,12 @@ var mutants = []mutant{
 	{"what is put back goes to no waiter", "queue.go",
 		[]string{"	ok := r.Put(n, !q.waiters.Empty())\n	q.serve(r)\n", "	ok := r.Put(n, !q.waiters.Empty())\n	q.mu.Unlock()\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
 	{"a waiter is claimed asleep and not readied", "queue.go",
-		[]string{"	if !woken.Empty() {\n		rouseAll(&woken)\n	}\n", "	_ = woken\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
+		[]string{"	if !woken.Empty() {\n		readyAll(&woken)\n	}\n", "	_ = woken\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
 	{"a waiter is claimed before there is enough for it", "queue.go",
 		[]string{"	if !r.Take(wantOf(x).n) {\n", "	if false {\n", "	switch won, asleep := q.claim(x, x.Parker); {\n", "	switch won, asleep := q.claim(x, x.Parker); {\n	case won && !r.Take(n):\n		return false\n"},
 		". ExploreTakeAgainstPut/cancel_false.*"},
 	{"a fiber looks, and waits later", "queue.go",
-		[]string{"	t := f.arm(sc)\n	c := wait.Peek[want](f.task.Kit(), wantKind)\n", "	q.mu.Unlock()\n	t := f.arm(sc)\n	q.mu.Lock()\n	c := wait.Peek[want](f.task.Kit(), wantKind)\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
+		[]string{"	t := f.arm(sc)\n	c := wait.SoloCell[want](f.task.Kit(), wantKind)\n", "	q.mu.Unlock()\n	t := f.arm(sc)\n	q.mu.Lock()\n	c := wait.SoloCell[want](f.task.Kit(), wantKind)\n"}, ". ExploreTakeAgainstPut/cancel_false.*"},
 	{"a select that takes what is free does not claim itself", "queue.go",
 		[]string{"		if won, _ := q.claim(x, p); !won {\n			r.Put(n, !q.waiters.Empty())\n		}\n", ""}, ". ExploreSelectTakes"},
 	{"a select that another case has ended keeps what it took", "queue.go",
@@ -290,7 +282,7 @@ var mutants = []mutant{
 	{"only the second of two that race is tried", searchGo,
 		[]string{"	if can := initials & x.can; can != 0 {\n		x.try |= can & -can\n", "	if can := uint32(1) << t & x.can; can != 0 {\n		x.try |= can & -can\n",
 			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {",
-			`		panic("interleave: what goes first cannot be done there: something is ordered that is not announced")`, "		x.try |= x.can"}, "internal/interleave ReductionSeesEveryTrace"},
+			`		panic("interleave: no thread can go first there: something is ordered that is not announced")`, "		x.try |= x.can"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"who sleeps goes on sleeping", searchGo,
 		[]string{"!conflict(b.ops[t], r.events[i-1].op)", "true"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"an unlock hides the lock before it", searchGo,
@@ -304,7 +296,7 @@ var mutants = []mutant{
 	{"the turn of a timer is handed to one that has given up", "timer.go",
 		[]string{"		if won, asleep := node.Claim(park.Data); won {", "		if _, asleep := node.Claim(park.Data); true {"}, ". ExploreTurnOfATimer"},
 	{"one that gives up keeps the turn of a timer", "timer.go",
-		[]string{"	next := t.pass()\n	t.mu.Unlock()\n	next.Rouse(by.worker())\n	return 0, 0, r\n", "	t.mu.Unlock()\n	return 0, 0, r\n"}, ". ExploreTurnOfATimer"},
+		[]string{"	next := t.pass()\n	t.mu.Unlock()\n	next.MakeReady(by.worker())\n	return 0, 0, r\n", "	t.mu.Unlock()\n	return 0, 0, r\n"}, ". ExploreTurnOfATimer"},
 	{"a wait for the turn of a timer does not look again", "timer.go",
 		[]string{"	if !t.taken {\n		t.taken = true\n		t.mu.Unlock()\n		w.p.Disarm()", "	if false {\n		t.mu.Unlock()\n		w.p.Disarm()"}, ". ExploreTurnOfATimer"},
 	{"one that gives up stays in the queue of a timer", "timer.go",
@@ -315,78 +307,20 @@ func TestMutantsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the library once for each mutant")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	suite := mutant.Suite{
+		Parts: 6,
+		Args: func(m mutant.Mutant) []string {
+			pkg, test, _ := strings.Cut(m.Test, " ")
+			return []string{"-timeout=1m", "-tags=coirinterleave,coirinvariants", "-run=^Test" + test + "$", "./" + pkg}
+		},
+		Found: regexp.MustCompile(`--- FAIL: (\S+)(?s:.*?)execution (\d+): (.*)`),
+		Tell: func(groups []string) string {
+			return "by " + groups[1] + " in execution " + groups[2] + ": " + groups[3]
+		},
+		Ends: []string{"fatal error:", "panic:", "    search_test.go:"},
 	}
-	for i, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			if i%6 != 0 && os.Getenv("COIR_SOAK") != "1" {
-				m.write(t, filepath.Join(root, m.file), t.TempDir()) // checks that it still fits
-				t.Skip("make soak runs it")
-			}
-			pkg, test, _ := strings.Cut(m.test, " ")
-			dir := t.TempDir()
-			file := filepath.Join(root, m.file)
-			overlay := filepath.Join(dir, "overlay.json")
-			text, err := json.Marshal(map[string]any{"Replace": map[string]string{file: m.write(t, file, dir)}})
-			if err == nil {
-				err = os.WriteFile(overlay, text, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=1m", "-tags=coirinterleave,coirinvariants", "-overlay="+overlay,
-				"-run=^Test"+test+"$", "./"+pkg)
-			cmd.Dir = root
-			cmd.Env = append(os.Environ(), "COIR_SOAK=") // the short form, which CI runs, must find it
-			out, err := cmd.CombinedOutput()
-			found := regexp.MustCompile(`execution (\d+): (.*)`).FindSubmatch(out)
-			switch {
-			case err == nil:
-				t.Errorf("not found by %s", m.test)
-			case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("no tests to run")):
-				t.Errorf("%s", out)
-			case found != nil:
-				t.Logf("found by %s in execution %s: %s", test, found[1], found[2])
-			default:
-				line := firstLine(out, "fatal error:", "panic:", "    search_test.go:")
-				if line == "" || strings.Contains(line, "timed out") {
-					t.Fatalf("%s ended in another way:\n%s", test, out)
-				}
-				t.Logf("found by %s: %s", test, line)
-			}
-		})
+	for _, c := range changes {
+		suite.Mutants = append(suite.Mutants, mutant.Mutant(c))
 	}
-}
-
-// write writes the mutated file to dir and returns its name.
-func (m *mutant) write(t *testing.T, file, dir string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(m.edits); i += 2 {
-		if n := bytes.Count(text, []byte(m.edits[i])); n != 1 {
-			t.Fatalf("%s has %d times:\n%s", m.file, n, m.edits[i])
-		}
-		text = bytes.Replace(text, []byte(m.edits[i]), []byte(m.edits[i+1]), 1)
-	}
-	to := filepath.Join(dir, filepath.Base(file))
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
-func firstLine(out []byte, with ...string) string {
-	for line := range strings.Lines(string(out)) {
-		for _, w := range with {
-			if strings.HasPrefix(line, w) {
-				return strings.TrimSpace(line)
-			}
-		}
-	}
-	return ""
+	suite.Run(t)
 }

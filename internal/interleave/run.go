@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// maxThreads is how many threads a program may have. A set of threads is a word, a bit for each.
+// maxThreads is the largest number of threads of a program. A set of threads is a word with a bit for each.
 const maxThreads = 16
 
-// Kind is what a thread is about to do to an object.
+// Kind is the kind of an access to an object.
 type Kind uint8
 
 // The kinds. Two reads commute, everything else on one object conflicts.
@@ -123,8 +123,8 @@ func Go(name string, f func()) bool {
 // JoinAll waits until all other threads have ended.
 func JoinAll() { active.Load().step(op{Join, -1}, nil) }
 
-// Yield waits until another thread has made a step: it is for a thread that would look again and again. Only a search
-// with a bound on preemptions allows it, because the order of steps that conflict says nothing about it.
+// Yield waits until another thread has made a step. It is for a thread that polls. Only a search with a bound on
+// preemptions allows it, because the order of steps that conflict says nothing about it.
 func Yield() {
 	if r := active.Load(); r != nil {
 		if r.x.Bound == 0 {
@@ -195,7 +195,7 @@ type run struct {
 	failure string
 	placed  bool      // record places
 	unwind  bool      // the run has ended, and waiting threads must exit
-	stuck   []*thread // it ended because these could not go on
+	stuck   []*thread // it ended because these could not continue
 	blocked []event   // what blocked threads wait to do at the end: at a stuck end, or where all others sleep
 }
 
@@ -359,7 +359,7 @@ func (r *run) waiting() string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// shown is how many steps String shows of the beginning and of the end.
+// shown is the number of steps that String shows of the beginning and of the end.
 const shown = 200
 
 // String returns the execution, one line for each step.

@@ -145,7 +145,7 @@ func (s *search) choose(r *run, can uint32) int {
 			same = x.ops[t] == r.threads[t].op
 		}
 		if !same {
-			panic(fmt.Sprintf("interleave: the program does not do the same again in the same order, at step %d:\n%v", i, r))
+			panic(fmt.Sprintf("interleave: the program does not repeat itself in the same order, at step %d:\n%v", i, r))
 		}
 		return x.chosen
 	}
@@ -216,7 +216,7 @@ func (s *search) next() bool {
 	return false
 }
 
-// races finds the races of the run, and marks what must be tried because of them.
+// races finds the races of the run, and marks the threads that must be tried because of them.
 func (s *search) races(r *run) {
 	n := min(len(r.events), len(s.nodes))
 	s.clocks = s.clocks[:0]
@@ -271,9 +271,9 @@ func (s *search) races(r *run) {
 	}
 }
 
-// meet adds to c, the clock of thread t, what its access o comes after. It collects the events that o races with: those
-// that conflict and that nothing else orders before it. The event that enables o (the unlock before a lock) is ordered
-// before it, but does not race with it.
+// meet adds the events before access o of thread t to c, the clock of t. It collects the events that o races with:
+// those that conflict and that nothing else orders before it. The event that enables o (the unlock before a lock) is
+// ordered before it, but does not race with it.
 func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	s.racing = s.racing[:0]
 	known := *c
@@ -301,8 +301,8 @@ func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	}
 }
 
-// reverse makes sure that a thread is tried before event j that leads to event i, of thread t, going first: one of the
-// initials of what happened since j and not because of it, followed by i.
+// reverse ensures that before event j a thread is tried that makes event i, of thread t, happen first: one of the
+// initials of the events since j that do not depend on j, followed by i.
 func (s *search) reverse(r *run, j int32, i, t int) {
 	var first [maxThreads]int32 // of the thread in there, and one more; 0: none
 	var initials uint32
@@ -335,7 +335,7 @@ func (s *search) reverse(r *run, j int32, i, t int) {
 	if can := initials & x.can; can != 0 {
 		x.try |= can & -can
 	} else { // impossible, unless something is ordered that is not announced
-		panic("interleave: what goes first cannot be done there: something is ordered that is not announced")
+		panic("interleave: no thread can go first there: something is ordered that is not announced")
 	}
 }
 
@@ -346,8 +346,8 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Check explores a program for a test, and logs how far it went. The test also fails if the exploration was to be
-// complete and was not.
+// Check explores a program for a test, and logs how far it went. The test also fails if the exploration should have
+// been complete and was not.
 func Check(t T, cfg Config, program func()) {
 	t.Helper()
 	res, err := Explore(cfg, program)

@@ -12,12 +12,15 @@
 //	}
 package model
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// The capacities that are not a number of places.
+// The capacities that are not a number of places. They are those of coir.
 const (
-	Unbounded = -1
-	Conflated = -2
+	Unbounded = math.MaxInt
+	Conflated = math.MinInt + 0xc0f1
 )
 
 // Policy says what a send does when there is no room.
@@ -43,7 +46,7 @@ type Chan struct {
 	aborted            bool
 }
 
-// Stats is what a channel counts.
+// Stats holds the counters of a channel.
 type Stats struct {
 	High                    int // the most that it held
 	Sent, Received, Dropped uint64
@@ -55,7 +58,7 @@ type Stats struct {
 // only by its clause: because the channel is closed, or because its policy is Fail.
 type Failures [Closed + 1]uint64
 
-// Outcome is how an operation ends.
+// Outcome says how an operation ends.
 type Outcome uint8
 
 // The outcomes.
@@ -94,7 +97,7 @@ type Op struct {
 	Select  bool
 }
 
-// Clause is one of the things that an operation would do.
+// Clause is one of the alternatives of an operation.
 type Clause struct {
 	Kind  Kind
 	Chan  *Chan
@@ -119,7 +122,7 @@ type Done struct {
 	Result
 }
 
-// Result is what an operation returns. Clause is -1 if no clause of a select was done.
+// Result is the result of an operation. Clause is -1 if no clause of a select was done.
 type Result struct {
 	Outcome Outcome
 	Clause  int
@@ -139,7 +142,7 @@ func (op *Op) Ready() (ready []int) {
 	return ready
 }
 
-// Do does clause i, which is ready. It returns the operations that this ends, op first.
+// Do performs clause i, which is ready. It returns the operations that this ends, op first.
 func (op *Op) Do(i int) []Done {
 	r := Result{Clause: i}
 	var other []Done

@@ -30,7 +30,7 @@ func newSleeper() *sleeper {
 	interleave.Go("worker", func() {
 		for s.left.Wait(); s.quiet; s.left.Wait() {
 			if !s.Commit() {
-				s.Rouse(nil)
+				s.MakeReady(nil)
 			}
 		}
 	})
@@ -82,7 +82,7 @@ func (s *sleeper) end(t Ticket, r Reason) {
 	case Asleep:
 		s.won[t]++
 		s.reason[t] = r
-		s.Rouse(nil)
+		s.MakeReady(nil)
 	case Won:
 		s.won[t]++
 		s.reason[t] = r
@@ -103,13 +103,9 @@ func (s *sleeper) cancel() {
 
 // Two wakers and a cancel against one wait; the cancel always comes, so the wait always ends.
 //
-// Spec: PK-08 (a stale wake changes nothing)
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-12 (the winner's argument carries reason and index)
 // Spec: PK-14 (a wake between arm and commit is not lost)
-// Spec: PK-16 (PARKED is published after the switch)
-// Spec: PK-34 (cancellation is a wake like any other)
-// Spec: PK-49 (model and code share names, and mutants are found)
 func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newSleeper()

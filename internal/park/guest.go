@@ -6,23 +6,23 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Guest lets a plain goroutine wait as fibers do: the same word, but to be readied posts a semaphore of one place. The
-// semaphore is a channel of Go's, the cheapest of the ways to block a goroutine that were measured (docs/design/0007).
+// Guest lets a plain goroutine wait as fibers do. It has the same word, but readying it posts a semaphore of one place.
+// The semaphore is a Go channel, the cheapest measured way to block a goroutine (docs/design/0007).
 //
 // Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
 // from an earlier wait finds it stale.
 //
-// A channel that is made in a bubble of testing/synctest belongs to it, and the next to use the guest may be outside. So
-// a wait in a bubble has a semaphore of its own, and a guest keeps only one that was made outside. A goroutine that waits
-// in a bubble cannot be woken from elsewhere, by a channel or otherwise, so the guest notes where it waits, and its waker
-// looks.
+// A channel that is made in a bubble of testing/synctest belongs to the bubble, and the next user of the guest may be
+// outside. So a wait in a bubble has a semaphore of its own, and a guest keeps only one that was made outside. A
+// goroutine that waits in a bubble cannot be woken from outside, so the guest records the bubble, and its waker checks
+// it.
 type Guest struct {
 	Parker
-	home bubble.ID    // where the goroutine waits
+	home bubble.ID    // the bubble in which the goroutine waits
 	sema xatomic.Sema // posted once for each wait that was committed to and has been claimed
 }
 
-// Init readies the guest for its first use.
+// Init prepares the guest for its first use.
 //
 //go:norace
 func (g *Guest) Init() { g.Parker.Init(g) }
@@ -42,7 +42,7 @@ func (g *Guest) Ready(*Parker, Place) {
 //go:noinline
 //go:norace
 func (g *Guest) checkHome() {
-	if bubble.Abroad(g.home) {
+	if bubble.Outside(g.home) {
 		race.Enable() // as the waker's operation would have: the panic may be recovered
 		panic("coir: a goroutine that waits " + g.home.String() + " was woken by one that runs " +
 			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
@@ -55,9 +55,9 @@ func (g *Guest) checkHome() {
 func (g *Guest) Late(*Parker) {}
 
 // Park blocks the goroutine until its armed wait has ended, or cancel is closed: then it tries to end the wait itself,
-// for Cancelled. A nil cancel never comes.
+// for Cancelled. A nil cancel is never closed.
 //
-// A goroutine blocks on its own stack, so it may commit itself: there is no switch to wait for.
+// A goroutine blocks on its own stack, so it may call Commit itself: there is no switch to wait for.
 //
 //go:norace
 func (g *Guest) Park(cancel <-chan struct{}) Reason {
@@ -95,7 +95,7 @@ func (g *Guest) ArmParked() Ticket {
 //go:norace
 func (g *Guest) Wait() { g.sema.Wait() }
 
-// settle notes where the goroutine waits, and makes a semaphore if the last wait's is not for this one.
+// settle records the bubble of the goroutine, and makes a semaphore if that of the last wait cannot be used.
 //
 //go:norace
 func (g *Guest) settle() {

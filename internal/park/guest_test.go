@@ -25,7 +25,6 @@ func empty(t *testing.T, g *Guest) {
 }
 
 // Spec: PK-22 (a wait that has ended costs no switch)
-// Spec: PK-38 (guests use the same word)
 func TestGuestWokenBeforeItParks(t *testing.T) {
 	g := newGuest()
 	ticket := g.Arm()
@@ -96,7 +95,6 @@ func TestGuestArmedParked(t *testing.T) {
 	}
 }
 
-// Spec: PK-34 (cancellation is a wake like any other)
 func TestGuestCancelled(t *testing.T) {
 	cancel := make(chan struct{})
 	close(cancel)
@@ -119,7 +117,6 @@ func TestGuestCancelled(t *testing.T) {
 // A guest that is cancelled while others wake it: one outcome, and the guest's reason is the winner's.
 //
 // Spec: PK-10 (exactly one ends a wait)
-// Spec: PK-34 (cancellation is a wake like any other)
 // Spec: PK-38 (guests use the same word)
 func TestGuestOneWinner(t *testing.T) {
 	const wakers = 3

@@ -1,4 +1,4 @@
-// Package park decides who ends a wait.
+// Package park decides which waker ends a wait.
 //
 // # The difficulty
 //
@@ -23,7 +23,7 @@
 //	   +---------------+  NOTIFIED(t, r): the committer readies it, once           RUNNABLE(t, r): readied, once
 //
 // A parker that has been resumed does not store RUNNING: its word keeps RUNNABLE or NOTIFIED with a ticket that no
-// later wait has, until the next Arm. To a waker all of these mean the same: too late.
+// later wait has, until the next Arm. To a waker all of these mean that the wait has ended.
 //
 // # Invariants
 //
@@ -51,8 +51,8 @@ import (
 // Ticket names one wait of one parker.
 type Ticket uint64
 
-// Reason says how a wait ended. It travels in the word, so that it cannot be torn from the wake that it belongs to. If
-// a wait is for several things, the upper bits are the index of the one that happened.
+// Reason says how a wait ended. It is part of the word, so that it cannot be separated from its wake. If a wait is for
+// several events, the upper bits are the index of the one that happened.
 type Reason uint16
 
 // The reasons for which a wait ends.
@@ -123,14 +123,14 @@ func reasonOf(w uint64) Reason { return Reason(w >> stateBits & (1<<reasonBits -
 //go:norace
 func stateOf(w uint64) State { return State(w & stateMask) }
 
-// Place is where to put a parker that becomes runnable: the queue of a worker near the waker. It is opaque here; nil
-// means anywhere.
+// Place is the queue for a parker that becomes runnable: that of the waker's worker. It is opaque in this package; nil
+// means any queue.
 type Place any
 
-// Owner is what a parker wakes. The waker that ends the wait of a parked parker calls Ready, once. A wake that does not
-// win calls Late.
+// Owner makes a woken parker run. The waker that ends the wait of a parked parker calls Ready, once. A wake that does
+// not win calls Late.
 type Owner interface {
-	Ready(p *Parker, near Place)
+	Ready(p *Parker, here Place)
 	Late(p *Parker)
 }
 
@@ -204,7 +204,7 @@ func next(t Ticket) Ticket {
 	return t + 1
 }
 
-// Disarm cancels an armed wait, before any switch. It returns false if a waker was faster: the wait has ended for
+// Disarm cancels an armed wait, before any switch. It returns false if a waker came first: the wait has ended for
 // p.Reason().
 //
 //go:norace
@@ -217,7 +217,7 @@ func (p *Parker) Disarm() bool {
 }
 
 // Commit puts an armed parker to sleep. The goroutine that runs in its place calls it once the parker's stack is quiet.
-// If Commit returns false a waker was faster, and the caller must ready the parker. If it returns true the caller must
+// If Commit returns false, a waker came first, and the caller must ready the parker. If it returns true the caller must
 // not touch the parker again.
 //
 //go:norace
@@ -242,7 +242,7 @@ func (p *Parker) Woken() bool {
 	return s == Notified || s == Runnable
 }
 
-// Reason returns how the last wait ended. Only the owner calls it, once it is awake.
+// Reason returns the reason for which the last wait ended. Only the owner calls it, once it is awake.
 //
 //go:norace
 func (p *Parker) Reason() Reason {
@@ -261,18 +261,18 @@ type Outcome uint8
 // The outcomes of Wake, and of Claim.
 const (
 	Won    Outcome = iota // this wake ended the wait
-	Asleep                // only from Claim: Won, and the winner must Rouse the parker
+	Asleep                // only from Claim: Won, and the winner must MakeReady the parker
 	Lost                  // another wake had already ended the wait
 	Stale                 // the parker is in a later wait
 )
 
 func (o Outcome) String() string { return [...]string{"won", "won asleep", "lost", "stale"}[o] }
 
-// Wake tries to end the wait t for the given reason. Only the waker that Won may act on it: hand over a value, count a
-// timeout. If the parker was asleep Wake readies it, near the waker if near is not nil.
+// Wake tries to end the wait t for the given reason. Only the waker that Won may act on it, such as hand over a value
+// or count a timeout. If the parker was asleep, Wake readies it, at here unless here is nil.
 //
 //go:norace
-func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
+func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
 	// Spec: PK-08 (a stale wake changes nothing)
 	// Spec: PK-09 (checking the ticket and changing the state is one step)
 	// Spec: PK-10 (exactly one ends a wait)
@@ -282,19 +282,19 @@ func (p *Parker) Wake(t Ticket, r Reason, near Place) Outcome {
 	// Spec: PK-32 (a second wake reports lost)
 	o := p.Claim(t, r)
 	if o == Asleep {
-		p.Rouse(near)
+		p.MakeReady(here)
 		o = Won
 	}
 	return o
 }
 
-// Rouse readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil p
-// stands for a parker that was not asleep; Rouse does nothing.
+// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil p
+// stands for a parker that was not asleep; MakeReady does nothing.
 //
 //go:norace
-func (p *Parker) Rouse(near Place) {
+func (p *Parker) MakeReady(here Place) {
 	if p != nil {
-		(*p.owner).Ready(p, near)
+		(*p.owner).Ready(p, here)
 	}
 }
 
@@ -337,7 +337,7 @@ func (p *Parker) ClaimParked(t Ticket, r Reason) bool {
 }
 
 // Waiting returns the ticket of the wait that the parker is in, and whether it is in one. A canceller that does not
-// know the ticket begins here; the ticket makes sure that it ends only that wait.
+// know the ticket calls it first; the ticket then ensures that it ends only that wait.
 //
 //go:norace
 func (p *Parker) Waiting() (Ticket, bool) {

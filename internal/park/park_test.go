@@ -5,11 +5,13 @@ package park
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/xatomic"
 )
 
 // counter is an owner that counts how often it is readied, and how often a wake came too late.
@@ -31,6 +33,22 @@ func show(w uint64) string {
 	return fmt.Sprintf("%v(ticket %d, reason %d)", stateOf(w), ticketOf(w), reasonOf(w))
 }
 
+// TestParkerIsOneWord: a parker has one word and its owner. A second field could decide a wake beside the word.
+//
+// Spec: PK-01 (one word decides a wait)
+func TestParkerIsOneWord(t *testing.T) {
+	p := reflect.TypeFor[Parker]()
+	if p.NumField() != 2 || p.Field(0).Type != reflect.TypeFor[xatomic.Uint64]() || p.Field(1).Type != reflect.TypeFor[*Owner]() {
+		t.Errorf("a parker is %v", p)
+	}
+	for _, s := range []State{Running, Parking, Parked, Notified, Runnable} {
+		w := word(5, 3, s)
+		if ticketOf(w) != 5 || reasonOf(w) != 3 || stateOf(w) != s {
+			t.Errorf("ticket 5, reason 3 and %v are %s in the word", s, show(w))
+		}
+	}
+}
+
 // TestEveryTransition: states down, operations across. An operation that is not in a row's list leaves the word
 // unchanged.
 //
@@ -47,6 +65,7 @@ func show(w uint64) string {
 // Spec: PK-32 (a second wake reports lost)
 // Spec: PK-33 (a wake of a running fiber has no later effect)
 // Spec: PK-45 (transitions are functions named after themselves)
+// Spec: PK-37 (a parker never makes itself runnable)
 func TestEveryTransition(t *testing.T) {
 	const now = Ticket(7)
 	type result struct {
@@ -188,8 +207,6 @@ func TestEveryTransition(t *testing.T) {
 }
 
 // mustPanic: in checked builds an illegal transition is stopped.
-//
-// Spec: PK-46 (checked builds panic at an illegal transition)
 func mustPanic(t *testing.T, f func()) {
 	t.Helper()
 	if !invariant.Enabled {
@@ -204,9 +221,6 @@ func mustPanic(t *testing.T, f func()) {
 }
 
 // The three parts do not touch each other, whatever is in them.
-//
-// Spec: PK-01 (one word decides a wait)
-// Spec: PK-02 (the word is ticket, argument and state)
 func TestWordKeepsItsPartsApart(t *testing.T) {
 	for _, ticket := range []Ticket{0, 1, 1<<16 - 1, 1 << 16, 1<<48 - 1} {
 		for _, r := range []Reason{None, Data, Cancelled, TimedOut, 1<<reasonBits - 1} {
@@ -221,9 +235,6 @@ func TestWordKeepsItsPartsApart(t *testing.T) {
 }
 
 // A reason keeps its kind and its index apart, travels in the word, and touches neither ticket nor state.
-//
-// Spec: PK-02 (the word is ticket, argument and state)
-// Spec: PK-12 (the winner's argument carries reason and index)
 func TestReasonCarriesAnIndex(t *testing.T) {
 	for _, kind := range []Reason{None, Data, Closed, Cancelled, TimedOut} {
 		if kind.Kind() != kind || kind.Index() != 0 {
@@ -242,8 +253,8 @@ func TestReasonCarriesAnIndex(t *testing.T) {
 	}
 }
 
-// TestClaimThenRouse: a claim decides, and wakes nothing. Until the winner rouses it the parker stays asleep, and no
-// other waker can end the wait. A claim of a parker on its way to sleep leaves nothing to rouse: the committer finds
+// TestClaimThenMakeReady: a claim decides, and wakes nothing. Until the winner readies it the parker stays asleep, and
+// no other waker can end the wait. A claim of a parker on its way to sleep leaves nothing to ready: the committer finds
 // it.
 //
 // Spec: PK-10 (exactly one ends a wait)
@@ -251,7 +262,7 @@ func TestReasonCarriesAnIndex(t *testing.T) {
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
 // Spec: SE-04 (the winner is decided before a wake)
-func TestClaimThenRouse(t *testing.T) {
+func TestClaimThenMakeReady(t *testing.T) {
 	p, c := at(0, None, Running)
 	ticket := p.Arm()
 	p.Commit()
@@ -266,14 +277,14 @@ func TestClaimThenRouse(t *testing.T) {
 	}
 	p.Expire(uint64(ticket))
 	if c.n.Load() != 0 || p.Reason() != Data.For(MaxIndex) {
-		t.Fatalf("before the winner roused it: readied %d times, reason %d", c.n.Load(), p.Reason())
+		t.Fatalf("before the winner readied it: readied %d times, reason %d", c.n.Load(), p.Reason())
 	}
 	if c.late.Load() != 3 {
 		t.Fatalf("three came too late, %d were counted", c.late.Load())
 	}
-	p.Rouse(nil)
+	p.MakeReady(nil)
 	if c.n.Load() != 1 {
-		t.Fatalf("roused once, readied %d times", c.n.Load())
+		t.Fatalf("made ready once, readied %d times", c.n.Load())
 	}
 
 	ticket = p.Arm()
@@ -388,10 +399,7 @@ func TestStaleWakeChangesNothing(t *testing.T) {
 // Spec: PK-11 (a wake tells whether it won)
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
-// Spec: PK-18 (commit and wake never enqueue twice)
-// Spec: PK-29 (no spurious returns)
 // Spec: PK-32 (a second wake reports lost)
-// Spec: PK-37 (a parker never makes itself runnable)
 func TestOneWinner(t *testing.T) {
 	const wakers = 4
 	rounds := 5000
@@ -418,7 +426,7 @@ func TestOneWinner(t *testing.T) {
 		close(start)
 		if !p.Commit() {
 			byCommitter++
-			p.Rouse(nil)
+			p.MakeReady(nil)
 		} else {
 			byWaker++
 		}
@@ -437,7 +445,6 @@ func TestOneWinner(t *testing.T) {
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-27 (a failed publication goes back to RUNNING)
-// Spec: PK-28 (an aborted wait is unpublished first)
 func TestDisarmAgainstWake(t *testing.T) {
 	p, c := at(0, None, Running)
 	for range 2000 {

@@ -8,8 +8,8 @@
 // This package does not import package coir. A [Fiber] is a *coir.Fiber behind an interface, which costs no allocation
 // in either direction, and package coir sets [Option].
 //
-// The road not taken: a type parameter for *coir.Fiber. It would save the type assertions, but every type here, in coir
-// and in sim would carry it.
+// Rejected: a type parameter for *coir.Fiber. It would save the type assertions, but every type here, in coir and in
+// sim would carry it.
 package policy
 
 import (
@@ -41,12 +41,12 @@ type Policy interface {
 	Next() Fiber
 	// Len returns how many fibers can run.
 	Len() int
-	// Step tells the policy that f, which runs, is about to do op. If Step returns false, f becomes Ready and Next is
-	// called.
+	// Step tells the policy that f, which runs, is about to perform op. If Step returns false, f becomes Ready and Next
+	// is called.
 	Step(f Fiber, op Op) bool
-	// Stepped tells the policy that f, which runs, has done what it announced without waiting. If it returns false, f
-	// becomes Ready and Next is called. It is not called after operations that change nothing for other fibers: Start,
-	// Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
+	// Stepped tells the policy that f, which runs, has completed the announced operation without waiting. If it returns
+	// false, f becomes Ready and Next is called. It is not called after operations that change nothing for other
+	// fibers: Start, Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
 	Stepped(f Fiber) bool
 	// Choose returns a number below n: which of n possible results the operation of f has.
 	Choose(f Fiber, n int) int
@@ -56,28 +56,28 @@ type Policy interface {
 	// Waits tells the policy that f, which is new, begins with a wait in op. The fiber that runs has announced it, as a
 	// SendAsync or RecvAsync of its own. Ready follows when the wait has ended, perhaps immediately.
 	Waits(f Fiber, op Op)
-	// Ended tells the policy how the operation ended that f, which runs, announced last. It is called before Stepped. If
-	// f has waited, it is called only for a select and for failures. It may be called twice: the first call counts. If
-	// it is not called, the operation was done, or did not change anything for other fibers. Of a Select, which is the
-	// index in Op.Cases of the case that was done, or -1 if that is not known; of a TryRecv, how many values it took, or
-	// -1 for one.
+	// Ended tells the policy how the operation that f, which runs, announced last has ended. It is called before
+	// Stepped. If f has waited, it is called only for a select and for failures. It may be called twice: the first call
+	// counts. If it is not called, the operation succeeded, or changed nothing for other fibers. For a Select, which is
+	// the index in Op.Cases of the chosen case, or -1 if that is not known; for a TryRecv it is the number of values
+	// taken, or -1 for one.
 	Ended(f Fiber, how Outcome, which int)
 	// Made tells the policy that the fiber that runs has made a channel with that number, which holds up to room values.
 	Made(object uint64, room int)
-	// Stray tells the policy that a goroutine, which it does not control, does op on an object that a fiber of the
+	// Stray tells the policy that a goroutine, which it does not control, performs op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
 	// Draw returns a number below n that the program has asked for: see coir.Simulation.
 	Draw(n int) int
-	// Fault decides whether a fault happens here and now.
+	// Fault decides whether a fault happens now.
 	Fault(name string) bool
-	// State returns what SetState has kept for key in this schedule, and whether it has.
+	// State returns the value that SetState stored for key in this schedule, and whether there is one.
 	State(key any) (v any, ok bool)
-	// SetState keeps v until the schedule ends.
+	// SetState stores v for key until the schedule ends.
 	SetState(key, v any)
 }
 
-// Runtime is what a runtime does for its policy.
+// Runtime is a runtime as its policy sees it.
 type Runtime interface {
 	// Interrupt ends the wait of f, a fiber of the runtime, as if its context were cancelled, even if that is a
 	// coir.Shield or context.Background. It reports whether there was such a wait. The policy may call it in Next. A
@@ -91,7 +91,10 @@ type Runtime interface {
 	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
 	// within patience.
 	Outside(patience time.Duration) (stack []uintptr, deadline bool)
-	// Rewind sets the runtime's clock, which is virtual, to 0. What still waits for a time does not end by it.
+	// Goroutines returns the number of goroutines that the runtime has started so far, plus those that all runtimes
+	// have started for internal use.
+	Goroutines() int64
+	// Rewind sets the runtime's clock, which is virtual, to 0. Waits for a time do not end by it.
 	Rewind()
 	// Announce calls do as the operation op of the calling fiber, to which ctx belongs: the policy may let other fibers
 	// run before and after it.
@@ -117,7 +120,7 @@ type Op struct {
 	Cases []Op
 
 	Verb *Verb // of a Use
-	Undo bool  // of a Use: it is what Verb.Ends says
+	Undo bool  // of a Use: the operation named by Verb.Ends
 	Try  bool  // of a Use: it takes what is there, or fails, and does not wait
 	// Of a Use: what follows a wait in it uses the object again, or may end the waits of others there.
 	Again bool
@@ -128,21 +131,21 @@ type Op struct {
 	Stack []uintptr
 }
 
-// Outcome is how an operation ended.
+// Outcome says how an operation ended.
 type Outcome uint8
 
 // The outcomes.
 const (
 	Unknown    Outcome = iota // it has not ended, or that was not recorded
-	Done                      // it did what it is for
-	WouldBlock                // it does not wait, and would have had to
+	Done                      // it succeeded
+	WouldBlock                // a Try operation that would have blocked
 	Closed                    // the channel is closed
 	TimedOut                  // its time limit has passed, or that of its context
 	Cancelled                 // its context was cancelled
 	Dropped                   // of a send: done, but the value may have been dropped
 	Displaced                 // of a send: done, and the oldest value was dropped
-	Again                     // it has an effect once, and had it before
-	Yes                       // the answer of a question
+	Again                     // it only has an effect the first time, and this was not the first
+	Yes                       // the answer to a question is yes
 	No
 )
 
@@ -150,10 +153,10 @@ var outcomes = [...]string{
 	"", "", "would block", "closed", "timed out", "cancelled", "dropped", "dropped the oldest", "no effect", "yes", "no",
 }
 
-// String returns the outcome in the words of a report. What was done as usual needs none.
+// String returns the outcome in the words of a report. It is empty for the usual outcome.
 func (o Outcome) String() string { return outcomes[o] }
 
-// Verb is what a Use does, in the words of a report.
+// Verb describes a Use, in the words of a report.
 type Verb struct {
 	Name  string // "lock": the operation
 	Waits string // "to lock": what a fiber waits for, before the name of the object. Empty if the operation never waits
@@ -162,7 +165,7 @@ type Verb struct {
 	Shared bool // see coir.Verb
 }
 
-// Word is what the operation does, in a word or two.
+// Word returns a short name of the operation.
 func (o *Op) Word() string {
 	switch {
 	case o.Kind == Use && o.Undo:
@@ -175,7 +178,7 @@ func (o *Op) Word() string {
 	return o.Kind.String()
 }
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 // The kinds of operations. A policy may have more of its own, from 255 downwards.
@@ -200,17 +203,19 @@ const (
 	Clone    // an endpoint of a pipe is added
 	Register // a case is added to a selector, or removed
 	Deadline // the deadline of a context of package context has passed, by real time. Passed only to Stray
-	Point    // nothing: see coir.Point
-	Use      // of an object that is neither a channel nor a fiber: see Verb
+	Point    // no effect: see coir.Point
+	Use      // uses an object that is neither a channel nor a fiber: see Verb
 
 	SendAsync // begins the wait of another fiber: see Policy.Waits
 	RecvAsync
+
+	RunElsewhere // Run of another runtime
 )
 
 var names = [...]string{
 	"start", "send", "recv", "try send", "try recv", "close", "abort", "select", "sleep", "yield", "wait", "go",
 	"cancel", "join", "end", "try select", "leave", "clone", "register", "deadline", "point",
-	"use", "send async", "recv async",
+	"use", "send async", "recv async", "run elsewhere",
 }
 
 func (k Kind) String() string {

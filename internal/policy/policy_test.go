@@ -3,11 +3,11 @@ package policy
 import "testing"
 
 func TestKindsHaveNames(t *testing.T) {
-	if len(names) != int(RecvAsync)+1 {
-		t.Errorf("%d names for %d kinds", len(names), RecvAsync+1)
+	if len(names) != int(RunElsewhere)+1 {
+		t.Errorf("%d names for %d kinds", len(names), RunElsewhere+1)
 	}
 	seen := map[string]Kind{}
-	for k := Start; k <= RecvAsync; k++ {
+	for k := Start; k <= RunElsewhere; k++ {
 		if was, twice := seen[k.String()]; twice || k.String() == "" {
 			t.Errorf("kind %d is called %q, as kind %d is", k, k, was)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Env is where a program runs.
+// Env is the environment of a program.
 type Env struct {
 	Now   func() time.Duration
 	Failf func(format string, args ...any) // reports a fault
@@ -265,7 +265,7 @@ func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) 
 	return f
 }
 
-// options are what the fiber is started with.
+// options returns the options to start the fiber with.
 func (d *FiberDecl) options() []coir.FiberOption {
 	if d.Own {
 		return []coir.FiberOption{coir.OnGoroutine()}
@@ -379,7 +379,7 @@ func (r *run) expect(m must) {
 	r.nur.node.fails(nil)
 }
 
-// giveUp returns what the function holds, however it ends.
+// giveUp releases the resources that the function holds, no matter how it ends.
 func (r *run) giveUp() {
 	for len(r.lent) > 0 {
 		r.giveBack(&Op{Kind: PoolPut})
@@ -533,7 +533,7 @@ func (r *run) do(op *Op) {
 	}
 }
 
-// errBlocking is what the function of a Blocking returns.
+// errBlocking is the error of the function of a Blocking.
 var errBlocking = errors.New("the function's error")
 
 // slept checks that a complete sleep did not outlast its context.

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// world is a running program, and the ledger of what it has done.
+// world is a running program, and the ledger of its operations.
 type world struct {
 	p   *Program
 	env Env
@@ -435,7 +435,7 @@ type poolValue struct {
 	dropped int
 }
 
-// errHandler is what handlers panic with.
+// errHandler is the value that handlers panic with.
 var errHandler = errors.New("the handler panics")
 
 // tree returns err and all its parts, as far as Run joins errors.
@@ -463,7 +463,7 @@ func tree(err error) []error {
 	return all
 }
 
-// wrapped is how the program wraps an error.
+// wrapped is an error that the program has wrapped.
 type wrapped struct{ err error }
 
 func (e *wrapped) Error() string { return "wrapped: " + e.err.Error() }

@@ -6,32 +6,27 @@ package programs_test
 // -overlay flag, that the programs of CI must find. Most restore a defect that the library once had.
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/internal/mutant"
 )
 
-type mutant struct {
-	name  string
-	file  string
-	edits []string // pairs: old text, new text
+type change struct {
+	name, file string
+	edits      []string
 }
 
-var mutants = []mutant{
+var changes = []change{
 	{"a scope does not wake the guests that wait under it", "scope.go",
-		[]string{"	if w.guests {\n		sc.cancelGuests(near)\n	}\n", ""}},
+		[]string{"	if w.guests {\n		sc.cancelGuests(here)\n	}\n", ""}},
 	{"a scope wakes one guest", "scope.go",
-		[]string{"		_, asleep := n.Claim(park.Cancelled)\n		c.mu.Unlock()\n		asleep.Rouse(near)\n",
-			"		_, asleep := n.Claim(park.Cancelled)\n		c.mu.Unlock()\n		asleep.Rouse(near)\n		return\n"}},
+		[]string{"		_, asleep := n.Claim(park.Cancelled)\n		c.mu.Unlock()\n		asleep.MakeReady(here)\n",
+			"		_, asleep := n.Claim(park.Cancelled)\n		c.mu.Unlock()\n		asleep.MakeReady(here)\n		return\n"}},
 	{"a guest that leaves stays in the list", "await.go",
 		[]string{"		c.sc.removeGuest(node)\n", ""}},
 	{"a scope does not pass its cancel on", "scope.go",
-		[]string{"		in.cold().mu.Lock()\n		in.mark(e.inside())\n		in.cold().mu.Unlock()\n", "", "		in.wakeMarked(near)\n", ""}},
+		[]string{"		in.cold().mu.Lock()\n		in.mark(e.inside())\n		in.cold().mu.Unlock()\n", "", "		in.wakeMarked(here)\n", ""}},
 	{"an operation does not look at the standard context above its scope", "scope.go",
 		[]string{"scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()\n", "scopeCancelled\n"}},
 	{"a cancel of package context takes effect at no step of a simulation", "policy.go",
@@ -92,83 +87,28 @@ var mutants = []mutant{
 	{"a Goexit of a child on a goroutine is no end", "gochild.go",
 		[]string{"		(*thunk)(&c.f).Exited()\n", ""}},
 	{"a child on a goroutine that was in line begins as a fiber", "limiter.go",
-		[]string{"		f.begin(near)\n", "		f.nursery.rt.s.Go(&f.task, near)\n"}},
+		[]string{"		f.begin(here)\n", "		f.nursery.rt.s.Go(&f.task, here)\n"}},
 }
 
 func TestMutantsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the library once for each mutant")
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			if i%3 != 0 && os.Getenv("COIR_SOAK") != "1" {
-				m.write(t, filepath.Join(root, m.file), t.TempDir()) // checks that it still fits
-				t.Skip("make soak runs it")
+	suite := mutant.Suite{
+		Parts: 3,
+		Args: func(mutant.Mutant) []string {
+			return []string{
+				"-timeout=5m", "-failfast", "-run=^TestPrograms", "./internal/programs", "-programs.patience=5s",
 			}
-			dir := t.TempDir()
-			file := filepath.Join(root, m.file)
-			overlay := filepath.Join(dir, "overlay.json")
-			text, err := json.Marshal(map[string]any{"Replace": map[string]string{file: m.write(t, file, dir)}})
-			if err == nil {
-				err = os.WriteFile(overlay, text, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=5m", "-overlay="+overlay, "-failfast",
-				"-run=^TestPrograms", "./internal/programs", "-programs.patience=5s")
-			cmd.Dir = root
-			out, err := cmd.CombinedOutput()
-			found := regexp.MustCompile(`(?s)FAIL: TestPrograms(\w+).*?program (\d+) (.*?)\n`).FindSubmatch(out)
-			switch {
-			case err == nil:
-				t.Errorf("not found")
-			case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("no tests to run")):
-				t.Errorf("%s", out)
-			case found != nil:
-				t.Logf("found %s in program %s: %s", found[1], found[2], found[3])
-			default:
-				line := firstLine(out, "fatal error:", "panic:")
-				if line == "" || strings.Contains(line, "timed out") {
-					t.Fatalf("ended in another way:\n%s", out)
-				}
-				t.Logf("found: %s", line)
-			}
-		})
+		},
+		Found: regexp.MustCompile(`(?s)FAIL: TestPrograms(\w+).*?program (\d+) (.*?)\n`),
+		Tell: func(groups []string) string {
+			return groups[1] + " in program " + groups[2] + ": " + groups[3]
+		},
+		Ends: []string{"fatal error:", "panic:"},
 	}
-}
-
-// write writes the mutated file to dir and returns its name.
-func (m *mutant) write(t *testing.T, file, dir string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range changes {
+		suite.Mutants = append(suite.Mutants, mutant.Mutant{Name: c.name, File: c.file, Edits: c.edits})
 	}
-	for i := 0; i < len(m.edits); i += 2 {
-		if n := bytes.Count(text, []byte(m.edits[i])); n != 1 {
-			t.Fatalf("%s has %d times:\n%s", m.file, n, m.edits[i])
-		}
-		text = bytes.Replace(text, []byte(m.edits[i]), []byte(m.edits[i+1]), 1)
-	}
-	to := filepath.Join(dir, filepath.Base(file))
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
-func firstLine(out []byte, with ...string) string {
-	for line := range strings.Lines(string(out)) {
-		for _, w := range with {
-			if strings.HasPrefix(line, w) {
-				return strings.TrimSpace(line)
-			}
-		}
-	}
-	return ""
+	suite.Run(t)
 }

@@ -934,7 +934,7 @@ func (r *run) poolClose(op *Op) {
 	guarded(func() { p.p.Close() })
 }
 
-// settle checks what remains when everything has ended.
+// settle checks the state when everything has ended.
 func (w *world) settle(base *node) {
 	r := &run{w: w, name: "the end", own: base, free: true}
 	w.mu.Lock()

@@ -1,11 +1,11 @@
 // Package programs generates programs that use the public API of coir, runs them, and checks their results.
 //
 // A [Program] is a value: nurseries, fibers and their operations, drawn from a seed. [Exec] runs one and keeps a ledger
-// of what it has done: who cancelled what, which channel was closed, what became of each value. Exec checks every
-// result of an operation against the ledger, and also what remains when the program has ended.
+// of its operations: which context was cancelled and why, which channel was closed, and the fate of each value. Exec
+// checks every result of an operation, and the state at the end of the program, against the ledger.
 //
-// A program always ends if the library is right. Many waits are for a peer that never comes; the end of the program's
-// context, by a deadline or a cancel, ends them.
+// A program always ends if the library is correct. Many operations wait for a peer that never comes; the end of the
+// program's context, by a deadline or a cancel, ends them.
 package programs
 
 import (
@@ -40,7 +40,7 @@ type ChanDecl struct {
 	Handler Handler
 }
 
-// Handler is what OnUndelivered does.
+// Handler is the behaviour of OnUndelivered.
 type Handler uint8
 
 // The handlers.
@@ -74,7 +74,7 @@ type Reaper struct {
 	Cause Cause
 }
 
-// ReaperKind is how the program is ended.
+// ReaperKind is a way to end the program.
 type ReaperKind uint8
 
 // The ways to end a program.
@@ -105,7 +105,7 @@ type FiberDecl struct {
 	Own bool // it has coir.OnGoroutine
 }
 
-// End is how a function ends.
+// End says how a function ends.
 type End struct {
 	How   EndKind
 	Panic PanicKind
@@ -128,7 +128,7 @@ const (
 	GoexitPanic // a deferred function panics during a Goexit
 )
 
-// PanicKind is what a function panics with.
+// PanicKind is the kind of value that a function panics with.
 type PanicKind uint8
 
 // The values.
@@ -177,7 +177,7 @@ type Op struct {
 	Other bool // Run: on another runtime
 }
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 // The kinds of operations.
@@ -221,7 +221,7 @@ const (
 	kinds
 )
 
-// ScopeKind is how a context is made.
+// ScopeKind is a way to make a context.
 type ScopeKind uint8
 
 // The kinds of contexts.
@@ -244,7 +244,7 @@ type Case struct {
 	D    time.Duration
 }
 
-// CaseKind is what a case waits for.
+// CaseKind is the kind of a case.
 type CaseKind uint8
 
 // The kinds of cases.
@@ -346,7 +346,7 @@ func (m *maker) channel(i int) ChanDecl {
 	default:
 		d.Cap = coir.Conflated
 	}
-	if d.Cap >= 0 && m.r.IntN(4) == 0 {
+	if d.Cap != coir.Unbounded && d.Cap != coir.Conflated && m.r.IntN(4) == 0 {
 		d.Over = coir.OverflowPolicy(m.r.IntN(4))
 	}
 	return d
@@ -556,7 +556,7 @@ func (m *maker) makeScope(op *Op) *Op {
 	return op
 }
 
-// context draws the context of an operation: mostly the function's own.
+// context draws the context of an operation: usually the function's own.
 func (m *maker) context() int {
 	if m.r.IntN(2) == 0 {
 		return Own

@@ -4,6 +4,8 @@ package race
 
 import (
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -28,18 +30,33 @@ func EnterUser() { Enable() }
 func LeaveUser() { Disable() }
 
 // Alone calls do in a goroutine, and returns when do has returned. It is called in a hidden section, so do is ordered
-// after nothing, and nothing after do: what the two sides rely on they order by Release and Acquire. It is for what a
-// first caller makes for others, which are not ordered after that caller, and for calls into code whose synchronisation
-// must stay visible where the depth of the hidden section is not known. do must not panic. It may call runtime.Goexit
-// in a race build only, where it is in a goroutine of its own.
+// after nothing, and nothing after do: both sides use Release and Acquire for the order that they need. It is for
+// objects that the first caller creates for others, which must not be ordered after that caller, and for calls into
+// code whose synchronisation must stay visible where the depth of the hidden section is not known. do must not panic.
+// It may call runtime.Goexit in a race build only, where it is in a goroutine of its own.
+//
+// It waits for a mutex and not for a channel, because package sim would take a wait for a channel for one of the
+// program's. The detector does not see that the mutex is created before the goroutine uses it, because the start of the
+// goroutine is hidden.
+//
+//go:norace
 func Alone(do func()) {
-	done := make(chan struct{})
+	alone.Add(1)
+	var done sync.Mutex
+	done.Lock()
 	go func() {
-		defer close(done)
+		defer done.Unlock()
 		do()
 	}()
-	<-done
+	done.Lock()
 }
+
+var alone atomic.Int64
+
+// Goroutines returns how many goroutines Alone has started.
+//
+//go:norace
+func Goroutines() int64 { return alone.Load() }
 
 // Acquire orders what follows after every Release of p that came before.
 func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"math"
 )
 
 // Decision is a decision of a schedule that was run: the way taken, and the number of ways.
@@ -36,7 +37,8 @@ func Switches(script []int) (n int) {
 	return n
 }
 
-// mostZeros is how many zeros one number may stand for, so that a damaged token does not use all memory.
+// mostZeros is the largest number of zeros that one number may stand for, so that a damaged token does not use all
+// memory.
 const mostZeros = 1 << 20
 
 // Token encodes a script as text: the head, and in base64 the fields and the decisions that are not 0, each with the
@@ -73,7 +75,7 @@ func Parse(letters string, fields func(b []byte) (rest []byte, ok bool)) (script
 	for len(b) > 0 {
 		zeros, n := binary.Uvarint(b)
 		d, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 || zeros > mostZeros || d > 1<<20 {
+		if n <= 0 || m <= 0 || zeros > mostZeros || d > math.MaxInt {
 			return nil, ErrDamaged
 		}
 		script = append(append(script, make([]int, zeros)...), int(d))

@@ -10,11 +10,11 @@ type Run struct {
 	Course    *Course // nil if it is not known
 }
 
-// Course is a schedule told by who runs, and not by the numbers of ways, which mean something else as soon as an
-// earlier decision differs.
+// Course describes a schedule by which actor runs, instead of by the numbers of ways, whose meaning changes as soon as
+// an earlier decision differs.
 type Course struct {
 	Turns  []Turn
-	Values [][]int // those that were chosen for each actor, in order
+	Values [][]int // the values chosen for each actor, in order
 }
 
 // Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began; see
@@ -25,12 +25,12 @@ type Turn = struct{ Actor, To int }
 //
 // It first tries all schedules with at most one decision that is not 0, because one is often enough. Then it sets whole
 // stretches of the failing schedule to 0 or takes them out, halving their length down to one. That ends where no single
-// decision can go, often far from the fewest. So it then joins turns of the same actor, and tries all schedules with
-// two, three, ... decisions that are not 0, as long as that is fewer.
+// decision can be removed, often far from the fewest. So it then joins turns of the same actor, and tries all schedules
+// with two, three, ... decisions that are not 0, as long as that is fewer.
 //
-// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the
-// schedules, cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a
-// search. whole is false if cutting ended so: then decisions may be left that do not matter.
+// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
+// cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a search. whole
+// is false if cutting reached its limit: then decisions may be left that do not matter.
 func Shrink(
 	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
 ) (small []int, whole bool) {
@@ -51,7 +51,7 @@ func Shrink(
 	return s.best, whole
 }
 
-// search tries all schedules with from to to decisions that are not 0, as long as that is fewer.
+// search tries all schedules with from to to decisions that are not 0, as long as that is fewer than in the best.
 func (s *shrinker) search(from, to, most int) {
 	s.spent = 0
 	for n := from; n <= to && n < s.fewest && !s.deepen(nil, n, most); n++ {
@@ -93,8 +93,8 @@ func (s *shrinker) better(r *Run) bool {
 	return true
 }
 
-// join makes the course of the best schedule simpler, by having actors do later what they do in a turn, or earlier. It
-// reports whether that made the script smaller.
+// join simplifies the course of the best schedule by moving the work of a turn to a later or an earlier turn of the
+// same actor. It reports whether that made the script smaller.
 func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 	s.spent = 0
 	if s.course == nil {
@@ -121,7 +121,7 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 		again = false
 		for size := len(now.Turns) / 2; size > 0; size /= 2 {
 			for at := 0; at < len(now.Turns) && s.spent < most; {
-				// Without its turn, an actor does the same in its next one.
+				// Without this turn, the actor does its work in its next one.
 				if try(slices.Delete(slices.Clone(now.Turns), at, min(at+size, len(now.Turns)))) {
 					again = true
 				} else {
@@ -152,8 +152,8 @@ func earlier(turns []Turn, at int) []Turn {
 	return nil
 }
 
-// cut sets stretches to 0 or takes them out, until neither makes the script smaller. To take one out moves the
-// decisions after it, which keeps what they mean where a fiber does the same thing several times.
+// cut sets stretches to 0 or takes them out, until neither makes the script smaller. Taking one out moves the decisions
+// after it, which keep their meaning where a fiber does the same several times.
 func (s *shrinker) cut(most int) {
 	for smaller := true; smaller; {
 		smaller = s.each(most, func(script []int, at, end int) []int {
@@ -180,8 +180,8 @@ func (s *shrinker) each(most int, change func(script []int, at, end int) []int) 
 }
 
 // deepen tries a script, and then the script followed by up to more decisions that are not 0. It reports whether to
-// stop. With lastFirst, the last way of a decision comes first, at all places: that is time going on, where that is a
-// choice, or a fault. So a long schedule in which that is what matters is searched to its end.
+// stop. With lastFirst, the last way of a decision comes first, at all places: that is the advance of time, where that
+// is a choice, or a fault. So a long schedule that depends on time or faults is searched to its end.
 func (s *shrinker) deepen(script []int, more, most int) bool {
 	if s.spent > most {
 		return true

@@ -16,13 +16,13 @@ type Pair struct {
 type Limits struct{ Steps, Schedules, All int }
 
 // Twin searches the twin of a failing schedule. It runs schedules by calling try, which makes the decisions of script
-// and then those of a rule: way 0 always if the rule is 0, or another rule, which it numbers as it likes. The result of
-// try says that a schedule fails unless it passes in each respect.
+// and then those of a rule: always way 0 for rule 0; try defines the other rules. try must report a schedule as failed
+// unless it passes in every respect.
 //
-// If a schedule that passes begins with some of the failing decisions, it begins with fewer of them too. So the place
-// from which on all schedules fail can be searched by halves, where it is too far from the end to try all schedules
-// between the two. No rule finds each schedule that passes, so the twin may then have fewer decisions in common than
-// another one. The result depends only on the schedules.
+// If a schedule that passes begins with some of the failing decisions, it begins with fewer of them too. So a binary
+// search can find the place from which on all schedules fail, if it is too far from the end to try all schedules in
+// between. No rule finds each schedule that passes, so the twin may then have fewer decisions in common than another
+// one. The result depends only on the schedules.
 func Twin(failed []Decision, try func(script []int, rule int) Run, limits Limits) Pair {
 	t := &twins{run: try, failed: failed, limits: limits}
 	t.best.At = -1
@@ -48,10 +48,10 @@ type twins struct {
 	spent  int // steps
 }
 
-// rules is how many rules there are besides the first.
+// rules is the number of rules besides the first.
 const rules = 6
 
-// over reports whether nothing is left to spend.
+// over reports whether a limit has been reached.
 func (t *twins) over() bool { return t.spent >= t.limits.Steps || t.tried >= t.limits.Schedules }
 
 // script returns the first n of the failing decisions, and more.
@@ -63,7 +63,7 @@ func (t *twins) script(n int, more ...int) []int {
 	return append(s, more...)
 }
 
-// try runs a schedule. It reports whether that is the twin so far.
+// try runs a schedule. It reports whether that is the best twin so far.
 func (t *twins) try(script []int, rule int) (r Run, better bool) {
 	r = t.run(script, rule)
 	t.tried++
@@ -75,21 +75,24 @@ func (t *twins) try(script []int, rule int) (r Run, better bool) {
 	for at < len(t.failed) && at < len(r.Decisions) && t.failed[at].Way == r.Decisions[at].Way {
 		at++
 	}
-	if at <= t.best.At || at == len(t.failed) || at == len(r.Decisions) { // the latter: it does not do the same again
+	if at <= t.best.At || at == len(t.failed) || at == len(r.Decisions) { // the last: the program did not repeat itself
 		return r, false
 	}
 	t.best.At, t.best.Twin = at, ways(r.Decisions)
 	return r, true
 }
 
-// spends counts what a run costs: its steps, and where it had very many ways to go, those.
+// spends counts the cost of a run: its steps, and its ways if there were very many. A number that the program drew
+// costs nothing, but may have had any number of ways, so only the first mostWays count.
 func (t *twins) spends(r *Run) {
 	ways := 0
 	for i := range r.Decisions {
-		ways += r.Decisions[i].Ways
+		ways += min(r.Decisions[i].Ways, mostWays)
 	}
 	t.spent += r.Steps + ways/8 + runCost
 }
+
+const mostWays = 1 << 16
 
 func ways(decisions []Decision) []int {
 	all := make([]int, len(decisions))
@@ -99,9 +102,9 @@ func ways(decisions []Decision) []int {
 	return all
 }
 
-// all tries all schedules, beginning with those that differ in the last decision only, until one passes. It reports
-// whether it has come to its end, or has found one; if not, all that begin with more than the first of the failing
-// decisions fail.
+// all tries all schedules, beginning with those that differ in the last decision only, until one passes. done reports
+// whether it has tried all or has found one; if not, every schedule that has more than first of the failing decisions
+// in common fails.
 func (t *twins) all() (first int, done bool) {
 	for at := len(t.failed) - 1; at >= 0; at-- {
 		for way := range t.failed[at].Ways {
@@ -136,8 +139,8 @@ func after(run []Decision, n int) []int {
 	return nil
 }
 
-// turns tries, from the last to the first, to leave out a decision that is not 0 and all after it: a schedule that was
-// made smaller fails because of the last of them.
+// turns tries, from the last to the first, to omit a decision that is not 0 and all after it: a shrunk schedule fails
+// because of the last of them.
 func (t *twins) turns() {
 	for at := len(t.failed) - 1; at >= 0 && !t.over(); at-- {
 		if t.failed[at].Way == 0 {
@@ -149,7 +152,7 @@ func (t *twins) turns() {
 	}
 }
 
-// halve searches by halves, below most, how many decisions a schedule that passes can have in common.
+// halve finds by binary search, below most, how many decisions a schedule that passes can have in common.
 func (t *twins) halve(most int) {
 	for low, high := max(t.best.At, 0), most; low < high && !t.over(); {
 		middle := (low + high + 1) / 2
@@ -176,7 +179,7 @@ func (t *twins) climb(most int) {
 	const far = 32
 	for at := t.best.At + 1; at <= min(t.best.At+far, most, len(t.failed)-1) && !t.over(); at++ {
 		was := t.best.At
-		for way := range t.failed[at].Ways {
+		for way := 0; way < t.failed[at].Ways && !t.over(); way++ {
 			for rule := 0; rule <= 2 && way != t.failed[at].Way && !t.over(); rule++ {
 				t.try(t.script(at, way), rule)
 			}
@@ -187,8 +190,8 @@ func (t *twins) climb(most int) {
 	}
 }
 
-// plain makes the decisions of the twin after the one that matters 0, as far as it then passes and does not differ
-// sooner.
+// plain sets the decisions of the twin after the one that matters to 0, as long as it still passes and does not differ
+// earlier.
 func (t *twins) plain() {
 	kept := t.best.At + 1
 	for size := len(t.best.Twin) - kept; size > 0; size /= 2 {

@@ -22,7 +22,7 @@ func (t *Task) Bare(owner BareOwner) {
 	t.frame = &Frame{task: t}
 }
 
-// Embody makes the calling thread the task's.
+// Embody makes the calling thread run the task.
 //
 //go:norace
 func (t *Task) Embody() { t.frame.g = coro.G() }

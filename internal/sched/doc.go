@@ -12,13 +12,13 @@
 //
 // A task that stops picks its successor and switches directly to it. Control goes to the base only when the worker's
 // queues are empty or the worker has a request to serve. The base looks further: the global queue, the queues of other
-// workers, sleep. What must wait until the old stack is quiet (commit a park, put a yielding task back, free a frame)
-// is left in the worker for the resumed side, which calls settle.
+// workers, sleep. Work that must wait until the old stack is quiet (commit a park, put a yielding task back, free a
+// frame) is left in the worker for the resumed side, which calls settle.
 //
-// The roads not taken: a scheduler loop between any two tasks costs a second swap, and is then no faster than Go's own
-// channels. Private queues, whose owner serves thieves on request, make a push cheaper, but a worker stuck in native
-// code would sit on its tasks. A ring in front of the global list, as in one of the specifications, gains nothing: the
-// list is intrusive, and a push is a lock and two stores and never blocks.
+// Rejected: a scheduler loop between any two tasks costs a second swap, and is then no faster than Go's own channels.
+// Private queues, whose owner serves thieves on request, make a push cheaper, but a worker stuck in native code would
+// sit on its tasks. A ring in front of the global list, as in one of the specifications, gains nothing: the list is
+// intrusive, and a push is a lock and two stores and never blocks.
 //
 // # Who runs, and how many
 //

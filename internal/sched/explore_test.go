@@ -121,8 +121,6 @@ func TestExploreUnpush(t *testing.T) {
 }
 
 // A full ring: the worker's push fails, or finds the place that a thief has just left.
-//
-// Spec: SC-05 (a full local queue spills half, and loses nothing)
 func TestExploreFullRing(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		r := ringAt(math.MaxUint32 - ringSize/2)
@@ -155,7 +153,6 @@ func TestExploreFullRing(t *testing.T) {
 // A ring that overflows into the global queue while a thief takes from it.
 //
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
-// Spec: SC-06 (the global queue has no bound)
 func TestExploreOverflow(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s, ws := still(t, 1)
@@ -184,7 +181,6 @@ func TestExploreOverflow(t *testing.T) {
 // ring and another worker from the global queue.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-14 (a global batch is a fair share)
 // Spec: SC-17 (a moving fiber is in one queue)
 func TestExploreShare(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
@@ -220,7 +216,6 @@ func TestExploreShare(t *testing.T) {
 // The run-next place: one worker puts and takes, two take.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-12 (a run-next slot can be stolen)
 func TestExploreNext(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		var place next
@@ -286,6 +281,7 @@ func either(short, long interleave.Config) interleave.Config {
 // Spec: SC-23 (an idle worker blocks and does not spin)
 // Spec: SC-24 (a worker sleeps only after a second look)
 // Spec: SC-44 (a sleeping worker is preferred to a new one)
+// Spec: SC-25 (work pushed at bedtime is found)
 func TestExploreIdleSleep(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -321,8 +317,8 @@ func TestExploreIdleSleep(t *testing.T) {
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-16 (PARKED is published after the switch)
-// Spec: PK-44 (counters never decide a wait)
 // Spec: SC-23 (an idle worker blocks and does not spin)
+// Spec: PK-21 (a committed fiber runs no user code)
 func TestExploreParkOnAWorker(t *testing.T) {
 	for _, c := range []struct {
 		workers int
@@ -366,10 +362,6 @@ func TestExploreParkOnAWorker(t *testing.T) {
 
 // Shrink runs while a worker sleeps or is about to, and while a new user enters the scheduler: the job runs
 // nevertheless, and Close leaves no worker.
-//
-// Spec: SH-06 (close then joins the workers)
-// Spec: SH-08 (after close no goroutine is left)
-// Spec: SH-12 (the last fiber wakes who waits for empty)
 func TestExploreShutdownAgainstWake(t *testing.T) {
 	for _, c := range []struct {
 		workers, most int
@@ -416,7 +408,6 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-43 (a worker is running, idle, blocked or held)
-// Spec: SC-48 (a replaced worker waits for a place)
 func TestExploreBackAgainstWake(t *testing.T) {
 	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 2}), func() {
 		e := explore(1, 2, 3)
@@ -441,8 +432,6 @@ func TestExploreBackAgainstWake(t *testing.T) {
 // A job starts two on its own worker, which yield; another worker steals from it, and each job runs once.
 //
 // Spec: SC-12 (a run-next slot can be stolen)
-// Spec: SC-18 (one wake of a searcher at a time)
-// Spec: SC-36 (the number of workers is capped)
 func TestExploreStealing(t *testing.T) {
 	stolen := int64(0)
 	interleave.Check(t, either(interleave.Config{Bound: 1}, interleave.Config{Bound: 3}), func() {
@@ -530,7 +519,6 @@ func (e *explored) checkLeft() {
 // places than there are, and what is queued meanwhile is run.
 //
 // Spec: SC-40 (Blocking frees the place at once)
-// Spec: SC-41 (after Blocking the bound holds again)
 func TestExploreBlockAgainstStandIn(t *testing.T) {
 	interleave.Check(t, either(interleave.Config{Bound: 2}, interleave.Config{Bound: 3}), func() {
 		e := explore(1, 2, 2)

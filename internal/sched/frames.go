@@ -6,21 +6,21 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// pool holds the resting frames that no worker keeps for itself.
+// pool holds the idle frames that no worker keeps for itself.
 type pool struct {
 	trimming sync.Mutex // held by trim
 
 	mu   sync.Mutex
 	head *Frame
 	n    int
-	low  int // the fewest since trim looked last: more than anybody needed
+	low  int // the fewest since the last trim: these were not needed
 
 	spent  *Frame // not to be used again
 	nspent int
 }
 
-// get hands a frame to w, and more into its own pool: the more the more often it asks. A worker that stands in for
-// another may need only one, and would keep the others from the rest.
+// get returns a frame for w, and moves more into w's own pool. The batch grows with demand: a worker that replaces
+// another may need only one frame, and must not keep the others from using the rest.
 //
 //go:norace
 func (p *pool) get(w *Worker) *Frame {
@@ -51,7 +51,8 @@ func (p *pool) take() *Frame {
 	return fr
 }
 
-// put moves frames of w here until it has no more than keep. They are quiet: the worker's chain is past them.
+// put moves frames of w to the pool until w has no more than keep. Their stacks are quiet, because the worker has
+// switched away from them.
 //
 //go:norace
 func (p *pool) put(w *Worker, keep int) {
@@ -82,8 +83,8 @@ func (p *pool) putSpent(fr *Frame) {
 	p.mu.Unlock()
 }
 
-// trim lets go of the spent frames and of all others but keep. Those that cannot go (see coro.Release) come back, at the
-// end of the line. It reports how many went.
+// trim releases the spent frames, and all others but keep. Frames that cannot be released (see coro.Release) go back to
+// the end of the list. It returns the number of frames released.
 //
 //go:norace
 func (p *pool) trim(keep int) (gone int) {

@@ -50,7 +50,7 @@ func (l *list) take() *Task {
 	return l.unlink().dequeue()
 }
 
-// unlink takes the oldest, and there must be one. The caller counts it.
+// unlink removes and returns the oldest task, which must exist. The caller counts it.
 //
 //go:norace
 func (l *list) unlink() *Task {

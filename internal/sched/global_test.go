@@ -31,7 +31,6 @@ func drainRing(r *ring) (out []*Task) {
 	return out
 }
 
-// Spec: SC-06 (the global queue has no bound)
 func TestGlobalIsFirstInFirstOut(t *testing.T) {
 	var l list
 	if l.pop() != nil {
@@ -83,8 +82,6 @@ func TestShareIsFair(t *testing.T) {
 	}
 }
 
-// Spec: SC-05 (a full local queue spills half, and loses nothing)
-// Spec: SC-06 (the global queue has no bound)
 func TestShareLeavesWhatDoesNotFit(t *testing.T) {
 	for _, room := range []int{0, 1, 5} {
 		var l list

@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// How workers sleep and are woken. It is the handshake of internal/park again, one floor down, and as easy to get
-// wrong; promela/idle.pml has it with its mutants.
+// How workers sleep and are woken. It is the same handshake as in internal/park, one level below, and as easy to get
+// wrong; promela/idle.pml models it, with mutants.
 //
 //	A worker that finds nothing    announces itself idle, under mu; then looks over all queues once more; then sleeps.
 //	The one that queues a task     publishes it; then looks whether to wake a worker: does none search, and are fewer
@@ -21,16 +21,16 @@ import (
 // Either the worker's second look sees the task, or the waker sees the worker. A searcher stops being one before its
 // second look, so a waker that relied on it is covered by that look.
 //
-// At most one worker is woken at a time: it counts as a searcher from the moment it is chosen, and if it finds work while
-// there is more, it sends the next one out. So a burst wakes as many as it can use, one after the other, and a single
-// task wakes one.
+// At most one worker is woken at a time: it counts as a searcher from the moment it is chosen, and if it finds work and
+// there is more, it wakes the next one. So a burst wakes as many workers as it can use, one after the other, and a
+// single task wakes one.
 //
 // active counts the workers that are neither idle nor held nor blocked. A worker that lowers it for another reason than
 // having found nothing (block, the monitor) must look for work afterwards and wake another for it: that is yieldPlace.
 //
 // If as many workers are active as should be, a waker sends one to stand by instead: see stand.go.
 //
-// Only active workers have anything in their queues, but for a moment, so only they are looked at. There may be
+// Except for short moments, only active workers have tasks in their queues, so only those are searched. There may be
 // thousands of others, in native calls: see places.
 
 // hasWork reports whether anything is in the worker's queues.
@@ -38,7 +38,7 @@ import (
 //go:norace
 func (w *Worker) hasWork() bool { return !w.next.empty() || w.ring.len() > 0 }
 
-// anyWork looks over all queues once.
+// anyWork reports whether a queue holds a task. It checks each queue once.
 //
 //go:norace
 func (s *Scheduler) anyWork() bool {
@@ -56,8 +56,8 @@ func (s *Scheduler) anyWork() bool {
 	return false
 }
 
-// wake sends one worker out to search, if none is searching and there is a place for one more; if there is no place it
-// sends one to stand by.
+// wake wakes one worker to search, if none is searching and there is a place for one more. If there is no place, it
+// makes one stand by.
 //
 //go:norace
 func (s *Scheduler) wake() {
@@ -69,7 +69,7 @@ func (s *Scheduler) wake() {
 		if !s.searchers.CompareAndSwap(0, 1) || s.sendOut() {
 			return
 		}
-		// No worker was sent, but for a moment there seemed to be a searcher, and another waker may have relied on it.
+		// No worker was woken, but for a moment there seemed to be a searcher, and another waker may have relied on it.
 		s.searchers.Add(-1)
 		xatomic.Peek(&s.mu)
 		if s.gone || !s.anyWork() {
@@ -92,7 +92,7 @@ func (s *Scheduler) sendOut() bool {
 		return false
 	}
 	switch w := s.idle; {
-	case w == nil && bubble.Abroad(s.home): // a worker that is started here would belong to the caller's bubble
+	case w == nil && bubble.Outside(s.home): // a worker that is started here would belong to the caller's bubble
 		s.searchers.Add(-1)
 		stuck := s.active.Load() == 0
 		s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *Scheduler) sendOut() bool {
 				", where all workers are blocked: the fiber will run when one comes back; " +
 				"make the channel, and what uses it, inside the bubble")
 		}
-		return true // those that are active look for work before they rest
-	case w == nil && len(s.workers) >= s.max: // all there may be are held in native code
+		return true // the active workers look for work before they rest
+	case w == nil && len(s.workers) >= s.max: // all workers that are allowed are held in native code
 		s.searchers.Add(-1)
 		s.mu.Unlock()
 		s.stats.atCap.Add(1)
@@ -127,7 +127,7 @@ func (s *Scheduler) sendOut() bool {
 	return true
 }
 
-// takeIdle takes a worker off the idle list. The caller holds mu, and there is one.
+// takeIdle takes a worker off the idle list, which is not empty. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) takeIdle() *Worker {
@@ -138,7 +138,7 @@ func (s *Scheduler) takeIdle() *Worker {
 	return w
 }
 
-// newWorker makes a worker, which is idle and does not run yet. The caller holds mu.
+// newWorker creates a worker, which is idle and does not run yet. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) newWorker() *Worker {
@@ -149,7 +149,7 @@ func (s *Scheduler) newWorker() *Worker {
 	w.number = s.newNumber()
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
 	s.add(w)
-	if s.emptied != nil { // Shrink waits for an empty house, but it is in use again
+	if s.emptied != nil { // Shrink waits for all workers to leave, but the scheduler is in use again
 		s.emptied.Open()
 		s.emptied = nil
 	}
@@ -165,7 +165,8 @@ func (w *Worker) start() {
 	}
 }
 
-// claim counts one more worker as active, if fewer than most are, and reports whether it did. enlist follows.
+// claim counts one more worker as active, if fewer than most are, and reports whether it did. The caller then calls
+// enlist.
 //
 //go:norace
 func (s *Scheduler) claim(most int32) bool {
@@ -177,7 +178,7 @@ func (s *Scheduler) claim(most int32) bool {
 	return false
 }
 
-// enlist makes w active, which has been counted. The caller is the worker itself, or holds mu.
+// enlist makes w, which has been counted, active. The caller is the worker itself, or holds mu.
 //
 //go:norace
 func (s *Scheduler) enlist(w *Worker) {
@@ -186,8 +187,8 @@ func (s *Scheduler) enlist(w *Worker) {
 }
 
 // discharge makes w idle, blocked or held, and reports false if it is not running. The caller is the worker itself, or
-// holds mu; the worker must hold mu if this reports false, so that another has done with it. Unless it has found
-// nothing to do, what it has queued must be drained afterwards, and a worker woken for it.
+// holds mu; if this reports false, the worker must take mu, to wait until another worker is done with it. Unless the
+// worker has found nothing to do, the caller must drain its queue afterwards, and wake a worker for those tasks.
 //
 //go:norace
 func (s *Scheduler) discharge(w *Worker, state uint32) bool {
@@ -199,7 +200,8 @@ func (s *Scheduler) discharge(w *Worker, state uint32) bool {
 	return true
 }
 
-// hold takes its place from a worker that is held up in native code. The caller holds mu, and wakes another.
+// hold marks a worker that is held up in native code as held, which frees its place. The caller holds mu, and wakes
+// another worker.
 //
 //go:norace
 func (s *Scheduler) hold(w *Worker) bool {
@@ -210,7 +212,7 @@ func (s *Scheduler) hold(w *Worker) bool {
 	return true
 }
 
-// newNumber returns a number that no worker has, as long as there are less than 64. The caller holds mu.
+// newNumber returns a number that no other worker has, as long as there are fewer than 64 workers. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) newNumber() uint32 {
@@ -223,7 +225,7 @@ func (s *Scheduler) newNumber() uint32 {
 	return uint32(bits.TrailingZeros64(^taken))
 }
 
-// rest is what a worker does that has found nothing: it sleeps until it is woken, or leaves. It reports false if the
+// rest is called by a worker that has found no task: it sleeps until it is woken, or leaves. It reports false if the
 // worker has left.
 //
 // Spec: SC-23 (an idle worker blocks and does not spin)
@@ -259,7 +261,7 @@ func (w *Worker) rest() bool {
 			continue
 		}
 		s.enlist(w)
-		w.searching = true // a waker that saw it search before relies on it to send the next one out
+		w.searching = true // a waker that saw it search relies on it to wake the next one
 		s.searchers.Add(1)
 		s.mu.Unlock()
 		s.watch()
@@ -272,7 +274,7 @@ func (w *Worker) rest() bool {
 	start := time.Now()
 	w.sema.Wait()
 	s.stats.slept.Add(int64(time.Since(start)))
-	s.watch() // its waker could not, if that was in a bubble
+	s.watch() // a waker in a bubble could not
 	if w.leaving {
 		w.leave()
 		return false
@@ -303,7 +305,7 @@ func (s *Scheduler) unlist(w *Worker) bool {
 	return false
 }
 
-// announce makes the worker idle, or lets it leave if it is not needed. Outside of bubbles the monitor decides that:
+// announce makes the worker idle, or makes it leave if it is not needed. Outside of bubbles the monitor decides that:
 // see thin. The caller holds mu.
 //
 //go:norace
@@ -326,7 +328,8 @@ func (w *Worker) announce() {
 	s.list(w)
 }
 
-// leave takes the worker out of the house. Its queues are empty: it found nothing, and only it puts anything there.
+// leave removes the worker from the scheduler. Its queues are empty: it found no task, and only the worker itself adds
+// tasks.
 //
 // Spec: SC-37 (a worker above the base number retires)
 // Spec: SC-39 (retirement loses no fiber)
@@ -353,10 +356,10 @@ func (w *Worker) leave() {
 	s.yieldPlace()
 }
 
-// back is called by the base of a worker that was told something while its tasks ran: it has been held, or has
-// blocked, and is free again. It reports whether the worker may go on; if its place is taken, it hands its tasks over
-// and has to rest. It does not announce the worker idle: rest does, and could not tell a worker that back has
-// announced from one that has been woken since. Guarded by TestExploreBackAgainstWake.
+// back is called by the base of a worker that was held, or has blocked, and is free again. It reports whether the
+// worker may continue; if its place is taken, back drains its queue, and the worker must rest. It does not announce the
+// worker idle: rest does, and could not tell a worker that back has announced from one that has been woken since.
+// Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-48 (a replaced worker waits for a place)
@@ -374,12 +377,12 @@ func (w *Worker) back() bool {
 		s.watch()
 		return true
 	}
-	w.drain() // before it is announced: no worker looks into the queue of one that has left
+	w.drain() // before it is announced: the queues of a worker that has left are not searched
 	return false
 }
 
-// drain moves what the worker has queued to the global queue. Others could steal it, but they do so only when they have
-// nothing of their own, and a worker that is held may not come back for long. Anybody may call it.
+// drain moves the tasks in the worker's queues to the global queue. Others could steal them, but only when they have no
+// tasks of their own, and a held worker may not come back for long. Any goroutine may call it.
 //
 //go:norace
 func (w *Worker) drain() {
@@ -392,8 +395,8 @@ func (w *Worker) drain() {
 	}
 }
 
-// Block runs f, which may block natively, on behalf of the running task t, and lets another worker have this one's
-// place meanwhile.
+// Block calls f, which may block natively, on behalf of the running task t. Another worker may take this one's place
+// meanwhile.
 //
 //go:norace
 func (t *Task) Block(f func()) {
@@ -418,7 +421,7 @@ func (t *Task) Block(f func()) {
 	f()
 }
 
-// unblock takes the worker's place again; if too many run already the task stands in line for one.
+// unblock takes a place for the worker again; if none is free, the task is queued.
 //
 // Spec: SC-02 (at most twice the base number run fibers)
 // Spec: SC-41 (after Blocking the bound holds again)
@@ -442,7 +445,7 @@ func (t *Task) unblock() {
 	fr.settle()
 }
 
-// yieldPlace wakes a worker for the work that there is, after another has given its place up.
+// yieldPlace wakes a worker, if there is work, after another has given up its place.
 //
 //go:norace
 func (s *Scheduler) yieldPlace() {

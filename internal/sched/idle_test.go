@@ -35,8 +35,8 @@ func sentOut(ws []*Worker) (n int) {
 	return n
 }
 
-// TestLastSearcherSendsTheNext: a searcher that finds work and leaves some sends another worker out before it runs
-// what it has found. If nothing is left, or if another searcher is out, it sends nobody.
+// TestLastSearcherSendsTheNext: a searcher that finds work and leaves some sends another worker out before it runs what
+// it has found. If nothing is left, or if another searcher is out, it wakes none.
 //
 // Spec: SC-19 (the last searcher sends the next)
 func TestLastSearcherSendsTheNext(t *testing.T) {
@@ -107,7 +107,6 @@ func TestFreshWorkReachesIdleWorkers(t *testing.T) {
 //
 // Spec: SC-18 (one wake of a searcher at a time)
 // Spec: SC-35 (workers come one at a time)
-// Spec: SC-36 (the number of workers is capped)
 // Spec: TK-12 (only a sleeping worker is woken)
 func TestWorkersComeOneAtATime(t *testing.T) {
 	const workers = 4
@@ -143,7 +142,6 @@ func TestWorkersComeOneAtATime(t *testing.T) {
 // TestWorkerStates: a worker is running, idle, blocked or held, as many as are running are counted as active but for a
 // moment, those on the idle list are idle, and there are at most twice the base number of running ones.
 //
-// Spec: SC-02 (at most twice the base number run fibers)
 // Spec: SC-43 (a worker is running, idle, blocked or held)
 func TestWorkerStates(t *testing.T) {
 	const workers, most = 2, 12

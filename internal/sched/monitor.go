@@ -16,30 +16,30 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The monitor finds what the workers themselves cannot say: that one of them is held in native code (a mutex, a system
-// call, a long computation) while tasks wait. It is a timer, not a goroutine, and it is armed only while some worker
-// runs something; when all are idle it stops, so a process at rest uses no CPU.
+// The monitor finds workers that are held in native code (a mutex, a system call, a long computation) while tasks wait.
+// Such a worker cannot report that itself. It is a timer, not a goroutine, and it is armed only while some worker runs
+// a task; when all are idle it stops, so an idle process uses no CPU.
 //
 // Each tick it compares every worker's beat with the last one it saw. A worker that has not switched for a tick while
-// there is work is held: it no longer counts as active, and another takes its place, first from its queue. As long as
-// that goes on tick after tick (a thousand fibers that all block natively) the ticks come faster.
+// there is work is held: it no longer counts as active, and another takes its place, starting with its queue. While
+// every tick finds held workers (a thousand fibers that all block natively) the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
-// (Worker.offer); wakes a worker for work that was queued and not offered; follows GOMAXPROCS; reports stalls; lets
-// idle frames go, half of them every ten seconds, also for a while after all workers are idle; and once the
-// scheduler has not been used for a few ticks, lets everything go.
+// (Worker.offer); wakes a worker for work that was queued and not offered; follows GOMAXPROCS; reports stalls; releases
+// idle frames, half of them every ten seconds, also for a while after all workers are idle; and once the scheduler has
+// not been used for a few ticks, releases all workers and frames.
 
 const (
 	tick      = 10 * time.Millisecond
 	tickMin   = time.Millisecond
-	quietFor  = 3                // ticks without a user before everything is let go
-	trimEvery = 10 * time.Second // between two looks at the pool of idle frames: half of the unused ones go
-	thinEvery = time.Second      // between two looks at the idle workers: half of those that were not used leave
+	quietFor  = 3                // ticks without a user before everything is released
+	trimEvery = 10 * time.Second // between two trims of the pool of idle frames: half of the unused ones are released
+	thinEvery = time.Second      // between two checks of the idle workers: half of the unused ones leave
 	maxSpent  = 64
 	trimKeep  = 256 // idle frames that are always kept while the scheduler is in use
 )
 
-// watch is what the monitor remembers of a worker.
+// watch is the monitor's record of a worker.
 type watch struct {
 	beat  uint64
 	since time.Time // when the beat was first seen
@@ -56,8 +56,8 @@ type monitor struct {
 	whole   sync.Mutex // held for a whole tick; guards the rest
 	last    time.Time
 	every   time.Duration
-	quiet   int // ticks since anybody used the scheduler
-	fast    int // ticks that stay short, while there is work
+	quiet   int // ticks since the scheduler was last used
+	fast    int // number of ticks that remain short, while there is work
 	trimmed time.Time
 	thinned time.Time
 }
@@ -67,11 +67,11 @@ type monitor struct {
 //go:norace
 func (s *Scheduler) watch() {
 	m := &s.monitor
-	if xatomic.Instrumented || m.armed.Load() { // an exploration knows no time
+	if xatomic.Instrumented || m.armed.Load() { // an exploration has no time
 		return
 	}
-	if bubble.Abroad(s.home) {
-		return // the timer would run by another time. The worker that has been woken arms it
+	if bubble.Outside(s.home) {
+		return // the timer would use the time of the bubble. The worker that has been woken arms it
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Scheduler) watch() {
 	}
 }
 
-// stop ends the monitor for good. A tick that is under way finishes first, but for what it tells of stalls.
+// stop ends the monitor for good. A running tick finishes first, except for its reports of stalls.
 //
 //go:norace
 func (m *monitor) stop() {
@@ -103,13 +103,14 @@ func (m *monitor) stop() {
 func (s *Scheduler) tick() {
 	race.Acquire(unsafe.Pointer(s)) // as in Worker.run
 	race.Disable()
+	ticks.Add(1)
 	defer race.Enable()
 	for _, st := range s.look() {
 		s.onStall(st)
 	}
 }
 
-// look is one tick. It returns the stalls to tell of.
+// look is one tick. It returns the stalls to report.
 //
 // Spec: SC-26 (parked fibers cost no CPU)
 // Spec: SC-32 (the monitor is advisory)
@@ -133,7 +134,7 @@ func (s *Scheduler) look() (stalls []Stall) {
 	busy, stalls := s.inspect(now, now.Sub(m.last))
 	m.last = now
 	surplus := s.thin(now)
-	more := true // frames may be let go later, as far as is known
+	more := true // there may be frames to release later
 	if now.Sub(m.trimmed) >= trimEvery || s.pool.deep() {
 		m.trimmed = now
 		more = s.pool.trim(s.pool.spare()) > 0
@@ -141,13 +142,13 @@ func (s *Scheduler) look() (stalls []Stall) {
 	switch {
 	case busy:
 		m.quiet = 0
-	case s.users.Load() > 0: // all wait for something outside
+	case s.users.Load() > 0: // all tasks wait
 		if surplus {
 			s.after(thinEvery)
 		} else if more && s.pool.large() {
-			s.after(trimEvery) // give back what they did not use
+			s.after(trimEvery) // to release what is not used
 		}
-		m.armed.Store(false) // after that: the one that arms it now sets the timer
+		m.armed.Store(false) // last: a caller of watch that arms it now sets the timer
 		if s.active.Load() > 0 || s.users.Load() == 0 {
 			s.watch() // it changed after we had looked
 		}
@@ -171,8 +172,8 @@ func (s *Scheduler) look() (stalls []Stall) {
 	return stalls
 }
 
-// thin lets half of the idle workers go that were not needed for a while, but for target of them. It reports whether
-// there are more than that: then it must look again.
+// thin makes half of the idle workers that were not needed for a while leave, but keeps target of them. It reports
+// whether there are more than that, so that it must be called again.
 //
 // Spec: SC-37 (a worker above the base number retires)
 //
@@ -192,13 +193,14 @@ func (s *Scheduler) thin(now time.Time) (surplus bool) {
 	return s.idlers > base
 }
 
-// procs is GOMAXPROCS, as far as there may be so many workers. To ask takes a lock of the Go scheduler.
+// procs returns GOMAXPROCS, or the largest allowed number of workers if that is less. It takes a lock of the Go
+// scheduler.
 //
 //go:norace
 func (s *Scheduler) procs() int32 { return int32(min(runtime.GOMAXPROCS(0), s.max)) }
 
-// follow makes the number of workers that of GOMAXPROCS, which the program changes, or the Go runtime with the limits
-// of its container. If it has grown, inspect wakes workers for what there is to do. If it has shrunk, workers lose
+// follow sets the number of workers to GOMAXPROCS, which the program may change, or the Go runtime when the limits of
+// the container change. If it has grown, inspect wakes workers for the tasks that wait. If it has shrunk, workers lose
 // their places as if they were held in native code: each notices at its next switch.
 //
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
@@ -224,7 +226,7 @@ func (s *Scheduler) follow() {
 	}
 }
 
-// after has the next tick come after d.
+// after sets the timer for the next tick to d from now.
 //
 //go:norace
 func (s *Scheduler) after(d time.Duration) {
@@ -236,7 +238,7 @@ func (s *Scheduler) after(d time.Duration) {
 	m.mu.Unlock()
 }
 
-// inspect looks at every worker. It reports whether any runs something, and the stalls to tell of.
+// inspect checks every worker. It reports whether any runs a task, and returns the stalls to report.
 //
 // Spec: SC-03 (a replaced worker does not count)
 // Spec: SC-33 (a stuck worker is replaced after 10 ms)
@@ -251,7 +253,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	for _, w := range s.workers {
 		state := w.state.Load()
 		if state != running && w.hasWork() {
-			w.drain() // put there as it was held
+			w.drain() // queued when it was held
 		}
 		if state != running && state != held {
 			continue
@@ -292,7 +294,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	if gave {
 		s.monitor.every = max(s.monitor.every/2, tickMin)
 		s.monitor.fast = 4
-	} else if s.monitor.fast > 0 && work { // those that replaced the held have just begun, and may be held as well
+	} else if s.monitor.fast > 0 && work { // the replacements have just begun, and may be held as well
 		s.monitor.fast--
 	} else {
 		s.monitor.every = tick
@@ -304,7 +306,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	return busy, stalls
 }
 
-// spare is how many idle frames to keep after a while in which low were never asked for.
+// spare returns how many idle frames to keep after a time in which low frames were not needed.
 //
 //go:norace
 func (p *pool) spare() int {
@@ -315,7 +317,7 @@ func (p *pool) spare() int {
 	return keep
 }
 
-// deep reports whether many spent frames wait to be let go.
+// deep reports whether many spent frames wait to be released.
 //
 //go:norace
 func (p *pool) deep() bool {
@@ -331,7 +333,7 @@ func (p *pool) large() bool {
 	return p.n > trimKeep
 }
 
-// Stall tells of a task that has run for long without a switch.
+// Stall describes a task that has run for long without a switch.
 type Stall struct {
 	Task *Task
 	For  time.Duration
@@ -339,12 +341,12 @@ type Stall struct {
 	dump *dump
 }
 
-// dump is the stacks of all goroutines, or empty until one is asked for. The stalls of a tick share it: there may be a
-// thousand.
+// dump holds the stacks of all goroutines. It is empty until one is needed. The stalls of a tick share it, because
+// there may be a thousand.
 type dump struct{ text []byte }
 
-// Stack returns the stack of the task's goroutine, or "" if it cannot be found. It is taken from a dump of all, which
-// stops the world for a moment: it is called only for a stall that is reported.
+// Stack returns the stack of the task's goroutine, or "" if it cannot be found. It takes a dump of all stacks, which
+// stops the world for a moment, so it is called only for a stall that is reported.
 func (st Stall) Stack() string {
 	d := st.dump
 	for size := 1 << 16; d.text == nil; size *= 4 {
@@ -363,5 +365,5 @@ func (st Stall) Stack() string {
 	return head + string(text)
 }
 
-// stack is the stack of the calling goroutine.
+// stack returns the stack of the calling goroutine.
 func stack() []byte { return debug.Stack() }

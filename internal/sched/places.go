@@ -2,12 +2,12 @@ package sched
 
 import "github.com/coir-go/coir/internal/xatomic"
 
-// places are where the active workers stand, so that a worker that looks for work passes by those and not by the
-// thousands that may be in native calls. There are twice as many as the base number of workers, which is how many may
-// be active.
+// places lists the active workers, so that a worker that looks for work visits only those and not the thousands that
+// may be in native calls. There are twice as many places as the base number of workers, because that many may be
+// active.
 //
 //	A worker is counted as active before it takes a place, and until it has left it: so a place is free.
-//	Only active workers have anything in their queues, but for a moment.
+//	Except for short moments, only active workers have tasks in their queues.
 type places struct {
 	list xatomic.Pointer[[]*place] // replaced when it grows, under Scheduler.mu; the places stay
 }
@@ -36,7 +36,7 @@ func (p *places) grow(n int) {
 	p.list.Store(&list)
 }
 
-// take gives w a place, the one that it had last if that is free.
+// take gives w a place: the one that it had last, if that is free.
 //
 //go:norace
 func (p *places) take(w *Worker) {

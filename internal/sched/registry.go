@@ -8,9 +8,9 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// The registry finds the task that the calling goroutine runs. It is used only where a context does not tell: for a
-// fiber that was given another fiber's context, or context.Background. Frames are entered when they are made, not when
-// they are used, so it costs a running program next to nothing.
+// The registry finds the task that the calling goroutine runs. It is used only if the context does not identify the
+// fiber: for a fiber that uses another fiber's context, or context.Background. Frames are registered when they are
+// created, not when they are used, so the cost is small.
 
 const shards = 64
 
@@ -23,15 +23,15 @@ type shard struct {
 
 var registry [shards]shard
 
-// sieve counts frames by a part of their hash: a goroutine that finds 0 is not a frame's, and needs no lock to know. A
-// frame's own goroutine counts the frame.
+// sieve counts frames by a part of their hash. A goroutine that finds 0 belongs to no frame, and needs no lock to know
+// that. A frame's own goroutine counts the frame.
 var sieve [1024]atomic.Int32
 
 //go:norace
 func sieved(h uint64) *atomic.Int32 { return &sieve[h%uint64(len(sieve))] }
 
-// spread hashes the address of a goroutine. Under coir test all are in one shard, and the sieve is not used: a schedule
-// that is run again must take the same locks, even if its goroutines have other addresses and a failed schedule has
+// spread hashes the address of a goroutine. Under coir test all goroutines are in one shard, and the sieve is not used:
+// a replayed schedule must take the same locks, even if its goroutines have other addresses and a failed schedule has
 // left frames behind.
 //
 //go:norace
@@ -100,7 +100,7 @@ func Current() *Task {
 	return current(g, h)
 }
 
-// current is Current for a goroutine that the sieve lets through.
+// current is Current for a goroutine that the sieve does not exclude.
 //
 //go:noinline
 //go:norace

@@ -9,7 +9,6 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// Spec: FB-21 (the caller's identity is checked)
 func TestRegistryFindsTheCaller(t *testing.T) {
 	if Current() != nil {
 		t.Fatal("a goroutine that is no frame's has a task")

@@ -20,7 +20,7 @@ const ringSize = 256 // a power of two
 //	|      number       |    tail    |    head    |
 //	+-------------------+------------+------------+
 //
-// A taker copies the tasks that it wants and then changes the word. If the CAS fails another taker was faster, and the
+// A taker copies the tasks that it wants and then changes the word. If the CAS fails, another taker came first, and the
 // copies are discarded. A place is overwritten only after the word has passed it. So the places need no atomic access:
 // what a thief may read in a race is one word, a pointer, and it is discarded.
 type ring struct {
@@ -61,7 +61,7 @@ func (r *ring) push(t *Task) bool {
 	return true
 }
 
-// room returns how many tasks can be pushed. Thieves only make room. Only the worker calls it.
+// room returns how many tasks can be pushed. Thieves can only increase it. Only the worker calls it.
 //
 //go:norace
 func (r *ring) room() int { return ringSize - r.len() }

@@ -87,9 +87,7 @@ func TestRingAgainstSlice(t *testing.T) {
 
 // The worker pushes and pops, thieves grab: nothing is lost and nothing comes out twice.
 //
-// Spec: SC-08 (a fiber is enqueued once for each wake)
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-17 (a moving fiber is in one queue)
 func TestRingWithThieves(t *testing.T) {
 	const thieves = 3
 	total := 200_000
@@ -149,7 +147,6 @@ func TestRingWithThieves(t *testing.T) {
 // The run-next place, with one worker that puts and takes and thieves that take: each task comes out exactly once.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
-// Spec: SC-12 (a run-next slot can be stolen)
 func TestNextWithThieves(t *testing.T) {
 	total := 100_000
 	if testing.Short() {

@@ -44,7 +44,7 @@ type Observer interface {
 }
 
 // Scheduler runs tasks on workers. Workers start when there is something to run, and leave when nothing can become
-// runnable: a scheduler at rest has no goroutine.
+// runnable: an idle scheduler has no goroutine.
 //
 // A scheduler that is made in a bubble of testing/synctest belongs to the bubble, as do its workers and timers. Its
 // tasks can be made runnable only from inside the bubble. Its workers leave as soon as the scheduler is not used: a
@@ -70,7 +70,7 @@ type Scheduler struct {
 	pool   pool
 
 	active    xatomic.Int32 // workers that are neither idle nor held nor blocked
-	searchers xatomic.Int32 // of those: looking for work, or woken to look
+	searchers xatomic.Int32 // active workers that look for work, or were woken to look
 	users     xatomic.Int64 // see Enter
 
 	places    places       // the active workers, for those that look for work
@@ -81,7 +81,7 @@ type Scheduler struct {
 	mu      xatomic.Mutex
 	idle    *Worker // through Worker.idleNext
 	idlers  int
-	low     int           // the fewest idle workers since the monitor looked last
+	low     int           // the fewest idle workers since the last check of the monitor
 	workers []*Worker     // all, each at its index
 	emptied *xatomic.Gate // opened when the last worker leaves
 	gone    bool          // closed: workers leave, none is started
@@ -117,7 +117,7 @@ func New(c Config) *Scheduler {
 	} else {
 		s.target.Store(int32(c.Workers))
 	}
-	s.slice.Store(wakeWorth) // not known yet: wake
+	s.slice.Store(wakeWorth) // not known yet, so wake
 	s.places.grow(2 * int(s.target.Load()))
 	race.Release(unsafe.Pointer(s))
 	return s
@@ -192,28 +192,28 @@ func (s *Scheduler) Leave() {
 	}
 }
 
-// Go makes a new task runnable, near the caller if near is a worker of this scheduler.
+// Go makes a new task runnable, on the worker here if that belongs to this scheduler.
 //
 //go:norace
-func (s *Scheduler) Go(t *Task, near *Worker) {
-	if s.Has(near) {
-		near.tally.spawned++
-		near.push(t)
+func (s *Scheduler) Go(t *Task, here *Worker) {
+	if s.Has(here) {
+		here.tally.spawned++
+		here.push(t)
 	} else {
 		s.stats.spawned.Add(1)
 		s.inject(t)
 	}
 }
 
-// GoWaiting is Go for a task that begins with a wait: what ends the wait makes it runnable.
+// GoWaiting is Go for a task that begins with a wait: the end of the wait makes it runnable.
 //
 //go:norace
-func (s *Scheduler) GoWaiting(t *Task, near *Worker) {
+func (s *Scheduler) GoWaiting(t *Task, here *Worker) {
 	if s.observer != nil {
 		s.observer.Parked(t)
 	}
-	if s.Has(near) {
-		near.tally.spawned++
+	if s.Has(here) {
+		here.tally.spawned++
 	} else {
 		s.stats.spawned.Add(1)
 	}
@@ -223,7 +223,7 @@ func (s *Scheduler) GoWaiting(t *Task, near *Worker) {
 //
 //go:norace
 func (s *Scheduler) inject(t *Task) {
-	if s.home != 0 && bubble.Abroad(s.home) {
+	if s.home != 0 && bubble.Outside(s.home) {
 		race.Enable() // as the waker's operation would do: the panic may be recovered
 		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " +
 			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
@@ -275,7 +275,7 @@ func (s *Scheduler) dismiss() *xatomic.Gate {
 	return emptied
 }
 
-// sendHome tells one idle worker to leave. The caller holds mu.
+// sendHome makes one idle worker leave. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) sendHome() {

@@ -67,12 +67,12 @@ func open(t *testing.T, c Config) *house {
 // task's creation.
 //
 //go:norace
-func (h *house) start(near *Worker, fn func(*job)) *job {
+func (h *house) start(here *Worker, fn func(*job)) *job {
 	h.live.Add(1)
 	j := &job{fn: fn, ended: h.live.Done}
 	j.task.Init(h.Scheduler)
 	race.Disable()
-	h.Go(&j.task, near)
+	h.Go(&j.task, here)
 	race.Enable()
 	return j
 }
@@ -119,9 +119,6 @@ func noneLeft(t *testing.T, before int) {
 }
 
 // Spec: FB-03 (a coroutine is reused for the next thunk)
-// Spec: FB-14 (a thunk completes once, before its coroutine is free)
-// Spec: SC-08 (a fiber is enqueued once for each wake)
-// Spec: SH-01 (roots of fiber trees are counted)
 // Spec: SH-08 (after close no goroutine is left)
 func TestEveryTaskRunsOnce(t *testing.T) {
 	for _, workers := range []int{1, 2, 4} {
@@ -152,8 +149,8 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-29 (no spurious returns)
-// Spec: SC-45 (the scheduler does not know what is waited for)
-// Spec: SH-05 (close then drains)
+// Spec: PK-21 (a committed fiber runs no user code)
+// Spec: PK-35 (only ended waits are in run queues)
 func TestParkAndWake(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		h := open(t, Config{Workers: workers})
@@ -187,9 +184,7 @@ func TestParkAndWake(t *testing.T) {
 
 // A task that panics or exits ends only itself; its frame keeps serving, and is released with the others.
 //
-// Spec: FB-24 (a panic is recovered in its fiber)
 // Spec: FB-25 (Goexit ends one fiber alone)
-// Spec: FB-26 (a coroutine after Goexit is tainted)
 // Spec: SH-08 (after close no goroutine is left)
 // Spec: SH-09 (coroutines exit one after the other)
 func TestTasksThatEndBadly(t *testing.T) {
@@ -314,7 +309,6 @@ func TestPolicyDecides(t *testing.T) {
 
 // An unused scheduler releases everything. Then it is used again.
 //
-// Spec: SH-08 (after close no goroutine is left)
 // Spec: SH-14 (an unused default runtime keeps no goroutine)
 // Spec: SC-37 (a worker above the base number retires)
 func TestShrink(t *testing.T) {
@@ -363,4 +357,47 @@ func TestEndedTaskKeepsNoFrame(t *testing.T) {
 		}
 	})
 	h.live.Wait()
+}
+
+// TestTaskResumesOnAnotherWorker: a task that is woken while its worker is busy goes on on another, with what it had.
+//
+// Spec: FB-07 (a fiber may resume on another worker)
+func TestTaskResumesOnAnotherWorker(t *testing.T) {
+	h := open(t, Config{Workers: 2})
+	for end := time.Now().Add(20 * time.Second); ; {
+		tickets := make(chan park.Ticket, 1)
+		var from, to *Worker
+		var back atomic.Bool
+		var round sync.WaitGroup
+		round.Add(2)
+		h.start(nil, func(j *job) {
+			defer round.Done()
+			from = j.task.Worker()
+			had := [64]int{0: 1, 63: 64}
+			h.start(from, func(*job) { // it stays on its worker, which is mostly that of j, until j has gone on
+				defer round.Done()
+				j.wake(<-tickets, park.Data)
+				for !back.Load() {
+					if time.Now().After(end) {
+						t.Error("a task does not go on while its worker is busy")
+						return
+					}
+					runtime.Gosched()
+				}
+			})
+			j.park(tickets)
+			to = j.task.Worker()
+			back.Store(true)
+			if had != [64]int{0: 1, 63: 64} {
+				t.Errorf("what the task had on its stack is now %v", had)
+			}
+		})
+		round.Wait()
+		if to != from || t.Failed() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("a task never changed its worker")
+		}
+	}
 }

@@ -12,15 +12,15 @@ import (
 
 // How a worker that is held up in native code is replaced within microseconds.
 //
-// While as many workers are active as should be and something is queued, one more worker stands by: it is runnable, as
-// far as Go is concerned, and does nothing. Go runs it when a processor has nothing else to do, which is when an active
-// worker has blocked. So the Go scheduler notices, and no timer has to be set for it. The worker that stands by then
-// makes sure, takes the place of a worker that has not switched since (see hold), takes one task, and sends the next
-// worker to stand by: that one may be needed as soon as the task blocks.
+// While target workers are active and a task is queued, one more worker stands by: its goroutine is runnable, but does
+// nothing. Go runs it when a processor has nothing else to do, which is when an active worker has blocked. So the Go
+// scheduler notices the block, and no timer is needed. The worker that stands by then checks again, takes the place of
+// a worker that has not switched since (see hold), takes one task, and makes the next worker stand by, which may be
+// needed as soon as the task blocks.
 //
 // A processor also runs it when a worker calls Gosched (see glance) or is preempted. So it asks the Go runtime how many
-// goroutines run or could: if they are as many as workers should be active, all compute, and there is nothing to do.
-// A worker may also wait for a lock for a moment; so it looks for as long as that may take.
+// goroutines run or are runnable: if there are target or more, all workers compute, and there is nothing to do. A
+// worker may also wait for a lock for a moment, so it keeps checking for as long as that may take.
 //
 // The protocol, which TestExploreStandIn explores:
 //
@@ -32,17 +32,17 @@ import (
 //
 // Either the second look sees the task, or the one that queued it sees that none stands by.
 //
-// In a bubble of testing/synctest none stands by: time would stand still there while it does. Nor does one where a
-// policy decides who runs.
+// In a bubble of testing/synctest no worker stands by, because the time of the bubble would not move. With a policy
+// none does either, because the policy decides which task runs.
 
 const (
-	standTurns  = 8                     // how often it lets all others go first before it naps
+	standTurns  = 8                     // how often it yields to all others before it naps
 	standNap    = 50 * time.Microsecond // its first nap; each is twice as long as the one before, up to standNapMax
 	standNapMax = 400 * time.Microsecond
-	lockWait    = 20 * time.Microsecond // a worker that waits for a lock goes on within this, as a rule
+	lockWait    = 20 * time.Microsecond // a worker that waits for a lock usually continues within this time
 )
 
-// standBy sends a worker to stand by, if none does.
+// standBy makes a worker stand by, if none does.
 //
 // Spec: SC-51 (a worker stands by while work is queued)
 //
@@ -62,20 +62,20 @@ func (s *Scheduler) standBy() {
 		w.stands = true
 		s.mu.Unlock()
 		w.sema.Post()
-	case len(s.workers) < s.max && !bubble.Abroad(s.home):
+	case len(s.workers) < s.max && !bubble.Outside(s.home):
 		w := s.newWorker()
 		w.stands = true
 		w.start()
 		s.mu.Unlock()
 	default:
-		s.standing.Store(false) // one that relied on it finds none either, or leaves it to the monitor
+		s.standing.Store(false) // a waker that relied on it finds none either, or leaves it to the monitor
 		s.mu.Unlock()
 		s.stats.atCap.Add(1)
 	}
 }
 
-// stand is what a worker does that stands by. It reports whether the worker is active now. If not, nothing was queued,
-// and rest looks again.
+// stand is called by the worker that stands by. It reports whether the worker is active now. If not, nothing was
+// queued, and rest checks again.
 //
 //go:norace
 func (w *Worker) stand() bool {
@@ -136,8 +136,8 @@ func (s *Scheduler) holdOne() bool {
 	return false
 }
 
-// lingers reports whether the worker is in the task that it was in when its beat was noted. In an exploration it always
-// is: any worker may be held at any time.
+// lingers reports whether the worker has not switched since its beat was noted. In an exploration it returns true,
+// because any worker may be held at any time.
 //
 //go:norace
 func (w *Worker) lingers() bool { return xatomic.Instrumented || w.cur != nil && w.beat == w.noted }
@@ -168,16 +168,16 @@ func (s *Scheduler) idleProcessor() bool {
 	return true
 }
 
-// spareness asks the Go runtime how many goroutines run or could.
+// spareness asks the Go runtime how many goroutines run or are runnable.
 type spareness [2]metrics.Sample
 
-// others returns how many goroutines other than the caller run or could, about.
+// others returns approximately how many goroutines other than the caller run or are runnable.
 //
 //go:norace
 func (c *spareness) others() int {
 	c[0].Name = "/sched/goroutines/running:goroutines"
 	c[1].Name = "/sched/goroutines/runnable:goroutines"
-	race.Enable() // the runtime's own lock is not ours to hide. It orders the workers' goroutines, and no fiber
+	race.Enable() // the runtime's own lock must not be hidden. It orders the workers' goroutines, but no fiber
 	metrics.Read(c[:])
 	race.Disable()
 	n := -1

@@ -3,6 +3,8 @@ package sched
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/coir-go/coir/internal/race"
 )
 
 // counters are the counts of slow paths. Fast paths are counted by each worker: see tally and Worker.beat.
@@ -25,7 +27,7 @@ type counters struct {
 	beats     atomic.Int64 // of workers that have left
 }
 
-// tally is what a worker counts for itself. Other goroutines read it without synchronization.
+// tally holds the counters of a worker. Other goroutines read it without synchronization.
 type tally struct{ spawned, ended, woken, blocks int64 }
 
 // retire adds the numbers of a worker that leaves.
@@ -40,7 +42,7 @@ func (c *counters) retire(w *Worker) {
 	c.blocks.Add(w.tally.blocks)
 }
 
-// Stats is a snapshot of the scheduler. Each number is right for itself, but they are read one after the other.
+// Stats is a snapshot of the scheduler. Each number is exact, but they are read one after the other.
 type Stats struct {
 	Workers    int           // all workers
 	Idle       int           // of them, asleep
@@ -64,6 +66,17 @@ type Stats struct {
 	Pressed    int64         // monitor ticks that found work waiting
 	Stalls     int64         // tasks found running past the stall threshold
 	Slept      time.Duration // by all idle workers together
+}
+
+// ticks counts the ticks of the monitors of all schedulers. Each tick runs on a goroutine of its own.
+var ticks atomic.Int64
+
+// Goroutines returns how many goroutines have been started so far to run the tasks of this scheduler, and for the
+// monitors of all, and for race.Alone. Goroutines that release coroutines are not counted.
+//
+//go:norace
+func (s *Scheduler) Goroutines() int64 {
+	return s.stats.frames.Load() + s.stats.workers.Load() + ticks.Load() + race.Goroutines()
 }
 
 // Stats takes a snapshot.

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Thunk is what a task runs and tells of its end. Exactly one of the three is the last call for a task: RunThunk
-// returned, or it did not and Panicked or Exited follows. Config.Thunk finds that of a task.
+// Thunk is the function that a task runs, with callbacks for its end. If RunThunk does not return, Panicked or Exited
+// is called, exactly once. Config.Thunk returns the Thunk of a task.
 type Thunk interface {
 	RunThunk()
 	Panicked(value any, stack []byte)
@@ -26,12 +26,12 @@ type Thunk interface {
 type Task struct {
 	park.Parker
 	queued invariant.Flag // is in a queue
-	frame  *Frame         // what runs it, or ran it; nil before it has started. See Here
+	frame  *Frame         // the frame that runs it, or ran it; nil before it has started. See Here
 	link   *Task          // the next in the global queue
 }
 
-// Init readies a task for Go. Where every thunk needs a frame of its own (see coro.Fresh) it makes one; elsewhere the
-// worker that runs the task finds it a frame. It is called by the spawner, with its synchronisation visible.
+// Init prepares a task for Go. If every thunk needs a frame of its own (see coro.Fresh), Init makes one; otherwise the
+// worker that runs the task provides a frame. It is called by the spawner, with its synchronisation visible.
 //
 //go:norace
 func (t *Task) Init(s *Scheduler) {
@@ -53,10 +53,10 @@ var _ [unsafe.Offsetof(Task{}.Parker)]struct{} = [0]struct{}{}
 // Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
 // caller runs.
 //
-// Anybody may ask, and frame is read without order: it is written when a worker takes the task up, and an atomic store
-// there would be paid by every spawn. A word read in a race is still some word that was written. The task's own goroutine
-// wrote it itself, or was resumed after it was. Everybody else sees nil or a frame whose g is 0 or another goroutine's;
-// and a goroutine that came to have the g of a frame that is gone finds another task in it, or none.
+// Any goroutine may call it, and frame is read without synchronization: it is written when a worker starts the task,
+// and an atomic store there would slow down every spawn. A racy read still returns a value that was written. The task's
+// own goroutine wrote frame itself, or was resumed after the write. Any other goroutine sees nil, or a frame whose g is
+// 0 or another goroutine's; a goroutine that has the g of a released frame finds another task in that frame, or none.
 //
 //go:norace
 func (t *Task) Here() bool {
@@ -73,12 +73,12 @@ func (t *Task) Started() bool {
 	return fr != nil && fr.g != 0 // a frame that was made with the task has not begun
 }
 
-// Worker returns the worker that runs the task, as a place to wake others near. Only the task itself may ask.
+// Worker returns the worker that runs the task, as a place to wake others near. Only the task itself may call it.
 //
 //go:norace
 func (t *Task) Worker() *Worker { return t.frame.w }
 
-// Timer is the task's timer node, to be armed by the worker that runs the task. Only the task itself may use it, for
+// Timer returns the task's timer, to be armed by the worker that runs the task. Only the task itself may use it, for
 // one wait at a time.
 //
 //go:norace
@@ -91,12 +91,12 @@ func (t *Task) Timer() *clock.Timer {
 	return fr.timer
 }
 
-// Armed is the timer that the task has armed, to be stopped on whatever worker.
+// Armed returns the timer that the task has armed. It may be stopped on any worker.
 //
 //go:norace
 func (t *Task) Armed() *clock.Timer { return t.frame.timer }
 
-// Kit is what the task waits with. Only the task itself may use it, for one wait at a time.
+// Kit returns the task's kit for waits. Only the task itself may use it, for one wait at a time.
 //
 //go:norace
 func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
@@ -151,12 +151,12 @@ func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 }
 
 // BeginPark is the first part of Park, up to the swap, which the caller makes as Park does, followed by EndPark. It
-// returns nil if the wait has ended already. Operations that do it themselves have one frame less between their caller
+// returns nil if the wait has ended already. Operations that swap themselves have one frame less between their caller
 // and the swap: see coro.Enter.
 //
 //go:norace
 func (t *Task) BeginPark() *coro.Slot {
-	if t.State() != park.Parking { // it was armed: so it has been woken
+	if t.State() != park.Parking { // it was armed, so it has been woken
 		return nil
 	}
 	if xatomic.Instrumented && parkBare(t) {
@@ -194,12 +194,12 @@ func (t *Task) BeginPark() *coro.Slot {
 // parkBare parks a task that no worker runs, and reports whether t is one. Explorations set it.
 var parkBare func(t *Task) bool
 
-// EndPark is what follows the swap.
+// EndPark is the last part of Park, after the swap.
 //
 //go:norace
 func (t *Task) EndPark() { t.frame.settle() }
 
-// Yield lets the others go first, if there are any.
+// Yield runs other tasks first, if there are any.
 //
 //go:norace
 func (t *Task) Yield() {
@@ -213,13 +213,14 @@ func (t *Task) Yield() {
 	}
 }
 
-// BeginYield is the first part of Yield, up to the swap: see BeginPark. It returns nil if there are no others.
+// BeginYield is the first part of Yield, up to the swap: see BeginPark. It returns nil if there is no other task to
+// run.
 //
 //go:norace
 func (t *Task) BeginYield() *coro.Slot {
 	// Spec: SC-21 (a yield goes to the tail)
 	if bubble.Explored != nil {
-		runtime.Gosched() // fibers that yield to each other would go on for good: a switch between them is no point
+		runtime.Gosched() // fibers that yield to each other would run forever: coir test does not see their switches
 	}
 	fr := t.frame
 	w := fr.w
@@ -244,11 +245,11 @@ func (t *Task) BeginYield() *coro.Slot {
 	return fr.Via(fr.Enter(w.handTo(w.frameFor(next))))
 }
 
-// goschedEvery is how many yields of a task that is alone make one call of Gosched, which costs ten times as much as
-// the rest of the yield.
+// goschedEvery is the number of yields of a lone task for each call of Gosched, which costs ten times as much as the
+// rest of the yield.
 const goschedEvery = 8
 
-// yieldAlone is a yield of the only task of the worker: what it waits for may be a goroutine.
+// yieldAlone is a yield of the worker's only task, which may wait for a goroutine.
 //
 //go:norace
 func (w *Worker) yieldAlone() {
@@ -261,12 +262,12 @@ func (w *Worker) yieldAlone() {
 // Ready implements park.Owner: a scheduler is the owner of its tasks.
 //
 //go:norace
-func (s *Scheduler) Ready(p *park.Parker, near park.Place) {
+func (s *Scheduler) Ready(p *park.Parker, here park.Place) {
 	t := taskOf(p)
 	if s.observer != nil {
 		s.observer.Readied(t)
 	}
-	if w, ok := near.(*Worker); ok && s.Has(w) {
+	if w, ok := here.(*Worker); ok && s.Has(w) {
 		w.tally.woken++
 		w.push(t)
 	} else {
@@ -275,7 +276,7 @@ func (s *Scheduler) Ready(p *park.Parker, near park.Place) {
 	}
 }
 
-// Late implements park.Owner: it counts a wake that came when the wait had ended.
+// Late implements park.Owner: it counts a wake that came after the wait had ended.
 //
 //go:norace
 func (s *Scheduler) Late(*park.Parker) { s.stats.late.Add(1) }
@@ -302,18 +303,18 @@ func (t *Task) dequeue() *Task {
 	return t
 }
 
-// Frame is a coroutine that runs tasks one after the other. What a task needs only while it runs or waits is here, not
-// in the task, because frames are used again and tasks are not.
+// Frame is a coroutine that runs tasks one after the other. It holds the state that a task needs only while it runs or
+// waits, because frames are reused and tasks are not.
 type Frame struct {
 	coro.Coro
-	w       *Worker // who runs it; set by the one that passes control to it
+	w       *Worker // the worker that runs it; set before control is passed to it
 	task    *Task
 	g       uintptr
 	timer   *clock.Timer // made for the first wait that needs one
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
-	exits   int32  // Goexits that it serves on from the inside of
+	exits   int32  // Goexits on its stack, inside of which it serves
 	resting bool
 	left    bool
 }
@@ -328,7 +329,7 @@ func newFrame(s *Scheduler) *Frame {
 	return fr
 }
 
-// run is a coro.Body: the whole life of the frame's goroutine.
+// run is a coro.Body: the function of the frame's goroutine.
 //
 //go:norace
 func (fr *Frame) run(yield func(struct{}) bool) {
@@ -345,9 +346,9 @@ func (fr *Frame) run(yield func(struct{}) bool) {
 	}
 }
 
-// unwound is deferred by run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after caught has
-// dealt with such a panic, the Goexit goes on to end the goroutine. So the frame serves from in here until it is to leave, as
-// caught does for a plain Goexit.
+// unwound is deferred by run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after
+// caught has handled such a panic, the Goexit continues to end the goroutine. So the frame serves from here until it
+// must leave, as caught does for a plain Goexit.
 //
 // Guarded by TestPanicDuringGoexit.
 //
@@ -362,8 +363,8 @@ func (fr *Frame) unwound() {
 	}
 }
 
-// serve runs tasks until the frame is to leave: then it reports true. It reports false after a panic, which caught has
-// dealt with.
+// serve runs tasks until the frame must leave; then it returns true. It returns false after a panic, which caught has
+// handled.
 //
 //go:norace
 func (fr *Frame) serve() (left bool) {
@@ -394,7 +395,7 @@ func (fr *Frame) serve() (left bool) {
 
 //go:norace
 func (fr *Frame) ended() {
-	fr.task.frame = nil // a task may be kept for long, and need not keep what ran it
+	fr.task.frame = nil // a task may be kept for long, and must not keep its frame alive
 	fr.task = nil
 	fr.w.tally.ended++
 	if !coro.Fresh {
@@ -402,15 +403,15 @@ func (fr *Frame) ended() {
 	}
 }
 
-// rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame aside and returns whom to
-// pass control to.
+// rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame into a pool and returns
+// the coroutine to pass control to.
 //
-// A frame whose task has ended with its thread locked is not used again, and its goroutine stays where it is for
-// good. Go would end the thread, which the task may have changed in ways that no other may meet (a namespace,
+// A frame whose task has ended with its thread locked is not reused, and its goroutine stays suspended forever. Go
+// would end the thread, which the task may have changed in ways that must not affect other code (a namespace,
 // credentials); but a coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
 //
 // Spec: FB-03 (a coroutine is reused for the next thunk)
-// Spec: FB-30 (a locked thread that parks is stopped with a sentence)
+// Spec: FB-30 (a locked fiber keeps its thread)
 //
 //go:norace
 func (fr *Frame) rest() *coro.Coro {
@@ -433,8 +434,8 @@ func (fr *Frame) rest() *coro.Coro {
 	return to
 }
 
-// resumed is what a resting frame does when control is back. It reports true if the frame is to leave; otherwise the
-// frame has been given a task.
+// resumed is called by a resting frame when it is resumed. It reports true if the frame must leave; otherwise the frame
+// has been given a task.
 //
 //go:norace
 func (fr *Frame) resumed() (leave bool) {
@@ -446,8 +447,8 @@ func (fr *Frame) resumed() (leave bool) {
 	return false
 }
 
-// caught is deferred by serve. A panic in a thunk ends the thunk, and serve begins anew. A Goexit cannot be stopped, but
-// the deferred call may go on for as long as it likes: so it serves from in here until the frame is to leave.
+// caught is deferred by serve. A panic in a thunk ends the thunk, and serve starts over. A Goexit cannot be stopped,
+// but a deferred call may run for any time, so caught serves from here until the frame must leave.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 //
@@ -456,7 +457,7 @@ func (fr *Frame) caught() {
 	if fr.left {
 		return
 	}
-	if !fr.resting { // else it is the Goexit of another frame that left, passed on by coro.Release
+	if !fr.resting { // otherwise it is the Goexit of another frame that left, passed on by coro.Release
 		th := fr.w.s.thunk(fr.task)
 		if r := recover(); r != nil {
 			th.Panicked(r, stack())
@@ -468,12 +469,12 @@ func (fr *Frame) caught() {
 		race.Disable()
 		fr.ended()
 	}
-	fr.exits++ // each is a level of the stack that does not come back
+	fr.exits++ // each adds a level to the stack for good
 	for !fr.serve() {
 	}
 }
 
-// leave is the last thing that the frame's goroutine does here.
+// leave is the last call of the frame's goroutine.
 //
 //go:norace
 func (fr *Frame) leave() {
@@ -490,8 +491,8 @@ func (fr *Frame) adopt(t *Task) {
 	t.frame = fr
 }
 
-// handTo readies another frame of this worker for control, which the caller passes to it next. The caller must settle
-// first thing when control is back.
+// handTo prepares another frame of this worker to run; the caller passes control to it next. When the caller is
+// resumed, it must call settle first.
 //
 //go:norace
 func (w *Worker) handTo(to *Frame) *coro.Coro {
@@ -503,7 +504,7 @@ func (w *Worker) handTo(to *Frame) *coro.Coro {
 	return &to.Coro
 }
 
-// settle does what had to wait until the stack of the one that ran before was quiet.
+// settle does the work that had to wait until the stack of the previous task was quiet.
 //
 //go:norace
 func (fr *Frame) settle() {
@@ -526,6 +527,6 @@ func (w *Worker) settle() {
 			w.putBack(t)
 		}
 	} else if !t.Commit() {
-		t.Rouse(w) // woken on its way to sleep
+		t.MakeReady(w) // woken on its way to sleep
 	}
 }

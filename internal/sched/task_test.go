@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks goes on at once, for the waker's reason.
-// Control passes to nobody, though another task is queued on its worker.
+// TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks goes on at once, for the waker's
+// reason. Control passes to no other task, although one is queued on its worker.
 //
 // Spec: PK-22 (a wait that has ended costs no switch)
 func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
@@ -67,13 +67,13 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	here, elsewhere := ws[0], ws[1]
 	task := woken(s)
 	here.putBack(tasks(1)[0])
-	task.Rouse(here)
+	task.MakeReady(here)
 	if got := here.pick(); got != task {
 		t.Error("a task that a worker woke is not the next to run there")
 	}
 
 	task = woken(s)
-	task.Rouse(here)
+	task.MakeReady(here)
 	elsewhere.searching = true
 	here.ring.grab(make([]*Task, ringSize)) // what was queued before
 	if got := elsewhere.steal(); got != task {
@@ -81,14 +81,14 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	}
 
 	task = woken(s)
-	task.Rouse(nil)
+	task.MakeReady(nil)
 	if got := s.global.pop(); got != task {
 		t.Error("a task that was woken from outside is not in the global queue")
 	}
 
 	here.state.Store(held)
 	task = woken(s)
-	task.Rouse(here)
+	task.MakeReady(here)
 	if got := s.global.pop(); got != task || here.hasWork() {
 		t.Error("a task that a held worker woke is not in the global queue")
 	}

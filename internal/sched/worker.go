@@ -14,9 +14,9 @@ import (
 const (
 	nextCap     = 3  // run-next picks in a row before the ring's head gets its turn (tokio#5686)
 	globalEvery = 61 // after at most this many picks the global queue comes first
-	ageEvery    = 16 // every this many picks the ring's newest task does not come before its head: see pickFor
+	ageEvery    = 16 // every so many picks the ring's head comes before its newest task: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
-	maxExits    = 16 // Goexits after which a frame still serves
+	maxExits    = 16 // a frame serves after at most this many Goexits
 )
 
 // The states of a worker. They are read without synchronization.
@@ -33,17 +33,17 @@ type Worker struct {
 	// What every switch and every native call uses comes first, in one cache line: a thousand workers in native calls
 	// are cold memory.
 	s     *Scheduler
-	prev  *Task          // what settle must do something with: commit its park, or put it back
+	prev  *Task          // the task that settle must commit or put back
 	cur   *Task          // the running task; nil for the base
 	beat  uint64         // grows with every switch
-	place *place         // in Scheduler.places: its own while it is active, or the last one
+	place *place         // in Scheduler.places: the current one while it is active, else the last one
 	picks int            // since the global queue came first
-	every int            // after this many it comes first again: see glance
+	every int            // after this many picks it comes first again: see glance
 	state xatomic.Uint32 // see Scheduler.discharge
 
 	requeue   bool // prev is put back
 	searching bool
-	stands    bool // woken from idle to stand by. Guarded by Scheduler.mu, as the next
+	stands    bool // woken from idle to stand by. Guarded by Scheduler.mu, like the next field
 	leaving   bool
 	lone      uint8 // counts yields while no other task could run
 
@@ -60,11 +60,11 @@ type Worker struct {
 	first   *Task              // waits until the base makes a frame for it
 	frames  [keepFrames]*Frame // idle: the first nframes. The others are not cleared, to save writes of pointers
 	nframes int
-	extra   int    // how many frames it takes from the pool for later: see pool.get
+	extra   int    // how many more frames it takes from the pool next time: see pool.get
 	spent   *Frame // the last that must not be reused
 
-	// For the monitor, which reads these, beat and cur without synchronization: it may see old values, and then holds a
-	// worker that has just switched, which finds out at its next switch. An atomic store would cost every switch.
+	// The monitor reads these, beat and cur without synchronization. It may see old values and hold a worker that has
+	// just switched, which notices at its next switch. An atomic store would slow down every switch.
 	tally tally        // for Stats
 	slice atomic.Int64 // recent nanoseconds between two beats, as seen by the monitor
 
@@ -74,7 +74,7 @@ type Worker struct {
 	sema     xatomic.Sema // woken from idle
 
 	seen  watch  // the monitor's own
-	noted uint64 // the beat, as seen by the worker that stands by: its own
+	noted uint64 // the beat, as last seen by the worker that stands by, which owns this field
 
 	ids, idsEnd uint64 // task numbers not given out yet
 }
@@ -105,7 +105,7 @@ func NewID(w *Worker) uint64 {
 //
 //go:norace
 func (w *Worker) push(t *Task) {
-	if w.state.Load() != running { // it may not return to its queue for long
+	if w.state.Load() != running { // it may not come back to its queue for long
 		w.s.inject(t)
 		return
 	}
@@ -125,12 +125,12 @@ func (w *Worker) push(t *Task) {
 //go:norace
 func (w *Worker) Ready(p *park.Parker) {
 	if xatomic.Instrumented && w == nil { // by a task of an exploration: see Bare
-		p.Rouse(nil)
+		p.MakeReady(nil)
 		return
 	}
 	s := w.s
 	if !p.HasOwner(&s.owner) || !s.plain || w.state.Load() != running {
-		p.Rouse(w)
+		p.MakeReady(w)
 		return
 	}
 	w.tally.woken++
@@ -179,14 +179,14 @@ func (w *Worker) overflow(t *Task) {
 	w.s.wake()
 }
 
-// wakeWorth is how long a task must be expected to wait before waking another worker for it pays: about what a wake
-// costs both sides.
+// wakeWorth is the expected wait of a task from which on waking another worker for it pays: about the cost of a wake
+// for both sides.
 const wakeWorth = 10_000 // nanoseconds
 
-// offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than the wake
-// costs. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
-// spin. If the guess is wrong the monitor corrects it. If all are active one is sent to stand by, where tasks are long;
-// where they are short glance does that.
+// offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than a wake
+// takes. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
+// spin. If the guess is wrong, the monitor corrects it. If all workers are active and tasks are long, offer makes one
+// stand by; if tasks are short, glance does.
 //
 //go:norace
 func (w *Worker) offer() {
@@ -209,7 +209,7 @@ func (w *Worker) offer() {
 //go:norace
 func (w *Worker) pick() *Task {
 	if w.state.Load() != running {
-		return nil // the base has something to do
+		return nil // the base has work to do
 	}
 	if p := w.s.policy; p != nil {
 		return p.Pick()
@@ -232,7 +232,7 @@ func (w *Worker) pick() *Task {
 	return w.takeNext()
 }
 
-// glanceWithin is how long a task in the global queue waits for a busy worker whose tasks are short.
+// glanceWithin is the longest time that a task in the global queue waits for a busy worker whose tasks are short.
 const glanceWithin = 200_000 // nanoseconds
 
 // glance takes a task from the global queue. pick calls it after globalEvery picks, or after fewer if tasks are long,
@@ -301,9 +301,9 @@ func (w *Worker) takeNext() *Task {
 //go:norace
 func (w *Worker) successor() *Frame { return w.frameFor(w.pick()) }
 
-// frameFor returns the frame that t is in; for a new task one from the pool; for nil the base. If no frame is idle it
-// also returns the base, which makes one: making it here would grow the stack of the task that is about to park, for as
-// long as that lives.
+// frameFor returns the frame of t; for a new task a frame from the pool; for nil the base. If no frame is idle it also
+// returns the base, which makes one: making it here would grow the stack of the task that is about to park, for as long
+// as the task lives.
 //
 //go:norace
 func (w *Worker) frameFor(t *Task) *Frame {
@@ -344,8 +344,8 @@ func (w *Worker) keep(fr *Frame) {
 	w.nframes++
 }
 
-// putFrame keeps a frame that is about to rest. The frame's stack is not quiet yet, but only this worker takes from its
-// own pool, and not before control has left the frame.
+// putFrame puts a frame that is about to rest into the worker's own pool. The frame's stack is not quiet yet, but only
+// this worker takes from that pool, and not before control has left the frame.
 //
 // Spec: FB-04 (only a quiet coroutine goes to the idle pool)
 //
@@ -411,7 +411,7 @@ func (w *Worker) find() *Task {
 	}
 	t := w.pick()
 	if t == nil && fresh {
-		t = s.global.pop() // no more: it may be held up by that one
+		t = s.global.pop() // only one: this worker may be held up by it
 	}
 	if t == nil && s.policy == nil {
 		if t = s.global.share(&w.ring, int(s.target.Load())); t == nil {

@@ -132,6 +132,7 @@ func TestGlobalHasItsTurn(t *testing.T) {
 // A push to a full ring moves the older half of the ring and the pushed task to the global queue. No task is lost.
 //
 // Spec: SC-05 (a full local queue spills half, and loses nothing)
+// Spec: SC-06 (the global queue has no bound)
 func TestOverflowLosesNothing(t *testing.T) {
 	s, ws := still(t, 1)
 	w := ws[0]
@@ -170,7 +171,6 @@ func TestOverflowLosesNothing(t *testing.T) {
 	}
 }
 
-// Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-15 (a thief takes half)
 func TestThiefTakesHalfThenRunNext(t *testing.T) {

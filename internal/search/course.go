@@ -4,17 +4,17 @@ package search
 // The actor may also be Clock.
 type Turn = struct{ Actor, To int }
 
-// Course is a strategy that knows a schedule by its turns: who runs, until when. A script is a list of decisions by
-// their numbers: where one of them is changed, those after it mean something else. Turns go on to mean the same. A
-// Course records the turns of each schedule, and makes it follow given ones.
+// Course is a strategy that describes a schedule by its turns: which actor runs, and until when. A script is a list of
+// numbered decisions: if one of them changes, those after it mean something else. Turns keep their meaning. A Course
+// records the turns of each schedule, and can make a schedule follow given turns.
 type Course struct {
 	script Script
 
-	follows bool // or else script
+	follows bool // follows turns, not script
 	turns   []Turn
 	values  [][]int // for each actor, the values to choose for it, in order; the first are for no actor
-	at      int     // the first of turns that is not done
-	used    []int   // how many of the values
+	at      int     // index of the first turn that is not done
+	used    []int   // number of values used, for each actor
 
 	ran    table[Turn]
 	chosen table[value]
@@ -27,10 +27,10 @@ type value struct{ actor, way int }
 // mostTurns bounds the turns that are recorded.
 const mostTurns = 1 << 20
 
-// Script makes the next schedule one by the given decisions.
+// Script makes the next schedule use the given decisions.
 func (c *Course) Script(ways []int) { c.begin(false, ways, nil, nil) }
 
-// Follow makes the next schedule one of the given turns and values.
+// Follow makes the next schedule use the given turns and values.
 func (c *Course) Follow(turns []Turn, values [][]int) { c.begin(true, nil, turns, values) }
 
 func (c *Course) begin(follows bool, ways []int, turns []Turn, values [][]int) {
@@ -61,7 +61,7 @@ func (*Course) Begin(schedule int) bool { return schedule == 0 }
 
 func (*Course) steady() bool { return true }
 
-// Choose implements Strategy. As that of a Script, its result may be too large.
+// Choose implements Strategy. Like that of a Script, its result may be too large.
 //
 //go:norace
 func (c *Course) Choose(f *Fork) int {
@@ -91,7 +91,7 @@ func (c *Course) Choose(f *Fork) int {
 	return way
 }
 
-// saw records how far the actors have come that have run since the last decision.
+// saw records the progress of the actors that have run since the last decision.
 //
 //go:norace
 func (c *Course) saw(w World, now int) {
@@ -110,13 +110,13 @@ func (c *Course) saw(w World, now int) {
 //go:norace
 func (c *Course) turn(actor, to int) {
 	if n := c.ran.n; n > 0 && c.ran.rows[n-1].Actor == actor {
-		c.ran.rows[n-1].To = max(c.ran.rows[n-1].To, to) // one that has ended may be chosen 0 times
+		c.ran.rows[n-1].To = max(c.ran.rows[n-1].To, to) // an actor that has ended may be chosen 0 times
 		return
 	}
 	c.ran.add(Turn{actor, to})
 }
 
-// next returns the way of the actor whose turn it is, or if that cannot run, of the one after it.
+// next returns the way of the actor whose turn it is, or if it cannot run, of the actor of the next turn.
 //
 //go:norace
 func (c *Course) next(f *Fork) int {
@@ -136,14 +136,14 @@ func (c *Course) next(f *Fork) int {
 			}
 		}
 	}
-	c.at++ // that actor may never come
+	c.at++ // that actor may never run
 	return 0
 }
 
 // lookAhead bounds how many turns a decision looks at.
 const lookAhead = 64
 
-// done reports whether a turn has come to its end.
+// done reports whether a turn has ended.
 //
 //go:norace
 func (c *Course) done(w World, t Turn) bool {

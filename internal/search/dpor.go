@@ -2,10 +2,10 @@ package search
 
 import "math/bits"
 
-// Most schedules do not differ in effect: two actors that use different objects do not notice which of them went first.
-// Schedules that can be turned into each other by swapping neighbours that do not conflict are one trace, and one
-// schedule of each trace is enough. Dynamic partial-order reduction finds these without running the others, here with
-// source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
+// Most schedules do not differ in effect: if two actors use different objects, their order does not matter. Schedules
+// that can be turned into each other by swapping neighbours that do not conflict are one trace, and one schedule of
+// each trace is enough. Dynamic partial-order reduction finds these without running the others, here with source sets
+// and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
 //
 //   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between
 //     that orders them. Where the first was chosen, an actor must be tried that leads to the second going first: one of
@@ -17,8 +17,8 @@ import "math/bits"
 // Trying only the actor of the second transition looks right but is not: if it sleeps, or only gets there after
 // another, the schedule is lost.
 //
-// A transition is what an actor does between two points: its announced operation and what follows up to the next, or,
-// if it was woken, what follows the wait.
+// A transition is the work of an actor between two points: its announced operation and the code up to the next one, or,
+// if it was woken, the code after the wait.
 
 // Model is a program whose transitions are of type T, as DPOR sees it.
 type Model[T any] interface {
@@ -71,13 +71,13 @@ type DPOR[T any] struct {
 // node is a fork of the schedule.
 type node struct {
 	value  bool // a value below of is chosen; else one of ways[first:first+of]
-	chosen int32
+	chosen int
+	of     int
 	first  int32
-	of     int32
 	at     int32 // events before it
 }
 
-// way is what an actor could do at a fork.
+// way is a possible transition of an actor at a fork.
 type way[T any] struct {
 	actor  int32
 	moves  int32 // of the actor, before this one
@@ -98,7 +98,7 @@ func (*DPOR[T]) steady() bool { return true }
 // Complete reports whether one schedule of each trace has been run: Begin has reported false, and none was too long.
 func (s *DPOR[T]) Complete() bool { return s.ended && !s.cut }
 
-// Begin looks at the last schedule and prepares the next: the last decision that has something left to try takes it.
+// Begin examines the last schedule and prepares the next: the last decision with an untried way takes it.
 func (s *DPOR[T]) Begin(schedule int) bool {
 	defer func() { s.asleep, s.at = false, 0 }()
 	again1, long1 := s.nodes.room(mostForks)
@@ -163,15 +163,15 @@ func (s *DPOR[T]) restart() { s.nodes.n, s.ways.n, s.turned = 0, 0, 0 }
 func (s *DPOR[T]) Forks() int { return s.nodes.n }
 
 // Chosen returns the way to take at fork i.
-func (s *DPOR[T]) Chosen(i int) int32 { return s.nodes.rows[i].chosen }
+func (s *DPOR[T]) Chosen(i int) int { return s.nodes.rows[i].chosen }
 
 //go:norace
-func (s *DPOR[T]) waysAt(x *node) []way[T] { return s.ways.rows[x.first : x.first+x.of] }
+func (s *DPOR[T]) waysAt(x *node) []way[T] { return s.ways.rows[x.first : int(x.first)+x.of] }
 
-func untried[T any](ways []way[T]) int32 {
+func untried[T any](ways []way[T]) int {
 	for i := range ways {
 		if w := &ways[i]; w.try && !w.done && !w.asleep {
-			return int32(i)
+			return i
 		}
 	}
 	return -1
@@ -182,16 +182,16 @@ func untried[T any](ways []way[T]) int32 {
 //go:norace
 func (s *DPOR[T]) Choose(f *Fork) int {
 	s.began = true
-	if f.After { // what follows an operation, up to the next, is part of the transition
+	if f.After { // the code after an operation, up to the next, is part of the transition
 		return 0
 	}
 	i := s.at
 	s.at++
 	if i < s.nodes.n {
-		if int(s.nodes.rows[i].of) != f.N {
-			panic("DPOR: the program does not do the same again in the same schedule")
+		if s.nodes.rows[i].of != f.N {
+			panic("DPOR: the program does not repeat itself in the same schedule")
 		}
-		return int(s.nodes.rows[i].chosen)
+		return s.nodes.rows[i].chosen
 	}
 	if s.asleep || s.nodes.full || s.ways.full {
 		return 0
@@ -201,7 +201,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 		return 0
 	}
 	x := &s.nodes.rows[s.nodes.n]
-	*x = node{of: int32(f.N), first: int32(s.ways.n), at: int32(f.World.Logged())}
+	*x = node{of: f.N, first: int32(s.ways.n), at: int32(f.World.Logged())}
 	if f.World.Actor(0) == Value {
 		x.value = true
 		s.nodes.n++
@@ -225,7 +225,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 		for k := range ways {
 			if !ways[k].asleep {
 				ways[k].try = true
-				x.chosen = int32(k)
+				x.chosen = k
 				s.nodes.n++
 				s.ways.n += f.N
 				return k
@@ -252,7 +252,7 @@ func (s *DPOR[T]) inherit(ways []way[T]) bool {
 	last := s.waysAt(x)
 	for k := range last {
 		q := &last[k]
-		if int32(k) == x.chosen || !q.asleep && !q.done || s.Model.Conflict(q.t, last[x.chosen].t) {
+		if k == x.chosen || !q.asleep && !q.done || s.Model.Conflict(q.t, last[x.chosen].t) {
 			continue
 		}
 		same := -1
@@ -269,7 +269,7 @@ func (s *DPOR[T]) inherit(ways []way[T]) bool {
 	return true
 }
 
-// race finds the races of the last schedule and marks what must be tried because of them.
+// race finds the races of the last schedule and marks the ways that must be tried because of them.
 func (s *DPOR[T]) race() {
 	n := len(s.events)
 	s.stride = (n + 63) / 64
@@ -331,7 +331,7 @@ func (s *DPOR[T]) after(i, j int) {
 	to[j/64] |= 1 << (j % 64)
 }
 
-// reverse makes sure that an actor is tried instead of event j that leads to event i happening first.
+// reverse ensures that at the fork of event j an actor is tried that makes event i happen first.
 func (s *DPOR[T]) reverse(j, i int) {
 	// What happened after j and not because of it, followed by i. Its initials are the events with nothing of it before
 	// them.

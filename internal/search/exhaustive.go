@@ -17,7 +17,7 @@ type All struct {
 
 type branch struct{ chosen, of int }
 
-// mostDecisions is how many decisions a schedule may have to be varied. A longer one is not.
+// mostDecisions is the largest number of decisions of a schedule that is varied.
 const mostDecisions = 1 << 20
 
 // Bound returns how many preemptions a schedule may have; negative means any number.

@@ -3,8 +3,8 @@
 // goroutines of ordinary Go tests.
 //
 // `coir test` lays this package over the standard library, where package runtime calls it on the system stack with a
-// lock held. So it imports only math/bits (source.go is not laid over), and what a schedule calls (Choose, and all that
-// it calls) neither allocates nor uses append or copy, and is hidden from the race detector.
+// lock held. So it imports only math/bits (source.go is not laid over), and code that runs in a schedule (Choose, and
+// all that it calls) neither allocates nor uses append or copy, and is hidden from the race detector.
 package search
 
 import "math/bits"
@@ -23,7 +23,7 @@ type Strategy interface {
 type Fork struct {
 	N      int   // ways
 	Keep   bool  // way 0 is that the running actor continues
-	After  bool  // the running actor has done an operation, and way 0 is what follows it; implies Keep
+	After  bool  // the running actor has done an operation, and way 0 is the code after it; implies Keep
 	Yields bool  // the running actor, way N-1, yields to the others
 	World  World // the schedule
 }
@@ -105,8 +105,8 @@ func (r *RNG) Of(seed uint64, schedule int) {
 	r.Next()
 }
 
-// table is memory of a strategy that grows only between schedules. What does not fit while a schedule runs is lost, and
-// the schedule must be run again.
+// table is a slice that grows only between schedules. Rows that do not fit while a schedule runs are lost, and the
+// schedule must be run again.
 type table[T any] struct {
 	rows []T
 	n    int

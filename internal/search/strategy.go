@@ -30,7 +30,7 @@ func (*roundRobin) Choose(f *Fork) int {
 	return 0
 }
 
-// Script makes the given decisions. After those it takes way 0, or what Rest chooses.
+// Script makes the given decisions. After those it takes way 0, or the way that Rest chooses.
 type Script struct {
 	Ways []int
 	Rest Strategy
@@ -174,7 +174,7 @@ func (s *pct) lower(actor int) {
 	s.prio[actor%len(s.prio)] = s.low
 }
 
-// Turns takes turns among strategies, whatever they choose among.
+// Turns takes turns among strategies, of any type.
 type Turns[S interface{ Begin(schedule int) bool }] struct {
 	All  []S
 	done []bool

@@ -1,16 +1,17 @@
 package search
 
-// A coin toss at each point is far from fair to schedules: an actor with one operation left is as likely as one with a
-// hundred, so the short one almost always ends early, and bugs that need it late are hardly ever seen. If each way is
-// taken in proportion to how much comes after it, every interleaving has the same probability. Earlier schedules of the
-// same program show how much that is: how often each actor was chosen up to its last choice, and what the actors that
-// it starts do. This is exact for actors that start each other and always do the same, and a good guess for others.
+// A coin toss at each point does not give schedules the same probability: an actor with one operation left is chosen as
+// often as one with a hundred, so the short one almost always ends early, and bugs that need it late are rarely found.
+// If each way is taken in proportion to the number of operations after it, every interleaving has the same probability.
+// Earlier schedules of the same program show that number: how often each actor was chosen up to its last choice, and
+// the operations of the actors that it starts. This is exact for actors that start each other and always do the same,
+// and a good guess for others.
 
 // Uniform takes each way in proportion to the number of operations expected after it, so that every interleaving has
 // about the same probability. It learns these numbers from earlier schedules.
 func Uniform(seed uint64) Strategy { return &uniform{seed: seed} }
 
-// uniformActors is how many actors are counted; the others are taken to have one operation left.
+// uniformActors is the number of actors that are counted; others are assumed to have one operation left.
 const uniformActors = 1024
 
 type uniform struct {
@@ -103,7 +104,7 @@ func (s *uniform) meet(f *Fork) {
 	s.known = max(s.known, s.seen)
 }
 
-// weigh adds what future actors are expected to do to the actors that will start them.
+// weigh adds the expected operations of future actors to the actors that will start them.
 //
 //go:norace
 func (s *uniform) weigh() {

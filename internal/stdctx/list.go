@@ -23,7 +23,7 @@ type List[T any] struct {
 // Entry is a context in a list.
 type Entry[T any] struct {
 	Ctx context.Context
-	Of  T // what depends on the context
+	Of  T // the value that depends on the context
 
 	done       <-chan struct{}
 	prev, next *Entry[T]
@@ -113,8 +113,8 @@ func (l *List[T]) TakeDone() *Entry[T] {
 	return e
 }
 
-// Await looks for a context that may end without a step of those who depend on it. It returns the first for which timed
-// reports true, or else one that is done within patience, which it removes. It returns nil if there is none.
+// Await looks for a context that may end without a step of its dependents. It returns the first for which timed reports
+// true, or else one that is done within patience, which it removes. It returns nil if there is none.
 //
 //go:norace
 func (l *List[T]) Await(patience time.Duration, timed func(*Entry[T]) bool) (e *Entry[T], deadline bool) {

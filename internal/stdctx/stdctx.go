@@ -1,6 +1,6 @@
-// Package stdctx has what coir needs of package context and package context does not offer: a [Context] that ends when
-// told, with any error and cause; the word where a context keeps its error ([ErrWord]); and a [List] of contexts that
-// others depend on. It knows no scope and no fiber.
+// Package stdctx extends package context for coir: it has a [Context] that ends on demand, with any error and cause;
+// access to the word where a context keeps its error ([ErrWord]); and a [List] of contexts that others depend on. It
+// does not know scopes or fibers.
 //
 // Two things here are not documented by package context: the key by which it finds a context of its own, and the field
 // where that keeps its error. Both are looked up when the program starts. If a release of Go does not have them, derived
@@ -35,7 +35,7 @@ func New() *Context {
 }
 
 // End ends the context with err, which is context.Canceled or context.DeadlineExceeded. A nil cause means err. Only the
-// first call does.
+// first call has an effect.
 func (c *Context) End(err, cause error) {
 	c.once.Do(func() {
 		if err == context.Canceled {

@@ -27,11 +27,10 @@ func (s *sleeper) Late(*park.Parker) {}
 // indexes are some that fit the word, and the last, which stands for all that do not fit.
 var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
 
-// A wait that is claimed on its way to sleep needs no rousing; one that sleeps must be roused by the claimer. The
+// A wait that is claimed on its way to sleep need not be readied; one that sleeps must be readied by the claimer. The
 // reason has the kind and the index, and a node whose index does not fit is marked.
 //
 // Spec: PK-12 (the winner's argument carries reason and index)
-// Spec: SE-02 (all cases claim through one word)
 func TestClaimTellsWhichItWas(t *testing.T) {
 	for _, index := range indexes {
 		for _, asleep := range []bool{false, true} {
@@ -44,10 +43,10 @@ func TestClaimTellsWhichItWas(t *testing.T) {
 			}
 			won, p := q.Shift().Claim(park.Closed)
 			if !won || (p != nil) != asleep || p != nil && p != &s.Parker {
-				t.Fatalf("index %d, asleep %v: won %v, to rouse %p", index, asleep, won, p)
+				t.Fatalf("index %d, asleep %v: won %v, to ready %p", index, asleep, won, p)
 			}
 			if s.readied != 0 {
-				t.Fatal("readied before it was roused")
+				t.Fatal("readied too early")
 			}
 			if r := s.Reason(); r.Kind() != park.Closed || r.Index() != int(index) {
 				t.Fatalf("claimed for %d with index %d, the word has %d with %d", park.Closed, index, r.Kind(), r.Index())
@@ -62,10 +61,8 @@ func TestClaimTellsWhichItWas(t *testing.T) {
 // A late claim, for the same wait or for an earlier one, changes nothing and leaves no mark.
 //
 // Spec: PK-08 (a stale wake changes nothing)
-// Spec: PK-31 (a lost claim takes its value back)
 // Spec: PK-41 (an old reference to a waiter node is harmless)
 // Spec: SE-02 (all cases claim through one word)
-// Spec: SE-03 (a losing case has no effect)
 func TestClaimThatLostLeavesNoMark(t *testing.T) {
 	for _, index := range indexes {
 		s := newSleeper()
@@ -81,12 +78,12 @@ func TestClaimThatLostLeavesNoMark(t *testing.T) {
 		reason := s.Reason()
 		late := q.Shift()
 		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.Reason() != reason {
-			t.Fatalf("index %d: a second claim of the same wait: won %v, to rouse %p, marked %v", index, won, p, late.Won)
+			t.Fatalf("index %d: a second claim of the same wait: won %v, to ready %p, marked %v", index, won, p, late.Won)
 		}
 		late.Parker = &s.Parker // as if it had been shifted for the earlier wait, and is claimed only now
 		s.Arm()                 // the next wait
 		if won, p := late.Claim(park.Closed); won || p != nil || late.Won || s.State() != park.Parking {
-			t.Fatalf("index %d: a claim of a wait that is over: won %v, to rouse %p, marked %v", index, won, p, late.Won)
+			t.Fatalf("index %d: a claim of a wait that is over: won %v, to ready %p, marked %v", index, won, p, late.Won)
 		}
 	}
 }

@@ -13,8 +13,8 @@ func TestKitKeepsNoLargeCell(t *testing.T) {
 	type small [keepSize]byte
 	type large [keepSize + 1]byte
 	var k Kit
-	one, other := Peek[small](&k, KindOf[small]()), Peek[large](&k, KindOf[large]())
-	if Peek[large](&k, KindOf[large]()) != other {
+	one, other := SoloCell[small](&k, KindOf[small]()), SoloCell[large](&k, KindOf[large]())
+	if SoloCell[large](&k, KindOf[large]()) != other {
 		t.Error("the cell of a wait that has not ended is gone")
 	}
 	Done[small](&k, KindOf[small]())
@@ -23,7 +23,7 @@ func TestKitKeepsNoLargeCell(t *testing.T) {
 	if b := k.bin(KindOf[large]()); b.solo != nil || b.free != nil {
 		t.Error("the kit keeps a large cell")
 	}
-	if Peek[small](&k, KindOf[small]()) != one {
+	if SoloCell[small](&k, KindOf[small]()) != one {
 		t.Error("the kit has let go of a small cell")
 	}
 }
@@ -46,7 +46,7 @@ func TestKitKeepsItsCellsThroughAWaitForOneThing(t *testing.T) {
 		for _, c := range cells {
 			k.Put(&c.Node)
 		}
-		one := Peek[int](&k, kind)
+		one := SoloCell[int](&k, kind)
 		q.Push(&one.Node, &p, 1)
 		if got := q.Shift(); got != &one.Node {
 			t.Fatal("the queue has lost the cell")

@@ -3,7 +3,7 @@
 // A node belongs to the waiter, which reuses it for its next wait. Two rules make this safe without a second lock:
 //
 //   - Until the wait has been claimed, a node is linked and unlinked, and a cell's value read and written, only under
-//     the lock of the thing that is waited for.
+//     the lock of the object that is waited for.
 //   - A waker that has won a claim never looks at the node again. A waiter that was woken for any reason but data takes
 //     the lock once more, to unlink its node, before it reuses the node.
 //
@@ -26,8 +26,8 @@ type Node struct {
 	Ticket     park.Ticket
 	kind       Kind
 	queued     bool
-	Index      uint16 // which of the things waited for; MaxIndex: look at Won
-	Won        bool   // this one happened. Used only with MaxIndex
+	Index      uint16 // index of the event in the wait; MaxIndex: see Won
+	Won        bool   // this event happened. Used only with MaxIndex
 	large      bool   // too large for a kit to keep
 	Since      int64  // when the wait began, on a timed channel
 }
@@ -52,7 +52,7 @@ func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	// Spec: PK-41 (an old reference to a waiter node is harmless)
 	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
-	n.Parker = nil // no one claims it again; nodes live long and must not keep the last waiter alive
+	n.Parker = nil // it is not claimed again; nodes live long and must not keep the last waiter alive
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -163,7 +163,7 @@ func (q *Queue) First() *Node { return q.head }
 //go:norace
 func (q *Queue) Len() int { return q.n }
 
-// Ring is a FIFO of nodes as well, in one word: for what is rarely waited for. The zero value is empty. Its user's lock
+// Ring is a FIFO of nodes in one word, for objects that are rarely waited for. The zero value is empty. Its user's lock
 // guards it.
 type Ring struct {
 	head *Node // head.prev is the last, whose next is head
@@ -183,7 +183,7 @@ func (r *Ring) Push(n *Node, p *park.Parker, t park.Ticket) {
 	n.prev.next, head.prev = n, n
 }
 
-// Withdraw takes back a node that was pushed to this ring. If it has been shifted since, Withdraw does nothing.
+// Withdraw removes a node that was pushed to this ring. If it has been shifted since, Withdraw does nothing.
 //
 //go:norace
 func (r *Ring) Withdraw(n *Node) {
@@ -250,13 +250,13 @@ func KindOf[T any]() Kind {
 // Kit holds the cells that a fiber or a goroutine waits with. It keeps the cells of earlier waits, by type, so that
 // later waits allocate nothing. Most waits need only last.
 type Kit struct {
-	last *Node // the cell that Peek or Event returned last, if it is still kept
+	last *Node // the cell that SoloCell or Event returned last, if it is still kept
 	more *more // made on demand
 }
 
 // more holds what a kit needs for a second kind of cells, and for waits for many things.
 type more struct {
-	turn    uint64 // where a fair choice goes on; 0 before the first
+	turn    uint64 // state of the generator; 0 before the first choice
 	scratch any
 	bins    *bin
 }
@@ -278,9 +278,9 @@ func (k *Kit) rest() *more {
 	return k.more
 }
 
-// Turn returns one of the numbers below n at random, by the generator wyrand, for a fair choice among cases. A sequence
-// that is only even, such as steps of the golden ratio, is not enough: what a program does next depends on the choice,
-// and then a case may never have its turn.
+// Turn returns a random number below n, by the generator wyrand, for a fair choice among cases. A sequence that is only
+// evenly distributed, such as steps of the golden ratio, is not enough: the program's next step depends on the choice,
+// and a case might then never be chosen.
 //
 // Guarded by TestSelectIsFairWhateverFollows.
 //
@@ -289,9 +289,9 @@ func (k *Kit) Turn(n int) uint64 {
 	turn := &k.rest().turn
 	switch {
 	case xatomic.Instrumented:
-		*turn = 1 // an exploration repeats what it has done
+		*turn = 1 // an exploration must be repeatable
 	case *turn == 0:
-		*turn = rand.Uint64() // many that choose once must not all choose the same
+		*turn = rand.Uint64() // many kits that choose once must not all choose the same
 	}
 	*turn += 0xa0761d6478bd642f
 	hi, lo := bits.Mul64(*turn, *turn^0xe7037ed1a0b428db)
@@ -299,7 +299,7 @@ func (k *Kit) Turn(n int) uint64 {
 	return at
 }
 
-// Scratch returns a place for what else a wait for many things needs.
+// Scratch returns memory that a wait for many events may use.
 //
 //go:norace
 func (k *Kit) Scratch() *any { return &k.rest().scratch }
@@ -310,11 +310,12 @@ const (
 	keepSize = 1 << 10
 )
 
-// Peek returns a cell for a wait for one thing. The cell stays in the kit: a caller waits for one thing at a time.
+// SoloCell returns a cell for a wait for one event, and creates it if there is none. The cell stays in the kit: a
+// caller is in at most one such wait at a time.
 //
 //go:noinline
 //go:norace
-func Peek[T any](k *Kit, kind Kind) *Cell[T] {
+func SoloCell[T any](k *Kit, kind Kind) *Cell[T] {
 	if n := k.Solo(kind); n != nil {
 		return CellOf[T](n)
 	}
@@ -326,7 +327,7 @@ func Peek[T any](k *Kit, kind Kind) *Cell[T] {
 	return CellOf[T](n)
 }
 
-// Event is Peek for a wait that passes no value: it returns a node without a cell.
+// Event is SoloCell for a wait that passes no value: it returns a node without a cell.
 //
 //go:norace
 func (k *Kit) Event() *Node {
@@ -369,7 +370,7 @@ func (k *Kit) solo(kind Kind) *Node {
 	return nil
 }
 
-// Solo is the fast path of Peek: it returns the cell that Peek returned last if it is of that kind, or nil.
+// Solo is the fast path of SoloCell: it returns the cell that SoloCell returned last if it is of that kind, or nil.
 //
 //go:norace
 func (k *Kit) Solo(kind Kind) *Node {
@@ -379,7 +380,7 @@ func (k *Kit) Solo(kind Kind) *Node {
 	return nil
 }
 
-// Done tells the kit that the wait for one thing has ended and that the cell from Peek is clean. The kit drops a large
+// Done tells the kit that the wait for one thing has ended and that the cell from SoloCell is clean. The kit drops a large
 // cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does nothing;
 // the compiler decides which case it is.
 //

@@ -142,7 +142,7 @@ func (m *Mutex) Lock() {
 	m.mu.Lock()
 }
 
-// TryLock always succeeds here, if need be after waiting: no explored code depends on a failure.
+// TryLock always succeeds here, if necessary after waiting: no explored code depends on a failure.
 func (m *Mutex) TryLock() bool {
 	m.Lock()
 	return true

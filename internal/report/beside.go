@@ -1,10 +1,12 @@
-package chart
+package report
 
 import (
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/coir-go/coir/internal/chart"
 )
 
 const (
@@ -12,15 +14,46 @@ const (
 	twinWidth = 62 // letters of each
 )
 
+// Parting is where a schedule that fails and its twin diverge, or that there is no twin.
+type Parting struct {
+	Why           string // the decision, in words, with both ways; empty: there is no twin
+	Fails, Passes Listing
+	Verdict       string // how the schedule fails
+	Later         int    // how many steps later it does
+	Tried         int    // schedules
+	Sure          bool   // no schedule that passes has more in common; or none passes
+	What          string // what runs: program
+	Decisions     int    // that it had to make
+}
+
+// SayParting writes where the schedule diverges from one that passes.
+func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
+	if p.Why == "" {
+		t.line(b, "%s", alone(p.What, p.Decisions, p.Tried, p.Sure))
+		return
+	}
+	t.line(b, "diverges here: %s", p.Why)
+	beside(b, t.Indent+"  ", p.Fails, p.Passes, p.Verdict)
+	t.line(b, "  %s", found(p.Tried, p.Sure, p.Later))
+}
+
+// Twin returns the twin of a schedule as a page has it: its chart, the rows at which both diverge, and why. fails is
+// how the schedule fails, after how many steps; passes is after how many the twin passes.
+func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int) *chart.Twin {
+	ends := fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", fails, Count(steps, "step"),
+		chart.Grouped(passes))
+	return &chart.Twin{Chart: c, Here: here, There: there, Why: why, Ends: ends}
+}
+
 // Listing is steps, and the names of their actors.
 type Listing struct {
 	Names []string
-	Steps []Step
+	Steps []chart.Step
 }
 
-// Beside writes what a schedule that fails and its twin do from where they part, side by side, as text. Each line begins
-// with indent, and end says how the schedule fails.
-func Beside(w io.Writer, indent string, fails, passes Listing, end string) {
+// beside writes what a schedule that fails and its twin do from where they part, side by side, as text. Each line
+// begins with indent, and end says how the schedule fails.
+func beside(w io.Writer, indent string, fails, passes Listing, end string) {
 	left := append([]string{"fails"}, lines(fails.Steps, fails.Names, end)...)
 	right := append([]string{"passes"}, lines(passes.Steps, passes.Names, "passes")...)
 	width := 0
@@ -43,46 +76,39 @@ func Beside(w io.Writer, indent string, fails, passes Listing, end string) {
 // farAway is after how many steps a failure is far from where the schedule and its twin part.
 const farAway = 50
 
-// Found says how a twin was found, after how many schedules, and how many steps after it the schedule fails. sure says
+// found says how a twin was found, after how many schedules, and how many steps after it the schedule fails. sure says
 // that no schedule that passes has more in common.
 //
 // Where a schedule that passes was still possible is not always where the bug is: the two may part because other actors
 // come in another order, which only changes what happens much later.
-func Found(tried int, sure bool, later int) string {
-	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", plural(tried, "schedule"))
+func found(tried int, sure bool, later int) string {
+	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(tried, "schedule"))
 	if sure {
 		text = "no schedule that passes has more in common with this one"
 	}
 	if later > farAway {
 		text += fmt.Sprintf("; the failure comes %s steps later, so the cause may be there, and not where the two part",
-			Grouped(later))
+			chart.Grouped(later))
 	}
 	return text
 }
 
-// Alone says that no twin was found, after how many schedules. what is what runs, with that many decisions; sure says
+// alone says that no twin was found, after how many schedules. what is what runs, with that many decisions; sure says
 // that none passes.
-func Alone(what string, decisions, tried int, sure bool) string {
+func alone(what string, decisions, tried int, sure bool) string {
 	switch {
 	case decisions == 0:
 		return "there was nothing to decide: the " + what + " fails in its only schedule"
 	case sure:
-		return fmt.Sprintf("no schedule passes: all %s of them were tried", Grouped(tried+1))
+		return fmt.Sprintf("no schedule passes: all %s of them were tried", chart.Grouped(tried+1))
 	}
 	return fmt.Sprintf("each of %s that were tried instead fails too: it seems that the order does not matter",
-		plural(tried, "other schedule"))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return Grouped(n) + " " + what + "s"
+		Count(tried, "other schedule"))
 }
 
 // lines returns the first of some steps, each with its number and actor, and at the end how the schedule ends. Steps
 // that wait for time again and again are told once.
-func lines(steps []Step, names []string, end string) (all []string) {
+func lines(steps []chart.Step, names []string, end string) (all []string) {
 	add := func(number, text string) {
 		for k, line := range Wrap(text, twinWidth) {
 			if k > 0 {
@@ -91,7 +117,7 @@ func lines(steps []Step, names []string, end string) (all []string) {
 			all = append(all, fmt.Sprintf("%6s  %s", number, line))
 		}
 	}
-	rows, _ := Rows(steps, func(i int) bool { return steps[i].Kind == Said }, len(steps))
+	rows, _ := chart.Rows(steps, func(i int) bool { return steps[i].Kind == chart.Said }, len(steps))
 	shown := rows
 	if len(rows) > twinRows+2 {
 		shown = rows[:twinRows]
@@ -106,7 +132,7 @@ func lines(steps []Step, names []string, end string) (all []string) {
 			number = Mark + number
 		}
 		if r.Again > 0 {
-			add("...", names[s.Actor]+" "+Texts(steps, r.Steps)+": "+Times(r.Again))
+			add("...", names[s.Actor]+" "+chart.Texts(steps, r.Steps)+": "+Times(r.Again))
 			continue
 		}
 		add(number, names[s.Actor]+" "+s.Text+placeIn(s.Title))
@@ -129,7 +155,7 @@ func placeIn(title string) string {
 	return ", at " + ShortPlace(place, "")
 }
 
-// Mark marks the step at which a schedule went another way than its twin.
+// Mark marks the step at which a schedule diverges from its twin.
 const Mark = "=>"
 
 // Times says that something comes again, and how often.
@@ -140,5 +166,5 @@ func Times(again int) string {
 	case 2:
 		return "twice more"
 	}
-	return Grouped(again) + " times more"
+	return chart.Grouped(again) + " times more"
 }

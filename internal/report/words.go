@@ -1,4 +1,4 @@
-package chart
+package report
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The words that the text reports of both worlds share.
@@ -64,17 +65,13 @@ type Sign struct {
 	Mark, Meaning string
 }
 
-// Legend writes in a line what the marks of a table mean, those that it uses. common is the file that ShortPlace leaves
-// out.
-func Legend(w io.Writer, indent, common string, signs ...Sign) {
+// Legend writes in a line what the marks of a table mean, those that it uses.
+func Legend(w io.Writer, indent string, signs ...Sign) {
 	var texts []string
 	for _, s := range signs {
 		if s.Used {
 			texts = append(texts, s.Mark+" "+s.Meaning)
 		}
-	}
-	if common != "" {
-		texts = append(texts, ":n line n of "+filepath.Base(common))
 	}
 	if len(texts) > 0 {
 		fmt.Fprintf(w, "%smarks: %s\n", indent, strings.Join(texts, "; "))
@@ -83,14 +80,6 @@ func Legend(w io.Writer, indent, common string, signs ...Sign) {
 
 // WaitMark marks the step that an actor waits in at the end.
 const WaitMark = "*"
-
-// WaitSign is the sign of WaitMark.
-func WaitSign(used bool) Sign { return Sign{used, WaitMark, "waits at the end"} }
-
-// PartSign is the sign of Mark.
-func PartSign(used bool) Sign {
-	return Sign{used, Mark, "here it went another way than the schedule that passes"}
-}
 
 // leastCrowd is how many that do the same are told together.
 const leastCrowd = 3
@@ -144,4 +133,28 @@ func numbered(name string) (head string, n int, tail string, ok bool) {
 		return "", 0, "", false
 	}
 	return name[:at], n, name[len(text):], true
+}
+
+// Wrap breaks text into lines of at most most letters, between words if possible.
+func Wrap(text string, most int) (lines []string) {
+	if utf8.RuneCountInString(text) <= most {
+		return []string{text}
+	}
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for letters := []rune(line); len(letters) > most; letters = []rune(line) { // a long path
+			lines = append(lines, string(letters[:most]))
+			line = string(letters[most:])
+		}
+	}
+	return append(lines, line)
 }

@@ -1,4 +1,4 @@
-package chart
+package report
 
 import (
 	"fmt"
@@ -60,11 +60,11 @@ func TestPlaces(t *testing.T) {
 
 func TestLegend(t *testing.T) {
 	var b strings.Builder
-	if Legend(&b, "  ", ""); b.String() != "" {
+	if Legend(&b, "  "); b.String() != "" {
 		t.Errorf("%q for no marks", b.String())
 	}
-	Legend(&b, "  ", "sim/a.go", Sign{true, "*", "waits"}, Sign{false, "!", "fails"}, Sign{true, ">", "turns"})
-	if got := b.String(); got != "  marks: * waits; > turns; :n line n of a.go\n" {
+	Legend(&b, "  ", Sign{true, "*", "waits"}, Sign{false, "!", "fails"}, Sign{true, ">", "turns"})
+	if got := b.String(); got != "  marks: * waits; > turns\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,0 +1,127 @@
+// Package mutant checks that tests find faults. A mutant is a change to the code of this module that some test must
+// find. It is applied with the go command's -overlay flag, so nothing in the tree changes.
+package mutant
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Mutant is a change to one file.
+type Mutant struct {
+	Name  string
+	File  string   // relative to the top of the module
+	Edits []string // pairs: old text, which the file has once, and new text
+	Test  string   // the package, and the test that finds it, for those that say so
+}
+
+// Suite is how mutants are found.
+type Suite struct {
+	Mutants []Mutant
+	Parts   int                          // a part of the mutants is tried each day, and all in so many days
+	Args    func(m Mutant) []string      // those of go test, with the package
+	Found   *regexp.Regexp               // how the output tells that it is found
+	Tell    func(groups []string) string // says how, from what Found has matched
+	Ends    []string                     // beginnings of other lines with which a test that finds it may end
+}
+
+// Run tries the mutants of the day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day. Each mutant must be
+// found. Of the others it checks that they still fit the code.
+func (s *Suite) Run(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := os.Getenv("COIR_SOAK") == "1"
+	day := time.Now().UTC().YearDay()
+	if text := os.Getenv("COIR_DAY"); text != "" {
+		if day, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("COIR_DAY: %v", err)
+		}
+	}
+	if !all {
+		t.Logf("part %d of %d: COIR_DAY=%d repeats it, COIR_SOAK=1 tries all", day%s.Parts+1, s.Parts, day)
+	}
+	for i, m := range s.Mutants {
+		t.Run(m.Name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(root, m.File)
+			changed := m.write(t, file, dir)
+			if i%s.Parts != day%s.Parts && !all {
+				t.Skip("it is the turn of others today")
+			}
+			s.try(t, &m, root, dir, map[string]string{file: changed})
+		})
+	}
+}
+
+// try runs go test with files replaced.
+func (s *Suite) try(t *testing.T, m *Mutant, root, dir string, replace map[string]string) {
+	t.Helper()
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("go", append([]string{"test", "-count=1", "-vet=off", "-overlay=" + overlay}, s.Args(*m)...)...)
+	c.Dir = root
+	c.Env = append(os.Environ(), "COIR_SOAK=") // the short form, which CI runs, must find it
+	out, err := c.CombinedOutput()
+	found := s.Found.FindStringSubmatch(string(out))
+	switch {
+	case err == nil:
+		t.Errorf("not found")
+	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("no tests to run")):
+		t.Errorf("%s", out)
+	case found != nil:
+		t.Logf("found %s", s.Tell(found))
+	default:
+		line := firstLine(string(out), s.Ends)
+		if line == "" || strings.Contains(line, "timed out") {
+			t.Fatalf("ended in another way:\n%s", out)
+		}
+		t.Logf("found: %s", line)
+	}
+}
+
+// write writes the changed file to dir and returns its name.
+func (m *Mutant) write(t *testing.T, file, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(m.Edits); i += 2 {
+		if n := bytes.Count(text, []byte(m.Edits[i])); n != 1 {
+			t.Fatalf("%s has %d times:\n%s", m.File, n, m.Edits[i])
+		}
+		text = bytes.Replace(text, []byte(m.Edits[i]), []byte(m.Edits[i+1]), 1)
+	}
+	to := filepath.Join(dir, filepath.Base(file))
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func firstLine(out string, with []string) string {
+	for line := range strings.Lines(out) {
+		for _, w := range with {
+			if strings.HasPrefix(line, w) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
+}

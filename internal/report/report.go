@@ -1,0 +1,84 @@
+// Package report tells a failed schedule as text: the actors that wait and what for, where the schedule diverges from
+// one that passes, and its steps, with a column for each actor that matters. It knows actors, steps, objects and
+// places, and not what they are: package sim fills a [Trace] with fibers, `coir test` with goroutines. Package chart
+// draws the same trace as a page.
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/internal/chart"
+)
+
+// Trace is a failed schedule.
+type Trace struct {
+	*chart.Chart
+
+	Waiting  []Wait        // the actors that wait at the end, in order
+	Align    bool          // what they wait for stands in one column
+	Indent   string        // of each line
+	Total    int           // the number of the last step that matters; the table has none after it
+	FailedAt int           // the number of the step at which the schedule fails; 0: it never ends
+	Failing  []int         // the actors that fail, the first of them first
+	Decided  []int         // the actors of the decisions that matter, the last of them first
+	Forked   int           // if the same decisions led another way after a step: its number
+	Exact    time.Duration // times are rounded to it; 0: they are not
+	Long     func() string // returns what stands above a long table; nil: nothing
+}
+
+// noun returns what some actors are called: 3 fibers.
+func (t *Trace) noun(n int) string { return Count(n, strings.TrimSuffix(t.Actors, "s")) }
+
+// Count returns a number of things in words: 1 step, 1,200 steps.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return chart.Grouped(n) + " " + what + "s"
+}
+
+// line writes a line.
+func (t *Trace) line(b *strings.Builder, format string, args ...any) {
+	b.WriteString(t.Indent)
+	fmt.Fprintf(b, format+"\n", args...)
+}
+
+// SayWho writes which of many actors says that the schedule fails, and which others of the same name wait. Where there
+// are few, the table shows it.
+func (t *Trace) SayWho(b *strings.Builder) {
+	if len(t.Failing) == 0 || len(t.Of) <= mostColumns {
+		return
+	}
+	who := t.Failing[0]
+	said := slices.IndexFunc(t.Steps, func(s chart.Step) bool { return s.Actor == who && s.Kind == chart.Said })
+	if said < 0 {
+		return
+	}
+	text := t.lineage(who) + " says so"
+	if at := Place(t.Steps[said].Title); at != "" {
+		text += ", at " + at
+	}
+	t.line(b, "%s", text)
+	for _, i := range t.namesakes(who) {
+		t.line(b, "%s has the same name, and %s", t.lineage(i), t.Of[i].Why)
+	}
+}
+
+// lineage returns the name of an actor and of those that it descends from, as far as they are known, except for the
+// first of all: led#7 of lead#3 of one.
+func (t *Trace) lineage(actor int) string {
+	parent := map[int]int{}
+	for _, s := range t.Starts {
+		if s.Step >= 0 && s.Step < len(t.Steps) {
+			parent[s.Actor] = t.Steps[s.Step].Actor
+		}
+	}
+	text := t.Of[actor].Name
+	for up, ok := parent[actor]; ok && up > 0; up, ok = parent[up] {
+		text += " of " + t.Of[up].Name
+	}
+	return text
+}

@@ -1,0 +1,508 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coir-go/coir/internal/chart"
+)
+
+// The steps of a trace as a text: a column for each actor, and behind them the line of the program and the time.
+
+// MostRows is about how many rows a table has.
+const MostRows = 60
+
+const (
+	narrowest    = 6
+	tableWidth   = 150 // of all columns together, if their cells are long
+	leastWidth   = 20
+	mostColumns  = 8
+	fewColumns   = 5  // so many there are, even if they do not matter
+	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
+	afterParts   = 24 // and after it
+	beforeFail   = 8  // rows of an actor that are kept before it says that the schedule fails
+	mostSwitches = 4  // switches that are kept, and rows on either side of each
+	aroundSwitch = 2
+	mostFaults   = 15 // that have a row
+	mostSaid     = 5  // faults that are kept together with the row behind them
+)
+
+// Table writes a column for each actor, and the steps in order from top to bottom, each with its line. Above it stands
+// what its marks mean. Of a long table it tells repetitions once, and leaves out what is far from the end, from the
+// faults and from what each actor did last.
+func (t *Trace) Table(b *strings.Builder) {
+	all := slices.Clone(t.Steps)
+	for len(all) > 0 && all[len(all)-1].Number > t.Total {
+		all = all[:len(all)-1] // what comes after the failure does not matter
+	}
+	if len(all) == 0 {
+		return
+	}
+	c := &table{Trace: t, Builder: b, all: all, parts: t.parts(all)}
+	if c.parts >= 0 {
+		all[c.parts].Timed = false // so that it is kept
+	}
+	c.shown = t.columns(all, c.parts)
+	for i := range all {
+		if all[i].Waits {
+			all[i].Text += " " + WaitMark
+		}
+		if all[i].Kind == chart.Fault || slices.Contains(c.shown, all[i].Actor) {
+			c.rows = append(c.rows, chart.Row{Step: i})
+		}
+	}
+	if len(all) > MostRows || len(c.rows) < len(all) {
+		c.thin()
+	}
+	if len(all) > MostRows && t.Long != nil {
+		b.WriteString(t.Long())
+	}
+	used := map[int]bool{}
+	c.each(func(_ int, s *chart.Step) { used[s.Actor] = true })
+	c.shown = slices.DeleteFunc(c.shown, func(i int) bool { return !used[i] })
+	c.measure()
+	c.legend()
+	c.write()
+}
+
+// parts returns the row at which the schedule diverges; -1 if there is none.
+func (t *Trace) parts(all []chart.Step) int {
+	switch {
+	case t.Twin != nil && t.Twin.Here < len(all):
+		return t.Twin.Here
+	case t.Twin == nil && t.Forked > 0:
+		return slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > t.Forked })
+	}
+	return -1
+}
+
+// Faults returns the steps that are faults, and how many there are. If they are more than most, it returns the last
+// before the failure.
+func (t *Trace) Faults(most int) (all []int, n int) {
+	before := 0
+	for i := range t.Steps {
+		if s := &t.Steps[i]; s.Kind == chart.Fault {
+			if all = append(all, i); t.FailedAt == 0 || s.Number <= t.FailedAt {
+				before++
+			}
+		}
+	}
+	n = len(all)
+	end := min(max(before, most), n)
+	return all[max(end-most, 0):end], n
+}
+
+// SayFaults writes which faults happened, and where; of many, the last before the failure.
+func (t *Trace) SayFaults(b *strings.Builder) {
+	all, n := t.Faults(mostSaid)
+	if n == 0 {
+		return
+	}
+	var texts []string
+	for _, i := range all {
+		s := &t.Steps[i]
+		text := fmt.Sprintf("%s, in %s at step %d", strings.TrimPrefix(s.Text, "fault "), t.Of[s.Actor].Name, s.Number)
+		if at := Place(s.Title); at != "" {
+			text += " (" + at + ")"
+		}
+		texts = append(texts, text)
+	}
+	if n > len(all) {
+		texts = append(texts, fmt.Sprintf("and %d more", n-len(all)))
+	}
+	t.line(b, "faults: %s", strings.Join(texts, "; "))
+}
+
+// table is the table as it is written.
+type table struct {
+	*Trace
+	*strings.Builder
+	all   []chart.Step
+	rows  []chart.Row
+	parts int   // the row where the schedule diverges; -1: none
+	shown []int // actors that have a column
+
+	width  []int  // of the column of each actor
+	number int    // width of the column of numbers
+	file   string // of most lines
+	place  int    // width of the column of lines, without those of other files
+	timed  bool   // there are other times than 0
+}
+
+// pinned returns the rows of a long table that are kept if there is room.
+func (c *table) pinned() map[int]bool {
+	keep := map[int]bool{}
+	near := func(i, before, after int) {
+		for k := i - before; k <= i+after; k++ {
+			keep[k] = true
+		}
+	}
+	split := len(c.all)
+	if c.parts >= 0 {
+		split = c.parts
+		near(split, beforeParts, afterParts)
+	}
+	var switches []int
+	before := 0
+	for i := range c.all {
+		switch s := &c.all[i]; {
+		case s.Waits, s.Kind == chart.Said:
+			keep[i] = true
+		case s.Switches > 0:
+			if switches = append(switches, i); i <= split {
+				before++
+			}
+		}
+	}
+	from := max(before, mostSwitches) - mostSwitches
+	for _, i := range switches[from:min(from+mostSwitches, len(switches))] { // of many those before it diverges
+		near(i, aroundSwitch, aroundSwitch)
+	}
+	faults, n := c.Faults(mostFaults)
+	for _, i := range faults {
+		keep[i] = true
+		keep[i+1] = keep[i+1] || n <= mostSaid // perhaps what was drawn for it
+	}
+	left := beforeFail
+	for _, f := range c.Failing { // what they did last before they failed; of the first more than that
+		for i := len(c.all) - 1; i >= 0 && left > 0; i-- {
+			if s := &c.all[i]; s.Actor == f && (c.FailedAt == 0 || s.Number <= c.FailedAt) {
+				keep[i], s.Timed = true, false
+				left--
+			}
+		}
+		left = 1
+	}
+	return keep
+}
+
+// thin tells repetitions among the rows once, and leaves rows out if there are still too many.
+func (c *table) thin() {
+	steps, before := make([]chart.Step, len(c.rows)), 0 // those of the rows
+	keep := c.pinned()
+	for k, row := range c.rows {
+		if steps[k] = c.all[row.Step]; c.parts < 0 || row.Step < c.parts {
+			before = k + 1
+		}
+	}
+	own := func(k int) bool { return keep[c.rows[k].Step] }
+	kept, _ := chart.Rows(steps, own, before)
+	kept = chart.Thin(steps, kept, own, MostRows)
+	for i := range kept {
+		k := &kept[i]
+		k.Step, k.Last = c.rows[k.Step].Step, c.rows[k.Last].Step
+		for n, step := range k.Steps {
+			k.Steps[n] = c.rows[step].Step
+		}
+	}
+	c.rows = kept
+}
+
+// each calls fn for the rows of the table that are steps of its columns.
+func (c *table) each(fn func(i int, s *chart.Step)) {
+	for _, row := range c.rows {
+		if s := &c.all[row.Step]; row.Left == 0 && row.Again == 0 && slices.Contains(c.shown, s.Actor) {
+			fn(row.Step, s)
+		}
+	}
+}
+
+// measure finds the widths of the columns.
+func (c *table) measure() {
+	most := max(leastWidth, tableWidth/max(1, len(c.shown)))
+	c.width, c.number = make([]int, len(c.Of)), 5
+	for _, i := range c.shown {
+		c.width[i] = max(narrowest, utf8.RuneCountInString(c.Of[i].Name))
+	}
+	var places []string
+	c.each(func(i int, s *chart.Step) {
+		c.width[s.Actor] = max(c.width[s.Actor], utf8.RuneCountInString(s.Text))
+		c.number = max(c.number, len(c.marked(i)))
+		c.timed = c.timed || c.time(s) > 0
+		places = append(places, Place(s.Title))
+	})
+	for i := range c.width {
+		c.width[i] = min(c.width[i], most)
+	}
+	c.file = CommonFile(places)
+	for _, at := range places {
+		if short := ShortPlace(at, c.file); strings.HasPrefix(short, ":") {
+			c.place = max(c.place, len(short))
+		}
+	}
+}
+
+// time returns when a step was done, as exactly as a reader needs it.
+func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exact, 1)) }
+
+// legend writes what the marks of the table mean.
+func (c *table) legend() {
+	var parts, turns, cases, waits, arrow bool
+	c.each(func(i int, s *chart.Step) {
+		parts = parts || i == c.parts
+		turns = turns || i != c.parts && s.Switches > 0 && !s.Takes
+		cases = cases || i != c.parts && s.Switches > 0 && s.Takes
+		waits = waits || s.Waits
+		arrow = arrow || strings.Contains(s.Text, " → ")
+	})
+	part := Sign{parts, Mark, "diverges here from the schedule that passes"}
+	if c.Forked > 0 {
+		part.Meaning = "here the same decisions led another way"
+	}
+	actor := strings.TrimSuffix(c.Actors, "s")
+	Legend(c, c.Indent,
+		Sign{turns, ">", "leaves the plain order: another " + actor + " gets the turn before this is done"},
+		Sign{cases, ">", "leaves the plain order: another case would come first"},
+		part, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "what came of it"})
+}
+
+// marked returns the number of a row with its mark: one > for each switch, or that the schedule diverges.
+func (c *table) marked(i int) string {
+	number := ""
+	if s := &c.all[i]; s.Number > 0 {
+		number = strings.Repeat(">", s.Switches) + fmt.Sprint(s.Number)
+	}
+	if i == c.parts {
+		return Mark + strings.TrimLeft(number, ">")
+	}
+	return number
+}
+
+// write writes the head and the rows.
+func (c *table) write() {
+	place := ""
+	if c.file != "" {
+		place = "at " + filepath.Base(c.file)
+	}
+	c.row("step", func(i int) string { return c.Of[i].Name }, place, "")
+	if c.Before > 0 {
+		c.line(c.Builder, "... %s before", Count(c.Before, "step"))
+	}
+	last, gap := time.Duration(-1), gap{told: c.Before}
+	next := 0 // the first step after those of the rows so far
+	for _, row := range c.rows {
+		s := &c.all[row.Step]
+		if row.Left == 0 && row.Again == 0 && row.Step > next {
+			gap.leave(row.Step - 1)
+		}
+		next = max(next, row.Step+1, row.Last+1)
+		switch {
+		case row.Left > 0:
+			gap.leave(row.Last)
+			continue
+		case row.Again > 0:
+			c.skip(&gap, c.numberOf(gap.last))
+			gap.told = max(gap.told, c.all[row.Last].Number)
+			if !s.Inner || len(row.Steps) > 1 {
+				c.line(c.Builder, "... %s: %s, until step %d", c.does(row.Steps), Times(row.Again), c.all[row.Last].Number)
+			}
+			continue
+		case !slices.Contains(c.shown, s.Actor) && s.Kind == chart.Fault:
+			c.skip(&gap, s.Number-1)
+			gap.told = s.Number
+			text := c.Of[s.Actor].Name + " " + s.Text
+			if at := Place(s.Title); at != "" {
+				text += ", at " + at
+			}
+			c.line(c.Builder, "%*d | %s", c.number, s.Number, text)
+			continue
+		}
+		c.skip(&gap, c.numberOf(row.Step)-min(s.Number, 1))
+		gap.told = max(gap.told, c.numberOf(row.Step))
+		at := ""
+		if now := c.time(s); s.Number > 0 && c.timed && now != last {
+			at, last = now.String(), now
+		}
+		c.row(c.marked(row.Step), func(i int) string {
+			if i == s.Actor {
+				return s.Text
+			}
+			return ""
+		}, ShortPlace(Place(s.Title), c.file), at)
+	}
+	if next < len(c.all) {
+		gap.leave(len(c.all) - 1)
+	}
+	c.skip(&gap, c.Total)
+	if hidden := len(c.Of) - len(c.shown); hidden > 0 {
+		c.line(c.Builder, "... and %s without a column", c.noun(hidden))
+	}
+}
+
+// gap is what the table has left out since its last row.
+type gap struct {
+	told int  // the number of the last step that was shown, or said to be left out
+	left bool // there are such steps
+	last int  // the last of them
+}
+
+func (g *gap) leave(step int) { g.left, g.last = true, max(g.last, step) }
+
+// numberOf returns the number of a row, or of the one before it if it has none.
+func (c *table) numberOf(row int) int {
+	for ; row >= 0; row-- {
+		if n := c.all[row].Number; n > 0 {
+			return n
+		}
+	}
+	return c.Before
+}
+
+// skip writes which steps are left out, up to one. They may include steps of calls that have a row above.
+func (c *table) skip(g *gap, to int) {
+	if g.left && to > g.told {
+		what := fmt.Sprintf("steps %d to %d", g.told+1, to)
+		if to == g.told+1 {
+			what = fmt.Sprintf("step %d", to)
+		}
+		c.line(c.Builder, "... %s left out", what)
+		g.told = to
+	}
+	g.left, g.last = false, 0
+}
+
+// row writes a row, in several lines if a cell is too long for its column.
+func (c *table) row(number string, cell func(i int) string, place, at string) {
+	cells, lines := make([][]string, len(c.shown)), 1
+	for k, i := range c.shown {
+		cells[k] = Wrap(cell(i), c.width[i])
+		lines = max(lines, len(cells[k]))
+	}
+	right := at
+	if c.place > 0 {
+		right = fmt.Sprintf("%-*s %s", c.place, place, at)
+	}
+	right = strings.TrimRight(" "+right, " ")
+	for n := range lines {
+		fmt.Fprintf(c, "%s%*s |", c.Indent, c.number, number)
+		for k, i := range c.shown {
+			text := ""
+			if n < len(cells[k]) {
+				text = cells[k][n]
+			}
+			fmt.Fprintf(c, " %s%s |", text, strings.Repeat(" ", c.width[i]-utf8.RuneCountInString(text)))
+		}
+		c.WriteString(right + "\n")
+		number, right = "", ""
+	}
+}
+
+// does returns what actors do in some rows, in a line: "ticker sleep 10ms, try send tokens".
+func (c *table) does(rows []int) string {
+	var b strings.Builder
+	for k, i := range rows {
+		name, sep := c.Of[c.all[i].Actor].Name+" ", "; "
+		if k == 0 {
+			sep = ""
+		} else if c.all[rows[k-1]].Actor == c.all[i].Actor {
+			name, sep = "", ", "
+		}
+		b.WriteString(sep + name + c.all[i].Text)
+	}
+	return b.String()
+}
+
+// columns chooses the actors that get a column, if there are too many. Of those that have a row these are first: those
+// that fail; those at the row where the schedule diverges; the one of the last step before the failure; the namesakes
+// of one that fails; those in which faults happened; those of the decisions that matter, if they are few; and of those
+// that wait at the end, the last at each line. If these are few, others join them, by their last step that says
+// something.
+func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
+	acts, have, n, most := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0, mostColumns
+	for i := range all {
+		if !acts[all[i].Actor] {
+			acts[all[i].Actor] = true
+			n++
+		}
+	}
+	add := func(i int) {
+		if i >= 0 && i < len(acts) && acts[i] && !have[i] && len(actors) < most {
+			have[i] = true
+			actors = append(actors, i)
+		}
+	}
+	for _, i := range t.Failing {
+		add(i)
+	}
+	if parts >= 0 {
+		add(all[parts].Actor)
+		if t.Twin != nil && t.Twin.There < len(t.Twin.Steps) {
+			add(t.Twin.Steps[t.Twin.There].Actor)
+		}
+		add(all[max(parts-1, 0)].Actor)
+	}
+	end := len(all)
+	if t.FailedAt > 0 {
+		if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > t.FailedAt }); i >= 0 {
+			end = i
+		}
+	}
+	for i := end - 1; i >= 0; i-- {
+		if all[i].Number > 0 {
+			add(all[i].Actor)
+			break
+		}
+	}
+	var waiting []int
+	for i := range t.Of {
+		if t.Of[i].Why != "" {
+			waiting = append(waiting, i)
+		}
+	}
+	for _, i := range t.Failing {
+		for _, k := range t.namesakes(i) {
+			add(k)
+		}
+	}
+	faults, _ := t.Faults(mostFaults)
+	for _, i := range slices.Backward(faults) {
+		add(t.Steps[i].Actor)
+	}
+	for _, i := range t.Decided {
+		add(i)
+	}
+	slices.SortStableFunc(waiting, func(a, b int) int { return t.Of[b].Since - t.Of[a].Since })
+	told := map[string]bool{}
+	for _, i := range waiting {
+		if since := t.Of[i].Since; since >= 0 && since < len(all) && !told[Place(all[since].Title)] {
+			told[Place(all[since].Title)] = true
+			add(i)
+		}
+	}
+	if n > mostColumns {
+		most = max(fewColumns, len(actors))
+	}
+	for _, i := range waiting {
+		add(i)
+	}
+	for _, s := range slices.Backward(all[:end]) {
+		if !s.Mute && !s.Timed && s.Number > 0 {
+			add(s.Actor)
+		}
+	}
+	for _, s := range slices.Backward(all) {
+		add(s.Actor)
+	}
+	slices.Sort(actors)
+	return actors
+}
+
+// namesakes returns the actors that wait at the end and whose names differ from that of an actor only in their number,
+// if they are few: two that should not be there at a time often have one name.
+func (t *Trace) namesakes(of int) (all []int) {
+	const most = 2
+	name, _, _, ok := numbered(t.Of[of].Name)
+	for i := range t.Of {
+		if head, _, _, _ := numbered(t.Of[i].Name); ok && i != of && t.Of[i].Why != "" && head == name {
+			all = append(all, i)
+		}
+	}
+	if len(all) > most {
+		return nil
+	}
+	return all
+}
