@@ -12,26 +12,28 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 )
 
-// A fiber that waits for something that is not coir's stops the world: one fiber runs at a time, and the one that could
-// end the wait does not. No fiber can notice, so a goroutine outside does, in real time: the scheduler reports that
-// there has been no switch for a while, and from then on watch looks at the stack of the fiber's goroutine. If watch
-// sees it a few times in the same native wait without a step in between, the schedule has failed. The context of the
+// A fiber that waits outside of coir stops the world: only one fiber runs at a time, and the one that could end the
+// wait does not run. No fiber can notice this, so a goroutine outside does, in real time: the scheduler reports that
+// there has been no switch for a while, and from then on watch samples the stack of the fiber's goroutine. If watch
+// finds it a few times in the same native wait without a step in between, the schedule has failed. The context of the
 // schedule is then cancelled, which ends waits for that context. Any other wait cannot be ended: sim abandons it, with
 // its world. If the wait ends later, the schedule runs to its end, and the world is closed.
 
 // KindBlocked is the failure of a program in which a fiber waits outside of coir: for a native channel, a mutex, the
-// Done channel of a context, or in a function of [iter.Pull].
+// Done channel of a context, the network, in time.Sleep, or in a function of [iter.Pull].
 const KindBlocked Kind = "blocked"
 
 const (
-	stallAfter  = 300 * time.Millisecond // without a switch, before watch looks
+	stallAfter  = 300 * time.Millisecond // without a switch, before watch samples
 	lookEvery   = 40 * time.Millisecond
-	looks       = 3 // that must see the same
+	looks       = 3 // samples that must agree
 	freeWithin  = 100 * time.Millisecond
-	computesFor = time.Second // before that is reported
+	computesFor = time.Second // before it is reported
 	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
 	adviceWaits = "Fibers run one at a time here, so no other fiber can end that wait. "
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
@@ -44,8 +46,8 @@ const (
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
 )
 
-// watch is called, in a goroutine of the scheduler, when there has been no switch for a while. It looks until there is
-// one, or until the world is closed.
+// watch is called, in a goroutine of the scheduler, when there has been no switch for a while. It samples the stack
+// until there is a switch, or until the world is closed.
 func (w *world) watch(s coir.Stall) {
 	nexts, beat := w.nexts.Load(), w.beat.Load()
 	id := goroutineOf(s.Stack)
@@ -78,7 +80,7 @@ func (w *world) watch(s coir.Stall) {
 	}
 }
 
-// nativeStop is what is known of a native wait.
+// nativeStop describes a native wait.
 type nativeStop struct {
 	fiber  *coir.Fiber
 	mutex  bool              // it is for a mutex
@@ -109,7 +111,7 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	first := w.stray.Load()
 	beat := w.beat.Load()
 	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != KindBlocked) {
-		// This replaces an earlier stray, as of a function that is pulled from, because it says more.
+		// This replaces an earlier stray, such as that of a function of iter.Pull, because it has more detail.
 		w.stray.Store(&Failure{Kind: KindBlocked, Text: text + ". " + advice, native: in})
 		w.stopping.Store(true)
 		(*abort)(errStopped)
@@ -146,6 +148,7 @@ func (w *world) abandoned(text string, in *nativeStop) (f *Failure) {
 // inside calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside of coir it
 // returns that failure, and abandons fn and the world.
 func (w *world) inside(fn func(ctx context.Context)) *Failure {
+	bubble.Simulates()
 	done := make(chan struct{})
 	var broken any
 	returned := false
@@ -182,8 +185,8 @@ func (w *world) inside(fn func(ctx context.Context)) *Failure {
 // left reports whether the world has been abandoned.
 func (w *world) left() bool { return w.given.Load() != nil }
 
-// nativeWait returns what the goroutine of a stack waits for, if only another goroutine can end that wait, and what to
-// write instead.
+// nativeWait describes the wait of the goroutine of a stack, if only another goroutine can end that wait, and says what
+// to write instead.
 func nativeWait(stack string) (what, advice string) {
 	_, state, _ := strings.Cut(stack, "[")
 	state = state[:max(strings.IndexAny(state, ",]"), 0)]
@@ -194,6 +197,12 @@ func nativeWait(stack string) (what, advice string) {
 		}
 	}
 	switch {
+	case state == "sleep":
+		return "waits outside of coir, in time.Sleep", adviceSleep
+	case state == "IO wait" && inNet(stack):
+		return "waits outside of coir, in package net", adviceNet
+	case state == "IO wait":
+		return "waits outside of coir, for the network, or a pipe of the system", adviceOver
 	case state == "coroutine":
 		return "waits outside of coir, for a function of iter.Pull", advicePulled
 	case state == "chan receive":
@@ -317,9 +326,9 @@ func standard(function, file string) bool {
 	return false
 }
 
-// mayHold returns the fibers that may hold the mutex that another one waits for, those that did something last first.
-// They are inside of an operation. Those that wait for their children are among them only if there are no others.
-func (r *report) mayHold() (fibers []int) {
+// mayHold returns the fibers that may hold the mutex that another one waits for, the most recently active first. They
+// are inside of an operation. Those that wait for their children are among them only if there are no others.
+func (r *findings) mayHold() (fibers []int) {
 	if r.native == nil || !r.native.mutex {
 		return nil
 	}
@@ -339,7 +348,7 @@ func (r *report) mayHold() (fibers []int) {
 }
 
 // lastStep returns the number of the last step of a fiber, or 0 if that was not kept.
-func (r *report) lastStep(fiber int) int {
+func (r *findings) lastStep(fiber int) int {
 	for s := len(r.trace) - 1; s >= 0; s-- {
 		if int(r.trace[s].fiber) == fiber {
 			return r.before + s + 1
@@ -350,14 +359,14 @@ func (r *report) lastStep(fiber int) int {
 
 const mostHolders = 5
 
-// holdsMutex writes which fibers may hold the mutex that another one waits for.
+// holdsMutex writes the fibers that may hold the mutex that another one waits for.
 //
 // Guarded by TestReportNamesTheHolderOfANativeMutex.
-func (r *report) holdsMutex(b *strings.Builder) {
+func (r *findings) holdsMutex(b *strings.Builder) {
 	all := r.mayHold()
 	for k, i := range all {
 		if k == mostHolders {
-			fmt.Fprintf(b, "  ... and %s more\n", counted(len(all)-k, "fiber"))
+			fmt.Fprintf(b, "  ... and %s more\n", report.Count(len(all)-k, "fiber"))
 			return
 		}
 		c := &r.fibers[i]

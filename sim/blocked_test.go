@@ -34,8 +34,6 @@ func beside(ctx context.Context, fn func(ctx context.Context)) {
 // A fiber that waits outside of coir ends the schedule, soon, and the report says where it waits and what to write
 // instead. Where the wait can be ended nothing is left behind; where it cannot, nothing is left once the wait ends,
 // long after.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -215,10 +213,11 @@ func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	buf := make([]byte, 1<<20)
 	watched := func() bool { return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "(*world).watch(") }
 	until := time.Now().Add(20 * time.Second)
-	res := Explore(func(context.Context, *Sim) {
+	res := Explore(func(ctx context.Context, _ *Sim) {
 		for !watched() && time.Now().Before(until) {
 			runtime.Gosched()
 		}
+		_ = coir.Yield(ctx)
 	}, WithSchedules(1))
 	if res.Failure != nil {
 		t.Fatal(res.Failure)

@@ -29,7 +29,7 @@ type flow struct {
 
 // effect returns what an operation has done to which channel: of a select, its case. The object is -1 if it has done
 // nothing, or that is not known.
-func (r *report) effect(e *event) (k policy.Kind, object int32) {
+func (r *findings) effect(e *event) (k policy.Kind, object int32) {
 	switch e.how {
 	case policy.Done, policy.Dropped, policy.Displaced:
 	default:
@@ -54,7 +54,7 @@ func taken(e *event) int {
 // trace is missing, so are its sends, and messages returns nothing.
 //
 // Guarded by TestMessagesOnlyOfWhatWasDone.
-func (r *report) messages() (all []message, flows map[int32]*flow) {
+func (r *findings) messages() (all []message, flows map[int32]*flow) {
 	flows = map[int32]*flow{}
 	if r.before > 0 {
 		return nil, flows
@@ -101,7 +101,7 @@ func (r *report) messages() (all []message, flows map[int32]*flow) {
 }
 
 // filled returns how many values a channel holds at the end; false if that is not certain.
-func (r *report) filled(t *thing) (n int, ok bool) {
+func (r *findings) filled(t *thing) (n int, ok bool) {
 	if r.flows == nil {
 		_, r.flows = r.messages()
 	}
@@ -113,7 +113,7 @@ func (r *report) filled(t *thing) (n int, ok bool) {
 }
 
 // passed returns the name of the channel that an operation has sent to.
-func (r *report) passed(e *event) string {
+func (r *findings) passed(e *event) string {
 	if c, ok := r.chosen(e); ok {
 		return r.channel(c.op, c.object)
 	}
@@ -127,17 +127,12 @@ func (r *report) passed(e *event) string {
 func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Write(w) }
 
 // chart returns the table of the report as a chart: fibers from left to right, operations from top to bottom.
-func (r *report) chart() *chart.Chart {
+func (r *findings) chart() *chart.Chart {
 	var head, causes strings.Builder
 	r.head(&head)
-	r.holdsMutex(&causes)
-	r.faults(&causes)
-	r.said(&causes)
-	r.outside(&causes)
-	r.waits(&causes)
-	r.causes(&causes)
+	r.explain(&causes)
 	var table strings.Builder
-	r.table(&table)
+	r.traced().Table(&table)
 	causes.WriteString(r.legend(causes.String() + table.String()))
 	title, rest, _ := strings.Cut(head.String(), "\n")
 	verdict, _, _ := strings.Cut(r.Text, "\n")
@@ -153,7 +148,7 @@ func (r *report) chart() *chart.Chart {
 }
 
 // drawing returns what is drawn of a schedule, without what is said about it.
-func (r *report) drawing() *chart.Chart {
+func (r *findings) drawing() *chart.Chart {
 	c := &chart.Chart{Actors: "fibers", Before: r.before, Starts: r.starts()}
 	for i := range r.fibers {
 		fb := &r.fibers[i]
@@ -185,7 +180,7 @@ func (r *report) drawing() *chart.Chart {
 
 // starts returns which operation started which fiber. Fibers are numbered as they become able to run, which is the
 // order of the calls of Go except under a limit; differing names reveal that.
-func (r *report) starts() (all []chart.Start) {
+func (r *findings) starts() (all []chart.Start) {
 	child := 0
 	if r.before > 0 {
 		return nil // the first is not known
@@ -207,7 +202,7 @@ func (r *report) starts() (all []chart.Start) {
 
 // uses adds to the rows how long each wait lasted, and what was done to which channel, lock or the like. It returns
 // those. What the library uses inside of its own functions is not among them.
-func (r *report) uses(rows []chart.Step, rowOf []int) (all []chart.Object) {
+func (r *findings) uses(rows []chart.Step, rowOf []int) (all []chart.Object) {
 	index := map[int32]int{}
 	for _, object := range slices.Sorted(maps.Keys(r.things)) {
 		if t := r.things[object]; !t.inside {
@@ -285,7 +280,7 @@ func (r *report) uses(rows []chart.Step, rowOf []int) (all []chart.Object) {
 
 // until returns the row of the operation that ended the wait in operation s, or none if it waits at the end. If it did
 // not wait, it returns 0.
-func (r *report) until(s int, rowOf []int, none int) int {
+func (r *findings) until(s int, rowOf []int, none int) int {
 	served := r.siteOf(s).served - r.before
 	switch {
 	case r.waitsIn(s):

@@ -52,8 +52,8 @@ func TestReportShowsEachFault(t *testing.T) {
 		if n := len(row.FindAllString(text, -1)); n != lost {
 			t.Errorf("the table has %d faults of %d:\n%s", n, lost, text)
 		}
-		head := regexp.MustCompile(`values are lost\n  faults: drop, in link\[[0-9]+\] at step [0-9]+ ` +
-			`\(sim/columns_test.go:[0-9]+\)`)
+		head := regexp.MustCompile(`values are lost\n  main says so, at sim/columns_test.go:[0-9]+\n` +
+			`  faults: drop, in link\[[0-9]+\] at step [0-9]+ \(sim/columns_test.go:[0-9]+\)`)
 		if !head.MatchString(text) || strings.Contains(text, "; and 4 more\n") != (lost == 9) {
 			t.Errorf("not under its head:\n%s", text)
 		}
@@ -139,7 +139,7 @@ func TestStepsLeftOutAddUp(t *testing.T) {
 
 func TestTwinEndsInAnError(t *testing.T) {
 	f := found(t, KindError, readThenWrite)
-	if ends := newReport(f).passing().Ends; !strings.HasPrefix(ends, "the one ends in an error after ") {
+	if ends := newReport(f).passing().Ends; !strings.HasPrefix(ends, "the one fails (error) after ") {
 		t.Error(ends)
 	}
 }

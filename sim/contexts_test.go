@@ -148,7 +148,6 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 
 // 10,000 seeds each in make soak, without a false alarm, on both clocks.
 //
-// Spec: SM-06 (an outside goroutine is reported)
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestWaitsUnderOthersContextsEnd(t *testing.T) {
 	seeds := uint64(2_500)

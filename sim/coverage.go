@@ -11,13 +11,15 @@ import (
 	"reflect"
 	"runtime"
 	"strconv"
+
+	"github.com/coir-go/coir/internal/report"
 )
 
-// What a test that passes has seen: how many pairs of operations that conflict came in both orders, and which of its
-// calls of Sometimes were never reached. Neither says that the program is right. Both say where the test is weak.
+// The coverage of a test that passes: how many pairs of conflicting operations came in both orders, and which calls of
+// Sometimes were never reached. Neither shows that the program is correct. Both show where the test is weak.
 
 // pairings counts pairs of operations, of two fibers, that followed each other on one channel, lock or the like. A pair
-// is two fibers, by their numbers, what each did, and the name of what they did it to.
+// is two fibers, by their numbers, their operations, and the name of the object.
 type pairings struct {
 	pairs map[pair]uint8 // 1: the first came first; 2: the second; 3: both
 	both  int            // how many are 3
@@ -30,7 +32,7 @@ type pair struct {
 	thing         uint64
 }
 
-// turn is what a fiber did.
+// turn is an operation of a fiber.
 type turn struct {
 	fiber int32
 	what  uint16
@@ -39,13 +41,13 @@ type turn struct {
 func (d turn) before(e turn) bool { return d.fiber < e.fiber }
 
 const (
-	coverAll   = 100 // schedules, of which each is looked at
-	coverEvery = 8   // and of the others one of so many, so that looking takes little time
+	coverAll   = 100 // the first schedules, all of which are examined
+	coverEvery = 8   // of the later schedules one of so many is examined, to save time
 )
 
 var coverSeed = maphash.MakeSeed()
 
-// look adds the last schedule of w, if it is one of those that are looked at. The schedule has ended, so this is
+// look adds the last schedule of w, if it is one of those that are examined. The schedule has ended, so this is
 // ordinary code.
 func (c *pairings) look(w *world, schedule int) {
 	if schedule > coverAll && schedule%coverEvery != 0 || w.nsteps > len(w.trace) {
@@ -103,7 +105,7 @@ func (c *pairings) text(schedules int) string {
 	if len(c.pairs) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("; %d of %s of conflicting operations in both orders", c.both, counted(len(c.pairs), "pair"))
+	text := fmt.Sprintf("; %d of %s of conflicting operations in both orders", c.both, report.Count(len(c.pairs), "pair"))
 	if schedules >= coverAll {
 		if c.last > schedules/2 {
 			return text + ", and still growing"
@@ -113,8 +115,8 @@ func (c *pairings) text(schedules int) string {
 	return text
 }
 
-// sometimesIn returns the names that the source of fn passes to Sometimes: what is written in the function itself or in
-// a function literal in it. It returns none if the source cannot be read.
+// sometimesIn returns the names that the source of fn passes to Sometimes, in the function itself or in a function
+// literal in it. It returns none if the source cannot be read.
 func sometimesIn(fn any) (names []string) {
 	f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
 	if f == nil {

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // The wait-for graph of a deadlock: why no fiber can help.
 
 // children returns the remaining fibers of the nursery that fiber i joins, as far as they are certain: those whose name
 // only fibers of that nursery have.
-func (r *report) children(i int) (kids []int) {
+func (r *findings) children(i int) (kids []int) {
 	on := r.fibers[i].on
 	if on < 0 || r.before > 0 {
 		return nil
@@ -32,23 +33,15 @@ func (r *report) children(i int) (kids []int) {
 	return kids
 }
 
-// arrow is an edge of the wait-for graph.
-type arrow struct {
-	to     int
-	why    string // follows the name of the fiber that waits
-	likely bool
-	oneOf  []int // if each of several fibers could end the wait: they
-}
-
 // arrows returns the arrows that begin at fiber i.
-func (r *report) arrows(i int) (out []arrow) {
+func (r *findings) arrows(i int) (out []report.Edge) {
 	c := &r.fibers[i]
 	if !c.waits {
 		return nil
 	}
 	if c.op.Kind == policy.Join {
 		for _, to := range r.children(i) {
-			out = append(out, arrow{to: to, why: "waits for its child " + r.labels[to] + " to end"})
+			out = append(out, report.Edge{To: to, Why: "waits for its child " + r.labels[to] + " to end"})
 		}
 	}
 	for _, x := range r.wants(i) {
@@ -60,13 +53,13 @@ func (r *report) arrows(i int) (out []arrow) {
 		switch x.op.Kind {
 		case policy.Wait:
 			if to, ok := r.number[x.object]; ok && !r.fibers[to].ended {
-				out = append(out, arrow{to: to, why: why})
+				out = append(out, report.Edge{To: to, Why: why})
 			}
 		case policy.Use:
 			holders := r.holders(x)
 			for _, h := range holders {
 				if !r.fibers[h.fiber].ended {
-					out = append(out, arrow{to: int(h.fiber), why: why, likely: len(holders) > 1})
+					out = append(out, report.Edge{To: int(h.fiber), Why: why, Likely: len(holders) > 1})
 				}
 			}
 		case policy.Send, policy.Recv:
@@ -74,7 +67,7 @@ func (r *report) arrows(i int) (out []arrow) {
 			if known && len(servers) == 1 && servers[0].other(x.op.Kind) {
 				to := servers[0].fiber
 				why += ", which only " + r.labels[to] + " of the remaining fibers has also used"
-				out = append(out, arrow{to: to, why: why})
+				out = append(out, report.Edge{To: to, Why: why})
 			} else if to := r.jammed(i, x); known && len(to) > 0 {
 				out = append(out, r.jam(i, x, to, why))
 			} else if to := r.others(servers, x.op.Kind); known && len(to) > 1 {
@@ -84,10 +77,10 @@ func (r *report) arrows(i int) (out []arrow) {
 				}
 				why += fmt.Sprintf(how, r.list(to))
 				for _, k := range to {
-					out = append(out, arrow{to: k, why: why, oneOf: to})
+					out = append(out, report.Edge{To: k, Why: why, OneOf: to})
 				}
 			} else if to, how := r.holder(i, x); to >= 0 {
-				out = append(out, arrow{to: to, why: why + ", from which " + r.labels[to] + " " + how, likely: true})
+				out = append(out, report.Edge{To: to, Why: why + ", from which " + r.labels[to] + " " + how, Likely: true})
 			}
 		}
 	}
@@ -96,7 +89,7 @@ func (r *report) arrows(i int) (out []arrow) {
 
 // wants returns the things that fiber i waits for, each of which would let it continue. It is empty if fiber i waits
 // for anything but channels, fibers and time.
-func (r *report) wants(i int) []choice {
+func (r *findings) wants(i int) []choice {
 	c := &r.fibers[i]
 	switch c.op.Kind {
 	case policy.Send, policy.Recv, policy.Wait, policy.Use:
@@ -116,7 +109,7 @@ func (u user) other(k policy.Kind) bool {
 // servers returns the remaining fibers that have used the channel that fiber i waits on, except for those that wait on
 // the same side. They are known if no remaining fiber has used a select that hides its channels, and the trace is
 // complete.
-func (r *report) servers(i int, c choice) (left []user, known bool) {
+func (r *findings) servers(i int, c choice) (left []user, known bool) {
 	for _, u := range r.users[c.object] {
 		if u.fiber != i && !r.fibers[u.fiber].ended && !r.beside(u.fiber, c) {
 			left = append(left, u)
@@ -132,7 +125,7 @@ func (r *report) servers(i int, c choice) (left []user, known bool) {
 
 // others returns those of some users of a channel that have been on the other side of it than an operation of kind k,
 // if all of them wait.
-func (r *report) others(users []user, k policy.Kind) (all []int) {
+func (r *findings) others(users []user, k policy.Kind) (all []int) {
 	for _, u := range users {
 		if !u.other(k) {
 			continue
@@ -147,7 +140,7 @@ func (r *report) others(users []user, k policy.Kind) (all []int) {
 
 // jammed returns the remaining fibers that have been on the other side of the channel that fiber i waits on, if all of
 // them now wait on the same side as it does, so that none of them can be on the other.
-func (r *report) jammed(i int, c choice) (all []int) {
+func (r *findings) jammed(i int, c choice) (all []int) {
 	for _, u := range r.users[c.object] {
 		switch {
 		case r.fibers[u.fiber].ended || !u.other(c.op.Kind):
@@ -161,7 +154,7 @@ func (r *report) jammed(i int, c choice) (all []int) {
 }
 
 // jam returns the arrow from fiber i, which waits on c, to one of those that could have ended its wait.
-func (r *report) jam(i int, c choice, all []int, why string) arrow {
+func (r *findings) jam(i int, c choice, all []int, why string) report.Edge {
 	to := all[0]
 	if to == i && len(all) > 1 {
 		to = all[1]
@@ -172,15 +165,15 @@ func (r *report) jam(i int, c choice, all []int, why string) arrow {
 	}
 	switch {
 	case len(all) > 1:
-		return arrow{to: to, why: fmt.Sprintf(text, why, r.list(all), "wait")}
+		return report.Edge{To: to, Why: fmt.Sprintf(text, why, r.list(all), "wait")}
 	case to == i:
-		return arrow{to: to, why: fmt.Sprintf(text, why, "it itself", "waits")}
+		return report.Edge{To: to, Why: fmt.Sprintf(text, why, "it itself", "waits")}
 	}
-	return arrow{to: to, why: fmt.Sprintf(text, why, r.labels[to], "waits")}
+	return report.Edge{To: to, Why: fmt.Sprintf(text, why, r.labels[to], "waits")}
 }
 
 // beside reports whether fiber k waits for c, perhaps among other things.
-func (r *report) beside(k int, c choice) bool {
+func (r *findings) beside(k int, c choice) bool {
 	return r.fibers[k].waits && slices.ContainsFunc(r.wants(k), func(x choice) bool {
 		return x.object == c.object && x.op.Kind == c.op.Kind
 	})
@@ -188,7 +181,7 @@ func (r *report) beside(k int, c choice) bool {
 
 // holder returns the last fiber that received from the channel that fiber i waits to receive from, and how, unless a
 // fiber has sent to that channel since; or -1.
-func (r *report) holder(i int, c choice) (fiber int, how string) {
+func (r *findings) holder(i int, c choice) (fiber int, how string) {
 	if c.op.Kind != policy.Recv {
 		return -1, ""
 	}
@@ -211,24 +204,12 @@ func (r *report) holder(i int, c choice) (fiber int, how string) {
 }
 
 // causes writes the cycle if there is one, and the channels for which no fiber is left.
-func (r *report) causes(b *strings.Builder) {
+func (r *findings) causes(b *strings.Builder) {
 	if r.Kind != KindDeadlock {
 		return
 	}
-	if who, way := r.cycle(); who != nil {
-		title := "cycle"
-		if slices.ContainsFunc(way, func(a arrow) bool { return a.likely }) {
-			title = "likely cycle"
-		}
-		fmt.Fprintf(b, "  %s:\n", title)
-		for k, i := range who {
-			name, why := r.labels[i], way[k].why
-			if all := way[(k+len(who)-1)%len(who)].oneOf; all != nil && r.alike(all) {
-				name, why = r.list(all), "wait"+strings.TrimPrefix(why, "waits")
-			}
-			fmt.Fprintf(b, "    %s %s%s\n", name, why, r.fibers[i].site.at())
-		}
-	}
+	who, way := r.cycle()
+	r.traced().SayCycle(b, who, way)
 	told := map[string]bool{}
 	for i, c := range r.fibers {
 		if !c.waits {
@@ -240,15 +221,8 @@ func (r *report) causes(b *strings.Builder) {
 	}
 }
 
-// alike reports whether all of some fibers wait for the same, at the same line.
-func (r *report) alike(all []int) bool {
-	return !slices.ContainsFunc(all, func(i int) bool {
-		return r.waitsFor(i) != r.waitsFor(all[0]) || r.fibers[i].site.at() != r.fibers[all[0]].site.at()
-	})
-}
-
 // closed says that the channel was closed, if it was.
-func (r *report) closed(b *strings.Builder, c choice) {
+func (r *findings) closed(b *strings.Builder, c choice) {
 	for s, e := range r.trace {
 		if e.object == c.object && (e.op.Kind == policy.Close || e.op.Kind == policy.Abort) {
 			how := "closed"
@@ -263,7 +237,7 @@ func (r *report) closed(b *strings.Builder, c choice) {
 
 // alone reports whether it is certain that no fiber will serve c, for which fiber i waits: all others have ended, or
 // wait only for c on the same side, or for one of those to end.
-func (r *report) alone(i int, c choice) bool {
+func (r *findings) alone(i int, c choice) bool {
 	held := make([]bool, len(r.fibers))
 	held[i] = true
 	for k, x := range r.fibers {
@@ -294,7 +268,7 @@ func (r *report) alone(i int, c choice) bool {
 
 // abandoned writes that no fiber is left, or known, that could serve what fiber i waits for, unless told already has
 // it.
-func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
+func (r *findings) abandoned(b *strings.Builder, i int, c choice, told map[string]bool) {
 	var text string
 	name := r.channel(c.op, c.object)
 	switch c.op.Kind {
@@ -339,81 +313,12 @@ func (r *report) abandoned(b *strings.Builder, i int, c choice, told map[string]
 	}
 }
 
-// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. It searches only the first part of a
-// large graph.
-func (r *report) cycle() (best []int, way []arrow) {
+// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. Of many fibers it knows the first.
+func (r *findings) cycle() ([]int, []report.Edge) {
 	const most = 200
-	graph := make([][]arrow, len(r.fibers))
+	graph := make([][]report.Edge, len(r.fibers))
 	for i := range graph[:min(len(graph), most)] {
 		graph[i] = r.arrows(i)
 	}
-	prune(graph)
-	for from := range graph[:min(len(graph), most)] {
-		// Breadth first, until an arrow leads back.
-		type visit struct {
-			fiber, before int
-			by            arrow
-		}
-		queue, seen := []visit{{fiber: from, before: -1}}, map[int]bool{}
-		for at := 0; at < len(queue); at++ {
-			for _, a := range graph[queue[at].fiber] {
-				if a.to != from {
-					if !seen[a.to] {
-						seen[a.to] = true
-						queue = append(queue, visit{a.to, at, a})
-					}
-					continue
-				}
-				who, arrows := []int{}, []arrow{a}
-				for v := at; v >= 0; v = queue[v].before {
-					who = append(who, queue[v].fiber)
-					if queue[v].before >= 0 {
-						arrows = append(arrows, queue[v].by)
-					}
-				}
-				slices.Reverse(who)
-				slices.Reverse(arrows)
-				if best == nil || len(who) < len(best) {
-					best, way = who, arrows
-				}
-				at = len(queue)
-				break
-			}
-		}
-	}
-	return best, way
-}
-
-// prune removes the arrows to one of several fibers that could end a wait, unless each of these certainly waits, at the
-// end of a chain of arrows, for the fiber that waits for them.
-func prune(graph [][]arrow) {
-	for again := true; again; {
-		again = false
-		for i := range graph {
-			if !slices.ContainsFunc(graph[i], func(a arrow) bool { return a.oneOf != nil }) {
-				continue
-			}
-			waits := waitingFor(graph, i)
-			n := len(graph[i])
-			graph[i] = slices.DeleteFunc(graph[i], func(a arrow) bool {
-				return slices.ContainsFunc(a.oneOf, func(k int) bool { return !waits[k] })
-			})
-			again = again || len(graph[i]) < n
-		}
-	}
-}
-
-// waitingFor returns the fibers from which a chain of certain arrows leads to fiber i.
-func waitingFor(graph [][]arrow, i int) (all []bool) {
-	all = make([]bool, len(graph))
-	leads := func(a arrow) bool { return !a.likely && (a.to == i || all[a.to]) }
-	for again := true; again; {
-		again = false
-		for k := range graph {
-			if !all[k] && slices.ContainsFunc(graph[k], leads) {
-				all[k], again = true, true
-			}
-		}
-	}
-	return all
+	return report.Cycle(graph)
 }

@@ -1,8 +1,8 @@
 package sim
 
-// What a package needs that stands for something outside of the process, as a network: see coir.Simulation.
+// Methods for packages that simulate something outside of the process, such as a network: see coir.Simulation.
 
-// state is what such a package keeps while a schedule runs.
+// state is a value that such a package keeps while a schedule runs.
 type state struct{ key, value any }
 
 // Draw implements policy.Policy.
@@ -10,6 +10,7 @@ type state struct{ key, value any }
 //go:norace
 func (w *world) Draw(n int) int {
 	before := w.ndec
+	w.acts = true
 	v := w.Choose(nil, n)
 	if w.ndec > before {
 		w.decisions[before].drawn = w.current + 1
@@ -26,6 +27,7 @@ func (w *world) Fault(name string) bool { return w.sim != nil && w.sim.Fault(nam
 //
 //go:norace
 func (w *world) State(key any) (any, bool) {
+	w.acts = true
 	for i := range w.nstates {
 		if w.states[i].key == key {
 			return w.states[i].value, true

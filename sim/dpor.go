@@ -14,12 +14,18 @@ import (
 // Selector has been given a case; a select conflicts with operations on what its cases use, and if it waits for the end
 // of a fiber, with the end of every fiber. Under Nursery.Limit operations that take or give up a place conflict. A
 // cancel, a fiber that fails, a change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [ClockRacing] time
-// the clock, conflict with everything.
+// the clock, conflict with everything. The code after an operation, up to the next, conflicts with a cancel, a fiber
+// that fails and a move of the clock, because it may check a context or the time.
 //
-// DPOR does not see what fibers do to each other through shared memory: two schedules that differ only in that count as
-// one. Nor does it see a call of Len, Stats, [coir.Ended] or a context's Err, a cancel of a context of package context,
-// or an endpoint of a pipe that one fiber closes while another uses it. A [coir.Point] before such an access announces
-// it. [Exhaustive] has no such limits.
+// DPOR does not see effects between fibers through shared memory: two schedules that differ only in those count as one.
+// Nor does it see
+//   - a call of Len, Stats or State, of [coir.Watch.Covers], or of pubsub's Lagged,
+//   - a cancel of a context of package context,
+//   - that one fiber closes an endpoint of a pipe while another uses the same endpoint,
+//   - what goroutines and the kernel do, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine], another
+//     [coir.Runtime], or the descriptors and packets of package netio.
+//
+// A [coir.Point] before such an access announces it, if a fiber makes it. [Exhaustive] sees all but the last.
 //
 // It cannot be part of a [Portfolio].
 func DPOR() Strategy {
@@ -34,15 +40,18 @@ type dpor struct {
 	fork   search.Fork
 	w      *world
 
+	after   bool // the fork is after an operation
 	failing bool // a fiber was seen to fail, so an end may be a cancel
 	cutting bool // a cancel was seen, or time races, so a wait for a fiber may end before the fiber
 	limited bool // a nursery with a limit was seen, so a wait for fibers gives its place to others
+	looking bool // contexts end, or time moves, while fibers can run, which may check them after an operation
 }
 
-// transition is what a fiber does next.
+// transition is the next transition of a fiber.
 type transition struct {
 	kind    policy.Kind
-	resumed bool // it is what follows a wait in that operation
+	resumed bool // it is the code after a wait in that operation
+	rest    bool // it is the code after an operation that did not wait
 	clock   bool // not a fiber: time moves
 	watched bool // another fiber waits in a select, which ends with the first of its cases: here two channels meet
 	foreign bool // a go into a nursery that may have ended
@@ -62,8 +71,8 @@ func (s *dpor) Begin(schedule int) bool { return s.search.Begin(schedule) }
 //
 //go:norace
 func (s *dpor) Choose(p *Fork) int {
-	s.w, p.w.whole = p.w, true
-	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
+	s.w, p.w.whole, s.after = p.w, true, p.After
+	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After && !s.looking, World: p.w}
 	return s.search.Choose(&s.fork)
 }
 
@@ -71,7 +80,7 @@ func (s *dpor) Choose(p *Fork) int {
 func (s *dpor) check() {
 	i := 0
 	for _, d := range s.w.decisions[:s.w.ndec] {
-		if d.after {
+		if d.after && !s.w.rests {
 			continue
 		}
 		if i < s.search.Forks() && d.chosen != s.search.Chosen(i) {
@@ -89,18 +98,22 @@ func (s *dpor) check() {
 
 // Learned implements search.Model.
 func (s *dpor) Learned() bool {
-	failing, cutting, limited := s.failing, s.cutting, s.limited
+	failing, cutting, limited, looking := s.failing, s.cutting, s.limited, s.looking
 	s.failing = failing || s.sawFailure()
 	s.cutting = cutting || s.failing || s.w.mode == ClockRacing
 	for i := range s.w.nsteps - s.w.forgotten() {
 		switch op := &s.w.traced(s.w.forgotten() + i).op; op.Kind {
 		case policy.Cancel:
 			s.cutting = true
+		case opAdvance:
+			s.looking = true
 		case policy.Go:
 			s.limited = s.limited || op.Limited
 		}
 	}
-	return s.failing != failing || s.cutting != cutting || s.limited != limited
+	s.looking = s.looking || s.cutting
+	s.w.rests = s.looking
+	return s.failing != failing || s.cutting != cutting || s.limited != limited || s.looking != looking
 }
 
 // sawFailure reports whether a fiber has ended with an error. All have ended, so it need not wait for any.
@@ -122,13 +135,19 @@ func (s *dpor) Way(f *search.Fork, k int) transition {
 		return transition{clock: true, object: -1, in: -1, watched: s.watched()}
 	}
 	x := &s.w.fibers[i]
-	t := s.announced(&x.op, x.object, x.cases)
-	if !x.pending {
-		t.resume()
+	t := rest
+	if !x.paused && !(s.after && k == 0) {
+		t = s.announced(&x.op, x.object, x.cases)
+		if !x.pending {
+			t.resume()
+		}
 	}
 	t.watched = s.watched()
 	return t
 }
+
+// rest is the transition after an operation that did not wait.
+var rest = transition{rest: true, object: -1, in: -1}
 
 // announced returns an operation as a transition.
 //
@@ -141,7 +160,7 @@ func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
 	return t
 }
 
-// resume makes t what follows the wait. A selector may have got other cases meanwhile.
+// resume makes t the transition after the wait. A selector may have got other cases meanwhile.
 //
 //go:norace
 func (t *transition) resume() {
@@ -166,11 +185,11 @@ func (s *dpor) watched() bool {
 	return false
 }
 
-// class is how an operation conflicts.
+// class says which operations an operation conflicts with.
 type class uint8
 
 const (
-	private  class = iota // with nothing but classAll
+	private  class = iota // only with classAll
 	onChan                // with others on the same channel or other object, and with a select of it
 	offChan               // the end of a wait at a channel or other object leaves its queue, which a select may see
 	onAny                 // a select
@@ -183,6 +202,9 @@ func (s *dpor) class(t transition) class {
 	if t.clock {
 		return classAll
 	}
+	if t.rest {
+		return private
+	}
 	switch t.kind {
 	case policy.Send, policy.Recv:
 		if t.resumed {
@@ -190,7 +212,7 @@ func (s *dpor) class(t transition) class {
 		}
 		return onChan
 	case policy.Use:
-		if t.object < 0 { // WaitCancel, which waits for nothing that others use
+		if t.object < 0 { // WaitCancel, which uses no object
 			return private
 		}
 		if t.resumed && !t.again {
@@ -203,7 +225,7 @@ func (s *dpor) class(t transition) class {
 	case policy.Select, policy.TrySelect:
 		return onAny
 	case policy.Point:
-		if t.object >= 0 { // of an object that others see
+		if t.object >= 0 { // an object that others use
 			return onChan
 		}
 		return classAll
@@ -215,7 +237,7 @@ func (s *dpor) class(t transition) class {
 	case policy.Start, policy.Sleep, policy.Yield, policy.Wait, policy.Go, policy.Join:
 		return private
 	}
-	return classAll // a cancel, a change of a selector's cases, Sim.Advance, and what is not known here
+	return classAll // a cancel, a change of a selector's cases, Sim.Advance, and unknown operations
 }
 
 // Conflict implements search.Model.
@@ -225,6 +247,9 @@ func (s *dpor) Conflict(a, b transition) bool {
 	x, y := s.class(a), s.class(b)
 	if x > y {
 		x, y, a, b = y, x, b, a
+	}
+	if a.rest {
+		return s.mayBeSeen(b)
 	}
 	if s.limited && s.places(a) && s.places(b) || mayMissTheEnd(a, b) || mayMissTheEnd(b, a) {
 		return true
@@ -249,6 +274,13 @@ func (s *dpor) Conflict(a, b transition) bool {
 		return x == onChan && (a.object == b.object || a.watched && b.watched)
 	}
 	return false
+}
+
+// mayBeSeen reports whether a fiber may notice a transition by checking a context or the time.
+//
+//go:norace
+func (s *dpor) mayBeSeen(t transition) bool {
+	return t.clock || !t.rest && !t.resumed && (t.kind == policy.Cancel || t.kind == opAdvance || t.kind == policy.End && s.failing)
 }
 
 // mayMissTheEnd reports whether a starts a fiber in a nursery that b may end.
@@ -336,7 +368,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	count := int32(0)
 	for i := range fork {
 		fork[i] = -1
-		if !w.decisions[i].after {
+		if !w.decisions[i].after || w.rests {
 			fork[i] = count
 			count++
 		}
@@ -361,7 +393,9 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 			selects[h.fiber] = false
 			selecting--
 		}
-		if h.step < 0 {
+		if h.rest {
+			e.T = rest
+		} else if h.step < 0 {
 			e.T = last[h.fiber]
 			e.T.resume()
 		} else {
@@ -389,7 +423,7 @@ func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 		return false
 	}
 	switch e.T.kind {
-	case policy.Wait: // what follows a complete wait comes after what ended it
+	case policy.Wait: // the code after a complete wait comes after the end of the wait
 		return !e.T.resumed && e.T.object == d.T.object
 	case policy.Join:
 		return e.T.object >= 0 && e.T.object == d.T.in && completed(events, i)

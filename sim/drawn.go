@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/race"
 )
 
@@ -12,17 +13,17 @@ import (
 // shrink, and Go's fuzzer, which is guided by coverage. A schedule is a sequence of numbers, so they can generate
 // schedules.
 //
-// Their code is not ours. It panics to stop, it calls t.FailNow, it has memory of its own; and the decision is needed
-// deep inside a schedule, in any fiber or worker, with synchronisation hidden from the race detector. A strategy that
-// called choose there would let a panic loose in the scheduler, and would have to tell the detector that one call comes
-// after the other, which orders the calling fibers: their own races would go unseen. So the goroutine that calls Drawn
-// also calls choose, and the simulation runs in another; questions and answers pass between the two hidden from the
-// detector. A panic of choose then leaves Drawn unchanged.
+// Their code panics to stop, calls t.FailNow, and has state of its own, while the decision is needed deep inside a
+// schedule, in any fiber or worker, with synchronisation hidden from the race detector. If a strategy called choose
+// there, a panic could reach the scheduler, and the detector would have to be told that the calls are ordered, which
+// would order the calling fibers and hide their races. So the goroutine that calls Drawn also calls choose, and the
+// simulation runs in another; questions and answers pass between the two hidden from the detector. A panic of choose
+// then continues out of Drawn.
 
 // Drawn runs fn under one schedule, whose decisions choose makes. Drawn calls choose in the calling goroutine each time
 // there are n > 1 ways to continue, and choose returns a number below n. 0 changes least, so that a tool that prefers
-// small numbers finds schedules with few switches. Drawn returns the failure, or nil. It does not make the failure
-// smaller: that is left to the tool.
+// small numbers finds schedules with few switches. Drawn returns the failure, or nil. It does not shrink the failure:
+// that is left to the tool.
 //
 // With rapid:
 //
@@ -75,12 +76,12 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 // used up, all further decisions are 0.
 func Bytes(data []byte) func(n int) int {
 	return func(n int) int {
-		d := 0
-		for span := 1; span < n && len(data) > 0; span <<= 8 {
-			d = d<<8 | int(data[0])
+		d := uint64(0)
+		for rest := uint64(n - 1); rest > 0 && len(data) > 0; rest >>= 8 {
+			d = d<<8 | uint64(data[0])
 			data = data[1:]
 		}
-		return d % n
+		return int(d % uint64(n))
 	}
 }
 
@@ -99,10 +100,14 @@ func (*drawn) Begin(schedule int) bool { return schedule == 0 }
 
 //go:norace
 func (s *drawn) Choose(p *Fork) int {
+	how := coro.Waited()
 	race.Disable()
 	s.ask <- p.N
 	d := <-s.answer
 	race.Enable()
+	if how == coro.NotWaited {
+		coro.ForgetWait() // not a wait of the program
+	}
 	return d
 }
 
@@ -119,7 +124,7 @@ func (s *drawn) serve(choose func(n int) int) {
 		s.answer <- d
 		race.Enable()
 	}
-	<-s.done // seen by the detector: what the schedule did comes before what follows
+	<-s.done // visible to the detector: the schedule is ordered before the code that follows
 }
 
 // asked waits for a question. It returns false if there are no more.

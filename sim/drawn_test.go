@@ -23,9 +23,6 @@ func zero(int) int { return 0 }
 //	go test -run '^$' -fuzz FuzzSchedule ./sim  looks for more
 //
 // The fuzzer found the schedules in testdata, when a failure of the program was a failure of the test.
-//
-// Spec: SM-02 (a schedule is its decisions)
-// Spec: SM-05 (a token replays its schedule)
 func FuzzSchedule(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -70,7 +67,6 @@ func TestKeptSchedulesFail(t *testing.T) {
 // The same numbers are the same schedule, wherever they come from.
 //
 // Spec: SM-02 (a schedule is its decisions)
-// Spec: SM-05 (a token replays its schedule)
 func TestDrawnIsTheScheduleThatWasDrawn(t *testing.T) {
 	_, want := failing(lostUpdate(false))
 	next := 0
@@ -109,7 +105,6 @@ func TestDrawnIsLeftAsItWasFound(t *testing.T) {
 	}
 }
 
-// Spec: SM-02 (a schedule is its decisions)
 func TestDrawnTakesNumbersAndFaultsToo(t *testing.T) {
 	var got int
 	fn := func(_ context.Context, s *Sim) {

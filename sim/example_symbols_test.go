@@ -221,13 +221,15 @@ func ExampleFailure() {
 func ExampleKind() {
 	for _, kind := range []sim.Kind{
 		sim.KindError, sim.KindPanic, sim.KindDeadlock, sim.KindLivelock, sim.KindDiverged, sim.KindUncontrolled,
-		sim.KindBlocked, sim.KindNondeterministic,
+		sim.KindBlocked, sim.KindNondeterministic, sim.KindEmpty,
 	} {
 		switch kind {
 		case sim.KindError, sim.KindPanic, sim.KindDeadlock, sim.KindLivelock:
 			fmt.Println(kind, "is a mistake of the program")
 		case sim.KindDiverged:
 			fmt.Println(kind, "needs a new token")
+		case sim.KindEmpty:
+			fmt.Println(kind, "is a test that tests nothing")
 		default:
 			fmt.Println(kind, "is something that sim does not control")
 		}
@@ -241,4 +243,5 @@ func ExampleKind() {
 	// uncontrolled is something that sim does not control
 	// blocked is something that sim does not control
 	// nondeterministic is something that sim does not control
+	// empty is a test that tests nothing
 }

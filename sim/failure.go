@@ -26,17 +26,6 @@ const (
 	KindDiverged     Kind = "diverged"
 )
 
-// end returns how a schedule of that kind ends, in words that follow "ends".
-func (k Kind) end() string {
-	switch k {
-	case KindError:
-		return "in an error"
-	case KindPanic, KindDeadlock, KindLivelock:
-		return "in a " + string(k)
-	}
-	return string(k)
-}
-
 // Failure is a schedule that has failed.
 type Failure struct {
 	Kind     Kind
@@ -50,7 +39,7 @@ type Failure struct {
 
 	test     string // the test that found it; empty: none
 	script   []int
-	ways     []int32  // how many each decision of script had
+	ways     []int    // how many each decision of script had
 	branches []branch // those decisions, if they were recorded
 	twin     *twin    // nil: none was searched
 	fibers   []column
@@ -70,6 +59,7 @@ type Failure struct {
 	errs     []string // of Errorf, the first of nerrs
 	nerrs    int
 	native   *nativeStop // if it is blocked; nil: not known
+	over     bool        // it was blocked, by a wait that has ended
 	strays   []string    // what goroutines outside have done, if it is a deadlock
 	hash     uint64
 	hashes   []byte // see token.go
@@ -115,10 +105,10 @@ func (f *Failure) freeze(w *world) {
 	for i := range f.trace {
 		f.trace[i].cases.cut(lost)
 	}
-	f.script, f.ways = make([]int, w.ndec), make([]int32, w.ndec)
+	f.script, f.ways = make([]int, w.ndec), make([]int, w.ndec)
 	draws := 0
 	for i := range f.script {
-		d := int(w.decisions[i].chosen)
+		d := w.decisions[i].chosen
 		f.script[i], f.ways[i] = d, w.decisions[i].of
 		if d != 0 {
 			f.Switches++
@@ -186,15 +176,10 @@ func (f *Failure) Error() string {
 	if f.cut {
 		b.WriteString("  it was too long to be made as small as it could be: choices may be left that do not matter\n")
 	}
-	r.holdsMutex(&b)
-	r.faults(&b)
-	r.said(&b)
-	r.outside(&b)
-	r.waits(&b)
-	r.causes(&b)
+	r.explain(&b)
 	r.parting(&b)
 	var table strings.Builder
-	r.table(&table)
+	r.traced().Table(&table)
 	b.WriteString(r.legend(b.String() + table.String()))
 	b.WriteString(table.String())
 	if f.unsure {

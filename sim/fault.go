@@ -14,20 +14,20 @@ import (
 // needs.
 //
 // There are two decisions. On its first visit to a site a schedule decides whether it has the fault at all; if so, each
-// visit decides whether the fault happens now. So there are schedules without the fault, with a few and with many of
-// it, which one coin toss for each visit would not give.
+// visit decides whether the fault happens now. So there are schedules without the fault, with few and with many
+// occurrences, which one coin toss for each visit would not give.
 
 // WithFaults sets the faults that may happen. A site with another name never fires, so the same program runs with and
 // without faults. Result.Never lists faults that fired in no schedule. If the program did not even reach one, which may
 // be misspelt, it also lists those that were reached.
 func WithFaults(names ...string) Option { return func(s *settings) { s.faults = names } }
 
-// Fault reports whether the fault with that name happens here and now. It returns false unless [WithFaults] names the
-// fault, and for a nil Sim: code that is also used outside of a simulation has a nil *Sim there.
+// Fault reports whether the named fault happens now. It returns false unless [WithFaults] names the fault, and for a
+// nil Sim: code that is also used outside of a simulation has a nil *Sim there.
 //
 // Packages may have faults of their own, by [coir.Simulation.Fault]: those of package netio begin with "netio".
 //
-// The caller writes what the fault does:
+// The caller implements the fault:
 //
 //	if s.Fault("cancel") { cancel(errGaveUp) }            // in a fiber of its own: at any moment
 //	if s.Fault("deadline now") { d = 0 }                  // before coir.WithTimeout(ctx, d)
@@ -40,6 +40,7 @@ func (s *Sim) Fault(name string) bool {
 	if s == nil {
 		return false
 	}
+	s.w.acts = true
 	for i := range s.faults.sites {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
@@ -98,7 +99,7 @@ func (p *faultPlan) begin() {
 	}
 }
 
-// missed notes that the program has reached a fault that WithFaults does not name.
+// missed records that the program has reached a fault that WithFaults does not name.
 //
 //go:norace
 func (p *faultPlan) missed(name string) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // What a report calls channels, locks and the like. A channel that has no name is called by the line that made it. If
@@ -31,7 +32,7 @@ func isThing(k policy.Kind) bool {
 }
 
 // nameThings finds all things of the trace, and their names.
-func (r *report) nameThings() {
+func (r *findings) nameThings() {
 	var order []int32
 	meet := func(op policy.Op, object int32, at site) {
 		if object < 0 || !isThing(op.Kind) {
@@ -84,7 +85,7 @@ func (r *report) nameThings() {
 func (t *thing) sort() string { return fmt.Sprint(t.channel, t.label) }
 
 // siteOf returns the place of an operation of the trace.
-func (r *report) siteOf(s int) site {
+func (r *findings) siteOf(s int) site {
 	if s >= 0 && s < len(r.sites) {
 		return r.sites[s]
 	}
@@ -92,7 +93,7 @@ func (r *report) siteOf(s int) site {
 }
 
 // name returns what the report calls the object of an operation.
-func (r *report) name(op policy.Op, object int32) string {
+func (r *findings) name(op policy.Op, object int32) string {
 	if t := r.things[object]; t != nil && isThing(op.Kind) {
 		return t.label
 	}
@@ -104,7 +105,7 @@ func (r *report) name(op policy.Op, object int32) string {
 
 // capacity returns how many values each of n channels may hold, and of one also how many it holds at the end, in words
 // that follow others.
-func (r *report) capacity(t *thing, n int) string {
+func (r *findings) capacity(t *thing, n int) string {
 	text := fmt.Sprintf(", capacity %d", t.room)
 	switch {
 	case t.room < 0:
@@ -128,7 +129,7 @@ func (r *report) capacity(t *thing, n int) string {
 }
 
 // full returns that a channel is full, to which a fiber waits to send, in words that follow its name.
-func (r *report) full(object int32) string {
+func (r *findings) full(object int32) string {
 	if t := r.things[object]; t != nil && t.room > 0 && t.room <= mostKept {
 		return fmt.Sprintf(" (capacity %d, full)", t.room)
 	}
@@ -139,7 +140,7 @@ const mostNames = 12
 
 // legend returns where the things of a text were made, or first used, whose names do not say that: those that have
 // none, or one that others have too.
-func (r *report) legend(text string) string {
+func (r *findings) legend(text string) string {
 	var b strings.Builder
 	var lines []string
 	for _, g := range r.groups(func(t *thing) bool {
@@ -158,7 +159,7 @@ func (r *report) legend(text string) string {
 	}
 	for i, line := range lines {
 		if i == mostNames {
-			fmt.Fprintf(&b, "  ... and %s more\n", counted(len(lines)-mostNames, "name"))
+			fmt.Fprintf(&b, "  ... and %s more\n", report.Count(len(lines)-mostNames, "name"))
 			break
 		}
 		fmt.Fprintf(&b, "  %s\n", strings.Replace(line, ", at", " at", 1))
@@ -174,7 +175,7 @@ type group struct {
 }
 
 // groups returns the things that of selects, those together that differ only in their number.
-func (r *report) groups(of func(*thing) bool) (all []group) {
+func (r *findings) groups(of func(*thing) bool) (all []group) {
 	type key struct{ sort, made, first string }
 	at := map[key]int{}
 	for _, object := range slices.Sorted(maps.Keys(r.things)) {

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/report"
 )
 
-// What comes from outside of the schedule: places in the user's files, found on stacks that are mostly the library's,
-// and goroutines that use something of the simulation although sim does not control them.
+// Finding places in the user's files on stacks that mostly have functions of the library, and goroutines that use
+// objects of the simulation although sim does not control them.
 
-// strayList lists what goroutines outside have done, each once.
+// strayList lists the operations of goroutines outside, each once.
 type strayList struct {
 	mu   sync.Mutex
 	what []string
@@ -43,12 +44,13 @@ func (l *strayList) sorted() []string {
 	return all
 }
 
-// strayPatience is how long sim waits, in real time, for a goroutine that would have ended a deadlock: once, before it
-// reports the deadlock.
+// strayPatience is the real time that sim waits for a goroutine that might end a deadlock, once, before it reports the
+// deadlock.
 const strayPatience = 10 * time.Millisecond
 
-// tellStrays adds to a deadlock what goroutines outside have done. A fiber that waits for one of those looks stuck to
-// sim, because no virtual time passes; what the goroutine does comes too late to be the failure itself.
+// tellStrays adds the operations of goroutines outside to the report of a deadlock. A fiber that waits for such a
+// goroutine looks stuck to sim, because no virtual time passes; the operation of the goroutine comes too late to be the
+// failure itself.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) tellStrays(f *Failure) {
@@ -135,7 +137,7 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), name, line)
 }
 
-// panicText describes what a program has panicked with, and the frames of its own that led there.
+// panicText describes the value that a program panicked with, and the program's own frames of the stack.
 func panicText(p any, stack []byte) string {
 	text := fmt.Sprint(p)
 	if pe, ok := p.(*coir.PanicError); ok {
@@ -167,12 +169,12 @@ func ownFrames(stack []byte) string {
 		fmt.Fprintf(&b, "\n%s at %s/%s", filepath.Base(name), filepath.Base(dir), base)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "\n... and %s of the library and the Go runtime", counted(left, "frame"))
+		fmt.Fprintf(&b, "\n... and %s of the library and the Go runtime", report.Count(left, "frame"))
 	}
 	return b.String()
 }
 
-// cutLast returns what comes before and after the last sep.
+// cutLast returns the text before and after the last sep.
 func cutLast(s, sep string) (before, after string) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):]

@@ -58,8 +58,6 @@ func firstWay(uint64) Strategy { return Exhaustive(0) }
 
 // A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can
 // be replayed.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	for _, above := range []bool{false, true} {
 		for name, under := range underStandard {
@@ -104,8 +102,6 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 
 // The cancel takes effect before the next operation of the fiber that called it: that operation no longer meets a
 // receiver, in whatever order the fibers run.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
@@ -137,9 +133,6 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 
 // The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for
 // a scope in a context that has a later deadline by real time.
-//
-// Spec: SM-06 (an outside goroutine is reported)
-// Spec: SM-07 (a failing schedule is made smaller)
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		late, cancel := context.WithTimeout(ctx, time.Hour)
@@ -178,8 +171,6 @@ func deadlinePlace(t *testing.T, f *Failure) {
 
 // A deadline of package context that passes while fibers run is reported, with the place of the call that depends on
 // it.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
@@ -214,8 +205,6 @@ func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
 
 // If nothing else can happen before the deadline, the schedule ends immediately and says so. It does not wait for the
 // deadline.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		if name == "timed scope" {
@@ -236,8 +225,6 @@ func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
 
 // A goroutine that cancels a context of package context is not controlled. If it does so when no fiber can run, the
 // report says what happened, and where the context was used. It is never silent.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 	for name, under := range underStandard {
 		if name == "timed scope" {
@@ -282,6 +269,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 					says(t, f, "a goroutine that is not a fiber of the simulation has cancelled the context used at sim/outside_test.go:")
 					saysNot(t, f, "asm_", "context/context.go")
 				case KindDeadlock: // it came too late: the machine is busy
+				case KindBlocked: // it came before both were parked, and the program's own <-done is told
 				default:
 					t.Fatal(f)
 				}
@@ -309,8 +297,6 @@ func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
 
 // A goroutine that runs only the library is reported with the place of its go statement, never with one in the Go
 // runtime.
-//
-// Spec: SM-06 (an outside goroutine is reported)
 func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
 	f := Run(1, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](0, coir.WithName("jobs"))
@@ -366,6 +352,37 @@ func TestASelectOutsideIsReportedForEachKindOfCase(t *testing.T) {
 					<-done
 				})
 				says(t, f, "a goroutine that is not a fiber of the simulation does try select shared, at sim/outside_test.go:")
+			})
+		}
+	}
+}
+
+// A fiber that calls Run of another runtime is told so, with the place, whatever that runtime does, and before it runs.
+//
+// Spec: SM-06 (an outside goroutine is reported)
+func TestAnotherRuntimeIsTold(t *testing.T) {
+	for name, fn := range map[string]func(context.Context) error{
+		"short":  func(context.Context) error { return nil },
+		"sleeps": func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) },
+		"long":   func(ctx context.Context) error { return coir.Sleep(ctx, 48*time.Hour) },
+	} {
+		for where, inside := range map[string]func(ctx context.Context, do func(context.Context)){
+			"alone":      func(ctx context.Context, do func(context.Context)) { do(ctx) },
+			"in a fiber": beside,
+		} {
+			t.Run(name+", "+where, func(t *testing.T) {
+				at := line(5)
+				f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
+					inside(ctx, func(ctx context.Context) {
+						rt := coir.NewRuntime()
+						defer func() { _ = rt.Close(context.Background()) }()
+						_ = rt.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+							t.Error("it runs")
+							return fn(ctx)
+						})
+					})
+				})
+				says(t, f, "another runtime runs at "+at, "use coir.Run and the simulation's ctx")
 			})
 		}
 	}

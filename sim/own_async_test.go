@@ -30,7 +30,11 @@ func TestOwnAsyncEndsInOneWay(t *testing.T) {
 				}
 				begin("send", func(n *coir.Nursery) {
 					for i := range 2 {
-						c.SendAsync(n, i+1).OnDone(func(_ struct{}, err error) {
+						p := c.SendAsync(n, i+1)
+						if p.Reject(context.Canceled) {
+							s.Errorf("send %d was rejected from outside", i+1)
+						}
+						p.OnDone(func(_ struct{}, err error) {
 							ended.Add(1)
 							if err == nil {
 								sent.Add(int32(i) + 1)

@@ -103,7 +103,6 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 // A wait that is cut short continues immediately, above the limit if need be: otherwise the fiber that holds the place
 // could never be stopped.
 //
-// Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: NU-20 (a join cut short leaves the fiber running)
 func TestOwnLimitUnderCancelledWaits(t *testing.T) {
@@ -132,7 +131,6 @@ func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
-// Spec: NU-14 (Limit bounds the children that run)
 func TestOwnCancelWithALine(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var ran, saw atomic.Int32
@@ -161,7 +159,6 @@ func TestOwnCancelWithALine(t *testing.T) {
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 // Spec: NU-06 (cancel wakes every parked child)
-// Spec: NU-07 (a running child sees the cancel at its next operation)
 // Spec: NU-08 (cancel wakes each child once)
 // Spec: NU-09 (cancel goes down the tree only)
 // Spec: NU-10 (the first cause of a cancel stays)

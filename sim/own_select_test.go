@@ -71,9 +71,7 @@ func TestOwnSelectDoesOneReadyCase(t *testing.T) {
 // them left a trace.
 //
 // Spec: SE-02 (all cases claim through one word)
-// Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)
-// Spec: SE-10 (the earliest deadline ends a select)
 // Spec: SE-11 (a cancel ends a select)
 // Spec: SE-19 (a late completion stays with its sender)
 func TestOwnSelectThatFailsLeavesNoTrace(t *testing.T) {
@@ -279,7 +277,6 @@ func TestOwnTrySelect(t *testing.T) {
 // another case; Abort ends both.
 //
 // Spec: SE-17 (close wakes a receiving case, abort a sending one)
-// Spec: CH-35 (close is graceful)
 // Spec: CH-37 (abort is the hard close)
 func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	for _, abort := range []bool{false, true} {
@@ -330,7 +327,6 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 
 // Of everything that a select can wait for, it reports what happens first, and leaves the others.
 //
-// Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-18 (a case can wait for anything)
 // Spec: CH-47 (the end of a peer can be waited for)
@@ -366,8 +362,6 @@ func TestOwnSelectOfEverySort(t *testing.T) {
 
 // A send of a select to a full channel does what the channel's policy says.
 //
-// Spec: SE-05 (losing registrations are removed first)
-// Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnSelectSendsByPolicy(t *testing.T) {
 	for _, policy := range []coir.OverflowPolicy{coir.OverflowDropOldest, coir.OverflowDropNewest} {

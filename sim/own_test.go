@@ -95,14 +95,12 @@ func (g *guard) Choose(p *Fork) int {
 	}
 	d := 0
 	if g.at < len(g.script) {
-		d = min(int(g.script[g.at].chosen), p.N-1)
+		d = min(g.script[g.at].chosen, p.N-1)
 	}
 	g.at++
 	return d
 }
 
-// Spec: CH-03 (a rendezvous send returns when the value is taken)
-// Spec: CH-19 (waiters are served in order)
 // Spec: CH-20 (a waiting operation beats a passing one)
 func TestOwnNothingIsLostOrTwice(t *testing.T) {
 	for _, capacity := range []int{0, 1, 2, coir.Unbounded} {
@@ -222,7 +220,6 @@ func TestOwnAbortAccountsForEveryValue(t *testing.T) {
 	})
 }
 
-// Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 	for _, policy := range []coir.OverflowPolicy{coir.OverflowDropOldest, coir.OverflowDropNewest, coir.OverflowFail} {
@@ -253,7 +250,6 @@ func TestOwnDroppedValuesAreHandedOver(t *testing.T) {
 }
 
 // Spec: NU-08 (cancel wakes each child once)
-// Spec: CH-28 (an ended wait is unlinked before it returns)
 func TestOwnCancelAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0, coir.WithName("c"))
@@ -316,8 +312,6 @@ func TestOwnSelectOfTwoThatBecomeReady(t *testing.T) {
 }
 
 // Two selects that could meet on either of two channels meet on one, once.
-//
-// Spec: SE-07 (select is fair)
 func TestOwnSelectsMeetOnce(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		a, b := coir.NewChan[int](0, coir.WithName("a")), coir.NewChan[int](0, coir.WithName("b"))
@@ -345,7 +339,6 @@ func TestOwnSelectsMeetOnce(t *testing.T) {
 // A receiver that waits, one that selects, and a cancel of the selecting one's nursery: the one value goes to one of
 // them, or stays.
 //
-// Spec: SE-02 (all cases claim through one word)
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnSelectAgainstCancelAndReceive(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
@@ -411,7 +404,6 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 // A value is either handed over or its sender learns that it was not, whenever the time comes.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
-// Spec: CH-27 (a timed wait never polls)
 func TestOwnTimeoutAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](0, coir.WithName("c"))
@@ -434,8 +426,6 @@ func TestOwnTimeoutAgainstData(t *testing.T) {
 	}, WithClock(ClockRacing))
 }
 
-// Spec: TM-02 (a sleeper is in no run queue)
-// Spec: SE-07 (select is fair)
 func TestOwnSelectAgainstTime(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](1, coir.WithName("c"))
@@ -457,7 +447,6 @@ func TestOwnSelectAgainstTime(t *testing.T) {
 	}, WithClock(ClockRacing))
 }
 
-// Spec: TM-02 (a sleeper is in no run queue)
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnScopeEndsAgainstData(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
@@ -488,7 +477,6 @@ func TestOwnScopeEndsAgainstData(t *testing.T) {
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
-// Spec: NU-19 (every joiner gets the same error)
 func TestOwnLimitWithWaitsInside(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
@@ -528,8 +516,6 @@ func TestOwnLimitWithWaitsInside(t *testing.T) {
 	}
 }
 
-// Spec: NU-14 (Limit bounds the children that run)
-// Spec: NU-19 (every joiner gets the same error)
 func TestOwnLimitWithNurseriesInside(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var ended atomic.Int32
@@ -648,7 +634,6 @@ func TestOwnPipeEndsWithItsLastWriter(t *testing.T) {
 }
 
 // Spec: CH-46 (the last Close of a side tells the other)
-// Spec: CH-48 (each side's end is announced once)
 func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var undelivered atomic.Int32
@@ -676,7 +661,6 @@ func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 }
 
 // Spec: CH-51 (fiber handles arrive in the order sent)
-// Spec: CH-59 (a task that cannot be queued is joined)
 func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
@@ -754,7 +738,6 @@ func TestOwnOrderedInsideALimit(t *testing.T) {
 }
 
 // Spec: CH-60 (a pool lends idle values first, in order)
-// Spec: CH-61 (a value given back is reset or thrown away)
 func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var made, lent, most, thrown atomic.Int32
@@ -790,7 +773,6 @@ func TestOwnPoolLendsNoMoreThanItHas(t *testing.T) {
 }
 
 // Spec: CH-60 (a pool lends idle values first, in order)
-// Spec: CH-61 (a value given back is reset or thrown away)
 func TestOwnPoolClosesAgainstBorrowers(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		var made, thrown atomic.Int32

@@ -258,7 +258,6 @@ func TestPointIsNothingOutside(t *testing.T) {
 	}
 }
 
-// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestAdvanceIsAnOperation(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		var moved, missed atomic.Bool

@@ -75,7 +75,6 @@ func sameRun(t *testing.T, was, is *Failure, err error) {
 // many seeds.
 //
 // Spec: SM-05 (a token replays its schedule)
-// Spec: SM-07 (a failing schedule is made smaller)
 func TestEachFailureReplaysFromItsToken(t *testing.T) {
 	strategies := []func(uint64) Strategy{
 		Random,
@@ -218,7 +217,6 @@ func TestAChangedProgramDiverges(t *testing.T) {
 // counts, because the hash is of all.
 //
 // Spec: SM-05 (a token replays its schedule)
-// Spec: SM-07 (a failing schedule is made smaller)
 func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 	if !coro.Assembly {
 		large(t, "schedules of 66,000 steps")
@@ -385,8 +383,6 @@ func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
 
 // TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as a limit that counts by the hour does. The
 // schedules before it have moved the clock, which must not show.
-//
-// Spec: SM-05 (a token replays its schedule)
 func TestTimeBeginsAnewInEachSchedule(t *testing.T) {
 	program := func(ctx context.Context, s *Sim) {
 		if now := coir.Now(ctx); now != 0 || s.Now() != 0 {

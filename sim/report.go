@@ -11,6 +11,7 @@ import (
 
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
@@ -21,8 +22,8 @@ import (
 // those is called likely. Of a very long schedule only the end is kept, which does not show all users of a channel, or
 // to which nursery a name belongs: then the report does not say so.
 
-// report is a failure with what its readers need in addition.
-type report struct {
+// findings is a failure with what its readers need in addition.
+type findings struct {
 	*Failure
 	names  []string         // of the fibers
 	labels []string         // of the fibers; no two are the same
@@ -32,8 +33,9 @@ type report struct {
 	nests  map[nest]bool    // which names were given to fibers of which nursery
 	mixed  map[string]bool  // names of fibers in more than one nursery
 	flows  map[int32]*flow  // of channels, as messages returns them; nil: not yet
-	other  *report          // of the twin; nil: not yet, or there is none
+	other  *findings        // of the twin; nil: not yet, or there is none
 	drawn  *chart.Twin      // the same, as passing returns it
+	told   *report.Trace    // as traced returns it; nil: not yet
 	chose  []bool           // fibers that have used a select whose channels are not known
 }
 
@@ -48,8 +50,8 @@ type nest struct {
 	name    string
 }
 
-func newReport(f *Failure) *report {
-	r := &report{
+func newReport(f *Failure) *findings {
+	r := &findings{
 		Failure: f, names: make([]string, len(f.fibers)), labels: make([]string, len(f.fibers)), number: map[int32]int{}, users: map[int32][]user{},
 		things: map[int32]*thing{}, nests: map[nest]bool{}, mixed: map[string]bool{}, chose: make([]bool, len(f.fibers)),
 	}
@@ -92,7 +94,7 @@ func newReport(f *Failure) *report {
 }
 
 // used records that a fiber has used a channel or another object, if there is one.
-func (r *report) used(object int32, fiber int, op policy.Op) {
+func (r *findings) used(object int32, fiber int, op policy.Op) {
 	if object < 0 {
 		return
 	}
@@ -132,7 +134,7 @@ func shown(name string) string {
 }
 
 // did returns what an operation in the trace did, in a few words, and how it ended, if that is not as usual.
-func (r *report) did(e *event) string {
+func (r *findings) did(e *event) string {
 	if c, ok := r.chosen(e); ok {
 		text := e.op.Kind.String() + " → "
 		if c.op.Kind == policy.Sleep {
@@ -156,7 +158,7 @@ func (r *report) did(e *event) string {
 }
 
 // chosen returns the case that a select did, if that is known.
-func (r *report) chosen(e *event) (c choice, ok bool) {
+func (r *findings) chosen(e *event) (c choice, ok bool) {
 	cases, known := r.casesOf(e.cases)
 	if e.op.Kind != policy.Select && e.op.Kind != policy.TrySelect || !known || e.which < 0 || int(e.which) >= len(cases) {
 		return c, false
@@ -165,7 +167,7 @@ func (r *report) chosen(e *event) (c choice, ok bool) {
 }
 
 // words returns an operation in a few words.
-func (r *report) words(op policy.Op, object int32, of span) string {
+func (r *findings) words(op policy.Op, object int32, of span) string {
 	switch op.Kind {
 	case policy.Select, policy.TrySelect:
 		var names []string
@@ -194,7 +196,7 @@ func (r *report) words(op policy.Op, object int32, of span) string {
 }
 
 // about returns what a case of a select is about.
-func (r *report) about(c choice) string {
+func (r *findings) about(c choice) string {
 	switch c.op.Kind {
 	case policy.Wait:
 		return r.fiber(c.op, c.object)
@@ -205,7 +207,7 @@ func (r *report) about(c choice) string {
 }
 
 // fiber returns the name of the fiber that a wait is for.
-func (r *report) fiber(op policy.Op, object int32) string {
+func (r *findings) fiber(op policy.Op, object int32) string {
 	if i, ok := r.number[object]; ok {
 		return r.labels[i]
 	}
@@ -213,7 +215,7 @@ func (r *report) fiber(op policy.Op, object int32) string {
 }
 
 // channel returns the name of a channel.
-func (r *report) channel(op policy.Op, object int32) string {
+func (r *findings) channel(op policy.Op, object int32) string {
 	name := r.name(op, object)
 	if strings.HasPrefix(name, "#") {
 		return "channel " + name
@@ -222,8 +224,8 @@ func (r *report) channel(op policy.Op, object int32) string {
 }
 
 // head writes what happened.
-func (r *report) head(b *strings.Builder) {
-	fmt.Fprintf(b, "%s after %s, %s ", r.Kind, counted(r.Steps, "step"), counted(r.Switches, "choice"))
+func (r *findings) head(b *strings.Builder) {
+	fmt.Fprintf(b, "%s after %s, %s ", r.Kind, report.Count(r.Steps, "step"), report.Count(r.Switches, "choice"))
 	if r.Strategy == drawnName {
 		b.WriteString("(drawn)")
 	} else if r.Schedule > 0 {
@@ -234,64 +236,31 @@ func (r *report) head(b *strings.Builder) {
 	fmt.Fprintf(b, ": %s\n", indented(r.Text))
 }
 
+// explain writes what is known of the causes.
+func (r *findings) explain(b *strings.Builder) {
+	r.traced().SayWho(b)
+	r.holdsMutex(b)
+	r.traced().SayFaults(b)
+	r.said(b)
+	r.outside(b)
+	r.waits(b)
+	r.causes(b)
+}
+
 // indented indents a text that may have more than one line.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// fired returns the operations of the trace that are faults, and how many there are. If they are more than most, it
-// returns the last before the failure.
-func (r *report) fired(most int) (all []int, n int) {
-	for s := range r.trace {
-		if r.trace[s].op.Kind == opFault {
-			all = append(all, s)
-		}
-	}
-	if n = len(all); n <= most {
-		return all, n
-	}
-	end := n
-	if at := r.failedAt() - r.before; at > 0 {
-		end, _ = slices.BinarySearch(all, at)
-	}
-	end = max(end, most)
-	return all[end-most : end], n
-}
-
-const mostFaults = 5
-
-// faults writes which faults happened, and where; of many, the last before the failure.
-//
-// Guarded by TestReportShowsEachFault.
-func (r *report) faults(b *strings.Builder) {
-	all, n := r.fired(mostFaults)
-	if n == 0 {
-		return
-	}
-	var texts []string
-	for _, s := range all {
-		e, at := &r.trace[s], r.siteOf(s)
-		text := fmt.Sprintf("%s, in %s at step %d", shown(e.op.Name), r.labels[e.fiber], r.before+s+1)
-		if at.file != "" {
-			text += " (" + place(at.file, at.line) + ")"
-		}
-		texts = append(texts, text)
-	}
-	if n > len(all) {
-		texts = append(texts, fmt.Sprintf("and %d more", n-len(all)))
-	}
-	fmt.Fprintf(b, "  faults: %s\n", strings.Join(texts, "; "))
-}
-
 // said writes the texts of Errorf that are not in the head.
-func (r *report) said(b *strings.Builder) {
+func (r *findings) said(b *strings.Builder) {
 	for i, text := range r.errs {
 		if i > 0 || r.Kind != KindError {
 			fmt.Fprintf(b, "  error: %s\n", indented(text))
 		}
 	}
 	if more := r.nerrs - len(r.errs); more > 0 {
-		fmt.Fprintf(b, "  ... and %s more\n", counted(more, "error"))
+		fmt.Fprintf(b, "  ... and %s more\n", report.Count(more, "error"))
 	}
 	if r.panicked != "" {
 		fmt.Fprintf(b, "  panic, before this or while the schedule was ended: %s\n", indented(r.panicked))
@@ -299,7 +268,7 @@ func (r *report) said(b *strings.Builder) {
 }
 
 // outside writes what goroutines have done. This comes first: a deadlock that they would have ended is not one.
-func (r *report) outside(b *strings.Builder) {
+func (r *findings) outside(b *strings.Builder) {
 	if len(r.strays) > 0 {
 		b.WriteString("  goroutines that are not fibers of the simulation, and so came too late to help, did:\n")
 		for _, what := range r.strays {
@@ -308,69 +277,45 @@ func (r *report) outside(b *strings.Builder) {
 	}
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-const mostWaits = 20
-
 // waits writes which fibers wait, for what, since when, and where each was started.
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
-func (r *report) waits(b *strings.Builder) {
-	all := r.crowds()
-	width := 0
-	for _, who := range all[:min(len(all), mostWaits)] {
-		if len(who) == 1 {
-			width = max(width, len(r.labels[who[0]]))
+func (r *findings) waits(b *strings.Builder) {
+	r.traced().SayWaits(b, func(same []report.Wait) string {
+		c := &r.fibers[same[0].Actor]
+		if len(same) == 1 {
+			return fmt.Sprintf(" (step %d, at %v%s)", r.before+c.step+1, c.since, spawned(*c))
 		}
-	}
-	for k, who := range all {
-		c := &r.fibers[who[0]]
-		switch {
-		case k == mostWaits:
-			fmt.Fprintf(b, "  ... and %s more\n", counted(len(slices.Concat(all[k:]...)), "fiber"))
-			return
-		case len(who) == 1:
-			fmt.Fprintf(b, "  %-*s waits %s%s (step %d, at %v%s)\n", width, r.labels[who[0]], r.waitsFor(who[0]),
-				c.site.at(), r.before+c.step+1, c.since, spawned(*c))
-		default:
-			first, last := c, c
-			for _, i := range who {
-				if x := &r.fibers[i]; x.step < first.step {
-					first = x
-				} else if x.step > last.step {
-					last = x
-				}
+		first, last := c, c
+		for _, w := range same {
+			if x := &r.fibers[w.Actor]; x.step < first.step {
+				first = x
+			} else if x.step > last.step {
+				last = x
 			}
-			times := first.since.String()
-			if last.since != first.since {
-				times += " to " + last.since.String()
-			}
-			fmt.Fprintf(b, "  %s wait %s%s (%d fibers, steps %d to %d, at %s%s)\n", r.list(who), r.waitsFor(who[0]),
-				c.site.at(), len(who), r.before+first.step+1, r.before+last.step+1, times, spawned(*c))
 		}
-	}
+		times := first.since.String()
+		if last.since != first.since {
+			times += " to " + last.since.String()
+		}
+		return fmt.Sprintf(" (%d fibers, steps %d to %d, at %s%s)", len(same), r.before+first.step+1,
+			r.before+last.step+1, times, spawned(*c))
+	})
 }
 
-// crowds returns the fibers that wait and do not tick. Those that wait for the same, at the same line, are together.
-func (r *report) crowds() [][]int {
-	var all []int
+// waiting returns the fibers that wait and do not tick.
+func (r *findings) waiting() (all []report.Wait) {
 	for i, c := range r.fibers {
-		if c.waits && !r.ticks(i) {
-			all = append(all, i)
+		if !c.waits || r.ticks(i) {
+			continue
 		}
+		w := report.Wait{Actor: i, Need: "waits " + r.waitsFor(i), At: strings.TrimPrefix(c.site.at(), ", at ")}
+		if w.At != "" && c.op.Kind != policy.Join {
+			w.Same = w.Need + w.At + spawned(c)
+		}
+		all = append(all, w)
 	}
-	return chart.Crowds(all, func(i int) string {
-		c := &r.fibers[i]
-		if c.site.file == "" || c.op.Kind == policy.Join {
-			return ""
-		}
-		return r.waitsFor(i) + c.site.at() + spawned(*c)
-	})
+	return all
 }
 
 // at returns the place of a site, in words that follow others.
@@ -400,7 +345,7 @@ func spawned(c column) string {
 }
 
 // waitsFor returns what fiber i waits for, in words that follow "waits".
-func (r *report) waitsFor(i int) string {
+func (r *findings) waitsFor(i int) string {
 	if call := r.fibers[i].site.call; call != "" {
 		return "in " + call + " " + r.need(i)
 	}
@@ -408,7 +353,7 @@ func (r *report) waitsFor(i int) string {
 }
 
 // need returns what fiber i waits for, in words that follow "waits".
-func (r *report) need(i int) string {
+func (r *findings) need(i int) string {
 	c := &r.fibers[i]
 	switch c.op.Kind {
 	case policy.Send, policy.Recv, policy.Wait, policy.Sleep, policy.Use:
@@ -432,7 +377,7 @@ func (r *report) need(i int) string {
 }
 
 // wish returns what a fiber with case c waits for, in words that follow "waits".
-func (r *report) wish(c choice) string {
+func (r *findings) wish(c choice) string {
 	switch c.op.Kind {
 	case policy.Send:
 		return "to send to " + r.channel(c.op, c.object) + r.full(c.object)
@@ -452,7 +397,7 @@ func (r *report) wish(c choice) string {
 }
 
 // holders returns what fibers hold of the object that c is about, the longest-held first.
-func (r *report) holders(c choice) (all []hold) {
+func (r *findings) holders(c choice) (all []hold) {
 	for _, h := range r.holds {
 		if h.object == c.object {
 			all = append(all, h)
@@ -463,7 +408,7 @@ func (r *report) holders(c choice) (all []hold) {
 }
 
 // heldBy returns which fibers hold what c waits to take, in words that follow its name.
-func (r *report) heldBy(c choice) string {
+func (r *findings) heldBy(c choice) string {
 	if c.op.Take == 0 {
 		return ""
 	}
@@ -492,7 +437,7 @@ func (r *report) heldBy(c choice) string {
 }
 
 // took returns where a fiber took what it holds.
-func (r *report) took(h hold) site {
+func (r *findings) took(h hold) site {
 	for s := min(h.step-r.before, len(r.trace)) - 1; s >= 0; s-- {
 		e := &r.trace[s]
 		op, object := e.op, e.object
@@ -507,7 +452,7 @@ func (r *report) took(h hold) site {
 }
 
 // wishes returns what a select waits for.
-func (r *report) wishes(cases []choice) string {
+func (r *findings) wishes(cases []choice) string {
 	const most = 8
 	var texts []string
 	for _, c := range cases[:min(len(cases), most)] {
@@ -521,10 +466,10 @@ func (r *report) wishes(cases []choice) string {
 }
 
 // list names fibers.
-func (r *report) list(fibers []int) string {
+func (r *findings) list(fibers []int) string {
 	names := make([]string, len(fibers))
 	for k, i := range fibers {
 		names[k] = r.labels[i]
 	}
-	return chart.Names(names, 8)
+	return report.Names(names, 8)
 }

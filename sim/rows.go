@@ -14,7 +14,7 @@ import (
 // does for one call of the program are one row, which has the name of the function: they are not the program's.
 
 // rows returns the rows, and for each operation of the trace its row, or -1.
-func (r *report) rows() (all []chart.Step, rowOf []int) {
+func (r *findings) rows() (all []chart.Step, rowOf []int) {
 	rowOf = make([]int, len(r.trace))
 	calls := make([]call, len(r.fibers))
 	notes := r.remarks()
@@ -55,7 +55,7 @@ func (r *report) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = len(all)
 		all = append(all, chart.Step{
 			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
-			Timed: r.timed(e),
+			Timed: r.timed(e), Mute: mute(e.op.Kind), Waits: waits,
 		})
 	}
 	for _, n := range notes {
@@ -65,7 +65,7 @@ func (r *report) rows() (all []chart.Step, rowOf []int) {
 }
 
 // acted returns what operation s did, as did does; of one that takes a lock or the like also whether it waited for it.
-func (r *report) acted(s int) string {
+func (r *findings) acted(s int) string {
 	e := &r.trace[s]
 	if e.op.Kind == policy.Use && e.op.Take > 0 && r.siteOf(s).served > 0 {
 		return r.words(e.op, e.object, e.cases) + ": waits" + ended(e.how)
@@ -73,8 +73,13 @@ func (r *report) acted(s int) string {
 	return r.did(e)
 }
 
+// mute reports whether operations of a kind say little about what their fiber does.
+func mute(k policy.Kind) bool {
+	return k == policy.Start || k == policy.End || k == policy.Join || k == policy.Cancel || k == opGoOn
+}
+
 // timed reports whether an operation waited for a time.
-func (r *report) timed(e *event) bool {
+func (r *findings) timed(e *event) bool {
 	if c, ok := r.chosen(e); ok {
 		return c.op.Kind == policy.Sleep || c.op.Background
 	}
@@ -112,7 +117,7 @@ func sortOf(k policy.Kind) chart.Kind {
 }
 
 // waitsIn reports whether the fiber of operation s waits in it at the end.
-func (r *report) waitsIn(s int) bool {
+func (r *findings) waitsIn(s int) bool {
 	c := &r.fibers[r.trace[s].fiber]
 	return c.waits && c.step == s
 }
@@ -124,7 +129,7 @@ type remark struct {
 }
 
 // remarks returns what the program reported and the numbers that were drawn, in order.
-func (r *report) remarks() (all []remark) {
+func (r *findings) remarks() (all []remark) {
 	for _, d := range r.draws {
 		text := fmt.Sprintf("intn %d → %d", d.of, d.chosen)
 		all = append(all, remark{chart.Step{Actor: int(d.drawn) - 1, Text: text}, int(d.step)})
@@ -162,9 +167,10 @@ const mostIndexed = 20
 
 // index writes which fibers and channels a long table is about: of the fibers that do not wait, which have a line
 // above, how many steps each did, and where it was started; and where each channel was made.
-func (r *report) index(b *strings.Builder, all []chart.Step) {
+func (r *findings) index() string {
+	var b strings.Builder
 	steps, last := make([]int, len(r.fibers)), make([]int, len(r.fibers))
-	for _, s := range all {
+	for _, s := range r.traced().Steps {
 		if s.Number > 0 {
 			steps[s.Actor]++
 			last[s.Actor] = s.Number
@@ -193,7 +199,7 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 		if n := len(texts) - mostIndexed; n > 0 {
 			texts, more = texts[:mostIndexed], fmt.Sprintf(" and %d more", n)
 		}
-		fmt.Fprintf(b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
+		fmt.Fprintf(&b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
 	}
 	what := "fibers"
 	if slices.ContainsFunc(r.fibers, func(c column) bool { return c.waits }) {
@@ -201,4 +207,5 @@ func (r *report) index(b *strings.Builder, all []chart.Step) {
 	}
 	list(what, fibers)
 	list("channels", channels)
+	return b.String()
 }

@@ -25,7 +25,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 		r, g := w.replayed(ctx, s, fn, nil)
 		w.rest = nil
 		if g != nil && g.Kind == KindBlocked {
-			r.Steps = cutSteps / 10 // that takes real time: try few
+			r.Steps = cutSteps / 10 // each takes real time, so try few
 		}
 		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
 			r.Steps = g.Steps
@@ -50,8 +50,8 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	return best
 }
 
-// replayed runs a schedule that makes the decisions of script first. It returns what was decided and how many steps
-// were done, and the failure.
+// replayed runs a schedule that makes the decisions of script first. It returns the decisions, the number of steps, and
+// the failure.
 func (w *world) replayed(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int,
 ) (r replay.Run, f *Failure) {
@@ -60,7 +60,7 @@ func (w *world) replayed(
 	w.scripted = false
 	r = replay.Run{Fails: f != nil, Steps: w.nsteps}
 	for _, d := range w.decisions[:w.ndec] {
-		r.Decisions = append(r.Decisions, replay.Decision{Way: int(d.chosen), Ways: int(d.of)})
+		r.Decisions = append(r.Decisions, replay.Decision{Way: d.chosen, Ways: d.of})
 	}
 	return r, f
 }
@@ -71,46 +71,3 @@ const (
 	cutSteps    = 20_000_000
 	searchSteps = 1_000_000
 )
-
-// Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. If the program has
-// changed so that the schedule no longer fits, the kind of the failure is [KindDiverged].
-func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
-	// Spec: SM-05 (a token replays its schedule)
-	r, err := decode(token)
-	if err != nil {
-		return nil, err
-	}
-	set := settle(opts)
-	w := newWorld(r.mode, set.limit)
-	w.quit = set.quit
-	var f *Failure
-	left := w.inside(func(ctx context.Context) {
-		w.script, w.scripted, w.tells = r.script, true, true
-		g := w.schedule(ctx, &Sim{w: w, faults: planFaults(set.faults)}, fn)
-		if w.left() {
-			return
-		}
-		f = g
-		if h := w.hash; f != nil {
-			h = f.hash
-			switch {
-			case f.Kind == KindDiverged:
-				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps)
-			case uint32(h^h>>32) != r.hash:
-				f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it fails, but the operations are not " +
-					"those that were recorded; they differ " + r.differs(g.hashes, g.Steps) + ": " + f.Text}
-				f.freeze(w)
-			}
-		} else if uint32(h^h>>32) != r.hash {
-			f = &Failure{Kind: KindDiverged}
-			f.freeze(w)
-			f.Text = "the program has changed since: it does not fail under this schedule, and the operations are not " +
-				"those that were recorded; they differ " + r.differs(f.hashes, f.Steps)
-		}
-		w.tellStrays(f)
-	})
-	if left != nil {
-		return left, nil
-	}
-	return f, nil
-}

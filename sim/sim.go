@@ -15,8 +15,42 @@
 //	}
 //
 // Code between two operations is one step. If fibers share data without a channel, sim never lets two of them touch it
-// at the same moment: the race detector finds such races, and a [coir.Point] divides the step. Sim does not control
-// goroutines, native channels and mutexes; a fiber that waits for one ends the schedule as [KindBlocked].
+// at the same moment: the race detector finds such races, and a [coir.Point] divides the step.
+//
+// # What sim does not control
+//
+// Sim does not control goroutines, native channels, mutexes, real time and other runtimes. A program that depends on
+// them fails, whether they are fast or slow:
+//
+//   - A fiber that waits outside of coir fails as [KindBlocked]: in time.Sleep, for a native channel or select, a
+//     sync.WaitGroup, a sync.Cond, or the network.
+//   - A fiber that starts a goroutine, or calls the Run of another runtime, fails as [KindUncontrolled], and so does a
+//     goroutine that uses what a fiber has made. Goroutines that are started are looked for in the first 64 schedules,
+//     and in every eighth after them, unless only one is asked for: a schedule in which one may have been started is run
+//     again.
+//   - A program that does no operation of coir, and draws no number, fails as [KindEmpty].
+//
+// These are not found, and pass:
+//
+//   - a wait for a native mutex that ends within half a second, because other parts of the process may cause it at any
+//     time; a longer one is KindBlocked
+//   - a system call that blocks its thread, as reading a file does, and a computation, however long
+//   - a receive that finds its value, or a send that finds room, where the other side is a goroutine that was started
+//     before the simulation, and was faster
+//   - a loop that asks again and again, as of an atomic, whether such a goroutine, or one that the fiber has started and
+//     that has ended, has done something; and a wait for such a goroutine by a native mutex
+//   - the function of a time.AfterFunc, unless it uses what a fiber has made
+//   - a wait after which the fiber has waited for the garbage collector or for a native mutex, or has called a function
+//     of [iter.Pull], before its next operation: only the last wait is known. So such a wait may be found in one
+//     schedule and not in another
+//   - a goroutine that is started in a program whose other schedules call as many functions of iter.Pull
+//
+// Waits that have ended are found on 386, amd64 and arm64, and not in a bubble of testing/synctest. Elsewhere only
+// those are found that take half a second, and no goroutine that is started.
+//
+// The end of a scope, by a cancel or a deadline, is one step: it ends all waits in the scope at that moment. On other
+// runtimes it ends them one after the other, so a fiber that it has woken may run, and may close a channel, before
+// another fiber is woken, which then gets [coir.ErrClosed] in place of the error of the scope. Sim does not show that.
 package sim
 
 import (
@@ -43,7 +77,7 @@ type ClockMode uint8
 // The modes.
 const (
 	ClockIdle   ClockMode = iota // when no fiber can run
-	ClockRacing                  // also before any operation: to advance time is one of the choices
+	ClockRacing                  // also before any operation: advancing time is one of the choices
 )
 
 // Option is an option of [Test], [Run] and [Explore].
@@ -63,7 +97,12 @@ type settings struct {
 }
 
 // WithSchedules sets the maximum number of schedules to run. The default is 1,000.
-func WithSchedules(n int) Option { return func(s *settings) { s.schedules = n } }
+func WithSchedules(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("sim: WithSchedules(%d): a program that does not run cannot fail; write 1 or more", n))
+	}
+	return func(s *settings) { s.schedules = n }
+}
 
 // WithSeed sets the seed. The default is 1, so that every run is the same.
 func WithSeed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
@@ -81,7 +120,7 @@ func WithClock(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 
 // WithSteps sets how many operations a schedule may do before sim suspects that it does not end. From there on the
 // strategy decides nothing: fibers do one operation each in turn, so that those that can end do, and time moves when no
-// fiber can run; with [ClockRacing] also now and then. A schedule that has not ended after n more operations is a
+// fiber can run; with [ClockRacing] also from time to time. A schedule that has not ended after n more operations is a
 // [KindLivelock], and its report says "the last n of them in turn". The default is 10,000.
 func WithSteps(n int) Option {
 	if n < 1 {
@@ -108,7 +147,7 @@ func settle(opts []Option) settings {
 type Sim struct {
 	w      *world
 	ctx    context.Context // of the schedule
-	mu     sync.Mutex      // of what the program says, because goroutines that are no fibers may say something too
+	mu     sync.Mutex      // guards what follows, because goroutines that are not fibers may call Errorf too
 	errs   [8]string       // of Errorf, the first ones
 	nerrs  int             // all of them
 	sights *sight          // the conditions of Sometimes
@@ -119,7 +158,7 @@ type Sim struct {
 type sight struct {
 	name string
 	seen bool
-	mark int // where the trace may have it
+	mark int // position in the trace, if it is there
 	next *sight
 }
 
@@ -147,8 +186,8 @@ func (s *Sim) Errorf(format string, args ...any) {
 }
 
 // Fatalf is [Sim.Errorf], and ends the schedule: the calling fiber does not continue, its deferred functions run, and
-// the others are cancelled. Use it, and not the Fatalf of a testing.T, where going on makes no sense: sim then makes
-// the schedule smaller, and reports how to replay it.
+// the others are cancelled. Use it instead of the Fatalf of a testing.T: sim then shrinks the schedule, and reports how
+// to replay it.
 //
 // In a function that is called at a time, such as that of desk's OnDone, it ends that function. It must not be called
 // in the method Ended of a [coir.Watcher]: call Errorf there, and return.
@@ -189,10 +228,10 @@ func (s *Sim) Logf(format string, args ...any) {
 	race.Enable()
 }
 
-// Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails: it
-// does not test what it is meant to. [Test] also fails if the call is never reached: it finds calls in the source of
-// the program's function, if their name is written there. Elsewhere, put the call where it is always reached. [Drawn],
-// which runs one schedule, does not check it.
+// Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails,
+// because it does not test what it should. [Test] also fails if the call is never reached: it finds calls in the source
+// of the program's function, if their name is written there. Elsewhere, put the call where it is always reached.
+// [Drawn], which runs one schedule, does not check it.
 //
 //go:norace
 func (s *Sim) Sometimes(cond bool, name string) {
@@ -323,7 +362,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 				}
 				break
 			}
-			f := w.schedule(ctx, s, fn)
+			f := w.attended(ctx, s, fn, res.Schedules, set.schedules == 1)
 			if f == nil && res.Schedules%guardEvery == guardEvery-1 {
 				f = w.again(ctx, s, fn)
 			}
@@ -345,7 +384,9 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			}
 			if f != nil {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if f.Kind != KindBlocked && !outside { // a blocked schedule takes real time, each time
+				if f.over {
+					f = w.told(ctx, s, fn, f)
+				} else if f.Kind != KindBlocked && f.Kind != KindEmpty && !outside { // a blocked schedule takes real time, each time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 						f = w.told(ctx, s, fn, f)
@@ -397,10 +438,10 @@ func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Fai
 	return Explore(fn, append(opts, WithSeed(seed), WithStrategy(Random), WithSchedules(1))...).Failure
 }
 
-// guardEvery is how often a schedule is run a second time, to check that it does the same.
+// guardEvery is the number of schedules of which one is run a second time, to check that it repeats itself.
 const guardEvery = 16
 
-// again runs the last schedule a second time. A program that then does something else depends on something that sim
+// again runs the last schedule a second time. A program that then behaves differently depends on something that sim
 // does not control: the order of a map, real time, a random number.
 //
 // Spec: SM-03 (the same decisions give the same run)
@@ -424,7 +465,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	return f
 }
 
-// confirm runs a failed schedule a second time before it is reported, and records whether it did something else.
+// confirm runs a failed schedule a second time before it is reported, and records whether it behaved differently.
 // Goroutines outside are not expected to do the same, and Drawn runs only one schedule.
 func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) {
 	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == KindUncontrolled {
@@ -436,7 +477,7 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
 }
 
-// KindNondeterministic is the failure of a program that does not do the same under the same decisions.
+// KindNondeterministic is the failure of a program that behaves differently under the same decisions.
 const KindNondeterministic Kind = "nondeterministic"
 
 // fork describes where schedule g differs from this one. It also returns the number of the last step that is the same,
@@ -480,6 +521,7 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	cancel := w.cancel
 	w.abort.Store(&cancel)
 	s.ctx = ctx
+	w.begun()
 	p, stack := w.guarded(ctx, s, fn)
 	w.running = false
 	stray := w.stray.Load() // perhaps after the last step
@@ -497,6 +539,8 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	case s.nerrs > 0:
 		w.fail = &Failure{Kind: KindError, Text: s.errs[0]}
 		w.fail.freeze(w)
+	default:
+		w.looked(fn)
 	}
 	if f := w.fail; f != nil {
 		f.lookBehindTickers(w.limit)
@@ -516,7 +560,7 @@ func cancelled(p any) bool {
 	return ok && errors.Is(err, context.Canceled)
 }
 
-// guarded calls fn and returns what it panicked with, and where.
+// guarded calls fn and returns the value that it panicked with, and the stack.
 func (w *world) guarded(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) (p any, stack []byte) {
 	returned := false
 	defer func() {

@@ -102,7 +102,6 @@ func (v *visited) Choose(p *Fork) int {
 //
 // Spec: SM-01 (a policy is told before each operation)
 // Spec: SM-02 (a schedule is its decisions)
-// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestExhaustiveCounts(t *testing.T) {
 	unbound := func(uint64) Strategy { return Exhaustive(-1) }
 	sleepers := func(second time.Duration) program {

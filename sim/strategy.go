@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/coir-go/coir/internal/search"
+import (
+	"fmt"
+
+	"github.com/coir-go/coir/internal/search"
+)
 
 // Strategy chooses schedules. It decides wherever a schedule can continue in more than one way.
 type Strategy interface {
@@ -18,8 +22,8 @@ type Fork struct {
 	N    int  // ways
 	GoOn bool // way 0 is that the running fiber continues
 
-	// After is true after an operation that did not wait: the running fiber has done it, and way 0 is to do what
-	// follows. It implies GoOn.
+	// After is true after an operation that did not wait: the running fiber has done it, and way 0 is to continue with
+	// the code after it. It implies GoOn.
 	After bool
 
 	w *world
@@ -88,7 +92,12 @@ func Random(seed uint64) Strategy { return &shared{Strategy: search.Random(seed,
 
 // PCT gives fibers random priorities and always lets the highest run, except at depth-1 random places, where the
 // running fiber falls below all others. It finds bugs that need few switches at the right places, and starvation.
-func PCT(seed uint64, depth int) Strategy { return &shared{Strategy: search.PCT(seed, depth)} }
+func PCT(seed uint64, depth int) Strategy {
+	if depth < 1 {
+		panic(fmt.Sprintf("sim: PCT with a depth of %d: write 1 or more; with 1 no fiber is moved", depth))
+	}
+	return &shared{Strategy: search.PCT(seed, depth)}
+}
 
 // Uniform takes each way in proportion to the number of operations expected after it, so that every interleaving has
 // about the same probability. It learns these numbers from earlier schedules.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/internal/report"
 )
 
 var (
@@ -41,7 +43,7 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 		case f != nil:
 			fail(t, f)
 		case t.Failed():
-			return // it has said why
+			return // the failure has been reported
 		}
 		t.Log("the program does not fail under this schedule any more; its operations are those that were recorded")
 		return
@@ -70,7 +72,7 @@ func Test(t testing.TB, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	if res.Complete {
 		all = ", " + res.Covered
 	}
-	t.Logf("%s%s; %d steps, %.0f schedules a second%s", counted(res.Schedules, "schedule"), all, res.Steps,
+	t.Logf("%s%s; %d steps, %.0f schedules a second%s", report.Count(res.Schedules, "schedule"), all, res.Steps,
 		float64(res.Schedules)/res.Elapsed.Seconds(), res.orders.text(res.Schedules))
 }
 

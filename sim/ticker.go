@@ -74,7 +74,7 @@ func mayWait(op policy.Op) bool {
 }
 
 // all returns the numbers of the fibers.
-func (r *report) all() []int {
+func (r *findings) all() []int {
 	all := make([]int, len(r.fibers))
 	for i := range all {
 		all[i] = i
@@ -83,11 +83,11 @@ func (r *report) all() []int {
 }
 
 // ticks reports whether fiber i is one of the tickers that hide a deadlock.
-func (r *report) ticks(i int) bool { return i < len(r.ticking) && r.ticking[i] }
+func (r *findings) ticks(i int) bool { return i < len(r.ticking) && r.ticking[i] }
 
 // dead reports whether fiber i waits for something that none of the fibers that move has ever served, and that is not
 // the end of a fiber.
-func (r *report) dead(i int, moves []bool) bool {
+func (r *findings) dead(i int, moves []bool) bool {
 	wants := r.wants(i)
 	if !r.fibers[i].waits || len(wants) == 0 {
 		return false

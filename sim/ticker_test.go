@@ -11,6 +11,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/locks"
 )
 
@@ -194,7 +195,7 @@ func TestLongTraces(t *testing.T) {
 		})
 	}, WithSchedules(1), WithStrategy(func(uint64) Strategy { return RoundRobin() }))
 	says(t, f, "| go early", "| send c299 ", "| error: in the middle ", "| send c298 ", "| join ", " left out\n")
-	if n := strings.Count(f.Error(), "\n"); n > mostRows+15 {
+	if n := strings.Count(f.Error(), "\n"); n > report.MostRows+15 {
 		t.Errorf("the report has %d lines:\n%v", n, f)
 	}
 }

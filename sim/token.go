@@ -13,8 +13,8 @@ import (
 // that are not 0, each with the number of zeros before it.
 //
 // A mark is a byte of the hash after each 64 operations. If the program has changed, the first mark that differs says
-// where the operations differ for the first time. Short schedules, which most tokens are of, have none. Of very long
-// ones every second mark is kept, or every fourth, and so on.
+// where the operations differ for the first time. Short schedules, like most, have none. Of very long ones every second
+// mark is kept, or every fourth, and so on.
 
 const (
 	tokenVersion = "s3."
@@ -86,7 +86,7 @@ func decode(token string) (r recording, err error) {
 	return r, nil
 }
 
-// differs returns where the operations of a run differ from the recorded ones, in words that follow others.
+// differs says where the operations of a run differ from the recorded ones, as the end of a sentence.
 func (r *recording) differs(marks []byte, steps int) string {
 	from := 0
 	for i, want := range r.marks {

@@ -9,6 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/replay"
+	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -27,8 +28,8 @@ type branch struct {
 	step   int32 // operations before it
 	by     int32 // the fiber that ran
 	to     int32 // the fiber that runs now, or search.Clock or search.Value
-	of     int32 // ways
-	chosen int32
+	of     int   // ways
+	chosen int
 	goOn   bool   // the fiber that ran could continue
 	fault  string // whether this one happens, if not empty
 	whole  bool   // of a fault: in the whole schedule
@@ -46,7 +47,7 @@ func (w *world) branch(d int, goOn bool) {
 		to = w.ways[d]
 	}
 	w.branches[w.ndec] = branch{
-		step: int32(w.nsteps), by: w.current, to: to, of: w.decisions[w.ndec].of, chosen: int32(d), goOn: goOn,
+		step: int32(w.nsteps), by: w.current, to: to, of: w.decisions[w.ndec].of, chosen: d, goOn: goOn,
 	}
 }
 
@@ -69,7 +70,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	}
 	failed := make([]replay.Decision, len(f.script))
 	for i := range failed {
-		failed[i] = replay.Decision{Way: f.script[i], Ways: int(f.ways[i])}
+		failed[i] = replay.Decision{Way: f.script[i], Ways: f.ways[i]}
 	}
 	run := func(script []int, rule int) replay.Run {
 		if rule > 0 {
@@ -102,7 +103,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 
 // parts returns the report of the twin, and the decision at which the failure and its twin part; false if there is no
 // twin.
-func (r *report) parts() (passed *report, at int, ok bool) {
+func (r *findings) parts() (passed *findings, at int, ok bool) {
 	if r.twin == nil || r.twin.passed == nil || r.twin.At >= len(r.branches) || r.twin.At >= len(r.twin.passed.branches) {
 		return nil, 0, false
 	}
@@ -113,7 +114,7 @@ func (r *report) parts() (passed *report, at int, ok bool) {
 }
 
 // way returns which way the schedule went at a decision, in words that are a sentence.
-func (r *report) way(at int) string {
+func (r *findings) way(at int) string {
 	t := &r.branches[at]
 	step := int(t.step) - r.before // the operation that comes next
 	switch {
@@ -156,24 +157,22 @@ func (r *report) way(at int) string {
 }
 
 // passing returns the twin, as the chart has it, and the rows of both; nil if there is none.
-func (r *report) passing() *chart.Twin {
+func (r *findings) passing() *chart.Twin {
 	q, at, ok := r.parts()
 	if !ok || r.drawn != nil {
 		return r.drawn
 	}
 	c := q.drawing()
-	t := &chart.Twin{Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows}
-	here, _ := r.rows()
-	t.Here, t.There = parted(here, t.Steps, int(r.branches[at].step))
-	t.Why = fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
-	t.Ends = fmt.Sprintf("the one ends %s after %s, the other passes after %d", r.Kind.end(), counted(r.Steps, "step"), q.Steps)
-	r.drawn = t
-	return t
+	rows, _ := r.rows()
+	here, there := parted(rows, c.Steps, int(r.branches[at].step))
+	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
+	r.drawn = report.Twin(c, here, there, why, string(r.Kind), r.Steps, q.Steps)
+	return r.drawn
 }
 
 // failedAt returns the number of the step at which the schedule fails: that of the last fiber that began to wait, not
 // counting those that wait for time; or that of the first error, or the last. What never ends has none, so it is 0.
-func (r *report) failedAt() (step int) {
+func (r *findings) failedAt() (step int) {
 	switch {
 	case r.Kind == KindDeadlock:
 		timed := func(x choice) bool { return x.op.Kind == policy.Sleep || x.op.Background }
@@ -213,26 +212,24 @@ func parted(here, there []chart.Step, step int) (i, j int) {
 	return first(here, step+1), first(there, step+1)
 }
 
-// parting writes where the schedule went another way than one that passes.
+// parting writes where the schedule diverges from one that passes.
 //
-// Guarded by TestTwinOfALostUpdate.
-func (r *report) parting(b *strings.Builder) {
+// Guarded by TestTwins.
+func (r *findings) parting(b *strings.Builder) {
 	t := r.twin
 	if t == nil {
 		return
 	}
-	if t.Twin == nil {
-		fmt.Fprintf(b, "  %s\n", chart.Alone("program", len(r.script), t.Tried, t.Sure))
-		return
+	p := &report.Parting{Tried: t.Tried, Sure: t.Sure, What: "program", Decisions: len(r.script)}
+	if t.Twin != nil {
+		q := r.passing()
+		if q == nil {
+			return
+		}
+		verdict, _, _ := strings.Cut(r.Text, "\n")
+		p.Why, p.Verdict, p.Later = q.Why, string(r.Kind)+": "+verdict, r.failedAt()-int(r.branches[t.At].step)
+		p.Fails = report.Listing{Names: r.labels, Steps: r.traced().Steps[q.Here:]}
+		p.Passes = report.Listing{Names: r.other.labels, Steps: q.Steps[q.There:]}
 	}
-	p := r.passing()
-	if p == nil {
-		return
-	}
-	here, _ := r.rows()
-	verdict, _, _ := strings.Cut(r.Text, "\n")
-	fmt.Fprintf(b, "  here it went another way: %s\n", p.Why)
-	chart.Beside(b, "    ", chart.Listing{Names: r.labels, Steps: here[p.Here:]},
-		chart.Listing{Names: r.other.labels, Steps: p.Steps[p.There:]}, string(r.Kind)+": "+verdict)
-	fmt.Fprintf(b, "    %s\n", chart.Found(t.Tried, t.Sure, r.failedAt()-int(r.branches[t.At].step)))
+	r.traced().SayParting(b, p)
 }

@@ -146,7 +146,7 @@ func TestTwins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := found(t, c.kind, c.fn, c.opts...)
-			says(t, f, "  here it went another way: "+c.want+"\n", "\n    fails ", " | passes\n", "=>", "in common")
+			says(t, f, "  diverges here: "+c.want+"\n", "\n    fails ", " | passes\n", "=>", "in common")
 			if c.name != "number" && strings.Count(f.Error(), "=>") != 4 {
 				t.Errorf("the decision is not marked in both, in the table and in its legend:\n%v", f)
 			}
@@ -198,9 +198,9 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 			for at := w.ndec - 1; at >= len(script); at-- {
 				if d := w.decisions[at]; d.chosen+1 < d.of {
 					for _, d := range w.decisions[:at] {
-						next = append(next, int(d.chosen))
+						next = append(next, d.chosen)
 					}
-					next = append(next, int(d.chosen)+1)
+					next = append(next, d.chosen+1)
 					break
 				}
 			}
@@ -212,7 +212,7 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 func TestNoTwin(t *testing.T) {
 	f := found(t, KindError, doomed)
 	says(t, f, "  no schedule passes: all ")
-	saysNot(t, f, "went another way", "=>")
+	saysNot(t, f, "diverges here", "=>")
 	f = found(t, KindError, func(_ context.Context, s *Sim) { s.Errorf("always") })
 	says(t, f, "  there was nothing to decide: the program fails in its only schedule\n")
 	f = found(t, KindError, func(ctx context.Context, s *Sim) { // too many schedules to try them all
@@ -229,7 +229,7 @@ func TestNoTwin(t *testing.T) {
 		s.Errorf("always")
 	})
 	says(t, f, "other schedules that were tried instead fails too: it seems that the order does not matter\n")
-	saysNot(t, f, "went another way", "=>")
+	saysNot(t, f, "diverges here", "=>")
 }
 
 // A replay runs one schedule alone, and Drawn too. Neither searches.
@@ -240,7 +240,7 @@ func TestNoTwinOfOneSchedule(t *testing.T) {
 	if err != nil || again == nil || runs != 1 {
 		t.Fatal(again, err, runs)
 	}
-	saysNot(t, again, "went another way")
+	saysNot(t, again, "diverges here")
 }
 
 // The twin of a long schedule is found far from its end.
@@ -258,7 +258,7 @@ func TestTwinOfALongSchedule(t *testing.T) {
 			}
 		})
 	})
-	says(t, f, "here it went another way: after step 6 right ran on (lock mu,", "; in the schedule that passes, left ran (unlock mu,",
+	says(t, f, "diverges here: after step 6 right ran on (lock mu,", "; in the schedule that passes, left ran (unlock mu,",
 		" schedules that were tried, this one passes and has the most in common\n")
 	if f.twin.Tried > twinLimits.Schedules {
 		t.Errorf("%d schedules were tried", f.twin.Tried)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"io"
+	"runtime"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func TestBlockingIsACallInASimulatedFiber(t *testing.T) {
 			for i := range 2 {
 				n.Go("io", func(ctx context.Context) error {
 					if v, err := coir.Blocking(ctx, func() (int, error) {
-						time.Sleep(time.Microsecond)
+						runtime.Gosched()
 						return i, io.EOF
 					}); v != i || err != io.EOF {
 						t.Errorf("Blocking returned %v, %v", v, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/metrics"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,7 +37,7 @@ type world struct {
 	limit int // steps
 
 	strategy Strategy
-	script   []int // decisions to repeat, instead of the strategy's; after its end all are 0, or rest makes them
+	script   []int // decisions to repeat, instead of the strategy's; after its end rest decides, or all are 0
 	scripted bool
 	rest     Strategy // nil: none
 
@@ -53,30 +54,31 @@ type world struct {
 	ready   []int32 // fibers that can run, in the order of creation
 	nready  int
 	current int32   // -1: none
-	next    int32   // chosen by a Step that was refused; -1: none
-	woken   inbox   // by the clock or from outside, and not in ready yet
+	next    int32   // the fiber chosen by a Step that returned false; -1: none
+	woken   inbox   // fibers woken by the clock or from outside, and not in ready yet
 	settled bool    // the fiber that ran last sleeps: if it has been woken it is in ready
 	calls   int     // how often time has moved since a fiber could run
 	mover   uintptr // the goroutine that moves the clock; 0 if none does
 	idled   bool    // time has moved because no fiber could run, and none has run since
-	ticks   int     // how often in a row that woke only waits in the background
-	patient int     // how often in a row it may
-	moved   int     // steps when time moved last
-	rushed  int     // steps when rush last let all timers fire
+	ticks   int     // how often in a row this woke only background waits
+	patient int     // the limit of ticks
+	moved   int     // the number of steps when time moved last
+	rushed  int     // the number of steps when rush last fired all timers
 	ways    []int32
 	point   Fork // passed to the strategy
 
 	decisions []decision
 	ndec      int
-	log       []happening // all that has happened, in order, if whole
+	log       []happening // all happenings, in order, if whole is set
 	nlog      int
-	chose     int32  // the decision that led to what happens next; -1: none
-	holds     []hold // holds[:nholds] are what fibers hold
+	chose     int32  // the decision that led to the next happening; -1: none
+	holds     []hold // holds[:nholds] are the objects that fibers hold
 	nholds    int
 	watchable bool    // a selector has been given a case
 	trace     []event // the last operations; see record
 	whole     bool    // keep all of them
-	tells     bool    // record also what only a report needs; see tell.go
+	rests     bool    // also log the code after an operation that has not waited, which is a choice of its own
+	tells     bool    // also record what only a report needs; see tell.go
 	sites     []site  // of the operations in trace, if tells
 	made      []making
 	nmade     int
@@ -91,8 +93,8 @@ type world struct {
 	nhashes   int
 	fail      *Failure
 	stopping  atomic.Bool
-	stray     atomic.Pointer[Failure] // what a goroutine outside has done, until a fiber sees it
-	strays    strayList               // what goroutines outside have done in all schedules
+	stray     atomic.Pointer[Failure] // an operation of a goroutine outside, until a fiber sees it
+	strays    strayList               // operations of goroutines outside in all schedules
 
 	// For goroutines outside that check whether the schedule makes progress; see watch.
 	beat   atomic.Int64                            // steps of all schedules
@@ -100,22 +102,37 @@ type world struct {
 	abort  atomic.Pointer[context.CancelCauseFunc] // cancel of the current schedule
 	given  atomic.Pointer[Failure]                 // why the world has been abandoned
 	giveUp chan struct{}
-	quit   func(*Failure) // is called if the program has ended its goroutine, in the one that called Explore
+	quit   func(*Failure) // is called if the program has ended its goroutine, in the goroutine that called Explore
 	exited *Failure       // where it did
 	closed chan struct{}
 	ran    atomic.Int64 // schedules
 	did    atomic.Int64 // steps in them
+
+	// What sim does not see; see unseen.go.
+	last    site // of the operation before this one, if telling
+	sees    bool // waits outside of coir that have ended can be found
+	acts    bool // a schedule had a step or a decision, or used the simulation otherwise
+	sample  [1]metrics.Sample
+	born    int64 // goroutines that the process had started when the schedule began
+	usual   int64 // a schedule in which so many are started is not run again
+	hunts   int
+	counts  bool // count the goroutines that are started in each step
+	first   bool // this is the first run that does
+	counted int64
+	starts  []bool // for each look of a schedule, whether goroutines were started before it in each run so far
+	nstarts int
+	known   map[string]bool // the numbers of the goroutines that there were before the schedule
 }
 
 // decision is one number of a schedule, and how many ways there were.
 type decision struct {
-	chosen, of int32
+	chosen, of int
 	step       int32 // operations before it
 	drawn      int32 // if it was made for Intn, one more than the calling fiber; else 0
 	after      bool  // it was made after an operation
 }
 
-// fiber is what a world knows of a fiber.
+// fiber is the world's record of a fiber.
 type fiber struct {
 	f       *coir.Fiber
 	op      policy.Op
@@ -146,21 +163,22 @@ type event struct {
 	cases  span
 	at     time.Duration
 	how    policy.Outcome
-	which  int32 // the case that a select did, or how many values a TryRecv took; -1: not known, or one
+	which  int32 // the chosen case of a select, or the number of values of a TryRecv; -1: not known, or one
 }
 
-// happening is a part of a schedule that one fiber did without a stop, or a move of the clock. [DPOR] needs to know
+// happening is a part of a schedule in which one fiber ran without a stop, or a move of the clock. [DPOR] needs to know
 // what made each possible.
 type happening struct {
 	fiber    int32 // search.Clock: the clock
-	step     int32 // of the operation in the trace; -1: what follows a wait, or the beginning of a fiber
+	step     int32 // of the operation in the trace; -1: the code after a wait, or the beginning of a fiber
 	decision int32 // that caused it; -1: it was the only way
 	wake     int32 // the log entry that ended the wait, or began the fiber; -1: none
 	idle     bool  // time moved because no fiber could run
 	watched  bool  // a selector had been given a case before
+	rest     bool  // it is the code after an operation that has not waited
 }
 
-// hold is what a fiber has taken of an object, and not given back.
+// hold records how much of an object a fiber has taken and not given back.
 type hold struct {
 	fiber, object int32
 	n             int
@@ -192,13 +210,16 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.holds = make([]hold, 16)
 	w.marks = make([]mark, 16)
 	w.states = make([]state, 4)
+	w.starts = make([]bool, 64)
+	w.sample[0].Name = "/sched/goroutines-created:goroutines"
+	w.sees = seesWaits()
 	w.ids.init()
 	w.objects.init()
 	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
 	return w
 }
 
-// reset forgets the last schedule.
+// reset prepares the world for the next schedule.
 //
 //go:norace
 func (w *world) reset() {
@@ -341,6 +362,15 @@ func (w *world) happens(h happening) {
 	w.nlog++
 }
 
+// wentOn logs, if rests is set, that fiber i continues after an operation.
+//
+//go:norace
+func (w *world) wentOn(i int32) {
+	if w.rests {
+		w.happens(happening{fiber: i, step: -1, wake: -1, rest: true})
+	}
+}
+
 //go:norace
 func (w *world) unready(i int32) {
 	at := 0
@@ -372,10 +402,22 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	x.served, x.gone = 0, 0
 	x.op.Cases = nil // valid only until Step returns
 	if x.acted = false; w.tells {
+		w.last = x.site
 		x.site = here()
 	}
 	if f := w.stray.Load(); f != nil {
 		w.stop(f)
+	}
+	if how := coro.Waited(); w.fail == nil && (how != coro.NotWaited || w.counts) {
+		w.look(i, how)
+	}
+	if op.Kind == policy.RunElsewhere {
+		race.EnterUser()
+		at := caller()
+		race.LeaveUser()
+		w.stop(&Failure{Kind: KindUncontrolled, Text: "another runtime runs at " + at +
+			", which sim does not control; use coir.Run and the simulation's ctx, and no coir.NewRuntime"})
+		end() // its wait might never end
 	}
 	if w.fail != nil {
 		return w.unwind(i)
@@ -393,9 +435,9 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 
 // Holds implements policy.Policy.
 //
-// A fiber that waited has had what it takes since the operation that ended its wait, but says so only when it
-// continues. What a fiber gives back that it does not hold, another fiber has taken: one that has said so, or else the
-// one whose wait for it ended first, and which has not continued.
+// A fiber that waited has held the object since the operation that ended its wait, but reports it only when it
+// continues. If a fiber gives back more than it holds, another fiber has taken that: one that has reported it, or else
+// the one whose wait for it ended first and which has not continued.
 //
 // Guarded by TestReportSaysSinceWhen, TestReportOfWhatOthersGaveBack.
 //
@@ -462,7 +504,7 @@ func (w *world) outcome(x *fiber, how policy.Outcome, which int) {
 	}
 }
 
-// woke returns how the operation of x ended, which has waited, and can run.
+// woke returns how the operation of x, which has waited and can run, ended.
 //
 //go:norace
 func (w *world) woke(x *fiber) policy.Outcome {
@@ -497,7 +539,8 @@ func (w *world) giveBack(object int32, n int, i int32) int {
 	return n
 }
 
-// giveBackUnsaid removes up to n of an object from what fibers have got by the end of a wait, and have not said yet.
+// giveBackUnsaid removes up to n of an object from the fibers that got it by the end of a wait, and have not reported
+// it yet.
 //
 //go:norace
 func (w *world) giveBackUnsaid(object int32, n int) {
@@ -549,8 +592,8 @@ func (w *world) Stepped(f policy.Fiber) bool {
 	return !w.fibers[i].paused
 }
 
-// goesOn decides whether fiber i, which runs, now does what it has announced or, after that, what follows. If not, next
-// is the fiber that runs instead.
+// goesOn decides whether fiber i, which runs, continues: with the operation that it has announced or, if after is true,
+// with the code after it. If not, next is the fiber that runs instead.
 //
 //go:norace
 func (w *world) goesOn(i int32, after bool) bool {
@@ -579,6 +622,9 @@ func (w *world) goesOn(i int32, after bool) bool {
 		switch to := w.ways[w.decide(n, true, after)]; to {
 		case i:
 			w.fibers[i].moves++
+			if after {
+				w.wentOn(i)
+			}
 			return true
 		case search.Clock:
 			w.advance()
@@ -610,8 +656,8 @@ func (w *world) Next() policy.Fiber {
 			if moved {
 				w.rush()
 			}
-			// Only deadlines come that no fiber waits under, and functions that the clock calls. If those arm a timer
-			// again, that may go on for ever.
+			// Only deadlines that no fiber waits under are left, and functions that the clock calls. If those arm a
+			// timer again, this may continue forever.
 			for w.calls = 0; moved && w.nready == 0 && w.settled; w.calls++ {
 				moved = w.calls < w.limit && w.fail == nil && w.advance()
 			}
@@ -665,14 +711,14 @@ func (w *world) Next() policy.Fiber {
 	}
 }
 
-// leastPatience is how many ticks in a row a schedule always gets while nothing else happens.
+// leastPatience is the number of ticks in a row that a schedule always gets while nothing else happens.
 const leastPatience = 8
 
-// skipTicks is called when time has moved because no fiber could run. It counts how often in a row that woke only waits
-// in the background, such as for the tick of a ticker. Ticks may be what the program needs to go on, so it lets them
-// come one by one for a while. If they go on and on, it moves time to what else is set, so that they are missed, as
-// they may be, and has half the patience next time: the steps of a schedule are limited. If nothing else is set, the
-// program is stuck, and its tickers only hide it.
+// skipTicks is called when time has moved because no fiber could run. It counts how often in a row this woke only
+// background waits, such as for the tick of a ticker. The program may need the ticks, so it lets them come one by one
+// for a while. If they do not stop, it moves time to the next other timer, so that ticks are missed, as is allowed, and
+// halves its patience, because the steps of a schedule are limited. If there is no other timer, the program is stuck,
+// and its tickers only hide this.
 //
 // Guarded by TestTicksHideNoDeadlock, TestTicksMakeNoLivelock.
 //
@@ -715,8 +761,7 @@ func (w *world) onlyTicks() bool {
 	return true
 }
 
-// inBackground reports whether the operation of a fiber is a wait in the background. A select is one if all its times
-// are.
+// inBackground reports whether the operation of a fiber is a background wait. A select is one if all its times are.
 //
 //go:norace
 func (w *world) inBackground(x *fiber) bool {
@@ -759,6 +804,7 @@ func (w *world) run(i int32) policy.Fiber {
 		w.went(i)
 	} else if x.paused {
 		x.paused = false
+		w.wentOn(i)
 		w.note(policy.Op{Kind: opGoOn}, x.site)
 	} else {
 		if x.acted && x.how == policy.Unknown {
@@ -769,7 +815,7 @@ func (w *world) run(i int32) policy.Fiber {
 	return x.f
 }
 
-// went records that the fiber does what it has announced.
+// went records that the fiber performs the operation that it has announced.
 //
 //go:norace
 func (w *world) went(i int32) {
@@ -812,8 +858,8 @@ func (w *world) record(e event) {
 	w.nsteps++
 }
 
-// markHash is called when an operation is recorded and in the hash. It records a byte of the hash now and then, for the
-// token.
+// markHash is called when an operation is recorded and in the hash. It records a byte of the hash from time to time,
+// for the token.
 //
 //go:norace
 func (w *world) markHash() {
@@ -827,7 +873,7 @@ func (w *world) markHash() {
 	w.nhashes++
 }
 
-// mostKept is how many operations of a schedule are kept: some 6 MB.
+// mostKept is the number of operations of a schedule that are kept: some 6 MB.
 const mostKept = 1 << 16
 
 // traced returns operation number step, which has been kept.
@@ -911,7 +957,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if n == 1 {
 		return 0
 	}
-	if w.nsteps >= w.limit { // too long: let all fibers end that can. No decision, because all schedules do the same
+	if w.nsteps >= w.limit { // too long: let all fibers end that can. Not a decision, because all schedules do the same
 		return w.inTurn(n, goOn && !after)
 	}
 	d := 0
@@ -930,14 +976,15 @@ func (w *world) decide(n int, goOn, after bool) int {
 	} else {
 		w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
 		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
+			race.Enable() // as the caller would do: the panic may be recovered
 			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
 		}
 	}
 	if w.ndec == len(w.decisions) {
 		w.decisions = doubled(w.decisions)
 	}
-	w.decisions[w.ndec] = decision{chosen: int32(d), of: int32(n), step: int32(w.nsteps), after: after}
-	if w.ways[0] != search.Value && !(after && d == 0) {
+	w.decisions[w.ndec] = decision{chosen: d, of: n, step: int32(w.nsteps), after: after}
+	if w.ways[0] != search.Value && (d > 0 || !after || w.rests) {
 		w.chose = int32(w.ndec)
 	}
 	if w.tells {
@@ -948,10 +995,10 @@ func (w *world) decide(n int, goOn, after bool) int {
 }
 
 // inTurn makes the decisions of a schedule that has become too long. Each fiber does one operation in turn; pass says
-// that the running fiber has had its turn. Time is not one of them, even if it races. If it moved between any two
-// operations, a fiber that sleeps before it tries again would never be away for as long as another one needs to
-// succeed. So time moves when no fiber can run, and after many operations without that: fibers may be polling for what
-// comes with time.
+// that the running fiber has had its turn. The clock has no turn, even with ClockRacing. If time moved between any two
+// operations, a fiber that sleeps before it tries again would never sleep for as long as another one needs to succeed.
+// So time moves when no fiber can run, and after many operations in which that was not so, because fibers may be
+// polling for a time.
 //
 // Guarded by TestRetriesAreNoLivelock, TestEqualRetriesAreALivelock.
 //
@@ -969,9 +1016,9 @@ func (w *world) inTurn(n int, pass bool) int {
 	return 0
 }
 
-// rush is called when time has moved because no fiber could run. In a schedule that has become too long, it now and
-// then lets all timers fire together, as they may if time races. So fibers that poll, and sleep in between, do not use
-// up the steps before something comes that takes long. Fibers that sleep equally long still wake together.
+// rush is called when time has moved because no fiber could run. In a schedule that has become too long, it sometimes
+// fires all timers together, as they may with ClockRacing. So fibers that poll, and sleep in between, do not use up the
+// steps before a long timer fires. Fibers that sleep equally long still wake together.
 //
 //go:norace
 func (w *world) rush() {
@@ -982,7 +1029,8 @@ func (w *world) rush() {
 	}
 }
 
-// overdue reports whether what happened last at step last should happen again, in a schedule that has become too long.
+// overdue reports whether an event that happened last at step last should happen again, in a schedule that has become
+// too long.
 //
 //go:norace
 func (w *world) overdue(last int) bool { return w.nsteps-max(last, w.limit) >= max(w.limit/50, 64) }
@@ -1064,11 +1112,18 @@ func (w *world) interrupt() {
 //go:norace
 func (w *world) unwind(i int32) bool {
 	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != policy.End && k != policy.Join {
-		race.EnterUser() // the panic leaves the hidden section that the policy is called in
-		panic(errStopped)
+		end()
 	}
 	w.went(i)
 	return true
+}
+
+// end ends the running fiber, whose schedule has failed.
+//
+//go:norace
+func end() {
+	race.EnterUser() // the panic leaves the hidden section that the policy is called in
+	panic(errStopped)
 }
 
 // Waits implements policy.Policy. The operation is the last in the trace, as one of the running fiber.

@@ -39,7 +39,6 @@ import (
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-08 (SelectPriority takes the first ready case)
-// Spec: SE-15 (two selects match with one case each)
 // Spec: SE-16 (a select never matches itself)
 // Spec: SE-19 (a late completion stays with its sender)
 func TestChanHistories(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // The sequential specification of one or two channels: what each operation does when it is alone.
 //
-// An operation that waits cannot be one step of a sequential specification, since somebody else completes it. It is
+// An operation that waits cannot be one step of a sequential specification, since another operation completes it. It is
 // two, as Scherer and Scott do with dual data structures:
 //
 //	begin  It looks, and does what needs no wait. Otherwise it stands in the queues of its channels, seen by all.

@@ -21,9 +21,7 @@ import (
 // its own, which makes the moment long: the channel is locked after many others, and the receiver that has timed out is
 // a fiber whose worker is busy.
 //
-// Spec: CH-11 (nobody waits for what is there)
 // Spec: SE-06 (a ready case needs no registration)
-// Spec: SE-08 (SelectPriority takes the first ready case)
 func TestPriorityGoesOnToTheNextCase(t *testing.T) {
 	const others = 1000
 	rounds := int64(3000)

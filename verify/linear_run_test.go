@@ -387,11 +387,6 @@ func (h *history) stuck() bool {
 
 // selfEnding says whether some client is in an operation that has to end by itself: a time has been set for it, or its
 // context is one of those that the keeper cancels before it aborts. An abort would hide that it does not.
-//
-// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
-// Spec: CH-24 (a cancelled wait tells the cause)
-// Spec: SE-10 (the earliest deadline ends a select)
-// Spec: SE-11 (a cancel ends a select)
 func (h *history) selfEnding() bool {
 	for c := range h.fibers {
 		if o := h.current[c].Load(); o != nil && o.bounded() {
@@ -564,8 +559,6 @@ func (h *history) verdict() string {
 }
 
 // early says whether a time was over too soon.
-//
-// Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func (o *operation) early() string {
 	least := time.Duration(0)
 	switch {
@@ -583,8 +576,6 @@ func (o *operation) early() string {
 // ignored returns an operation that went on though its context was over before it was called: because a cancel had
 // returned, or because another operation had returned the context's error. Contexts are no part of the specification
 // but for this, and that nothing is cancelled before somebody has begun to.
-//
-// Spec: CH-57 (a cancelled context never waits)
 func (m *model) ignored() *operation {
 	for _, o := range m.ops {
 		if o.slot == own || o.verb == doCancel || o.result == gotCancel {

@@ -22,11 +22,11 @@ import (
 //
 //	Send, Recv, TrySend, TryRecv, SendTimeout, RecvTimeout, Select, SelectPriority, TrySelect, Close, Abort, Len, Stats
 //
-// every result needs a reason, failures too: a TryRecv that would have had to wait found the channel empty and nobody
-// sending; a TrySend found it full and nobody receiving; whoever timed out or was cancelled had to wait, was completed
-// by nobody from then until it gave up, and consumed nothing; who is told that a channel is closed finds nothing left
-// in it. Values come out in the order in which they went in, those who wait are served in the order in which they came
-// and before those who pass by, a select has the effect of one of its clauses and of no other, and SelectPriority that
+// every result needs a reason, failures too: a TryRecv that would have blocked found the channel empty and no sender
+// waiting; a TrySend found it full and no receiver waiting; an operation that timed out or was cancelled had to wait,
+// was not completed from then until it gave up, and consumed nothing; an operation that found the channel closed found
+// no value left in it. Values come out in the order in which they went in, waiters are served in the order of arrival
+// and before later operations, a select has the effect of one of its clauses and of no other, and SelectPriority that
 // of the first which could happen. Each value is received once, or handed to OnUndelivered once, by the operation that
 // has displaced it.
 //

@@ -206,9 +206,6 @@ func TestStreamBatchesAreTheInput(t *testing.T) {
 
 // TestStreamEndsAtAnyElement: a cancel, an error, a panic or a consumer that leaves, at any element of a random
 // pipeline: what came before is in order, the end is reported once, and no fiber is left.
-//
-// Spec: ST-03 (a combinator ends with its reader)
-// Spec: ST-06 (a torn-down pipeline leaves no fiber)
 func TestStreamEndsAtAnyElement(t *testing.T) {
 	boom := errors.New("boom")
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {

@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/race"
+)
+
+// A program may do its work where sim does not see it: in a goroutine, in a wait for something that is not coir's, or
+// in no operation at all. Such a schedule fails, whether that took a microsecond or a minute. A wait that takes long is
+// found from outside, by watch. One that has ended is found by the fiber itself, before its next operation: see
+// coro.Waited. A goroutine that has been started is found by the count of all that the process has started. That says
+// neither who nor where, so the schedule is run again, and what is different after each step is looked at.
+
+// KindEmpty is the failure of a program that does nothing that sim sees: no operation of coir, and no decision.
+const KindEmpty Kind = "empty"
+
+const (
+	emptyText = "the simulation saw no operation of coir, so it has only one schedule, and has tested nothing. " +
+		"Call the program from the function, with its ctx, and let it use coir's fibers, channels and time"
+	adviceSleep = "Real time is not the simulation's. Use coir.Sleep in place of time.Sleep, and coir.After or a " +
+		"pace.Ticker in place of a timer or ticker of package time"
+	adviceOver = "What it waited for is not a part of the schedule. Use a coir.Chan in place of a native channel, " +
+		"coir.After or a pace.Ticker in place of a timer of package time, a nursery in place of goroutines, and package " +
+		"netio in place of package net"
+	adviceStart = "Start a fiber in its place, in a nursery. A goroutine that the program does not depend on may be " +
+		"started before the simulation"
+)
+
+// waitWords says how a fiber waits, in words that follow "waits outside of coir, ".
+var waitWords = [...]string{
+	coro.Slept:     "in time.Sleep",
+	coro.Received:  "to receive from a native channel",
+	coro.Sent:      "to send to a native channel",
+	coro.Selected:  "in a native select",
+	coro.Grouped:   "for a sync.WaitGroup",
+	coro.Signalled: "for a sync.Cond",
+	coro.Polled:    "for the network, or a pipe of the system",
+}
+
+// seesWaits reports whether waits that have ended can be found. In a bubble of testing/synctest goroutines wait in other
+// ways.
+func seesWaits() bool { return bubble.Here() == 0 && tellsWaits() }
+
+// look checks what the running fiber, number i, has done outside of coir since its last operation: how it has waited,
+// and whether it has started a goroutine. It is called before an operation, and when the program's function has
+// returned.
+//
+// Spec: SM-06 (an outside goroutine is reported)
+//
+//go:norace
+func (w *world) look(i int32, how coro.Wait) {
+	if how != coro.NotWaited && w.sees {
+		coro.ForgetWait()
+		advice := adviceOver
+		if how == coro.Slept {
+			advice = adviceSleep
+		}
+		w.stop(&Failure{Kind: KindBlocked, over: true, Text: "fiber " + w.fibers[i].f.Name() + " waits outside of coir, " +
+			waitWords[how] + between(w.last, w.fibers[i].site) + ". " + advice})
+		return
+	}
+	if w.counts {
+		w.countStarts(i)
+	}
+}
+
+// between says between which places something happened, as far as they are known.
+//
+//go:norace
+func between(last, now site) string {
+	switch {
+	case last.file != "" && now.file != "":
+		return ", between " + place(last.file, last.line) + " and " + place(now.file, now.line)
+	case last.file != "":
+		return ", after " + place(last.file, last.line)
+	case now.file != "":
+		return ", before " + place(now.file, now.line)
+	}
+	return ""
+}
+
+// begun is called when a schedule begins, and looked when the program's function has returned.
+//
+//go:norace
+func (w *world) begun() {
+	coro.ForgetWait()
+	w.nstarts, w.last = 0, site{}
+}
+
+//go:norace
+func (w *world) looked(fn func(context.Context, *Sim)) {
+	w.acts = w.acts || w.nsteps > 0 || w.ndec > 0 || w.clock.Len() > 0
+	if w.fail != nil {
+		return
+	}
+	main := &w.fibers[0]
+	if w.last = main.site; w.nsteps == 0 {
+		w.last = functionAt(fn)
+	}
+	main.site = site{}
+	how := coro.Waited()
+	race.Disable() // as in the policy's own calls of stop
+	if w.look(0, how); w.fail == nil && !w.acts {
+		w.stop(&Failure{Kind: KindEmpty, Text: emptyText})
+	}
+	race.Enable()
+}
+
+// functionAt returns where a function of the program begins.
+func functionAt(fn func(context.Context, *Sim)) (at site) {
+	if f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); f != nil {
+		at.file, at.line = f.FileLine(f.Entry())
+	}
+	return at
+}
+
+// created returns how many goroutines the process has started so far, without those of the world's runtime.
+//
+//go:norace
+func (w *world) created() int64 {
+	metrics.Read(w.sample[:])
+	if w.sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(w.sample[0].Value.Uint64()) - w.host.Goroutines()
+}
+
+// countStarts counts the goroutines that were started in the step that ends here, and looks whether the running fiber
+// has started one.
+//
+//go:norace
+func (w *world) countStarts(i int32) {
+	now := w.created()
+	n := now - w.counted
+	w.counted = now
+	if w.nstarts == len(w.starts) {
+		w.starts = doubled(w.starts)
+	}
+	at := w.nstarts
+	w.nstarts++
+	if w.first {
+		w.starts[at] = true
+	}
+	if n <= 0 {
+		w.starts[at] = false
+		return
+	}
+	if w.first || !w.starts[at] {
+		return
+	}
+	race.EnterUser()
+	from := w.startedHere()
+	race.LeaveUser()
+	if from != "" {
+		w.stop(&Failure{Kind: KindUncontrolled, Text: "fiber " + w.fibers[i].f.Name() + " starts a goroutine, at " + from +
+			", which sim does not control. " + adviceStart})
+	}
+}
+
+// numbers returns the numbers of the goroutines in a dump of all.
+func numbers(dump []byte) map[string]bool {
+	all := map[string]bool{}
+	for one := range strings.SplitSeq(string(dump), "\n\n") {
+		all[goroutineOf(one)] = true
+	}
+	return all
+}
+
+// startedHere returns where a goroutine was started that still runs, and that the running one has started for the
+// program in this schedule, or "".
+func (w *world) startedHere() string {
+	by := " in goroutine " + strconv.FormatUint(coro.GoroutineID(), 10) + "\n"
+	for one := range strings.SplitSeq(string(stacks())+"\n", "\n\n") {
+		_, last, ok := strings.Cut(one, "\ncreated by ")
+		creator, rest, mine := strings.Cut(last+"\n", by)
+		if !ok || !mine || w.known[goroutineOf(one)] {
+			continue
+		}
+		at, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		file, number := cutLast(at, ":")
+		line, _ := strconv.Atoi(number)
+		if !ours(creator, file) { // nor the coroutine of iter.Pull, which does not run by itself
+			return place(file, line)
+		}
+	}
+	return ""
+}
+
+const (
+	startTries = 4 // runs of a schedule to see in which step a goroutine is started
+	huntTries  = 2 // and more of them on one processor
+	mostHunts  = 8
+	startsFor  = 64 // schedules, the first, in which goroutines that are started are looked for
+	startEvery = 8  // of the later ones: to count goroutines takes half a microsecond
+	settleFor  = 100 * time.Microsecond
+)
+
+// onOne is held while the process has one processor.
+var onOne sync.Mutex
+
+// attended runs schedule number n, and looks for goroutines that its fibers start, if it is one of those where that is
+// looked for. With once it calls the program once, and does not look.
+func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *Sim), n int, once bool) *Failure {
+	if once || n >= startsFor && n%startEvery != 0 {
+		return w.schedule(ctx, s, fn)
+	}
+	w.born = w.created()
+	return w.strangers(ctx, s, fn, w.schedule(ctx, s, fn))
+}
+
+// strangers is called after a schedule that has not failed, or was empty. If goroutines were started meanwhile, it runs
+// the schedule again, and returns the failure if a fiber has started one, or else was.
+//
+// Other parts of the process start goroutines too, at any time. Only where one is started in the same step each time
+// does it go on. The goroutine may have ended before the step has. So the last runs have one processor, where it cannot
+// begin before the fiber stops for it, and so either runs still, or is waited for. A wait by a mutex does not tell: desk
+// waits so for goroutines of its own.
+func (w *world) strangers(
+	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
+) *Failure {
+	if was != nil && was.Kind != KindEmpty || w.hunts == mostHunts || !w.sees {
+		return was
+	}
+	n := w.created() - w.born
+	for until := time.Now().Add(settleFor); n > w.usual && time.Now().Before(until); {
+		runtime.Gosched() // a goroutine of the library may not have been counted as its own yet
+		n = w.created() - w.born
+	}
+	if n <= w.usual {
+		return was
+	}
+	script := make([]int, w.ndec)
+	for i := range script {
+		script[i] = w.decisions[i].chosen
+	}
+	clear(w.starts)
+	w.first = true
+	for range startTries {
+		if f := w.countedRun(ctx, s, fn, script); f != nil {
+			return f
+		}
+		if !w.suspects() {
+			return was
+		}
+	}
+	w.hunts++
+	onOne.Lock()
+	defer onOne.Unlock()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range huntTries {
+		if f := w.countedRun(ctx, s, fn, script); f != nil {
+			return f
+		}
+		n = min(n, w.counted-w.born)
+	}
+	w.usual = max(w.usual, n) // as of functions of iter.Pull
+	return was
+}
+
+// countedRun runs a schedule again, and counts the goroutines that are started in each of its steps.
+func (w *world) countedRun(
+	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int,
+) *Failure {
+	w.script, w.scripted, w.counts = script, true, true
+	if !w.first {
+		w.known = numbers(stacks())
+	}
+	w.born = w.created()
+	w.counted = w.born
+	f := w.schedule(ctx, s, fn)
+	w.scripted, w.counts, w.first = false, false, false
+	if f != nil && f.Kind == KindEmpty {
+		return nil
+	}
+	return f
+}
+
+// suspects reports whether there are steps in which a goroutine was started in each run so far.
+func (w *world) suspects() bool {
+	for _, x := range w.starts[:w.nstarts] {
+		if x {
+			return true
+		}
+	}
+	return false
+}
