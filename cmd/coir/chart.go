@@ -32,17 +32,14 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 		Title: r.test + ": " + r.headline(), Text: r.explain(names, waits, dir), Verdict: kinds[r.failure.kind],
 		Replay: replay, Actors: "goroutines", Before: r.firstStep() - 1,
 	}
-	columns := map[int]int{} // of goroutines
+	columns := r.columns()
 	for _, id := range r.ids() {
 		a := r.actors[id]
 		if id == 1 {
 			continue
 		}
-		columns[id] = len(c.Of)
 		actor := chart.Actor{Name: names[id], Ended: a.state == ended, Since: -1}
-		if a.made.file != "" {
-			actor.Title = fmt.Sprintf("(goroutine %d, started at %s:%d)", id, short(a.made.file, dir), a.made.line)
-		}
+		actor.Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
 		if id == r.failure.panicked {
 			actor.Why = "panics: " + r.failure.text
 		}
@@ -56,7 +53,7 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
 		column, ok := columns[s.g]
-		if !ok || s.inner != "" {
+		if !ok || !r.shows(s) {
 			continue
 		}
 		at[s.n] = len(c.Steps)
@@ -83,13 +80,23 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 		}
 	}
 	awaited(c)
-	if who := cycle(waits); len(who) > 1 {
-		for _, id := range who {
-			c.Cycle = append(c.Cycle, columns[id])
-		}
+	who, _ := cycle(waits)
+	for _, id := range who {
+		c.Cycle = append(c.Cycle, columns[id])
 	}
 	c.Twin = r.passing(names, dir)
 	return c
+}
+
+// columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness.
+func (r *result) columns() map[int]int {
+	columns := map[int]int{}
+	for _, id := range r.ids() {
+		if id != 1 {
+			columns[id] = len(columns)
+		}
+	}
+	return columns
 }
 
 // awaited finds out how long goroutines waited: until the step that an arrow leads from, if that is later; for time,
@@ -130,9 +137,7 @@ func (t *things) of(op, id int) (place int, ok bool) {
 		switch kind {
 		case "chan":
 			o.Sort = "channel"
-			if c := t.made[id]; c.place.file != "" {
-				o.Made = fmt.Sprintf("made at %s:%d", short(c.place.file, t.dir), c.place.line)
-			}
+			o.Made = t.made[id].place.said("made at %s", t.dir)
 			if t.made[id].timer {
 				o.Sort = ""
 			} else if c, ok := t.made[id]; ok {
@@ -191,7 +196,10 @@ func (t *things) used(s *step, row *chart.Step) {
 
 // drawn returns a step of the chart.
 func (r *result) drawn(s *step, column int, dir string) chart.Step {
-	d := chart.Step{Actor: column, Number: s.n, Text: r.words(*s), At: s.at}
+	d := chart.Step{
+		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == selected,
+		Inner: coirs(s.via), Waits: r.blockedIn(s),
+	}
 	switch kindOf(s.op) {
 	case "chan":
 		d.Kind = chart.Channel
@@ -205,9 +213,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 			d.Timed = d.Timed || c.n == s.chose-1 && r.made[c.object].timer
 		}
 	}
-	if s.place.file != "" {
-		d.Title = fmt.Sprintf("at %s:%d, in %s", short(s.place.file, dir), s.place.line, s.place.function)
-	}
+	d.Title = s.place.said("at %s, in "+s.place.function, dir)
 	if len(s.cases) > 0 {
 		d.Title += "\nselect " + r.wishes(s.cases, dir, false)
 	} else if kindOf(s.op) == "chan" {
@@ -253,6 +259,9 @@ func (r *result) arrows() (all []arrow) {
 	all = append(all, r.handOvers(order)...)
 	return append(all, r.wakes(order, after)...)
 }
+
+// shows reports whether a step is shown: it is no part of another one, and not only coir has a part in it.
+func (r *result) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place, s.via) }
 
 // happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
 func (r *result) happened(s *step) bool {

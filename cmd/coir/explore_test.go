@@ -27,6 +27,8 @@ type outcome struct {
 	schedules int
 	complete  bool
 	output    string
+
+	outside, uncontrolled int
 }
 
 // explored runs coir test, and returns the outcomes of the tests by their names.
@@ -49,6 +51,7 @@ func explored(t *testing.T, args ...string) map[string]outcome {
 		if e.Action != "output" {
 			o.action, o.trace, o.told = e.Action, e.Trace, e.Failure
 			o.schedules, o.complete = e.Schedules, e.Complete
+			o.outside, o.uncontrolled = e.Outside, e.Uncontrolled
 			failed = failed || e.Action == "fail"
 		}
 		all[e.Test] = o

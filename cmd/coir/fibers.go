@@ -3,8 +3,8 @@ package main
 import "strings"
 
 // The fibers of module coir, and the workers that run them, are goroutines of the schedule like any others. A report is
-// about the program, to which coir is a library: it leaves out steps and waits of coir in which the program has no
-// part. In the tests of coir itself it leaves out nothing.
+// about the program, which uses coir as a library: it leaves out steps and waits of coir that do not involve the
+// program. In the tests of coir itself it leaves out nothing.
 
 const coirPath = "github.com/coir-go/coir"
 
@@ -18,7 +18,7 @@ func (r *result) ofCoir(at place) bool {
 	return coirs(at.function) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
 }
 
-// coirsOwn reports whether only coir has a part in what a goroutine does at a place, through a function.
+// coirsOwn reports whether a step at a place, through a function, involves only coir.
 func coirsOwn(at place, via string) bool { return at.file == "" && coirs(via) }
 
 // method returns the name of a function of coir as users know it: coir.Select, Chan.Send.

@@ -10,6 +10,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -20,10 +24,12 @@ Usage:
 
 	coir test [flags] [packages]   explore the schedules of tests
 	coir help test                 the flags
+	coir version                   what this is, and which releases of Go it supports
 
 `
 
-// run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run.
+// run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run, and 128 and the
+// number of the signal if it was interrupted.
 func run(args []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(errs, usage)
@@ -32,6 +38,10 @@ func run(args []string, out, errs io.Writer) int {
 	switch args[0] {
 	case "test":
 		return test(args[1:], out, errs)
+	case "version":
+		info, _ := debug.ReadBuildInfo()
+		fmt.Fprint(out, version(info))
+		return 0
 	case "help", "-h", "-help", "--help":
 		if len(args) > 1 && args[1] == "test" {
 			fmt.Fprint(out, testUsage)
@@ -42,4 +52,29 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	fmt.Fprintf(errs, "coir: there is no command %q\n\n%s", args[0], usage)
 	return 2
+}
+
+// version describes this build of coir: the version of the module if it was installed as one, or else the revision.
+func version(info *debug.BuildInfo) string {
+	name := "devel"
+	if info != nil {
+		name = info.Main.Version
+		set := map[string]string{}
+		for _, s := range info.Settings {
+			set[s.Key] = s.Value
+		}
+		revision := set["vcs.revision"]
+		switch {
+		case name != "" && name != "(devel)":
+		case revision != "":
+			name = "devel " + revision[:min(len(revision), 12)]
+			if set["vcs.modified"] == "true" {
+				name += ", with changes"
+			}
+		default:
+			name = "devel"
+		}
+	}
+	return fmt.Sprintf("coir %s\nbuilt with %s for %s/%s\ncoir test supports %s\n", name, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, overlay.Releases())
 }

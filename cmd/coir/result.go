@@ -14,16 +14,20 @@ import (
 
 // result is the result of a test.
 type result struct {
-	test    string
-	goroot  string
-	path    string // of the package
-	outcome string // pass, fail, skip, uncontrolled, long, stateful, again, end, error, died
+	test   string
+	goroot string
+	path   string // of the package
+
+	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
+
+	outcome string // pass, fail, skip, uncontrolled, more, long, simulates, stateful, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the reported schedule
 	broken  string // why coir could not run it
 
 	timedOut bool // it did not end within -timeout
+	seeds    bool // it is a fuzz test, whose seeds were run once
 	told     bool // the user has seen it
 	failed   bool
 
@@ -43,8 +47,16 @@ type result struct {
 	token   string          // of a failure that must be run again in another process
 	found   int             // the schedule in which it was found
 	part    string          // the explored test or subtest, if that is a part of the test
-	stacks  []string        // of goroutines that wait in the kernel, if the test is not controlled
-	waitsIn int             // 1 a system call, 2 something outside, 3 it computes, and so on; see notControlled
+	steps   int             // of a schedule that was given up
+	busy    bool            // because there was no moment at which all wait
+
+	outside      int           // schedules in which something came from outside
+	uncontrolled int           // schedules that were not controlled
+	waiting      *result       // the last of them
+	waitsIn      int           // what that waits for; see notControlled
+	next         int           // the schedule with which another process must go on; negative: each needs its own
+	used         time.Duration // of the budget, without the schedule that was not controlled
+	stopped      bool          // the strategy could not go on in another process
 }
 
 // dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no
@@ -123,6 +135,15 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
+// said returns the place in a text, which has %s for it: the file, relative to dir if it is in there, and the line. If
+// the place is not known, it returns "".
+func (p place) said(text, dir string) string {
+	if p.file == "" {
+		return ""
+	}
+	return fmt.Sprintf(text, fmt.Sprintf("%s:%d", short(p.file, dir), p.line))
+}
+
 // actor is a goroutine.
 type actor struct {
 	id, parent int
@@ -133,9 +154,11 @@ type actor struct {
 	step       int
 	since      time.Duration
 	made, at   place
-	madeBy     string // the function that started it
-	via        string // the function of the standard library in which it waits
-	fiber      string // the name of the fiber that it runs, or ran last
+	madeBy     string  // the function that started it
+	birth      []place // the stack of the go statement; empty: not known
+	via        string  // the function of the standard library in which it waits
+	call       string  // what it waits for in the kernel, such as "net read"; or empty
+	fiber      string  // the name of the fiber that it runs, or ran last
 }
 
 // States of an actor.
@@ -143,6 +166,7 @@ const (
 	ready = iota
 	waiting
 	ended
+	calling // in a system call
 )
 
 // twin is a schedule that passes and has the most first decisions in common with a failure.
@@ -186,8 +210,9 @@ func (r *result) read(text string) {
 		case "twin": // what follows is of the twin, until the end
 			r.twin = &twin{step: f.int(), kind: f.int(), tried: f.int(), sure: f.text() == "true"}
 			r.twin.result = &result{
-				test: r.test, goroot: r.goroot, path: r.path, failure: &failure{steps: f.int()},
-				actors: map[int]*actor{}, made: map[int]channel{},
+				test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
+				failure: &failure{steps: f.int()},
+				actors:  map[int]*actor{}, made: map[int]channel{},
 			}
 			r = r.twin.result
 		case "end":
@@ -221,15 +246,22 @@ func (r *result) read(text string) {
 				step: f.int(), since: time.Duration(f.int()),
 			}
 			a.made, a.madeBy = at(f)
-			a.at, a.via = at(f)
+			frames := stack(f)
+			a.at, a.via = all.own(frames)
+			a.call = kernelCall(frames)
 			a.fiber = f.quoted()
+			a.birth = stack(f)
 			r.actors[a.id] = a
 		case "output":
 			r.log = f.quoted()
-		case "stack":
-			r.stacks = append(r.stacks, f.quoted())
+		case "outside":
+			r.outside = f.int()
 		case "uncontrolled":
-			r.waitsIn = f.int()
+			r.waitsIn, r.next, r.used = f.int(), f.int(), time.Duration(f.int())
+		case "more":
+			r.next, r.used = f.int(), time.Duration(f.int())
+		case "steps":
+			r.steps, r.busy = f.int(), f.text() == "true"
 		case "again":
 			r.token, r.found = f.quoted(), f.int()
 		case "part":
@@ -378,15 +410,11 @@ func (r *result) settle() {
 // pattern returns the argument of -run for the test, or for its explored part. With run some subtests may have been
 // left out.
 func (r *result) pattern(run string) string {
-	name := r.test
 	if r.part != "" {
-		name = regexp.QuoteMeta(r.part)
+		return "^" + strings.ReplaceAll(regexp.QuoteMeta(r.part), "/", "$/^") + "$"
 	}
-	name = "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	if _, sub, ok := strings.Cut(run, "/"); ok && r.part == "" {
-		name += "/" + sub
-	}
-	return name
+	selected, _ := parsePattern(run) // parse has checked it
+	return selected.narrowed(r.test)
 }
 
 // fields are the fields of a line.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/coir-go/coir/internal/report"
 )
 
 // With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
@@ -25,13 +27,14 @@ type exploring struct {
 }
 
 // over reports whether another round of the test would show nothing new.
-func (e *exploring) over() bool { return e.all != nil && e.all.outcome != "pass" }
+func (e *exploring) over() bool { return e.all != nil && (e.all.outcome != "pass" || e.all.seeds) }
 
 // add adds the result of a round.
 func (e *exploring) add(r *result) {
 	if e.all != nil {
 		r.schedules += e.all.schedules
 		r.left += e.all.left
+		r.addOutside(e.all)
 		r.elapsed += e.all.elapsed
 		if r.failure != nil {
 			r.failure.schedule += e.all.schedules
@@ -47,28 +50,27 @@ func (t *tool) exploreFor(
 	failed := false
 	var tests []*exploring
 	for i, p := range packages {
-		if !p.hasTests() {
-			w.noTests(p)
+		b := t.build(ctx, o, p, filepath.Join(dir, fmt.Sprint(i, ".test")), errs)
+		if ctx.Err() != nil {
+			return true
+		}
+		if b.binary == "" {
+			failed = t.explorePackage(ctx, o, b, w) || failed
 			continue
 		}
-		binary := filepath.Join(dir, fmt.Sprint(i, ".test"))
-		output, err := t.build(ctx, o, p, binary)
-		var names []string
-		if err == nil {
-			names, err = t.tests(ctx, o, p, binary)
-		}
+		w.start(b)
+		names, err := t.tests(ctx, o, p, b.binary)
 		if err != nil {
-			w.notBuilt(p, output+err.Error())
-			failed = true
+			failed = w.listed(p, err.Error(), err, 0)
 			continue
 		}
 		for _, name := range names {
-			tests = append(tests, &exploring{p: p, binary: binary, test: name, n: len(tests)})
+			tests = append(tests, &exploring{p: p, binary: b.binary, test: name, n: len(tests)})
 		}
 	}
 	began := time.Now() // building does not count
 	for round := 0; ctx.Err() == nil && time.Since(began) < o.total; round++ {
-		t.round(ctx, o, tests, round, began)
+		t.round(ctx, o, tests, round, began, w)
 		open, schedules, failures := 0, 0, 0
 		for _, e := range tests {
 			switch {
@@ -83,8 +85,8 @@ func (t *tool) exploreFor(
 				open++
 			}
 		}
-		fmt.Fprintf(errs, "coir test: round %d: %s, %s so far, %s of %s\n", round+1, count(schedules, "schedule"),
-			count(failures, "failure"), time.Since(began).Round(time.Second), o.total)
+		fmt.Fprintf(errs, "coir test: round %d: %s, %s so far, %s of %s\n", round+1, report.Count(schedules, "schedule"),
+			report.Count(failures, "failure"), time.Since(began).Round(time.Second), o.total)
 		if open == 0 || failures > 0 && o.failfast {
 			break
 		}
@@ -93,8 +95,10 @@ func (t *tool) exploreFor(
 		var results []*result
 		took := time.Duration(0)
 		for _, e := range tests {
-			if e.p == p && e.all != nil {
-				results = append(results, e.all)
+			if e.p != p || e.all == nil && ctx.Err() == nil {
+				continue
+			}
+			if results = append(results, e.all); e.all != nil { // else it was interrupted
 				took += e.all.elapsed
 			}
 		}
@@ -106,7 +110,9 @@ func (t *tool) exploreFor(
 }
 
 // round runs each test once, unless another round would show nothing new.
-func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round int, began time.Time) {
+func (t *tool) round(
+	ctx context.Context, o *options, tests []*exploring, round int, began time.Time, w *writer,
+) {
 	slots := make(chan bool, o.processes)
 	var wait sync.WaitGroup
 	for _, e := range tests {
@@ -126,8 +132,15 @@ func (t *tool) round(ctx context.Context, o *options, tests []*exploring, round 
 		mine.kept = keptFile(o.dir, e.p.ImportPath, e.test)
 		wait.Go(func() {
 			defer func() { <-slots }()
-			if r := t.runTest(ctx, &mine, e.p, e.binary, e.test, e.n); r != nil { // nil: interrupted
+			begins := time.Now()
+			if e.all == nil {
+				w.began(e.p, e.test)
+			}
+			switch r := t.runTest(ctx, &mine, e.p, e.binary, e.test, e.n); {
+			case r != nil:
 				e.add(r)
+			case e.all == nil:
+				w.cutShort(e.p, e.test, time.Since(begins))
 			}
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -46,6 +45,7 @@ Flags of coir:
 	-replay token    run one schedule again
 	-atomics         atomic operations are points, too
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
+	-strict          a test with schedules that are not controlled fails
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
 	-for d           explore all tests in rounds, for so much time in all, and keep schedules that have shown something
 	                 new for the next time
@@ -54,8 +54,14 @@ Flags of coir:
 	-c -o file       build the tests of one package into file, and run nothing
 	-html dir        draw each failure, as an HTML file in the directory
 
-Flags of go test: -run, -skip, -short, -timeout (of each test), -v, -json, -failfast, and those of go build, such as
--race, -tags, -mod, -ldflags. What follows -args goes to the tests.
+Flags of go test: -run, -skip, -list, -short, -timeout (of each test), -v, -json, -failfast, -fullpath, -C, and those of
+go build, such as -race, -tags, -mod, -ldflags. -count and -shuffle are accepted and change nothing. Other flags are
+refused: the message says why, and what to do instead. What follows -args goes to the tests.
+
+The seeds of fuzz tests are run once, as by go test.
+
+The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2 if coir test could not run, and 128 and
+the number of the signal if a signal ended it.
 `
 
 // options are the flags of a command.
@@ -73,40 +79,26 @@ type options struct {
 	dir       string // where schedules are kept
 	kept      string // the file with the schedules of the test
 	atomics   bool
+	strict    bool
+	from      int // the first schedule to run: other processes have run those before
+	patience  int // see patience
 	processes int
 	html      string
 	run, skip string
+	list      string
 	short     bool
-	verbose   bool
+	fullpath  bool
+	verbose   bool // -v, or implied by -json
+	detailed  bool // -v
 	json      bool
 	failfast  bool
 	timeout   time.Duration
 	compile   bool
 	output    string   // of compile
+	chdir     string   // -C
 	build     []string // for go build and go list
 	packages  []string
 	args      []string // for the tests
-}
-
-// buildFlags are the flags of go build that are passed on. Those with true have no value.
-var buildFlags = map[string]bool{
-	"race": true, "msan": true, "asan": true, "trimpath": true, "x": true, "work": true, "modcacherw": true,
-	"tags": false, "mod": false, "modfile": false, "ldflags": false, "gcflags": false, "asmflags": false, "C": false,
-	"pgo": false, "buildvcs": false,
-}
-
-// passed collects flags that are passed on.
-type passed struct {
-	name string
-	bare bool
-	to   *[]string
-}
-
-func (p passed) String() string   { return "" }
-func (p passed) IsBoolFlag() bool { return p.bare }
-func (p passed) Set(v string) error {
-	*p.to = append(*p.to, "-"+p.name+"="+v)
-	return nil
 }
 
 func parse(args []string) (*options, error) {
@@ -121,12 +113,11 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.racing, "racing", false, "")
 	f.StringVar(&o.replay, "replay", "", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
+	f.BoolVar(&o.strict, "strict", false, "")
 	f.BoolVar(&o.atomics, "atomics", false, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
-	f.Int("count", 1, "")    // of go test: a schedule is not run twice
-	f.Int("parallel", 1, "") // of go test: all parallel tests of a schedule run in parallel
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")
@@ -138,20 +129,28 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "")
 	f.BoolVar(&o.compile, "c", false, "")
 	f.StringVar(&o.output, "o", "", "")
-	for name, bare := range buildFlags {
-		f.Var(passed{name, bare, &o.build}, name, "")
-	}
+	f.BoolVar(&o.fullpath, "fullpath", false, "")
+	f.StringVar(&o.list, "list", "", "")
+	var refused error
+	defineOthers(f, &o.build, &refused)
 	if i := slices.IndexFunc(args, func(s string) bool { return s == "-args" || s == "--args" }); i >= 0 {
 		args, o.args = args[:i], args[i+1:]
 	}
+	var err error
+	if o.chdir, args, err = changeDir(args); err != nil {
+		return nil, err
+	}
 	for len(args) > 0 { // flags may come after packages, as for go test
 		if err := f.Parse(args); err != nil {
-			return nil, err
+			return nil, explained(err)
 		}
 		if args = f.Args(); len(args) > 0 {
 			o.packages = append(o.packages, args[0])
 			args = args[1:]
 		}
+	}
+	if refused != nil {
+		return nil, refused
 	}
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -164,8 +163,19 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("there is no strategy %q: there are default, random, uniform, pct, exhaustive, dpor and stay",
 			o.strategy)
 	}
+	for name, value := range map[string]string{"run": o.run, "skip": o.skip} {
+		if _, err := parsePattern(value); err != nil {
+			return nil, fmt.Errorf("-%s: %w", name, err)
+		}
+	}
+	if _, err := regexp.Compile(o.list); err != nil {
+		return nil, fmt.Errorf("-list: %q is not a regular expression: %w", o.list, err)
+	}
 	if o.schedules < 1 || o.processes < 1 {
 		return nil, errors.New("-schedules and -p need a number above 0")
+	}
+	if o.budget <= 0 || o.total < 0 {
+		return nil, errors.New("-budget and -for need a time above 0")
 	}
 	if o.compile != (o.output != "") {
 		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
@@ -191,6 +201,8 @@ func parse(args []string) (*options, error) {
 	if len(o.packages) == 0 {
 		o.packages = []string{"."}
 	}
+	o.detailed = o.verbose
+	o.verbose = o.verbose || o.json // as for go test
 	return o, nil
 }
 
@@ -226,9 +238,23 @@ func test(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "coir test: %v\nRun 'coir help test' for the flags.\n", err)
 		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if o.chdir != "" {
+		if err := os.Chdir(o.chdir); err != nil {
+			fmt.Fprintf(errs, "coir test: -C: %v\n", err)
+			return 2
+		}
+		if dir, err := os.Getwd(); err == nil {
+			_ = os.Setenv("PWD", dir)
+		}
+	}
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	failed, err := explore(ctx, o, out, errs)
+	var signal *interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		fmt.Fprintf(errs, "coir test: %v\n", signal)
+		return signal.code()
+	}
 	if err != nil {
 		fmt.Fprintf(errs, "coir test: %v\n", err)
 		return 2
@@ -252,102 +278,104 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	if err != nil {
 		return false, err
 	}
+	dir, remove, err := makeTemp(tool.tempBase)
+	if err != nil {
+		return false, err
+	}
+	defer remove()
+	tool.temp = dir
 	if o.compile {
 		if len(packages) != 1 {
 			return false, errors.New("-c builds the tests of one package")
 		}
-		text, err := tool.build(ctx, o, packages[0], o.output)
-		fmt.Fprint(errs, text)
-		return err != nil, nil
+		b := tool.build(ctx, o, packages[0], o.output, errs)
+		if b.why != "" {
+			fmt.Fprint(errs, b.output)
+		}
+		return b.why != "", nil
 	}
-	dir, err := os.MkdirTemp("", "coir-test-")
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-
+	w := newWriter(out, o)
 	if o.total > 0 {
 		if err := keepDir(o, tool.cache); err != nil {
 			return false, err
 		}
-		return tool.exploreFor(ctx, o, packages, dir, newWriter(out, o), errs), context.Cause(ctx)
+		return tool.exploreFor(ctx, o, packages, dir, w, errs), nil
 	}
 
 	// One package is built while the tests of the one before run.
-	type built struct {
-		p      *pkg
-		binary string
-		output string
-		err    error
-	}
-	next := make(chan built)
+	next := make(chan *built)
+	building, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(next)
 		for i, p := range packages {
-			b := built{p: p, binary: filepath.Join(dir, strconv.Itoa(i), p.binary())}
-			if p.hasTests() {
-				b.output, b.err = tool.build(ctx, o, p, b.binary)
-			}
+			b := tool.build(building, o, p, filepath.Join(dir, strconv.Itoa(i), p.binary()), errs)
 			select {
 			case next <- b:
-			case <-ctx.Done():
+			case <-building.Done():
 				return
 			}
 		}
 	}()
-	w := newWriter(out, o)
+	defer func() { // before the directory is removed
+		stop()
+		for range next {
+		}
+	}()
 	for b := range next {
 		if ctx.Err() != nil {
 			break
 		}
-		switch {
-		case !b.p.hasTests():
-			w.noTests(b.p)
-			continue
-		case b.err != nil:
-			w.notBuilt(b.p, b.output)
-			failed = true
-			continue
-		}
-		began := time.Now()
-		tests, err := tool.tests(ctx, o, b.p, b.binary)
-		if err != nil {
-			w.notBuilt(b.p, err.Error())
-			failed = true
-			continue
-		}
-		results := tool.runAll(ctx, o, b.p, b.binary, tests, w)
-		_ = os.Remove(b.binary)
-		if w.finished(b.p, results, time.Since(began)) {
+		if tool.explorePackage(ctx, o, b, w) {
 			failed = true
 			if o.failfast {
 				break
 			}
 		}
 	}
-	return failed, context.Cause(ctx)
+	return failed, nil
 }
 
-// tests lists the tests of a package that -run and -skip select.
-func (t *tool) tests(ctx context.Context, o *options, p *pkg, binary string) ([]string, error) {
-	top, _, _ := strings.Cut(o.run, "/")
-	if top == "" {
-		top = "."
+// explorePackage explores the tests of a package. It reports whether one has failed.
+func (t *tool) explorePackage(ctx context.Context, o *options, b *built, w *writer) (failed bool) {
+	switch {
+	case b.why != "":
+		w.notBuilt(b)
+		return true
+	case b.binary == "":
+		w.noTests(b.p)
+		return false
 	}
-	text, err := t.command(ctx, p.Dir, binary, "-test.list", top)
+	defer func() { _ = os.Remove(b.binary) }()
+	began := time.Now()
+	w.start(b)
+	if o.list != "" {
+		text, err := t.command(ctx, b.p.Dir, b.binary, "-test.list="+o.list)
+		return ctx.Err() == nil && w.listed(b.p, text, err, time.Since(began))
+	}
+	tests, err := t.tests(ctx, o, b.p, b.binary)
+	if ctx.Err() != nil {
+		return w.finished(b.p, []*result{nil}, time.Since(began))
+	}
+	if err != nil {
+		return w.listed(b.p, err.Error(), err, time.Since(began))
+	}
+	results := t.runAll(ctx, o, b.p, b.binary, tests, w)
+	return w.finished(b.p, results, time.Since(began))
+}
+
+// tests lists the tests and fuzz tests of a package that -run and -skip select.
+func (t *tool) tests(ctx context.Context, o *options, p *pkg, binary string) ([]string, error) {
+	text, err := t.command(ctx, p.Dir, binary, "-test.list=^(Test|Fuzz)")
 	if err != nil {
 		return nil, fmt.Errorf("the tests cannot be listed: %v\n%s", err, text)
 	}
-	var skip *regexp.Regexp
-	if o.skip != "" && !strings.Contains(o.skip, "/") {
-		if skip, err = regexp.Compile(o.skip); err != nil {
-			return nil, err
-		}
-	}
+	run, _ := parsePattern(o.run) // parse has checked them
+	skip, _ := parsePattern(o.skip)
 	var tests []string
 	for line := range strings.Lines(text) {
 		name := strings.TrimSpace(line)
-		if strings.HasPrefix(name, "Test") && !strings.ContainsAny(name, " \t") && (skip == nil || !skip.MatchString(name)) {
+		isTest := strings.HasPrefix(name, "Test") || isFuzz(name) && o.replay == ""
+		if isTest && !strings.ContainsAny(name, " \t") && (run == nil || run.of(name) != nil) && !skip.whole(name) {
 			tests = append(tests, name)
 		}
 	}
@@ -367,7 +395,12 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		}
 		wait.Go(func() {
 			defer func() { <-slots }()
+			began := time.Now()
+			w.began(p, name)
 			r := t.runTest(ctx, o, p, binary, name, i)
+			if r == nil {
+				w.cutShort(p, name, time.Since(began))
+			}
 			w.progress(p, results, i, r, r != nil && (alone || !r.dependsOnOthers()))
 		})
 	}

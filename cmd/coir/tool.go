@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +26,8 @@ type tool struct {
 	root      string // GOROOT
 	version   string
 	cache     string // where coir keeps its files
+	temp      string // a directory for temporary files, also those of the tests
+	tempBase  string // in which it is made; empty: the default
 	overlay   string
 	env       []string
 }
@@ -35,15 +36,15 @@ type tool struct {
 // module cache, so a toolchain that it has downloaded there is copied first.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 	t := &tool{goCommand: "go", env: os.Environ()}
-	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE")
+	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOTMPDIR")
 	if err != nil {
 		return nil, fmt.Errorf("go env does not work: %v\n%s", err, text)
 	}
-	var env struct{ GOROOT, GOVERSION, GOMODCACHE string }
+	var env struct{ GOROOT, GOVERSION, GOMODCACHE, GOTMPDIR string }
 	if err := json.Unmarshal([]byte(text), &env); err != nil {
 		return nil, err
 	}
-	t.root, t.version = env.GOROOT, env.GOVERSION
+	t.root, t.version, t.tempBase = env.GOROOT, env.GOVERSION, env.GOTMPDIR
 	if !overlay.Supported(t.version) {
 		return nil, &overlay.Unsupported{Version: t.version}
 	}
@@ -92,32 +93,41 @@ func (t *tool) copyRoot(errs io.Writer) error {
 	return nil
 }
 
-// command runs a program and returns what it has printed.
+// command runs a program and returns its output.
 func (t *tool) command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env = dir, t.env
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); err != nil {
+	if err := runCommand(c); err != nil {
 		return out.String() + errs.String(), err
 	}
 	return out.String(), nil
 }
 
-// pkg is a package, as printed by go list.
+// pkg is a package, as printed by go list. If something is wrong with it, the go command says so when it is built.
 type pkg struct {
-	ImportPath                string
-	Dir                       string
-	TestGoFiles, XTestGoFiles []string
-	Error                     *struct{ Err string }
+	ImportPath, Name, Dir string
+	Module                *struct{ Path, Dir string }
+
+	files []string // the arguments that name it, if they are files
 }
 
-func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
+// args returns the arguments that name the package for the go command.
+func (p *pkg) args() []string {
+	if p.files != nil {
+		return p.files
+	}
+	return []string{p.ImportPath}
+}
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 // binary returns the name that go test gives to the package's test binary. Some tests look at it.
 func (p *pkg) binary() string {
+	if p.files != nil {
+		return p.Name + ".test"
+	}
 	dir, name := path.Split(p.ImportPath)
 	if dir != "" && majorVersion.MatchString(name) {
 		name = path.Base(dir)
@@ -126,7 +136,7 @@ func (p *pkg) binary() string {
 }
 
 func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
-	args := append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Error"}, o.listFlags()...)
+	args := append([]string{"list", "-e", "-json=ImportPath,Name,Dir,Module"}, o.listFlags()...)
 	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
 	if err != nil {
 		return nil, fmt.Errorf("go list: %v\n%s", err, text)
@@ -137,10 +147,13 @@ func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
 		if err := d.Decode(p); err != nil {
 			return nil, err
 		}
-		if p.Error != nil {
-			return nil, errors.New(p.Error.Err)
+		if p.ImportPath == "command-line-arguments" || p.ImportPath == "" {
+			p.files = o.packages
 		}
 		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("there are no packages to test: %s matches none", strings.Join(o.packages, " "))
 	}
 	return packages, nil
 }
@@ -150,35 +163,11 @@ func (o *options) listFlags() (flags []string) {
 	for _, f := range o.build {
 		name, _, _ := strings.Cut(f, "=")
 		switch name {
-		case "-tags", "-mod", "-modfile", "-race", "-msan", "-asan", "-C":
+		case "-tags", "-mod", "-modfile", "-race", "-msan", "-asan":
 			flags = append(flags, f)
 		}
 	}
 	return flags
-}
-
-func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string) (string, error) {
-	args := append([]string{"test", "-c", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
-	if o.atomics { // else the compiler replaces calls of package sync/atomic by single instructions
-		args = append(args, "-gcflags=all=-d=ssa/intrinsics/off=1", "-gcflags=std=")
-	}
-	out, err := t.command(ctx, "", t.goCommand, append(args, p.ImportPath)...)
-	if err != nil && (strings.Contains(out, t.cache) || libraryBroken(out)) {
-		out = "The edited standard library does not build. That is a fault of coir test: report it with this output, " +
-			"and with what `go version` says.\n" + out
-	}
-	return out, err
-}
-
-// libraryBroken reports whether the go command says that a package of the standard library that has edits does not
-// build.
-func libraryBroken(out string) bool {
-	for line := range strings.Lines(out) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && overlay.Edits(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // The lines around the output of the reported schedule.
@@ -187,8 +176,15 @@ const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 // runTest runs one test in a process. If the test notices earlier runs, each schedule gets a process of its own. A test
 // that the end of ctx interrupted has no result.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
+	if isFuzz(name) {
+		if r := t.runSeeds(ctx, o, p, binary, name); ctx.Err() == nil {
+			return r
+		}
+		return nil
+	}
+	var all *result // of earlier processes
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
-		r := t.runProcess(ctx, o, p, binary, name, i, -1)
+		r := t.runOn(ctx, o, p, binary, name, i)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -209,39 +205,68 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		if r.failure != nil && o.replay == "" && t.dependsOnEarlier(ctx, o, p, binary, name, i, r.failure) {
 			r.outcome = "stateful"
 		}
+		if r.outcome == "simulates" {
+			return t.runPlainly(ctx, o, p, binary, name)
+		}
 		if r.outcome != "stateful" {
 			return r
 		}
+		if r.uncontrolled > 0 {
+			all = r
+		}
 	}
 	began := time.Now()
-	var all *result
-	for n := 0; n < o.schedules && (n == 0 || time.Since(began) < o.budget) && ctx.Err() == nil; n++ {
-		r := t.runProcess(ctx, o, p, binary, name, i, n)
+	mine, first := *o, all.from()
+	for n := first; n < o.schedules && (n == first || time.Since(began)-all.waited() < o.budget) && ctx.Err() == nil; n++ {
+		mine.patience = all.patience()
+		r := t.runProcess(ctx, &mine, p, binary, name, i, n)
 		if r.outcome == "end" && all != nil {
 			break
 		}
-		if all != nil {
-			r.schedules += all.schedules
-			r.left += all.left
-			h := fnv.New64a()
-			_, _ = io.WriteString(h, all.trace+r.trace)
-			r.trace = strconv.FormatUint(h.Sum64(), 16)
-		}
+		r.add(all)
 		all = r
-		if r.outcome != "pass" || o.replay != "" {
+		if r.outcome != "pass" && !r.goesOn(o) || o.replay != "" {
 			break
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
+	if all.outcome == "simulates" {
+		return t.runPlainly(ctx, o, p, binary, name)
+	}
 	all.elapsed = time.Since(began)
-	return all
+	all.stopped = o.replay == "" && o.inOrder() // a process does not know the schedules of others
+	return all.settled()
 }
 
-// dependsOnEarlier reports whether a test may have failed because of what earlier schedules of its process left: the
-// same decisions did not lead to the same end, or it failed in the plain order but not in a process that runs only
-// that.
+// runPlainly runs a test as go test does, because it explores schedules by itself, with package sim.
+func (t *tool) runPlainly(ctx context.Context, o *options, p *pkg, binary, name string) *result {
+	r := &result{test: name, goroot: t.root, path: p.ImportPath, outcome: "simulates"}
+	err := t.runOnce(ctx, o, p, binary, r)
+	if ctx.Err() != nil {
+		return nil
+	}
+	r.failed = err != nil
+	return r
+}
+
+// runOnce runs a test in a process as go test does.
+func (t *tool) runOnce(ctx context.Context, o *options, p *pkg, binary string, r *result) error {
+	began := time.Now()
+	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
+	c.Dir = p.Dir
+	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "GOTMPDIR="+t.temp)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := runCommand(c)
+	r.elapsed, r.output = time.Since(began), out.String()
+	return err
+}
+
+// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process: the same
+// decisions did not lead to the same end, or it failed in the plain order but not, or not in this way, in a process
+// that runs only that.
 func (t *tool) dependsOnEarlier(
 	ctx context.Context, o *options, p *pkg, binary, name string, i int, f *failure,
 ) bool {
@@ -256,39 +281,32 @@ func (t *tool) dependsOnEarlier(
 	}
 	first := *o
 	first.strategy = "stay"
-	return t.runProcess(ctx, &first, p, binary, name, i, 0).outcome == "pass"
+	r := t.runProcess(ctx, &first, p, binary, name, i, 0)
+	return r.outcome == "pass" || r.failure != nil && r.failure.kind != f.kind
 }
 
 // runProcess runs a process, which explores, or runs only the schedule with the number fresh.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
+	if p.Module != nil {
+		r.modulePath, r.moduleDir = p.Module.Path, p.Module.Dir
+	}
 	record := fmt.Sprint(binary, ".", i, ".record")
 	defer func() { _ = os.Remove(record) }()
-	// With =, and nothing else, as go test does: a test may look at its arguments.
-	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + r.pattern(o.run)}
-	if strings.Contains(o.skip, "/") {
-		args = append(args, "-test.skip="+o.skip)
-	}
-	if o.short {
-		args = append(args, "-test.short=true")
-	}
-	if o.verbose || o.json {
-		args = append(args, "-test.v=true")
-	}
-	c := exec.CommandContext(ctx, binary, append(args, o.args...)...)
+	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,"+
-		"atomics=%v,fresh=%d",
-		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh)
+		"atomics=%v,fresh=%d,from=%d,patience=%d",
+		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh, o.from,
+		cmp.Or(o.patience, patience))
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
-		"COIR_KEPT="+o.kept,
+		"COIR_KEPT="+o.kept, "GOTMPDIR="+t.temp,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
-		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0"))
+		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	c.WaitDelay = time.Second // a process that the test has started may hold the pipe
-	err := c.Run()
+	err := runCommand(c)
 	text, readErr := os.ReadFile(record)
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		r.broken = readErr.Error()
@@ -298,8 +316,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	}
 	r.elapsed = time.Since(began)
 	r.output = out.String()
-	if _, shown, ok := strings.Cut(r.output, beginOutput); ok {
-		r.shown, _, _ = strings.Cut(shown, endOutput)
+	if at := strings.LastIndex(r.output, beginOutput); at >= 0 {
+		r.shown, _, _ = strings.Cut(r.output[at+len(beginOutput):], endOutput)
 	}
 	if r.outcome == "" {
 		r.died(err)
@@ -307,9 +325,29 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	return r
 }
 
+// testArgs returns the arguments of a process for one test. They use =, and are the same as with go test, because a
+// test may check its arguments.
+func (o *options) testArgs(r *result) []string {
+	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + r.pattern(o.run)}
+	if o.skip != "" {
+		args = append(args, "-test.skip="+o.skip)
+	}
+	if o.short {
+		args = append(args, "-test.short=true")
+	}
+	if o.verbose {
+		args = append(args, "-test.v=true")
+	}
+	if o.fullpath {
+		args = append(args, "-test.fullpath=true")
+	}
+	return append(args, o.args...)
+}
+
 // setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go
-// 1.23 asks for timers that have no virtual clock; and the race detector must report the same race again when a
-// schedule is run again.
+// 1.23 asks for timers that have no virtual clock. The race detector must report the same race again when a schedule is
+// run again, and must not sleep for a second at the end of a process, which would use up the budget of a test of which
+// each schedule has a process of its own.
 func setting(env []string, name, separator, add string) string {
 	value := add
 	for _, e := range env {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // Why here and not there: beside the schedule that fails, one that passes and that has as many of the first decisions as
@@ -39,7 +40,7 @@ func (r *result) choice(here, there *step) bool {
 // begun returns the steps of a report in the order of their operations. Those that have not begun come last.
 func (r *result) begun() (all []*step) {
 	add := func(s *step) {
-		if s.inner == "" && !coirsOwn(s.place, s.via) {
+		if r.shows(s) {
 			all = append(all, s)
 		}
 	}
@@ -54,29 +55,19 @@ func (r *result) begun() (all []*step) {
 	return all
 }
 
-// parts returns the step at which the failure went another way than its twin, or nil.
-func (r *result) parts() *step {
-	if p := r.diverge(); p != nil {
-		return p.here[0]
-	}
-	return nil
-}
-
-// parting says where the schedule went another way than one that passes.
+// parting says where the schedule diverges from one that passes.
 func (r *result) parting(names map[int]string, dir string) string {
 	t, p := r.twin, r.diverge()
-	switch {
-	case t == nil:
-		return ""
-	case t.result == nil:
-		return chart.Alone("test", t.decisions, t.tried, t.sure) + "\n"
-	case p == nil:
+	if t == nil || t.result != nil && p == nil {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "here it went another way: %s\n", r.why(p, names, dir))
-	chart.Beside(&b, "  ", r.listed(p.here, names, dir), t.listed(p.there, t.names(), dir), kinds[r.failure.kind])
-	fmt.Fprintf(&b, "  %s\n", chart.Found(t.tried, t.sure, r.failedAt()-p.here[0].n))
+	q := &report.Parting{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
+	if p != nil {
+		q.Why, q.Verdict, q.Later = r.why(p, names, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
+		q.Fails, q.Passes = r.listed(p.here, names, dir), t.listed(p.there, t.shortNames(), dir)
+	}
+	new(report.Trace).SayParting(&b, q)
 	return b.String()
 }
 
@@ -101,17 +92,13 @@ func (r *result) failedAt() (n int) {
 }
 
 // listed returns steps with their goroutines.
-func (r *result) listed(steps []*step, names map[int]string, dir string) chart.Listing {
-	l := chart.Listing{Names: make([]string, len(r.actors)+2)}
-	for id, name := range names {
-		for len(l.Names) <= id {
-			l.Names = append(l.Names, "")
-		}
-		l.Names[id] = name
-	}
+func (r *result) listed(steps []*step, names map[int]string, dir string) (l report.Listing) {
 	for _, s := range steps {
+		for len(l.Names) <= s.g {
+			l.Names = append(l.Names, names[len(l.Names)])
+		}
 		d := r.drawn(s, s.g, dir)
-		d.Text, d.Number = r.words(*s), 0 // numbers are in the order of the points before operations
+		d.Number = 0 // numbers are in the order of the points before operations
 		l.Steps = append(l.Steps, d)
 	}
 	return l
@@ -119,7 +106,7 @@ func (r *result) listed(steps []*step, names map[int]string, dir string) chart.L
 
 // why returns which way the failure and its twin went where they part, in words.
 func (r *result) why(p *parting, names map[int]string, dir string) string {
-	a, b := r.way(p.here[0], names, dir), r.twin.way(p.there[0], r.twin.names(), dir)
+	a, b := r.way(p.here[0], names, dir), r.twin.way(p.there[0], r.twin.shortNames(), dir)
 	if p.here[0].n == p.there[0].n {
 		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
 	}
@@ -128,11 +115,7 @@ func (r *result) why(p *parting, names map[int]string, dir string) string {
 
 // way returns what a goroutine did, in words that are a sentence.
 func (r *result) way(s *step, names map[int]string, dir string) string {
-	at := ""
-	if s.place.file != "" {
-		at = fmt.Sprintf(", at %s:%d", short(s.place.file, dir), s.place.line)
-	}
-	return fmt.Sprintf("%s did %s%s", names[s.g], r.words(*s), at)
+	return fmt.Sprintf("%s did %s%s", names[s.g], r.words(*s), s.place.said(", at %s", dir))
 }
 
 // passing returns the twin, as the chart has it; nil if there is none.
@@ -141,20 +124,16 @@ func (r *result) passing(names map[int]string, dir string) *chart.Twin {
 	if p == nil {
 		return nil
 	}
-	c := r.twin.chart(dir, "")
-	return &chart.Twin{
-		Of: c.Of, Objects: c.Objects, Steps: c.Steps, Starts: c.Starts, Arrows: c.Arrows,
-		Here: r.rowOf(p.here[0].n), There: r.twin.rowOf(p.there[0].n), Why: r.why(p, names, dir),
-		Ends: fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", kinds[r.failure.kind],
-			count(r.failure.steps, "step"), thousands(r.twin.failure.steps)),
-	}
+	here, there := r.rowOf(p.here[0].n), r.twin.rowOf(p.there[0].n)
+	return report.Twin(r.twin.chart(dir, ""), here, there, r.why(p, names, dir), kinds[r.failure.kind], r.failure.steps,
+		r.twin.failure.steps)
 }
 
 // rowOf returns the row of a step in the chart.
 func (r *result) rowOf(n int) (row int) {
 	i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.n == n })
 	for _, s := range r.stepsOf[:max(i, 0)] {
-		if _, ok := r.actors[s.g]; ok && s.g != 1 && s.inner == "" {
+		if _, ok := r.actors[s.g]; ok && s.g != 1 && r.shows(&s) {
 			row++
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/coir-go/coir/internal/report"
 )
 
 // Which goroutine waits for what at the end of a schedule, and which could end that.
@@ -22,25 +24,28 @@ type wait struct {
 // panicsToo is what a goroutine does that panics after the first one.
 const panicsToo = "panics too"
 
+// exact is how exactly times are told. Steps and timers move the clock a little.
+const exact = 10 * time.Microsecond
+
 // waits returns the waits of the test's goroutines at the end.
 func (r *result) waits(names map[int]string, dir string) (all []wait) {
 	locks := r.locks()
 	for _, id := range r.ids() {
 		a := r.actors[id]
-		if a.state != waiting || a.id == 1 || coirsOwn(a.at, a.via) || r.failure != nil && a.id == r.failure.panicked {
+		if a.state != waiting && a.state != calling || a.id == 1 || coirsOwn(a.at, a.via) || r.failure != nil && a.id == r.failure.panicked {
 			continue
 		}
 		w := wait{actor: a}
 		if r.failure != nil {
-			w.elapsed = (r.failure.now - a.since).Round(10 * time.Microsecond) // steps and timers move the clock a little
+			w.elapsed = (r.failure.now - a.since).Round(exact)
 		}
 		r.describe(&w, locks, dir)
 		if len(w.by) > 0 {
 			var who []string
 			for _, s := range w.by {
-				since := ""
-				if at := s.place; at.file != "" && w.how != "behind" {
-					since = fmt.Sprintf(" (since %s:%d)", short(at.file, dir), at.line)
+				since := s.place.said(" (since %s)", dir)
+				if w.how == "behind" {
+					since = ""
 				}
 				if s.g == id {
 					who = append([]string{"itself" + since}, who...)
@@ -66,6 +71,11 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	}
 	is := func(what string) bool { return strings.Contains(a.reason, what) }
 	switch {
+	case a.inKernel():
+		w.what = "waits in the kernel"
+		if a.call != "" {
+			w.what = "waits in " + a.call
+		}
 	case coirs(a.via):
 		w.what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):
@@ -140,20 +150,18 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	return text
 }
 
-// need returns what the goroutine waits for and where, without its name.
-func (w wait) need(dir string) string {
-	text := w.what
+// need returns what the goroutine waits for, and which others hold that.
+func (w wait) need() string {
 	if w.how != "" {
-		text += ", " + w.how
+		return w.what + ", " + w.how
 	}
-	if at := w.at; at.file != "" {
-		text += fmt.Sprintf(", at %s:%d", short(at.file, dir), at.line)
-	}
-	return text
+	return w.what
 }
 
 // text returns the wait as a line, without the name of the goroutine.
-func (w wait) text(r *result, dir string) string { return w.need(dir) + r.waitedFor([]wait{w}) }
+func (w wait) text(r *result, dir string) string {
+	return w.need() + w.at.said(", at %s", dir) + r.waitedFor([]wait{w})
+}
 
 // waitedFor returns for how long goroutines have waited, in words that follow others.
 func (r *result) waitedFor(all []wait) string {
@@ -293,33 +301,18 @@ func (r *result) blocked(g int) bool {
 		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
 }
 
-// cycle returns a cycle of goroutines, each of which waits for a lock that the next one holds.
-func cycle(waits []wait) []int {
-	by := map[int][]*step{}
+// cycle returns a cycle of goroutines, each of which waits for a lock that the next one holds, and why.
+func cycle(waits []wait) ([]int, []report.Edge) {
+	var graph [][]report.Edge
 	for _, w := range waits {
-		by[w.id] = w.by
-	}
-	for _, w := range waits {
-		var path []int
-		seen := map[int]bool{}
-		var follow func(g int) bool
-		follow = func(g int) bool {
-			if seen[g] {
-				return false
+		for _, s := range w.by {
+			for len(graph) <= max(w.id, s.g) {
+				graph = append(graph, nil)
 			}
-			seen[g] = true
-			path = append(path, g)
-			for _, next := range by[g] {
-				if next.g == w.id || follow(next.g) {
-					return true
-				}
+			if s.g != w.id {
+				graph[w.id] = append(graph[w.id], report.Edge{To: s.g, Why: w.need()})
 			}
-			path = path[:len(path)-1]
-			return false
-		}
-		if follow(w.id) {
-			return path
 		}
 	}
-	return nil
+	return report.Cycle(graph)
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // writer prints results in the form of go test.
@@ -19,16 +21,25 @@ type writer struct {
 	tty     bool
 	lastBar time.Time
 	bar     bool
+	leaks   map[string]string // the test whose report tells of a go statement, by the package and that
+
+	failedBuilds map[string]bool // packages whose events have been printed
 }
 
 func newWriter(out io.Writer, o *options) *writer {
-	w := &writer{out: out, o: o}
-	if f, ok := out.(*os.File); ok && !o.json {
-		if st, err := f.Stat(); err == nil {
-			w.tty = st.Mode()&os.ModeCharDevice != 0
-		}
-	}
+	w := &writer{out: out, o: o, failedBuilds: map[string]bool{}, leaks: map[string]string{}}
+	w.tty = !o.json && isTerminal(out)
 	return w
+}
+
+// isTerminal reports whether w is a terminal, or at least a device.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
 // event is a line of -json, in the form of go test -json.
@@ -41,10 +52,15 @@ type event struct {
 	Output  string  `json:",omitempty"`
 	Failure *told   `json:",omitempty"`
 
+	FailedBuild string `json:",omitempty"` // the package that could not be built
+
 	// Of a test.
 	Schedules int    `json:",omitempty"`
 	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
 	Trace     string `json:",omitempty"` // what they all did, as a hash
+
+	// Of its schedules, those in which something came from outside, and those that were not controlled.
+	Outside, Uncontrolled int `json:",omitempty"`
 }
 
 // told is a failure in the output of -json.
@@ -56,13 +72,20 @@ type told struct {
 	Cycle       []string `json:",omitempty"` // names of goroutines, the first again at the end
 	Schedule    int      // that found it
 	Steps       int
-	Switches    int    // of the reported schedule
-	Stable      bool   // it failed again with the same decisions
-	OutsideSeen bool   // something came from outside
-	Token       string // empty if there is none
-	Replay      string // the command
-	Report      string // the text
-	Chart       string `json:",omitempty"` // the file
+	Switches    int        // of the reported schedule
+	Stable      bool       // it failed again with the same decisions
+	OutsideSeen bool       // something came from outside
+	Left        []toldLeft `json:",omitempty"` // goroutines that were left behind, by their origins
+	Token       string     // empty if there is none
+	Replay      string     // the command
+	Report      string     // the text
+	Chart       string     `json:",omitempty"` // the file
+}
+
+// toldLeft is a number of goroutines of one origin.
+type toldLeft struct {
+	Started string // started at hub.go:88
+	Count   int
 }
 
 // toldWait is a goroutine that waits at the end.
@@ -99,19 +122,72 @@ func (w *writer) line(p *pkg, test, format string, args ...any) {
 	_, _ = io.WriteString(w.out, text)
 }
 
+// start prints the event with which a package begins, after those of its build.
+func (w *writer) start(b *built) {
+	if !w.o.json {
+		return
+	}
+	if !w.failedBuilds[b.failed] { // a package that others import is built for each, and go test does so once
+		for _, e := range b.events {
+			_, _ = io.WriteString(w.out, e)
+		}
+	}
+	if b.failed != "" {
+		w.failedBuilds[b.failed] = true
+	}
+	w.event(event{Action: "start", Package: b.p.ImportPath})
+}
+
+// began prints the event with which a test begins.
+func (w *writer) began(p *pkg, test string) {
+	if w.o.json {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.event(event{Action: "run", Package: p.ImportPath, Test: test})
+		w.line(p, test, "=== RUN   %s\n", test)
+	}
+}
+
+// cutShort prints that a test was interrupted.
+func (w *writer) cutShort(p *pkg, test string, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line(p, test, "--- INTERRUPTED: %s (%.2fs)\n", test, took.Seconds())
+}
+
 func (w *writer) noTests(p *pkg) {
+	w.start(&built{p: p})
 	w.line(p, "", "?   \t%s\t[no test files]\n", p.ImportPath)
 	if w.o.json {
 		w.event(event{Action: "skip", Package: p.ImportPath})
 	}
 }
 
-func (w *writer) notBuilt(p *pkg, output string) {
-	w.line(p, "", "%s\n", strings.TrimSpace(output))
-	w.line(p, "", "FAIL\t%s [build failed]\n", p.ImportPath)
-	if w.o.json {
-		w.event(event{Action: "fail", Package: p.ImportPath})
+func (w *writer) notBuilt(b *built) {
+	w.start(b)
+	if !w.o.json || b.events == nil {
+		w.line(b.p, "", "%s\n", strings.TrimSpace(b.output))
 	}
+	w.line(b.p, "", "FAIL\t%s [%s]\n", b.p.ImportPath, b.why)
+	if w.o.json {
+		w.event(event{Action: "fail", Package: b.p.ImportPath, FailedBuild: b.failed})
+	}
+}
+
+// listed prints the names of tests, or why they cannot be listed. It reports whether that is so.
+func (w *writer) listed(p *pkg, names string, err error, took time.Duration) (failed bool) {
+	verdict, action := "ok  ", "pass"
+	if err != nil {
+		verdict, action = "FAIL", "fail"
+	}
+	if names != "" {
+		w.line(p, "", "%s\n", strings.TrimSuffix(names, "\n"))
+	}
+	w.line(p, "", "%s\t%s\t%.3fs\n", verdict, p.ImportPath, took.Seconds())
+	if w.o.json {
+		w.event(event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
+	}
+	return err != nil
 }
 
 // progress takes the result of test i. If the result is final it prints it, and on a terminal how far the package is.
@@ -133,7 +209,7 @@ func (w *writer) progress(p *pkg, results []*result, i int, r *result, final boo
 		}
 	}
 	_, _ = fmt.Fprintf(w.out, "\r\x1b[K...  \t%s\t%d of %d tests, %s schedules", p.ImportPath, done, len(results),
-		thousands(schedules))
+		chart.Grouped(schedules))
 }
 
 // tell prints the result of a test, once.
@@ -148,43 +224,68 @@ func (w *writer) tell(p *pkg, r *result) {
 func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tests, schedules, skipped, uncontrolled, left, all := 0, 0, 0, 0, 0, 0
+	tests, schedules, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0
+	var uncontrolled []string
+	missing, seeds := 0, 0
 	for _, r := range results {
 		if r == nil {
-			continue // interrupted
+			missing++ // interrupted
+			continue
 		}
-		tests++
+		if r.seeds {
+			seeds++
+		} else {
+			tests++
+		}
 		schedules += r.schedules
 		all += r.all
 		if r.left > 0 && r.outcome == "pass" {
 			left++
 		}
-		switch r.outcome {
-		case "skip":
+		if r.outside > 0 && r.outcome == "pass" {
+			outside++
+		}
+		switch {
+		case r.outcome == "skip":
 			skipped++
-		case "uncontrolled", "long":
-			uncontrolled++
+		case r.outcome == "uncontrolled" || r.outcome == "long" || r.uncontrolled > 0 || r.stopped && r.outcome == "pass":
+			uncontrolled = append(uncontrolled, r.test)
+		case r.outcome == "simulates":
+			simulated++
 		}
 		w.tell(p, r)
 		failed = failed || r.failed
 	}
-	text := count(tests, "test") + ", " + count(schedules, "schedule")
-	if tests > 0 && all == schedules {
-		text = count(tests, "test") + ", all " + count(schedules, "schedule") + w.within()
+	text := report.Count(tests, "test") + ", " + report.Count(schedules, "schedule")
+	if schedules > 0 && all == schedules {
+		text = report.Count(tests, "test") + ", all " + report.Count(schedules, "schedule") + w.within()
+	}
+	if seeds > 0 && tests == 0 {
+		text = "the seeds of " + report.Count(seeds, "fuzz test")
+	} else if seeds > 0 {
+		text += ", the seeds of " + report.Count(seeds, "fuzz test")
 	}
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{skipped, "skipped"}, {uncontrolled, "not controlled"}, {left, "with goroutines left behind"}} {
+	}{
+		{skipped, "skipped"}, {left, "with goroutines left behind"}, {outside, "passed with something from outside"},
+		{len(uncontrolled), "not controlled (" + report.Names(uncontrolled, 3) + ")"},
+		{simulated, "explored by sim"},
+	} {
 		if n.n > 0 {
 			text += fmt.Sprintf(", %d %s", n.n, n.what)
 		}
+	}
+	if missing > 0 {
+		failed = true
+		text = "interrupted, " + text
 	}
 	verdict := "ok  "
 	if failed {
 		verdict = "FAIL"
 	}
-	if tests == 0 && !failed {
+	if tests+seeds == 0 && !failed {
 		text = "[no tests to run]"
 	} else {
 		text += fmt.Sprintf(", %.1f s", took.Seconds())
@@ -202,7 +303,14 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	seconds := r.elapsed.Seconds()
 	action := "pass"
 	var f *told
-	switch r.outcome {
+	outcome := r.outcome
+	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == "pass" || outcome == "uncontrolled" || outcome == "long") {
+		outcome = "strict"
+	}
+	switch outcome {
+	case "strict":
+		action, failed = "fail", true
+		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n%s", r.test, w.ran(r), seconds, indent(r.notControlled(p.Dir)))
 	case "pass", "skip":
 		if r.outcome == "skip" {
 			action = "skip"
@@ -212,6 +320,19 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			if r.left > 0 {
 				w.line(p, r.test, "%s", indent(r.leftBehind(p.Dir)))
 			}
+			if r.uncontrolled > 0 || r.stopped {
+				w.line(p, r.test, "%s", indent(r.notControlled(p.Dir)))
+			}
+		}
+	case "simulates": // as go test prints it
+		switch failed = r.failed; {
+		case failed:
+			action = "fail"
+		case strings.Contains(r.output, "\n--- SKIP: "+r.test+" ("):
+			action = "skip"
+		}
+		if failed || w.o.verbose {
+			w.line(p, r.test, "%s", withoutVerdict(r.output))
 		}
 	case "uncontrolled", "long":
 		if w.o.verbose {
@@ -221,6 +342,10 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	case "fail":
 		action, failed = "fail", true
 		f = w.failed(p, r)
+		if told := w.leakTold(p, r); told != "" && !w.o.detailed {
+			w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
+			break
+		}
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
 		for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
 			if log = r.said(log); log != "" {
@@ -239,9 +364,31 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	}
 	if w.o.json {
 		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
-			Schedules: r.schedules, Complete: r.complete, Trace: r.trace})
+			Schedules: r.schedules, Complete: r.complete, Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
 	}
 	return failed
+}
+
+// leakTold returns the test of the package whose report tells of the same go statements as this one, if all that the
+// test did is to leave goroutines behind; or "".
+func (w *writer) leakTold(p *pkg, r *result) (test string) {
+	if r.failure.kind != "leak" {
+		return ""
+	}
+	lines, new := r.goLines(), false
+	for _, line := range lines {
+		by, ok := w.leaks[p.ImportPath+" "+line]
+		if !ok {
+			new = true
+			w.leaks[p.ImportPath+" "+line] = r.test
+			continue
+		}
+		test = by
+	}
+	if new {
+		return ""
+	}
+	return test
 }
 
 // failed returns a failure for -json.
@@ -263,11 +410,18 @@ func (w *writer) failed(p *pkg, r *result) *told {
 		}
 		f.Waits = append(f.Waits, t)
 	}
-	if who := cycle(waits); len(who) > 1 {
-		f.Cycle = r.around(who, names)
+	if r.failure.kind == "leak" {
+		for _, l := range r.leftFrom() {
+			f.Left = append(f.Left, toldLeft{l.started, l.count})
+		}
+	}
+	if who, _ := cycle(waits); len(who) > 0 {
+		for _, id := range append(who, who[0]) {
+			f.Cycle = append(f.Cycle, names[id])
+		}
 	}
 	if f.Token != "" {
-		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), p.ImportPath, r.pattern(w.o.run), f.Token)
+		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run), f.Token)
 	}
 	if w.o.html != "" {
 		path, err := r.draw(w.o.html, p.Dir, f.Replay)
@@ -280,10 +434,20 @@ func (w *writer) failed(p *pkg, r *result) *told {
 	return f
 }
 
-// ran describes how many schedules of a test were run.
+// ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {
-	text := count(r.schedules, "schedule")
+	text := w.explored(r)
+	if r.outside > 0 {
+		text += fmt.Sprintf(", something came from outside in %s of them", chart.Grouped(r.outside))
+	}
+	return text
+}
+
+func (w *writer) explored(r *result) string {
+	text := report.Count(r.schedules, "schedule")
 	switch {
+	case r.seeds:
+		return "its seeds, once"
 	case r.complete && w.o.strategy == "dpor":
 		if !w.o.atomics {
 			return text + ", at least one of each order of operations on channels and locks"
@@ -292,7 +456,7 @@ func (w *writer) ran(r *result) string {
 	case r.all > 0 && r.complete:
 		return "all " + text + w.within()
 	case r.all > 0:
-		return fmt.Sprintf("%s, among them all %s%s", text, thousands(r.all), w.within())
+		return fmt.Sprintf("%s, among them all %s%s", text, chart.Grouped(r.all), w.within())
 	}
 	return text
 }
@@ -302,7 +466,7 @@ func (w *writer) within() string {
 	if w.o.bound < 0 {
 		return ""
 	}
-	return " with at most " + count(w.o.bound, "preemption")
+	return " with at most " + report.Count(w.o.bound, "preemption")
 }
 
 // said returns what the test logged or printed, without the line that says that it failed.
@@ -314,6 +478,17 @@ func (r *result) said(log string) string {
 	return log
 }
 
+// withoutVerdict returns the output of a test without the last line, which is the result of the process.
+func withoutVerdict(output string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(output, "\n")+"\n", "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if last := strings.TrimSpace(lines[i]); last == "PASS" || last == "FAIL" {
+			return strings.Join(append(lines[:i:i], lines[i+1:]...), "")
+		}
+	}
+	return output
+}
+
 // plain returns the output of a process without the marks around a schedule.
 func plain(output string) string {
 	return strings.NewReplacer(beginOutput, "", endOutput, "").Replace(output)
@@ -322,6 +497,9 @@ func plain(output string) string {
 // flags returns the flags that a replay needs as well.
 func flags(o *options) string {
 	text := ""
+	if o.chdir != "" {
+		text = "-C " + o.chdir + " "
+	}
 	for _, f := range o.build {
 		text += f + " "
 	}
@@ -350,19 +528,4 @@ func tail(text string, n int) string {
 		lines = append([]string{"...\n"}, lines[len(lines)-n-1:]...)
 	}
 	return strings.Join(lines, "")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return thousands(n) + " " + what + "s"
-}
-
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -5,8 +5,7 @@
 // passes. TestFixed<Name> runs the same program corrected: it passes in every order of events, ends every goroutine
 // it started and has no data race.
 //
-// A comment at the head of the file says what the program does and which order of events goes wrong. Two lines end
-// it:
+// A comment at the head of the file says what the program does and which order of events fails. Two lines end it:
 //
 //	// Class: <class>
 //	// Expect: <deadlock|leak|panic|fail|race>
@@ -24,7 +23,7 @@
 //	atomicity   a check and an act that should be one step and are two
 //	leak        a goroutine that nobody ends
 //
-// What is expected is what a right report says of the bug:
+// The expected result is what a correct report says about the bug:
 //
 //	deadlock  the test never returns: it and every goroutine it waits for are blocked
 //	leak      the test returns and a goroutine stays behind for ever

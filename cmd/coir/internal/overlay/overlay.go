@@ -31,6 +31,9 @@ var added embed.FS
 // The minor releases of Go 1 that the edits are tested with.
 const first, last = 26, 27
 
+// Releases names the releases of Go that the edits are tested with.
+func Releases() string { return fmt.Sprintf("Go 1.%d to 1.%d", first, last) }
+
 // Supported reports whether a version such as go1.26.8 or go1.27rc1 belongs to a release that the edits are tested
 // with.
 func Supported(version string) bool {
@@ -51,7 +54,7 @@ type Unsupported struct {
 
 func (e *Unsupported) Error() string {
 	if e.File == "" {
-		return fmt.Sprintf("%s is not supported yet: coir test knows Go 1.%d to 1.%d", e.Version, first, last)
+		return fmt.Sprintf("%s is not supported yet: coir test knows %s", e.Version, Releases())
 	}
 	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%s)\n"+
 		"That is a limit of coir test, and no test was run: report it with this message.", e.Version, e.File, e.Why)

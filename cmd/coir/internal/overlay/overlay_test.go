@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,6 +107,25 @@ func TestEachEditHasAReason(t *testing.T) {
 	for _, e := range edits {
 		if e.why == "" || e.old == "" || e.old == e.new {
 			t.Errorf("%s: %+v", e.file, e)
+		}
+	}
+}
+
+// A line of edits.diff that is no part of a patch is refused, with its number.
+func TestEditsAreParsed(t *testing.T) {
+	const good = "text\n\n--- a.go\nimport x\n@@ first: why\n keep\n-old\n+new\n\n--- b.go\n@@ b\n+x\n y\n"
+	all, err := parseEdits(good)
+	want := []edit{
+		{file: "a.go", why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"x\"\n"},
+		{file: "a.go", why: "why", first: true, old: "keep\nold\n", new: "keep\nnew\n"},
+		{file: "b.go", why: "b", old: "y\n", new: "x\ny\n"},
+	}
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for bad, line := range map[string]string{"--- a.go\n+x\n": ":2:", "--- a.go\n@@ why\nx\n": ":3:"} {
+		if _, err := parseEdits(bad); err == nil || !strings.Contains(err.Error(), line) {
+			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }

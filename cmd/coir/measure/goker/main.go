@@ -3,7 +3,7 @@
 //
 //	git clone https://github.com/timmyyuan/gobench
 //	printf 'module goker\n\ngo 1.21\n' > gobench/gobench/goker/go.mod
-//	cd cmd/coir && go run ./measure/goker -dir ../gobench/gobench/goker
+//	go run ./cmd/coir/measure/goker -dir gobench/gobench/goker
 //
 // Some of the bugs need Go 1.21: their loop variables are as they were then.
 //
@@ -30,9 +30,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	programs "github.com/coir-go/coir/cmd/coir/measure/internal/build"
 )
 
-// documented is what is known of the kernels; see the head of the file.
+// documented describes the known bugs of the kernels; see the head of the file.
 //
 //go:embed kernels.txt
 var documented string
@@ -51,7 +53,7 @@ type kernel struct {
 	peers map[string]verdict
 }
 
-// verdict is what a tool reports of a kernel: nothing, if what is empty.
+// verdict is the report of a tool about a kernel: none, if what is empty.
 type verdict struct {
 	what  string
 	after time.Duration
@@ -90,9 +92,9 @@ func measure() error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	tool := filepath.Join(temp, "coir")
-	if out, err := command("", "go", "build", "-o", tool, "github.com/coir-go/coir/cmd/coir"); err != nil {
-		return fmt.Errorf("build coir: %w\n%s", err, out)
+	tool, err := programs.Coir(temp)
+	if err != nil {
+		return err
 	}
 	if *each > 0 {
 		if err := build(all, temp); err != nil {
@@ -317,7 +319,7 @@ func build(all []*kernel, temp string) error {
 	return nil
 }
 
-// hang is how long a run may take. No kernel takes a second unless it hangs.
+// hang is the time after which a run counts as hanging. No kernel takes a second unless it hangs.
 const hang = 2 * time.Second
 
 // loop runs a kernel under a peer.

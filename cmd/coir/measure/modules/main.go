@@ -1,7 +1,7 @@
 // Command modules runs `coir test` over the tests of well-known modules, as the module proxy serves them, and prints
 // the results as a table, one line for each module.
 //
-//	cd cmd/coir && go run ./measure/modules -dir /tmp/modules
+//	go run ./cmd/coir/measure/modules -dir /tmp/modules
 //
 // The list is modules.txt: a module, its version, the packages (all, if none are named), and flags of coir test. Each
 // module is copied out of the module cache, into the directory -dir, and is not changed there. A flagged test is run
@@ -29,6 +29,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
 )
 
 //go:embed modules.txt
@@ -77,13 +79,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	coir := filepath.Join(where, "coir")
+	coir := ""
 	if !*old {
 		if err := os.MkdirAll(where, 0o777); err != nil {
 			return err
 		}
-		if out, err := exec.Command("go", "build", "-o", coir, ".").CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %v\n%s(run this in cmd/coir)", err, out)
+		if coir, err = build.Coir(where); err != nil {
+			return err
 		}
 	}
 	var rows []*row

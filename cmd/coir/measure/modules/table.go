@@ -61,13 +61,14 @@ func readTriage(text string) (map[string]*verdict, error) {
 // event is a line of coir test -json, or of go test -json.
 type event struct {
 	Action, Package, Test, Output string
+	Uncontrolled                  int // schedules
 	Failure                       *struct{ Kind, Text string }
 }
 
-// test is what coir test reports of a test.
+// test is the report of coir test about a test.
 type test struct {
 	pkg, name string
-	outcome   string // clean, skipped, uncontrolled, flagged, died
+	outcome   string // clean, partly, skipped, uncontrolled, flagged, died
 	kind      string // of an alarm
 	output    string
 }
@@ -99,6 +100,10 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 				notRun = append(notRun, e.Package)
 			}
 			continue
+		case e.Action != "pass" && e.Action != "skip" && e.Action != "fail": // start, run, and those of the build
+			continue
+		case e.Action == "pass" && e.Uncontrolled > 0:
+			t.outcome = "partly"
 		case e.Action == "pass":
 			t.outcome = "clean"
 		case e.Action == "skip" && strings.Contains(t.output, "not controlled:"):
@@ -120,6 +125,7 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 type row struct {
 	m                                        *module
 	tests, clean, skipped, network, schedule int
+	partly                                   int            // clean, but for schedules that are not controlled
 	anyhow                                   int            // flagged, without a verdict, and go test fails as well
 	by                                       map[string]int // flagged, by class
 	open                                     []string       // alarms without a verdict
@@ -164,6 +170,9 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 		case "clean":
 			r.clean++
 			continue
+		case "partly":
+			r.partly++
+			continue
 		case "skipped":
 			r.skipped++
 			continue
@@ -202,7 +211,7 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 // needsNetwork reports whether a test that is not controlled waits for something outside, and not for its own work.
 func needsNetwork(output string) bool {
 	for _, own := range []string{
-		"a computation without end", "half a minute", "steps without a moment", "did not end within -timeout",
+		"a computation without end", "half a minute", "a schedule has ", "did not end within -timeout",
 	} {
 		if strings.Contains(output, own) {
 			return false
@@ -233,7 +242,7 @@ func readPlain(file string) (map[string]bool, error) {
 
 // counted returns how many tests of a row run without the outside world; good returns how many of them are clean, or
 // flagged for a real reason.
-func (r *row) counted() int { return r.tests - r.skipped - r.network - r.anyhow }
+func (r *row) counted() int { return r.tests - r.skipped - r.network - r.partly - r.anyhow }
 
 func (r *row) good() int {
 	n := r.clean
@@ -245,9 +254,17 @@ func (r *row) good() int {
 	return n
 }
 
+// share returns how many of the tests have schedules that are not controlled, in percent.
+func (r *row) share() string {
+	if r.network+r.partly == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(r.network+r.partly)/float64(r.tests))
+}
+
 func (r *row) String() string {
-	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d fail anyhow",
-		r.m.path, r.tests, r.clean, r.skipped, r.network, r.anyhow)
+	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d in part, %d fail anyhow",
+		r.m.path, r.tests, r.clean, r.skipped, r.network, r.partly, r.anyhow)
 	for _, c := range classes {
 		text += fmt.Sprintf(", %d %s", r.by[c.name], c.head)
 	}
@@ -262,7 +279,8 @@ func (r *row) String() string {
 }
 
 func printTable(rows []*row) {
-	head := []string{"module", "tests", "schedules", "clean", "skipped", "not controlled", "fail anyhow"}
+	head := []string{"module", "tests", "schedules", "clean", "skipped", "not controlled", "in part", "share",
+		"fail anyhow"}
 	for _, c := range classes {
 		head = append(head, c.head)
 	}
@@ -271,7 +289,11 @@ func printTable(rows []*row) {
 	sum := &row{by: map[string]int{}}
 	line := func(name string, r *row) {
 		cells := []string{name}
-		numbers := []int{r.tests, r.schedule, r.clean, r.skipped, r.network, r.anyhow}
+		for _, n := range []int{r.tests, r.schedule, r.clean, r.skipped, r.network, r.partly} {
+			cells = append(cells, blank(n))
+		}
+		cells = append(cells, r.share())
+		numbers := []int{r.anyhow}
 		for _, c := range classes {
 			numbers = append(numbers, r.by[c.name])
 		}
@@ -288,6 +310,7 @@ func printTable(rows []*row) {
 		line(name, r)
 		sum.tests, sum.schedule, sum.clean = sum.tests+r.tests, sum.schedule+r.schedule, sum.clean+r.clean
 		sum.skipped, sum.network, sum.anyhow = sum.skipped+r.skipped, sum.network+r.network, sum.anyhow+r.anyhow
+		sum.partly += r.partly
 		for class, n := range r.by {
 			sum.by[class] += n
 		}

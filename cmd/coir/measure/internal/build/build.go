@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Coir builds the command coir into dir. The working directory is that of its module.
+// Coir builds the command coir into dir. The working directory is in its module.
 func Coir(dir string) (string, error) {
 	name := filepath.Join(dir, "coir")
-	return name, Run(nil, "go", "build", "-o", name, ".")
+	return name, Run(nil, "go", "build", "-o", name, "github.com/coir-go/coir/cmd/coir")
 }
 
 // Run runs a program, with variables added to the environment.

@@ -22,7 +22,7 @@ import (
 // decisions. coirDecisions and coirSteps keep, for package testing, the decisions and what the goroutines were about to
 // do at each point.
 //
-// What is hard here:
+// The difficulties:
 //
 //   - Much of this runs on g0, on the way to another goroutine. It must not allocate, grow the stack or use write
 //     barriers. So everything has a fixed place, and goroutines are kept as guintptr. They cannot be freed meanwhile:
@@ -43,7 +43,9 @@ const (
 	coirMaxEvents    = 1 << 15
 	coirMaxCases     = 1 << 16
 	coirMaxChannels  = 1 << 13
+	coirMaxBirths    = 1 << 14
 	coirDepth        = 16 // of the stacks that are kept
+	coirBirthDepth   = 48 // of those of go statements: what led there may be far away
 )
 
 // Kinds of decisions.
@@ -75,6 +77,9 @@ type coirG struct {
 	selecting bool           // it waits in a select, or did and has not continued
 	woken     int32          // the event that made it ready, if it waited or is new; -1: none
 	moves     int32          // how often it has continued
+
+	poll       *pollDesc // the descriptor that it waited for last; see coir_kernel.go
+	pollWrites bool
 }
 
 // A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness
@@ -103,7 +108,7 @@ type coirActor struct {
 	gopc   uintptr // of the go statement
 	op     uint8   // its last point
 	reason waitReason
-	state  uint8 // 0 can run, 1 waits, 2 has ended
+	state  uint8 // 0 can run, 1 waits, 2 has ended, 3 is in a system call and has lost the turn
 	obj    uint32
 	step   uint32
 	point  uint32 // the step of its last point
@@ -119,23 +124,27 @@ var (
 		addr    uintptr
 		run, id uint32
 	}
-	// coirPins keep the objects: an address is not used twice in a schedule. It is on the heap, because the collector
-	// scans all of a global.
-	coirPins *[coirMaxObjects]unsafe.Pointer
-
-	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels were made.
+	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels and goroutines
+	// were made.
 	coirPlaces [coirMaxSteps][coirDepth]uintptr
 	coirCases  [coirMaxCases]struct {
 		step, obj uint32
 		i         uint16
 		send      bool
 	}
-	coirChannels [coirMaxChannels]struct {
+	coirChannels [coirMaxChannels]struct { // the last ones
+		made  uint32 // its number among all
+		run   uint32 // the schedule in which it had the number obj
 		obj   uint32
 		npc   uint8
 		timer bool // it is of a timer or a ticker
 		room  uint // how many values it holds
 		pc    [coirDepth]uintptr
+	}
+	coirBirths [coirMaxBirths]struct { // of goroutines, by their numbers
+		run uint32
+		npc uint8
+		pc  [coirBirthDepth]uintptr
 	}
 )
 
@@ -145,7 +154,9 @@ type coirConfig struct {
 	seed     uint64 // of what the program draws
 	racing   uint64 // percent of the points at which the clock moves although goroutines can run
 	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
+	most     uint64 // steps, after which it is given up
 	ticks    uint64 // moves of the clock without progress of the test, after which there will be none
+	span     int64  // how far the clock moves meanwhile, unless the moves are ten times as many
 	trace    bool   // record where each step is
 	atomics  bool   // atomic operations are points
 	collect  bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
@@ -157,7 +168,9 @@ type coirOutcome struct {
 	steps, hash uint64
 	decisions   int
 	actors      int
-	endless     bool // it was given up after limit steps
+	endless     bool // it was given up after limit steps without a moment at which all wait
+	long        bool // it was given up after the most steps that a schedule may have
+	simulates   bool // it was given up because the test explores by itself: see CoirSimulates
 	ticking     bool // only timers made progress
 	misfit      bool // a given decision had fewer ways
 	overflow    bool // a table was too small
@@ -169,6 +182,7 @@ type coirOutcome struct {
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	foreign     uint32 // those by a goroutine outside
 	signals     bool   // it waits for signals
+	kernel      bool   // it has read from a socket or a pipe, or started a process
 	panicG      uint32
 	panic       string
 }
@@ -194,14 +208,17 @@ var coirSched struct {
 	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
 	ticked    uint64 // moves of the clock since progress changed
 	ticks     uint64
+	span      int64
 	exact     int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
 	last      uint64 // progress, when the clock moved last
+	lastTime  int64  // when that changed
 	hashThen  uint64 // the hash, at the first move of the clock after that
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
 	stepsThen uint64 // moved, when the clock moved last
 	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
 	racing    uint64
 	limit     uint64
+	most      uint64
 	trace     bool
 	collect   bool
 	collected bool // what follows depends on the collector, and is not in the hash
@@ -211,6 +228,9 @@ var coirSched struct {
 	before    int32 // goroutines at the beginning of the schedule
 	others    int32 // those of them that are neither coir's nor of an earlier schedule
 	signals   bool  // the program waits for signals, and did so before the test
+	timers    int   // in real time, at the beginning of the first schedule
+	forked    bool  // the process has started another one
+	givenUp   bool  // the schedule is to end although not all of its waits are durable
 	patience  int64 // for signals, in this schedule
 	watching  bool
 	seen      guintptr
@@ -269,14 +289,10 @@ func coirBegin(c *coirConfig) {
 	}
 	s.before = gcount(false)
 	if s.run == 0 {
-		s.others, s.signals = s.before-3, coirSignals()
+		s.others, s.signals, s.timers = s.before-3, coirSignals(), coirRealTimers()
 	}
 	s.run++
-	if coirPins == nil {
-		coirPins = new([coirMaxObjects]unsafe.Pointer)
-	}
-	clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
-	s.strategy, s.racing, s.limit, s.trace = c.strategy, c.racing, c.limit, c.trace
+	s.strategy, s.racing, s.limit, s.most, s.trace = c.strategy, c.racing, c.limit, c.most, c.trace
 	s.keep = c.keep
 	s.fork.World = coirWorld{}
 	s.logging = c.strategy == search.Strategy(&coirSearch)
@@ -285,9 +301,10 @@ func coirBegin(c *coirConfig) {
 	s.rand = coirMix(c.seed^0xabcdef) | 1
 	s.nready, s.held, s.harness, s.actors, s.objects, s.steps = 0, 0, 0, 0, 0, 0
 	s.idle, s.charged, s.progress, s.ticked, s.last, s.ticks = 0, 0, 0, 0, 0, c.ticks
+	s.lastTime, s.span = coirBaseTime, c.span
 	s.ended, s.ndec, s.seen, s.seenStep, s.exact = 0, 0, 0, 0, 0
 	s.hashThen, s.moved, s.stepsThen, s.until = 0, 0, 0, 0
-	s.patience, s.collect, s.collected = 20e6, c.collect, false
+	s.patience, s.collect, s.collected, s.givenUp = 20e6, c.collect, false, false
 	s.ndone, s.ncases = 0, 0
 	s.hash = 14695981039346656037
 	s.out = coirOutcome{}
@@ -302,15 +319,9 @@ func coirBegin(c *coirConfig) {
 //
 //go:linkname coirFinish testing.coirFinish
 func coirFinish(out *coirOutcome) {
-	s := &coirSched
 	coir.On, coir.Atomics = false, false
 	getg().coir = coirG{}
-	*out = s.out
-	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
-	out.actors = int(s.actors)
-	out.signals = coirSignals() && !s.signals
-	out.cases, out.channels = s.ncases, s.nchans
-	out.now -= coirBaseTime
+	coirNow(out)
 }
 
 // coirIn reports whether gp belongs to the running schedule.
@@ -343,6 +354,10 @@ func coirBorn(newg, parent *g, pc uintptr) {
 	} else {
 		s.out.overflow = true
 	}
+	if s.trace && s.actors < coirMaxBirths && getg() != parent { // parent is in systemstack
+		b := &coirBirths[s.actors]
+		b.run, b.npc = s.run, uint8(fpTracebackPCs(unsafe.Pointer(parent.sched.bp), b.pc[:]))
+	}
 }
 
 //go:linkname coirQuiet testing.coirQuiet
@@ -355,8 +370,8 @@ func coirQuiet(q uint32) (was uint32) {
 //go:linkname sync_coirQuiet sync.coirQuiet
 func sync_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 
-// coirReady takes a goroutine that can run. It returns false if that is not of the schedule or has the turn, so that
-// the runtime queues it.
+// coirReady takes a goroutine that can run. It returns false if the goroutine is not of the schedule or has the turn,
+// so that the runtime queues it.
 func coirReady(gp *g) bool {
 	if !coirIn(gp) {
 		return false
@@ -384,7 +399,7 @@ func coirReady(gp *g) bool {
 	return true
 }
 
-// coirQueue gives the goroutine that has got the turn to the runtime.
+// coirQueue passes the goroutine that has got the turn to the runtime.
 func coirQueue(to *g) {
 	if pp := getg().m.p.ptr(); pp != nil {
 		runqput(pp, to, true)
@@ -635,7 +650,7 @@ func coirGivesUpTurn(r waitReason) bool {
 	return false
 }
 
-// coirPoint is called before an operation on the object p. Another goroutine may get the turn. Callers look at coir.On.
+// coirPoint is called before an operation on the object p. Another goroutine may get the turn. Callers check coir.On.
 func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
 
 //go:linkname sync_coirPoint sync.coirPoint
@@ -678,8 +693,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if !gp.coir.timer {
 		s.moved = s.steps
 	}
-	if s.steps-s.idle > s.limit {
-		s.out.endless = true
+	s.out.endless = s.out.endless || s.steps-s.idle > s.limit
+	s.out.long = s.out.long || s.steps > s.most
+	if s.out.endless || s.out.long || s.out.simulates {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
 	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats
@@ -753,13 +769,13 @@ func coirChose(op uint8, c *hchan, k int) {
 func coirMake(c *hchan) {
 	gp := getg()
 	s := &coirSched
-	if !s.trace || !coirIn(gp) || gp.coir.quiet != 0 || s.turn.ptr() != gp || s.nchans == coirMaxChannels-1 {
+	if !s.trace || !coirIn(gp) || gp.coir.quiet != 0 || s.turn.ptr() != gp {
 		return
 	}
 	s.nchans++
 	c.coirMade = uint32(s.nchans)
-	e := &coirChannels[s.nchans]
-	e.room = c.dataqsiz
+	e := &coirChannels[s.nchans%coirMaxChannels]
+	e.made, e.run, e.room = c.coirMade, 0, c.dataqsiz
 	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
 
@@ -788,9 +804,6 @@ func coirObject(op uint8, p unsafe.Pointer) uint32 {
 		if o.run != s.run {
 			s.objects++
 			o.addr, o.run, o.id = a, s.run, s.objects
-			if s.objects < coirMaxObjects {
-				coirPins[s.objects] = p
-			}
 			return o.id
 		}
 		if o.addr == a {
@@ -802,19 +815,37 @@ func coirObject(op uint8, p unsafe.Pointer) uint32 {
 	return 0
 }
 
+// coirForget forgets the objects that the collector is about to free: their addresses may be used again, by objects
+// that get other numbers. It is called when all marks are set, while the world is stopped.
+func coirForget() {
+	s := &coirSched
+	if !coir.On {
+		return
+	}
+	for i := range coirObjects {
+		o := &coirObjects[i]
+		if o.run != s.run {
+			continue
+		}
+		if span := spanOfHeap(o.addr); span != nil && !span.markBitsForIndex(span.objIndex(o.addr)).isMarked() {
+			o.addr = 0 // no object has that; the place stays taken, for those that were put behind it
+		}
+	}
+}
+
 func coirChannel(c *hchan) uint32 {
 	s := &coirSched
 	if c.coirRun != s.run {
 		s.objects++
 		c.coirID, c.coirRun = s.objects, s.run
-		if c.coirMade != 0 {
-			coirChannels[c.coirMade].obj, coirChannels[c.coirMade].timer = c.coirID, c.timer != nil
+		if e := &coirChannels[c.coirMade%coirMaxChannels]; c.coirMade != 0 && e.made == c.coirMade {
+			e.run, e.obj, e.timer = s.run, c.coirID, c.timer != nil
 		}
 	}
 	return c.coirID
 }
 
-// coirLatest is the last point at each object, by its number, and coirSeen what has been seen in all schedules.
+// coirLatest is the last point at each object, by its number, and coirSeen the pairs seen in all schedules.
 var (
 	coirLatest [1 << 12]struct {
 		run, g uint32
@@ -823,8 +854,8 @@ var (
 	coirSeen [1 << 16 / 64]uint64
 )
 
-// coirNews records what distinguishes schedules: that a goroutine uses an object after another one did. A schedule with
-// something new is worth keeping.
+// coirNews records that a goroutine uses an object after another one did, which distinguishes schedules. A schedule in
+// which this is new is worth keeping.
 func coirNews(g, obj uint32, op uint8) {
 	s := &coirSched
 	if !s.keep {
@@ -879,7 +910,7 @@ const (
 	coirCodeAtomic // a method of package sync/atomic that is not inlined: with -race none is
 )
 
-// coirCode caches what is known of places. Only the goroutine that has the turn uses it.
+// coirCode caches the origin of code. Only the goroutine that has the turn uses it.
 var coirCode [1 << 10]struct {
 	pc uintptr
 	of uint8
@@ -967,7 +998,8 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	lock(&s.mu)
 	k := coirDecide(gp, coirCase, n)
 	unlock(&s.mu)
-	// In a loop whose first case is always ready the others would never be chosen: after a while the cases take turns.
+	// In a loop whose first case is always ready the others would never be chosen, so after a while the cases take
+	// turns.
 	if gp.coir.cases++; gp.coir.cases > coirCasesFairAfter {
 		k = (k + int(gp.coir.cases)) % n
 	}
@@ -1150,9 +1182,9 @@ func coirExitedSyscall(gp *g) {
 	schedule()
 }
 
-// coirTakeTurn is called now and then from outside. It takes the turn from a goroutine that has made no step since the
-// last call and is in a system call. It returns what the schedule waits for: 0 nothing, 1 a system call, 2 something
-// outside, 3 a goroutine that computes.
+// coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
+// the last call and is in a system call. It returns a number for what the schedule has waited for since then: 0
+// nothing, 1 a system call, 2 something outside, 3 a goroutine that computes.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
 func coirTakeTurn() (what int) {
@@ -1164,6 +1196,7 @@ func coirTakeTurn() (what int) {
 	lock(&s.mu)
 	gp := s.turn.ptr()
 	switch {
+	case gp == nil && (s.seen != 0 || s.seenStep != s.steps):
 	case gp == nil:
 		what = 2
 	case s.seen == s.turn && s.seenStep == s.steps:
@@ -1172,6 +1205,9 @@ func coirTakeTurn() (what int) {
 		if readgstatus(gp)&^_Gscan == _Gsyscall {
 			what = 1
 			s.turn = 0
+			if id := gp.coir.id; id != 0 && id < coirMaxActors {
+				coirActors[id].state = 3
+			}
 			to.set(coirChoose(nil, coirFree))
 		}
 	}
@@ -1186,6 +1222,16 @@ func coirTakeTurn() (what int) {
 	return what
 }
 
+// coirStepsNow returns how many steps the running schedule has made.
+//
+//go:linkname coirStepsNow testing.coirStepsNow
+func coirStepsNow() uint64 {
+	lock(&coirSched.mu)
+	n := coirSched.steps
+	unlock(&coirSched.mu)
+	return n
+}
+
 // coirInject takes the goroutines of the schedule out of a list of runnable ones: the network has woken them, or the
 // collector has, and then the goroutine has the turn.
 func coirInject(glist *gList) {
@@ -1197,9 +1243,6 @@ func coirInject(glist *gList) {
 			continue
 		}
 		casgstatus(gp, _Gwaiting, _Grunnable)
-		if coirSched.turn.ptr() != gp {
-			coirSched.out.outside++
-		}
 		if !coirReady(gp) {
 			coirQueue(gp)
 		}
@@ -1214,7 +1257,6 @@ func coirOutside(last bool) bool {
 	s := &coirSched
 	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
 		s.collect = false
-		clear(coirPins[:min(int(s.objects)+1, coirMaxObjects)])
 		s.collected = true
 		GC()
 	}
@@ -1294,27 +1336,39 @@ func coirHidden() int {
 	return int(coirSched.before - coirSched.others)
 }
 
+// coirYear is a time in which a test would have made progress.
+const coirYear = 365 * 24 * 3600e9
+
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
 // would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
-// A move after which only functions of timers have run counts ten times.
+// A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
+// has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves, and
+// goes on.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
+	if s.givenUp {
+		return true
+	}
 	s.idle = s.steps
 	coirHappens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
-		s.last, s.ticked, s.until, s.hashThen = s.progress, 0, 0, s.hash
+		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now
 	}
 	if s.ticked++; s.moved == s.stepsThen {
 		s.ticked += 9
 	}
 	s.stepsThen = s.moved
-	if s.ticks == 0 || s.ticked < s.ticks {
+	enough := s.ticks
+	if bubble.now-s.lastTime > coirYear {
+		enough /= 20
+	}
+	if s.ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*s.ticks {
 		return false
 	}
 	if s.until == 0 { // all wait, and nothing changes the heap
 		s.until = bubble.now
 		for _, t := range bubble.timers.heap {
-			if t.timer.state&timerZombie == 0 {
+			if t.timer.state&timerZombie == 0 && t.when-bubble.now < 100*coirYear { // else it is to never fire
 				s.until = max(s.until, t.when)
 			}
 		}
@@ -1356,8 +1410,22 @@ func coirCaseAt(i int) (step, obj uint32, k uint16, send bool) {
 
 //go:linkname coirChannelAt testing.coirChannelAt
 func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int) {
-	e := &coirChannels[i]
+	e := &coirChannels[i%coirMaxChannels]
+	if e.made != uint32(i) || e.run != coirSched.run {
+		return 0, false, 0, 0
+	}
 	return e.obj, e.timer, e.room, coirExpand(pcs, e.pc[:e.npc])
+}
+
+// coirBirth stores the stack of the go statement that started an actor in pcs, and returns its length. It is 0 if the
+// stack was not kept.
+//
+//go:linkname coirBirth testing.coirBirth
+func coirBirth(i int, pcs []uintptr) int {
+	if i >= coirMaxBirths || coirBirths[i].run != coirSched.run {
+		return 0
+	}
+	return coirExpand(pcs, coirBirths[i].pc[:coirBirths[i].npc])
 }
 
 // coirExpand expands the frames of a stack to those of its functions, including inlined ones.
@@ -1365,7 +1433,7 @@ func coirExpand(pcs, frames []uintptr) int {
 	if len(frames) == 0 {
 		return 0
 	}
-	var raw [1 + coirDepth]uintptr // the first is how many to skip
+	var raw [1 + max(coirDepth, coirBirthDepth)]uintptr // the first is how many to skip
 	return fpunwindExpand(pcs, raw[:1+copy(raw[1:], frames)])
 }
 
@@ -1380,7 +1448,8 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 //go:linkname coirActorPCs testing.coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) (n int) {
 	gp := coirActors[i].g.ptr()
-	if gp == nil || gp.coir.id != uint32(i) || gp.coir.run != coirSched.run || readgstatus(gp) != _Gwaiting {
+	if gp == nil || gp.coir.id != uint32(i) || gp.coir.run != coirSched.run ||
+		readgstatus(gp) != _Gwaiting && readgstatus(gp) != _Gsyscall {
 		return 0
 	}
 	systemstack(func() { n = gcallers(gp, 0, pcs) })
@@ -1395,6 +1464,15 @@ func (*Func) CoirBubble() uint64 {
 		return bubble.id
 	}
 	return 0
+}
+
+// CoirSimulates gives the running schedule up if the caller is in one: the test explores by itself, and must be run as go
+// test does. Package sim of module coir calls it, like CoirBubble. Its goroutine waits forever.
+func (*Func) CoirSimulates() {
+	if gp := getg(); coirIn(gp) {
+		coirSched.out.simulates = true
+		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1)
+	}
 }
 
 // coirNames are the names of goroutines, by their number.

@@ -10,11 +10,11 @@ import (
 //
 // They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
 // operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it
-// ends with the first of its cases. This does not see what goroutines do to each other by other means, such as shared
-// memory, the length of a channel, a sync.Pool or a timer that both stop. A program without data races shares memory
-// under a lock, or by atomics.
+// ends with the first of its cases. This does not see other effects between goroutines, such as through shared memory,
+// the length of a channel, a sync.Pool or a timer that both stop. A program without data races shares memory under a
+// lock, or by atomics.
 
-// coirTransition is what a goroutine does next.
+// coirTransition is the next transition of a goroutine.
 type coirTransition struct {
 	op      uint8
 	resumed bool // what follows a wait in that operation, or begins a goroutine
@@ -53,7 +53,7 @@ func coirSelectPoint(cases *scase, n int) {
 	coirPoint(coir.OpSelect, nil)
 }
 
-// coirGoesOn records that a goroutine does what it has announced, or what follows a wait.
+// coirGoesOn records that a goroutine performs the operation that it has announced, or continues after a wait.
 func coirGoesOn(gp *g) {
 	s := &coirSched
 	gp.coir.moves++

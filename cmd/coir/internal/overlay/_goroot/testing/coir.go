@@ -70,8 +70,14 @@ func coirHeapLive() uint64
 //go:linkname coirSetProcs
 func coirSetProcs(n int)
 
+//go:linkname coirBirth
+func coirBirth(i int, pcs []uintptr) int
+
 //go:linkname coirTakeTurn
 func coirTakeTurn() (what int)
+
+//go:linkname coirStepsNow
+func coirStepsNow() uint64
 
 //go:linkname coirDPOR
 func coirDPOR() search.Strategy
@@ -81,7 +87,9 @@ type coirConfig struct {
 	seed     uint64
 	racing   uint64
 	limit    uint64
+	most     uint64
 	ticks    uint64
+	span     int64
 	trace    bool
 	atomics  bool
 	collect  bool
@@ -107,6 +115,8 @@ type coirOutcome struct {
 	decisions   int
 	actors      int
 	endless     bool
+	long        bool
+	simulates   bool
 	ticking     bool
 	misfit      bool
 	overflow    bool
@@ -118,6 +128,7 @@ type coirOutcome struct {
 	outside     uint32
 	foreign     uint32
 	signals     bool
+	kernel      bool
 	panicG      uint32
 	panic       string
 }
@@ -138,6 +149,8 @@ type coirSettings struct {
 	leaks     bool
 	atomics   bool
 	fresh     int // run only the schedule with this number, in a process that has run no other; -1: explore
+	from      int // leave out the schedules before this one, which other processes have run
+	patience  int // how often watch sees a schedule that waits for something outside before it is given up
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))
@@ -145,6 +158,7 @@ var coirSet = coirParse(os.Getenv("COIR_TEST"))
 func coirParse(env string) coirSettings {
 	s := coirSettings{
 		on: env != "", strategy: "default", seed: 1, schedules: 10000, budget: time.Second, bound: 2, leaks: true, fresh: -1,
+		patience: 100,
 	}
 	for _, f := range strings.Split(env, ",") {
 		name, value, _ := strings.Cut(f, "=")
@@ -170,6 +184,10 @@ func coirParse(env string) coirSettings {
 			s.atomics = value == "true"
 		case "fresh":
 			s.fresh = n
+		case "from":
+			s.from = n
+		case "patience":
+			s.patience = n
 		}
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
@@ -187,6 +205,7 @@ func coirExplores(t *T) bool {
 	}
 	if coir.On && synctest.IsInBubble() {
 		coirTest = t
+		race.ReleaseMerge(unsafe.Pointer(&coirTest)) // the schedule may end while this goroutine is in the kernel
 		return false
 	}
 	return true
@@ -205,6 +224,7 @@ func coirReturned(t *T, was uint32) {
 	}
 	t.mu.RLock()
 	coirFailed = t.failed
+	race.ReleaseMerge(unsafe.Pointer(&coirTest))
 	t.mu.RUnlock()
 }
 
@@ -230,7 +250,9 @@ func (x *coirExplorer) start() {
 	stop := make(chan bool)
 	tick := time.NewTicker(20 * time.Millisecond) // here, so that the first timer of the process is not a matter of luck
 	defer tick.Stop()
-	go x.watch(tick, stop)
+	hidden := make(chan bool)
+	go x.watch(tick, hidden, stop)
+	<-hidden
 	defer close(stop)
 	x.explore()
 }
@@ -277,6 +299,7 @@ type coirRun struct {
 	kind    string // of failure; "" if it passed
 	text    string
 	left    bool // it passed, and left goroutines behind
+	within  bool // some goroutine waits in the kernel at its end
 	skipped bool
 	output  string
 }
@@ -289,17 +312,24 @@ type coirExplorer struct {
 	complete bool         // the strategy has run all its schedules
 	plain    uint64       // steps of the plain schedule
 	same     uint64       // its hash
-	known    bool         // a failure has been found, and is being made smaller
+	known    bool         // a deadlock beside timers has been found, and is being made smaller
 	brief    bool         // its twin is searched
 	begun    atomic.Int64 // all schedules, for watch
 	left     int          // schedules that left goroutines behind
 	trace    uint64       // the hashes of all schedules, in one
 	all      int          // the schedules within the bound, if there are no others
+
+	coirKernel
 }
 
-// A schedule is given up after coirMostSteps steps without a moment at which all goroutines wait, and after
-// coirMostTicks moves of the clock in which the test's own goroutine made no step and no goroutine began or ended.
-const coirMostSteps, coirMostTicks = 5_000_000, 200_000
+// A schedule is given up after coirMostSteps steps, or coirMostBusy steps without a moment at which all goroutines wait,
+// and after coirMostTicks moves of the clock, by at least coirSpan, in which the test's own goroutine made no step and no
+// goroutine began or ended. These are bounds of what it does, and not of the time it takes: a result must not depend on what else the
+// machine does.
+const coirMostSteps, coirMostBusy, coirMostTicks = 30_000_000, 5_000_000, 200_000
+
+// coirSpan is how long go test waits for a test, unless -timeout says otherwise.
+const coirSpan = 10 * time.Minute
 
 // coirBriefTicks is the same for schedules that should pass, and are only of use if they do so soon.
 const coirBriefTicks = 500
@@ -309,13 +339,14 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
 	}
-	c.limit, c.ticks, c.atomics, c.collect = coirMostSteps, coirMostTicks, coirSet.atomics, coirSet.leaks
+	c.limit, c.most, c.ticks, c.span = coirMostBusy, coirMostSteps, coirMostTicks, int64(coirSpan)
+	c.atomics, c.collect = coirSet.atomics, coirSet.leaks
 	c.keep = coirSet.kept != ""
 	if x.known {
-		c.ticks /= 20 // so that all steps of a deadlock beside a ticker are known
+		c.ticks, c.span = c.ticks/20, 0 // so that all steps of a deadlock beside a ticker are known
 	}
 	if x.brief {
-		c.ticks = coirBriefTicks
+		c.ticks, c.span = coirBriefTicks, 0
 	}
 	var root *T
 	var output bytes.Buffer
@@ -323,6 +354,8 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	races := race.Errors()
 	coirTest, coirFailed = nil, false
 	x.count++
+	x.ended.Store(false)
+	x.gaveUp.Store(0)
 	x.begun.Add(1)
 	coirBegin(&c)
 	defer func() {
@@ -334,22 +367,26 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		coirFinish(&r.coirOutcome)
 		x.trace = (x.trace ^ r.hash) * 1099511628211
 		r.panic = strings.Clone(r.panic)
+		race.Acquire(unsafe.Pointer(&coirTest))
 		r.skipped = coirTest != nil && coirTest.Skipped()
 		failed := root != nil && root.Failed()
 		switch {
+		case r.simulates:
+			r.kind = "simulates"
 		case r.panicG != 0:
 			r.kind, r.text = "panic", strings.TrimSpace(r.panic)
-		case r.endless && done && !failed: // what is left behind spins
+		case (r.endless || r.long) && done && !failed: // what is left behind spins
 			r.left = true
-		case r.endless && x.plain > 0 && x.plain < coirMostSteps/20:
+		case r.endless && x.plain > 0 && x.plain < coirMostBusy/20:
 			r.kind = "livelock"
-		case r.endless:
+		case r.endless || r.long:
 			r.kind = "long"
 		case race.Errors() != races:
 			r.kind = "race"
 		case p != nil && !strings.HasPrefix(fmt.Sprint(p), "deadlock"):
 			panic(p)
-		case p != nil && !done && (r.foreign != 0 || r.signals):
+		case p != nil && !done && x.gaveUp.Load() != coirCycle &&
+			(x.gaveUp.Load() == coirWaits || (r.foreign != 0 || r.signals) && !x.inCycle()):
 			r.kind = "uncontrolled"
 		case failed:
 			r.kind = "fail"
@@ -364,6 +401,9 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		}
 		if r.left {
 			x.left++
+		}
+		if r.within = p != nil && coirWithin(&r); r.touched() {
+			x.touched++
 		}
 		r.output = output.String()
 	}()
@@ -386,6 +426,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		}
 		tRunner(root, func(r *T) { r.Run(x.t.name, x.fn) })
 		done = true
+		x.ended.Store(true)
 	})
 	return r
 }
@@ -402,10 +443,18 @@ func (r *coirRun) allDecisions() []replay.Decision {
 
 func (x *coirExplorer) explore() {
 	fresh := coirSet.fresh >= 0
+	x.at.Store(-1)
+	var first coirRun
 	if !fresh {
-		x.runPlain() // what a process does once is done in a schedule that does not count
+		first = x.runPlain() // what a process does once is done in a schedule that does not count
+	}
+	if !fresh && first.kind == "" {
+		x.plain = max(first.steps, 1)
 	}
 	switch {
+	case first.kind == "simulates" || first.kind == "long":
+		x.recordRun(&first)
+		return
 	case coirPart.asked && !coirPart.on:
 		return
 	case coirSet.replay != "":
@@ -415,26 +464,35 @@ func (x *coirExplorer) explore() {
 		x.alone()
 		return
 	}
-	a, b := x.runPlain(), x.runPlain()
-	if a.hash != b.hash && a.outside+b.outside == 0 {
+	if first.within { // it may still hold a port, or do something
 		x.record("stateful")
 		return
 	}
+	a, b := x.runPlain(), x.runPlain()
+	if a.hash != b.hash && a.outside+b.outside == 0 || a.within || b.within ||
+		first.kind == "" && a.kind != "" && a.kind == b.kind {
+		x.record("stateful") // it does something else in each run, or fails because of what the first one has left
+		return
+	}
+	x.traced = a.touched() || b.touched()
+	x.handed.Store(x.locks().handed)
 	if x.same = a.hash; !a.endless {
 		x.plain = max(a.steps, 1)
 	}
-	x.count, x.left = 0, 0
+	x.count, x.left, x.touched = 0, 0, 0
 	x.began = time.Now()
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
-	known := true       // the decisions determine the schedule
-	var leak coirConfig // of the first schedule that left something behind, which was number leakFound
+	known := coirSet.from == 0 // the decisions determine the schedule, and none was left out
+	var leak coirConfig        // of the first schedule that left something behind, which was number leakFound
 	leakFound := 0
 	until := coirSet.budget
 	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
 		c, ok := k.next()
 		if !ok {
+			for ; n < coirSet.from && s.Begin(n); n++ {
+			}
 			if !s.Begin(n) {
 				x.complete = search.Complete(s)
 				break
@@ -442,6 +500,9 @@ func (x *coirExplorer) explore() {
 			c = coirSet.config(s, n)
 			n++
 		}
+		c.trace = x.traced
+		x.at.Store(int64(n))
+		x.used.Store(int64(time.Since(x.began)))
 		r := x.run(c)
 		if coirSet.races() && r.kind == "" && !r.skipped && n%4 == 2 {
 			if q := x.run(coirSet.racingConfig(n / 4)); q.kind == "race" && !coirFailed {
@@ -455,7 +516,7 @@ func (x *coirExplorer) explore() {
 			coirQuiet(0)
 			x.t.SkipNow()
 		}
-		known = known && r.outside == 0 && !r.overflow
+		known = known && !r.touched() && !r.overflow
 		x.leaks(&r)
 		k.saw(&r)
 		if r.kind == "leak" { // many tests do that in each schedule: continue for a while, there may be worse
@@ -467,11 +528,15 @@ func (x *coirExplorer) explore() {
 		}
 		switch r.kind {
 		case "":
-		case "long":
-			x.record("long")
+			if r.within && leakFound == 0 {
+				x.recordMore()
+				return
+			}
+		case "long", "simulates":
+			x.recordRun(&r)
 			return
 		case "uncontrolled":
-			x.recordUncontrolled(coirWaitsFor(&r))
+			x.recordUncontrolled(&r, coirWaitsFor(&r))
 			return
 		default:
 			x.fail(&r, x.count)
@@ -492,7 +557,7 @@ func (x *coirExplorer) explore() {
 		x.all = all.Count()
 	}
 	if x.left > 0 { // for the note: where they wait
-		r := x.runPlain()
+		r := x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 		x.count--
 		x.recordLeft(&r)
 		return
@@ -502,7 +567,7 @@ func (x *coirExplorer) explore() {
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
-	return x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed})
+	return x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 }
 
 // alone runs one schedule of a test for which earlier schedules of the process make a difference.
@@ -534,8 +599,10 @@ func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64)
 		x.record("skip")
 	case r.kind == "":
 		x.record("pass")
+	case r.kind == "long" || r.kind == "simulates":
+		x.recordRun(&r)
 	case r.kind == "uncontrolled":
-		x.recordUncontrolled(coirWaitsFor(&r))
+		x.recordUncontrolled(&r, coirWaitsFor(&r))
 	default:
 		x.recordFailure(rec, &r, r.kind, number, true)
 		x.t.Fail()
@@ -551,9 +618,9 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 }
 
 // leaks makes a schedule that has left goroutines behind fail, unless the command disables that. A sleeping goroutine
-// does not count, because it will continue, nor does any if the program still waits for signals.
+// does not count, because it will continue, nor does any if the program still waits for signals or in the kernel.
 func (x *coirExplorer) leaks(r *coirRun) {
-	if r.kind != "" || !r.left || !coirSet.leaks || r.signals {
+	if r.kind != "" || !r.left || !coirSet.leaks || r.signals || r.within {
 		return
 	}
 	for i := 1; i <= r.actors && i < 1<<17; i++ {
@@ -567,10 +634,16 @@ func (x *coirExplorer) leaks(r *coirRun) {
 // fail makes a failure smaller and records it.
 func (x *coirExplorer) fail(r *coirRun, found int) {
 	kind := r.kind
-	x.known = true
+	x.known = r.ticking
+	outside := r.touched()
+	if outside {
+		x.keep(r, found)
+	}
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
 	script := replay.Script(failed.Decisions)
-	if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
+	if outside {
+		// A run of the plain schedule would not tell.
+	} else if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// The schedule has left something behind, perhaps a held global lock: later results of this process mean
 		// nothing.
 		x.recordAgain(coirEncode(r.config, script, 0), found)
@@ -582,7 +655,11 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	stable := second.kind == kind && second.hash == r.hash
 	if second.kind == kind {
 		var course search.Course
+		began := time.Now()
 		run := func() replay.Run {
+			if outside && time.Since(began) > coirShrinkOutside {
+				return replay.Run{Steps: coirCutSteps + coirSearchSteps}
+			}
 			c := r.config.by(nil)
 			c.strategy = &course
 			q := x.run(c)
@@ -609,7 +686,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 		c, stable = r.config, true // not all decisions are known: the strategy makes them again
 	}
 	var rec coirRecord
-	if stable {
+	if stable && !outside {
 		x.twin(&rec, c, kind)
 	}
 	c.trace = true
@@ -617,6 +694,12 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	x.leaks(&last)
 	if last.kind != kind {
 		stable = false
+	}
+	if kept := x.kept.Load(); kept != nil && last.kind != kind { // what is known is the schedule that failed first
+		os.Stdout.WriteString("\x16coir begin\n\x16coir end\n")
+		kept.write()
+		x.t.Fail()
+		return
 	}
 	x.recordFailure(&rec, &last, kind, found, stable)
 	x.t.Fail()
@@ -629,45 +712,17 @@ func (x *coirExplorer) replay(token string) {
 		x.t.Fail()
 		return
 	}
-	x.known = coirSet.fresh < 0 // as when it was told
 	var rec coirRecord
-	if x.known {
-		if r := x.run(c.again()); r.hash&0xffffffff == hash { // so that the report is the same
+	if coirSet.fresh < 0 {
+		r := x.run(c.again())
+		x.known = r.ticking                            // as when it was told
+		if r.hash&0xffffffff == hash && !r.touched() { // so that the report is the same
 			x.leaks(&r)
 			x.twin(&rec, c, r.kind)
 		}
 	}
 	c.trace = true
 	x.tell(&rec, x.runShown(c.again()), 1, hash)
-}
-
-// watch watches the schedule in real time.
-func (x *coirExplorer) watch(tick *time.Ticker, stop chan bool) {
-	coirQuiet(coirLast)
-	last, same := 0, 0
-	begun, since := int64(0), time.Now()
-	for { // without allocations: the test may count them
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
-		what := coirTakeTurn()
-		if same++; what == 0 || what != last {
-			last, same = what, 0
-		}
-		if n := x.begun.Load(); n != begun { // the race detector sees this package, too
-			begun, since = n, time.Now()
-		}
-		if time.Since(since) > 30*time.Second {
-			what, same = coirLong, 100
-		}
-		switch {
-		case what == 2 && same == 100, what == 1 && same == 100, what == 3 && same == 1000, what == coirLong:
-			x.recordUncontrolled(what)
-			os.Exit(3)
-		}
-	}
 }
 
 // coirRWMutex is the lock of a T. It has no points.

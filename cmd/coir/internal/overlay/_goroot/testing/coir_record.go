@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The record of a test is a file with one fact to a line, with fields separated by tabs; texts are quoted. The command
@@ -50,11 +51,20 @@ func (x *coirExplorer) summary(r *coirRecord, outcome string) {
 	coirPart.note(r, x, outcome)
 	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete,
 		strconv.FormatUint(x.trace, 16))
+	r.add("outside", x.touched)
 }
 
 func (x *coirExplorer) record(outcome string) {
 	var r coirRecord
 	x.summary(&r, outcome)
+	r.write()
+}
+
+// recordRun records that a schedule was given up, by what it did.
+func (x *coirExplorer) recordRun(run *coirRun) {
+	var r coirRecord
+	r.add("steps", run.steps, run.endless)
+	x.summary(&r, run.kind)
 	r.write()
 }
 
@@ -82,6 +92,13 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 }
 
 func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind string, found int, stable bool) {
+	r.failure(run, kind, found, stable)
+	x.summary(r, "fail")
+	r.write()
+}
+
+// failure records a schedule that failed.
+func (r *coirRecord) failure(run *coirRun, kind string, found int, stable bool) {
 	script := replay.Script(run.allDecisions())
 	token := coirEncode(run.config, script, run.hash)
 	if run.lost {
@@ -91,8 +108,6 @@ func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind string, f
 		run.panicG, run.steps, run.now)
 	r.schedule(run)
 	r.add("output", run.output)
-	x.summary(r, "fail")
-	r.write()
 }
 
 // schedule records the steps of a schedule, its channels and its goroutines.
@@ -122,7 +137,7 @@ func (r *coirRecord) schedule(run *coirRun) {
 		step, obj, k, send := coirCaseAt(i)
 		r.add("case", step, obj, k, send)
 	}
-	for i := 1; i <= run.channels; i++ {
+	for i := max(1, run.channels-1<<13+1); i <= run.channels; i++ {
 		var pcs [64]uintptr
 		if obj, timer, room, npc := coirChannelAt(i, pcs[:]); obj != 0 {
 			r.add("channel", obj, timer, room, r.stack(pcs[:npc]))
@@ -136,7 +151,9 @@ func (r *coirRecord) actors(run *coirRun) {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
 		var pcs [64]uintptr
 		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
-		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, coirActorName(i))
+		var born [128]uintptr
+		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, coirActorName(i),
+			r.stack(born[:coirBirth(i, born[:])]))
 	}
 }
 
@@ -148,7 +165,7 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	}
 	var fields []any
 	frames := runtime.CallersFrames(pcs)
-	for more := true; more && len(fields) < 3*32; {
+	for more := true; more && len(fields) < 3*96; {
 		var f runtime.Frame
 		if f, more = frames.Next(); f.Function == "" || strings.HasSuffix(f.Function, ".coirPoint") ||
 			len(fields) == 0 && strings.HasPrefix(f.Function, "runtime.") && f.Function != "runtime.gopanic" {
@@ -183,32 +200,20 @@ func coirWaitsFor(r *coirRun) int {
 	return coirForeign
 }
 
-// recordUncontrolled records what a schedule waits for in the kernel, or that it computes, and ends the process. The
-// stacks are of the last bubble; first come those whose wait the schedule could not end.
-func (x *coirExplorer) recordUncontrolled(what int) {
+// recordUncontrolled records that a schedule is not controlled: what it waits for outside, or that it computes, and
+// which goroutine waits for what.
+func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	var r coirRecord
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	last := 0
-	stacks := map[bool][]string{}
-	for _, stack := range strings.Split(string(buf), "\n\n") {
-		head, _, _ := strings.Cut(stack, "\n")
-		_, bubble, ok := strings.Cut(head, "synctest bubble ")
-		id, _ := strconv.Atoi(strings.TrimRight(bubble, "]:"))
-		if !ok || id < last || strings.Contains(head, "synctest.Run") {
-			continue
-		}
-		if id > last {
-			clear(stacks)
-			last = id
-		}
-		durable := strings.Contains(head, "durable")
-		stacks[durable] = append(stacks[durable], stack)
-	}
-	for _, stack := range append(stacks[false], stacks[true]...) {
-		r.add("stack", stack)
-	}
-	r.add("uncontrolled", what)
+	r.add("uncontrolled", what, x.at.Load(), x.used.Load())
+	r.schedule(run)
 	x.summary(&r, "uncontrolled")
+	r.write()
+}
+
+// recordMore records that another process is to run the schedules that are left.
+func (x *coirExplorer) recordMore() {
+	var r coirRecord
+	r.add("more", x.at.Load(), int64(time.Since(x.began)))
+	x.summary(&r, "more")
 	r.write()
 }

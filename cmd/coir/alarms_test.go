@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Alarms that were false: of what earlier schedules did, and of objects that the tool itself kept. And verdicts that
+// depended on how long a schedule takes on this machine: it is bounded by its steps.
+func TestAlarms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := expected(t, "testdata/alarms")
+	delete(want, "TestTooManySteps")
+	got := explored(t, "-v", "-schedules=20", "./testdata/alarms")
+	compare(t, got, want)
+	const sentence = "not controlled: a schedule has 5,0"
+	if o := got["TestTooManySteps"]; o.action != "skip" || !strings.Contains(o.output, sentence) || o.schedules != 1 {
+		t.Errorf("a schedule with too many steps: %s, %d schedules\n%s", o.action, o.schedules, o.output)
+	}
+	if o := got["TestRegistersAndLeaks"]; o.told != nil {
+		again := explored(t, "-run=^TestRegistersAndLeaks$", "-replay="+o.told.Token, "./testdata/alarms")
+		if a := again["TestRegistersAndLeaks"].told; a == nil || a.Report != o.told.Report {
+			t.Errorf("replayed, it is %+v, and was %+v", a, o.told)
+		}
+	}
+	// In a process of its own each schedule has the same bound, and is told in the same words.
+	alone := explored(t, "-v", "-fresh", "-schedules=1", "-run=^TestTooManySteps$", "./testdata/alarms")["TestTooManySteps"]
+	if alone.action != "skip" || !strings.Contains(alone.output, sentence) {
+		t.Errorf("a schedule with too many steps, alone: %s\n%s", alone.action, alone.output)
+	}
+}
+
+// A lock that is collected gives its address to others. They are other objects, with other numbers, as they are if
+// nothing is collected.
+func TestCollectedLocksAreOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	trace := func(collect string) string {
+		t.Setenv("GOGC", collect)
+		return explored(t, "-schedules=20", "-run=^TestLocksAreCollected$", "./testdata/alarms")["TestLocksAreCollected"].trace
+	}
+	if off, always := trace("off"), trace("1"); off == "" || off != always {
+		t.Errorf("the trace is %q, and %q with a collector that runs all the time", off, always)
+	}
+}
+
+// A test that explores schedules by itself, with package sim, is run as under go test: its output is the same.
+func TestSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "-v", "-p=1", "-schedules=50", "./testdata/simulated"}, &out, &errs); code != 1 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	text := regexp.MustCompile(`[\d.]+ schedules a second`).ReplaceAllString(out.String(), "N schedules a second")
+	for _, want := range []string{
+		"=== RUN   TestPasses\n    simulated_test.go:25: 123 schedules; ", "--- PASS: TestPasses (",
+		"    --- FAIL: TestFails/sub (", " (schedule 1, strategy portfolio, seed 1): it fails\n",
+		"replay: go test github.com/coir-go/coir/cmd/coir/testdata/simulated -run '^TestFails$/^sub$' -sim.replay=",
+		"--- PASS: TestExplores (", "--- PASS: TestPlain (50 schedules",
+		"fiber main waits outside of coir, in time.Sleep", "--- FAIL: TestSleeps (",
+		"\t5 tests, 50 schedules, 4 explored by sim, ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\nFAIL\n") || strings.Contains(text, "\nPASS\n") || strings.Contains(text, "deadlock") {
+		t.Errorf("it prints\n%s", text)
+	}
+	out.Reset()
+	if code := run([]string{"test", "-run=^Test(Passes|Explores)$", "./testdata/simulated"}, &out, &errs); code != 0 ||
+		strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, &out)
+	}
+}
+
+// With -race a test of which each schedule has a process of its own is explored as far as without: the race detector does
+// not sleep at the end of each process.
+func TestRaceDoesNotSleepAtExit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	o := explored(t, "-race", "-fresh", "-budget=10s", "-run=^TestTransfer$", "./testdata/bank")["TestTransfer"]
+	if o.told == nil {
+		t.Errorf("no deadlock was found in %d schedules", o.schedules)
+	}
+}

@@ -1,0 +1,169 @@
+package runtime
+
+import (
+	"internal/coir"
+	_ "unsafe" // for go:linkname
+)
+
+// This file is for goroutines that wait in the kernel: for a socket, a pipe or a process.
+//
+// Such a wait is not durable for a bubble, because something outside may end it. So the root is not woken while there is
+// one, the clock stands still, and a deadlock is not noticed. The watcher of package testing looks at a schedule in which
+// no goroutine can run. If nothing outside of the schedule can end its waits (coirAlone, and what package testing knows
+// of the descriptors), they count as any other wait: coirNudge wakes the root, which moves the clock, or reports a
+// deadlock.
+
+// coirKernelWait is a wait for a descriptor. Package testing has the same type.
+type coirKernelWait struct {
+	fd    int32
+	write bool
+}
+
+// coirKernelRead notes that a schedule reads from the kernel, or accepts a connection.
+func coirKernelRead() {
+	if gp := getg(); coirIn(gp) {
+		coirSched.out.kernel = true
+	}
+}
+
+// coirForks notes that the process starts another one.
+//
+//go:nosplit
+func coirForks() {
+	coirSched.forked = true
+	if coir.On {
+		coirSched.out.kernel = true
+	}
+}
+
+// coirRealTimers returns how many timers wait for the real time.
+func coirRealTimers() (n int) {
+	lock(&allpLock)
+	for _, pp := range allp {
+		if pp == nil {
+			continue
+		}
+		lock(&pp.timers.mu)
+		for _, t := range pp.timers.heap {
+			if t.timer.state&timerZombie == 0 {
+				n++
+			}
+		}
+		unlock(&pp.timers.mu)
+	}
+	unlock(&allpLock)
+	return n
+}
+
+// coirOthers returns what there is in the process beside the schedules: goroutines and timers that the program made
+// before the test, calls of C, other processes that it has started, and whether it waits for signals.
+//
+//go:linkname coirOthers testing.coirOthers
+func coirOthers() (goroutines, timers, calls int, forked, signals bool) {
+	s := &coirSched
+	return int(s.others), s.timers, int(NumCgoCall()), s.forked, coirSignals()
+}
+
+// coirAlone reports whether no goroutine can run, and only descriptors could change that: no goroutine is in a system
+// call. It stores the waits for descriptors, of this schedule and of earlier ones, in waits. last is set if no timer of
+// the schedule is left either.
+//
+// A wait may have a deadline, which is in real time. It counts if the next timer of the schedule comes before: then the
+// clock moves first. So a deadline may come late, but not before a timer that is set to come earlier.
+//
+//go:linkname coirAlone testing.coirAlone
+func coirAlone(waits []coirKernelWait) (n int, alone, last bool) {
+	s := &coirSched
+	if !coir.On || s.turn != 0 || s.nready != 0 {
+		return 0, false, false
+	}
+	me, root := getg(), s.root.ptr()
+	alone = true
+	wake, soon := root.bubble.timers.wakeTime(), int64(0) // soon is in real time; 0: there is no timer
+	if wake != 0 {
+		soon = nanotime() + wake - root.bubble.now
+	}
+	forEachGRace(func(gp *g) {
+		if gp == me || gp == root || !alone || isSystemGoroutine(gp, false) {
+			return
+		}
+		switch readgstatus(gp) &^ _Gscan {
+		case _Gidle, _Gdead, _Gdeadextra:
+		case _Gwaiting:
+			switch {
+			case gp.waitreason == waitReasonIOWait:
+				if n == len(waits) || !gp.coir.kernelWait(&waits[n], soon) {
+					alone = false
+					return
+				}
+				n++
+			case gp.bubble == nil && gp.waitreason == waitReasonSleep:
+				alone = false
+			}
+		default:
+			alone = false
+		}
+	})
+	return n, alone, wake == 0
+}
+
+// kernelWait stores the descriptor that a goroutine waits for. It returns false if the wait has a deadline before soon.
+func (c *coirG) kernelWait(w *coirKernelWait, soon int64) bool {
+	pd := c.poll
+	if pd == nil {
+		return false
+	}
+	w.fd, w.write = int32(pd.fd), c.pollWrites
+	deadline := pd.rd
+	if w.write {
+		deadline = pd.wd
+	}
+	return deadline == 0 || soon != 0 && soon <= deadline
+}
+
+// coirPolls notes the descriptor that the goroutine is about to wait for.
+func coirPolls(pd *pollDesc, mode int32) {
+	gp := getg()
+	gp.coir.poll, gp.coir.pollWrites = pd, mode == 'w'
+}
+
+// coirNudge wakes the root, as if all waits were durable. It does so only if no goroutine can run. With giveUp the root
+// ends the schedule and does not move the clock.
+//
+//go:linkname coirNudge testing.coirNudge
+func coirNudge(giveUp bool) bool {
+	s := &coirSched
+	if !coir.On {
+		return false
+	}
+	root := s.root.ptr()
+	bubble := root.bubble
+	lock(&s.mu)
+	ok := s.turn == 0 && s.nready == 0 && bubble != nil && bubble.waiter == nil &&
+		readgstatus(root) == _Gwaiting && root.waitreason == waitReasonSynctestRun
+	if ok {
+		s.turn.set(root)
+		s.givenUp = giveUp
+	}
+	unlock(&s.mu)
+	if ok {
+		lock(&bubble.mu)
+		bubble.active++ // as in maybeWakeLocked
+		unlock(&bubble.mu)
+		goready(root, 0)
+	}
+	return ok
+}
+
+// coirNow returns what is known of the running schedule.
+//
+//go:linkname coirNow testing.coirNow
+func coirNow(out *coirOutcome) {
+	s := &coirSched
+	*out = s.out
+	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
+	out.actors = int(s.actors)
+	out.signals = coirSignals() && !s.signals
+	out.cases, out.channels = s.ncases, s.nchans
+	out.now -= coirBaseTime
+}

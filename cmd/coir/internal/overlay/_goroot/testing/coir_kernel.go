@@ -1,0 +1,330 @@
+package testing
+
+import (
+	"internal/coir"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	_ "unsafe" // for go:linkname
+)
+
+// This file is for schedules in which goroutines wait in the kernel: for a socket, a pipe, a process. A goroutine of the
+// explorer watches the schedule in real time (watch).
+//
+// If no goroutine can run, and what those in the kernel wait for can come only from the process itself, their waits are
+// as good as any other: watch wakes the root of the bubble, which moves the clock or reports a deadlock. If something
+// outside may come, watch is patient. Then it looks for goroutines that wait for locks of each other: that is a
+// deadlock, no matter what comes. Else the schedule is not controlled, and its waits are recorded.
+
+//go:linkname coirAlone
+func coirAlone(waits []coirKernelWait) (n int, alone, last bool)
+
+//go:linkname coirOthers
+func coirOthers() (goroutines, timers, calls int, forked, signals bool)
+
+//go:linkname coirNudge
+func coirNudge(giveUp bool) bool
+
+//go:linkname coirNow
+func coirNow(out *coirOutcome)
+
+// coirKernelWait is a wait for a descriptor. Package runtime has the same type.
+type coirKernelWait struct {
+	fd    int32
+	write bool
+}
+
+// coirKernel is what an explorer knows of the kernel. Atomics are those that watch uses as well: the race detector sees
+// this package, too.
+type coirKernel struct {
+	waits   [1 << 10]coirKernelWait
+	open    [1 << 12]int32 // descriptors
+	sweeps  int            // collections of garbage in the schedule: a finalizer may close a connection
+	touched int            // schedules in which something came from outside
+	traced  bool           // all schedules are traced, because a failure may not come again
+
+	ended   atomic.Bool                // the function of the test has returned
+	gaveUp  atomic.Int32               // why watch has ended the schedule: coirCycle or coirWaits
+	handed  atomic.Bool                // a goroutine has unlocked what another one has locked
+	failing atomic.Bool                // a failure has been found, in which something came from outside
+	kept    atomic.Pointer[coirRecord] // of the schedule that failed first
+	at      atomic.Int64               // the number of the strategy's next schedule; -1: the plain schedule is run
+	used    atomic.Int64               // nanoseconds of the budget before the schedule
+}
+
+// Why watch has ended a schedule.
+const coirCycle, coirWaits = 1, 2
+
+// coirShrinkOutside is how long a failure is made smaller if something comes from outside: each schedule that deadlocks
+// leaves connections behind.
+const coirShrinkOutside = 3 * time.Second
+
+// coirSweeps is how often garbage is collected before a schedule is taken for a deadlock: what a finalizer lets go of
+// may have a finalizer itself.
+const coirSweeps = 3
+
+// touched reports whether something came from outside.
+func (r *coirRun) touched() bool { return r.outside > 0 || r.kernel || r.signals }
+
+// coirWithin reports whether goroutines of the last schedule wait in the kernel.
+func coirWithin(r *coirRun) bool {
+	for i := 1; i <= r.actors && i < 1<<17; i++ {
+		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == 1 && reason == "IO wait" || state == 3 {
+			return true
+		}
+	}
+	return false
+}
+
+// keep keeps the record of a schedule that failed, in case it does not come again.
+func (x *coirExplorer) keep(r *coirRun, found int) {
+	if x.failing.Store(true); !r.config.trace {
+		return
+	}
+	kept := new(coirRecord)
+	kept.failure(r, r.kind, found, false)
+	x.summary(kept, "fail")
+	x.kept.Store(kept)
+}
+
+// watch watches the schedule in real time. It is hidden from the test from the beginning.
+func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
+	coirQuiet(coirLast)
+	close(hidden)
+	last, same := 0, 0
+	begun, steps, since := int64(0), uint64(0), time.Now()
+	for { // without allocations: the test may count them
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		what := coirTakeTurn()
+		if same++; what == 0 || what != last {
+			last, same = what, 0
+		}
+		n, now := x.begun.Load(), coirStepsNow() // the race detector sees this package, too
+		if n != begun {
+			same, x.sweeps = 0, 0
+		}
+		if n != begun || now != steps {
+			begun, steps, since = n, now, time.Now()
+		}
+		if time.Since(since) > 30*time.Second {
+			what, same = coirLong, 100
+		}
+		patience := coirSet.patience
+		if x.failing.Load() {
+			patience = 2
+		}
+		switch {
+		case what == 2 && same >= 2 && x.nudge():
+			last, same = 0, 0
+		case what == 2 && same >= 25 && x.ended.Load(): // the test has passed, and goroutines wait in the kernel
+			coirNudge(true)
+		case what == 2 && same >= patience, what == 1 && same == 100, what == 3 && same == 1000, what == coirLong:
+			x.giveUp(what)
+			last, same = 0, 0
+		}
+	}
+}
+
+// nudge lets a schedule go on as if all its waits were durable, if only the process itself can end its waits in the
+// kernel.
+func (x *coirExplorer) nudge() (ok bool) {
+	// The timers are those of watch and of -timeout. The runtime has called C once.
+	if goroutines, timers, calls, forked, signals := coirOthers(); goroutines > 0 || timers > 2 || calls > 1 || forked ||
+		signals {
+		return false
+	}
+	begun, tries := x.begun.Load(), 0
+	for range 100_000 { // goes on at once, as long as nothing moves but the clock
+		n, alone, last := coirAlone(x.waits[:])
+		if x.begun.Load() != begun {
+			return true
+		}
+		if !alone && ok && tries < 1000 { // what the clock has woken may wait again soon
+			tries++
+			runtime.Gosched()
+			continue
+		}
+		if tries = 0; !alone || n == 0 || !coirInside(x.waits[:n], x.open[:]) {
+			return ok
+		}
+		if last && x.sweeps < coirSweeps {
+			x.sweeps++
+			runtime.GC()
+			return true
+		}
+		if !coirNudge(false) {
+			return ok
+		}
+		ok = true
+		runtime.Gosched()
+	}
+	return ok
+}
+
+// giveUp ends a schedule that does not go on: as a deadlock if goroutines wait for locks of each other, and else as not
+// controlled.
+func (x *coirExplorer) giveUp(what int) {
+	why := int32(coirWaits)
+	if x.inCycle() {
+		why = coirCycle
+	}
+	x.gaveUp.Store(why)
+	if (why == coirCycle || x.failing.Load()) && coirNudge(true) {
+		return
+	}
+	if kept := x.kept.Load(); kept != nil {
+		kept.write()
+		os.Exit(1)
+	}
+	var r coirRun
+	coirNow(&r.coirOutcome)
+	x.recordUncontrolled(&r, what)
+	os.Exit(3)
+}
+
+// inCycle reports whether goroutines of the running or last schedule wait for locks of each other, so that nothing from
+// outside helps them. It reports false for a test in which a goroutine unlocks what another one has locked.
+func (x *coirExplorer) inCycle() bool {
+	l := x.locks()
+	return !x.handed.Load() && !l.handed && l.cycle() != nil
+}
+
+// coirLocks has the locks of a schedule, by what its goroutines did to them.
+type coirLocks struct {
+	all    map[uint32]*coirLock
+	waits  map[uint32]uint32 // the lock that a goroutine waits for
+	reads  map[uint32]bool   // it waits for a read lock
+	handed bool              // a goroutine has unlocked what another one has locked
+}
+
+type coirLock struct {
+	rw       bool
+	unknown  bool     // its holder is not known: it was locked by a TryLock, or before the schedule
+	writers  []uint32 // the goroutine that holds it, and those that are about to
+	readers  []uint32 // the same for reading
+	pendings []uint32 // writers that wait
+}
+
+// locks finds out who holds and awaits the locks of the running or last schedule. An operation of which the step is not
+// kept any more does not count, so that a holder may be missing.
+func (x *coirExplorer) locks() *coirLocks {
+	l := &coirLocks{all: map[uint32]*coirLock{}, waits: map[uint32]uint32{}, reads: map[uint32]bool{}}
+	var now coirOutcome
+	coirNow(&now)
+	type step struct {
+		g, obj, done uint32
+		op           uint8
+	}
+	var steps []step
+	for i := max(0, int(now.steps)-1<<16); i < int(now.steps); i++ {
+		if g, obj, op, _, done, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
+			steps = append(steps, step{g, obj, done, op})
+			if l.all[obj] == nil {
+				l.all[obj] = new(coirLock)
+			}
+			l.all[obj].rw = l.all[obj].rw || op >= coir.OpRLock
+		}
+	}
+	slices.SortFunc(steps, func(a, b step) int { return int(a.done) - int(b.done) })
+	blocked := map[uint32]int{} // the last step of each goroutine that waits for a lock
+	for i, s := range steps {
+		if _, _, op, state, reason, obj, _, _ := coirActorAt(int(s.g)); state == 1 && obj == s.obj && coirLocking(op) &&
+			(strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex")) &&
+			!(l.all[s.obj].rw && s.op < coir.OpRLock) {
+			blocked[s.g] = i
+		}
+	}
+	for i, s := range steps {
+		m := l.all[s.obj]
+		at, waits := blocked[s.g]
+		waits = waits && at == i
+		switch s.op {
+		case coir.OpTryLock, coir.OpTryRLock, coir.OpTryWLock:
+			m.unknown = m.unknown || !m.rw || s.op != coir.OpTryLock
+		case coir.OpLock, coir.OpWLock:
+			switch {
+			case m.rw && s.op == coir.OpLock: // a part of the RWMutex
+			case waits:
+				m.pendings = append(m.pendings, s.g)
+				l.waits[s.g] = s.obj
+			default:
+				m.writers = append(m.writers, s.g)
+			}
+		case coir.OpUnlock, coir.OpWUnlock:
+			if !m.rw || s.op == coir.OpWUnlock {
+				l.unlock(m, &m.writers, s.g)
+			}
+		case coir.OpRLock:
+			if waits {
+				l.waits[s.g], l.reads[s.g] = s.obj, true
+			} else {
+				m.readers = append(m.readers, s.g)
+			}
+		case coir.OpRUnlock:
+			l.unlock(m, &m.readers, s.g)
+		}
+	}
+	return l
+}
+
+// unlock takes a goroutine from those that hold a lock.
+func (l *coirLocks) unlock(m *coirLock, from *[]uint32, g uint32) {
+	if i := slices.Index(*from, g); i >= 0 {
+		*from = slices.Delete(*from, i, i+1)
+		return
+	}
+	l.handed = l.handed || len(*from) > 0
+	m.unknown = true
+}
+
+// coirLocking reports whether an operation is one of a lock.
+func coirLocking(op uint8) bool {
+	return op >= coir.OpLock && op <= coir.OpWUnlock || op == coir.OpTryRLock || op == coir.OpTryWLock
+}
+
+// holders returns the goroutines each of which must unlock a lock before g goes on.
+func (l *coirLocks) holders(g uint32) []uint32 {
+	m := l.all[l.waits[g]]
+	switch {
+	case m == nil || m.unknown || len(m.writers) > 1 || len(m.writers) == 1 && len(m.readers) > 0:
+		return nil
+	case len(m.writers) == 1:
+		return m.writers
+	case l.reads[g]:
+		return m.pendings // a waiting writer goes first
+	}
+	return m.readers
+}
+
+// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for its
+// own lock does not count: it may have locked it for another one to unlock, and that may wait in the kernel.
+func (l *coirLocks) cycle() (path []uint32) {
+	var follow func(g, to uint32, seen map[uint32]bool) bool
+	follow = func(g, to uint32, seen map[uint32]bool) bool {
+		if seen[g] {
+			return false
+		}
+		seen[g] = true
+		path = append(path, g)
+		for _, next := range l.holders(g) {
+			if next != g && (next == to || follow(next, to, seen)) {
+				return true
+			}
+		}
+		path = path[:len(path)-1]
+		return false
+	}
+	for g := range l.waits {
+		if follow(g, g, map[uint32]bool{}) {
+			return path
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Goroutines that wait only for each other are a deadlock, although others wait in the kernel. A test whose waits in the
+// kernel end is none. A schedule that waits for something outside is counted, and others are run after it.
+func TestTheKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	t.Setenv("COIR_OUTSIDE", callsBack(t))
+	got := explored(t, "-v", "-budget=2s", "./testdata/kernel")
+	compare(t, got, expected(t, "testdata/kernel"))
+	for test, line := range map[string]string{
+		"TestBugLocksBehindServer":     "cycle:\n",
+		"TestBugLocksBesideProcess":    "cycle:\n",
+		"TestBugClientThatDoesNotCome": "waits in net accept, at kernel_test.go:",
+		"TestBugPipe":                  "waits in os read, at kernel_test.go:",
+	} {
+		if o := got[test]; !strings.Contains(o.output, line) {
+			t.Errorf("%s: no line has %q\n%s", test, line, o.output)
+		}
+	}
+	some := []string{"TestProcessThatDoesNotAnswer", "TestUnlockedByAnother"}
+	for _, test := range some {
+		o := got[test]
+		if o.uncontrolled == 0 || o.schedules <= o.uncontrolled {
+			t.Errorf("%s: %d schedules, %d not controlled\n%s", test, o.schedules, o.uncontrolled, o.output)
+		}
+		if !strings.Contains(o.output, "not controlled: os read at kernel_test.go:") {
+			t.Errorf("%s: it is not said what is not controlled:\n%s", test, o.output)
+		}
+	}
+	for test, o := range got {
+		if test != "" && !slices.Contains(some, test) && o.action == "pass" && (o.outside == 0 || !strings.Contains(o.output, "came from outside")) {
+			t.Errorf("%s passes, and nothing is said to come from outside\n%s", test, o.output)
+		}
+	}
+}
+
+// Goroutines that wait for locks of each other are a deadlock, although a signal or a goroutine from before the test may
+// end other waits.
+func TestLocksBesideOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	compare(t, explored(t, "./testdata/beside"), expected(t, "testdata/beside"))
+}
+
+// callsBack starts a server that reads an address from each connection, and after a while connects to it. It returns the
+// server's own address.
+func callsBack(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			var to string
+			if _, err := fmt.Fscanln(c, &to); err == nil {
+				time.Sleep(300 * time.Millisecond) // much longer than a deadlock takes to be found
+				if back, err := net.Dial("tcp", to); err == nil {
+					_ = back.Close()
+				}
+			}
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// The last line of a package names tests that are not controlled, without -v. With -strict they fail.
+func TestStrict(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	line := regexp.MustCompile(`(?m)^ok  \t.*, 1 not controlled \(TestProcessThatDoesNotAnswer\)`)
+	args := []string{"test", "-run=TestProcessThatDoesNotAnswer", "./testdata/kernel"}
+	var out, errs bytes.Buffer
+	if code := run(args, &out, &errs); code != 0 || !line.Match(out.Bytes()) {
+		t.Errorf("exit code %d:\n%s%s", code, &out, &errs)
+	}
+	out.Reset()
+	args = append(args, "-strict")
+	if code := run(args, &out, &errs); code != 1 ||
+		!strings.Contains(out.String(), "--- FAIL: TestProcessThatDoesNotAnswer") ||
+		!strings.Contains(out.String(), "not controlled: os read at kernel_test.go:") {
+		t.Errorf("exit code %d:\n%s%s", code, &out, &errs)
+	}
+	// A strategy that needs what its earlier schedules have shown cannot go on in another process.
+	for _, strategy := range []string{"exhaustive", "dpor"} {
+		out.Reset()
+		if code := run([]string{"test", "-strict", "-strategy=" + strategy, "-run=TestLeavesListener", "./testdata/kernel"}, &out, &errs); code != 1 ||
+			!strings.Contains(out.String(), "not controlled: all schedules but the first") {
+			t.Errorf("%s: exit code %d:\n%s%s", strategy, code, &out, &errs)
+		}
+	}
+}

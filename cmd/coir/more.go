@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Schedules that are not controlled. Such a schedule ends its process, because goroutines that it left behind could
+// disturb the next one. Another process continues with the schedules after it.
+
+// patience is the number of checks, one every 20 ms, that must find a schedule waiting for something outside before the
+// process gives it up. For the second and later such schedules of a test it is half of that.
+const patience = 100
+
+// At most fewUncontrolled schedules of a test may be uncontrolled, or so many that waiting for them takes half of the
+// budget, and no longer than mostWaited.
+const fewUncontrolled, mostWaited = 3, 30 * time.Second
+
+// runOn explores a test in one process, or in several if schedules are not controlled.
+func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
+	mine := *o
+	var all *result
+	for {
+		mine.patience = all.patience()
+		r := t.runProcess(ctx, &mine, p, binary, name, i, -1)
+		if r.outcome == "uncontrolled" && r.next < 0 {
+			r.schedules = 1 // the plain one, which is first run a few times
+		}
+		r.add(all)
+		all = r
+		mine.from = max(r.next, 0)
+		mine.schedules = o.schedules - r.schedules
+		mine.budget = o.budget - r.used
+		if !r.goesOn(o) || mine.schedules <= 0 || mine.budget <= 0 || ctx.Err() != nil || o.replay != "" {
+			return r.settled()
+		}
+		if o.inOrder() {
+			r.stopped = true
+			return r.settled()
+		}
+		if r.next < 0 {
+			r.outcome = "stateful"
+			return r
+		}
+	}
+}
+
+// inOrder reports whether the strategy depends on its earlier schedules, so that another process cannot continue it.
+func (o *options) inOrder() bool { return o.strategy == "exhaustive" || o.strategy == "dpor" }
+
+// add adds the results of earlier processes. They may be nil.
+func (r *result) add(all *result) {
+	if r.outcome == "uncontrolled" {
+		r.uncontrolled, r.waiting = 1, &result{
+			test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
+			waitsIn: r.waitsIn, actors: r.actors, made: r.made, stepsOf: r.stepsOf,
+		}
+	}
+	if all == nil {
+		return
+	}
+	r.schedules += all.schedules
+	r.left += all.left
+	r.elapsed += all.elapsed
+	r.used += all.used
+	r.addOutside(all)
+	if r.failure != nil {
+		r.failure.schedule += all.schedules
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, all.trace+r.trace)
+	r.trace = strconv.FormatUint(h.Sum64(), 16)
+}
+
+// addOutside adds the counts of earlier results for schedules that are not controlled, or saw something from outside.
+func (r *result) addOutside(all *result) {
+	r.outside += all.outside
+	r.uncontrolled += all.uncontrolled
+	if r.waiting == nil {
+		r.waiting = all.waiting
+	}
+}
+
+// patience returns the patience of the next process.
+func (r *result) patience() int {
+	if r != nil && r.uncontrolled > 0 {
+		return patience / 2
+	}
+	return patience
+}
+
+// from returns the first schedule that is left if each needs a process of its own.
+func (r *result) from() int {
+	if r == nil {
+		return 0
+	}
+	return max(r.next, 1) // the first is the plain one, and was not controlled
+}
+
+// waited returns the total time of the schedules that were not controlled.
+func (r *result) waited() time.Duration {
+	if r == nil || r.uncontrolled == 0 {
+		return 0
+	}
+	return time.Duration(r.uncontrolled+1) * patience / 2 * 20 * time.Millisecond
+}
+
+// goesOn reports whether another process should run the schedules that are left.
+func (r *result) goesOn(o *options) bool {
+	if r.outcome == "more" {
+		return true
+	}
+	return r.outcome == "uncontrolled" &&
+		(r.uncontrolled < fewUncontrolled || r.waited() < min(o.budget/2, mostWaited))
+}
+
+// settled returns the result with its final outcome: a test of which some schedules are controlled has passed if none of
+// them failed.
+func (r *result) settled() *result {
+	if r.outcome == "more" || r.outcome == "uncontrolled" && r.schedules > r.uncontrolled {
+		r.outcome = "pass"
+	}
+	return r
+}

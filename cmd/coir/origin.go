@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
+)
+
+// Where goroutines come from. A report is for the author of a module: it names a goroutine by the nearest line of that
+// module, even if the go statement is in the standard library or in a dependency.
+
+// origin says where a goroutine comes from.
+type origin struct {
+	at     place  // the go statement, or the line that led to it
+	called string // the function that was called there; empty: the line has the go statement
+	made   place  // the go statement, if that is elsewhere
+}
+
+// origin returns where a goroutine comes from: the nearest line of the user's module, or if there is none, of a module.
+// That line is on the stack of the go statement, or on the stack of the one that started its parent, and so on.
+func (r *result) origin(a *actor) origin {
+	for _, wanted := range []func(place) bool{r.mine, r.module} {
+		if wanted(a.made) {
+			return origin{at: a.made}
+		}
+		called := ""
+		for b, n := a, 0; b != nil && n <= len(r.actors); b, n = r.actors[b.parent], n+1 {
+			for _, p := range b.birth {
+				if wanted(p) {
+					return origin{p, called, a.made}
+				}
+				called = p.function
+			}
+		}
+	}
+	return origin{at: a.made}
+}
+
+// module reports whether a place is in a module, and not in the standard library.
+func (r *result) module(p place) bool { return p.file != "" && !r.standard(p) && !r.ofCoir(p) }
+
+// mine reports whether a place is in the user's module: that of the tested package.
+func (r *result) mine(p place) bool {
+	if !r.module(p) || r.modulePath == "" {
+		return false
+	}
+	if !filepath.IsAbs(p.file) { // -trimpath; other modules have a version in their path
+		return strings.HasPrefix(p.file, r.modulePath+"/") && !strings.Contains(p.file, "@")
+	}
+	in, err := filepath.Rel(r.moduleDir, p.file)
+	return err == nil && filepath.IsLocal(in) && !strings.HasPrefix(filepath.ToSlash(in), "vendor/")
+}
+
+// starts reports whether the line only passes a function to another one that starts it, such as WaitGroup.Go. Then the
+// name of the line is enough.
+func (o origin) starts() bool { return o.called == "" || strings.HasSuffix(o.called, ").Go") }
+
+// String returns the name of goroutines from there: hub.go:88, or client_test.go:31 (transport.go:1994).
+func (o origin) String() string {
+	if o.starts() || o.made.file == "" {
+		return o.line()
+	}
+	return fmt.Sprintf("%s (%s:%d)", o.line(), filepath.Base(o.made.file), o.made.line)
+}
+
+func (o origin) line() string { return fmt.Sprintf("%s:%d", filepath.Base(o.at.file), o.at.line) }
+
+// started returns the origin in words: started at hub.go:88, or started by http.Get at client_test.go:31.
+func (o origin) started() string {
+	if o.starts() {
+		return "started at " + o.line()
+	}
+	return "started by " + function(o.called) + " at " + o.line()
+}
+
+// function returns the name of a function as a program writes it, with that of its package: http.Get, grpc.Server.Serve.
+func function(name string) string {
+	dir, last := "", name
+	if i := strings.LastIndex(name, "/"); i >= 0 {
+		dir, last = name[:i], name[i+1:]
+	}
+	if pkg, rest, ok := strings.Cut(last, "."); ok && dir != "" && majorVersion.MatchString(pkg) {
+		last = dir[strings.LastIndex(dir, "/")+1:] + "." + rest
+	}
+	return strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(last)
+}
+
+// kindOfName returns the name of a goroutine that is not named by its origin, or "".
+func (r *result) kindOfName(a *actor) string {
+	switch {
+	case a.fiber != "":
+		return "fiber " + a.fiber
+	case strings.HasPrefix(a.made.function, "testing/synctest."):
+		return r.test + " in a bubble"
+	case strings.HasPrefix(a.made.function, "testing.") && a.id <= 2:
+		return r.test
+	case strings.HasPrefix(a.made.function, "testing."):
+		return "subtest"
+	case a.madeBy == "time.goFunc":
+		return "time.AfterFunc"
+	}
+	return ""
+}
+
+// left is a number of goroutines of one origin that a test left behind.
+type left struct {
+	started string // in words, such as "started at hub.go:88"
+	count   int
+}
+
+// leftActors returns the goroutines that a test left behind. Goroutines that sleep will continue, and do not count.
+func (r *result) leftActors() (all []*actor) {
+	for _, id := range r.ids() {
+		a := r.actors[id]
+		if a.state == waiting && id != 1 && !coirsOwn(a.at, a.via) && !strings.HasPrefix(a.reason, "sleep") {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// leftFrom returns the goroutines that a test left behind, by their origins; most come first.
+func (r *result) leftFrom() (all []left) {
+	for _, a := range r.leftActors() {
+		started := "of " + r.kindOfName(a)
+		if o := r.origin(a); started == "of " && o.at.file != "" {
+			started = o.started()
+		} else if started == "of " {
+			started = "of unknown origin"
+		}
+		i := slices.IndexFunc(all, func(l left) bool { return l.started == started })
+		if i < 0 {
+			i, all = len(all), append(all, left{started: started})
+		}
+		all[i].count++
+	}
+	slices.SortStableFunc(all, func(a, b left) int { return cmp.Compare(b.count, a.count) })
+	return all
+}
+
+// leftText says which goroutines a test left behind.
+func leftText(all []left) string {
+	const most = 3
+	switch {
+	case len(all) == 0:
+		return kinds["leak"]
+	case len(all) == 1 && all[0].count == 1:
+		return "a goroutine " + all[0].started + " is left behind"
+	case len(all) == 1:
+		return report.Count(all[0].count, "goroutine") + " " + all[0].started + " are left behind"
+	}
+	total, rest := 0, 0
+	var texts []string
+	for i, l := range all {
+		if total += l.count; i < most {
+			texts = append(texts, chart.Grouped(l.count)+" "+l.started)
+		} else {
+			rest += l.count
+		}
+	}
+	if rest > 0 {
+		texts = append(texts, chart.Grouped(rest)+" more")
+	}
+	return report.Count(total, "goroutine") + " are left behind (" + strings.Join(texts, ", ") + ")"
+}
+
+// goLines returns the go statements of the goroutines that a test left behind, sorted.
+func (r *result) goLines() (lines []string) {
+	for _, a := range r.leftActors() {
+		line := a.made.String()
+		if line == "" { // in package sync, or a timer
+			line = r.origin(a).at.String()
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}

@@ -1,0 +1,57 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// contain makes a command the first process of a session, so that a signal reaches all processes that it starts, unless
+// they make sessions themselves. The session has no terminal: a test that opens the terminal gets an error, as in CI,
+// while in a mere process group it would be stopped.
+func contain(c *exec.Cmd) {
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	endWithParent(c.SysProcAttr)
+	c.Cancel = func() error {
+		endGroup(c.Process.Pid)
+		return nil
+	}
+}
+
+// endGroup kills the remaining processes that a command has started.
+func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// lockDir locks a temporary directory until unlock is called or the process ends. The lock file gets its name when it
+// is locked, so that no other run takes the directory for stale.
+func lockDir(dir string) (unlock func()) {
+	lock, err := os.Create(filepath.Join(dir, "lock.new"))
+	if err != nil {
+		return func() {}
+	}
+	if tryLock(lock) {
+		_ = os.Rename(lock.Name(), filepath.Join(dir, "lock"))
+	}
+	return func() { _ = lock.Close() }
+}
+
+// removeStale removes the temporary directories below base whose processes have ended.
+func removeStale(base string) {
+	locks, _ := filepath.Glob(filepath.Join(base, tempPrefix+"*", "lock"))
+	for _, name := range locks {
+		lock, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if tryLock(lock) {
+			_ = os.RemoveAll(filepath.Dir(name))
+		}
+		_ = lock.Close()
+	}
+}
+
+func tryLock(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}

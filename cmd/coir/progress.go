@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The first build of a kind (with -race, with -atomics, for a platform) compiles the standard library, which takes
+// about a minute. So that it does not look like a hang, standard error says what happens.
+
+// A build is shown when it has taken this long: one that compiles the standard library, and any other.
+const slowFirst, slowOther = time.Second, 10 * time.Second
+
+const firstBuild = "building; the first build compiles the standard library with coir's overlay, about a minute"
+
+// showBuild says on errs that the tests of a package are being built, if that takes long. The caller calls finish when
+// they are, with whether they could be built.
+func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(ok bool)) {
+	mark := t.mark(o)
+	_, err := os.Stat(mark)
+	what, after := "building the tests of "+p.ImportPath, slowOther
+	if err != nil {
+		what, after = firstBuild, slowFirst
+	}
+	stop := show(errs, isTerminal(errs), what, after)
+	return func(ok bool) {
+		stop()
+		if ok && err != nil {
+			_ = os.WriteFile(mark, nil, 0o666)
+		}
+	}
+}
+
+// mark returns the name of the file that exists if the standard library has been built before with the same flags. The
+// go command may have removed it from its cache since; only the message depends on this.
+func (t *tool) mark(o *options) string {
+	h := fnv.New64a()
+	for _, e := range t.env {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "GO") || strings.HasPrefix(name, "CGO") {
+			fmt.Fprintln(h, e)
+		}
+	}
+	for _, f := range o.build {
+		if name, _, _ := strings.Cut(f, "="); name != "-tags" && name != "-mod" && name != "-modfile" {
+			fmt.Fprintln(h, f)
+		}
+	}
+	fmt.Fprintln(h, o.atomics)
+	return filepath.Join(filepath.Dir(t.overlay), fmt.Sprintf("built-%x", h.Sum64()))
+}
+
+// show prints what if it takes longer than the given time, and then how long it took. A terminal also shows the
+// seconds.
+func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop func()) {
+	began := time.Now()
+	done := make(chan bool)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+		}
+		seconds := func() string { return fmt.Sprintf("%.0f s", time.Since(began).Seconds()) }
+		if !terminal {
+			fmt.Fprintf(errs, "coir test: %s\n", what)
+			<-done
+			fmt.Fprintf(errs, "coir test: that took %s\n", seconds())
+			return
+		}
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			fmt.Fprintf(errs, "\r\x1b[Kcoir test: %s: %s", what, seconds())
+			select {
+			case <-done:
+				fmt.Fprintf(errs, "\r\x1b[Kcoir test: %s: took %s\n", what, seconds())
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wait.Wait()
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
+)
+
+// The report of schedules that are not controlled: what they wait for outside, and what all their goroutines wait for.
+
+// inKernel reports whether a goroutine waits in the kernel: for a socket, a pipe or a system call.
+func (a *actor) inKernel() bool {
+	return a.state == calling || a.state == waiting && a.reason == "IO wait"
+}
+
+// kernelCall returns the function that waits in the kernel, as "net read": the outermost of the innermost calls that are
+// of the packages below.
+func kernelCall(stack []place) (call string) {
+	for _, p := range stack {
+		slash := strings.LastIndex(p.function, "/") + 1
+		name, function, _ := strings.Cut(p.function[slash:], ".")
+		switch name = p.function[:slash] + name; {
+		case name == "net" || name == "os" || name == "syscall" || name == "os/exec":
+			if strings.HasPrefix(function, "(") {
+				_, function, _ = strings.Cut(function, ").")
+			}
+			function, _, _ = strings.Cut(function, ".")
+			call = name + " " + strings.ToLower(function)
+		case call != "":
+			return call
+		}
+	}
+	return call
+}
+
+// What a schedule that is not controlled waits for, as package testing of the overlay numbers it.
+const inCall, inNetwork, computes, tooLong, forSignal, forOthers = 1, 2, 3, 4, 5, 6
+
+// waitsOutside describes what a schedule that is not controlled waits for, and where.
+func (r *result) waitsOutside(dir string) string {
+	if r.outcome == "long" {
+		if r.busy {
+			return "a schedule has " + chart.Grouped(r.steps) + " steps, and for five million of them " +
+				"no moment at which all wait"
+		}
+		return "a schedule has " + chart.Grouped(r.steps) + " steps and has not ended"
+	}
+	what := map[int]string{
+		inCall: "a system call", inNetwork: "the network", computes: "a computation without end",
+		tooLong: "the end of a step that takes more than half a minute", forSignal: "a signal",
+		forOthers: "a goroutine outside",
+	}[r.waitsIn]
+	ids := slices.DeleteFunc(r.ids(), func(id int) bool {
+		a := r.actors[id]
+		switch r.waitsIn {
+		case inCall, inNetwork:
+			return !a.inKernel()
+		case computes:
+			return a.state != ready
+		}
+		return a.state != waiting || id == 1
+	})
+	slices.SortStableFunc(ids, func(a, b int) int { // those that wait at a line of the program first
+		return foreign(r, a) - foreign(r, b)
+	})
+	if len(ids) == 0 {
+		return what
+	}
+	a := r.actors[ids[0]]
+	if r.waitsIn <= inNetwork && a.call != "" {
+		what = a.call
+	}
+	return what + a.at.said(" at %s", dir)
+}
+
+// foreign returns 1 if a goroutine waits only in code of the standard library, and else 0.
+func foreign(r *result, id int) int {
+	if at := r.actors[id].at; at.file == "" || r.standard(at) {
+		return 1
+	}
+	return 0
+}
+
+// notControlled describes what the last schedule that was not controlled waits for, of a test with all schedules or some
+// of this kind.
+func (r *result) notControlled(dir string) string {
+	last := r.waiting
+	if last == nil {
+		last = r
+	}
+	if r.stopped && r.uncontrolled == 0 {
+		return "not controlled: all schedules but the first: each needs a process of its own, and this strategy cannot go " +
+			"on in another one. Use another strategy\n"
+	}
+	head := "not controlled: "
+	if r.outcome == "pass" {
+		head = fmt.Sprintf("%s not controlled: ", report.Count(r.uncontrolled, "schedule"))
+	}
+	names := last.names()
+	waits := last.waits(names, dir)
+	return head + last.waitsOutside(dir) + "\n" + indent(last.waiters(waits, names, dir)+last.circle(waits, names, dir))
+}
