@@ -56,7 +56,7 @@ func listed(list []byte) []string {
 	return names
 }
 
-// A figure is what one process of ratios prints with -json, as far as it is needed here.
+// A figure is the part of the output of ratios -json that this command needs.
 type figure struct {
 	Ratio  float64 `json:"ratio"`
 	Allocs float64 `json:"allocs"`
@@ -80,7 +80,7 @@ func (c *command) run(ctx context.Context, name string, rounds int) (figure, err
 	return f, nil
 }
 
-// output runs a program in dir and returns what it prints. What it says on stderr is part of the error.
+// output runs a program in dir and returns its standard output. Its standard error is part of the error.
 func output(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir

@@ -13,12 +13,10 @@
 //
 //	NAME base=… (…..…) work=… (…..…) change=…% (…..…) allocs=…->… at most …
 //
-// Base and work are medians over the processes of the ratio of coir to the other
-// side, with their quartiles. Change is the median over pairs of neighbouring
-// processes of how much the ratio has changed, with its quartiles: -30 % means
-// that the ratio is 0.7 of what it was. A comparison that the commit does not have
-// is shown as new. With -markdown the lines are the rows of a table for the notes
-// in docs/design.
+// Base and work are medians over the processes of the ratio of coir to the other side, with their quartiles. Change is
+// the median over pairs of neighbouring processes of how much the ratio has changed, with its quartiles: -30 % means
+// that the ratio is 0.7 of the old one. A comparison that the commit does not have is shown as new. With -markdown the
+// lines are the rows of a table for the notes in docs/design.
 package main
 
 import (

@@ -21,7 +21,7 @@ func spreadOf(values []float64) spread {
 	return spread{timing.Quantile(values, 0.5), timing.Quantile(values, 0.25), timing.Quantile(values, 0.75)}
 }
 
-// A row is what is printed of a comparison.
+// A row is the printed result of a comparison.
 type row struct {
 	name          string
 	isNew         bool
@@ -53,7 +53,7 @@ func (p pairs) row() row {
 	return r
 }
 
-// last is the newest pair, for who watches the progress.
+// last returns the newest pair, to show the progress.
 func (p pairs) last() string {
 	s := ""
 	if n := len(p.base); n > 0 {
@@ -104,7 +104,7 @@ func (s spread) percent() string {
 	return fmt.Sprintf("%+.0f %% (%+.0f..%+.0f)", 100*s.median, 100*s.lo, 100*s.hi)
 }
 
-// ratio prints a ratio with as many digits as mean something.
+// ratio formats a ratio with its significant digits.
 func ratio(v float64) string {
 	switch {
 	case v < 0.1:

@@ -127,5 +127,5 @@ func goroutinesThroughCoir(capacity, senders, receivers int) func() side {
 	}
 }
 
-// share is the part that the i-th of k has in n.
+// share returns the part of n for the i-th of k.
 func share(n, i, k int) int { return (n + k - 1 - i) / k }

@@ -8,12 +8,10 @@ import (
 
 // The hot paths in a short form, for CI.
 //
-// It is to notice on the day it happens that a function is no longer inlined, or
-// that an operation allocates. Such a loss is large, so the bounds are generous: the
-// comparison's own, or what it was measured at if that is more, times hotSlack. A machine that others keep busy gives wrong
-// figures for a second or two; a comparison that fails is measured again, in more
-// rounds, and only one that fails each time has failed. Allocations have no noise. One
-// that was not there fails at once.
+// It notices immediately if a function is no longer inlined, or if an operation allocates. Such a loss is large, so the
+// bounds are generous: the comparison's own, or the measured ratio if that is more, times hotSlack. A machine that
+// others keep busy gives wrong figures for a second or two; a comparison that fails is measured again, in more rounds,
+// and only one that fails each time has failed. Allocations have no noise: a new one fails immediately.
 
 const (
 	hotSlack  = 1.3

@@ -25,10 +25,9 @@
 // the third quartile of the rounds' ratios, and allocs counts the allocations
 // of one operation on coir's side.
 //
-// The bounds are meant for time on the wall. On a machine that others keep busy, a
-// wait that ends late because the processor was taken counts against whoever
-// waited; -cpu times both sides by the processor time of the process instead,
-// which counts every thread, the collector's too, and nothing of the others.
+// The bounds are meant for time on the wall. On a machine that is busy with other work, a wait that ends late because
+// the processor was taken counts against the side that waited; -cpu times both sides by the processor time of the
+// process instead, which counts every thread, including the collector's, and no other process.
 //
 // Each comparison runs in a process of its own, started from this binary, so
 // that a heap of a million timers does not slow down the collector under the

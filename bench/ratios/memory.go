@@ -44,7 +44,7 @@ func parkedIn(kind string) func() side {
 	}
 }
 
-// parkedMain is all that such a process does.
+// parkedMain is the main function of such a process.
 func parkedMain(kind string) sample {
 	switch kind {
 	case "fiber":
@@ -130,7 +130,7 @@ func parkGoroutines(body func(<-chan struct{}, *atomic.Int64)) sample {
 	return got
 }
 
-// A holding is what the process holds at one moment.
+// A holding is the memory of the process at one moment.
 type holding struct{ bytes, mallocs uint64 }
 
 // held collects twice, since a stack is shrunk by one collection and its old

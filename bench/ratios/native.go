@@ -11,10 +11,10 @@ import (
 
 // Fibers that block natively, as they do in a library that knows nothing of fibers.
 //
-// Each of n fibers sleeps a few times by time.Sleep, which holds its worker up. Beside them are as many goroutines that do
-// the same, which is what Go is made for. The cost is that of one round of all. Undeclared means that the runtime has to
-// find out; declared, that the call is inside Blocking. One Run stays open over all rounds, as in a service: a runtime
-// that is not used lets its workers go, and every round would pay for new ones.
+// Each of n fibers sleeps a few times by time.Sleep, which holds its worker up. The other side is as many goroutines
+// that do the same. The cost is that of one round of all. Undeclared means that the runtime has to detect it; declared,
+// that the call is inside Blocking. One Run stays open over all rounds, as in a service: a runtime that is not used
+// lets its workers go, and every round would pay for new ones.
 
 type nativeLoad struct {
 	n      int           // how many at a time
@@ -29,7 +29,7 @@ var (
 	native200x1ms  = nativeLoad{200, 1, time.Millisecond}
 )
 
-// undeclared blocks the fiber that calls it, and does not say so.
+// undeclared blocks the fiber that calls it, outside of Blocking.
 func undeclared(_ context.Context, nap time.Duration) { time.Sleep(nap) }
 
 // computes works for about as long, and blocks nothing: the runtime must not take that for blocking, at any cost.

@@ -113,7 +113,7 @@ func (w *worker) end() {
 	}
 }
 
-// A trips is what the client measured in a round.
+// A trips is the result of the client for a round.
 type trips struct {
 	Cost  float64 // of one round trip, by the rate
 	P50   float64
@@ -174,7 +174,7 @@ func idleConns(kind string) func() side {
 	}
 }
 
-// echoServerMain is all that the process of a server does.
+// echoServerMain is the main function of a server process.
 func echoServerMain(kind string) {
 	kind, idle := strings.CutSuffix(kind, "-idle")
 	var conns atomic.Int64
@@ -258,7 +258,7 @@ func serveEcho(c net.Conn) {
 	}
 }
 
-// echoClientMain is all that the process of a client does.
+// echoClientMain is the main function of a client process.
 func echoClientMain(what string) {
 	parts := strings.Split(what, "/")
 	n, _ := strconv.Atoi(parts[2])

@@ -15,10 +15,9 @@ import (
 
 // What tickers and limiters cost.
 //
-// A tick comes when it comes, so for tickers the processor time counts: many
-// tick at their own times, and each has a fiber or goroutine that waits for it.
-// A limiter is measured where it limits nothing, which is what a service does
-// with most of its calls: the tokens are there.
+// A tick comes when it comes, so for tickers the processor time counts: many tick at their own times, and each has a
+// fiber or goroutine that waits for it. A limiter is measured where it limits nothing, as for most calls of a service:
+// there are always enough tokens.
 
 const (
 	tickers    = 200
@@ -75,7 +74,7 @@ func tickerGoroutines() side {
 	}}
 }
 
-// tickTime returns what one tick of fn cost. Each ticker begins lead after the one before.
+// tickTime returns the cost of one tick of fn. Each ticker begins lead after the one before.
 func tickTime(fn func(lead time.Duration)) sample {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

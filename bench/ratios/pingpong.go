@@ -10,19 +10,17 @@ import (
 
 // A receive that would end by itself if its value did not come.
 //
-// Values come nearly always; what counts is what the time limit, or the
-// readiness to be cancelled, adds to a receive that waits. So two of them play
-// ping-pong over two channels of capacity 0: whoever has sent has nothing to do
-// but wait for the answer, and each receive waits. One turn is two operations,
-// each a receive under the limit and a plain send.
+// Values nearly always come; what is measured is the cost that a time limit, or a context that can be cancelled, adds
+// to a receive that waits. So two sides play ping-pong over two channels of capacity 0: after its send a side only
+// waits for the answer, and each receive waits. One turn is two operations, each a receive under the limit and a plain
+// send.
 
 const (
 	pings = 2         // operations in a turn
 	long  = time.Hour // a limit that is not reached
 )
 
-// fibersPing has two fibers play n turns. half receives from in, under the limit,
-// and sends on out, that many times.
+// fibersPing makes two fibers play n turns. half receives from in, under the limit, and sends on out, that many times.
 func fibersPing(half func(ctx context.Context, in, out *coir.Chan[int], turns int) error) func() side {
 	return func() side {
 		rt := coir.NewRuntime()
@@ -116,7 +114,7 @@ func cancelGo(in <-chan int, out chan<- int, turns int) {
 		case v := <-in:
 			out <- v
 		case <-ctx.Done():
-			panic("a context was cancelled by nobody")
+			panic("a context was cancelled that must not be")
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// A result is what a comparison gave over all its rounds.
+// A result is the result of a comparison over all its rounds.
 type result struct {
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit"`
@@ -30,7 +30,7 @@ func (r result) String() string {
 		r.Name, figure(r.Coir), r.Unit, figure(r.Other), r.Unit, r.Ratio, r.Lo, r.Hi, r.Allocs)
 }
 
-// figure prints a cost with as many digits as mean something.
+// figure formats a cost with its significant digits.
 func figure(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)
@@ -38,11 +38,10 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// compare runs both sides of c, round about, and returns the figures.
+// compare runs both sides of c by turns, and returns the figures.
 //
-// A round is coir and then the other, or the other and then coir, by turns, so
-// that neither always runs on what its neighbour left behind. The first round
-// warms up and is thrown away.
+// A round is coir and then the other, or the other and then coir, by turns, so that neither always runs on what its
+// neighbour left behind. The first round warms up and is discarded.
 func compare(c *comparison, rounds int, target time.Duration, progress io.Writer) result {
 	if c.procs > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
@@ -89,7 +88,7 @@ func compare(c *comparison, rounds int, target time.Duration, progress io.Writer
 	}
 }
 
-// A runner is a side that knows how long its rounds have to be.
+// A runner is a side with the length of its rounds.
 type runner struct {
 	side
 	n   int // turns of the loop in a round

@@ -84,8 +84,8 @@ func goroutinesInto(channels, senders int, body func(cs []chan int, n int)) func
 	}
 }
 
-// part is what the i-th of k senders has of all: every k-th, shuffled, so that
-// they are not used in the order in which they lie in memory.
+// part returns the elements for the i-th of k senders: every k-th, shuffled, so that they are not used in the order of
+// their addresses.
 func part[E any](all []E, i, k int) (own []E) {
 	for ; i < len(all); i += k {
 		own = append(own, all[i])
@@ -157,8 +157,8 @@ func priorityCoir(ctx context.Context, c []*coir.Chan[int], n int) error {
 	return nil
 }
 
-// priorityGo is how priority is written in Go. It is weaker: if both become ready
-// while it waits, either may be taken.
+// priorityGo is the usual way to write a priority in Go. It is weaker: if both become ready while it waits, either may
+// be taken.
 func priorityGo(c []chan int, n int) {
 	high, low := c[0], c[1]
 	for range n {

@@ -10,20 +10,19 @@ import (
 
 // What it costs to run a program under simulation.
 //
-// The same program runs once by sim.Run, under a schedule by chance, and once on
-// a runtime with one worker. The program is one that does something, a few
-// thousand operations: sim.Run makes a world with a runtime of its own each time, and
-// closes it, and the other side has its runtime already. A schedule by chance
-// also switches more often than the real scheduler would, which is what it is for.
+// The same program runs once by sim.Run, under a schedule by chance, and once on a runtime with one worker. The program
+// is one that does something, a few thousand operations: sim.Run makes a world with a runtime of its own each time, and
+// closes it, and the other side has its runtime already. A random schedule also switches more often than the real
+// scheduler would, on purpose.
 //
 // Most simulated programs are much smaller, and run thousands of times, by
 // sim.Explore, in one world: that is sim-schedule. What the world costs
 // beside such a program, if it is run only once, is sim-run-small. There the
 // other side makes its runtime and closes it too.
 //
-// The crowd is dear for another reason. On the real scheduler the receiver is
-// there when the senders begin, and none of them ever waits; by chance they wait
-// all at once, each in a coroutine of its own, and making those is most of the cost.
+// The crowd is expensive for another reason. On the real scheduler the receiver is ready when the senders begin, and
+// none of them ever waits; in a random schedule they all wait at the same time, each in a coroutine of its own, and
+// creating those is most of the cost.
 
 type program func(ctx context.Context, n *coir.Nursery) error
 
@@ -95,7 +94,7 @@ func onARuntimeOfItsOwn(p program) func() side {
 	}
 }
 
-// simPings is a program in which two fibers send a value to and fro, 1,000 times.
+// simPings is a program in which two fibers send a value back and forth, 1,000 times.
 func simPings(_ context.Context, n *coir.Nursery) error {
 	const turns = 1000
 	ping, pong := coir.NewChan[int](0), coir.NewChan[int](0)

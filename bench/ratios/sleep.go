@@ -31,9 +31,9 @@ func naps() []time.Duration {
 	return d
 }
 
-// sleepFibers keeps one Run open over all rounds, as a program does that has something to do every second. A runtime
-// that nobody uses would let its coroutines go between two rounds, and every round would pay for new ones, while Go keeps
-// its dead goroutines for ever.
+// sleepFibers keeps one Run open over all rounds, as a program does that has something to do every second. An unused
+// runtime would release its coroutines between two rounds, and every round would have to create new ones, while Go
+// keeps its dead goroutines forever.
 func sleepFibers() side {
 	rt, d := coir.NewRuntime(), naps()
 	rounds := make(chan chan sample)
@@ -91,7 +91,7 @@ func sleepGoroutines() side {
 	}}
 }
 
-// processorTime returns what one sleeper of fn cost.
+// processorTime returns the cost of one sleeper of fn.
 func processorTime(fn func()) sample {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

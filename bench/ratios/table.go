@@ -45,7 +45,7 @@ type side struct {
 	close func()
 }
 
-// A sample is what one round of one side gave.
+// A sample is the result of one round of one side.
 type sample struct {
 	Cost   float64 `json:"cost"`   // of one operation, in the comparison's unit
 	Allocs float64 `json:"allocs"` // allocations of one operation

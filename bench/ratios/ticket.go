@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// A wait that another completes by an id.
+// A wait that another fiber completes by an id.
 //
 // An operation is one ticket: one fiber opens it, passes the id to another
 // fiber through a channel, and waits; the other resolves the id. Without coir
@@ -63,8 +63,8 @@ func ticketFibers() side {
 	}
 }
 
-// ticketChannels passes the id and the answer through two channels. No table
-// has the wait, so this is what a ticket costs beside the desk.
+// ticketChannels passes the id and the answer through two channels. There is no table of waits, so this is the cost of
+// a ticket without the desk.
 func ticketChannels() side {
 	rt := coir.NewRuntime()
 	return side{

@@ -19,10 +19,9 @@ import (
 // receives, 1,000 times a second. Measured is the delay until it runs, and of all the
 // delays of a round one quantile. A round lasts a second; that is 1,000 delays.
 //
-// A worker that is busy cannot run the woken fiber before its task yields, so the
-// delay is at best what is left of a task. Above that it shows the order in which a
-// scheduler looks into its queues. The order depends on where the wake comes from, so
-// there are three sources:
+// A worker that is busy cannot run the woken fiber before its task yields, so the delay is at best the rest of a task.
+// Above that it shows the order in which a scheduler looks into its queues. The order depends on where the wake comes
+// from, so there are three sources:
 //
 //	task     One of the busy tasks sends, at a random point of its work. The delay
 //	         is from the send.

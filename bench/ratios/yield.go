@@ -11,11 +11,10 @@ import (
 
 // What a switch costs.
 //
-// Two fibers yield to each other on one worker, so that each Yield is one
-// switch and nothing is stolen. The least that such a switch can cost is one
-// swap of iter.Pull, which is what coir is built on; what users would have
-// otherwise is runtime.Gosched. Both sides run under GOMAXPROCS(1): Gosched
-// between two goroutines on two Ps would not switch at all.
+// Two fibers yield to each other on one worker, so that each Yield is one switch and nothing is stolen. The least that
+// such a switch can cost is one swap of iter.Pull, on which coir is built; without coir, users would call
+// runtime.Gosched. Both sides run under GOMAXPROCS(1): Gosched between two goroutines on two Ps would not switch at
+// all.
 
 func yieldCoir() side {
 	rt := coir.NewRuntime(coir.WithWorkers(1))

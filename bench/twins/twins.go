@@ -64,7 +64,7 @@ type Queue interface {
 	Run(ctx context.Context) error
 }
 
-// Ticket is what a Queue returns for a job.
+// Ticket is the result of Submit for a job.
 type Ticket interface {
 	Wait(ctx context.Context) (string, error)
 }

@@ -1,9 +1,7 @@
-// Package cputime tells how much processor time this process has used.
+// Package cputime returns the processor time that this process has used.
 //
-// Wall time says nothing about a program that mostly sleeps, and the clock of
-// one thread says nothing about a Go program. The operating system's account
-// of the whole process, user and system together, is what the owner of the
-// machine pays for.
+// Wall time does not measure a program that mostly sleeps, and the clock of one thread does not measure a Go program.
+// So this is the operating system's count for the whole process, user and system together.
 package cputime
 
 import "time"

@@ -1,5 +1,5 @@
-// Package timing is what the commands have in common that measure in rounds: the
-// clock of a round, and what becomes of the figures of many.
+// Package timing is shared by the commands that measure in rounds: the clock of a round, and quantiles of the figures
+// of many.
 package timing
 
 import (
@@ -11,8 +11,7 @@ import (
 
 var start = time.Now()
 
-// Now is the clock by which loops are timed: the wall, or the processor time of
-// the process.
+// Now returns the time by which loops are measured: wall time, or the processor time of the process.
 func Now(cpu bool) time.Duration {
 	if cpu {
 		return cputime.Used()

@@ -36,7 +36,7 @@ type running interface {
 	wait() error                 // until the program has stopped
 }
 
-// sample is what a program did under load.
+// sample is the result of a program under load.
 type sample struct {
 	latencies  []time.Duration // of what it served
 	unfinished int             // what it accepted and did not finish

@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// figures are what one side did in all its turns.
+// figures are the results of one side in all its turns.
 type figures struct {
 	served    []float64 // in each turn
 	cpu       time.Duration
@@ -106,7 +106,7 @@ func measure(p program, side twins.Side) (string, error) {
 	return row(p, side, &of[0], &of[1])
 }
 
-// leftover is what a program leaves behind that is stopped under load.
+// leftover is the work that a program leaves unfinished when it is stopped under load.
 type leftover struct{ unfinished, goroutines int }
 
 // kill stops a side of a program by SIGTERM, while it is under load.
