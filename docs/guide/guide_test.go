@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -215,33 +214,6 @@ func transferBothWays(ctx context.Context, _ *sim.Sim) {
 		n.Go("back", func(ctx context.Context) error { return transfer(ctx, b, a, 20) })
 		return nil
 	})
-}
-
-// The guide and the README show the report that a reader gets.
-func TestTransferDeadlock(t *testing.T) {
-	r := sim.Explore(transferBothWays)
-	if r.Failure == nil {
-		t.Fatal("no deadlock was found")
-	}
-	code := squeezed(read(t, "guide_test.go"))
-	for block := range strings.SplitSeq(read(t, "../../README.md"), "```go\n") {
-		block, _, _ = strings.Cut(block, "```")
-		if strings.HasPrefix(block, "func transfer") && !strings.Contains(code, squeezed(block)) {
-			t.Errorf("README.md has code that is not run:\n%s", block)
-		}
-	}
-	place, blanks := regexp.MustCompile(`((\w+/)?\w+\.go)?:\d+|\w+\.go`), regexp.MustCompile(` +`)
-	plain := func(text string) string { return blanks.ReplaceAllString(place.ReplaceAllString(text, "PLACE"), " ") }
-	report := strings.Split(r.Failure.Error(), "\n")
-	for _, name := range []string{"locks.md", "../../README.md"} {
-		text := plain(read(t, name))
-		for _, line := range report[1 : len(report)-1] {
-			line = plain(line)
-			if !strings.HasPrefix(strings.TrimSpace(line), "replay:") && !strings.Contains(text, line) {
-				t.Errorf("%s does not have %q of\n%v", name, line, r.Failure)
-			}
-		}
-	}
 }
 
 func inOrder(ctx context.Context, from, to *account, amount int, idFrom, idTo int) error {

@@ -7,7 +7,7 @@ import (
 	"context"
 	"flag"
 	"os"
-	"regexp"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-var update = flag.Bool("update", false, "write the reports of sim into reports.md")
+var update = flag.Bool("update", false, "write the reports of sim into the documents")
 
 type tally struct {
 	lock *locks.Mutex
@@ -71,17 +71,11 @@ func answerOrQuit(ctx context.Context, _ *sim.Sim) {
 	})
 }
 
-// reports.md shows what a reader gets. Lines and tokens may differ: go test ./docs/guide -run TestReports -update
-// writes them too.
+// reports.md shows what a reader gets, lines and tokens included, and each token replays what is shown.
 func TestReports(t *testing.T) {
 	if race.Enabled {
 		t.Skip("deferred calls have other lines in a race build")
 	}
-	var (
-		changes = regexp.MustCompile(`\w+/\w+\.go:\d+|s3\.[\w-]+`)
-		guide   = read(t, "reports.md")
-		written = guide
-	)
 	for name, program := range map[string]func(context.Context, *sim.Sim){
 		"transferBothWays": transferBothWays, "countToTwo": countToTwo, "answerOrQuit": answerOrQuit,
 	} {
@@ -90,21 +84,76 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s did not fail", name)
 			continue
 		}
-		before, rest, found := strings.Cut(written, "<!-- sim: "+name+" -->\n```\n")
-		shown, after, closed := strings.Cut(rest, "```\n")
-		if !found || !closed {
-			t.Errorf("reports.md has no report of %s", name)
-			continue
+		shown(t, "reports.md", "sim: "+name, strings.TrimSpace(f.Error()))
+		if again, err := sim.Replay(f.Token, program); err != nil || again == nil || again.Token != f.Token || again.Kind != f.Kind {
+			t.Errorf("%s of %s is not replayed: %v", f.Token, name, err)
 		}
-		got := strings.TrimSpace(f.Error()) + "\n"
-		if !*update && changes.ReplaceAllString(got, "") != changes.ReplaceAllString(shown, "") {
-			t.Errorf("reports.md shows for %s\n%s\nand it is\n%s", name, shown, got)
-		}
-		written = before + "<!-- sim: " + name + " -->\n```\n" + got + "```\n" + after
 	}
-	if *update && written != guide {
-		if err := os.WriteFile("reports.md", []byte(written), 0o600); err != nil {
+}
+
+// README and the guide to locks show what go test prints of testdata/bank, and the token in it replays that.
+func TestReportsOfTheBank(t *testing.T) {
+	if race.Enabled || testing.Short() {
+		t.Skip("it builds a program, whose deferred calls have other lines in a race build")
+	}
+	report := goTestBank(t)
+	for _, file := range []string{"locks.md", "../../README.md"} {
+		shown(t, file, "go test bank", report)
+	}
+	_, token, _ := strings.Cut(report, "-sim.replay=")
+	_, want, _ := strings.Cut(report, "\n")
+	want, _, _ = strings.Cut(want, "  diverges here") // which a replay does not look for
+	if again := goTestBank(t, "-sim.replay="+token); !strings.Contains(again, "(replayed)") || !strings.Contains(again, want) {
+		t.Errorf("the token %s does not replay\n%s\nbut\n%s", token, want, again)
+	}
+}
+
+// TestREADMEQuotesCode: a block of Go code in README is code of a test, or a program, which TestProgramsInDocsBuild
+// builds.
+func TestREADMEQuotesCode(t *testing.T) {
+	code := squeezed(read(t, "testdata/bank/bank_test.go")) + squeezed(read(t, "../../cmd/coir/testdata/pay/pay_test.go"))
+	blocks := strings.Split(read(t, "../../README.md"), "```go\n")[1:]
+	if len(blocks) < 3 {
+		t.Errorf("README.md has %d blocks of code", len(blocks))
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.HasPrefix(block, "package main\n") && !strings.Contains(code, squeezed(block)) {
+			t.Errorf("README.md has code that is not run:\n%s", block)
+		}
+	}
+}
+
+// goTestBank returns the report of testdata/bank, as a user of a module called bank would see it.
+func goTestBank(t *testing.T, args ...string) string {
+	t.Helper()
+	const dir = "./testdata/bank"
+	out, err := exec.Command("go", append([]string{"test", dir, "-count=1", "-run", "^TestTransfer$"}, args...)...).CombinedOutput()
+	_, report, found := strings.Cut(string(out), "deadlock after ")
+	report, _, ended := strings.Cut("deadlock after "+report, "\nFAIL\n")
+	if err == nil || !found || !ended {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	report = strings.ReplaceAll(report, "\n        ", "\n")
+	return strings.ReplaceAll(report, "github.com/coir-go/coir/docs/guide/testdata/bank", "bank")
+}
+
+// shown checks that the block after a comment in a file is a report, or writes it there.
+func shown(t *testing.T, file, comment, report string) {
+	t.Helper()
+	text := read(t, file)
+	before, rest, found := strings.Cut(text, "<!-- "+comment+" -->\n```\n")
+	old, after, closed := strings.Cut(rest, "\n```\n")
+	switch {
+	case !found || !closed:
+		t.Errorf("%s has no report of %s", file, comment)
+	case old == report:
+	case *update:
+		written := before + "<!-- " + comment + " -->\n```\n" + report + "\n```\n" + after
+		if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	default:
+		t.Errorf("run make generate: %s shows for %s\n%s\nand it is\n%s", file, comment, old, report)
 	}
 }

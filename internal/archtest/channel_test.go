@@ -49,7 +49,7 @@ func TestMethodsCalled(t *testing.T) {
 	for _, call := range methodsCalled(t, root(t), "internal/sched", Module+"/internal/park") {
 		found = append(found, call.method)
 	}
-	for _, want := range []string{"Parker.Rouse", "Parker.Commit", "Parker.Owner"} {
+	for _, want := range []string{"Parker.MakeReady", "Parker.Commit", "Parker.Owner"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("internal/sched calls %s, which was not found: %v", want, found)
 		}

@@ -27,7 +27,7 @@ func (c Citation) IsTest() bool {
 	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "promela/")
 }
 
-// A Kind is how a place supports the rules that it cites.
+// A Kind says how a place supports the rules that it cites.
 type Kind int
 
 // The kinds of places, the weakest first. A benchmark runs the code and checks nothing; a model is checked, but is not

@@ -1,8 +1,9 @@
 // Package archtest tests the structure of the repository: which package may import which, that every citation of a rule
 // names a rule, and that generated files (spec/MAP.md, api/coir.txt) are up to date.
 //
-// Such rules rot if they are only in a document. Here each is data and a short test over it, and a test that fails says
-// what to do.
+// Such rules become outdated if they are only in a document. Here each is data with a short test, and a failing test
+// says what to do.
 //
-// The package has the readers; their tests check the rules; the command specmap writes spec/MAP.md.
+// The package has the readers; their tests check the rules; the commands specmap and figures write spec/MAP.md and the
+// figures in the documents.
 package archtest

@@ -115,7 +115,7 @@ func typesOf(list *ast.FieldList) (all []string) {
 	return all
 }
 
-// hasPrefix reports whether name is the prefix, or goes on after it with another word.
+// hasPrefix reports whether name is the prefix, or continues after it with another word.
 func hasPrefix(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && (rest == "" || rest[0] >= 'A' && rest[0] <= 'Z')

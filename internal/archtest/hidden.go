@@ -30,13 +30,14 @@ import (
 //   - race.Acquire, Release and Reads do nothing in a hidden section, so they must be called outside of one. Meet,
 //     Offer and Wrote leave the section themselves, so they must be called inside.
 //   - Each path through a function leaves as many sections as it enters.
+//   - A panic leaves all sections. The deferred calls of the functions that it passes count.
 //
 // It follows calls of functions and of methods, through interfaces too. It does not follow function values: it assumes
 // that a literal is called with everything visible, or in a hidden section if the literal begins by leaving one.
 
 const racePackage = Module + "/internal/race"
 
-// HiddenRules are what a package's source does not say.
+// HiddenRules are facts about a package that its source does not show.
 type HiddenRules struct {
 	// Called says, by name, how deep in hidden sections a function is called that the package itself does not call.
 	// Other exported functions are called with everything visible. The name of a literal is that of its function, and
@@ -44,8 +45,8 @@ type HiddenRules struct {
 	Called map[string]int
 
 	// Plain lists what may run hidden without the pragma, and why. The key is the package's directory, a space and the
-	// function's name, followed by ".append" for a call of append in it. A directory without a name stands for a whole
-	// package.
+	// function's name, followed by ".append" for a call of append in it, and by ".panic" for a panic. A directory
+	// without a name stands for a whole package.
 	Plain map[string]string
 }
 
@@ -61,7 +62,7 @@ func (s *Source) Hidden(dir string, rules HiddenRules) ([]string, error) {
 		depth, listed := rules.Called[name]
 		h.used[name] = true
 		if listed || ast.IsExported(f.Name()) || f.Name() == "init" {
-			h.enter(f, depth, hiddenState{})
+			h.enter(f, depth, 0, hiddenState{})
 		}
 	}
 	for len(h.queue) > 0 {
@@ -80,7 +81,8 @@ func (s *Source) Hidden(dir string, rules HiddenRules) ([]string, error) {
 }
 
 // Unmarked checks a package that runs hidden as a whole: all its functions are marked, it has no literals and no maps,
-// and it neither copies nor appends on shared memory. The files are those of a race build.
+// it neither copies nor appends on shared memory, and it leaves the section before it panics. The files are those of a
+// race build.
 func (s *Source) Unmarked(dir string, rules HiddenRules) ([]string, error) {
 	h, funcs, err := s.check(dir, rules)
 	if err != nil {
@@ -103,6 +105,12 @@ func (s *Source) Unmarked(dir string, rules HiddenRules) ([]string, error) {
 				}
 			case *ast.MapType:
 				h.problem(n.Pos(), "%s: maps are instrumented even under //go:norace", name)
+			case *ast.BlockStmt:
+				for i, s := range n.List {
+					if isCall(s, "panic") && (i == 0 || !isCall(n.List[i-1], "race.Enable")) && !h.plain(f.Pkg(), name+".panic") {
+						h.problem(s.Pos(), "%s panics in a hidden section; call race.Enable before", name)
+					}
+				}
 			case *ast.CallExpr:
 				if why := instrumented(d, n); why != "" && !h.plain(f.Pkg(), name+".append") {
 					h.problem(n.Pos(), "%s: %s", name, why)
@@ -114,6 +122,16 @@ func (s *Source) Unmarked(dir string, rules HiddenRules) ([]string, error) {
 	h.unusedPlain()
 	slices.Sort(h.problems)
 	return h.problems, nil
+}
+
+// isCall reports whether a statement is a call of the function with this name.
+func isCall(s ast.Stmt, name string) bool {
+	x, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	return ok && types.ExprString(call.Fun) == name
 }
 
 // check begins the check of a package. It returns the package's functions, in the order of the source.
@@ -241,6 +259,7 @@ func (h *hiddenCheck) unusedPlain() {
 type hiddenState struct {
 	f     *types.Func
 	depth int
+	owed  int // by how much the deferred calls of its callers change the depth
 }
 
 // Import implements types.Importer. Packages of the module are read from their source, in the form of a race build.
@@ -304,9 +323,10 @@ func (h *hiddenCheck) problem(at token.Pos, format string, args ...any) {
 	}
 }
 
-// enter records that f is called depth sections deep. More than two counts as two.
-func (h *hiddenCheck) enter(f *types.Func, depth int, by hiddenState) {
-	s := hiddenState{f, min(depth, 2)}
+// enter records that f is called depth sections deep. More than two counts as two. The deferred calls of its callers
+// change the depth by owed.
+func (h *hiddenCheck) enter(f *types.Func, depth, owed int, by hiddenState) {
+	s := hiddenState{f, min(depth, 2), max(owed, -2)}
 	if _, ok := h.seen[s]; !ok {
 		h.seen[s] = by
 		h.queue = append(h.queue, s)
@@ -361,7 +381,7 @@ func (h *hiddenCheck) function(s hiddenState) {
 	if s.f.Pkg() != h.pkg {
 		return // checked separately
 	}
-	b := &hiddenBody{h: h, info: h.infos[s.f], decl: d, state: s, name: h.path(s)}
+	b := &hiddenBody{h: h, info: h.infos[s.f], decl: d, state: s, name: h.path(s), owed: s.owed}
 	b.run(d.Body, s.depth)
 }
 
@@ -375,6 +395,7 @@ type hiddenBody struct {
 
 	entry    int
 	deferred int // by how much deferred calls change the depth when the function returns
+	owed     int // by how much those of its callers do
 }
 
 func (b *hiddenBody) run(body *ast.BlockStmt, depth int) {
@@ -387,6 +408,13 @@ func (b *hiddenBody) run(body *ast.BlockStmt, depth int) {
 func (b *hiddenBody) leaves(at token.Pos, depth int) {
 	if depth+b.deferred != b.entry {
 		b.h.problem(at, "%s is entered %d deep and left %d deep", b.name, b.entry, depth+b.deferred)
+	}
+}
+
+// panics checks a panic, of coir or of a user's function, that comes depth sections deep.
+func (b *hiddenBody) panics(at token.Pos, depth int) {
+	if left := depth + b.deferred + b.owed; left != 0 && !b.h.plain(b.h.pkg, shortName(b.state.f)+".panic") {
+		b.h.problem(at, "%s: a panic here reaches the user %d deep, which must be 0", b.name, left)
 	}
 }
 
@@ -464,7 +492,7 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 			depth = b.exprs(a, depth)
 		}
 		if f := b.callee(s.Call); f != nil {
-			b.h.enter(f, 0, b.state)
+			b.h.enter(f, 0, 0, b.state)
 		}
 		if lit, ok := s.Call.Fun.(*ast.FuncLit); ok {
 			b.literal(lit)
@@ -473,6 +501,7 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 		depth = b.exprs(s, depth)
 		if call, ok := s.X.(*ast.CallExpr); ok {
 			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
+				b.panics(s.Pos(), depth)
 				return depth, true
 			}
 		}
@@ -546,7 +575,7 @@ func breaksIn(list []ast.Stmt) bool {
 	return found
 }
 
-// join is where several paths meet.
+// join merges several paths.
 func (b *hiddenBody) join(at token.Pos, depths []int, ended []bool) (after int, ends bool) {
 	ends = true
 	for i, d := range depths {
@@ -597,10 +626,10 @@ func (b *hiddenBody) literal(lit *ast.FuncLit) {
 	if !listed && b.leavesFirst(lit) {
 		depth = 1
 	}
-	b.runLiteral(lit, depth)
+	b.runLiteral(lit, depth, -depth)
 }
 
-// called returns what the rules say of the literals in the function.
+// called returns the rule for the literals in the function.
 func (b *hiddenBody) called() (depth int, listed bool) {
 	name := shortName(b.state.f) + ".func"
 	b.h.used[name] = true
@@ -622,8 +651,8 @@ func (b *hiddenBody) leavesFirst(lit *ast.FuncLit) bool {
 }
 
 // runLiteral follows a function literal that is called depth sections deep.
-func (b *hiddenBody) runLiteral(lit *ast.FuncLit, depth int) {
-	in := &hiddenBody{h: b.h, info: b.info, decl: b.decl, state: b.state, name: b.name + " > func"}
+func (b *hiddenBody) runLiteral(lit *ast.FuncLit, depth, owed int) {
+	in := &hiddenBody{h: b.h, info: b.info, decl: b.decl, state: b.state, name: b.name + " > func", owed: owed}
 	if depth > 0 && !b.leavesFirst(lit) && !b.h.plain(b.h.pkg, shortName(b.state.f)+".func") {
 		b.h.problem(lit.Pos(), "%s runs hidden and cannot carry //go:norace; name it", in.name)
 	}
@@ -677,7 +706,7 @@ func (b *hiddenBody) call(call *ast.CallExpr, depth int) int {
 		if d, listed := b.called(); listed {
 			in = d
 		}
-		b.runLiteral(lit, in)
+		b.runLiteral(lit, in, b.owed+b.deferred)
 		return depth
 	}
 	depth = b.exprs(call.Fun, depth)
@@ -700,12 +729,12 @@ func (b *hiddenBody) call(call *ast.CallExpr, depth int) int {
 	}
 	if recv := f.Signature().Recv(); recv != nil {
 		if iface, ok := recv.Type().Underlying().(*types.Interface); ok {
-			b.h.implementations(iface, f, depth, b.state)
+			b.h.implementations(iface, f, depth, b.owed+b.deferred, b.state)
 			return depth
 		}
 	}
 	if b.h.decls[f] != nil {
-		b.h.enter(f, depth, b.state)
+		b.h.enter(f, depth, b.owed+b.deferred, b.state)
 	}
 	return depth
 }
@@ -724,6 +753,8 @@ func (b *hiddenBody) hook(call *ast.CallExpr, f *types.Func, depth int) int {
 	case "EnterUser":
 		if depth != 1 {
 			b.h.problem(call.Pos(), "%s: race.EnterUser is called %d deep, which must be 1", b.name, depth)
+		} else {
+			b.panics(call.Pos(), 0)
 		}
 	}
 	depth += b.toggles(call)
@@ -735,15 +766,15 @@ func (b *hiddenBody) hook(call *ast.CallExpr, f *types.Func, depth int) int {
 }
 
 // implementations enters the methods that a call through an interface may reach in the loaded packages.
-func (h *hiddenCheck) implementations(iface *types.Interface, f *types.Func, depth int, by hiddenState) {
+func (h *hiddenCheck) implementations(iface *types.Interface, f *types.Func, depth, owed int, by hiddenState) {
 	for m := range h.decls {
 		if m.Name() != f.Name() || m.Signature().Recv() == nil {
 			continue
 		}
 		if t := m.Signature().Recv().Type(); types.Implements(t, iface) {
-			h.enter(m, depth, by)
+			h.enter(m, depth, owed, by)
 		} else if named, ok := derefNamed(t); ok && named.TypeParams().Len() > 0 && hasMethods(named, iface) {
-			h.enter(m, depth, by)
+			h.enter(m, depth, owed, by)
 		}
 	}
 }

@@ -34,7 +34,7 @@ var hot = map[string][]string{
 		"coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Put", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
-		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 	},
 	"coir.(*Chan[T]).recv": {
 		"coir.(*Chan[T]).recvAny", "coir.(*Chan[T]).recvFailed", "coir.(*Chan[T]).recvGuest",
@@ -42,7 +42,7 @@ var hot = map[string][]string{
 		"coir.(*Fiber).stopTimer", "coir.(*Fiber).yieldBudget",
 		"coir.(*scope).linkMayBeDone", "indirect", "internal/channel.(*Chan[T]).Take", "internal/coro.G.abi0",
 		"internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).Ready", "internal/sched.(*Worker).settle",
-		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 	},
 	"coir.Yield": {
 		"coir.(*scope).linkMayBeDone", "coir.yieldAny", "indirect", "internal/coro.G.abi0",
@@ -59,13 +59,13 @@ var hot = map[string][]string{
 	"coir.(*Chan[T]).sendGuest": {
 		"coir.(*Chan[T]).sendAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
 		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Put", "internal/park.(*Guest).ArmParked",
-		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",
 	},
 	"coir.(*Chan[T]).recvGuest": {
 		"coir.(*Chan[T]).recvAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
 		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Take", "internal/park.(*Guest).ArmParked",
-		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.Peek[T]",
+		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",
 	},
 	"coir.isPlainGoroutine":            {"indirect", "internal/sched.Current"},
@@ -122,7 +122,7 @@ var hot = map[string][]string{
 	"internal/channel.LockAll":   {"internal/channel.heapSort", "internal/sync.(*Mutex).lockSlow"},
 	"internal/channel.UnlockAll": {"internal/sync.(*Mutex).unlockSlow"},
 	"coir.(*scratch).publish": {
-		"coir.(*scratch).newNode", "coir.(*scratch).subscribe", "coir.rouseWoken", "indirect",
+		"coir.(*scratch).newNode", "coir.(*scratch).subscribe", "coir.readySelectors", "indirect",
 		"internal/channel.UnlockAll",
 	},
 	"coir.(*scratch).withdraw": {
@@ -264,14 +264,14 @@ func TestHotCalls(t *testing.T) {
   chan.go:3	0x3	e89801fcff	CALL runtime.mallocgcSmallScanNoHeaderSC5(SB)
   chan.go:4	0x4	ffd2		CALL DX
 TEXT github.com/coir-go/coir/internal/sched.(*Task).Leave(SB) /somewhere/task.go
-  task.go:1	0x1	97ffb5a4	CALL github.com/coir-go/coir/internal/wait.Peek[go.shape.int](SB)
+  task.go:1	0x1	97ffb5a4	CALL github.com/coir-go/coir/internal/wait.SoloCell[go.shape.int](SB)
   task.go:2	0x2	d63f0080	CALL (R4)
 TEXT runtime.main(SB) /somewhere/proc.go
   proc.go:1	0x1	c3		RET
 `)
 	want := map[string][]string{
 		"coir.(*Chan[T]).Send":         {"indirect", "runtime.newobject", "sync/atomic.(*Uint64).Load"},
-		"internal/sched.(*Task).Leave": {"indirect", "internal/wait.Peek[T]"},
+		"internal/sched.(*Task).Leave": {"indirect", "internal/wait.SoloCell[T]"},
 		"runtime.main":                 {},
 	}
 	if !maps.EqualFunc(got, want, slices.Equal) {

@@ -46,6 +46,8 @@ func TestImportOrder(t *testing.T) {
 }
 
 // TestSatellitesUseTheExportedAPI: a package that is built on the root, or one below it, imports no internal package.
+//
+// Spec: ST-01 (combinators use the public surface)
 func TestSatellitesUseTheExportedAPI(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -53,6 +55,11 @@ func TestSatellitesUseTheExportedAPI(t *testing.T) {
 	}
 	for _, problem := range insideDoors(imports) {
 		t.Error(problem)
+	}
+	for _, dir := range Satellites {
+		if imports[dir] == nil {
+			t.Errorf("Satellites has %s, which does not exist", dir)
+		}
 	}
 	bad := insideDoors(map[string][]string{
 		"pace":       {"time", Module, Module + "/internal/park"},

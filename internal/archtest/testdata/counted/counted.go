@@ -57,9 +57,6 @@ func note(method string) {
 	first, more := frames.Next()
 	inside := !below.Load()
 	for f := first; ; f, more = frames.Next() {
-		if strings.HasSuffix(f.Function, "sched.(*Scheduler).look") {
-			return // the monitor's, which depend on time and not on an operation
-		}
 		inside = inside || strings.HasSuffix(f.Function, "counted.here")
 		if !more {
 			break
