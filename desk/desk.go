@@ -16,8 +16,9 @@ import (
 )
 
 // Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It need not be closed: a
-// desk without open tickets that is no longer used is garbage, also while the contexts of its tickets last. Until then
-// it may keep a few contexts in which the last tickets were opened, so that the next ones in them cost less.
+// desk without open tickets that is no longer used is garbage, even if the contexts of its tickets have not ended.
+// Until then it may keep a few contexts in which the last tickets were opened, so that further tickets in them cost
+// less.
 type Desk[T any] struct {
 	name   string
 	number uint16 // in the IDs
@@ -32,10 +33,10 @@ type Desk[T any] struct {
 	late, duplicate, unknown, foreign failure
 }
 
-// notMade is what Open, Resolve and Reject of a zero Desk panic with.
+// notMade is the panic text of Open, Resolve and Reject of a zero Desk.
 const notMade = "desk: use of a Desk that was not made by New"
 
-// failure is a reason for which a completion fails: its error, which is made once, and how often it has.
+// failure is a reason for which a completion fails: its error, which is created once, and a counter.
 type failure struct {
 	err   error
 	times atomic.Uint64
@@ -46,12 +47,13 @@ var (
 	// ErrLate means that the ticket has ended without an answer: by its deadline, by a cancel, or by FailAll.
 	ErrLate = errors.New("the ticket has ended before the answer came")
 	// ErrDuplicate means that the ticket has been completed before.
-	ErrDuplicate = errors.New("the ticket has had its answer")
-	// ErrUnknown means that no ticket has that ID: it was never given out, or its ticket has ended long ago. A desk
-	// remembers a ticket while 64 others end after it, and often longer; one with millions open may forget earlier.
+	ErrDuplicate = errors.New("the ticket has already been completed")
+	// ErrUnknown means that no ticket has that ID: it was never issued, or its ticket has ended long ago. A desk
+	// remembers a ticket until at least 64 others have ended after it, and often longer; a desk with millions of open
+	// tickets may forget earlier.
 	ErrUnknown = errors.New("no such ticket")
 	// ErrForeign means that the ID is that of another desk.
-	ErrForeign = errors.New("the ticket is that of another desk")
+	ErrForeign = errors.New("the ticket belongs to another desk")
 )
 
 // Option is an option of [New].
@@ -62,8 +64,8 @@ type options struct {
 	over  coir.OverflowPolicy
 }
 
-// WithLimit bounds the number of tickets that may be open at once. Without it memory is the only bound. n must be
-// positive.
+// WithLimit bounds the number of tickets that may be open at the same time. Without it, memory is the only bound. n
+// must be positive.
 func WithLimit(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("desk: WithLimit(%d): at least one ticket must be allowed to be open", n))
@@ -71,9 +73,9 @@ func WithLimit(n int) Option {
 	return func(o *options) { o.limit = n }
 }
 
-// WithOverflow says what Open does when as many tickets are open as [WithLimit] allows. With [coir.OverflowWait], which
-// is the default, it waits until one has ended. With [coir.OverflowFail] it returns an error that is
-// [coir.ErrWouldBlock]. There is nothing to drop, so there are no other policies.
+// WithOverflow sets what Open does when as many tickets are open as [WithLimit] allows. With [coir.OverflowWait], the
+// default, it waits until one has ended. With [coir.OverflowFail] it returns an error that is [coir.ErrWouldBlock].
+// There is nothing to drop, so there are no other policies.
 func WithOverflow(p coir.OverflowPolicy) Option {
 	if p != coir.OverflowWait && p != coir.OverflowFail {
 		panic(fmt.Sprintf("desk: WithOverflow(%v): a desk waits or fails", p))
@@ -81,13 +83,13 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 	return func(o *options) { o.over = p }
 }
 
-// desks numbers the desks of the program, from a random number on, so that those of two programs differ too.
+// desks numbers the desks of the program, starting at a random number, so that the desks of two programs differ too.
 var desks atomic.Uint32
 
 func init() { desks.Store(rand.Uint32()) }
 
-// New returns a desk without tickets. Reports and errors show its name, and tickets have it unless they are given
-// another.
+// New returns a desk without tickets. Reports and errors show its name, and it is the name of tickets that have no
+// other.
 func New[T any](name string, opts ...Option) *Desk[T] {
 	var o options
 	for _, opt := range opts {
@@ -112,7 +114,7 @@ func New[T any](name string, opts ...Option) *Desk[T] {
 
 func (f *failure) init(name string, err error) { f.err = fmt.Errorf("desk: %s: %w", name, err) }
 
-// Open opens a ticket, which ends when ctx ends, if not earlier. If the desk is full it waits, or fails: see
+// Open opens a ticket, which ends at the latest when ctx ends. If the desk is full it waits, or fails: see
 // [WithOverflow]. It returns ctx's error if ctx has ended, or ends while Open waits. [coir.WithName] gives the ticket a
 // name, which reports show.
 //
@@ -136,7 +138,7 @@ func (d *Desk[T]) OpenTimeout(ctx context.Context, limit time.Duration, opts ...
 	return &t.Ticket, nil
 }
 
-// open opens the ticket t, which is a part of timed if that is not nil.
+// open opens the ticket t, which is a field of timed if timed is not nil.
 func (d *Desk[T]) open(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration,
 	opts []coir.NameOption,
 ) error {
@@ -203,7 +205,7 @@ func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T]
 	}
 }
 
-// admit gives the ticket a slot in this shard, if there is one left, and starts its clock. It unlocks the shard, also
+// admit gives the ticket a slot in this shard, if there is one left, and starts its clock. It unlocks the shard, even
 // if a method of ctx panics.
 func (s *shard[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) (bool, error) {
 	defer s.lock.Unlock()
@@ -218,7 +220,7 @@ func (s *shard[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T
 	return true, nil
 }
 
-// lockOne locks one of the active shards. If it finds that one locked, there are twice as many from now on.
+// lockOne locks one of the active shards. If that shard is locked, lockOne doubles their number.
 func (d *Desk[T]) lockOne() *shard[T] {
 	n, i := d.active.Load(), 0
 	if n == 0 {
@@ -238,7 +240,7 @@ func (d *Desk[T]) lockOne() *shard[T] {
 	return s
 }
 
-// shard returns a shard, and makes it if need be.
+// shard returns a shard, and creates it if there is none.
 func (d *Desk[T]) shard(i int) *shard[T] {
 	p := &d.shards[i]
 	if s := p.Load(); s != nil {
@@ -259,7 +261,7 @@ func (d *Desk[T]) Resolve(id ID, v T) error {
 	return nil
 }
 
-// Reject completes the ticket with an error, which is not nil. It returns what [Desk.Resolve] does.
+// Reject completes the ticket with an error, which is not nil. It returns the same errors as [Desk.Resolve].
 func (d *Desk[T]) Reject(id ID, err error) error {
 	if err == nil {
 		panic("desk: Reject(nil): a ticket that has a value is completed by Resolve")
@@ -272,7 +274,7 @@ func (d *Desk[T]) Reject(id ID, err error) error {
 	return nil
 }
 
-// take takes out the ticket of an ID, to complete it.
+// take removes the ticket of an ID from its slot, to complete it.
 func (d *Desk[T]) take(id ID, how ending) (*Ticket[T], error) {
 	// Spec: TK-07 (an id is valid at its own Desk)
 	// Spec: TK-08 (late, unknown and duplicate completions differ)
@@ -319,7 +321,7 @@ func (f *failure) count() error {
 
 // FailAll ends all open tickets with an error, which is not nil, and returns how many it has ended. It is for a
 // connection that is lost. Tickets that are opened meanwhile may stay open. If a function of OnDone panics, FailAll
-// ends the other tickets before the panic goes on; of several panics the first does.
+// ends the other tickets before the panic continues; if several panic, the first panic continues.
 func (d *Desk[T]) FailAll(err error) int {
 	// Spec: TK-14 (FailAll ends every open ticket)
 	if err == nil {
@@ -332,7 +334,7 @@ func (d *Desk[T]) FailAll(err error) int {
 	n := 0
 	all := false
 	defer func() {
-		for !all { // a panic or a Goexit is on its way
+		for !all { // a panic or a Goexit is in progress
 			failRest(&open, err, &all)
 		}
 	}()
@@ -348,14 +350,14 @@ func (d *Desk[T]) FailAll(err error) int {
 }
 
 // failRest ends tickets until there are none left, or a function of OnDone panics again. That panic is dropped, because
-// the first is on its way.
+// the first panic continues.
 func failRest[T any](open *[]*Ticket[T], err error, all *bool) {
 	returned := false
 	defer func() {
 		if returned || recover() != nil {
 			return
 		}
-		for !*all { // a Goexit: it cannot be stopped, but this call can go on
+		for !*all { // a Goexit: it cannot be stopped, but this call can continue
 			failRest(open, err, all)
 		}
 	}()
@@ -367,8 +369,8 @@ func failRest[T any](open *[]*Ticket[T], err error, all *bool) {
 	*all, returned = true, true
 }
 
-// All iterates over the open tickets, in no particular order, for code that shows them. Tickets that are opened or end
-// meanwhile may be left out, or be seen. The loop may use the desk.
+// All iterates over the open tickets, in no particular order, for code that shows them. It may or may not yield tickets
+// that are opened or end meanwhile. The loop may use the desk.
 func (d *Desk[T]) All() iter.Seq[*Ticket[T]] {
 	return func(yield func(*Ticket[T]) bool) {
 		var found []*Ticket[T]
@@ -410,7 +412,7 @@ func (d *Desk[T]) Name() string { return d.name }
 // Len returns the number of open tickets.
 func (d *Desk[T]) Len() int { return d.Stats().Open }
 
-// Cap returns how many tickets may be open at once, or [coir.Unbounded].
+// Cap returns how many tickets may be open at the same time, or [coir.Unbounded].
 func (d *Desk[T]) Cap() int {
 	if d.places == nil {
 		return coir.Unbounded
@@ -418,12 +420,12 @@ func (d *Desk[T]) Cap() int {
 	return d.places.Size()
 }
 
-// Stats is what a desk has counted. The numbers are those of one moment for each shard of the desk, and may be those of
-// different moments for two shards.
+// Stats holds the counters of a desk. The numbers of one shard are all read at the same moment, those of different
+// shards at different moments.
 type Stats struct {
 	Open   int // tickets that are open
-	High   int // the most that were open at once. A desk with several shards adds up theirs, so it may have been fewer
-	Shards int // tables of the desk. It begins with one, and uses more when callers meet
+	High   int // the most that were open at the same time, or more: a desk with several shards adds up theirs
+	Shards int // tables of the desk. It begins with one, and uses more when callers contend
 
 	Opened    uint64 // tickets opened. They are open or have ended in one of the next five ways
 	Resolved  uint64
@@ -439,7 +441,7 @@ type Stats struct {
 	Refused   uint64 // calls of Open that failed because the desk was full
 }
 
-// Stats returns what the desk has counted. It locks the shards one after the other.
+// Stats returns the desk's counters. It locks the shards one after the other.
 func (d *Desk[T]) Stats() Stats {
 	st := Stats{
 		Late: d.late.times.Load(), Duplicate: d.duplicate.times.Load(), Unknown: d.unknown.times.Load(),
@@ -470,5 +472,5 @@ func (s *shard[T]) addTo(st *Stats) {
 	st.Failed += s.ended[failed]
 }
 
-// String describes the desk in a few words.
+// String returns a short description of the desk.
 func (d *Desk[T]) String() string { return fmt.Sprintf("desk.Desk(%s, %d open)", d.name, d.Len()) }

@@ -139,7 +139,8 @@ func changed(t *testing.T, id desk.ID, at int) desk.ID {
 	return got
 }
 
-// A ticket ends with every kind of context that it can be opened in: how the context ended is how the ticket ended.
+// A ticket ends with every kind of context that it can be opened in: how the context ended is how the ticket ended,
+// and the error says what that of a channel does, with the cause.
 //
 // Spec: TK-13 (a ticket ends with its scope)
 // Spec: TK-18 (tickets end with a channel's errors)
@@ -199,6 +200,12 @@ func TestTicketEndsWithItsContext(t *testing.T) {
 							checkEnd(t, a, 0, want)
 							checkEnd(t, b, 0, want)
 						}
+						_, same := coir.NewChan[int](0).Recv(in)
+						a.OnDone(func(_ int, is error) {
+							if !strings.HasSuffix(is.Error(), same.Error()) { // a timeout has the ticket's name before it
+								t.Errorf("it ended with %v, and a receive with %v", is, same)
+							}
+						})
 						checkEnd(t, resolved, 1, nil)
 						if _, err := d.Open(in); !errors.Is(err, c.want[0]) {
 							t.Errorf("Open in a context that has ended: %v", err)

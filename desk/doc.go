@@ -1,6 +1,6 @@
-// Package desk keeps waits that something outside completes: a callback, a reply from a socket, a message of a queue. A
-// caller opens a [Ticket] at a [Desk], sends its id along with the request, and waits. What brings the answer resolves
-// the id:
+// Package desk matches answers from outside with the callers that wait for them: a callback, a reply from a socket, a
+// message of a queue. A caller opens a [Ticket] at a [Desk], sends its id along with the request, and waits. The code
+// that gets the answer resolves the id:
 //
 //	var replies = desk.New[Reply]("replies")
 //
@@ -23,13 +23,13 @@
 //		}
 //	}
 //
-// Go programs use a map of channels for this. Such a map keeps entries when a caller times out, when a request cannot
-// be sent and when the other side is gone. A Desk keeps none: a ticket leaves it when it is completed, when it is
-// cancelled, at its deadline, or when the context in which it was opened ends, and no goroutine is needed for that.
+// Go programs use a map of channels for this. Such a map leaks entries when a caller times out, when a request cannot
+// be sent and when the peer is gone. A Desk keeps none: a ticket leaves it when it is completed, when it is cancelled,
+// at its deadline, or when the context in which it was opened ends, and no goroutine is needed for that.
 //
-// An [ID] may be given to others. It has 64 random bits, which cannot be guessed, and is valid at its own desk, for its
-// own ticket, until that has ended.
+// An [ID] may be given to others. It has 64 random bits, which cannot be guessed, and is valid only at its own desk,
+// for its own ticket, until the ticket has ended.
 //
-// Fibers and goroutines may use a Desk alike. What comes before a call that completes a ticket is ordered before what
-// comes after a wait for it. The locks of a Desk may order other calls too; do not rely on that.
+// Both fibers and goroutines may use a Desk. The call that completes a ticket is ordered before the return of a wait
+// for it. The locks of a Desk may order other calls too; do not rely on that.
 package desk

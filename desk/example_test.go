@@ -69,9 +69,9 @@ func ExampleDesk_Resolve() {
 	fmt.Println(s.Resolved, s.Duplicate, s.Foreign)
 	// Output:
 	// <nil>
-	// desk: replies: the ticket has had its answer
-	// desk: replies: the ticket is that of another desk
-	// desk: replies: the ticket is that of another desk
+	// desk: replies: the ticket has already been completed
+	// desk: replies: the ticket belongs to another desk
+	// desk: replies: the ticket belongs to another desk
 	// 1 1 2
 }
 

@@ -9,16 +9,16 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A group is the open tickets of one shard that end with the same scope. It has the coir.Watch for all of them, so that
-// a ticket which is opened in the context of the last one costs no more than a place in a ring.
+// A group is the open tickets of one shard that end with the same scope. It has one coir.Watch for all of them, so a
+// ticket that is opened in the context of the last one only needs a place in a ring.
 //
 // Looking for the right group among many would need a hash. So a shard looks only at the group of its last ticket, and
 // otherwise begins a new one, even if there is an older group for the same scope. A group that has become empty is
-// stopped, unless it is that of the last ticket, and is used again.
+// stopped and reused, unless it is that of the last ticket.
 //
-// That one group goes on watching, because to start a watch in a context of package context costs more than a ticket.
-// So that the context does not keep a desk that has been dropped, it refers to a link, and the link to an empty group
-// only weakly. When the shard is collected, a cleanup stops the watch: see kept.
+// That group keeps watching, because starting a watch in a context of package context costs more than a ticket. The
+// context refers to a link, and the link to an empty group only weakly, so the context does not keep a desk alive that
+// is no longer used. When the shard is collected, a cleanup stops the watch: see kept.
 //
 // The lock of the shard guards all of it. It may be held while the watch is stopped: a scope calls Ended with nothing
 // locked.
@@ -31,7 +31,7 @@ type group[T any] struct {
 	next  *group[T]       // of shard.spare
 }
 
-// link is what a context has of a group.
+// link is the object that a context refers to for a group.
 type link[T any] struct {
 	watch coir.Watch
 	open  atomic.Pointer[group[T]] // the group while it has tickets, which end with their context in any case
@@ -39,7 +39,7 @@ type link[T any] struct {
 	self  weak.Pointer[link[T]]
 }
 
-// kept is what is left of a shard that is collected: the link of shard.current, which may still watch.
+// kept is the part of a shard that its cleanup needs: the link of shard.current, which may still watch.
 type kept[T any] struct{ link weak.Pointer[link[T]] }
 
 // stop stops the watch, if the context still has it. The groups of the shard, which used it, are gone.
@@ -49,7 +49,7 @@ func (k *kept[T]) stop() {
 	}
 }
 
-// newKept returns the kept of s, and makes the cleanup for it.
+// newKept returns the kept of s, and registers the cleanup of s.
 func newKept[T any](s *shard[T]) *kept[T] {
 	k := new(kept[T])
 	runtime.AddCleanup(s, (*kept[T]).stop, k)
@@ -122,7 +122,7 @@ func (g *group[T]) remove(t *Ticket[T]) {
 	g.leave()
 }
 
-// leave stops the watch of a group that is not needed any more.
+// leave stops the watch of a group that is no longer needed.
 func (g *group[T]) leave() {
 	s := g.shard
 	if g.first == nil && g != s.current && g.ended == nil && g.link.watch.Stop() && s.spares < chunk {

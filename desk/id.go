@@ -8,10 +8,10 @@ import (
 	"fmt"
 )
 
-// ID names a ticket, also outside of the program. It is 128 bits long: where the ticket is, and a random number. A
+// ID identifies a ticket, also outside of the program. It has 128 bits: the ticket's slot, and a random number. A
 // caller that has not been given the ID cannot guess it.
 //
-// IDs can be compared, and be keys of a map. The zero ID names no ticket.
+// IDs are comparable and can be keys of a map. No ticket has the zero ID.
 type ID struct {
 	// Spec: TK-06 (an id cannot be guessed or replayed)
 
@@ -20,7 +20,7 @@ type ID struct {
 	//	|   desk    | shard |      slot      |   generation   |
 	//	+-----------+-------+----------------+----------------+
 	//
-	// The generation is at least 1. A slot whose generations are used up is not used again, so no two tickets of a desk
+	// The generation is at least 1. A slot whose generations are used up is not reused, so no two tickets of a desk
 	// have the same locator.
 	locator uint64
 	nonce   uint64
@@ -50,21 +50,21 @@ func (id ID) slot() uint32 { return uint32(id.locator >> generationBits & (maxSl
 
 func (id ID) generation() uint32 { return uint32(id.locator & maxGeneration) }
 
-// sameNonce reports whether two nonces are equal. How long it takes does not depend on them.
+// sameNonce reports whether two nonces are equal. Its time does not depend on their values.
 func sameNonce(a, b uint64) bool {
 	// Spec: TK-06 (an id cannot be guessed or replayed)
 	x := a ^ b
 	return subtle.ConstantTimeEq(int32(x>>32), 0)&subtle.ConstantTimeEq(int32(x), 0) == 1
 }
 
-// ErrSyntax is the error of a text that is not that of an [ID]. Compare with errors.Is.
+// ErrSyntax is the error for text that is not an [ID]. Compare with errors.Is.
 var ErrSyntax = errors.New("desk: an id is 32 hexadecimal digits in lower case")
 
 // textLen is the length of an ID as text.
 const textLen = 32
 
-// ParseID returns the ID whose text is s. Each ID has exactly one text, which String returns: any other is refused with
-// an error that is [ErrSyntax].
+// ParseID returns the ID whose text is s. Each ID has exactly one text, which String returns; for any other text
+// ParseID returns an error that is [ErrSyntax].
 func ParseID(s string) (ID, error) {
 	var id ID
 	err := id.UnmarshalText([]byte(s))

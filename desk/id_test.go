@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -61,6 +62,29 @@ func FuzzParseID(f *testing.F) {
 			t.Errorf("%q resolves a ticket of a desk that has none", s)
 		}
 	})
+}
+
+// Descriptions and errors of desks and tickets may be logged, so they do not show an id.
+//
+// Spec: TK-06 (an id cannot be guessed or replayed)
+func TestTextsDoNotShowIDs(t *testing.T) {
+	d := desk.New[int]("replies")
+	tk := open(t, t.Context(), d)
+	texts := []string{d.String(), tk.String(), fmt.Sprint(tk), fmt.Sprint(d.Stats())}
+	if err := d.Resolve(tk.ID(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{d.Resolve(tk.ID(), 2), d.Reject(tk.ID(), errors.New("again")), desk.New[int]("others").Resolve(tk.ID(), 3)} {
+		if err == nil {
+			t.Fatal("completed twice")
+		}
+		texts = append(texts, err.Error())
+	}
+	for _, text := range append(texts, tk.String()) {
+		if id := tk.ID().String(); strings.Contains(text, id) || strings.Contains(text, id[16:]) {
+			t.Errorf("%q shows the id", text)
+		}
+	}
 }
 
 // Random ids, ids next to those of open and of ended tickets, and ids of one desk at another resolve nothing: ten
@@ -143,7 +167,7 @@ func TestOldIDsReachNothing(t *testing.T) {
 			}
 		}
 		tk.Cancel()
-		if old = append(old, tk.ID()); len(old) > 40 {
+		if old = append(old, tk.ID()); len(old) > 200 { // a slot is used again when 64 others have been freed
 			old = old[1:]
 		}
 	}

@@ -282,7 +282,6 @@ var leaks = []leak{
 	},
 }
 
-// Spec: TK-13 (a ticket ends with its scope)
 func TestDeskHasNoneOfTheLeaks(t *testing.T) {
 	for _, l := range leaks {
 		t.Run(l.name, func(t *testing.T) {

@@ -129,8 +129,6 @@ func TestPanicInOnDoneAfterTheEnd(t *testing.T) {
 }
 
 // FailAll ends all tickets, also if functions of OnDone panic or call Goexit. The first panic goes on.
-//
-// Spec: TK-14 (FailAll ends every open ticket)
 func TestFailAllEndsAllDespitePanics(t *testing.T) {
 	for name, leave := range map[string]func(i int){
 		"panic":  func(i int) { panic(i) },

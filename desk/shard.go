@@ -8,7 +8,7 @@ import (
 )
 
 // A shard is a table of slots under one lock. A desk begins with one shard, and uses more when a caller finds a shard
-// locked. So the callers on many processors do not share a lock for long, and a program on one processor, or under
+// locked. So callers on many processors do not contend for one lock for long, and a program on one processor, or under
 // package sim, always has its tickets in the same order.
 //
 // Invariants, under the lock:
@@ -20,12 +20,12 @@ import (
 //	             knows its last nonce and how its last ticket ended.
 //	S4 group:    an open ticket is in the ring of its group, and a group with tickets watches their context.
 //
-// The free slots are a queue, not a stack, for S3: a completion that comes twice or too late is told from a forged one
-// only while the slot remembers. The queue costs a little locality; with 256 slots of 24 bytes a shard stays in the
-// first cache.
+// The free slots are a queue, not a stack, because of S3: a duplicate or late completion can be distinguished from a
+// forged one only while the slot remembers its last ticket. The queue costs a little locality; with 256 slots of 24
+// bytes a shard stays in the first cache.
 //
-// The lock is a coir.Cond, of which only the lock is used: package sim sees who takes it, as it would not see that of a
-// sync.Mutex.
+// The lock is a coir.Cond, of which only the lock is used, because package sim sees its operations and would not see
+// those of a sync.Mutex.
 type shard[T any] struct {
 	lock   coir.Cond
 	desk   *Desk[T]
@@ -38,7 +38,7 @@ type shard[T any] struct {
 
 	current *group[T] // of the last ticket; it may be empty
 	kept    *kept[T]  // has the link of current
-	spare   *group[T] // those that may be used again, linked by next
+	spare   *group[T] // groups that may be reused, linked by next
 	spares  int       // how many: at most chunk
 
 	open, high int
@@ -62,7 +62,7 @@ type slot[T any] struct {
 	next       uint32     // while it is free: the next free slot and, in the upper bits, how the last ticket ended
 }
 
-// ending is how a ticket ended.
+// ending says how a ticket ended.
 type ending uint8
 
 const (
@@ -86,8 +86,8 @@ func newShard[T any](d *Desk[T], number int) *shard[T] {
 
 func (s *shard[T]) at(i uint32) *slot[T] { return &s.slots[i/chunk][i%chunk] }
 
-// put gives a ticket of the group g a slot and an ID. It reports false if there is no slot left. The caller holds the
-// lock.
+// put assigns a slot and an ID to a ticket of the group g. It reports false if there is no slot left. The caller holds
+// the lock.
 func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	// Spec: TK-05 (ids do not collide)
 	// Spec: TK-15 (an old id never reaches a new ticket)
@@ -118,7 +118,7 @@ func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	return true
 }
 
-// take takes the ticket out of slot i, which has one. The caller holds the lock.
+// take removes the ticket from slot i, which has one. The caller holds the lock.
 func (s *shard[T]) take(i uint32, how ending) *Ticket[T] {
 	// Spec: TK-04 (one completer takes a ticket out)
 	x := s.at(i)

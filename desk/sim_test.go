@@ -210,8 +210,6 @@ func TestPlacesPassOn(t *testing.T) {
 
 // FailAll races with openers, answers and time. What it ends, it ends with its error, and nothing stays open after the
 // scope.
-//
-// Spec: TK-14 (FailAll ends every open ticket)
 func TestFailAllAgainstOpeners(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int]("replies")
@@ -287,7 +285,7 @@ func TestWaitersSeeTheirOwn(t *testing.T) {
 	})
 }
 
-// A ticket that no one completes is a deadlock, and the report names it.
+// A ticket that is never completed is a deadlock, and the report names it.
 func TestReportNamesTheTicket(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
 		d := desk.New[int]("replies")

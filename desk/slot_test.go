@@ -123,8 +123,6 @@ func TestGroupsAreUsedAgain(t *testing.T) {
 // How long the comparison of a nonce takes does not depend on where it differs: Welch's t-test over two sets of wrong
 // ids, as in "Dude, is my code constant time?". What decides is that the code has no branch between the two loads and
 // the result. The test is for make soak: on a busy machine it needs many samples.
-//
-// Spec: TK-06 (an id cannot be guessed or replayed)
 func TestNonceTakesConstantTime(t *testing.T) {
 	if os.Getenv("COIR_SOAK") == "" {
 		t.Skip("for make soak")

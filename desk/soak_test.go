@@ -159,8 +159,6 @@ func openAll(ctx context.Context, d *desk.Desk[int], n int, opened func(*desk.Ti
 }
 
 // Goroutines and fibers race for tickets that were opened in contexts of package context.
-//
-// Spec: TK-16 (any goroutine may complete a ticket)
 func TestGoroutinesRaceForTickets(t *testing.T) {
 	d := desk.New[int]("replies")
 	var all sync.WaitGroup

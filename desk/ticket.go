@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/coir-go/coir"
 )
 
 // Ticket is one wait for an answer. It ends once: with the value or error that completes it, at its deadline, with the
-// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and stays as it is. Any
-// number of fibers and goroutines may wait for it.
+// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and its result does not
+// change. Any number of fibers and goroutines may wait for it.
 type Ticket[T any] struct {
 	// Spec: TK-01 (anything may complete a ticket, once)
 	// Spec: TK-02 (a ticket never goes back)
@@ -21,20 +22,20 @@ type Ticket[T any] struct {
 	prev, next *Ticket[T] // in the ring of the group
 	alarm      *coir.Alarm
 	id         ID
-	calls      atomic.Uint32 // what OnDone and ended agree on
+	calls      atomic.Uint32 // the state shared by OnDone and ended
 }
 
 // The values of Ticket.calls. A canceller or a clock that ends a ticket must not call a function of OnDone itself,
 // because that may call runtime.Goexit, which would end the clock.
 const (
-	callsNone  = iota // there are no functions to call, or not yet
-	callsSome         // there are: ended makes a goroutine that calls them
-	callsEnded        // ended has looked, and the promise may not be completed yet: a new function needs a goroutine
+	callsNone  = iota // there are no functions to call yet
+	callsSome         // there are functions: ended starts a goroutine that calls them
+	callsEnded        // ended has checked, and the promise may not be completed yet: a new function needs a goroutine
 	callsOver         // ended is done: OnDone calls its function itself
 )
 
-// timedTicket is a Ticket with a deadline. It is one object, so that a deadline costs no allocation, and a ticket
-// without one no memory for it.
+// timedTicket is a Ticket with a deadline. It is one object, so that a deadline needs no second allocation, and a
+// ticket without a deadline needs no memory for it.
 type timedTicket[T any] struct {
 	Ticket[T]
 	clock coir.Alarm
@@ -48,8 +49,8 @@ func (t *Ticket[T]) Name() string { return t.promise.Name() }
 
 // Wait waits until the ticket has ended. It returns the value or the error that the ticket was completed with. If the
 // ticket timed out, the error is [coir.ErrTimeout], with the ticket's name; if it was cancelled, [context.Canceled]; if
-// its context was cancelled, what an operation in that context returns. If ctx ends first, Wait returns ctx's error, and
-// the ticket stays open.
+// its context was cancelled, the error that an operation in that context returns. If ctx ends first, Wait returns ctx's
+// error, and the ticket stays open.
 //
 // A ticket ends with the context that it was opened in, so a goroutine may also wait in [context.Background]: that is
 // faster than in a context that can end.
@@ -59,17 +60,17 @@ func (t *Ticket[T]) Wait(ctx context.Context) (T, error) {
 	return t.promise.Wait(ctx)
 }
 
-// DoneCase is a case that happens when the ticket has ended. It stores the value in *v and the error in *err; either
-// may be nil.
+// DoneCase returns a case that happens when the ticket has ended. It stores the value in *v and the error in *err;
+// either may be nil.
 func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 	// Spec: TK-21 (a ticket is a case)
 	return t.promise.DoneCase(v, err)
 }
 
 // OnDone makes the ticket call f with its result, once. A call of Resolve, Reject, Cancel or FailAll that ends the
-// ticket calls f before it returns, and a panic in f goes on to its caller. If the ticket ends with its context or at
-// its deadline, a goroutine is started that calls f, and a panic in f ends the program; the canceller, or the clock,
-// goes on when f has returned. If the ticket has ended, OnDone calls f itself. f must be short, and must not wait.
+// ticket calls f before it returns, and a panic in f continues in its caller. If the ticket ends with its context or at
+// its deadline, a new goroutine calls f, and a panic in f ends the program; the canceller, or the clock, continues when
+// f has returned. If the ticket has ended, OnDone calls f itself. f must be short, and must not wait.
 func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	// Spec: TK-20 (OnDone runs once)
 	if f == nil {
@@ -82,8 +83,8 @@ func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	t.promise.OnDone(f)
 }
 
-// Cancel ends the ticket with [context.Canceled]. It reports whether it did: if the ticket has ended, or its context
-// has, it returns false. Deferred, it makes sure that the ticket is not open when the caller returns.
+// Cancel ends the ticket with [context.Canceled] and reports whether it did. It returns false if the ticket or its
+// context has ended. A deferred Cancel ensures that the ticket is not open when the caller returns.
 func (t *Ticket[T]) Cancel() bool {
 	// Spec: TK-09 (cancelling removes a waiting ticket)
 	ctx := t.openIn()
@@ -91,8 +92,8 @@ func (t *Ticket[T]) Cancel() bool {
 		return false
 	}
 	if err := coir.Ended(ctx); err != nil {
-		// A caller whose wait has ended with the context may come here before the desk ends the ticket. It is counted
-		// as what it is.
+		// A caller whose wait has ended with the context may get here before the desk ends the ticket. Then the ticket
+		// counts as ended by its context.
 		if t.takeOut(endingFor(err)) {
 			t.ended(err)
 		}
@@ -112,13 +113,13 @@ func (t *Ticket[T]) openIn() context.Context {
 	return t.group.ctx
 }
 
-// String describes the ticket in a few words, without its ID.
+// String returns a short description of the ticket, without its ID.
 func (t *Ticket[T]) String() string {
 	_, what, _ := strings.Cut(t.promise.String(), "(")
 	return "desk.Ticket(" + what
 }
 
-// end ends the ticket without an answer. It reports false if it has ended otherwise.
+// end ends the ticket without an answer. It reports false if the ticket has already ended.
 func (t *Ticket[T]) end(how ending, err error) bool {
 	if !t.takeOut(how) {
 		return false
@@ -128,7 +129,7 @@ func (t *Ticket[T]) end(how ending, err error) bool {
 	return true
 }
 
-// takeOut takes the ticket out of its slot, unless it has ended.
+// takeOut removes the ticket from its slot, unless it has ended.
 func (t *Ticket[T]) takeOut(how ending) bool {
 	// Spec: TK-10 (cancel and completion share one claim)
 	s := t.group.shard
@@ -141,7 +142,7 @@ func (t *Ticket[T]) takeOut(how ending) bool {
 	return open
 }
 
-// leave gives up what a ticket that has been taken out of its slot has beside it.
+// leave releases the other resources of a ticket that was removed from its slot.
 func (t *Ticket[T]) leave() {
 	if t.alarm != nil {
 		t.alarm.Stop()
@@ -151,10 +152,10 @@ func (t *Ticket[T]) leave() {
 	}
 }
 
-// ended ends a ticket that has been taken out because its context has ended, or its time is up. The caller is in the
-// middle of a cancel or of the clock's work, which no function of OnDone may stop, by a panic or by runtime.Goexit. So
-// if there are such functions, another goroutine completes the ticket. The caller waits for it: under package sim that
-// is a part of the caller's step.
+// ended completes a ticket that was removed from its slot because its context has ended, or its time is up. The caller
+// is in the middle of a cancel or of a callback of the clock, which no function of OnDone may stop, by a panic or by
+// runtime.Goexit. So if there are such functions, another goroutine completes the ticket. The caller waits for it:
+// under package sim that is part of the caller's step.
 func (t *Ticket[T]) ended(err error) {
 	if errors.Is(err, coir.ErrTimeout) && t.Name() != "" {
 		err = &timeoutError{t.Name(), err}
@@ -168,7 +169,7 @@ func (t *Ticket[T]) ended(err error) {
 	t.calls.Store(callsOver)
 }
 
-// timeoutError is how a ticket with a name timed out.
+// timeoutError is the error of a named ticket that timed out.
 type timeoutError struct {
 	name string
 	err  error
@@ -180,13 +181,17 @@ func (e *timeoutError) Unwrap() error { return e.err }
 
 // apart calls f in a goroutine, and returns when f has returned or has called runtime.Goexit. A panic in f ends the
 // program.
+//
+// It waits for a mutex and not for a channel, because package sim would take a wait for a channel for one of the
+// program's.
 func apart(f func()) {
-	done := make(chan struct{})
+	var done sync.Mutex
+	done.Lock()
 	go func() {
-		defer close(done)
+		defer done.Unlock()
 		f()
 	}()
-	<-done
+	done.Lock()
 }
 
 // Ended implements coir.Watcher: the time of the ticket is up.

@@ -1,8 +1,8 @@
 // Package explore marks the part of a test whose schedules coir test explores.
 //
-// coir test explores every test as it is, and needs no mark. A mark is for a test that prepares something that must not
-// be in a schedule: a file, a server, a large table, something that takes a second. Prepare it before calling [Test],
-// and pass the rest to Test:
+// coir test explores every test as it is, and needs no mark. A mark is for a test with a setup that should not be part
+// of each schedule: a file, a server, a large table, anything that takes a second. Prepare it before calling [Test],
+// and pass the rest of the test to Test:
 //
 //	func TestTransfers(t *testing.T) {
 //		accounts := load(t, "testdata/accounts.json") // once

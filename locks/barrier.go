@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Barrier is a place where a number of fibers and goroutines wait for each other. When all have come they go on, and
+// Barrier makes a fixed number of fibers and goroutines wait for each other. When all have arrived they continue, and
 // the barrier can be used again.
 type Barrier struct {
 	cond  *coir.Cond
@@ -24,10 +24,10 @@ func NewBarrier(size int, opts ...coir.NameOption) *Barrier {
 	return &Barrier{cond: coir.NewCond(opts...), size: size}
 }
 
-// Wait waits until all have come. It returns the round, from 0, and reports whether the caller was the last to come. If
-// ctx has ended, or ends first, Wait returns ctx's error, and the caller does not count as one that has come.
+// Wait waits until all have arrived. It returns the number of the round, from 0, and reports whether the caller was the
+// last to arrive. If ctx has ended, or ends first, Wait returns ctx's error, and the caller does not count as arrived.
 //
-// What each did before its Wait is ordered before what each does after it.
+// All calls of Wait of a round are ordered before the return of each of them.
 func (b *Barrier) Wait(ctx context.Context) (round int, last bool, err error) {
 	if b.cond == nil {
 		panic("locks: use of a Barrier that was not made by NewBarrier")
@@ -53,7 +53,7 @@ func (b *Barrier) Wait(ctx context.Context) (round int, last bool, err error) {
 	return round, false, nil
 }
 
-// String describes b in a few words.
+// String returns a short description of b.
 func (b *Barrier) String() string {
 	return fmt.Sprintf("locks.Barrier(%v, for %d)", b.cond, b.size)
 }

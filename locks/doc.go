@@ -8,10 +8,10 @@
 //	}
 //	defer accounts.Unlock()
 //
-// A fiber that waits for a lock does not block its worker, and may wait for it and for other things in one
-// [coir.Select]. A fiber may hold a lock while it waits for something else; with a lock of package sync, that blocks
-// the workers of those that want it. Goroutines may use the same locks.
+// A fiber that waits for a lock does not block its worker, and may wait for a mutex or a semaphore and for other things
+// in one [coir.Select]. A fiber may hold a lock while it waits for something else; with a lock of package sync, that
+// would block the workers of fibers that want the lock. Goroutines may use the same locks.
 //
-// Waiters are served in the order in which they came. In a test under package sim each operation is a step, and a
-// deadlock is reported with the names of the locks and of the fibers that hold them.
+// Waiters are served in the order of arrival. In a test under package sim each operation is a step, and a deadlock is
+// reported with the names of the locks and of the fibers that hold them.
 package locks

@@ -324,7 +324,7 @@ func (h *history) check() error {
 	return nil
 }
 
-// giveBack gives back all that is held, until no one waits. Then all is free.
+// giveBack gives back all that is held, until there are no waiters. Then all is free.
 func (h *history) giveBack() error {
 	for len(h.held) > 0 {
 		h.putOne()

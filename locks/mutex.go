@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Mutex is a mutual exclusion lock. Any fiber or goroutine may unlock it, also one that has not locked it. If the
+// Mutex is a mutual exclusion lock. Any fiber or goroutine may unlock it, even one that has not locked it. If the
 // holder panics, the mutex stays locked unless Unlock is deferred.
 //
 // The zero value is unlocked and has no name. A Mutex must not be copied after first use.
@@ -22,7 +22,7 @@ type Mutex struct {
 const (
 	unlocked = iota
 	locked
-	lockedWaited // there may be waiters: Unlock must look
+	lockedWaited // there may be waiters: Unlock must check
 )
 
 var lockVerb = &coir.Verb{Name: "lock", Waits: "to lock", Ends: "unlock"}
@@ -34,8 +34,8 @@ func NewMutex(opts ...coir.NameOption) *Mutex {
 	return m
 }
 
-// Lock locks m. If m is locked it waits for its turn, behind those that wait already. It returns ctx's error if ctx has
-// ended, or ends first; then m is not locked.
+// Lock locks m. If m is locked, Lock waits behind earlier waiters. It returns ctx's error if ctx has ended, or ends
+// first; then m is not locked.
 func (m *Mutex) Lock(ctx context.Context) error {
 	if m.q.FastIn(ctx) && m.word.CompareAndSwap(unlocked, locked) {
 		return nil
@@ -66,14 +66,14 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// LockCase is a case that locks m.
+// LockCase returns a case that locks m.
 func (m *Mutex) LockCase() coir.Case { return m.q.TakeCase((*mutex)(m), 1) }
 
 // Locker returns m as a [sync.Locker], for code that expects one. Its Lock waits in ctx, but does not end when ctx
 // does.
 func (m *Mutex) Locker(ctx context.Context) sync.Locker { return &locker{m, coir.Shield(ctx)} }
 
-// String describes m in a few words.
+// String returns a short description of m.
 func (m *Mutex) String() string { return "locks.Mutex(" + m.q.String() + ")" }
 
 type locker struct {
@@ -81,8 +81,8 @@ type locker struct {
 	ctx context.Context
 }
 
-// Lock fails only if package sim ends the wait, after a failure that it reports. The caller must not go on then, as if
-// it held the mutex.
+// Lock fails only if package sim ends the wait, after a failure that it reports. The caller must not continue then as
+// if it held the mutex.
 func (l *locker) Lock() {
 	if err := l.Mutex.Lock(l.ctx); err != nil {
 		panic(err)
@@ -101,7 +101,7 @@ func (m *mutex) Put(int, bool) bool { return m.word.Swap(unlocked) != unlocked }
 //go:norace
 func (m *mutex) Verb(int) *coir.Verb { return lockVerb }
 
-// named is what an error calls a lock: its kind, which comes with an article, or its kind and name if it has one.
+// named returns the words for a lock in an error: its kind, with an article, and its name if it has one.
 func named(kind string, q *coir.Queue) string {
 	if q.Name() == "" {
 		return kind

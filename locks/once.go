@@ -6,7 +6,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Once does something once, and tries again if it failed.
+// Once performs an action once; if the action fails, the next caller tries again.
 //
 // The zero value has done nothing and has no name. A Once must not be copied after first use.
 type Once struct {
@@ -21,11 +21,11 @@ func NewOnce(opts ...coir.NameOption) *Once {
 	return o
 }
 
-// Do calls fn unless an earlier call of fn returned nil. While one fiber or goroutine calls fn, others wait; if fn
-// returns an error or panics, Do returns that error or panics, and the next one calls its fn. Do returns ctx's error if
-// ctx has ended, or ends before its turn comes. fn must not call Do of the same Once.
+// Do calls fn unless an earlier call of fn returned nil. While one fiber or goroutine calls fn, others wait. If fn
+// returns an error or panics, so does Do, and the next waiter calls its fn. Do returns ctx's error if ctx has ended, or
+// ends before its turn comes. fn must not call Do of the same Once.
 //
-// What fn did is ordered before the return of every Do that returns nil.
+// The return of fn is ordered before the return of every Do that returns nil.
 func (o *Once) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (o *Once) Do(ctx context.Context, fn func(ctx context.Context) error) error
 	return nil
 }
 
-// String describes o in a few words.
+// String returns a short description of o.
 func (o *Once) String() string {
 	if o.done.IsSet() {
 		return "locks.Once(" + o.m.q.String() + ", done)"

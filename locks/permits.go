@@ -3,13 +3,13 @@ package locks
 import "sync/atomic"
 
 // permits counts how much of a size is taken. Each change is one compare-and-swap, so that taking and giving back need
-// no lock while no one waits. The highest bit says that there may be waiters: then only the queue may take and give
-// back, which keeps the order of the waiters.
+// no lock while there are no waiters. The highest bit says that there may be waiters: then only the queue may take and
+// give back, which keeps the order of the waiters.
 type permits struct{ word atomic.Uint64 }
 
 const waited = 1 << 63
 
-// takeFast takes n of size if that is free and no one waits.
+// takeFast takes n of size if they are free and there are no waiters.
 //
 //go:norace
 func (p *permits) takeFast(n, size int) bool {
@@ -17,7 +17,7 @@ func (p *permits) takeFast(n, size int) bool {
 	return w&waited == 0 && w+uint64(n) <= uint64(size) && p.word.CompareAndSwap(w, w+uint64(n))
 }
 
-// putFast gives n back if no one waits and that much is taken.
+// putFast gives n back if there are no waiters and n are taken.
 //
 //go:norace
 func (p *permits) putFast(n int) bool {
@@ -25,7 +25,7 @@ func (p *permits) putFast(n int) bool {
 	return w&waited == 0 && w >= uint64(n) && p.word.CompareAndSwap(w, w-uint64(n))
 }
 
-// take takes n of size, or notes that its caller waits.
+// take takes n of size, or records that its caller waits.
 //
 //go:norace
 func (p *permits) take(n, size int) bool {

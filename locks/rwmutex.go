@@ -74,13 +74,13 @@ func (m *RWMutex) RUnlock() {
 	}
 }
 
-// LockCase is a case that locks m for writing.
+// LockCase returns a case that locks m for writing.
 func (m *RWMutex) LockCase() coir.Case { return m.q.TakeCase((*rwmutex)(m), everything) }
 
-// RLockCase is a case that locks m for reading.
+// RLockCase returns a case that locks m for reading.
 func (m *RWMutex) RLockCase() coir.Case { return m.q.TakeCase((*rwmutex)(m), 1) }
 
-// String describes m in a few words.
+// String returns a short description of m.
 func (m *RWMutex) String() string { return "locks.RWMutex(" + m.q.String() + ")" }
 
 // rwmutex is an RWMutex as a coir.Resource.

@@ -7,9 +7,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Semaphore is a number of permits that fibers and goroutines take and give back, one or more at a time. Waiters are
-// served in order: one that waits for many permits is not passed by others that need fewer. Permits belong to no fiber:
-// one may acquire them and another release them.
+// Semaphore has a number of permits that fibers and goroutines take and give back, one or more at a time. Waiters are
+// served in order: a waiter that needs many permits is not overtaken by others that need fewer. Permits do not belong
+// to a fiber: one may acquire them and another release them.
 type Semaphore struct {
 	q    coir.Queue
 	free permits
@@ -28,7 +28,7 @@ func NewSemaphore(size int, opts ...coir.NameOption) *Semaphore {
 	return s
 }
 
-// Acquire takes n permits. It waits until they are free and earlier waiters have had theirs. It returns ctx's error if
+// Acquire takes n permits. It waits until they are free and earlier waiters have been served. It returns ctx's error if
 // ctx has ended, or ends first, and an error immediately if the semaphore has fewer than n permits; then it has taken
 // none. It panics if n is less than 1.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
@@ -42,8 +42,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.q.Take(ctx, (*semaphore)(s), n)
 }
 
-// TryAcquire takes n permits if they are free and no one waits. It reports whether it did. It panics if n is less than
-// 1.
+// TryAcquire takes n permits if they are free and there are no waiters. It reports whether it did. It panics if n is
+// less than 1.
 func (s *Semaphore) TryAcquire(n int) bool {
 	s.check(n)
 	return s.q.Fast() && s.free.takeFast(n, s.size) || s.q.TryTake((*semaphore)(s), n)
@@ -59,8 +59,8 @@ func (s *Semaphore) Release(n int) {
 	}
 }
 
-// AcquireCase is a case that takes n permits. If the semaphore has fewer, the case never happens. It panics if n is
-// less than 1.
+// AcquireCase returns a case that takes n permits. If the semaphore has fewer, the case never happens. It panics if n
+// is less than 1.
 func (s *Semaphore) AcquireCase(n int) coir.Case {
 	if s.check(n); n > s.size {
 		return coir.Case{}
@@ -71,7 +71,7 @@ func (s *Semaphore) AcquireCase(n int) coir.Case {
 // Size returns the number of permits, taken or not.
 func (s *Semaphore) Size() int { return s.size }
 
-// String describes s in a few words.
+// String returns a short description of s.
 func (s *Semaphore) String() string {
 	return fmt.Sprintf("locks.Semaphore(%v, %d of %d taken)", &s.q, s.free.taken(), s.size)
 }

@@ -64,7 +64,7 @@ func (g *guard) hold(ctx context.Context, n int) {
 	_ = coir.Yield(ctx)
 }
 
-// free checks that all is free, and that no one waits.
+// free checks that all is free, and that there are no waiters.
 func (g *guard) free() {
 	if g.taken.Load() != 0 || !g.l.try(g.l.size) {
 		g.s.Errorf("not all is free: %s", g.l.describe())

@@ -13,7 +13,8 @@ import (
 )
 
 // Conn is a connection of TCP or of a Unix socket, as a [net.Conn]. [Dialer], [Listener.Accept] and [NewConn] make
-// them. Any number of fibers and goroutines may use one at the same time: reads come one after the other, and writes.
+// them. Any number of fibers and goroutines may use one at the same time: reads run one after the other, and so do
+// writes.
 type Conn struct {
 	d             *descriptor
 	sim           *simConn // in a simulation, in place of d
@@ -40,8 +41,8 @@ func connOf(c *simConn) *Conn { return &Conn{sim: c, local: c.local.Addr, remote
 // network returns the name of the network, for errors.
 func (c *Conn) network() string { return c.local.Network() }
 
-// closeWith closes d when owner is garbage. The poller knows d, and not its owner. An operation under way keeps the
-// owner alive, and so must a callback.
+// closeWith closes d when owner is garbage. The poller refers to d, not to its owner. An operation in progress keeps
+// the owner alive, and so must a callback.
 func closeWith[T any](owner *T, d *descriptor) {
 	runtime.AddCleanup(owner, func(d *descriptor) { _ = d.close() }, d)
 }
@@ -56,11 +57,11 @@ func kindOf(network string) kind {
 	return stream
 }
 
-// NewConn takes a connection of package net over: it returns one for fibers, and closes c, whose socket stays open. It
-// takes connections of TCP, UDP and Unix sockets. Of sockets that also receive from others than their peer, the
-// connection is a [PacketConn].
+// NewConn takes over a connection of package net: it returns a connection for fibers, and closes c, but not its socket.
+// It accepts connections of TCP, UDP and Unix sockets. For a socket that can receive from any peer, the result is a
+// [PacketConn].
 //
-// If it returns an error, c is as it was.
+// If it returns an error, c is unchanged.
 func NewConn(c net.Conn) (net.Conn, error) {
 	if len(networkOf(c)) == 0 {
 		return nil, cannot(c)
@@ -80,11 +81,11 @@ func NewConn(c net.Conn) (net.Conn, error) {
 	return newConn(fd, network, local, remote), nil
 }
 
-// Read reads into p, as [net.Conn] says. A fiber that has to wait parks.
+// Read implements [net.Conn]. A fiber that has to wait parks.
 func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(context.Background(), p) }
 
-// ReadContext is Read that ends with an error of ctx when ctx ends. The connection stays as it is then, and nothing has
-// been read.
+// ReadContext is like Read, but returns ctx's error when ctx ends. Then nothing has been read, and the connection can
+// still be used.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.read(ctx, p)
@@ -98,11 +99,11 @@ func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// Write writes p, as [net.Conn] says. A fiber that has to wait parks.
+// Write implements [net.Conn]. A fiber that has to wait parks.
 func (c *Conn) Write(p []byte) (int, error) { return c.WriteContext(context.Background(), p) }
 
-// WriteContext is Write that ends with an error of ctx when ctx ends. The connection stays as it is then; the number
-// says how much has been written.
+// WriteContext is like Write, but returns ctx's error when ctx ends. Then it returns how many bytes have been written,
+// and the connection can still be used.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.write(ctx, p)
@@ -116,15 +117,14 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// OnReadable calls f once, when a Read would not have to wait: there is something to read, the peer has closed its end,
-// the deadline has passed, or the connection has been closed. It does not wait for that. So an idle connection needs no
-// fiber: f starts one, in a nursery that is still open.
+// OnReadable arranges for f to be called once, when a Read would not have to wait: there is something to read, the peer
+// has closed its end, the deadline has passed, or the connection has been closed. OnReadable returns immediately. So an
+// idle connection needs no fiber: f starts one, in a nursery that is still open.
 //
-// f runs in the fiber that wakes all others, or in the one that closes the connection or sets a deadline. It must be
-// short and must not wait. It may be called early, so that a Read does wait: a fiber that uses the connection at the
-// same time may take what there is. If f panics in the fiber that wakes the others, or at a deadline that passes, the
-// program ends, as with a panic in any goroutine. If f panics in Close or where a deadline is set, the panic comes out
-// of that call, which has done its work.
+// f runs in the fiber that wakes all others, or in the fiber that closes the connection or sets a deadline. It must be
+// short and must not wait. A Read after f may still have to wait, if another fiber has read the data. If f panics in
+// the fiber that wakes the others, or at a deadline that passes, the program ends, as with a panic in any goroutine. If
+// f panics in Close or in a call that sets a deadline, that call panics after it has done its work.
 //
 // OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or
 // if f of an earlier call has not been called yet. It panics if f is nil.
@@ -180,7 +180,7 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr returns the address of the peer.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline sets the deadlines of reads and of writes. The zero time is none.
+// SetDeadline sets the deadlines of reads and of writes. The zero time means no deadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	if c.sim != nil {
 		return c.set(c.sim.setDeadlines(t, true, true))
@@ -188,8 +188,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.set(c.d.setDeadlines(t))
 }
 
-// SetReadDeadline sets the deadline of reads, also of those that wait. After it they return an error that is
-// [os.ErrDeadlineExceeded]. The zero time is none.
+// SetReadDeadline sets the deadline of reads, including those that wait. After it they return an error that is
+// [os.ErrDeadlineExceeded]. The zero time means no deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.sim != nil {
 		return c.set(c.sim.setDeadlines(t, true, false))
@@ -197,7 +197,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.set(c.d.setDeadline(&c.d.r, t))
 }
 
-// SetWriteDeadline sets the deadline of writes, as SetReadDeadline does that of reads.
+// SetWriteDeadline sets the deadline of writes: see SetReadDeadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	if c.sim != nil {
 		return c.set(c.sim.setDeadlines(t, false, true))
@@ -214,7 +214,8 @@ func (c *Conn) set(err error) error {
 }
 
 // SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to
-// its methods must not change whether the descriptor blocks, and must not close it.
+// its methods must not change whether the descriptor blocks, and must not close it. As with package net, Read and Write
+// call their function immediately, and wait only if it returns false.
 //
 // A simulated connection has none.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
@@ -235,7 +236,7 @@ func (c *Conn) outcome(op string, err error) error {
 	return c.failed(op, err)
 }
 
-// failed is an error of package net. The end of a stream is none.
+// failed returns err as an error of package net, except for io.EOF, which it returns unchanged.
 func (c *Conn) failed(op string, err error) error {
 	if err == io.EOF {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 // A descriptor is a non-blocking file descriptor that fibers and goroutines wait for. It has two sides, for reading and
-// for writing, which have nothing in common but the number and its end.
+// for writing, which share only the number and its close.
 //
 // An operation takes the turn of its side, attempts its system call, waits for an event while the call says EAGAIN, and
 // passes the turn on. The poller reports edges: an event says that the side may have become ready since the last one.
@@ -28,18 +28,18 @@ import (
 //	D1 turn:  if busy is false, those that wait on cond wait for the turn; else one of them may be the holder, which
 //	          waits for an event.
 //	D2 event: if ready and drained are as end has left them, and ready is false, then what arrives later sets ready.
-//	          So an operation that finds drained and not ready waits without an attempt.
+//	          So a read that finds drained and not ready waits without an attempt.
 //	D3 close: the number is closed when closed is set and the last of holds has gone. An operation that was under way
 //	          when closed was set is one of them. So no system call uses a number that has been given to another file.
 //
-// The road not taken is to leave the number to package net, and to attempt by its RawConn: that costs 200 ns and a lock
-// for each attempt, and Go's own poller is woken as well for each event.
+// Rejected: to leave the number to package net, and to use its RawConn. That costs 200 ns and a lock for each attempt,
+// and each event would wake Go's own poller as well.
 type descriptor struct {
 	fd    int
-	holds atomic.Int32 // the open descriptor is one; see D3
+	holds atomic.Int32 // users of the number, and 1 while it is open; see D3
 	r, w  side
 
-	mu    sync.Mutex    // of what follows: the descriptor as the poller knows it
+	mu    sync.Mutex    // guards what follows, which the poller uses
 	armed atomic.Uint32 // the sides whose events are reported; written under mu
 	poll  *poller
 	slot  uint32
@@ -60,17 +60,17 @@ type side struct {
 	drained  bool // the last operation took all there was
 	ended    bool // the peer has ended, or there was an error: no more events may come
 	inARow   uint8
-	deadline *deadline // nil until there was one
+	deadline *deadline // nil until the first is set
 }
 
-// A deadline is that of a side, guarded by the side's lock.
+// A deadline of a side, guarded by the side's lock.
 type deadline struct {
 	due   time.Duration // as time since start; 0 if there is none
 	timer *time.Timer
 }
 
-// passed reports whether the time has come. The timer may be late, or that of one side may come before that of the
-// other: an operation that begins after the time fails all the same.
+// passed reports whether the deadline has passed. The timer may be late, or the timer of one side may fire before that
+// of the other: an operation that begins after the deadline fails in any case.
 func (l *deadline) passed() bool { return l.due != 0 && time.Since(start) >= l.due }
 
 const (
@@ -78,7 +78,7 @@ const (
 	watchWrite
 )
 
-// start is what deadlines are counted from, so that one is a number.
+// start is the time from which deadlines are counted: deadlines are durations since start.
 var start = time.Now()
 
 const maxTransfer = 1 << 30 // of one system call: some systems refuse more
@@ -90,9 +90,10 @@ func newDescriptor(fd int) *descriptor {
 	return d
 }
 
-// begin waits for the turn of the side, and takes it. If the last operation took all there was, it also waits for an
-// event.
-func (d *descriptor) begin(ctx context.Context, s *side) error {
+// begin waits for the turn of the side, and takes it. If eager is false and the last operation took all there was, it
+// also waits for an event. An eager operation makes its first attempt without one, so that its caller can find that
+// there is nothing.
+func (d *descriptor) begin(ctx context.Context, s *side, eager bool) error {
 	s.cond.Lock()
 	for s.busy && !s.closed {
 		if err := s.cond.Wait(ctx); err != nil {
@@ -105,7 +106,7 @@ func (d *descriptor) begin(ctx context.Context, s *side) error {
 		return err
 	}
 	s.busy = true
-	if s.drained {
+	if s.drained && !eager {
 		s.inARow = 0
 		if err := s.event(ctx); err != nil {
 			s.busy = false
@@ -122,7 +123,7 @@ func (d *descriptor) begin(ctx context.Context, s *side) error {
 	return nil
 }
 
-// stopped returns why no operation of the side can go on, or nil. The caller holds the lock.
+// stopped returns the error for which no operation of the side can continue, or nil. The caller holds the lock.
 func (s *side) stopped() error {
 	switch {
 	case s.closed:
@@ -152,7 +153,7 @@ func (s *side) event(ctx context.Context) error {
 	}
 }
 
-// await waits for an event, after an attempt in vain. The caller has the turn.
+// await waits for an event, after a failed attempt. The caller has the turn.
 func (d *descriptor) await(ctx context.Context, s *side) error {
 	if d.armed.Load()&s.watch == 0 {
 		if err := d.arm(s.watch); err != nil {
@@ -166,7 +167,7 @@ func (d *descriptor) await(ctx context.Context, s *side) error {
 	return err
 }
 
-// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next in the queue goes on.
+// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next in the queue continues.
 func (s *side) pass() {
 	if !s.busy {
 		s.cond.Signal()
@@ -190,14 +191,14 @@ func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
 		d.release()
 	}
 	if long {
-		_ = coir.Yield(ctx) // the operation has succeeded, whatever ctx says
+		_ = coir.Yield(ctx) // the operation has succeeded, even if ctx has ended
 	}
 }
 
-// fair is how many operations of a side in a row succeed at once before the fiber lets others run.
+// fair is the number of operations of a side in a row that succeed without waiting before the fiber yields.
 const fair = 32
 
-// wake notes an event, and ends the wait for it. ended says that no further event may come.
+// wake records an event, and ends the wait for it. ended says that no further event may come.
 func (d *descriptor) wake(s *side, ended bool) {
 	s.cond.Lock()
 	s.ready = true
@@ -212,7 +213,7 @@ func (d *descriptor) unlockAndCall(s *side) {
 	}
 }
 
-// unlock ends the waits on the side, and unlocks it. It returns the callback, which the caller has to call, or nil.
+// unlock ends the waits on the side, and unlocks it. It returns the callback, which the caller must call, or nil.
 func (d *descriptor) unlock(s *side) (f func()) {
 	if s == &d.r {
 		f, d.callback = d.callback, nil
@@ -246,8 +247,8 @@ func (d *descriptor) release() {
 	d.r.cond.Unlock()
 }
 
-// close ends all operations, and closes the number when the last has left. It waits for that, so that for instance an
-// address can be listened on again.
+// close ends all operations, and closes the number when the last one has left. It waits for that, so that, for example,
+// a program can listen on the address again.
 func (d *descriptor) close() error {
 	var callback func()
 	for _, s := range []*side{&d.r, &d.w} {
@@ -267,14 +268,14 @@ func (d *descriptor) close() error {
 			callback = f
 		}
 	}
-	defer d.free() // also if the callback does not return
+	defer d.free() // even if the callback does not return
 	if callback != nil {
 		callback()
 	}
 	return nil
 }
 
-// free gives up what holds an open descriptor, and waits until the number has been closed.
+// free releases the hold of an open descriptor, and waits until the number has been closed.
 func (d *descriptor) free() {
 	d.release()
 	d.r.cond.Lock()
@@ -286,31 +287,30 @@ func (d *descriptor) free() {
 	d.r.cond.Unlock()
 }
 
-// A dueTime is what a deadline is set to.
+// A dueTime is a new value of a deadline.
 type dueTime struct {
 	at   time.Duration // as time since start; 0 if there is none
 	left time.Duration
 }
 
-// dueAt returns what t is for a deadline. In a bubble of testing/synctest it returns an error if t is to come: the
-// timer would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go
-// runtime.
+// dueAt returns t as a dueTime. In a bubble of testing/synctest it returns an error if t is in the future: the timer
+// would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go runtime.
 func dueAt(t time.Time) (dueTime, error) {
 	if t.IsZero() {
 		return dueTime{}, nil
 	}
-	now := time.Since(start) // before left: the timer must not come before the time is due
+	now := time.Since(start) // before left: the timer must not fire before the deadline
 	left := time.Until(t)
 	switch {
 	case left > 0 && inBubble():
 		return dueTime{}, errBubble
-	case left > math.MaxInt64-now: // too far for a number
+	case left > math.MaxInt64-now: // it would overflow
 		return dueTime{math.MaxInt64, left}, nil
 	}
 	return dueTime{now + left, left}, nil
 }
 
-// setDeadline sets the time at which the operations of the side fail. The zero time is none.
+// setDeadline sets the time at which the operations of the side fail. The zero time means no deadline.
 func (d *descriptor) setDeadline(s *side, t time.Time) error {
 	due, err := dueAt(t)
 	if err != nil {
@@ -348,7 +348,7 @@ func (d *descriptor) setDue(s *side, due dueTime) error {
 	return nil
 }
 
-// expire is called by the timer. The deadline may have been moved: then the timer comes again.
+// expire is called by the timer. If the deadline has been moved, it sets the timer again.
 func (d *descriptor) expire(s *side) {
 	s.cond.Lock()
 	if s.closed || !s.deadline.passed() {
@@ -359,8 +359,8 @@ func (d *descriptor) expire(s *side) {
 	d.unlockAndCall(s)
 }
 
-// setDeadlines sets both to the same time. That of reads is the last, because it may call the callback, which may
-// panic.
+// setDeadlines sets both deadlines to the same time. It sets that of reads last, because that may call the callback,
+// which may panic.
 func (d *descriptor) setDeadlines(t time.Time) error {
 	due, err := dueAt(t)
 	if err != nil {
@@ -381,7 +381,7 @@ func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err 
 	if len(p) == 0 {
 		return 0, d.open()
 	}
-	if err := d.begin(ctx, s); err != nil {
+	if err := d.begin(ctx, s, false); err != nil {
 		return 0, err
 	}
 	if kind != packets && len(p) > maxTransfer {
@@ -411,13 +411,13 @@ func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err 
 	return n, err
 }
 
-// kind is what a descriptor transfers.
+// kind says what a descriptor transfers.
 type kind uint8
 
 const (
 	stream  kind = iota
-	tcp          // a stream of which a short read is known to have taken all there was
-	packets      // of which one may be empty
+	tcp          // a stream where a short read has taken all there was
+	packets      // packets, one of which may be empty
 )
 
 // write writes all of p.
@@ -426,7 +426,7 @@ func (d *descriptor) write(ctx context.Context, p []byte, kind kind) (n int, err
 	if err := coir.Ended(ctx); err != nil {
 		return 0, err
 	}
-	if err := d.begin(ctx, s); err != nil {
+	if err := d.begin(ctx, s, false); err != nil {
 		return 0, err
 	}
 	for {
@@ -462,15 +462,16 @@ func (d *descriptor) write(ctx context.Context, p []byte, kind kind) (n int, err
 	return n, err
 }
 
-// try calls f until it has succeeded or failed otherwise than by EAGAIN, each time that the side may have become ready.
+// try calls f until it returns something other than EAGAIN: immediately, and then each time that the side may have
+// become ready.
 func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
 	}
-	if err := d.begin(ctx, s); err != nil {
+	if err := d.begin(ctx, s, true); err != nil {
 		return err
 	}
-	defer d.end(ctx, s, false) // also if f, which may be the user's, panics or calls runtime.Goexit
+	defer d.end(ctx, s, false) // even if f, which may be the user's, panics or calls runtime.Goexit
 	for {
 		err := f(d.fd)
 		if err == syscall.EINTR {
@@ -504,12 +505,13 @@ func (d *descriptor) open() error {
 	return nil
 }
 
-// waitReady waits until an operation of the side would not have to wait. It makes no attempt: the poller looks.
+// waitReady waits until an operation of the side would not have to wait. It makes no system call itself: the poller
+// reports the state.
 func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
 	}
-	if err := d.begin(ctx, s); err != nil {
+	if err := d.begin(ctx, s, false); err != nil {
 		return err
 	}
 	err := d.look(s.watch)
@@ -522,8 +524,8 @@ func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	return err
 }
 
-// onReadable calls f once, when a read would not have to wait. It takes no turn, so it does not wait behind an
-// operation; what that takes may be what f was called for.
+// onReadable arranges for f to be called once, when a read would not have to wait. It takes no turn, so it does not
+// wait behind an operation, which may read the data that f was called for.
 func (d *descriptor) onReadable(f func()) error {
 	if err := d.hold(); err != nil {
 		return err
@@ -560,7 +562,7 @@ func (d *descriptor) arm(watch uint32) error {
 	return d.armLocked(d.armed.Load() | watch)
 }
 
-// look is arm that makes the poller report at once if the side is ready now.
+// look is arm, but also makes the poller report if the side is ready now.
 func (d *descriptor) look(watch uint32) error { return d.arm(watch) }
 
 func (d *descriptor) armLocked(watches uint32) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Dialer connects to addresses, as a [net.Dialer] does, whose fields it has. Its connections are for fibers.
+// Dialer connects to addresses, like a [net.Dialer], and has the same fields. Its connections are for fibers.
 //
 // Names are resolved and connections are made by package net: a fiber that dials calls it in [coir.Blocking].
 type Dialer net.Dialer
@@ -18,9 +18,9 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext is Dial that ends with ctx. A connection that has been made does not end with it. As with package net,
-// the error is [context.DeadlineExceeded] if a time limit of ctx or of the Dialer has passed, and [context.Canceled] if
-// ctx was cancelled.
+// DialContext is like Dial, but ends when ctx ends. The end of ctx does not affect an established connection. As with
+// package net, the error is [context.DeadlineExceeded] if a time limit of ctx or of the Dialer has passed, and
+// [context.Canceled] if ctx was cancelled.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if n, err := networkFor(ctx, "dial", network); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return take(c)
 }
 
-// take takes c over, if it can be.
+// take takes over c, if that is possible.
 func take(c net.Conn) (net.Conn, error) {
 	if networkOf(c) == "" {
 		return c, nil
@@ -49,7 +49,7 @@ func take(c net.Conn) (net.Conn, error) {
 	return n, nil
 }
 
-// networkOf returns which kind of connection of package net c is: "tcp", "udp", "unix", or "" for another.
+// networkOf returns the network of c, a connection of package net: "tcp", "udp", "unix", or "" for another.
 func networkOf(c any) string {
 	switch c.(type) {
 	case *net.TCPConn:
@@ -76,7 +76,7 @@ func ListenPacket(network, address string) (net.PacketConn, error) {
 	return new(ListenConfig).ListenPacket(context.Background(), network, address)
 }
 
-// ListenConfig has options for listening: those of a [net.ListenConfig], whose fields it has.
+// ListenConfig has options for listening. It has the fields of a [net.ListenConfig].
 type ListenConfig net.ListenConfig
 
 // Listen is the function Listen with the options. ctx is for the resolution of names.

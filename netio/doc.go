@@ -24,8 +24,8 @@
 //
 // # Like package net
 //
-// [Listen], [Dial], [Dialer] and [ListenConfig] stand in for those of package net. What they return is a [net.Conn], a
-// [net.Listener] or a [net.PacketConn], and behaves like one of package net: deadlines, closing one end or both while
+// [Listen], [Dial], [Dialer] and [ListenConfig] replace those of package net. They return a [net.Conn], a
+// [net.Listener] or a [net.PacketConn] that behaves like one of package net: deadlines, closing one end or both while
 // others wait, and errors. Any fiber or goroutine may use it; a goroutine that has to wait blocks. So net/http and
 // crypto/tls work with it, at either end:
 //
@@ -39,7 +39,7 @@
 //
 // # Cancel
 //
-// The methods of a net.Conn take no context, so no cancel ends them: Close does, or a deadline. [Conn.ReadContext],
+// The methods of a net.Conn take no context, so only Close or a deadline ends them, not a cancel. [Conn.ReadContext],
 // [Conn.WriteContext] and [Listener.AcceptContext], which returns a *Conn, take one. What Listen, Accept and Dial
 // return as interfaces is a *Listener and a *Conn. In a fiber's own context these methods are also a little faster.
 // Code that takes a [net.Conn] ends if the connection is closed when the context ends: the example above has a fiber
@@ -59,8 +59,8 @@
 //
 // An operation tries its system call first. If that would block, the caller waits, and one fiber of the default
 // runtime, blocked in the kernel (epoll, kqueue), wakes it. That fiber exists while a connection that has waited is
-// open, and holds a thread. In return it sees events when all processors are busy, where Go's own poller is looked at
-// once in ten milliseconds. A wait allocates nothing.
+// open, and holds a thread. In return it sees events even when all processors are busy; Go checks its own poller only
+// every ten milliseconds then. A wait allocates nothing.
 //
 // On systems with neither epoll nor kqueue, an operation is that of package net, in [coir.Blocking].
 //
@@ -87,8 +87,8 @@
 // loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
 // waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
 //
-// Time is virtual. What is sent arrives at once, and a deadline passes when no fiber can run. A deadline that is made
-// of [time.Now] is taken as the time left, rounded up to two digits, so that a moment of real time between the two does
+// Time is virtual. Data arrives immediately, and a deadline passes when no fiber can run. A deadline that is made of
+// [time.Now] is taken as the time left, rounded up to two digits, so that a moment of real time between the two does
 // not matter. On a busy machine the moment may be longer than a hundredth of the time left; then the schedule is
 // another one, and its token does not replay. A time limit of coir is exact:
 //
@@ -97,14 +97,15 @@
 //	n, err := c.ReadContext(ctx, b) // not c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 //
 // The function of [Conn.OnReadable] runs in the fiber that writes, closes or sets a deadline. If it panics or calls
-// [runtime.Goexit], that fiber's operation ends so. A Close or a setting of a deadline has done its work then, and a
+// [runtime.Goexit], so does that fiber's operation. A Close or a setting of a deadline has done its work then, and a
 // Write has written a part. If there is something to read already, or a deadline passes, the function runs when no
 // fiber can run. There a panic ends the program.
 //
-// The network is found by the fiber that calls. Where there is none, by the context: in a function that the clock
-// calls, give [Dialer.DialContext] or [ListenConfig.Listen] the context of a fiber. Without one, the function of
-// OnReadable gets an error there, and a function of another package, as that of desk's OnDone, uses the real network.
-// So does a goroutine that the program has started, with any context: this is not found. Dial and listen in fibers.
+// The network is found by the calling fiber or, if there is none, by the context: in a function that the clock calls,
+// give [Dialer.DialContext] or [ListenConfig.Listen] the context of a fiber. Without one, the function of OnReadable
+// gets an error there, and a function of another package, as that of desk's OnDone, uses the real network. So does a
+// goroutine that the program has started, with any context. Sim fails a schedule in which a fiber starts one. Dial and
+// listen in fibers.
 //
 // These faults happen if sim.WithFaults names them:
 //
@@ -120,6 +121,6 @@
 //
 // Not simulated: packets, whose functions return an error that is [errors.ErrUnsupported], [FD], options of sockets,
 // and the channel Cancel of a Dialer if it is closed during the dial. Package net/http is not for a simulation: it
-// starts goroutines, which sim does not control, and reports. Nor is crypto/tls, which draws random numbers, and holds
-// mutexes while it waits.
+// starts goroutines, and waits for them. A schedule that does so fails, however fast the answer is. Nor is crypto/tls for
+// one, which draws random numbers, and holds mutexes while it waits.
 package netio

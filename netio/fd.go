@@ -18,8 +18,8 @@ type FD struct {
 	name string
 }
 
-// NewFD takes the descriptor fd over, and makes it non-blocking. Close closes it. The name is for errors. The kernel
-// must be able to report events of it: a regular file is always ready, and a wait for one fails.
+// NewFD takes over the descriptor fd, and makes it non-blocking. Close closes it. Errors show the name. The kernel must
+// be able to report events of it: a regular file is always ready, and a wait for one fails.
 func NewFD(fd int, name string) (*FD, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, &fs.PathError{Op: "fcntl", Path: name, Err: err}
@@ -29,7 +29,7 @@ func NewFD(fd int, name string) (*FD, error) {
 	return f, nil
 }
 
-// Read reads into p. A fiber that has to wait parks. Read ends with an error of ctx when ctx ends.
+// Read reads into p. A fiber that has to wait parks. Read returns ctx's error when ctx ends.
 func (f *FD) Read(ctx context.Context, p []byte) (int, error) {
 	n, err := f.d.read(ctx, p, stream)
 	runtime.KeepAlive(f)
@@ -43,7 +43,7 @@ func (f *FD) Write(ctx context.Context, p []byte) (int, error) {
 	return n, f.failed("write", err)
 }
 
-// WaitRead waits until the descriptor can be read from. It reads nothing, so it is for code that does so itself.
+// WaitRead waits until the descriptor can be read from. It reads nothing: the caller does.
 func (f *FD) WaitRead(ctx context.Context) error {
 	err := f.d.waitReady(ctx, &f.d.r)
 	runtime.KeepAlive(f)
@@ -75,8 +75,8 @@ func (f *FD) Control(fn func(fd int)) error {
 	return f.failed("control", err)
 }
 
-// SetReadDeadline sets the time after which reads fail with an error that is [os.ErrDeadlineExceeded], also those that
-// wait. The zero time is none.
+// SetReadDeadline sets the time after which reads fail with an error that is [os.ErrDeadlineExceeded], including those
+// that wait. The zero time means no deadline.
 func (f *FD) SetReadDeadline(t time.Time) error { return f.failed("set", f.d.setDeadline(&f.d.r, t)) }
 
 // SetWriteDeadline is SetReadDeadline for writes.

@@ -102,7 +102,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 		return int(b)
 	}
 	for len(script) > 0 {
-		switch op, k := next()%12, next(); op {
+		switch op, k := next()%14, next(); op {
 		case 0, 1: // something arrives
 			if ended || dead {
 				continue
@@ -122,7 +122,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 				total, there = total+n, there-n
 			}
 			note("read all", total, err)
-		case 4: // a read waits in vain
+		case 4: // a read that times out
 			if there > 0 || dead {
 				continue
 			}
@@ -196,10 +196,53 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 		case 11:
 			n, err := c.Read(nil)
 			note("read nothing", n, err)
+		case 12: // is the connection alive? This is what drivers of databases ask before they use one again
+			if dead { // SyscallConn of netio fails then, and that of package net does not
+				continue
+			}
+			if !expired {
+				note("set", 0, c.SetReadDeadline(time.Now().Add(10*time.Second))) // in case that it waits
+			}
+			n, calls, err := peek(c, there > 0 || ended)
+			note("peek", n, err)
+			if there == 0 && !ended {
+				note("calls", calls, nil)
+			}
+			if !expired {
+				note("set", 0, c.SetReadDeadline(time.Time{}))
+			}
+		case 13: // the function of a raw Write is called once, if it says that it is done
+			if dead {
+				continue
+			}
+			raw, err := c.(syscall.Conn).SyscallConn()
+			note("raw", 0, err)
+			calls := 0
+			err = raw.Write(func(uintptr) bool { calls++; return true })
+			note("raw write", calls, err)
 		}
 	}
 	note("close", 0, c.Close())
 	return log
+}
+
+// peek looks at the first byte by a raw Read, without taking it. It returns how many bytes it saw, and how often the
+// function was called. If wait is false, the function never asks to wait.
+func peek(c net.Conn, wait bool) (n, calls int, err error) {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		calls++
+		n, _, failed = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+		return failed != syscall.EAGAIN || !wait
+	})
+	if err != nil {
+		return 0, calls, err
+	}
+	return max(n, 0), calls, failed
 }
 
 // class is what errors are compared by.

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// shortIsAll says that a read of TCP that returned less than asked for has left nothing, and that what comes later is
-// reported. The exceptions are reported as ended, and reads go on to attempt then: a peer that has ended or failed, of
-// which there may be no further event, and urgent data, at which a read stops.
+// shortIsAll says that a read of TCP that returned less than requested has left nothing, and that later data is
+// reported. The exceptions are reported as ended, so that reads keep trying: a peer that has closed or failed, which
+// may cause no further event, and urgent data, at which a read stops.
 const shortIsAll = true
 
 // kernel is an epoll instance, and an eventfd that ends its wait.
@@ -42,7 +42,7 @@ func (k *kernel) open() error {
 	return nil
 }
 
-// close is called by the one that waits, when it no longer does.
+// close is called by the fiber that waits, after its last wait.
 func (k *kernel) close() {
 	_ = syscall.Close(k.waker)
 	_ = syscall.Close(k.ep)
@@ -63,8 +63,8 @@ func (k *kernel) change(fd int, slot, gen, watches uint32) error {
 	return k.control(syscall.EPOLL_CTL_MOD, fd, slot, gen, watches)
 }
 
-// control registers what both sides need for reading, whatever watches says: a writer learns by it that the peer has
-// ended. Most descriptors never wait to write, and their events do not report that they could.
+// control always registers the events for reading, which also tell a writer that the peer has closed. It registers
+// those for writing only if watches asks for them, because most descriptors never wait to write.
 func (k *kernel) control(op, fd int, slot, gen, watches uint32) error {
 	const edge = 1 << 31 // syscall.EPOLLET, which is negative
 	ev := syscall.EpollEvent{
@@ -80,18 +80,18 @@ func (k *kernel) control(op, fd int, slot, gen, watches uint32) error {
 
 // remove is called before the number is closed: another number for the same file would keep the registration.
 func (k *kernel) remove(fd int) {
-	var ev syscall.EpollEvent // which old kernels want
+	var ev syscall.EpollEvent // old kernels require it
 	_ = syscall.EpollCtl(k.ep, syscall.EPOLL_CTL_DEL, fd, &ev)
 }
 
-// wait returns the number of events that have come. It may be none, also if it blocks.
+// wait returns the number of events that have come. It may be 0, even if it blocks.
 func (k *kernel) wait(events *[batch]event, block bool) int {
 	var n int
 	for {
 		var err error
 		if block {
 			n, err = syscall.EpollWait(k.ep, k.raw[:], -1)
-		} else { // it does not block, so the Go runtime need not know
+		} else { // it does not block, so the Go runtime need not be told
 			r, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(k.ep), uintptr(unsafe.Pointer(&k.raw)),
 				batch, 0, 0, 0)
 			n = int(r)

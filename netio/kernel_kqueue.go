@@ -12,7 +12,7 @@ import (
 const shortIsAll = false
 
 // kernel is a kqueue, and a pipe that ends its wait. These systems have different types for the user data of a filter,
-// so the slots are kept here, by number. An event of a number that has been closed and given out again wakes in vain.
+// so the slots are kept here, by number. An event of a number that was closed and reused causes a spurious wake.
 type kernel struct {
 	kq    int
 	pipe  [2]int
@@ -97,7 +97,7 @@ func (k *kernel) remove(fd int) {
 	}
 }
 
-// wait returns the number of events that have come. It may be none, also if it blocks.
+// wait returns the number of events that have come. It may be 0, even if it blocks.
 func (k *kernel) wait(events *[batch]event, block bool) int {
 	var timeout *syscall.Timespec
 	if !block {

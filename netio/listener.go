@@ -23,11 +23,11 @@ type Listener struct {
 	unlink  atomic.Pointer[string]
 }
 
-// NewListener takes a listener of package net over: it returns one for fibers, and closes l, whose socket stays open.
-// It takes those of TCP and of Unix sockets. If it returns an error, l is as it was.
+// NewListener takes over a listener of package net: it returns a listener for fibers, and closes l, but not its socket.
+// It accepts listeners of TCP and of Unix sockets. If it returns an error, l is unchanged.
 //
-// The name of a Unix socket stays when the result is closed: package net does not tell whether l would have removed it.
-// If it is to go, remove it before Close.
+// The name of a Unix socket stays when the result is closed, because package net does not say whether l would have
+// removed it. To remove it, do so before Close.
 func NewListener(l net.Listener) (*Listener, error) {
 	return newListener(l, new(net.ListenConfig), false)
 }
@@ -72,7 +72,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// AcceptContext is Accept that ends with an error of ctx when ctx ends.
+// AcceptContext is like Accept, but returns a *Conn, and ctx's error when ctx ends.
 func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	if l.sim != nil {
 		c, err := l.sim.accept(ctx)
@@ -85,7 +85,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	var peer syscall.Sockaddr
 	err := l.d.try(ctx, &l.d.r, func(s int) (err error) {
 		fd, peer, err = accept(s)
-		if err == syscall.ECONNABORTED { // it has gone while it was queued
+		if err == syscall.ECONNABORTED { // it was aborted while it was queued
 			return syscall.EINTR
 		}
 		return err
@@ -111,7 +111,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 }
 
 // Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix
-// socket is removed if [Listen] has made it, and stays if [NewListener] has taken the listener over.
+// socket is removed if [Listen] created it, and stays if [NewListener] took over the listener.
 func (l *Listener) Close() error {
 	if l.sim != nil {
 		if err := l.sim.close(); err != nil {
@@ -130,11 +130,11 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns the address that is listened on.
+// Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// SetDeadline sets the time after which Accept fails with an error that is [os.ErrDeadlineExceeded]. The zero time is
-// none.
+// SetDeadline sets the time after which Accept fails with an error that is [os.ErrDeadlineExceeded]. The zero time
+// means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if l.sim != nil {
 		if err := l.sim.setDeadline(t); err != nil {
@@ -148,7 +148,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// SyscallConn returns the listener for system calls, as [Conn.SyscallConn] does a connection.
+// SyscallConn returns the listener for system calls: see [Conn.SyscallConn].
 func (l *Listener) SyscallConn() (syscall.RawConn, error) {
 	if l.sim != nil {
 		return nil, l.failed("raw", l.sim.raw())
@@ -163,7 +163,7 @@ func (l *Listener) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: l.network, Addr: l.addr, Err: err}
 }
 
-// setOptions sets what package net sets on a connection that it has accepted. Errors do not matter, as there.
+// setOptions sets the options that package net sets on an accepted connection. Like package net, it ignores errors.
 func setOptions(fd int, keep net.KeepAliveConfig) {
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 	if keep.Enable {
@@ -171,7 +171,7 @@ func setOptions(fd int, keep net.KeepAliveConfig) {
 	}
 }
 
-// keepAlive is what a net.ListenConfig says of the connections.
+// keepAlive returns the keep-alive configuration of a net.ListenConfig.
 func keepAlive(lc *net.ListenConfig) net.KeepAliveConfig {
 	if lc.KeepAliveConfig.Enable || lc.KeepAlive < 0 {
 		return lc.KeepAliveConfig
@@ -179,8 +179,8 @@ func keepAlive(lc *net.ListenConfig) net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: lc.KeepAlive}
 }
 
-// seconds is a time of a net.KeepAliveConfig in full seconds, where 0 is the default of package net. A negative one
-// leaves what the system has.
+// seconds returns a time of a net.KeepAliveConfig in full seconds; 0 is replaced by the default of package net. It
+// returns false for a negative time, which leaves the system's default.
 func seconds(d time.Duration) (int, bool) {
 	if d == 0 {
 		d = 15 * time.Second

@@ -612,6 +612,55 @@ func TestRawUnwinds(t *testing.T) {
 	}
 }
 
+// A raw Read or Write calls its function at once, also if the last Read took all there was, and waits only if the
+// function returns false. Drivers of databases look in this way whether an idle connection is alive.
+func TestRawCallsBeforeItWaits(t *testing.T) {
+	c, peer := pair(t, "tcp")
+	raw, err := c.(*netio.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first Read times out, so that the poller reports events. The second one takes all there is.
+	if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal("read in vain: ", err)
+	}
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // where a call would wait
+		t.Fatal(err)
+	}
+	if _, err := peer.Write([]byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.ReadAtLeast(c, make([]byte, 10), len("answer")); n != len("answer") || err != nil {
+		t.Fatal("read: ", n, err)
+	}
+	for name, call := range map[string]func(func(uintptr) bool) error{"Read": raw.Read, "Write": raw.Write} {
+		calls := 0
+		if err := call(func(uintptr) bool { calls++; return true }); err != nil || calls != 1 {
+			t.Errorf("raw %s called its function %d times, and returned %v", name, calls, err)
+		}
+	}
+	n, calls := 0, 0
+	err = raw.Read(func(fd uintptr) bool {
+		calls++
+		b := make([]byte, 10)
+		var err error
+		n, err = syscall.Read(int(fd), b)
+		if calls == 1 {
+			if err != syscall.EAGAIN {
+				t.Error("first call: ", err)
+			}
+			_, _ = peer.Write([]byte("more"))
+		}
+		return err != syscall.EAGAIN
+	})
+	if err != nil || n != len("more") || calls < 2 {
+		t.Errorf("raw Read called its function %d times, got %d bytes, and returned %v", calls, n, err)
+	}
+}
+
 // WriteTo takes an address without an IP for this host, as package net does, and refuses one with an IP that is none.
 func TestWriteToInvalid(t *testing.T) {
 	for _, network := range []string{"udp", "udp4"} {

@@ -13,7 +13,7 @@ import (
 )
 
 // Where there is neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait does
-// so in coir.Blocking: another worker takes over. What needs a descriptor is missing.
+// so in coir.Blocking: another worker takes over. Features that need a descriptor are missing.
 
 // Conn is a connection, as a [net.Conn].
 type Conn struct {
@@ -29,7 +29,7 @@ func NewConn(c net.Conn) (net.Conn, error) {
 	return &Conn{Conn: c}, nil
 }
 
-// Read reads into p, as [net.Conn] says. Other fibers go on meanwhile.
+// Read implements [net.Conn]. Other fibers run meanwhile.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.sim != nil {
 		return c.sim.Read(p)
@@ -37,8 +37,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Read(p) })
 }
 
-// ReadContext is Read that ends with an error of ctx when ctx ends. It uses the deadline of reads for that, and leaves
-// none.
+// ReadContext is like Read, but returns ctx's error when ctx ends. It uses the read deadline for that, and clears it.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		return c.sim.readContext(ctx, p)
@@ -46,7 +45,7 @@ func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	return under(ctx, c.SetReadDeadline, func() (int, error) { return c.Read(p) })
 }
 
-// Write writes p, as [net.Conn] says. Other fibers go on meanwhile.
+// Write implements [net.Conn]. Other fibers run meanwhile.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.sim != nil {
 		return c.sim.Write(p)
@@ -54,8 +53,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return coir.Blocking(context.Background(), func() (int, error) { return c.Conn.Write(p) })
 }
 
-// WriteContext is Write that ends with an error of ctx when ctx ends. It uses the deadline of writes for that, and
-// leaves none.
+// WriteContext is like Write, but returns ctx's error when ctx ends. It uses the write deadline for that, and clears
+// it.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		return c.sim.writeContext(ctx, p)
@@ -103,7 +102,7 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// ReadFromContext is ReadFrom that ends with an error of ctx when ctx ends. See [Conn.ReadContext].
+// ReadFromContext is like ReadFrom, but returns ctx's error when ctx ends. See [Conn.ReadContext].
 func (c *PacketConn) ReadFromContext(ctx context.Context, p []byte) (int, net.Addr, error) {
 	var from net.Addr
 	n, err := under(ctx, c.SetReadDeadline, func() (n int, err error) {
@@ -118,7 +117,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return coir.Blocking(context.Background(), func() (int, error) { return c.p.WriteTo(p, to) })
 }
 
-// WriteToContext is WriteTo that ends with an error of ctx when ctx ends. See [Conn.WriteContext].
+// WriteToContext is like WriteTo, but returns ctx's error when ctx ends. See [Conn.WriteContext].
 func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) (int, error) {
 	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.WriteTo(p, to) })
 }
@@ -136,7 +135,7 @@ func newListener(l net.Listener, _ *net.ListenConfig, _ bool) (*Listener, error)
 	return &Listener{Listener: l}, nil
 }
 
-// Accept waits for the next connection and returns it. Other fibers go on meanwhile.
+// Accept waits for the next connection and returns it. Other fibers run meanwhile.
 func (l *Listener) Accept() (net.Conn, error) {
 	if l.sim != nil {
 		return l.sim.Accept()
@@ -156,8 +155,8 @@ func (l *Listener) accept() (*Conn, error) {
 	return &Conn{Conn: c}, nil
 }
 
-// AcceptContext is Accept that ends with an error of ctx when ctx ends. It uses the listener's deadline for that, and
-// leaves none.
+// AcceptContext is like Accept, but returns a *Conn, and ctx's error when ctx ends. It uses the listener's deadline for
+// that, and clears it.
 func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	if l.sim != nil {
 		return l.sim.acceptContext(ctx)
@@ -165,7 +164,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	return under(ctx, l.SetDeadline, l.accept)
 }
 
-// SetDeadline sets the time after which Accept fails. The zero time is none.
+// SetDeadline sets the time after which Accept fails. The zero time means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if x, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
 		return x.SetDeadline(t)
@@ -173,7 +172,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	return errors.ErrUnsupported
 }
 
-// under calls f, which a deadline ends when ctx does.
+// under calls f, and ends it with a deadline when ctx ends.
 func under[T any](ctx context.Context, set func(time.Time) error, f func() (T, error)) (T, error) {
 	if err := coir.Ended(ctx); err != nil {
 		var none T

@@ -11,7 +11,7 @@ import (
 )
 
 // PacketConn is a socket of UDP or a datagram socket of Unix, as a [net.PacketConn]. [ListenPacket], [Dialer] and
-// [NewConn] make them. One that was made by a Dialer is also a connection: Read and Write work with its peer.
+// [NewConn] make them. A PacketConn that was made by a Dialer is also a connection: Read and Write use its peer.
 type PacketConn struct {
 	Conn
 	six bool // addresses are those of IPv6, also of peers that have an IPv4 address
@@ -31,7 +31,7 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	return c.ReadFromContext(context.Background(), p)
 }
 
-// ReadFromContext is ReadFrom that ends with an error of ctx when ctx ends.
+// ReadFromContext is like ReadFrom, but returns ctx's error when ctx ends.
 func (c *PacketConn) ReadFromContext(ctx context.Context, p []byte) (int, net.Addr, error) {
 	var n int
 	var from syscall.Sockaddr
@@ -51,7 +51,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return c.WriteToContext(context.Background(), p, to)
 }
 
-// WriteToContext is WriteTo that ends with an error of ctx when ctx ends.
+// WriteToContext is like WriteTo, but returns ctx's error when ctx ends.
 func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) (int, error) {
 	sa, err := fromAddr(to, c.network(), c.six)
 	if c.remote != nil && err == nil {
@@ -67,7 +67,7 @@ func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) 
 	return len(p), nil
 }
 
-// named adds the name of the system call to an error of it.
+// named adds the name of the system call to its error.
 func named(call string, err error) error {
 	if _, ok := err.(syscall.Errno); ok {
 		return os.NewSyscallError(call, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes those that wait, and
-// runs nothing else but callbacks, which are short.
+// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes the waiters, and runs
+// nothing else but callbacks, which are short.
 //
 // The first descriptor that has to wait starts it, and the last one that is closed ends it, with the descriptors that
 // it needs itself. So a program without open connections has no goroutine of this package, and no descriptor.
@@ -27,8 +27,8 @@ import (
 type poller struct {
 	kernel  kernel
 	stopped atomic.Bool
-	events  [batch]event       // these two are those of deliver
-	found   [batch]*descriptor // those of events that have not been woken yet
+	events  [batch]event       // used by deliver, like found
+	found   [batch]*descriptor // descriptors of events that have not been delivered yet
 
 	mu    sync.Mutex // guards what follows
 	table []*descriptor
@@ -44,14 +44,14 @@ var current struct {
 	p *poller
 }
 
-// An event is what the kernel reports of a descriptor.
+// An event is a report of the kernel about a descriptor.
 type event struct {
 	slot, gen   uint32
 	read, write bool
 	ended       bool // no further event may come
 }
 
-// batch is how many events one call of the kernel returns at most.
+// batch is the largest number of events that one call of the kernel returns.
 const batch = 128
 
 // join gives d a slot of the current poller. The caller holds d.mu.
@@ -96,7 +96,7 @@ var errReal = errors.New("made outside of the simulation, where no fiber can wai
 	"call netio.Listen and netio.Dial in the function that sim runs")
 
 // inBubble reports whether the caller is in a bubble of testing/synctest. Only there, or if the machine's clock is very
-// wrong, a time has no monotonic reading, which Round removes. The stack tells the two apart.
+// wrong, a time has no monotonic reading, which Round removes. The stack distinguishes the two cases.
 func inBubble() bool {
 	if now := time.Now(); now != now.Round(0) {
 		return false
@@ -105,7 +105,7 @@ func inBubble() bool {
 	return bytes.Contains(b[:runtime.Stack(b[:], false)], []byte("synctest bubble"))
 }
 
-// leave gives a slot back. The last one ends the poller.
+// leave releases a slot. When the last is released, the poller ends.
 func leave(p *poller, slot uint32) {
 	current.Lock()
 	p.mu.Lock()
@@ -142,13 +142,14 @@ func (p *poller) end() {
 	p.kernel.close()
 }
 
-// run delivers events until the poller is stopped. It is a fiber of the default runtime, so that those it wakes are the
-// next on its own worker: an event then costs a switch between fibers. A goroutine would have to wake a worker, which
-// is another goroutine, and wait for a processor again itself.
+// run delivers events until the poller is stopped. It is a fiber of the default runtime, so that the fibers it wakes
+// run next on its own worker: an event then costs a switch between fibers. A goroutine would have to wake a worker,
+// which is another goroutine, and then wait for a processor itself.
 //
-// If the default runtime is closed, run goes on as a goroutine: there are other runtimes, and goroutines.
+// If the default runtime is closed, run continues as a goroutine, for other runtimes and goroutines.
 //
-// A callback that calls runtime.Goexit ends this goroutine, and another goes on. One that panics ends the program.
+// A callback that calls runtime.Goexit ends this goroutine, and another one continues. A callback that panics ends the
+// program.
 func (p *poller) run() {
 	defer func() {
 		if p.stopped.Load() {
@@ -158,7 +159,7 @@ func (p *poller) run() {
 		}
 	}()
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-		defer context.AfterFunc(ctx, p.wake)() // which may come when the poller has ended
+		defer context.AfterFunc(ctx, p.wake)() // it may be called when the poller has ended
 		return p.deliver(ctx)
 	})
 	if err != nil {
@@ -168,12 +169,12 @@ func (p *poller) run() {
 
 // deliver delivers events until the poller is stopped, or ctx ends.
 //
-// When it has woken others it lets them run. Then it looks whether there are more events without blocking, which costs
-// little, and only then it blocks. A thread that is blocked in the kernel comes back by itself, also when all
-// processors are busy: Go's own poller is then looked at once in ten milliseconds.
+// After it has woken others it yields to them. Then it checks for more events without blocking, which is cheap, and
+// only then it blocks. A thread that is blocked in the kernel resumes even when all processors are busy; Go checks its
+// own poller only every ten milliseconds then.
 func (p *poller) deliver(ctx context.Context) error {
 	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }
-	p.wakeFound(batch) // what a Goexit has left
+	p.wakeFound(batch) // the events that a Goexit has left
 	for n := 0; !p.stopped.Load(); {
 		if n == 0 {
 			n, _ = coir.Blocking(ctx, block)
@@ -199,8 +200,8 @@ func (p *poller) deliver(ctx context.Context) error {
 	return nil
 }
 
-// wakeFound wakes those that wait for the first n events. A callback may not return: then the events that are left stay
-// in found. It is called by the reading side, which therefore comes last.
+// wakeFound wakes the waiters for the first n events. If a callback does not return, the remaining events stay in
+// found. The reading side calls the callback, so it comes last.
 func (p *poller) wakeFound(n int) {
 	for i, d := range p.found[:n] {
 		if d == nil {

@@ -201,7 +201,6 @@ func echo(ctx context.Context, s *sim.Sim) {
 	}
 }
 
-// Spec: SM-04 (virtual time moves when nobody can go on)
 func TestEchoSimulated(t *testing.T) {
 	schedules := 5_000
 	if testing.Short() {
@@ -240,7 +239,6 @@ func TestEveryFaultHappens(t *testing.T) {
 // TestEchoIsDeterministic: the same seed gives the same schedules, and a token the same failure and the same trace.
 //
 // Spec: SM-03 (the same decisions give the same run)
-// Spec: SM-05 (a token replays its schedule)
 func TestEchoIsDeterministic(t *testing.T) {
 	opts := []sim.Option{sim.WithFaults(simFaults...), sim.WithSchedules(100)}
 	if a, b := sim.Explore(echo, opts...), sim.Explore(echo, opts...); a.Steps != b.Steps || a.Failure != nil {
@@ -697,7 +695,7 @@ func TestDialSimulated(t *testing.T) {
 		local := &net.TCPAddr{IP: net.IPv4(10, 1, 1, 1)}
 		d := &netio.Dialer{Timeout: 5 * time.Second, LocalAddr: local}
 		var all []net.Conn
-		for local.Port = range 128 { // no one accepts them
+		for local.Port = range 128 { // they are not accepted
 			c, err := d.Dial("tcp", "www:http")
 			if err != nil || local.Port > 0 && c.LocalAddr().String() != local.String() {
 				s.Fatalf("dial: %v, %v", c, err)

@@ -111,8 +111,8 @@ func TestAResetTellsBothEnds(t *testing.T) {
 	}
 }
 
-// TestACloseResetsAllThatWait: a listener that is closed resets the connections that no one has accepted, also if the
-// function of one does not return.
+// TestACloseResetsAllThatWait: a listener that is closed resets the connections that have not been accepted, also if
+// the function of one does not return.
 func TestACloseResetsAllThatWait(t *testing.T) {
 	for name, unwind := range unwinds {
 		t.Run(name, func(t *testing.T) {

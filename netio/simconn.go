@@ -17,14 +17,14 @@ import (
 
 // simLink is a connection of a simulation: two ends, under one lock.
 //
-// It follows what Linux does on the loopback device: what has been written is in the buffer of the other end, and can
-// be read there when it is due; each end has an error that is returned once. The tests compare it with real sockets.
+// It behaves like Linux on the loopback device: written data is in the buffer of the other end, and can be read there
+// when it is due; each end has an error that is returned once. The tests compare it with real sockets.
 type simLink struct {
 	net  *simNet
 	cond *coir.Cond
 	unix bool
 	size int // of a buffer
-	life int // operations until the connection is reset; negative: it is not
+	life int // operations until the connection is reset; negative: never
 	ends [2]simConn
 }
 
@@ -34,12 +34,12 @@ type simConn struct {
 	peer          *simConn
 	local, remote simAddr
 
-	in     []simChunk // what the peer has written, in order
+	in     []simChunk // data that the peer has written, in order
 	size   int        // bytes in it
 	ends   bool       // the peer writes no more
 	endDue time.Duration
 
-	err                 error // of the system, to be returned once
+	err                 error // an error of the system, to be returned once
 	dead                bool  // the connection has been reset
 	closed              bool
 	shutRead, shutWrite bool
@@ -67,7 +67,7 @@ func (n *simNet) newLink(from, to, listener simAddr) (client, server *simConn) {
 		l.size = smallSize
 	}
 	if n.sim.Fault(faultReset) {
-		l.life = n.sim.Intn(8) * [...]int{1, 4, 16}[n.sim.Intn(3)] // mostly soon, and sometimes late
+		l.life = n.sim.Intn(8) * [...]int{1, 4, 16}[n.sim.Intn(3)] // usually soon, sometimes late
 	}
 	local := to
 	if l.unix {
@@ -84,7 +84,7 @@ func (c *simConn) init(l *simLink, peer *simConn, local, remote simAddr) {
 	c.readDue, c.writeDue = never, never
 }
 
-// simEffects are what a change does when the lock has been given up: waits end, and callbacks are called.
+// simEffects are the effects of a change after unlocking: waits that end, and callbacks to call.
 type simEffects struct {
 	woken []*simWaiters
 	calls []func()
@@ -102,7 +102,7 @@ func (e *simEffects) readable(c *simConn) {
 // writable ends the waits for a turn to write, or for room.
 func (e *simEffects) writable(c *simConn) { e.woken = append(e.woken, c.writes.take()...) }
 
-// unlock gives up the lock, and does what follows. It does not return if a callback panics or calls runtime.Goexit.
+// unlock unlocks the link, and performs the effects. It does not return if a callback panics or calls runtime.Goexit.
 func (l *simLink) unlock(e *simEffects) {
 	now := *e
 	*e = simEffects{}
@@ -111,7 +111,7 @@ func (l *simLink) unlock(e *simEffects) {
 	callAll(now.calls)
 }
 
-// callAll calls all functions, also if one of them does not return.
+// callAll calls all functions, even if one of them does not return.
 func callAll(calls []func()) {
 	if len(calls) > 0 {
 		defer callAll(calls[1:])
@@ -128,7 +128,7 @@ func (l *simLink) grow(e *simEffects) {
 	l.life--
 }
 
-// reset is what a packet with RST does to an end. all says that what has not been read is lost.
+// reset handles a packet with RST at an end. all says that unread data is lost.
 func (c *simConn) reset(e *simEffects, all bool) {
 	if c.dead {
 		return
@@ -178,8 +178,8 @@ func (c *simConn) Ended(error) {
 	c.link.unlock(&e)
 }
 
-// apart calls f, which the clock has come to, in a goroutine, and returns when f has returned or has called
-// runtime.Goexit: that must not stop the clock. A panic in f ends the program.
+// apart calls f, on behalf of the clock, in a goroutine, and returns when f has returned or has called runtime.Goexit,
+// which must not stop the clock. A panic in f ends the program.
 func apart(f func()) {
 	apartNow.Add(1)
 	defer apartNow.Add(-1)
@@ -188,7 +188,7 @@ func apart(f func()) {
 	<-done
 }
 
-// apartNow counts the calls by apart that are under way.
+// apartNow counts the current calls by apart.
 var apartNow atomic.Int32
 
 func calledByClock(f func(), done chan struct{}) {
@@ -241,7 +241,7 @@ func (c *simConn) arrives(e *simEffects, now, due time.Duration) {
 	}
 }
 
-// send returns when what is sent to c now arrives there. Nothing overtakes what was sent before.
+// send returns the time at which data that is sent to c now arrives. It does not overtake earlier data.
 func (c *simConn) send(now time.Duration) time.Duration {
 	due := now + c.link.net.latency()
 	if n := len(c.in); n > 0 {
@@ -276,7 +276,7 @@ func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 		return 0, err
 	}
 	var e simEffects
-	defer func() { // also if a callback does not return
+	defer func() { // even if a callback does not return
 		if n > 0 {
 			e.writable(c.peer)
 		}
@@ -296,7 +296,7 @@ func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 	}
 }
 
-// tryRead reads what there is. It returns neither bytes nor an error if the caller has to wait.
+// tryRead reads the available data. It returns neither bytes nor an error if the caller has to wait.
 func (c *simConn) tryRead(p []byte, now time.Duration) (int, error) {
 	switch {
 	case c.closed:
@@ -410,7 +410,7 @@ func (c *simConn) cannotWrite(now time.Duration) error {
 	return nil
 }
 
-// put sends as much of p as there is room for. A peer that has been closed takes all, and answers with a reset.
+// put sends as much of p as there is room for. A closed peer accepts everything, and answers with a reset.
 func (c *simConn) put(e *simEffects, p []byte, now time.Duration) int {
 	if c.peer.closed {
 		if len(p) > 0 {
@@ -464,7 +464,7 @@ func (c *simConn) close() error {
 	return nil
 }
 
-// abandon closes an end that no one has accepted.
+// abandon closes an end that was not accepted.
 func (c *simConn) abandon() {
 	var e simEffects
 	c.link.cond.Lock()
@@ -544,8 +544,8 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 	return nil
 }
 
-// onReadable calls f when there is something to read. If there is now, that is when no fiber can run, as at a time that
-// has come: f must not be called here.
+// onReadable arranges for f to be called when there is something to read. If there is something already, f is called
+// when no fiber can run, like a timer that is due: it must not be called here.
 func (c *simConn) onReadable(f func()) error {
 	if err := c.enter(); err != nil {
 		return err
@@ -566,6 +566,6 @@ func (c *simConn) onReadable(f func()) error {
 }
 
 var (
-	errCallback  = errors.New("netio: OnReadable has been called, and its function not yet")
+	errCallback  = errors.New("netio: OnReadable is pending: its function has not been called yet")
 	errSimulated = errors.New("netio: a simulated connection has no descriptor")
 )

@@ -19,10 +19,10 @@ import (
 // The network of a simulation. In a fiber that package sim runs, Listen and Dial find it by coir.Simulated, and make
 // connections that are memory: see simconn.go. It begins empty with each schedule.
 //
-// All of it is made of coir's own operations, so that sim sees them: a Cond as the lock of what is shared, and one to
-// wait on for each thing that is waited for; an Alarm for what comes with time. So a wait has the name of what it waits
-// for, a goroutine that uses a simulated connection is found, and a model checker knows which operations conflict.
-// Between Lock and Unlock there is no operation that may let another fiber run.
+// It is built on coir's own operations, so that sim sees them: a Cond as the lock of shared state, a Cond to wait on
+// for each kind of wait, and an Alarm for each time. So reports name each wait, a goroutine that uses a simulated
+// connection is detected, and sim knows which operations conflict. Between Lock and Unlock there is no operation that
+// may let another fiber run.
 
 // The faults that sim.WithFaults may name.
 const (
@@ -44,13 +44,13 @@ const (
 // simNet is the network of one schedule.
 type simNet struct {
 	sim       *coir.Simulation
-	ctx       context.Context // never ends; by it the simulation is found where no fiber runs
+	ctx       context.Context // never ends; identifies the simulation where no fiber runs
 	cond      *coir.Cond      // guards what follows, and the listeners
 	listeners []*simListener
 	hosts     []string            // by their address
 	clients   map[string]*simConn // the open ends that have dialled, by their address
-	port      int                 // the last that was given to a caller that did not ask for one
-	names     int                 // Unix sockets that were given a name
+	port      int                 // the last port that was chosen for a caller
+	names     int                 // number of names chosen for Unix sockets
 }
 
 // The ports for callers that do not ask for one.
@@ -71,8 +71,8 @@ func simulated(ctx context.Context) *simNet {
 	}).(*simNet)
 }
 
-// networkFor is simulated for an operation that uses the real network if there is no simulation. It returns an error
-// where there is one that cannot be found.
+// networkFor is simulated for an operation that uses the real network if there is no simulation. It returns an error if
+// there is a simulation that cannot be found.
 func networkFor(ctx context.Context, op, network string) (*simNet, error) {
 	n := simulated(ctx)
 	if n == nil && isCalledByClock() {
@@ -85,11 +85,11 @@ var errNoContext = errors.New("called without a context of the simulation by a f
 	"calls, where the real network would be used: use Dialer.DialContext or ListenConfig.Listen with the context of a " +
 	"fiber, or start a fiber that does it")
 
-// now returns the virtual time, which is before never, also if the clock can go no further.
+// now returns the virtual time, limited to a time before never.
 func (n *simNet) now() time.Duration { return min(coir.Now(n.ctx), never-1) }
 
-// enter locks what an operation uses, and returns an error, without the lock, if the caller is not in the simulation.
-// It panics if the caller is in another schedule: what names the connection or listener.
+// enter takes the lock for an operation. If the caller is not in the simulation, it returns an error, without the lock.
+// It panics if the caller is in another schedule; what and at describe the connection or listener.
 func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	in := simulated(n.ctx)
 	if in != nil && in != n {
@@ -97,7 +97,7 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 			"function that sim runs, and keep it in no variable that outlives the schedule")
 	}
 	if in == nil {
-		n.cond.Lock() // so package sim, if it still runs, finds the caller
+		n.cond.Lock() // lets package sim, if it still runs, detect the caller
 		defer n.cond.Unlock()
 		return errOutside
 	}
@@ -105,12 +105,11 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	return nil
 }
 
-// endedIn returns ctx's error if ctx has ended. Then it also unlocks lock, which the caller holds. An operation looks
-// at ctx only when it has the lock: package sim knows of the lock, and so tries the operation before a cancel and
-// after it.
+// endedIn returns ctx's error if ctx has ended. Then it also unlocks lock, which the caller holds. An operation checks
+// ctx only when it has the lock: package sim sees the lock, and so tries the operation both before and after a cancel.
 func endedIn(ctx context.Context, lock *coir.Cond) error {
 	on := false
-	defer func() { // also if ctx is nil, or a method of it panics
+	defer func() { // even if ctx is nil, or a method of it panics
 		if !on {
 			lock.Unlock()
 		}
@@ -126,10 +125,10 @@ var errOutside = errors.New("used by a goroutine that is not a fiber of its simu
 // simAddr is an address of the network.
 type simAddr struct {
 	net.Addr
-	title string // for reports: as the program has written it
+	title string // for reports: as written by the program
 }
 
-// latency returns how long something takes on its way: no time, without the fault.
+// latency returns the delay of a packet: 0 without the fault.
 func (n *simNet) latency() time.Duration {
 	if !n.sim.Fault(faultDelay) {
 		return 0
@@ -137,8 +136,8 @@ func (n *simNet) latency() time.Duration {
 	return time.Millisecond * [...]time.Duration{1, 10, 100, 1000}[n.sim.Intn(4)]
 }
 
-// resolve returns the address that a text names, and the name of the host if it has one. Package net looks for what is
-// wrong with the text, and with the local address of a dial, so the errors are its own. The caller holds the lock.
+// resolve returns the address that a text names, and the name of the host if it has one. Package net checks the text,
+// and the local address of a dial, so the errors are its own. The caller holds the lock.
 func (n *simNet) resolve(network, address string, local net.Addr) (at net.Addr, name string, err error) {
 	switch protocol, _, _ := strings.Cut(network, ":"); network {
 	case "tcp", "tcp4", "tcp6":
@@ -181,7 +180,9 @@ func netError(err error, network, address string, local net.Addr) *net.OpError {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), due)
 	cancel()
-	_, err = (&net.Dialer{LocalAddr: local}).DialContext(ctx, network, address)
+	// FallbackDelay is negative because a fallback would be dialled in a goroutine, which sim would take for one of the
+	// program's.
+	_, err = (&net.Dialer{LocalAddr: local, FallbackDelay: -1}).DialContext(ctx, network, address)
 	return err.(*net.OpError)
 }
 
@@ -189,8 +190,8 @@ func notSimulated(network string) error {
 	return fmt.Errorf("%s is not simulated: %w", network, errors.ErrUnsupported)
 }
 
-// lookUp returns the address of a host, and its name unless that is localhost. Any name is good. As with DNS, case does
-// not matter, nor a dot at the end.
+// lookUp returns the address of a host, and its name unless that is localhost. Every name exists. As with DNS, case and
+// a final dot do not matter.
 func (n *simNet) lookUp(host string, six bool) (ip, name string, err error) {
 	known := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
@@ -244,7 +245,7 @@ func (n *simNet) freePort(ip net.IP) (int, bool) {
 func (n *simNet) dialled(from net.Addr) bool { return n.clients[from.String()] != nil }
 
 // forget frees the address of an end that has been closed, if it has dialled. It takes the lock of the network, so that
-// a model checker knows that a dial from that address makes a difference.
+// sim knows that this conflicts with a dial from that address.
 func (n *simNet) forget(c *simConn) {
 	if c.link.unix || c != &c.link.ends[0] {
 		return
@@ -254,8 +255,8 @@ func (n *simNet) forget(c *simConn) {
 	n.cond.Unlock()
 }
 
-// overlaps reports whether the listener excludes one at another address of the network, or a connection to that address
-// goes to the listener.
+// overlaps reports whether another listener cannot use the address at because of l, or whether a connection to that
+// address goes to l.
 func (l *simListener) overlaps(network string, at net.Addr) bool {
 	x, ok := l.addr.Addr.(*net.TCPAddr)
 	y, two := at.(*net.TCPAddr)
@@ -356,7 +357,7 @@ func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address strin
 // dialLimit returns how long a Dialer may take, if that is limited.
 func dialLimit(d *net.Dialer) (time.Duration, bool) {
 	limit := never
-	if d.Timeout != 0 { // a negative one has passed
+	if d.Timeout != 0 { // a negative timeout has passed
 		limit = d.Timeout
 	}
 	limit = min(limit, untilVirtually(d.Deadline))
@@ -364,7 +365,7 @@ func dialLimit(d *net.Dialer) (time.Duration, bool) {
 }
 
 // connect makes a connection to the address, which it stores in to, and puts the other end into a listener's queue. The
-// caller holds the lock, and wakes those that are returned.
+// caller holds the lock, and wakes the returned waiters.
 func (n *simNet) connect(
 	ctx context.Context, local net.Addr, network, address string, to *net.Addr,
 ) (*simConn, []*simWaiters, error) {
@@ -421,7 +422,7 @@ func (n *simNet) connect(
 	}
 }
 
-// listener returns the one that overlaps with an address, or nil.
+// listener returns the listener that overlaps with an address, or nil.
 func (n *simNet) listener(network string, at net.Addr) *simListener {
 	i := slices.IndexFunc(n.listeners, func(l *simListener) bool { return l.overlaps(network, at) })
 	if i < 0 {
@@ -447,8 +448,8 @@ func reachable(a *net.TCPAddr, six bool) *net.TCPAddr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
 }
 
-// ownAddr returns the address of the end that dials. All names are of this host, as the addresses of a loopback device
-// are, so it has the address that it dials.
+// ownAddr returns the address of the end that dials. All names belong to this host, like the addresses of a loopback
+// device, so the end has the address that it dials.
 func (n *simNet) ownAddr(to simAddr, local net.Addr) (simAddr, error) {
 	t, ok := to.Addr.(*net.TCPAddr)
 	if !ok {
@@ -479,7 +480,7 @@ type simListener struct {
 	net            *simNet
 	network        string
 	addr           simAddr
-	queue          []*simConn // that no one has accepted yet
+	queue          []*simConn // connections that have not been accepted
 	accepts, dials simWaiters
 	due            time.Duration
 	alarm          simAlarm
@@ -590,22 +591,22 @@ func (l *simListener) close() error {
 	return nil
 }
 
-// simWaiters are those that wait for one thing. What they wait for is guarded by a lock of the link or the network; the
-// Cond is there to wait on, with a name for reports. Its lock guards nothing.
+// simWaiters are the waiters for one condition. The lock of the link or the network guards the condition; the Cond is
+// only used for waiting, with a name for reports. Its own lock guards nothing.
 type simWaiters struct {
 	cond  *coir.Cond
-	count int // of those that wait and have not been woken, guarded as what they wait for
+	count int // waiters that have not been woken, guarded like the condition
 	round int // how often they have been woken
 }
 
 func newWaiters(name string) simWaiters { return simWaiters{cond: coir.NewCond(coir.WithName(name))} }
 
-// wait waits until the waiters are woken. The caller holds the lock of what it waits for, which is unlocked meanwhile.
-// It holds the lock again when wait has ended, also if unlock does not return.
+// wait waits until the waiters are woken. The caller holds the lock of the condition, which is unlocked meanwhile. It
+// holds the lock again when wait has ended, even if unlock does not return.
 func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) error {
 	w.count++
 	round := w.round
-	woken := w.cond.WaitCase() // also if that is between unlock and Select
+	woken := w.cond.WaitCase() // also seen if it comes between unlock and Select
 	defer func() {
 		lock.Lock()
 		if w.round == round {
@@ -617,7 +618,7 @@ func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) e
 	return err
 }
 
-// take returns what the caller wakes when it has unlocked: w, if there are waiters.
+// take returns the waiters for the caller to wake after unlocking: w, if it has any.
 func (w *simWaiters) take() []*simWaiters {
 	if w.count == 0 {
 		return nil
@@ -660,7 +661,7 @@ func (a *simAlarm) stop() {
 	}
 }
 
-// virtualTime returns when the time left has passed, on the virtual clock, which shows now.
+// virtualTime returns the virtual time at which the time left has passed, starting from now.
 func virtualTime(now, left time.Duration) time.Duration {
 	if left < never-now {
 		return now + left
@@ -668,8 +669,8 @@ func virtualTime(now, left time.Duration) time.Duration {
 	return never
 }
 
-// untilVirtually returns how long it is until the deadline t. A program has made t from the real clock, a moment ago.
-// So that this moment, which differs from run to run, does not matter, the result is rounded up to two digits.
+// untilVirtually returns how long it is until the deadline t. The program computed t from the real clock, a moment ago.
+// That moment differs from run to run, so the result is rounded up to two digits.
 func untilVirtually(t time.Time) time.Duration {
 	if t.IsZero() {
 		return never

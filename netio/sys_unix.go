@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// takeOver returns another number for the file of c. It is not known to Go's poller, which would otherwise be woken for
-// each event too. The file does not block already.
+// takeOver returns another number for the file of c. Go's poller does not know that number; otherwise each event would
+// wake it too. The file is already non-blocking.
 func takeOver(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -33,10 +33,10 @@ func takeOver(c syscall.Conn) (fd int, err error) {
 }
 
 func cannot(c any) error {
-	return fmt.Errorf("netio: cannot take a %T over: it is none of TCP, UDP or Unix sockets", c)
+	return fmt.Errorf("netio: cannot take over a %T: it is not a TCP, UDP or Unix socket", c)
 }
 
-// closedFile is err as package os has it.
+// closedFile returns err as package os would return it.
 func closedFile(err error) error {
 	if err == net.ErrClosed {
 		return os.ErrClosed
@@ -44,7 +44,7 @@ func closedFile(err error) error {
 	return err
 }
 
-// toAddr returns an address as package net has it, or nil.
+// toAddr returns sa as an address of package net, or nil.
 func toAddr(network string, sa syscall.Sockaddr) net.Addr {
 	var ip net.IP
 	var port int
@@ -71,7 +71,7 @@ func toAddr(network string, sa syscall.Sockaddr) net.Addr {
 	return &net.TCPAddr{IP: ip, Port: port, Zone: zone}
 }
 
-// zoneName asks the system each time. Only addresses of one link have a zone.
+// zoneName asks the system each time. Only link-local addresses have a zone.
 func zoneName(index int) string {
 	if i, err := net.InterfaceByIndex(index); err == nil {
 		return i.Name
@@ -90,7 +90,8 @@ func zoneIndex(name string) uint32 {
 	return uint32(n)
 }
 
-// fromAddr is the address of a packet's receiver for a socket of the network, which takes addresses of IPv6 if six.
+// fromAddr returns the address of a packet's receiver for a socket of the network, which uses IPv6 addresses if six is
+// true.
 func fromAddr(a net.Addr, network string, six bool) (syscall.Sockaddr, error) {
 	switch a := a.(type) {
 	case *net.UDPAddr:

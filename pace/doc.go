@@ -1,4 +1,4 @@
-// Package pace lets fibers and goroutines keep a pace: a [Ticker] waits for the next tick, and a [Limiter] for tokens.
+// Package pace has a [Ticker] and a rate [Limiter] for fibers and goroutines.
 //
 //	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		api := pace.NewLimiter(time.Second/20, 5, coir.WithName("api")) // 20 a second, 5 at once
@@ -22,9 +22,10 @@
 //		return nil
 //	})
 //
-// Both go by the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
-// [coir.Clock]. Use each in one runtime only, and in a simulation in one schedule only, because time begins anew with
-// each: make them in the function that sim runs. Both hold nothing while no caller waits: there is nothing to stop.
+// Both use the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
+// [coir.Clock]. Use each in one runtime only, and in a simulation in one schedule only, because each starts a new
+// clock: make them in the function that sim runs. Neither holds a timer while no caller waits, so there is nothing to
+// stop.
 //
 // Neither orders memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
 // race, and the race detector reports it.

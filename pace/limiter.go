@@ -13,12 +13,12 @@ import (
 // Limiter limits how often something happens, by a token bucket: each use takes a token or more, and a new token comes
 // in every interval until there are as many as the burst allows. A Limiter begins with a full bucket.
 //
-// Callers get their tokens in the order in which they came. A caller that gives up takes no tokens, and the next one
-// moves up. Any number of fibers and goroutines may use a Limiter.
+// Callers get their tokens in the order of arrival. A caller that gives up takes no tokens, and the next one moves up.
+// Any number of fibers and goroutines may use a Limiter.
 //
-// A Limiter has no case for a select. A select must be able to leave without a trace until it is decided, but to wait
-// here is to stand in a queue, and the time of a caller depends on all who stand before it: the case would have to move
-// up while its fiber is parked. Start a fiber that waits for the token and sends on a channel.
+// A Limiter has no case for a select. The time of a caller depends on all callers before it in the queue, so a case
+// would have to move up while its fiber is parked, and leave without a trace if another case is chosen. Start a fiber
+// that waits for the token and sends on a channel.
 type Limiter struct {
 	timer  *coir.Timer
 	bucket bucket
@@ -28,8 +28,8 @@ type Limiter struct {
 // ErrTooMany is the error of a call that needs more tokens than the bucket can hold. Compare with errors.Is.
 var ErrTooMany = errors.New("pace: more tokens than the bucket holds")
 
-// NewLimiter returns a Limiter to which a token comes every interval, and which holds burst tokens. Both must be
-// positive. [coir.WithName] gives it a name, which errors and reports show.
+// NewLimiter returns a Limiter that gets a token every interval, and holds up to burst tokens. Both must be positive.
+// [coir.WithName] gives it a name, which errors and reports show.
 func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Limiter {
 	if interval <= 0 || burst <= 0 {
 		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the interval and the burst are positive", interval, burst))
@@ -50,9 +50,9 @@ func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Lim
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN waits until there are n tokens, and takes them; for 0 tokens it does not wait. If it returns an error, it has
-// taken none. The error is one of ctx if ctx has ended, whatever n is, or ends before there are enough. It is
+// taken none. The error is ctx's error if ctx has ended, for any n, or ends before there are enough tokens. It is
 // [ErrTooMany], immediately, if the bucket cannot hold n tokens. If the tokens are known to come after the deadline of
-// ctx, WaitN returns an error that is [coir.ErrTimeout] without waiting for that deadline; it is known once no other
+// ctx, WaitN returns an error that is [coir.ErrTimeout] without waiting for that deadline; this is known once no other
 // caller is before this one.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	if n <= 0 || n > l.bucket.burst {
@@ -65,12 +65,15 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
-// TryTake takes n tokens if they are there and no caller waits. It reports whether it did.
+// TryTake takes n tokens if there are enough and no caller waits. It reports whether it did.
 func (l *Limiter) TryTake(n int) bool {
 	if n == 0 {
 		return true
 	}
-	if n < 0 || n > l.bucket.burst {
+	if n < 0 {
+		panic(fmt.Sprintf("pace: TryTake(%d): the number of tokens must not be negative", n))
+	}
+	if n > l.bucket.burst {
 		return false
 	}
 	_, ok := l.timer.TryTake(n)
@@ -85,10 +88,10 @@ func (l *Limiter) String() string {
 	return fmt.Sprintf("pace.Limiter(%s%v, %d)", l.of(""), l.bucket.interval, l.bucket.burst)
 }
 
-// withoutWait is WaitN for a number of tokens that is not waited for.
+// withoutWait is WaitN for an n that needs no wait: 0, or too many.
 func (l *Limiter) withoutWait(ctx context.Context, n int) error {
 	if n < 0 {
-		panic(fmt.Sprintf("pace: WaitN(%d): a number of tokens is not negative", n))
+		panic(fmt.Sprintf("pace: WaitN(%d): the number of tokens must not be negative", n))
 	}
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -123,8 +126,8 @@ func tokens(n int) string {
 	return strconv.Itoa(n) + " tokens"
 }
 
-// bucket is the schedule of a Limiter. It counts in time, not in tokens, and so in whole numbers: to take a token is to
-// move empty, the time at which the bucket was or would have been empty, by an interval.
+// bucket is the schedule of a Limiter. It counts in time instead of tokens, and so in whole numbers: taking a token
+// moves empty, the time at which the bucket was or would have been empty, by an interval.
 //
 // Invariant: after Due, empty is between now - full and now, and the bucket holds (now - empty) / interval tokens.
 type bucket struct {

@@ -183,7 +183,7 @@ func TestTicksThatMatterCome(t *testing.T) {
 	})
 }
 
-// The report of a schedule names who waits for how many tokens.
+// The report of a schedule names the waiting fibers, and their numbers of tokens.
 func TestReportNamesTokens(t *testing.T) {
 	fails(t, func(ctx context.Context, _ *sim.Sim) {
 		api := pace.NewLimiter(time.Second, 5, coir.WithName("api"))

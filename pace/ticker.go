@@ -8,12 +8,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Ticker ticks at a fixed distance. A tick that comes while no caller waits is kept for the next caller; those that
-// come after it are missed. They are counted, not queued.
+// Ticker ticks at fixed intervals. A tick that comes while no caller waits is kept for the next caller. Further ticks
+// are missed: they are counted, not queued.
 //
-// A Ticker is in the background: it does not keep a program going. In a simulation by package sim, a program in which
-// nothing happens but ticks is reported as a deadlock, and while other fibers sleep for very many ticks, a simulation
-// may let some of them be missed.
+// A Ticker does not keep a program alive: package sim reports a deadlock if nothing but ticks can happen. While other
+// fibers sleep for very many ticks, a simulation may skip some of them.
 //
 // Any number of fibers and goroutines may use a Ticker; each tick goes to one of them.
 type Ticker struct {
@@ -32,15 +31,15 @@ func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
 	return t
 }
 
-// Wait waits for the next tick. It returns how many ticks there have been since the last that a caller got: 1, and 1
-// more for each that was missed. It returns an error of ctx if ctx ends earlier.
+// Wait waits for the next tick. It returns the number of ticks since the last tick that a caller got: 1, plus the
+// number of missed ticks. It returns an error of ctx if ctx ends earlier.
 func (t *Ticker) Wait(ctx context.Context) (int, error) { return t.timer.Wait(ctx, 1) }
 
-// TickCase is a case that happens at the next tick. It stores what Wait would return in *ticks, unless ticks is nil; 0
-// means that another caller has got that tick. The case is for one select: each select needs a new one.
+// TickCase returns a case that happens at the next tick. It stores the result that Wait would return in *ticks, unless
+// ticks is nil; 0 means that another caller got that tick. The case is for one select: each select needs a new one.
 func (t *Ticker) TickCase(ticks *int) coir.Case { return t.timer.WaitCase(ticks) }
 
-// Period returns the distance between two ticks.
+// Period returns the time between two ticks.
 func (t *Ticker) Period() time.Duration { return t.beat.period }
 
 // String returns a short description of the ticker.
@@ -78,5 +77,5 @@ func (b *beat) Take(_ int, now time.Duration) int {
 // Words implements coir.Schedule.
 func (b *beat) Words(int) string { return "for the next tick of" }
 
-// maxTime is the last time that there is, which never comes.
+// maxTime is the largest time. It never comes.
 const maxTime = time.Duration(1<<63 - 1)

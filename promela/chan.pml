@@ -17,7 +17,7 @@
  * In the code                             here
  *   Chan.put, Chan.take                   inlines of the same names
  *   Parker.Claim, Node.Claim              inlines cas and claim: one step, proved in word.pml
- *   Parker.Rouse                          inline rouse, without a lock
+ *   Parker.MakeReady                      inline rouse, without a lock
  *   scratch.try, channel.LockAll          proctype Fiber, until it arms
  *   register, subscribe, parks            from there
  *   leave, withdraw, unregister, finish   inline withdraw

@@ -17,7 +17,7 @@ import (
 // [NewBroadcast].
 type Broadcast[T any] struct {
 	order *locks.Mutex       // held by Publish, which may wait
-	late  []*Subscription[T] // for Publish: the subscribers to wait for
+	late  []*Subscription[T] // the subscribers that Publish waits for
 	topic[T]
 }
 
@@ -34,8 +34,7 @@ func NewBroadcast[T any](opts ...coir.NameOption) *Broadcast[T] {
 // If ctx ends, or the Broadcast is closed, before v has been passed to all, Publish returns ctx's error, or one that is
 // [coir.ErrClosed]. Then v may have been passed to some.
 //
-// What happens before Publish is ordered before what a subscriber does with v. Subscribers are not ordered among each
-// other.
+// The call of Publish is ordered before the return of a receive of v. Subscribers are not ordered among each other.
 func (b *Broadcast[T]) Publish(ctx context.Context, v T) error {
 	if err := b.order.Lock(ctx); err != nil {
 		return err
@@ -49,8 +48,7 @@ func (b *Broadcast[T]) Publish(ctx context.Context, v T) error {
 	return b.pass(ctx, subs, v)
 }
 
-// pass passes v to subs. If a handler of [coir.OnUndelivered] panics, the others get v before the panic continues: the
-// fault of one subscriber is not that of another.
+// pass passes v to subs. If a handler of [coir.OnUndelivered] panics, the others get v before the panic continues.
 func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (err error) {
 	at := 0
 	defer func() {
@@ -69,7 +67,7 @@ func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (
 			closed = true
 		}
 	}
-	// The last one first: by measurement that is a little cheaper than the other way round.
+	// In reverse order: measurements show that this is a little cheaper.
 	for _, s := range slices.Backward(b.late) {
 		switch err := s.ch.Send(ctx, v); {
 		case err == nil:
@@ -81,7 +79,7 @@ func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (
 			return err
 		}
 	}
-	if closed { // by its subscriber, which has left then, or by the Broadcast
+	if closed { // by its subscriber, which has left, or by the Broadcast
 		_, err = b.all()
 	}
 	return err
@@ -103,14 +101,14 @@ func (b *Broadcast[T]) Subscribe(capacity int, opts ...coir.ChanOption) *Subscri
 	return b.add(capacity, opts)
 }
 
-// Close ends the Broadcast: subscribers get what they have not received yet, and then [coir.ErrClosed]. A Publish that
-// waits for a subscriber goes on waiting until that has taken the value, or has left.
+// Close ends the Broadcast: subscribers get the values that they have not received yet, and then [coir.ErrClosed]. A
+// Publish that waits for a subscriber continues to wait until the subscriber has taken the value or left.
 func (b *Broadcast[T]) Close() { b.close() }
 
 // Len returns the number of subscribers.
 func (b *Broadcast[T]) Len() int { return b.len() }
 
-// String describes the Broadcast in a few words.
+// String returns a short description of the Broadcast.
 func (b *Broadcast[T]) String() string {
 	return fmt.Sprintf("pubsub.Broadcast(%s, %d subscribers)", b.name, b.len())
 }
@@ -139,7 +137,7 @@ func (t *topic[T]) init(opts []coir.NameOption) {
 func (t *topic[T]) lock() { must(t.mu.Lock(context.Background())) }
 
 // must panics if a wait in context.Background has failed. It fails only if package sim ends it, after a failure that it
-// reports. The caller must not go on then, as if it held the lock.
+// reports. The caller must not continue then as if it held the lock.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -211,7 +209,7 @@ type Subscription[T any] struct {
 // values have been received, or after Close.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) { return s.ch.Recv(ctx) }
 
-// TryRecv is Recv that never waits: if there is no value it returns [coir.ErrWouldBlock].
+// TryRecv is like Recv, but never waits: if there is no value, it returns [coir.ErrWouldBlock].
 func (s *Subscription[T]) TryRecv() (T, error) { return s.ch.TryRecv() }
 
 // RecvMany is [coir.Chan.RecvMany]: it waits for a value, and receives as many as there are, up to len(into).
@@ -224,7 +222,7 @@ func (s *Subscription[T]) RecvBatch(ctx context.Context, into []T, linger time.D
 	return s.ch.RecvBatch(ctx, into, linger)
 }
 
-// RecvCase is a case that receives into *dst. A nil dst throws the value away.
+// RecvCase returns a case that receives into *dst. If dst is nil, the value is discarded.
 func (s *Subscription[T]) RecvCase(dst *T) coir.Case { return s.ch.RecvCase(dst) }
 
 // All iterates over the values until the publisher closes, like [coir.Chan.All]. If it ends for another reason, the
@@ -235,7 +233,7 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] { return 
 // those that were replaced. After Close it also counts those that were not received.
 func (s *Subscription[T]) Lagged() uint64 { return s.ch.Stats().Dropped + s.missed.Load() }
 
-// Close ends the subscription. Values that were not received are dropped. A publisher no longer waits for it.
+// Close ends the subscription. Values that were not received are dropped. Publishers no longer wait for the subscriber.
 func (s *Subscription[T]) Close() {
 	s.topic.remove(s)
 	s.ch.Abort(nil)

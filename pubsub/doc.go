@@ -17,6 +17,6 @@
 //	...
 //	err := prices.Publish(ctx, p)
 //
-// Each subscriber has a channel of its own, with a capacity and an overflow policy of its own: a slow subscriber makes
-// publishers wait, or loses values, which are counted, as it has asked for.
+// Each subscriber has a channel of its own, with a capacity and an overflow policy of its own: its policy says whether
+// a slow subscriber makes publishers wait or loses values, which are counted.
 package pubsub

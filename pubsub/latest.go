@@ -9,7 +9,7 @@ import (
 )
 
 // Latest is a value that changes, such as a configuration. A watcher gets the newest value that it has not seen yet: it
-// may miss values that were replaced before it looked, but not the last one. It is made by [NewLatest].
+// may miss values that were replaced before it received them, but not the last one. It is made by [NewLatest].
 type Latest[T any] struct {
 	guard *locks.RWMutex // guards value; no operation waits for a watcher while it holds this
 	value T
@@ -26,7 +26,7 @@ func NewLatest[T any](v T, opts ...coir.NameOption) *Latest[T] {
 // Set replaces the value, and passes it to the watchers. It does not wait for them. After Close it changes nothing, and
 // returns an error that is [coir.ErrClosed].
 //
-// What happens before Set is ordered before what a watcher does with the value, and before a Get that returns it.
+// The call of Set is ordered before the return of a receive or a Get of the value.
 func (l *Latest[T]) Set(v T) error {
 	l.lockValue()
 	defer l.guard.Unlock()
@@ -48,7 +48,7 @@ func pass[T any](subs []*Subscription[T], v T) {
 		}
 	}()
 	for ; at < len(subs); at++ {
-		_ = subs[at].ch.TrySend(v) // it replaces what the watcher has not seen; if the channel is closed, that has left
+		_ = subs[at].ch.TrySend(v) // replaces a value that the watcher has not seen; if closed, the watcher has left
 	}
 }
 
@@ -59,7 +59,7 @@ func (l *Latest[T]) Get() T {
 	return l.value
 }
 
-// Watch adds a watcher. The first value that it receives is the present one, or a newer one. The options are those of
+// Watch adds a watcher. The first value that it receives is the current one, or a newer one. The options are those of
 // its channel, which is [coir.Conflated]. [coir.OnUndelivered] gets the values that are replaced before the watcher has
 // received them; it must not call methods of the Latest. After Close, a new watcher receives the last value, and then
 // an error that is [coir.ErrClosed].
@@ -81,7 +81,7 @@ func (l *Latest[T]) lockValue() { must(l.guard.Lock(context.Background())) }
 // Len returns the number of watchers.
 func (l *Latest[T]) Len() int { return l.len() }
 
-// String describes the Latest in a few words.
+// String returns a short description of the Latest.
 func (l *Latest[T]) String() string {
 	return fmt.Sprintf("pubsub.Latest(%s, %d watchers)", l.name, l.len())
 }

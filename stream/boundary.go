@@ -3,14 +3,15 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/coir-go/coir"
 )
 
-// A boundary is where the stages before and after run in different fibers. The consumer stays in the fiber that runs
-// the stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So
-// each boundary ends what it has started before it returns (R5), whatever is around it.
+// At a boundary the stages before and after it run in different fibers. The consumer stays in the fiber that runs the
+// stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So each
+// boundary ends the fibers that it has started before it returns (R5).
 //
 // How an end passes a boundary:
 //
@@ -63,13 +64,21 @@ func open[T any](n *coir.Nursery, name string, s Stream[T], want, capacity int, 
 	return in
 }
 
-// held returns the capacity of a channel. A channel has its memory from the beginning; if that is more than 1 GiB, it
-// is unbounded instead, and takes memory as it is used.
+// held returns the capacity of a channel. A bounded channel allocates its buffer when it is made; if that is more than
+// 1 GiB, it is unbounded instead, and allocates as needed.
 func held[T any](capacity int) int {
 	if size := max(int(reflect.TypeFor[T]().Size()), 1); capacity > 1<<30/size {
 		return coir.Unbounded
 	}
 	return capacity
+}
+
+// checkCapacity panics if a channel cannot have the capacity.
+func checkCapacity(of string, capacity int) {
+	if capacity < 0 && capacity != coir.Conflated {
+		panic(fmt.Sprintf("stream: %s with a capacity of %d: a capacity is 0 or more; write coir.Unbounded for any number "+
+			"of elements, or coir.Conflated for the newest", of, capacity))
+	}
 }
 
 // sendAll runs s and sends its elements to c.
@@ -95,7 +104,7 @@ func (in *inlet[T]) end(err error) error {
 	return err
 }
 
-// pass pushes what is received, as much at a time as there is and the consumer wants.
+// pass pushes the received elements, as many at a time as there are and the consumer wants.
 func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) error {
 	var buf []T
 	for {
@@ -112,19 +121,20 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 
 // Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
-// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets what is dropped, and what is left in the buffer
+// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets the dropped elements, and those left in the buffer
 // when the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the
 // newest element only. A buffer of more than 1 GiB is unbounded.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer
 func Buffer[T any](s Stream[T], capacity int, opts ...coir.ChanOption) Stream[T] {
+	checkCapacity("Buffer", capacity)
 	return Stream[T]{
 		plan: apart(describe(capacity), "Buffer", s.plan),
 		run: func(ctx context.Context, d *demand, push func([]T) bool) error {
 			return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				in := open(n, "buffer", s, 1, capacity, opts...)
-				defer in.Abort(nil) // hands over what is left
+				defer in.Abort(nil) // hands over the remaining elements
 				return in.pass(ctx, d, push)
 			})
 		},

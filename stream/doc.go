@@ -11,8 +11,8 @@
 //
 // # Model
 //
-// A [Stream] is a description: sources make one, stages make one from another, and nothing happens until a sink runs
-// it. The sink asks for elements, and so sets the pace of all stages. A stream ends, or fails with an error, which
+// A [Stream] is a description: a source makes one, a stage makes one from another, and nothing happens until a sink
+// runs it. The sink asks for elements, and so sets the pace of all stages. A stream ends, or fails with an error, which
 // comes after the elements before it and is returned by the sink, once. When a sink returns, or panics, every fiber of
 // the stream has ended: they are children of nurseries inside the call.
 //
@@ -22,8 +22,8 @@
 //
 // A function of the user that panics makes the sink panic: with the same value if the stream has no boundaries, and
 // with a [*coir.PanicError] if it has. The cancel of the sink's context ends all waits of the stream, and the sink
-// returns its error. If the context has ended before, the sink runs nothing. A function that blocks outside of coir, or
-// computes for long, is waited for.
+// returns its error. If the context has ended before, the sink runs nothing. The sink waits for a function that blocks
+// outside of coir, or computes for long.
 //
 // # Cost
 //
@@ -38,7 +38,7 @@
 //
 // # What is left out
 //
-// What is one line of other stages has no name of its own: a side effect for each element is a [Map] that returns its
+// Stages that are one line of other stages are left out: a side effect for each element is a [Map] that returns its
 // argument; flatten is [FlatMap] with [FromSlice]; a pace without bursts, or one element a tick, is [Throttle] with a
 // burst of 1; the newest element for a slow consumer is [Buffer] with [coir.Conflated]; the last element, the minimum,
 // any and all are [Reduce], or [First] of a [Filter]; elements with their time are a [Map] that calls [coir.Now].

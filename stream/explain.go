@@ -10,7 +10,7 @@ import (
 // plan describes a stage and what is before it.
 type plan struct {
 	stage    string // "Map", "Buffer(16)"
-	boundary string // what is between this stage and its inputs, or "" if it is in the loop of its input
+	boundary string // describes the boundary before this stage, or "" if it is in the loop of its input
 	inputs   []*plan
 }
 
@@ -25,7 +25,7 @@ func apart(boundary, stage string, in ...*plan) *plan {
 }
 
 // Explain describes how the stream is run. A line is a loop: its stages are calls, with no channel and no fiber between
-// them. Between two loops there is a boundary, and what is before it runs in a fiber of its own. The inputs of [Concat]
+// them. Between two loops there is a boundary: the stages before it run in a fiber of their own. The inputs of [Concat]
 // are loops too, but they run one after the other, in the fiber of the loop after them. Streams that a function makes
 // while the stream runs, as for [FlatMap], are not shown.
 //

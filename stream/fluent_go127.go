@@ -10,8 +10,8 @@ import (
 )
 
 // From Go 1.27 on methods may have type parameters, and so a pipeline can be written as a chain. Each method is the
-// function of its name. Stages whose elements are made of those of the stream, as those of [Batch] are, cannot be
-// methods: the compiler would have to make Stream[[]T] for each Stream[T], without end.
+// function of its name. Stages whose element type contains T, such as [Batch], cannot be methods: the compiler would
+// have to instantiate Stream[[]T] for each Stream[T], without end.
 
 // Map is the function [Map].
 func (s Stream[T]) Map[U any](f func(T) U) Stream[U] { return Map(s, f) }

@@ -18,7 +18,7 @@ func Merge[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "Merge", plans(streams)...)
 	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			// One channel for all: those who wait to send are in a queue, and that is a fair order.
+			// All streams share one channel: waiting senders are in a queue, which is a fair order.
 			in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
 			if len(streams) == 0 {
 				return coir.Ended(ctx)
@@ -106,7 +106,7 @@ func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
 
 // Zip combines the first elements of both streams, the second ones, and so on. It ends with the shorter stream. The
 // first stream stays in its loop; the second runs in a fiber of its own, one element ahead. So if the second ends or
-// fails earlier, that is seen when the first has its next element.
+// fails earlier, Zip notices it at the next element of the first.
 //
 //	       a-b-----c-|
 //	       1---2-3---4-|
@@ -182,16 +182,20 @@ func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream
 	})
 }
 
-// Catch goes on with the stream that f returns if s fails. If f returns the error, the stream fails with that. The
-// cancel of the context is no failure of the stream, and is not given to f.
+// Catch continues with the stream that f returns if s fails. If f returns an error, the stream fails with that error.
+// The cancel of the context is not a failure of the stream: then Catch does not call f, and returns the error of the
+// context.
 //
 //	         a-b-X
 //	Catch    a-b-c-d-|   f returns c-d-|
 func Catch[T any](s Stream[T], f func(err error) (Stream[T], error)) Stream[T] {
 	return stage(fused(s.plan, "Catch"), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		err := s.start(ctx, d, push)
-		if err == nil || ctx.Err() != nil {
-			return err
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return cutShort(ctx, err)
 		}
 		next, err := f(err)
 		if err != nil {

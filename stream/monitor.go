@@ -8,11 +8,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Meter counts what passes a [Monitor]. The zero Meter is ready for use. Any goroutine may read it while the stream
-// runs. It may be used in several places: then it counts all of them.
+// Meter counts the elements that pass a [Monitor]. The zero Meter is ready for use. Any goroutine may read it while the
+// stream runs. It may be used in several places: then it counts all of them.
 type Meter struct {
 	elements, failures, runs   atomic.Uint64
-	began, last, input, output atomic.Int64 // nanoseconds of coir.Now; began is 1 more, so that 0 is none
+	began, last, input, output atomic.Int64 // nanoseconds of coir.Now; began is 1 more, so that 0 means unset
 }
 
 // MeterStats is a snapshot of a [Meter]. Times are those of [coir.Now], by the clock of the run.
@@ -23,7 +23,7 @@ type MeterStats struct {
 	Since    time.Duration // when the first run began
 	Last     time.Duration // when the last element came; 0 before the first
 	Input    time.Duration // how long the stage waited for elements
-	Output   time.Duration // how long it waited for the consumer: what is after it is slow
+	Output   time.Duration // how long the stage waited for the consumer
 }
 
 // Rate returns the elements a second between the beginning and now, which is a time of [coir.Now].
@@ -34,10 +34,10 @@ func (m MeterStats) Rate(now time.Duration) float64 {
 	return float64(m.Elements) / (now - m.Since).Seconds()
 }
 
-// Lag returns how long ago the last element came, or how long the first has been waited for.
+// Lag returns the time since the last element, or since the beginning if there was none.
 func (m MeterStats) Lag(now time.Duration) time.Duration { return max(now-max(m.Last, m.Since), 0) }
 
-// Stats returns what has been counted so far.
+// Stats returns a snapshot of the counters.
 func (m *Meter) Stats() MeterStats {
 	return MeterStats{
 		Elements: m.elements.Load(),

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/coir-go/coir"
 )
 
-// How elements are worked on at the same time. There are three parties: the input's fiber puts elements into the crew,
-// workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. All they
-// share is under one lock, which is held for a few instructions, or while the rings grow, and never during a wait. A
-// party that finds nothing to do marks that it waits, releases the lock and receives from a channel; the party that
-// changes this sends to it.
+// How elements are processed in parallel. There are three parties: the input's fiber puts elements into the crew,
+// workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. Their shared
+// state is under one lock, which is held for a few instructions, or while the rings grow, and never during a wait. A
+// party that finds nothing to do marks that it waits, releases the lock and receives from a channel; the party that has
+// work for it sends to that channel.
 //
 // Invariants, under mu:
 //
@@ -35,7 +34,8 @@ type crew[K comparable, T, R any] struct {
 	result  *coir.Chan[struct{}] // wakes the consumer
 	space   *coir.Chan[struct{}] // wakes the input
 
-	mu       sync.Mutex // guards what follows
+	// mu guards what follows. It is not a sync.Mutex, so that package sim sees which operations depend on each other.
+	mu       *coir.Cond
 	jobs     []job[K, T]
 	free     []int32 // indexes of jobs that are not used
 	ready    ring[int32]
@@ -97,7 +97,7 @@ func Parallel[T, R any](s Stream[T], n int, f func(ctx context.Context, v T) (R,
 	return parallel[struct{}](s, "Parallel", n, true, nil, f)
 }
 
-// ParallelUnordered is like [Parallel], but passes each result when it is there.
+// ParallelUnordered is like [Parallel], but passes each result as soon as it is available.
 //
 //	                           a-b-c-d-|
 //	ParallelUnordered(2, f)    ---B-A-C-D-|   f(a) takes longest
@@ -106,8 +106,8 @@ func ParallelUnordered[T, R any](s Stream[T], n int, f func(ctx context.Context,
 }
 
 // ParallelPerKey is like [ParallelUnordered], but calls f with the elements of one key one after the other, so that the
-// results of a key are in the order of its elements. Elements that wait for one of the same key take places among the
-// 4n that may be under way: with few keys fewer calls run.
+// results of a key are in the order of its elements. Elements that wait for another one of the same key count among the
+// 4n elements that may be in progress: with few keys, fewer calls run.
 //
 //	                             a1-a2-b1-|
 //	ParallelPerKey(2, key, f)    ---B1-A1-A2-|
@@ -152,6 +152,7 @@ func newCrew[K comparable, T, R any](n int, ordered bool, key func(T) K) *crew[K
 		idlers: coir.NewChan[struct{}](n, coir.WithName("work")),
 		result: coir.NewChan[struct{}](1, coir.WithName("results")),
 		space:  coir.NewChan[struct{}](1, coir.WithName("room for work")),
+		mu:     coir.NewCond(coir.WithName("elements and results")),
 	}
 	c.grow()
 	if key != nil {
@@ -263,7 +264,7 @@ func (c *crew[K, T, R]) work(ctx context.Context, f func(context.Context, T) (R,
 			c.idle++
 			c.mu.Unlock()
 			if _, err := c.idlers.Recv(ctx); err != nil {
-				return nil //nolint:nilerr // there is no more work, or no one wants it
+				return nil //nolint:nilerr // there is no more work, or it is no longer wanted
 			}
 			continue
 		}
@@ -274,8 +275,8 @@ func (c *crew[K, T, R]) work(ctx context.Context, f func(context.Context, T) (R,
 	}
 }
 
-// call calls f and puts back the result. If f does not return, the result is coir.ErrGoexit, so that no one waits for
-// it.
+// call calls f and puts back the result. If f does not return, the result is coir.ErrGoexit, so that the consumer does
+// not wait forever.
 func (c *crew[K, T, R]) call(ctx context.Context, at int32, v T, f func(context.Context, T) (R, error)) {
 	var r R
 	err := coir.ErrGoexit
@@ -283,8 +284,8 @@ func (c *crew[K, T, R]) call(ctx context.Context, at int32, v T, f func(context.
 	r, err = f(ctx, v)
 }
 
-// finish puts back the result of a job. It makes the next job of the same key ready. No worker is called for that: the
-// one that finishes looks for work now.
+// finish puts back the result of a job. It makes the next job of the same key ready. It wakes no worker for that,
+// because its own worker looks for work next.
 func (c *crew[K, T, R]) finish(at int32, r R, err error) {
 	c.mu.Lock()
 	j := &c.jobs[at]

@@ -2,18 +2,24 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coir-go/coir"
 )
 
-// Retry runs s again, from its source, if it fails, up to times times. Before the first time it waits for about first,
-// and each time twice as long, up to most; a random part of each wait keeps many retries from coming together. An
-// element resets the count. The consumer gets the elements of all runs: a source that begins anew repeats them.
+// Retry runs s again, from its source, if it fails, up to times times. Before the first retry it waits for about first,
+// and before each further one twice as long, up to most; a random part of each wait keeps many retries from coming at
+// the same time. An element resets the count. The consumer gets the elements of all runs: a source that starts over
+// repeats them. If the context ends, Retry returns the context's error instead of that of the last run.
 //
 //	                a-b-X     a-b-c-|
 //	Retry(3, ...)   a-b-------a-b-c-|
 func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
+	if times < 0 {
+		panic(fmt.Sprintf("stream: Retry(%d): the number of retries is 0 or more", times))
+	}
 	return stage(fused(s.plan, "Retry(%d)", times), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left, wait, on := times, first, true
 		for {
@@ -22,8 +28,11 @@ func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
 				on = push(vs)
 				return on
 			})
-			if err == nil || !on || left <= 0 || ctx.Err() != nil {
+			if err == nil || !on || left == 0 {
 				return err
+			}
+			if ctx.Err() != nil {
+				return cutShort(ctx, err)
 			}
 			left--
 			if err := coir.Sleep(ctx, wait/2+coir.Jitter(ctx, wait-wait/2)); err != nil {
@@ -32,4 +41,13 @@ func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
 			wait += min(wait, max(most, first)-wait) // twice as long, without an overflow
 		}
 	})
+}
+
+// cutShort returns the error of a stage that stops after err, because ctx has ended. That is err itself if it is an
+// error of ctx, because it may have more detail.
+func cutShort(ctx context.Context, err error) error {
+	if errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return coir.Ended(ctx)
 }

@@ -27,7 +27,7 @@ func firstOf(a, b error) error {
 }
 
 // Reduce runs the stream and combines its elements: f(f(f(zero, a), b), c). If the stream fails, it returns the error
-// and what it has so far.
+// and the result so far.
 func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v T) A) (A, error) {
 	acc := zero
 	err := s.sink(ctx, &demand{want: maxChunk}, func(vs []T) bool {
@@ -59,10 +59,10 @@ func ToSlice[T any](ctx context.Context, s Stream[T]) ([]T, error) {
 	return all, err
 }
 
-// ErrEmpty is what [First] returns if the stream has no element.
+// ErrEmpty is returned by [First] if the stream has no element.
 var ErrEmpty = errors.New("stream: the stream has no element")
 
-// First runs the stream until its first element, and returns that.
+// First runs the stream until its first element, and returns it.
 func First[T any](ctx context.Context, s Stream[T]) (T, error) {
 	var first T
 	found := false
@@ -76,17 +76,17 @@ func First[T any](ctx context.Context, s Stream[T]) (T, error) {
 	return first, err
 }
 
-// Sender is what [To] sends to: a [coir.Chan] or a [coir.Writer].
+// Sender is the destination of [To]: a [coir.Chan] or a [coir.Writer].
 type Sender[T any] interface {
 	Send(ctx context.Context, v T) error
 	Close() bool
 }
 
 // To runs the stream, sends its elements to a channel, and closes the channel when the stream has ended. If out is a
-// [coir.Writer] and its last Reader is closed, To ends the stream, even while that waits for input, and returns nil. If
-// it is a channel that has been closed or aborted, To learns that by the next send, and returns nil as well.
+// [coir.Writer] and its last Reader is closed, To ends the stream, even while it waits for input, and returns nil. If
+// out is a channel that has been closed or aborted, To notices that at the next send, and returns nil as well.
 //
-// A channel that is closed does not tell that the stream has failed: To returns the error.
+// A closed channel does not show that the stream has failed: To returns the error.
 func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 	// Spec: ST-02 (a combinator ends with its input)
 	// Spec: ST-03 (a combinator ends with its reader)
@@ -116,7 +116,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 			return nil
 		})
 		err := send(ctx)
-		if gone.Load() { // what the stream returns when it is cancelled is its own affair
+		if gone.Load() { // the error of a stream that To has cancelled does not matter
 			return nil
 		}
 		return err

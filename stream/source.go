@@ -17,7 +17,7 @@ func source[T any](name string, run runner[T]) Stream[T] {
 	return Stream[T]{run: run, plan: &plan{stage: name}}
 }
 
-// FromSlice is the elements of a slice, which must not change while the stream runs.
+// FromSlice returns a stream of the elements of a slice, which must not change while the stream runs.
 //
 //	FromSlice([]int{1, 2, 3})   1-2-3-|
 func FromSlice[T any](values []T) Stream[T] {
@@ -41,7 +41,7 @@ func FromSlice[T any](values []T) Stream[T] {
 	})
 }
 
-// chunker chooses the size of chunks for a source that has its elements at hand. It begins with 1, doubles the size
+// chunker chooses the size of chunks for a source whose elements are available. It begins with 1, doubles the size
 // while a chunk takes less than shortChunk, and halves it when a chunk takes more than longChunk. So slow functions get
 // one element at a time, and a chunk delays neither the next stage nor a cancel for long.
 //
@@ -73,8 +73,9 @@ func (c *chunker) next(ctx context.Context, d *demand) int {
 	return min(c.size, d.want)
 }
 
-// FromSeq is the elements of an iterator. The stream asks it for an element when the consumer wants one, in the fiber
-// that runs the stream. An iterator that blocks outside of coir holds up that fiber: see [coir.Blocking].
+// FromSeq returns a stream of the elements of an iterator. The iterator runs in the fiber that runs the stream, and
+// only as far as the consumer wants elements. An iterator that blocks outside of coir holds up that fiber: see
+// [coir.Blocking].
 //
 //	FromSeq(maps.Keys(m))   a-b-c-|
 func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
@@ -96,7 +97,8 @@ func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
 	})
 }
 
-// FromSeq2 is the elements of an iterator whose pairs have an error. The first error ends the stream.
+// FromSeq2 returns a stream of the elements of an iterator over pairs of a value and an error. The first error ends the
+// stream.
 //
 //	FromSeq2(rows)   a-b-X
 func FromSeq2[T any](seq iter.Seq2[T, error]) Stream[T] {
@@ -125,14 +127,14 @@ func passAll[T any](ctx context.Context, seq iter.Seq2[T, error], push func([]T)
 	return coir.Ended(ctx)
 }
 
-// Source is what [From] makes a stream of: a [coir.Chan], a [coir.Reader], a [coir.Ordered], a subscription of package
-// pubsub, or a Stream.
+// Source is the argument of [From]: a [coir.Chan], a [coir.Reader], a [coir.Ordered], a subscription of package pubsub,
+// or a Stream.
 type Source[T any] interface {
 	All(ctx context.Context) iter.Seq2[T, error]
 }
 
-// From is what is received from a channel, or from something like it, until it is closed. Elements are received one by
-// one, each when the consumer wants it, so that none is taken that the stream does not pass on.
+// From returns a stream of the values received from a channel, or from a similar type, until it is closed. Elements are
+// received one by one, each when the consumer wants it, so the stream takes no element that it does not pass on.
 //
 // When the stream ends early the channel stays open. Use a [coir.Pipe] and close its Reader if the sender must know.
 //
@@ -143,8 +145,8 @@ func From[T any](src Source[T]) Stream[T] {
 	})
 }
 
-// FromFunc is what next returns, call by call, until it returns an error. The stream ends with [io.EOF] itself, and
-// fails with any other error.
+// FromFunc returns a stream of the results of next, until next returns an error. If the error is [io.EOF] itself, the
+// stream ends; with any other error it fails.
 //
 //	FromFunc(next)   a-b-c-|
 func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
@@ -160,8 +162,8 @@ func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
 	})
 }
 
-// Ticks is an endless stream with an element every period: the number of ticks since the last element, which is more
-// than 1 if the consumer was slow. It goes by a [pace.Ticker].
+// Ticks returns an infinite stream with an element every period: the number of ticks since the last element, which is
+// more than 1 if the consumer was slow. It uses a [pace.Ticker].
 //
 //	Ticks(time.Second)   ---1---1---1...
 func Ticks(period time.Duration) Stream[int] {
@@ -184,10 +186,10 @@ func Ticks(period time.Duration) Stream[int] {
 	})
 }
 
-// Lines is the lines of a reader, without their ends. A line is at most 1 MiB long: a longer one fails the stream
-// with an error that is [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB each, or more if a line
-// is longer, and only when there is no line left of the read before. The end of ctx does not interrupt a read: close
-// the reader for that. A reader can be read once, and so can the stream.
+// Lines returns a stream of the lines of a reader, without their line ends. A line is at most 1 MiB long: a longer one
+// fails the stream with an error that is [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB each,
+// or more if a line is longer, and only when there is no line left of the read before. The end of ctx does not
+// interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
 func Lines(r io.Reader) Stream[string] {
@@ -231,17 +233,17 @@ type tooLong struct{}
 func (tooLong) Error() string        { return "stream: Lines: a line is longer than 1 MiB" }
 func (tooLong) Is(target error) bool { return target == bufio.ErrTooLong } //nolint:errorlint // this is what Is is for
 
-// text is what has been read and not yet passed on.
+// text holds the data that has been read and not yet passed on.
 type text struct {
 	r        io.Reader
 	buf      []byte
 	from, to int  // the part of buf that is text
-	seen     int  // up to here there is no end of a line: a long line is looked through once
+	seen     int  // up to here there is no end of a line, so that a long line is searched only once
 	ended    bool // there is no more to read
 	err      error
 }
 
-// lines appends up to n lines that are there.
+// lines appends up to n of the lines that have been read.
 func (t *text) lines(to []string, n int) []string {
 	for range n {
 		begin, end := t.from, t.to
@@ -265,7 +267,7 @@ func (t *text) lines(to []string, n int) []string {
 	return to
 }
 
-// fail drops the text that is left, and ends it with an error.
+// fail drops the remaining text, and ends it with an error.
 func (t *text) fail(err error) {
 	t.from, t.seen = t.to, t.to
 	t.ended, t.err = true, err
@@ -302,10 +304,10 @@ func (t *text) read(ctx context.Context) error {
 	return io.ErrNoProgress
 }
 
-// Using is a stream that needs something to be opened and closed, such as a file. Each run opens it, and closes it when
-// the run has ended, for whatever reason. An error of Close is that of the stream, if it has no other. If the consumer
-// leaves before the end, as [First] and [Take] do, there is no one to get the error, and it is dropped: if it matters
-// then, let Close keep it.
+// Using returns a stream that uses a resource, such as a file. Each run opens it, and closes it when the run has ended,
+// for any reason. If Close fails and the stream has no other error, the stream fails with that of Close. If the
+// consumer leaves before the end, as [First] and [Take] do, the error of Close is dropped; if it matters, let Close
+// store it.
 //
 //	Using(openFile, lines)   "a"-"b"-|
 func Using[R io.Closer, T any](open func(ctx context.Context) (R, error), use func(R) Stream[T]) Stream[T] {

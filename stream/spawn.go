@@ -6,13 +6,12 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The spawn forms: a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when either side
-// goes away: its input is closed, or the last Reader of its output. An error of the stream is that of the fiber, and so
-// fails the nursery.
+// Functions that run a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when its input is
+// closed, or the last Reader of its output. An error of the stream is the error of the fiber, and so fails the nursery.
 
 // Downstream starts a fiber of n that runs s, and returns the end of a pipe from which the elements are received. The
 // pipe is closed when the stream ends. Close the Reader to end the stream. A function of the stream that calls
-// runtime.Goexit ends the fiber alone, and the pipe is closed as if the stream had ended.
+// runtime.Goexit ends only the fiber, and the pipe is closed as if the stream had ended.
 //
 //	lines := stream.Downstream(n, "lines", stream.Lines(file), 16)
 func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {
@@ -22,8 +21,8 @@ func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) 
 	return r
 }
 
-// Upstream starts a fiber of n that passes what it receives through stages, sends the results to out, and closes that.
-// It returns the end of a pipe to send to. Close the Writer to end the stream. If out goes away, sends fail with
+// Upstream starts a fiber of n that receives from a pipe, passes the elements through stages, sends the results to out,
+// and closes out. It returns the Writer of the pipe. Close it to end the stream. If out is closed, sends fail with
 // [coir.ErrClosed].
 //
 //	words := stream.Upstream(n, "upper", out, 0, func(s stream.Stream[string]) stream.Stream[string] {
@@ -43,8 +42,8 @@ func Upstream[T, U any](
 	return w
 }
 
-// TwoEnded starts a fiber of n that passes what it receives through stages, and returns both ends: one to send to, and
-// one to receive from. It ends when either is closed.
+// TwoEnded starts a fiber of n that passes elements through stages, and returns both ends: one to send to, and one to
+// receive from. It ends when either is closed.
 //
 //	in, out := stream.TwoEnded(n, "upper", 0, upper)
 func TwoEnded[T, U any](

@@ -10,15 +10,15 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// One stream for several consumers. A consumer is a function that is given a stream, because then it is known when it
-// has left: a stream that is returned may never be run, and would hold up the others for good.
+// One stream for several consumers. A consumer is a function that is given a stream, because its return then shows that
+// it has left. A returned stream might never be run, and would hold up the others forever.
 //
 // How they end: when the input ends or fails, each consumer gets the rest and then the end, or the error. A consumer
-// that returns nil has left, and the others go on; when all have left, the input is cancelled. A consumer that returns
-// an error cancels all.
+// that returns nil has left, and the others continue; when all have left, the input is cancelled. A consumer that
+// returns an error cancels all.
 
-// Consumer is a function that takes a part of a stream: see [Tee], [FanOut] and [Partition]. It runs in a fiber of its
-// own. It may return before the end of its stream.
+// Consumer is a function that consumes elements of a stream: see [Tee], [FanOut] and [Partition]. It runs in a fiber of
+// its own. It may return before the end of its stream.
 type Consumer[T any] = func(ctx context.Context, s Stream[T]) error
 
 // Tee runs the stream, and passes every element to every consumer. Each may be capacity elements behind; the slowest
@@ -28,6 +28,7 @@ type Consumer[T any] = func(ctx context.Context, s Stream[T]) error
 //	       a-b-c-|   first consumer
 //	       a-b-c-|   second consumer
 func Tee[T any](ctx context.Context, s Stream[T], capacity int, consumers ...Consumer[T]) error {
+	checkCapacity("Tee", capacity)
 	outs := make([]*inlet[T], len(consumers))
 	for i := range outs {
 		outs[i] = outlet[T]("tee", capacity)
@@ -63,6 +64,7 @@ func FanOut[T any](ctx context.Context, s Stream[T], consumers ...Consumer[T]) e
 func Partition[T any](
 	ctx context.Context, s Stream[T], capacity int, which func(T) int, consumers ...Consumer[T],
 ) error {
+	checkCapacity("Partition", capacity)
 	outs := make([]*inlet[T], len(consumers))
 	for i := range outs {
 		outs[i] = outlet[T]("partition", capacity)
@@ -132,7 +134,7 @@ func split[T any](
 			})
 		}
 		feed(ctx, s, route, func(err error) {
-			if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not only our own cancel
+			if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not caused by our own cancel
 				first.CompareAndSwap(nil, &err)
 			}
 			for _, out := range outs {
@@ -150,7 +152,7 @@ func split[T any](
 }
 
 // feed runs s, gives its elements to route, and calls end with the error. If the stream or route panics or calls
-// Goexit, that is coir.ErrGoexit.
+// Goexit, the error is coir.ErrGoexit.
 func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T) error, end func(error)) {
 	err := coir.ErrGoexit
 	defer func() { end(err) }()
@@ -163,14 +165,13 @@ func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T
 }
 
 // GroupBy divides the stream into groups by key, and calls f for each group, in a fiber of its own, with the stream of
-// its elements. What f returns is an element of the result.
+// its elements. The result of f is an element of the resulting stream.
 //
 // At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
-// its stream ends, f returns its result, and if its key comes again, that is a new group. So memory is bounded,
-// whatever the number of keys. The order of results is that in which groups end. A group whose f returns before its
-// stream ends drops the rest of its elements. The stream of a group is for f alone: after f has returned it is empty. A
-// key that is not equal to itself, such as NaN, makes a new group
-// each time.
+// its stream ends, and f returns its result. If its key comes again, a new group is opened. So memory is bounded for
+// any number of keys. The order of results is that in which groups end. A group whose f returns before its stream ends
+// drops the rest of its elements. The stream of a group is for f alone: after f has returned it is empty. A key that is
+// not equal to itself, such as NaN, makes a new group each time.
 //
 // If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error
 // of f ends the stream.
@@ -237,7 +238,7 @@ func (g *grouping[T, K, R]) closeAll(err error) {
 	if err != nil && g.failed.CompareAndSwap(false, true) { // before the groups have it from here
 		g.out.failed = err
 	}
-	for e := g.recent.Back(); e != nil; e = e.Prev() { // those that have waited longest first
+	for e := g.recent.Back(); e != nil; e = e.Prev() { // the least recent first
 		in := e.Value.(*group[K, T]).in
 		in.failed = err
 		in.Close()
@@ -256,7 +257,7 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 		delete(g.open, oldest.key)
 		oldest.in.Close()
 	}
-	if err := g.places.Send(ctx, struct{}{}); err != nil { // until a fiber of a group has ended
+	if err := g.places.Send(ctx, struct{}{}); err != nil { // waits until a fiber of a group has ended
 		return nil, err
 	}
 	to := &group[K, T]{key: key, in: outlet[T]("group", 1)}
@@ -278,7 +279,7 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 }
 
 // findable reports whether a map finds the key again. A NaN, or a key with one in it, is not equal to itself: a map
-// could neither find nor delete it, and would grow for ever.
+// could neither find nor delete it, and would grow forever.
 func findable[K comparable](key K) bool {
 	same := key
 	return key == same
@@ -295,8 +296,8 @@ func (g *grouping[T, K, R]) inputEnded(err error) {
 	}
 }
 
-// groupEnded is called when a group has ended. An error ends the stream at once, unless the input has failed: then the
-// group has that error from there.
+// groupEnded is called when a group has ended. An error ends the stream immediately, unless the input has failed: then
+// the group's error is that of the input.
 func (g *grouping[T, K, R]) groupEnded(err error) {
 	if err != nil && g.failed.CompareAndSwap(false, true) {
 		g.out.failed = err

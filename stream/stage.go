@@ -1,6 +1,9 @@
 package stream
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // The stages in this file are calls in the loop of their source.
 
@@ -33,7 +36,7 @@ func MapErr[T, U any](s Stream[T], f func(ctx context.Context, v T) (U, error)) 
 			failed error
 			buf    [1]U
 		)
-		err := s.start(ctx, one(), func(vs []T) bool { // one by one: f may take its time
+		err := s.start(ctx, one(), func(vs []T) bool { // one by one, because f may take long
 			if buf[0], failed = f(ctx, vs[0]); failed != nil {
 				return false
 			}
@@ -58,8 +61,8 @@ func Filter[T any](s Stream[T], keep func(T) bool) Stream[T] {
 	})
 }
 
-// FlatMap runs the streams that f returns, one after the other, and passes their elements. For one element it may run
-// [FromSlice]: so a stream of slices becomes one of their elements.
+// FlatMap runs the streams that f returns, one after the other, and passes their elements. With [FromSlice] as f it
+// turns a stream of slices into a stream of their elements.
 //
 //	               a-----b-----|
 //	FlatMap(f)     a1-a2-b1-b2-|
@@ -79,7 +82,7 @@ func FlatMap[T, U any](s Stream[T], f func(T) Stream[U]) Stream[U] {
 	})
 }
 
-// Scan passes what [Reduce] would have after each element.
+// Scan passes the intermediate result of [Reduce] after each element.
 //
 //	               1-2-3-|
 //	Scan(0, +)     1-3-6-|
@@ -112,9 +115,12 @@ func Enumerate[T, U any](s Stream[T], f func(i int, v T) U) Stream[U] {
 //	          a-b-c-d-|
 //	Take(2)   a-b|
 func Take[T any](s Stream[T], n int) Stream[T] {
+	if n < 0 {
+		panic(fmt.Sprintf("stream: Take(%d): a number of elements is 0 or more", n))
+	}
 	return stage(fused(s.plan, "Take(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left := n
-		if left <= 0 {
+		if left == 0 {
 			return nil
 		}
 		own := demand{want: min(d.want, left)}
@@ -132,10 +138,13 @@ func Take[T any](s Stream[T], n int) Stream[T] {
 //	          a-b-c-d-|
 //	Skip(2)   ----c-d-|
 func Skip[T any](s Stream[T], n int) Stream[T] {
+	if n < 0 {
+		panic(fmt.Sprintf("stream: Skip(%d): a number of elements is 0 or more", n))
+	}
 	return stage(fused(s.plan, "Skip(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left := n
 		return s.start(ctx, d, func(vs []T) bool {
-			drop := max(min(left, len(vs)), 0)
+			drop := min(left, len(vs))
 			left -= drop
 			return drop == len(vs) || push(vs[drop:])
 		})

@@ -8,12 +8,13 @@ import (
 )
 
 // A stream is a function that runs it: it calls push with the elements, and returns when there are no more, when push
-// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a run of stages
-// is one loop, that of its source, in which each stage is a call: there is nothing between two stages but that call.
+// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a sequence of
+// stages is one loop, that of its source, in which each stage is a call: there is nothing between two stages but that
+// call.
 //
-// Demand is the call itself: a source makes the next element when push has returned. The price of a call for each
-// element and stage is more than the work of a small function, so push takes a chunk. Who wants one element at a time
-// gets one at a time: see demand.
+// A source makes the next element when push has returned, so the consumer sets the pace. A call for each element and
+// stage costs more than the work of a small function, so push takes a chunk. A consumer that wants one element at a
+// time gets one at a time: see demand.
 //
 // Rules that all stages keep:
 //
@@ -29,8 +30,8 @@ type runner[T any] func(ctx context.Context, d *demand, push func([]T) bool) err
 
 // demand says how many elements the consumer takes at once.
 //
-// It is 1 unless the consumer takes the elements in any case before it does anything with them: [Count], [Reduce],
-// [ToSlice], and [Batch] up to the size of a batch. [Take] lowers it to what it still needs.
+// It is 1 unless the consumer collects elements before it uses them: [Count], [Reduce], [ToSlice], and [Batch] up to
+// the size of a batch. [Take] lowers it to the number that it still needs.
 type demand struct {
 	want int // the most elements for the next call of push; at least 1
 }
@@ -40,11 +41,11 @@ const maxChunk = 256
 
 func one() *demand { return &demand{want: 1} }
 
-// Stream is a sequence of elements that is made when it is run, element by element, as the consumer asks for them. It
+// Stream is a sequence of elements that are produced when it is run, one by one, as the consumer asks for them. It
 // ends, or fails with an error, which comes after the elements before it.
 //
-// A Stream does nothing by itself and holds nothing. A sink such as [ForEach], or a loop over [Stream.All], runs it;
-// each run begins anew at the source. The zero Stream has no elements.
+// A Stream does nothing by itself and holds no resources. A sink such as [ForEach], or a loop over [Stream.All], runs
+// it; each run starts over at the source. The zero Stream has no elements.
 type Stream[T any] struct {
 	run  runner[T]
 	plan *plan
@@ -58,8 +59,8 @@ func (s Stream[T]) start(ctx context.Context, d *demand, push func([]T) bool) er
 	return s.run(ctx, d, push)
 }
 
-// sink runs the stream for a sink, unless ctx has ended. A source looks at ctx after an element: without this a
-// consumer that leaves at its first element, or a stage that wants none, would not see the end of ctx.
+// sink runs the stream for a sink, unless ctx has ended. A source checks ctx only after an element: without this check
+// a consumer that leaves at its first element, or a stage that wants none, would not notice the end of ctx.
 func (s Stream[T]) sink(ctx context.Context, d *demand, push func([]T) bool) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -110,7 +111,7 @@ func room[T any](buf []T, n int) []T {
 	return buf[:n]
 }
 
-// pulse is what a loop does between chunks: it looks at ctx, and lets other fibers run now and then.
+// pulse is called by a loop between chunks: it checks ctx, and yields from time to time.
 type pulse struct{ passed int }
 
 // beat returns an error if ctx has ended. It is called after a chunk of n elements.

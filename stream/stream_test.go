@@ -149,7 +149,7 @@ func TestLatchRepeats(t *testing.T) {
 	})
 }
 
-// TestUntilEndsAWait: the switch ends the stream while its source waits for ever.
+// TestUntilEndsAWait: the switch ends the stream while its source waits forever.
 func TestUntilEndsAWait(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -201,7 +201,7 @@ func TestMergePriority(t *testing.T) {
 	})
 }
 
-// TestZipEndsWithTheShorter, whichever that is, even if the other waits for ever.
+// TestZipEndsWithTheShorter, whichever that is, even if the other waits forever.
 func TestZipEndsWithTheShorter(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		pair := func(a, b int) int { return 10*a + b }
@@ -495,6 +495,46 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// A stage that would go on after a failure, and does not because its context has ended, returns the error of the
+// context. If the failure says the same, with more words, it returns the failure.
+func TestNoMoreAfterTheContext(t *testing.T) {
+	other := func(error) (stream.Stream[int], error) { return stream.FromSlice(ints(1)), nil }
+	for name, stage := range map[string]func(stream.Stream[int]) stream.Stream[int]{
+		"Retry": func(s stream.Stream[int]) stream.Stream[int] { return stream.Retry(s, math.MaxInt, 0, 0) },
+		"Retry with waits": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.Retry(s, math.MaxInt, time.Millisecond, time.Second)
+		},
+		"Retry behind a buffer": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.Buffer(stream.Retry(s, math.MaxInt, 0, 0), 1)
+		},
+		"Catch": func(s stream.Stream[int]) stream.Stream[int] { return stream.Catch(s, other) },
+		"Retry of Catch": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.Retry(stream.Catch(s, func(err error) (stream.Stream[int], error) { return s, nil }), 9, 0, 0)
+		},
+	} {
+		for _, words := range []string{"", "while cancelled"} {
+			ctx, cancel := coir.WithCancel(t.Context())
+			runs := 0
+			s := stream.FromFunc(func(ctx context.Context) (int, error) {
+				if runs++; runs == 3 || name == "Catch" {
+					cancel()
+				}
+				if words != "" && ctx.Err() != nil {
+					return 0, fmt.Errorf("%s: %w", words, ctx.Err())
+				}
+				return 0, errBoom
+			})
+			_, err := stream.Count(ctx, stage(s))
+			if !errors.Is(err, context.Canceled) || errors.Is(err, errBoom) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if name != "Retry behind a buffer" && !strings.Contains(fmt.Sprint(err), words) {
+				t.Errorf("%s: %v, without %q", name, err, words)
+			}
+		}
+	}
+}
+
 // TestCatch: what comes after a failure takes its place, and a cancel is not a failure.
 func TestCatch(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
@@ -620,7 +660,6 @@ func TestNoFiberInALoop(t *testing.T) {
 
 // TestSpawnForms: stages with pipes at the ends, which compose, and end from either side.
 //
-// Spec: ST-01 (combinators use the public surface)
 // Spec: ST-05 (combinators compose)
 // Spec: ST-09 (a combinator runs here or in its own fiber)
 func TestSpawnForms(t *testing.T) {
@@ -640,7 +679,7 @@ func TestSpawnForms(t *testing.T) {
 			return err
 		})
 	})
-	// The reader leaves while the source waits for ever: all fibers end, or Run would not return.
+	// The reader leaves while the source waits forever: all fibers end, or Run would not return.
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			never := coir.NewChan[int](0)

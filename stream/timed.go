@@ -100,7 +100,7 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 			own.want = min(size-len(batch), maxChunk)
 			return on
 		})
-		if on && len(batch) > 0 { // those before an error, too
+		if on && len(batch) > 0 { // even before an error
 			flush()
 		}
 		if !on {
@@ -110,13 +110,13 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 	})
 }
 
-// Throttle passes elements at a pace: burst of them at once, and then one every period. It waits by a [pace.Limiter],
+// Throttle limits the rate of elements: burst of them at once, and then one every period. It waits by a [pace.Limiter],
 // in the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
 //
 //	                  abc-d----------|
 //	Throttle(2s, 1)   a---b---c---d--|
 func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
-	pace.NewLimiter(period, burst) // panics if they make no sense
+	pace.NewLimiter(period, burst) // panics if they are invalid
 	p := fused(s.plan, "Throttle(%v, %d)", period, burst)
 	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
 		limit := pace.NewLimiter(period, burst, coir.WithName("throttle"))
@@ -131,8 +131,8 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 	})
 }
 
-// Debounce passes an element when no other has come for quiet. When the input ends, the last element is passed on at
-// once. The stages before it run in a fiber of their own, and never wait for the consumer.
+// Debounce passes an element when no other has come for quiet. When the input ends, the last element is passed on
+// immediately. The stages before it run in a fiber of their own, and never wait for the consumer.
 //
 //	                a-b-c-------d-----e|
 //	Debounce(2s)    --------c-------d--e|
@@ -166,13 +166,13 @@ func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 }
 
 // Sample passes the newest element at every tick of period, if there is one that it has not passed yet. When the input
-// ends, the newest element is passed on at once. The stages before it run in a fiber of their own, and never wait for
-// the consumer.
+// ends, the newest element is passed on immediately. The stages before it run in a fiber of their own, and never wait
+// for the consumer.
 //
 //	              a-b-c-------d-e|
 //	Sample(3s)    ---b--c-------e|
 func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
-	pace.NewTicker(period) // panics if it makes no sense
+	pace.NewTicker(period) // panics if it is invalid
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Sample(%v)", period), s.plan)
 	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
 		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -210,7 +210,7 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 // Latch passes the newest element each time that the consumer asks for one, again if there is no newer one. It waits
 // for the first element only. The stages before it run in a fiber of their own, and never wait for the consumer. It is
 // for a consumer that has a pace of its own. Make it the last stage that is a boundary: one after it, such as a [Zip],
-// asks ahead of time, and passes on what was the newest then.
+// asks ahead of time, and passes on the element that was the newest then.
 //
 //	         a-----b---c-|
 //	Latch    a-a-a-b-b-c-|   a consumer that asks every second

@@ -23,19 +23,19 @@
 //
 // # What a supervisor does
 //
-// [Supervisor.Run] starts the children in the order given, each in a fiber of its own, and restarts those that end, as
-// their [Restart] says. A panic of a child is a failure like any other; its error is a [*coir.PanicError] with the
-// stack. The [Strategy] says which other children are stopped and started anew with it. Before a restart the supervisor
-// waits, longer after each failure in a row, by a time that is partly random; in a simulation by package sim the
-// schedule decides it.
+// [Supervisor.Run] starts the children in the order given, each in a fiber of its own, and restarts those that end,
+// according to their [Restart]. A panic of a child is a failure like any other; its error is a [*coir.PanicError] with
+// the stack. The [Strategy] says which other children are stopped and restarted with it. Before a restart the
+// supervisor waits, longer after each failure in a row, for a time that is partly random; under package sim the
+// schedule chooses it.
 //
 // If there are more restarts within a period than [WithIntensity] allows, the supervisor stops its children and returns
-// a [*GaveUpError]. A supervisor can be the child of another one: its Run method is the child's function. Then the
-// failure goes up, and the outer supervisor starts the inner one anew.
+// a [*GaveUpError]. A supervisor can be the child of another one: its Run method is the child's function. The failure
+// then reaches the outer supervisor, which restarts the inner one.
 //
 // Run returns nil when all children have ended for good. If its context ends, it stops the children one by one, the one
-// that was started last first, and returns when the last has ended. To stop a child is to cancel its context and wait
-// for it: a child that ignores its context is waited for.
+// that was started last first, and returns when the last has ended. To stop a child, the supervisor cancels its context
+// and waits for it, even if the child ignores its context.
 //
-// What a child did before it ended is ordered before what the next run of that child does.
+// The end of a run of a child is ordered before the child's next run.
 package supervise

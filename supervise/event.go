@@ -16,15 +16,15 @@ type Event struct {
 	After      time.Duration // of KindRestarting: how long the supervisor waits before it
 }
 
-// Kind is what happened to a child.
+// Kind is the kind of an [Event].
 type Kind uint8
 
-// What happens to a child.
+// The kinds of events.
 const (
 	KindStarted    Kind = iota // it was started
 	KindEnded                  // it returned nil
 	KindFailed                 // it returned an error, panicked or called runtime.Goexit
-	KindRestarting             // it will be started anew
+	KindRestarting             // it will be restarted
 	KindStopped                // the supervisor has stopped it
 	KindGaveUp                 // it failed too often: the supervisor stops
 )
@@ -49,8 +49,8 @@ func (e Event) String() string {
 type GaveUpError struct {
 	Supervisor string
 	Child      string        // which failed last
-	Restarts   int           // restarts that there were
-	Within     time.Duration // the period in which they were
+	Restarts   int           // number of restarts
+	Within     time.Duration // the period of those restarts
 	Err        error         // of the last failure; nil if the child ended without an error
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// A feed loses its connection twice and is started anew; when it has all, the program ends.
+// A feed loses its connection twice and is restarted; when it has received everything, the program ends.
 func ExampleSupervisor() {
 	connections := 0
 	feed := func(context.Context) error {
@@ -42,7 +42,7 @@ func ExampleSupervisor() {
 	// app: feed ended
 }
 
-// The cache depends on the database: when that fails, both are started anew. A child that always fails makes the
+// The cache depends on the database: when the database fails, both are restarted. A child that always fails makes the
 // supervisor give up.
 func ExampleWithStrategy() {
 	app := supervise.New("app", []supervise.Child{

@@ -34,7 +34,7 @@ type round struct {
 	late    []exit          // of children that ended while others were stopped
 	starts  int             // so far
 	history []time.Duration // when the last restarts were decided, within the period
-	also    []error         // of children that failed while they were stopped at the end
+	also    []error         // errors of children that failed while they were stopped at the end
 }
 
 // kid is a child in a round.
@@ -70,7 +70,7 @@ func newRound(in context.Context, s *Supervisor, n *coir.Nursery) *round {
 // run supervises the children until they have ended.
 func (r *round) run(ctx context.Context) error {
 	err := r.supervise(ctx)
-	r.also = nil // those that were started anew since
+	r.also = nil // errors of children that were restarted since
 	r.stop(func(int) bool { return true })
 	if len(r.also) > 0 {
 		err = errors.Join(append([]error{err}, r.also...)...)
@@ -152,7 +152,7 @@ func (r *round) start(i int) {
 			if v := recover(); v != nil {
 				e.err = panicError(ctx, v)
 			}
-			_ = r.exits.TrySend(e) // an unlimited channel that no one closes
+			_ = r.exits.TrySend(e) // an unbounded channel that is never closed
 		}()
 		in, stop := coir.WithCancelCause(ctx)
 		defer stop(nil)
@@ -205,7 +205,7 @@ func (r *round) ended(e exit) error {
 	return nil
 }
 
-// with stops the children that are to be started anew with another one, and sets the time of their restart.
+// with stops the children that are restarted together with another one, and sets the time of their restart.
 func (r *round) with(child int, which func(i int) bool, due time.Duration) {
 	for _, i := range r.stop(func(i int) bool { return i != child && which(i) }) {
 		r.kids[i].waiting = r.kids[i].Restart != RestartTemporary

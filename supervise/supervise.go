@@ -5,38 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
 )
 
-// Child is what a supervisor runs.
+// Child is a function that a supervisor runs.
 type Child struct {
 	Name    string                          // for events, errors and reports
 	Run     func(ctx context.Context) error // ends when ctx does
 	Restart Restart
 }
 
-// Restart says when a child that has ended is started anew.
+// Restart says when a child that has ended is restarted.
 type Restart uint8
 
-// When a child is started anew.
+// The restart policies.
 const (
 	RestartPermanent Restart = iota // always
 	RestartTransient                // if it failed: it returned an error, panicked or called runtime.Goexit
-	RestartTemporary                // never, also if its failure is no reason to stop the others
+	RestartTemporary                // never; its failure does not affect the others
 )
 
 func (r Restart) String() string {
 	return word(int(r), "permanent", "transient", "temporary")
 }
 
-// Strategy says which children are stopped and started anew with one that is.
+// Strategy says which other children are stopped and restarted when a child is restarted.
 type Strategy uint8
 
-// Which children are started anew. Children that have ended for good stay ended, and a temporary child that is stopped
-// has ended for good.
+// The strategies. Children that have ended for good are not restarted, and a temporary child that is stopped has ended
+// for good.
 const (
 	StrategyOneForOne  Strategy = iota // no other
 	StrategyOneForAll                  // all others
@@ -57,7 +57,7 @@ func word(i int, words ...string) string {
 // Option is an option of [New].
 type Option func(*Supervisor)
 
-// WithStrategy sets the strategy. Without it, it is [StrategyOneForOne].
+// WithStrategy sets the strategy. The default is [StrategyOneForOne].
 func WithStrategy(s Strategy) Option {
 	if s > StrategyRestForOne {
 		panic("supervise: WithStrategy: no such strategy")
@@ -66,7 +66,7 @@ func WithStrategy(s Strategy) Option {
 }
 
 // WithIntensity sets how many restarts there may be within a period. When one more is needed, the supervisor gives up.
-// Without it, there may be 10 within a minute.
+// The default is 10 within a minute.
 func WithIntensity(restarts int, within time.Duration) Option {
 	if restarts < 0 || within <= 0 {
 		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number is not negative, and the period is positive",
@@ -98,10 +98,10 @@ type Supervisor struct {
 	longest  time.Duration
 	events   *coir.Writer[Event]
 	reader   *coir.Reader[Event]
-	running  atomic.Bool
+	running  locks.Mutex // not an atomic, so that package sim sees that two calls of Run depend on each other
 }
 
-// keptEvents is how many events are kept for a reader that is behind.
+// keptEvents is the number of events that are kept for a slow reader.
 const keptEvents = 64
 
 // New returns a supervisor of the children. They are started by [Supervisor.Run], in this order.
@@ -126,12 +126,12 @@ func New(name string, children []Child, opts ...Option) *Supervisor {
 // Name returns the supervisor's name.
 func (s *Supervisor) Name() string { return s.name }
 
-// String describes the supervisor in a few words.
+// String returns a short description of the supervisor.
 func (s *Supervisor) String() string {
 	return fmt.Sprintf("supervise.Supervisor(%s, %v, %d children)", s.name, s.strategy, len(s.children))
 }
 
-// Events returns what happens to the children. A reader that is behind holds nothing up: the supervisor keeps the last
+// Events returns a reader of the events of the children. A slow reader holds nothing up: the supervisor keeps the last
 // 64 events and drops older ones, which Stats of the reader counts. Events stay open when Run has returned, since Run
 // may be called again.
 func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
@@ -144,11 +144,11 @@ var errRunning = errors.New("supervise: Run is called while the supervisor runs"
 // child returned while it was stopped, other than that of its context, is joined to Run's error. Run may be called
 // again when it has returned.
 func (s *Supervisor) Run(ctx context.Context) error {
-	if !s.running.CompareAndSwap(false, true) {
+	if !s.running.TryLock() {
 		return fmt.Errorf("%w: %s", errRunning, s.name)
 	}
-	defer s.running.Store(false)
-	// A cancel of ctx must not reach the children by itself, because they are stopped in order.
+	defer s.running.Unlock()
+	// A cancel of ctx must not reach the children directly, because they are stopped in order.
 	return coir.Run(coir.Shield(ctx), func(in context.Context, n *coir.Nursery) error {
 		r := newRound(in, s, n)
 		return r.run(ctx)

@@ -214,7 +214,7 @@ func TestFailureWhileStopping(t *testing.T) {
 	})
 }
 
-// A supervisor that gives up is a child that has failed; the outer one starts it anew, and then gives up too.
+// A supervisor that gives up is a child that has failed; the outer one restarts it, and then gives up too.
 func TestNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0

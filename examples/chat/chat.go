@@ -66,7 +66,7 @@ type client struct {
 	at   int                // among the clients of the room, or -1
 }
 
-// event is what a client does to the room.
+// event is an action of a client in the room.
 type event struct {
 	from *client
 	what what

@@ -67,8 +67,6 @@ func TestEveryReachablePageIsFetchedOnce(t *testing.T) {
 }
 
 // All places are used: each fetch ends only when all of them have begun.
-//
-// Spec: NU-14 (Limit bounds the children that run)
 func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 	var begun atomic.Int32
 	all := coir.NewChan[int](0)
@@ -116,8 +114,6 @@ func TestASlowPageTimesOut(t *testing.T) {
 }
 
 // A crawl of an endless site ends when its time runs out, and returns what it has seen.
-//
-// Spec: NU-02 (Run returns when its nursery is complete)
 func TestTheWholeCrawlHasADeadline(t *testing.T) {
 	c := patient(func(ctx context.Context, page int) ([]int, error) { return []int{page + 1, page + 2}, coir.Yield(ctx) })
 	c.overall = 10 * time.Millisecond

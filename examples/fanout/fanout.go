@@ -30,7 +30,7 @@ type Config struct {
 	Grace    time.Duration // for requests that run when the service is stopped
 }
 
-// Answer is what one backend has returned.
+// Answer is the answer of one backend.
 type Answer struct {
 	Text  string `json:"text,omitempty"`
 	Error string `json:"error,omitempty"`

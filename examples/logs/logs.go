@@ -26,7 +26,7 @@ type Config struct {
 	Every    time.Duration                   // how often
 }
 
-// Report is what was counted.
+// Report has the counts.
 type Report struct {
 	Lines  int
 	Bad    int // lines that make no sense
@@ -34,7 +34,7 @@ type Report struct {
 	Status map[int]int // requests by status
 }
 
-// Run counts what is in the files. If a file cannot be read, it returns what it has counted, and the error.
+// Run counts the requests in the files. If a file cannot be read, it returns the counts so far, and the error.
 func Run(ctx context.Context, c Config) (Report, error) {
 	batches := make([]stream.Stream[[]string], len(c.Files))
 	for i, f := range c.Files {

@@ -3,11 +3,16 @@ package main
 // The program always ends, and its limit holds while more tasks than that wait.
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir"
 )
 
+// There are two workers and never a third: a task that kept its worker while it waits would keep it from the children.
+//
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: SC-49 (a waiting fiber leaves its worker)
@@ -16,9 +21,16 @@ func TestItEnds(t *testing.T) {
 	if testing.Short() {
 		repetitions = 3
 	}
+	rt := coir.NewRuntime(coir.WithWorkers(2), coir.WithMaxWorkers(2))
+	defer func() {
+		if err := rt.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
 	for range repetitions {
 		var out strings.Builder
-		if err := run(&out); err != nil {
+		err := rt.Run(t.Context(), func(context.Context, *coir.Nursery) error { return run(&out) }) // in a fiber of rt
+		if err != nil {
 			t.Fatal(err)
 		}
 		var ran, waited int

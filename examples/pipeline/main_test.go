@@ -83,7 +83,6 @@ func TestAStageThatIsGivenUpEndsThePipeline(t *testing.T) {
 
 // A pipeline that is cancelled while every part of it is busy accounts for the records in it.
 //
-// Spec: CH-24 (a cancelled wait tells the cause)
 // Spec: CH-40 (no value is lost silently)
 func TestCancelLosesNothing(t *testing.T) {
 	for _, at := range []int{0, 1, 17, 50, 98} {
@@ -147,7 +146,6 @@ func TestTheOrderIsKept(t *testing.T) {
 
 // No record is looked up under a setting older than the one in force when it was read, even while stages fail.
 //
-// Spec: CH-12 (a conflated send never waits)
 // Spec: SE-08 (SelectPriority takes the first ready case)
 func TestASettingIsInForceBeforeTheNextRecord(t *testing.T) {
 	const lines = 1000

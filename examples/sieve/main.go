@@ -89,7 +89,7 @@ func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[
 	return r
 }
 
-// unlessClosed drops the error that says that the other side is gone: that is how the chain ends.
+// unlessClosed drops the error that says that the other side is gone, because the chain ends that way.
 func unlessClosed(err error) error {
 	if errors.Is(err, coir.ErrClosed) {
 		return nil

@@ -73,8 +73,6 @@ func TestEveryFiberEndsByItself(t *testing.T) {
 }
 
 // A cancelled chain ends too, and returns the reason.
-//
-// Spec: NU-02 (Run returns when its nursery is complete)
 func TestItCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -23,7 +23,7 @@ type Config struct {
 	Start func(ctx context.Context, job string, id desk.ID) error
 
 	Limit time.Duration // for the provider's answer
-	Jobs  int           // that may be waited for at once. More are refused
+	Jobs  int           // that may be waited for at the same time. More are refused
 }
 
 // Service waits for the results of jobs.
@@ -101,7 +101,7 @@ func serve(w http.ResponseWriter, r *http.Request, do func(body string) (string,
 	_, _ = io.WriteString(w, text) // the client may have left
 }
 
-// status is how HTTP calls an error.
+// status returns the HTTP status of an error.
 func status(err error) int {
 	var start *StartError
 	switch {

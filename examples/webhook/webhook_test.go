@@ -163,7 +163,7 @@ func TestOverHTTP(t *testing.T) {
 	}
 	check("/jobs", "tea", http.StatusOK, "done tea")
 	id := <-ids
-	check("/callbacks/"+id, "again", http.StatusConflict, "has had its answer")
+	check("/callbacks/"+id, "again", http.StatusConflict, "has already been completed")
 	check("/jobs", "slow", http.StatusGatewayTimeout, "")
 	late := <-ids
 	check("/callbacks/"+late, "done slow", http.StatusGone, "ended before")

@@ -1,4 +1,4 @@
-// A spawn is before the child, on whatever worker that runs.
+// A spawn is ordered before the child, on any worker.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A child is before whoever waited for it.
+// A child is ordered before the return of a Wait for it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// All that a nursery has run is before the return of its Run.
+// All fibers of a nursery are ordered before the return of its Run.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Many children are all before the return of Run, those that others have started too.
+// Many children, and the children that they start, are ordered before the return of Run.
 package main
 
 import (

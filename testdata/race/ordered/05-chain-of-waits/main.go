@@ -1,4 +1,4 @@
-// Each waits for the one before it, so the first is before the last.
+// Each fiber waits for the one before it, so the first is ordered before the last.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A cancel is before whoever sees it, here by a Sleep and a Wait that it ended; so its cause may be read.
+// A cancel is ordered before the return of a Sleep and a Wait that it ended, so its cause may be read.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A cancel is before whoever finds Done closed or Err set, whether it asked before the cancel or after.
+// A cancel is ordered before code that finds Done closed or Err set, even if Done was called before the cancel.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A fiber that panics is before the Run that panics in turn; what it panicked with may be read.
+// A fiber that panics is ordered before the Run that panics in turn; the value of the panic may be read.
 package main
 
 import (

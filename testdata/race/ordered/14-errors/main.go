@@ -1,4 +1,4 @@
-// A fiber is before whoever gets its error, by Run or by Wait; the error may be read.
+// A fiber is ordered before the Run or Wait that returns its error; the error may be read.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// What a fiber does before its own deadline passes, it has done itself; inside it children are joined as ever.
+// A fiber in its own timeout scope needs no other order, and children inside the scope are joined as usual.
 package main
 
 import (

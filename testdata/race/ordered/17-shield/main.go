@@ -1,4 +1,4 @@
-// Under a Shield the fiber goes on, ordered after the cancel that it has seen, and is joined as ever.
+// Under a Shield the fiber continues, ordered after the cancel that it has seen, and is joined as usual.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A function given to AfterFunc runs after that and after the cancel, whichever came first.
+// A function given to AfterFunc is ordered after the call of AfterFunc and after the cancel, whichever came first.
 package main
 
 import (

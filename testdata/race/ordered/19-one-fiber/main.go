@@ -1,4 +1,4 @@
-// A fiber is one line of control, whatever it waits for and whichever worker goes on with it.
+// The steps of a fiber are ordered, for all kinds of waits and on all workers.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A cancel is before whoever sees it through a scope that was made inside afterwards.
+// A cancel is ordered before code that sees it through a scope made inside afterwards.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Ten thousand fibers, all alive at once, each with a place of its own, are joined by Run.
+// Run joins ten thousand fibers that exist at the same time, each with a variable of its own.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A send is before the receive of its value, for every kind of channel, whoever comes first.
+// A send is ordered before the receive of its value, for every kind of channel, no matter which side comes first.
 package main
 
 import (

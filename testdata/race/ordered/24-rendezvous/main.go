@@ -1,4 +1,4 @@
-// On a channel of capacity 0 what the receiver did before is before the return of the send, whoever comes first.
+// On a channel of capacity 0 a receive is ordered before the return of the send, no matter which side comes first.
 package main
 
 import (

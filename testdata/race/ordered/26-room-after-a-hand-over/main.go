@@ -1,4 +1,4 @@
-// Receive k is before the return of send k+c also where the value went from hand to hand, past the buffer.
+// Receive k is ordered before the return of send k+c even if values passed directly, without the buffer.
 package main
 
 import (

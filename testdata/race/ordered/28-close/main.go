@@ -1,4 +1,4 @@
-// A close is before whoever finds the channel closed, in an operation, in a select, while it waits or later.
+// A close is ordered before code that finds the channel closed, in an operation or a select, waiting or later.
 package main
 
 import (

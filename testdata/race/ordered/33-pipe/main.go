@@ -1,4 +1,4 @@
-// The last Close of one side of a pipe is before whoever finds it gone, in a select or in an operation.
+// The last Close of one side of a pipe is ordered before code that finds the side gone, in a select or an operation.
 package main
 
 import (

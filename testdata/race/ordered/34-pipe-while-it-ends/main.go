@@ -1,4 +1,4 @@
-// The last Close of the readers is before whoever finds them gone, also while it still hands values back.
+// The last Close of the readers is ordered before code that finds them gone, even while it still hands values back.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A task of an ordered queue is before whoever has received its result.
+// A task of an ordered queue is ordered before the receive of its result.
 package main
 
 import (

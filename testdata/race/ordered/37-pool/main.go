@@ -1,4 +1,4 @@
-// Whoever gives a value back to a pool is before whoever is lent it next.
+// Giving a value back to a pool is ordered before the next Get of that value.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// One that holds all permits is after those that held some before, and before those that take one later.
+// A holder of all permits is ordered after earlier holders of some, and before later holders.
 package main
 
 import (

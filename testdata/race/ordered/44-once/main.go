@@ -1,4 +1,4 @@
-// What a Once did is before the return of every Do, also of one that did not wait.
+// The function of a Once is ordered before the return of every Do, even of one that did not wait.
 package main
 
 import (

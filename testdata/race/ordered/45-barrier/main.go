@@ -1,4 +1,4 @@
-// What each did before a barrier is before what each does after it.
+// All calls of Wait of a barrier are ordered before the return of each of them.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Nothing orders two siblings that run on two workers at once.
+// Nothing orders two siblings that run on two workers at the same time.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The parent reads what its child writes, after the spawn and without a Wait.
+// The parent reads a variable that its child writes, after the spawn and without a Wait.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// That the sibling has ended is seen by its State, which tells but does not order.
+// State shows that the sibling has ended, but does not order it.
 package main
 
 import (

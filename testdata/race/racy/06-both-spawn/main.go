@@ -1,4 +1,4 @@
-// To spawn into the same nursery does not order the two that spawn.
+// Spawning into the same nursery does not order the two spawners.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Yield lets others run and orders nobody.
+// Yield lets others run and orders nothing.
 package main
 
 import (

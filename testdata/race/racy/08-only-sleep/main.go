@@ -1,4 +1,4 @@
-// Time orders nobody: one writes at once, the other long after.
+// Time orders nothing: one fiber writes immediately, the other long after.
 package main
 
 import (

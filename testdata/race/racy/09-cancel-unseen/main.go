@@ -1,4 +1,4 @@
-// A cancel orders those who see it; the reader never looks.
+// A cancel orders only code that sees it; the reader never checks for it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The Wait is for another fiber than the one that writes.
+// The Wait is for another fiber, not for the one that writes.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Blocking gives the worker away and back, and orders nobody.
+// Blocking gives the worker away and back, and orders nothing.
 package main
 
 import (

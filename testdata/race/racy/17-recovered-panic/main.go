@@ -1,4 +1,4 @@
-// A panic that the fiber recovers itself, also inside Blocking, orders nobody.
+// A panic that the fiber recovers itself, even inside Blocking, orders nothing.
 package main
 
 import (

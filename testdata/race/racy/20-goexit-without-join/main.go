@@ -1,4 +1,4 @@
-// A fiber that ended by Goexit is ordered before those who wait for it; nobody does.
+// A fiber that ended by Goexit is ordered before the return of a wait for it; here there is none.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// What a sender does after its send is not before the receive.
+// Code after a send is not ordered before the receive.
 package main
 
 import (

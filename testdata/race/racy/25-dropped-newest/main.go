@@ -1,4 +1,4 @@
-// A sender whose value was dropped is before nobody who receives.
+// A send whose value was dropped is ordered before no receive.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A sender whose value was replaced is not after the one that replaced it.
+// A send whose value was replaced is not ordered after the one that replaced it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A send that has failed is before nobody.
+// A send that has failed orders nothing.
 package main
 
 import (

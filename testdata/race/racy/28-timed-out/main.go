@@ -1,4 +1,4 @@
-// A send that has waited in vain is before nobody.
+// A send that has timed out orders nothing.
 package main
 
 import (

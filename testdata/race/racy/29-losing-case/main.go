@@ -1,4 +1,4 @@
-// A case of a select that did not happen is before nobody.
+// A losing case of a select orders nothing.
 package main
 
 import (

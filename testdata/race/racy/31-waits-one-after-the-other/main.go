@@ -1,4 +1,4 @@
-// Two goroutines wait in vain on channels of their own. That one waits with what the other has waited with orders nobody.
+// Two goroutines time out on channels of their own. That they reuse the same guest orders nothing.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Only the close that took effect is before whoever sees it, not one that came after.
+// Only the close that took effect is ordered before code that sees it, not a later one.
 package main
 
 import (

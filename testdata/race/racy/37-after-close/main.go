@@ -1,4 +1,4 @@
-// What is done after a close is not before whoever sees it.
+// Code after a close is not ordered before code that sees the close.
 package main
 
 import (

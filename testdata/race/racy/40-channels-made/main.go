@@ -1,4 +1,4 @@
-// To make a channel orders nobody.
+// Making a channel orders nothing.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A Once that is done orders those that use it with what it did, and not among each other.
+// A Once orders its users after its function, but not among each other.
 package main
 
 import (
