@@ -1,5 +1,4 @@
-# The verbs of the repository. `make help` lists them; .ci/run runs the first group in order. A step of CI and a target
-# here bear the same name.
+# The verbs of the repository. `make help` lists them. A step of CI and a target here have the same name.
 
 GO        ?= go
 FULL      := -count=1 -timeout 20m
@@ -7,13 +6,13 @@ SHORT     := -count=1 -timeout 20m -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := darwin/arm64 windows/amd64 linux/s390x js/wasm
 
-# What a configuration of the build can change: not the examples and guides, which use the library as any program does,
+# What a configuration of the build can change: not the command, the examples and the guides, which use the library,
 # and not the tests that read text, or that explore and model code of their own.
-CORE = $$($(GO) list ./... | grep -v -e /examples/ -e /docs/ -e /internal/archtest -e /internal/interleave -e /internal/history \
+CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /internal/archtest -e /internal/interleave -e /internal/history \
 	-e /internal/programs -e /internal/model -e /internal/search -e /internal/chart -e /internal/replay)
 
 .DEFAULT_GOAL := help
-.PHONY: help all soak ratios compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all quick nightly soak release installable ratios figures compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page fuzz examples bench hot
 
 help: ## list the verbs
@@ -22,9 +21,11 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-generate: ## write what is generated: spec/MAP.md, api/coir.txt and the counts of docs/design/0012
+generate: ## write what is generated: spec/MAP.md, api/coir.txt, the counts in documents, and the reports of sim in them
 	$(GO) run ./internal/archtest/specmap
+	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
+	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
@@ -44,12 +45,15 @@ build: ## the library on platforms that no test runs on; the tool, and a test wi
 		echo "build $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build $(CORE) || exit 1; \
 	done
-	@$(GO) -C cmd/coir build -o $(CURDIR)/.bin/coir .
+	@$(GO) build -o .bin/coir ./cmd/coir
 	@for p in darwin/arm64 windows/amd64; do \
 		echo "coir test -c $$p"; \
-		(cd cmd/coir && export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 && $(GO) build -o /dev/null . && \
-			../../.bin/coir test -c -o ../../.bin/bank.test ./testdata/bank) || exit 1; \
+		(export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 && $(GO) build -o /dev/null ./cmd/coir && \
+			.bin/coir test -c -o .bin/bank.test ./cmd/coir/testdata/bank) || exit 1; \
 	done
+
+installable: ## make a release in a copy, and install and use it as a user does, from a module proxy in a directory
+	.ci/installable
 
 platforms: ## go vet of the root module, tests and examples included, for every platform that it knows; part of soak
 	@for p in $(PLATFORMS) linux/arm linux/riscv64; do \
@@ -65,21 +69,20 @@ test: ## all tests; then the short ones with 1, 2 and 4 processors
 race: ## the short tests under the race detector
 	EXCEPT=bench .ci/each $(GO) test $(SHORT) -race ./...
 
-invariants: ## the short tests with invariants checked; those of the packages that wait and switch under the race detector
-	$(GO) test $(SHORT) -tags coirinvariants . ./internal/... ./sim ./desk ./locks ./netio ./pace ./pubsub ./stream ./supervise
+invariants: ## the short tests of the packages that wait and switch, with invariants checked; i386 has the others
 	$(GO) test $(SHORT) -tags coirinvariants -race ./internal/park ./internal/channel ./internal/sched ./internal/clock
 
-switchers: ## the short tests on the second switcher; without assembly those about who runs where
-	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
+switchers: ## the short tests of what switches on the second switcher; without assembly those about who runs where
+	$(GO) test $(SHORT) -tags coirtrampoline . ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
 
 toolchain: ## the short tests with the newest Go release, and what it inlines
-	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE)
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE) ./cmd/coir/internal/overlay
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
-i386: ## the short tests as linux/386, which an amd64 machine runs itself
-	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) test $(SHORT) $(CORE)
+i386: ## the short tests as linux/386, which an amd64 machine runs itself, with invariants checked
+	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) test $(SHORT) -tags coirinvariants $(CORE)
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) -C verify test $(SHORT) ./...
 
 arm64: ## the short tests as linux/arm64, under an emulator
@@ -88,11 +91,11 @@ arm64: ## the short tests as linux/arm64, under an emulator
 models: ## check the Promela models, in the form that ends within 2 minutes
 	promela/check.sh short
 
-interleave: ## the real code through the orders of its accesses, and a sixth of its mutants
+interleave: ## the real code through the orders of its accesses, and a sixth of its mutants, another one each day
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
-programs: ## random programs against the public API, and a third of the mutants that they must find
+programs: ## random programs against the public API, and a third of the mutants that they must find, another one each day
 	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
 
 sim: ## the short tests of the simulator; test has the long ones
@@ -106,7 +109,7 @@ BUDGET      ?= 100ms
 NOTEXPLORED := ^Test(Here|Follow|WorkerStates|StandIn.*|IdleWorkersThin|LastSearcher.*|FreshWork.*|WorkersComeOneAtATime)$$
 
 coirtest: ## coir's own tests under coir test, with goroutines and fibers in one schedule
-	cd cmd/coir && $(GO) build -o ../../.bin/coir .
+	$(GO) build -o .bin/coir ./cmd/coir
 	.bin/coir test -short -budget $(BUDGET) -skip '$(NOTEXPLORED)' ./explore ./internal/bubble ./internal/coro \
 		./internal/park ./internal/sched ./internal/wait
 	.bin/coir test -short -budget $(BUDGET) -run '^TestMixed' .
@@ -127,6 +130,17 @@ bench: ## build and test the benchmarks, and list the ratios; measuring is done 
 hot: ## the ratios of the hot paths in a short form, with generous bounds and no new allocation
 	cd bench && $(GO) run ./ratios -hot
 
+quick: ## what to run after each change, in minutes: format, vet and short tests of what changed and depends on it, the rules
+	.ci/quick
+
+nightly: ## all of what CI runs in turns, and what it leaves out; about two hours
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutantsAreFound ./internal/programs
+	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
+	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
+	$(MAKE) page
+	FUZZTIME=100000x $(MAKE) fuzz
+
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, explorations and the models; about five hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
@@ -138,15 +152,23 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
-	cd cmd/coir && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v .
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./cmd/coir
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
 	$(GO) test -count=1 -timeout 90m -short -tags coirinvariants -race . ./internal/...
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	promela/check.sh long
 	$(MAKE) platforms
 
+release: ## check the tree, and tag it: make release VERSION=v0.1.0
+	.ci/release '$(VERSION)'
+
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios
+
+figures: ## measure the ratios that docs/figures.md shows, and write them there with the commit: on a quiet machine, some ten minutes
+	@mkdir -p .bin
+	cd bench && $(GO) run ./ratios -json -only $$(cd .. && $(GO) run ./internal/archtest/figures -names) > ../.bin/figures.json
+	$(GO) run ./internal/archtest/figures -measured < .bin/figures.json
 
 # How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
 compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c
