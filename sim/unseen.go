@@ -198,7 +198,7 @@ func (w *world) startedHere() string {
 
 const (
 	startTries = 4 // runs of a schedule to see in which step a goroutine is started
-	huntTries  = 2 // and more of them on one processor
+	huntTries  = 8 // and more of them on one processor
 	mostHunts  = 8
 	startsFor  = 64 // schedules, the first, in which goroutines that are started are looked for
 	startEvery = 8  // of the later ones: to count goroutines takes half a microsecond
@@ -223,8 +223,9 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 //
 // Other parts of the process start goroutines too, at any time. Only where one is started in the same step each time
 // does it go on. The goroutine may have ended before the step has. So the last runs have one processor, where it cannot
-// begin before the fiber stops for it, and so either runs still, or is waited for. A wait by a mutex does not tell: desk
-// waits so for goroutines of its own.
+// begin before the fiber stops for it, and so either runs still, or is waited for; unless the machine is so busy that the
+// runtime interrupts the fiber, which is why there are several such runs. A wait by a mutex does not tell: desk waits so
+// for goroutines of its own.
 func (w *world) strangers(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {
