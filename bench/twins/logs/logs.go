@@ -99,6 +99,9 @@ func read(ctx context.Context, f func() (io.ReadCloser, error), size int, batche
 	in.Buffer(make([]byte, 0, 64<<10), 1<<20)
 	batch := make([]string, 0, size)
 	send := func() error {
+		if err := ctx.Err(); err != nil {
+			return err // a select that can send, too, may take either case
+		}
 		select {
 		case batches <- batch:
 			batch = make([]string, 0, size)
