@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 )
 
@@ -127,7 +128,7 @@ type things struct {
 
 // of returns the place of the object of an operation. Of what an atomic or a map was used for nothing is known.
 func (t *things) of(op, id int) (place int, ok bool) {
-	name, kind := t.object(op, id), kindOf(op)
+	name, kind := t.object(op, id), coir.Ops[op].On
 	if name == "" || kind == "atomic" || kind == "map" {
 		return 0, false
 	}
@@ -168,7 +169,7 @@ func (t *things) used(s *step, row *chart.Step) {
 		case opUnlock, opRUnlock, opWUnlock:
 			u.What = chart.Release
 		}
-		if t.made[id].timer && kindOf(op) == "chan" {
+		if t.made[id].timer && coir.Ops[op].On == "chan" {
 			u.What = chart.Touch
 		}
 		return u, ok
@@ -200,7 +201,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == selected,
 		Inner: coirs(s.via), Waits: r.blockedIn(s),
 	}
-	switch kindOf(s.op) {
+	switch coir.Ops[s.op].On {
 	case "chan":
 		d.Kind = chart.Channel
 	case "mutex", "rwmutex":
@@ -216,7 +217,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	d.Title = s.place.said("at %s, in "+s.place.function, dir)
 	if len(s.cases) > 0 {
 		d.Title += "\nselect " + r.wishes(s.cases, dir, false)
-	} else if kindOf(s.op) == "chan" {
+	} else if coir.Ops[s.op].On == "chan" {
 		d.Title += "\n" + r.channel(s.object, dir, false)
 	}
 	if s.switches > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -14,51 +15,20 @@ import (
 // The report of a failure: what happened, which goroutine waits for what and which could end that, and the last steps
 // with a column for each goroutine.
 
-// ops are the names of operations, as package internal/coir of the overlay numbers them.
-var ops = []string{
-	"?", "go", "send", "recv", "close", "select", "lock", "try lock", "unlock", "rlock", "runlock", "lock", "unlock",
-	"add", "wait", "cond wait", "signal", "broadcast", "once", "yield",
-	"load", "store", "swap", "cas", "add", "and/or", "load", "store", "done",
-	"try rlock", "try lock", "fail",
-}
-
 const (
-	opGo, opSend, opRecv, opClose          = 1, 2, 3, 4
-	opSelect                               = 5
-	opLock, opTryLock, opUnlock            = 6, 7, 8
-	opRLock, opRUnlock, opWLock, opWUnlock = 9, 10, 11, 12
-	opAdd, opWait, opCondWait              = 13, 14, 15
-	opSignal, opBroadcast, opOnce          = 16, 17, 18
-	opDone, opTryRLock, opTryWLock         = 28, 29, 30
-	opFail                                 = 31
+	opGo, opSend, opRecv, opClose          = coir.OpGo, coir.OpSend, coir.OpRecv, coir.OpClose
+	opSelect                               = coir.OpSelect
+	opLock, opTryLock, opUnlock            = coir.OpLock, coir.OpTryLock, coir.OpUnlock
+	opRLock, opRUnlock, opWLock, opWUnlock = coir.OpRLock, coir.OpRUnlock, coir.OpWLock, coir.OpWUnlock
+	opWait, opCondWait                     = coir.OpWait, coir.OpCondWait
+	opSignal, opBroadcast, opOnce          = coir.OpSignal, coir.OpBroadcast, coir.OpOnce
+	opDone, opTryRLock, opTryWLock         = coir.OpDone, coir.OpTryRLock, coir.OpTryWLock
+	opFail                                 = coir.OpFail
 )
-
-// kindOf returns the sort of object that an operation is on.
-func kindOf(op int) string {
-	switch op {
-	case opSend, opRecv, opClose:
-		return "chan"
-	case opLock, opTryLock, opUnlock:
-		return "mutex"
-	case opRLock, opRUnlock, opWLock, opWUnlock, opTryRLock, opTryWLock:
-		return "rwmutex"
-	case opAdd, opDone, opWait:
-		return "waitgroup"
-	case opCondWait, opSignal, opBroadcast:
-		return "cond"
-	case opOnce:
-		return "once"
-	case 20, 21, 22, 23, 24, 25:
-		return "atomic"
-	case 26, 27:
-		return "map"
-	}
-	return ""
-}
 
 // object returns the name of an object: its sort and number.
 func (r *result) object(op, id int) string {
-	kind := kindOf(op)
+	kind := coir.Ops[op].On
 	if kind == "" || id == 0 {
 		return ""
 	}
@@ -368,7 +338,7 @@ func (r *result) endStep() int {
 
 // words returns a step in a few words: what, on which object, and in which package of the library.
 func (r *result) words(s step) string {
-	text := ops[s.op]
+	text := coir.Ops[s.op].Name
 	switch {
 	case coirs(s.via):
 		return method(s.via)
@@ -413,7 +383,7 @@ func (r *result) choices(cases []selectCase) string {
 		if c.send {
 			op = opSend
 		}
-		texts = append(texts, ops[op]+" "+r.object(op, c.object))
+		texts = append(texts, coir.Ops[op].Name+" "+r.object(op, c.object))
 	}
 	if len(cases) > most {
 		texts = append(texts, "...")

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
 // result is the result of a test.
@@ -98,13 +100,8 @@ type step struct {
 	waited       bool   // it locks, and certainly waited for that
 }
 
-// Kinds of decisions, as package runtime of the overlay numbers them.
-const (
-	keep = iota // another goroutine got the turn, although this one could continue
-	free
-	giveUp
-	selected
-)
+// Kinds of decisions.
+const keep, free, giveUp, selected = coir.Keep, coir.Free, coir.GiveUp, coir.Case
 
 // selectCase is a case of a select.
 type selectCase struct {
@@ -162,12 +159,7 @@ type actor struct {
 }
 
 // States of an actor.
-const (
-	ready = iota
-	waiting
-	ended
-	calling // in a system call
-)
+const ready, waiting, ended, calling = coir.Ready, coir.Waiting, coir.Ended, coir.Calling
 
 // twin is a schedule that passes and has the most first decisions in common with a failure.
 type twin struct {

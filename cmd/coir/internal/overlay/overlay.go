@@ -19,11 +19,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/search"
 )
 
-// The engine, packages search and replay, is that of package sim. The other files are in _goroot.
+// The engine, packages search and replay, is that of package sim, and package coir is also the command's. The other
+// files are in _goroot.
 //
 //go:embed _goroot
 var added embed.FS
@@ -81,6 +83,7 @@ func Make(goroot, version, dir string) (string, error) {
 		to   string
 	}{
 		{added, "_goroot", ""},
+		{coir.Source, ".", "internal/coir"},
 		{search.Source, ".", "internal/search"},
 		{replay.Source, ".", "internal/replay"},
 	} {

@@ -48,14 +48,6 @@ const (
 	coirBirthDepth   = 48 // of those of go statements: what led there may be far away
 )
 
-// Kinds of decisions.
-const (
-	coirKeep   = iota // way 0 is that the goroutine with the turn keeps it; another way is a preemption
-	coirFree          // the goroutine that had the turn waits, or has ended
-	coirGiveUp        // it gives the turn up: by Gosched, or because it has had it for long. The last way is itself
-	coirCase          // cases of a select that are ready
-)
-
 // coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up, and coirCasesFairAfter
 // the number of choices after which a goroutine's selects are fair.
 const (
@@ -108,7 +100,7 @@ type coirActor struct {
 	gopc   uintptr // of the go statement
 	op     uint8   // its last point
 	reason waitReason
-	state  uint8 // 0 can run, 1 waits, 2 has ended, 3 is in a system call and has lost the turn
+	state  uint8 // coir.Ready, ...
 	obj    uint32
 	step   uint32
 	point  uint32 // the step of its last point
@@ -416,7 +408,7 @@ func coirArrive(gp *g) *g {
 	if coirSched.turn != 0 {
 		return nil
 	}
-	return coirChoose(nil, coirFree)
+	return coirChoose(nil, coir.Free)
 }
 
 func coirInsert(gp *g) {
@@ -425,7 +417,7 @@ func coirInsert(gp *g) {
 		throw("coir: too many goroutines")
 	}
 	if id := gp.coir.id; id != 0 && id < coirMaxActors {
-		coirActors[id].state = 0
+		coirActors[id].state = coir.Ready
 	}
 	at := s.nready
 	for ; at > 0 && coirAfter(s.ready[at-1].ptr(), gp); at-- {
@@ -450,7 +442,7 @@ func coirWay(gp *g, kind uint8, k int) *g {
 	switch {
 	case gp == nil:
 		return s.ready[k].ptr()
-	case kind == coirKeep:
+	case kind == coir.Keep:
 		if k == 0 {
 			return gp
 		}
@@ -466,13 +458,13 @@ func coirDecide(gp *g, kind uint8, n int) int {
 	s := &coirSched
 	s.holder.set(gp)
 	s.kind = kind
-	s.fork.N, s.fork.Keep, s.fork.Yields = n, kind == coirKeep, kind == coirGiveUp
+	s.fork.N, s.fork.Keep, s.fork.Yields = n, kind == coir.Keep, kind == coir.GiveUp
 	k := s.strategy.Choose(&s.fork)
 	if k < 0 || k >= n {
 		s.out.misfit = true
 		k = 0
 	}
-	if kind != coirCase {
+	if kind != coir.Case {
 		s.chose = int32(s.ndec)
 	}
 	if s.ndec < coirMaxDecisions {
@@ -492,7 +484,7 @@ type coirWorld struct{}
 // Actor implements search.World.
 func (coirWorld) Actor(i int) int {
 	s := &coirSched
-	if s.kind == coirCase {
+	if s.kind == coir.Case {
 		return search.Value
 	}
 	return int(coirWay(s.holder.ptr(), s.kind, i).coir.id)
@@ -545,7 +537,7 @@ func coirChoose(gp *g, kind uint8) *g {
 	if gp != nil {
 		n++
 	}
-	if kind == coirGiveUp {
+	if kind == coir.GiveUp {
 		s.behind = 0
 		for s.behind < s.nways && s.ready[s.behind].ptr().coir.id < gp.coir.id {
 			s.behind++
@@ -603,10 +595,10 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			gp.coir.selecting = true
 			s.selecting++
 		}
-		if state == 2 && !gp.coir.timer {
+		if state == coir.Ended && !gp.coir.timer {
 			s.progress++
 		}
-		to = coirChoose(nil, coirFree)
+		to = coirChoose(nil, coir.Free)
 	}
 	unlock(&s.mu)
 	if to != nil {
@@ -623,13 +615,13 @@ func coirSwap(from, to *g, ended bool) {
 	s.turn.set(to)
 	if id := from.coir.id; id != 0 && id < coirMaxActors {
 		a := &coirActors[id]
-		a.reason, a.state, a.step, a.since = waitReasonCoroutine, 1, uint32(s.steps), to.bubble.now
+		a.reason, a.state, a.step, a.since = waitReasonCoroutine, coir.Waiting, uint32(s.steps), to.bubble.now
 		if ended {
-			a.state = 2
+			a.state = coir.Ended
 		}
 	}
 	if id := to.coir.id; id != 0 && id < coirMaxActors {
-		coirActors[id].state = 0
+		coirActors[id].state = coir.Ready
 	}
 	to.coir.woken = int32(s.nevents) - 1
 	coirGoesOn(to)
@@ -651,16 +643,16 @@ func coirGivesUpTurn(r waitReason) bool {
 }
 
 // coirPoint is called before an operation on the object p. Another goroutine may get the turn. Callers check coir.On.
-func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
+func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
 //go:linkname sync_coirPoint sync.coirPoint
-func sync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
+func sync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
 //go:linkname testing_coirPoint testing.coirPoint
-func testing_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
+func testing_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
 //go:linkname isync_coirPoint internal/sync.coirPoint
-func isync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coirKeep) }
+func isync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
 func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	gp := getg()
@@ -717,7 +709,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	if s.held > coirFairAfter {
 		s.held = 0
-		kind = coirGiveUp
+		kind = coir.GiveUp
 	}
 	mp := acquirem()
 	lock(&s.mu)
@@ -893,7 +885,7 @@ func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
 		}
 	}
 	if of == coirCodeUser {
-		coirPointOf(op, p, coirKeep)
+		coirPointOf(op, p, coir.Keep)
 	}
 }
 
@@ -965,7 +957,7 @@ func coirGosched() bool {
 	if !coirIn(gp) || coirSched.turn.ptr() != gp || gp.coir.quiet != 0 {
 		return false
 	}
-	coirPointOf(coir.OpYield, nil, coirGiveUp)
+	coirPointOf(coir.OpYield, nil, coir.GiveUp)
 	return true
 }
 
@@ -996,7 +988,7 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 		return
 	}
 	lock(&s.mu)
-	k := coirDecide(gp, coirCase, n)
+	k := coirDecide(gp, coir.Case, n)
 	unlock(&s.mu)
 	// In a loop whose first case is always ready the others would never be chosen, so after a while the cases take
 	// turns.
@@ -1206,9 +1198,9 @@ func coirTakeTurn() (what int) {
 			what = 1
 			s.turn = 0
 			if id := gp.coir.id; id != 0 && id < coirMaxActors {
-				coirActors[id].state = 3
+				coirActors[id].state = coir.Calling
 			}
-			to.set(coirChoose(nil, coirFree))
+			to.set(coirChoose(nil, coir.Free))
 		}
 	}
 	s.seen, s.seenStep = s.turn, s.steps

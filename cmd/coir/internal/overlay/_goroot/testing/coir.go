@@ -624,7 +624,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 		return
 	}
 	for i := 1; i <= r.actors && i < 1<<17; i++ {
-		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == 1 && reason != "sleep" {
+		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == coir.Waiting && reason != "sleep" {
 			r.kind = "leak"
 			return
 		}

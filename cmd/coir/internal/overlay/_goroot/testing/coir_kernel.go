@@ -72,7 +72,8 @@ func (r *coirRun) touched() bool { return r.outside > 0 || r.kernel || r.signals
 // coirWithin reports whether goroutines of the last schedule wait in the kernel.
 func coirWithin(r *coirRun) bool {
 	for i := 1; i <= r.actors && i < 1<<17; i++ {
-		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == 1 && reason == "IO wait" || state == 3 {
+		_, _, _, state, reason, _, _, _ := coirActorAt(i)
+		if state == coir.Waiting && reason == "IO wait" || state == coir.Calling {
 			return true
 		}
 	}
@@ -235,7 +236,8 @@ func (x *coirExplorer) locks() *coirLocks {
 	slices.SortFunc(steps, func(a, b step) int { return int(a.done) - int(b.done) })
 	blocked := map[uint32]int{} // the last step of each goroutine that waits for a lock
 	for i, s := range steps {
-		if _, _, op, state, reason, obj, _, _ := coirActorAt(int(s.g)); state == 1 && obj == s.obj && coirLocking(op) &&
+		_, _, op, state, reason, obj, _, _ := coirActorAt(int(s.g))
+		if state == coir.Waiting && obj == s.obj && coirLocking(op) &&
 			(strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex")) &&
 			!(l.all[s.obj].rw && s.op < coir.OpRLock) {
 			blocked[s.g] = i

@@ -1,0 +1,92 @@
+package coir
+
+// What a goroutine is about to do at a point. Tokens depend on the numbers, so a new operation comes last.
+const (
+	OpNone = iota
+	OpGo
+	OpSend
+	OpRecv
+	OpClose
+	OpSelect
+	OpLock
+	OpTryLock
+	OpUnlock
+	OpRLock
+	OpRUnlock
+	OpWLock
+	OpWUnlock
+	OpAdd
+	OpWait
+	OpCondWait
+	OpSignal
+	OpBroadcast
+	OpOnce
+	OpYield
+	OpAtomicLoad
+	OpAtomicStore
+	OpAtomicSwap
+	OpAtomicCAS
+	OpAtomicAdd
+	OpAtomicBits
+	OpMapLoad
+	OpMapStore
+	OpDone
+	OpTryRLock
+	OpTryWLock
+	OpFail
+)
+
+// Ops describes the operations in the words of a report, by their codes.
+var Ops = [...]struct {
+	Name string
+	On   string // the sort of object that it is on; empty: none that a report names
+}{
+	OpNone:        {"?", ""},
+	OpGo:          {"go", ""},
+	OpSend:        {"send", "chan"},
+	OpRecv:        {"recv", "chan"},
+	OpClose:       {"close", "chan"},
+	OpSelect:      {"select", ""},
+	OpLock:        {"lock", "mutex"},
+	OpTryLock:     {"try lock", "mutex"},
+	OpUnlock:      {"unlock", "mutex"},
+	OpRLock:       {"rlock", "rwmutex"},
+	OpRUnlock:     {"runlock", "rwmutex"},
+	OpWLock:       {"lock", "rwmutex"},
+	OpWUnlock:     {"unlock", "rwmutex"},
+	OpAdd:         {"add", "waitgroup"},
+	OpWait:        {"wait", "waitgroup"},
+	OpCondWait:    {"cond wait", "cond"},
+	OpSignal:      {"signal", "cond"},
+	OpBroadcast:   {"broadcast", "cond"},
+	OpOnce:        {"once", "once"},
+	OpYield:       {"yield", ""},
+	OpAtomicLoad:  {"load", "atomic"},
+	OpAtomicStore: {"store", "atomic"},
+	OpAtomicSwap:  {"swap", "atomic"},
+	OpAtomicCAS:   {"cas", "atomic"},
+	OpAtomicAdd:   {"add", "atomic"},
+	OpAtomicBits:  {"and/or", "atomic"},
+	OpMapLoad:     {"load", "map"},
+	OpMapStore:    {"store", "map"},
+	OpDone:        {"done", "waitgroup"},
+	OpTryRLock:    {"try rlock", "rwmutex"},
+	OpTryWLock:    {"try lock", "rwmutex"},
+	OpFail:        {"fail", ""},
+}
+
+// Kinds of decisions.
+const (
+	Keep   = iota // way 0 is that the goroutine with the turn keeps it; another way is a preemption
+	Free          // the goroutine that had the turn waits, or has ended
+	GiveUp        // it gives the turn up: by Gosched, or because it has had it for long. The last way is itself
+	Case          // cases of a select that are ready
+)
+
+// States of a goroutine.
+const (
+	Ready = iota
+	Waiting
+	Ended
+	Calling // it is in a system call, and has lost the turn
+)
