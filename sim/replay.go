@@ -1,6 +1,10 @@
 package sim
 
-import "context"
+import (
+	"context"
+
+	"github.com/coir-go/coir/internal/search"
+)
 
 // How the token of a failure is replayed: Replay decodes it (token.go), runs the program under its decisions
 // (world.script), and compares the operations with the hashes that the token has.
@@ -18,7 +22,7 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	w.quit = set.quit
 	var f *Failure
 	left := w.inside(func(ctx context.Context) {
-		w.script, w.scripted, w.tells = r.script, true, true
+		w.script, w.tells = &search.Script{Ways: r.script}, true
 		s := &Sim{w: w, faults: planFaults(set.faults)}
 		g := w.attended(ctx, s, fn, 0, false)
 		if w.left() {

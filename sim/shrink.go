@@ -21,9 +21,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	}
 	var course search.Course
 	run := func() replay.Run {
-		w.rest = &shared{Strategy: &course}
-		r, g := w.replayed(ctx, s, fn, nil)
-		w.rest = nil
+		r, g := w.replayed(ctx, s, fn, nil, &course)
 		if g != nil && g.Kind == KindBlocked {
 			r.Steps = cutSteps / 10 // each takes real time, so try few
 		}
@@ -50,14 +48,11 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	return best
 }
 
-// replayed runs a schedule that makes the decisions of script first. It returns the decisions, the number of steps, and
-// the failure.
+// replayed is follow. It also returns the decisions and the number of steps.
 func (w *world) replayed(
-	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int,
+	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int, rest search.Strategy,
 ) (r replay.Run, f *Failure) {
-	w.script, w.scripted = script, true
-	f = w.schedule(ctx, s, fn)
-	w.scripted = false
+	f = w.follow(ctx, s, fn, script, rest)
 	r = replay.Run{Fails: f != nil, Steps: w.nsteps}
 	for _, d := range w.decisions[:w.ndec] {
 		r.Decisions = append(r.Decisions, replay.Decision{Way: d.chosen, Ways: d.of})

@@ -448,9 +448,7 @@ const guardEvery = 16
 func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim)) *Failure {
 	first := new(Failure)
 	first.freeze(w)
-	w.script, w.scripted = first.script, true
-	f := w.schedule(ctx, s, fn)
-	w.scripted = false
+	f := w.follow(ctx, s, fn, first.script, nil)
 	if f == nil && w.hash != first.hash {
 		f = &Failure{Kind: KindNondeterministic}
 		f.freeze(w)
@@ -471,9 +469,7 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == KindUncontrolled {
 		return
 	}
-	w.script, w.scripted = f.script, true
-	again := w.schedule(ctx, s, fn)
-	w.scripted = false
+	again := w.follow(ctx, s, fn, f.script, nil)
 	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
 }
 
@@ -503,6 +499,18 @@ func (f *Failure) fork(g *Failure) (where string, step int) {
 func (w *world) close() {
 	close(w.closed)
 	_ = w.rt.Close(context.Background())
+}
+
+// follow runs fn once, as schedule does, but makes the decisions of script and not those of the strategy. After their
+// end rest decides; if it is nil, all are 0.
+func (w *world) follow(
+	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int, rest search.Strategy,
+) *Failure {
+	w.script = &search.Script{Ways: script, Rest: rest}
+	w.script.Begin(0)
+	f := w.schedule(ctx, s, fn)
+	w.script = nil
+	return f
 }
 
 // schedule runs fn once. The calling fiber is the first of the schedule.

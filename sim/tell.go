@@ -53,9 +53,9 @@ func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	if _, ok := w.strategy.(*drawn); ok || f.Kind == KindUncontrolled {
 		return f // Drawn runs only one schedule
 	}
-	w.script, w.scripted, w.tells = f.script, true, true
-	g := w.schedule(ctx, s, fn)
-	w.scripted, w.tells = false, false
+	w.tells = true
+	g := w.follow(ctx, s, fn, f.script, nil)
+	w.tells = false
 	if g == nil || g.Kind != f.Kind || g.hash != f.hash {
 		return f
 	}

@@ -73,12 +73,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 		failed[i] = replay.Decision{Way: f.script[i], Ways: f.ways[i]}
 	}
 	run := func(script []int, rule int) replay.Run {
-		if rule > 0 {
-			w.rest = &shared{Strategy: search.Rule(rule)}
-			w.rest.Begin(0)
-		}
-		r, g := w.replayed(ctx, s, fn, script)
-		w.rest = nil
+		r, g := w.replayed(ctx, s, fn, script, search.Rule(rule))
 		if g != nil && g.Kind == KindBlocked {
 			r.Steps = twinLimits.Steps // that takes real time: try no more
 		}

@@ -190,8 +190,8 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 	s := &Sim{w: w, faults: planFaults(set.faults)}
 	_ = w.inside(func(ctx context.Context) {
 		for next := slices.Clone(script); next != nil; all++ {
-			w.script, w.scripted = next, true
-			if w.schedule(ctx, s, fn) == nil {
+			f := w.follow(ctx, s, fn, next, nil)
+			if f == nil {
 				passed++
 			}
 			next = nil

@@ -272,14 +272,14 @@ func (w *world) strangers(
 func (w *world) countedRun(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int,
 ) *Failure {
-	w.script, w.scripted, w.counts = script, true, true
+	w.counts = true
 	if !w.first {
 		w.known = numbers(stacks())
 	}
 	w.born = w.created()
 	w.counted = w.born
-	f := w.schedule(ctx, s, fn)
-	w.scripted, w.counts, w.first = false, false, false
+	f := w.follow(ctx, s, fn, script, nil)
+	w.counts, w.first = false, false
 	if f != nil && f.Kind == KindEmpty {
 		return nil
 	}

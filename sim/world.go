@@ -37,9 +37,7 @@ type world struct {
 	limit int // steps
 
 	strategy Strategy
-	script   []int // decisions to repeat, instead of the strategy's; after its end rest decides, or all are 0
-	scripted bool
-	rest     Strategy // nil: none
+	script   *search.Script // decides instead of the strategy; nil: none
 
 	// Of the current schedule.
 	sim     *Sim
@@ -65,7 +63,8 @@ type world struct {
 	moved   int     // the number of steps when time moved last
 	rushed  int     // the number of steps when rush last fired all timers
 	ways    []int32
-	point   Fork // passed to the strategy
+	point   Fork        // passed to the strategy
+	fork    search.Fork // passed to the script
 
 	decisions []decision
 	ndec      int
@@ -961,14 +960,9 @@ func (w *world) decide(n int, goOn, after bool) int {
 		return w.inTurn(n, goOn && !after)
 	}
 	d := 0
-	if w.scripted {
-		if w.ndec < len(w.script) {
-			d = w.script[w.ndec]
-		} else if w.rest != nil {
-			w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
-			d = w.rest.Choose(&w.point)
-		}
-		if d >= n {
+	if w.script != nil {
+		w.fork = search.Fork{N: n, Keep: goOn, After: after, World: w}
+		if d = w.script.Choose(&w.fork); d >= n {
 			w.stop(&Failure{Kind: KindDiverged, Text: "the program has changed since: after step " +
 				strconv.Itoa(w.nsteps) + " the recording chose way " + strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
 			d = 0
