@@ -228,7 +228,7 @@ func TestCrashes(t *testing.T) {
 			"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x417a25]\n\ngoroutine 7 gp=0xc000009860 m=0 [running]:\n" +
 			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n" +
 			"runtime.sigpanic()\n\t/go/src/runtime/signal_unix.go:915 +0x3df\n" +
-			"runtime.coirChoose(0x418272?, 0x60?)\n\t/go/src/runtime/coir.go:438 +0x25\n" + point, ours, "coir test has failed"},
+			"runtime.(*coirTurns).way(0x418272?, 0x60?)\n\t/go/src/runtime/coir_turn.go:138 +0x25\n" + point, ours, "coir test has failed"},
 		{"a check of the runtime's that no program fails", "fatal error: casgstatus: bad incoming values\n\nruntime stack:\n" +
 			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n", ours, "coir test has failed"},
 		{"an unlock of an unlocked mutex", "fatal error: sync: unlock of unlocked mutex\n\ngoroutine 7 [running]:\n" +

@@ -514,7 +514,7 @@ func ownCode(crash string) bool {
 	for line := range strings.Lines(crash) {
 		begins := func(with string) bool { return strings.HasPrefix(line, with) }
 		switch {
-		case begins("runtime.coir"), begins("testing.coir"), begins("testing.(*coir"):
+		case begins("runtime.coir"), begins("runtime.(*coir"), begins("testing.coir"), begins("testing.(*coir"):
 			return true
 		case begins("runtime."), begins("testing.tRunner"), begins("internal/synctest."):
 		case call.MatchString(line):

@@ -124,8 +124,8 @@ func editedFiles(root string) (int, error) { return occurrences(root, editsDiff,
 
 const editsDiff = "cmd/coir/internal/overlay/edits.diff"
 
-// addedFiles counts the files that the overlay adds to the standard library, but for those of internal/search and
-// internal/replay.
+// addedFiles counts the files that the overlay adds to the standard library, but for those of internal/coir,
+// internal/search and internal/replay.
 func addedFiles(root string) (int, error) {
 	files, err := Files(filepath.Join(root, "cmd", "coir", "internal", "overlay", "_goroot"))
 	return len(files), err

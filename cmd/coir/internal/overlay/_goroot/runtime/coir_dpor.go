@@ -33,6 +33,19 @@ type coirEvent struct {
 	wake  int32 // the event that made it possible; -1: none
 }
 
+// coirLog has the events of a schedule, for search.DPOR.
+//
+//   - If logging, event i is coirEvents[i], for i < coirMaxEvents. Those beyond are counted: the schedule is too long.
+//   - If logging, selecting is the number of goroutines whose coirG.selecting is set.
+type coirLog struct {
+	logging   bool
+	nevents   int
+	nchosen   int // of coirChosen
+	selecting int // goroutines that wait in a select, or did and have not continued
+}
+
+var coirEvents [coirMaxEvents]coirEvent
+
 // coirChosen has the channels of selects. It is not a ring: a schedule that has more is too long.
 var coirChosen [1 << 16]uint32
 
@@ -41,7 +54,7 @@ func coirSelectPoint(cases *scase, n int) {
 	s := &coirSched
 	gp := getg()
 	first := s.nchosen
-	if s.logging && coirIn(gp) && gp.coir.quiet == 0 && s.turn.ptr() == gp {
+	if s.logging && coirActs(gp) {
 		for _, c := range unsafe.Slice(cases, n) {
 			if c.c != nil && s.nchosen < len(coirChosen) {
 				coirChosen[s.nchosen] = coirChannel(c.c)
@@ -70,7 +83,7 @@ func coirGoesOn(gp *g) {
 	}
 	s.chose = -1
 	gp.coir.pending = false
-	coirHappens(e)
+	s.happens(e)
 }
 
 func coirNextOf(gp *g) coirTransition {
@@ -79,12 +92,12 @@ func coirNextOf(gp *g) coirTransition {
 	return t
 }
 
-func coirHappens(e coirEvent) {
-	s := &coirSched
-	if s.logging && s.nevents < len(coirEvents) {
-		coirEvents[s.nevents] = e
+// happens adds an event.
+func (l *coirLog) happens(e coirEvent) {
+	if l.logging && l.nevents < len(coirEvents) {
+		coirEvents[l.nevents] = e
 	}
-	s.nevents++
+	l.nevents++
 }
 
 // coirModel implements search.Model.
@@ -100,7 +113,7 @@ func coirDPOR() search.Strategy {
 
 func (coirModel) Way(_ *search.Fork, k int) coirTransition {
 	s := &coirSched
-	return coirNextOf(coirWay(s.holder.ptr(), s.kind, k))
+	return coirNextOf(s.way(s.holder.ptr(), s.kind, k))
 }
 
 func (coirModel) Learned() bool { return false }

@@ -1,0 +1,175 @@
+package runtime
+
+import (
+	"internal/coir"
+	_ "unsafe" // for go:linkname
+)
+
+// coirBeside is about what is in the process besides the schedule: other goroutines, signals, the watcher of package
+// testing that calls coirTakeTurn, and waits in the kernel (coir_kernel.go). None of it is decided, so what comes from
+// there is counted in coirOutcome.
+//
+//   - forked and watching are never unset: they are about the process.
+//   - seen and seenStep are the turn and the steps at the last call of coirTakeTurn in this schedule.
+type coirBeside struct {
+	before   int32 // goroutines at the beginning of the schedule
+	others   int32 // those that are neither coir's nor of an earlier schedule, at the beginning of the first schedule
+	timers   int   // in real time, at the beginning of the first schedule
+	signals  bool  // the program waits for signals, and did so before the test
+	forked   bool  // the process has started another one
+	collect  bool  // see coirConfig
+	givenUp  bool  // the schedule is to end although not all of its waits are durable
+	patience int64 // for signals, in this schedule
+	watching bool
+	seen     guintptr
+	seenStep uint64
+	procs    int // what GOMAXPROCS returns to the program
+}
+
+// begin begins a schedule, perhaps the first.
+func (b *coirBeside) begin(c *coirConfig, first bool) {
+	b.before = gcount(false)
+	if first {
+		b.others, b.signals, b.timers = b.before-3, coirSignals(), coirRealTimers()
+	}
+	b.seen, b.seenStep, b.patience, b.collect, b.givenUp = 0, 0, 20e6, c.collect, false
+}
+
+// coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
+// the last call and is in a system call. It returns a number for what the schedule has waited for since then: 0
+// nothing, 1 a system call, 2 something outside, 3 a goroutine that computes.
+//
+//go:linkname coirTakeTurn testing.coirTakeTurn
+func coirTakeTurn() (what int) {
+	s := &coirSched
+	if !coir.On {
+		return 0
+	}
+	var to guintptr
+	lock(&s.mu)
+	gp := s.turn.ptr()
+	switch {
+	case gp == nil && (s.seen != 0 || s.seenStep != s.steps):
+	case gp == nil:
+		what = 2
+	case s.seen == s.turn && s.seenStep == s.steps:
+		what = 3
+		s.watching = true
+		if readgstatus(gp)&^_Gscan == _Gsyscall {
+			what = 1
+			s.turn = 0
+			if a := coirActorOf(gp); a != nil {
+				a.state = coir.Calling
+			}
+			to.set(coirChoose(nil, coir.Free))
+		}
+	}
+	s.seen, s.seenStep = s.turn, s.steps
+	unlock(&s.mu)
+	if to != 0 {
+		systemstack(func() {
+			coirQueue(to.ptr())
+			wakep()
+		})
+	}
+	return what
+}
+
+// coirStepsNow returns how many steps the running schedule has made.
+//
+//go:linkname coirStepsNow testing.coirStepsNow
+func coirStepsNow() uint64 {
+	lock(&coirSched.mu)
+	n := coirSched.steps
+	unlock(&coirSched.mu)
+	return n
+}
+
+// coirOutside is called by the root when all wait, and with last if no timer will wake them. It lets goroutines outside
+// run, among them the one that receives signals, and reports whether that has made a goroutine of the schedule ready. A
+// signal that the program has sent to itself may still be in the kernel, so coirOutside waits a little for it.
+func coirOutside(last bool) bool {
+	s := &coirSched
+	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
+		s.collect = false
+		s.collected = true
+		GC()
+	}
+	until := int64(0)
+	if coirSignals() && !s.signals {
+		until = nanotime() + s.patience
+		if last && !getg().bubble.done {
+			until = nanotime() + 1e9
+		}
+	}
+	for n := 0; s.nready == 0; n++ {
+		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
+			if n < 10 || coirSignalComes() { // not forever next to one that spins
+				mcall(gosched_m)
+				continue
+			}
+		}
+		if nanotime() >= until {
+			break
+		}
+		usleep(100)
+	}
+	if until > 0 {
+		s.patience = max(until-nanotime(), 0)
+	}
+	return s.nready > 0
+}
+
+// coirSignals reports whether the program waits for signals.
+func coirSignals() bool {
+	for i := range sig.wanted {
+		if sig.wanted[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// coirSignalComes reports whether a signal is on its way to the program.
+func coirSignalComes() bool {
+	return coirSignals() && (sig.delivering.Load() != 0 || sig.state.Load() != sigReceiving)
+}
+
+// coirGoOutside starts a goroutine that belongs to no schedule.
+//
+//go:linkname coirGoOutside os/signal.coirGoOutside
+func coirGoOutside(f func()) {
+	gp := getg()
+	bubble := gp.bubble
+	gp.bubble = nil
+	go f()
+	gp.bubble = bubble
+}
+
+// coirAsks reports whether the goroutine that looks at stacks is of the schedule.
+func coirAsks() bool {
+	gp := getg().m.curg
+	return gp != nil && coirIn(gp) && gp.m.throwing == throwTypeNone
+}
+
+// coirHides reports whether a goroutine is hidden from the program: the root, the watcher, or one of an earlier
+// schedule.
+func coirHides(gp *g) bool {
+	if !coirAsks() {
+		return false
+	}
+	return gp == coirSched.root.ptr() || gp.bubble == nil && gp.coir.quiet != 0 ||
+		gp.bubble != nil && gp.coir.run != coirSched.run
+}
+
+// coirHidden returns how many goroutines the program would not have under go test. There the goroutine that runs the
+// tests is the only one in addition to those of the test.
+func coirHidden() int {
+	if !coirIn(getg()) {
+		return 0
+	}
+	return int(coirSched.before - coirSched.others)
+}
+
+//go:linkname coirSetProcs testing.coirSetProcs
+func coirSetProcs(n int) { coirSched.procs = n }

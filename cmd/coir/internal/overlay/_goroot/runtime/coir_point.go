@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"internal/abi"
+	"internal/coir"
+	"internal/stringslite"
+	"unsafe"
+)
+
+// This file is about points: a goroutine that has the turn comes to an operation that other goroutines can notice.
+
+// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up.
+const coirFairAfter = 1000
+
+// coirPoint is called before an operation on the object p. Another goroutine may get the turn. Callers check coir.On.
+func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
+
+//go:linkname sync_coirPoint sync.coirPoint
+func sync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
+
+//go:linkname testing_coirPoint testing.coirPoint
+func testing_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
+
+//go:linkname isync_coirPoint internal/sync.coirPoint
+func isync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
+
+func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
+	gp := getg()
+	s := &coirSched
+	if gp.bubble == nil || gp.coir.run != s.run || gp.m.curg != gp || gp.m.locks != 0 || gp.coir.quiet != 0 ||
+		gp == s.root.ptr() || s.turn.ptr() != gp {
+		return
+	}
+	if a := uintptr(p); a >= gp.stack.lo && a < gp.stack.hi {
+		return // on its own stack: no other goroutine can use it
+	}
+	s.steps++
+	obj := coirObject(op, p)
+	s.mix(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
+	s.mix(uint64(gp.bubble.now))
+	e := s.step(uint32(s.steps))
+	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
+	if s.trace {
+		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
+	}
+	s.out.now = gp.bubble.now
+	n := uint32(s.steps)
+	if a := coirActorOf(gp); a != nil {
+		a.op, a.obj, a.step, a.point = op, obj, n, n
+	}
+	if gp.coir.id == coirTestG {
+		s.progress++
+	}
+	if !gp.coir.timer {
+		s.moved = s.steps
+	}
+	s.out.endless = s.out.endless || s.steps-s.idle > s.limit
+	s.out.long = s.out.long || s.steps > s.most
+	if s.out.endless || s.out.long || s.out.simulates {
+		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
+	}
+	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats
+	// them.
+	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
+		coirMoveClock(gp, 0)
+	} else {
+		coirCharge(gp)
+	}
+	if obj != 0 {
+		coirNews(gp.coir.id, obj, op)
+	}
+	gp.coir.next.op, gp.coir.next.obj, gp.coir.pending = op, obj, true
+	s.held++
+	if s.nready == 0 {
+		coirGoesOn(gp)
+		s.done(n)
+		return
+	}
+	if s.held > coirFairAfter {
+		s.held = 0
+		kind = coir.GiveUp
+	}
+	mp := acquirem()
+	lock(&s.mu)
+	to := coirChoose(gp, kind)
+	s.to.set(to)
+	unlock(&s.mu)
+	releasem(mp)
+	if to != gp {
+		mcall(coirSwitch)
+	}
+	s.done(n)
+}
+
+// coirGosched is Gosched. It returns false if the runtime must do it.
+func coirGosched() bool {
+	if !coirActs(getg()) {
+		return false
+	}
+	coirPointOf(coir.OpYield, nil, coir.GiveUp)
+	return true
+}
+
+// coirPointAt is called before an operation on p, from the place pc. It is a point unless it is the standard library's
+// own: a mutex has its points elsewhere, and the caches of packages like reflect are not the test's.
+func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
+	gp := getg()
+	s := &coirSched
+	if gp.coir.run != s.run || gp.m.curg != gp || gp.coir.quiet != 0 || s.turn.ptr() != gp {
+		return
+	}
+	of := coirCodeAt(pc)
+	if of == coirCodeAtomic { // its caller decides
+		var pcs [8]uintptr
+		n := fpTracebackPCs(unsafe.Pointer(getfp()), pcs[:])
+		for i := 0; i+1 < n; i++ {
+			if pcs[i] == pc {
+				of = coirCodeAt(pcs[i+1])
+				break
+			}
+		}
+	}
+	if of == coirCodeUser {
+		coirPointOf(op, p, coir.Keep)
+	}
+}
+
+//go:linkname atomic_coirPointAt sync/atomic.coirPointAt
+func atomic_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
+
+//go:linkname sync_coirPointAt sync.coirPointAt
+func sync_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
+
+// Where the code at a place is from.
+const (
+	coirCodeUser   = iota
+	coirCodeStd    // the standard library
+	coirCodeAtomic // a method of package sync/atomic that is not inlined: with -race none is
+)
+
+// coirCode caches the origin of code. Only the goroutine that has the turn uses it.
+var coirCode [1 << 10]struct {
+	pc uintptr
+	of uint8
+}
+
+func coirCodeAt(pc uintptr) uint8 {
+	c := &coirCode[coirMix(uint64(pc))%uint64(len(coirCode))]
+	if c.pc != pc {
+		c.pc, c.of = pc, coirCodeOf(pc)
+	}
+	return c.of
+}
+
+// coirCodeOf finds out where the code at pc is from: files of the standard library are next to the runtime's. The code
+// may be inlined into other code, and the methods of package sync/atomic usually are.
+func coirCodeOf(pc uintptr) uint8 {
+	f := findfunc(pc)
+	if !f.valid() {
+		return coirCodeStd
+	}
+	u, uf := newInlineUnwinder(f, pc-1)
+	for stringslite.HasPrefix(u.srcFunc(uf).name(), "sync/atomic.(*") {
+		if !u.isInlined(uf) {
+			if stringslite.HasPrefix(u.srcFunc(uf).name(), "sync/atomic.(*Value)") { // it has points of its own
+				return coirCodeStd
+			}
+			return coirCodeAtomic
+		}
+		uf = u.next(uf)
+	}
+	file, _ := u.fileLine(uf)
+	own := findfunc(abi.FuncPCABIInternal(coirCodeOf))
+	src, _ := funcline(own, own.entry())
+	src = src[:len(src)-len("runtime/coir_point.go")]
+	if src != "" {
+		if stringslite.HasPrefix(file, src) {
+			return coirCodeStd
+		}
+		return coirCodeUser
+	}
+	for i := 0; i < len(file) && file[i] != '/'; i++ { // with -trimpath it begins with the path of the package
+		if file[i] == '.' {
+			return coirCodeUser
+		}
+	}
+	return coirCodeStd
+}

@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"internal/coir"
+	"internal/search"
+	_ "unsafe" // for go:linkname
+)
+
+// coirTime moves the clock of the bubble, and finds out when only timers make progress. See also coirCharge.
+//
+//   - The clock never moves back, and each move depends only on the decisions, the seed and the steps.
+//   - idle, charged and moved are steps that have been made: none is larger than steps.
+type coirTime struct {
+	racing  uint64 // see coirConfig
+	ticks   uint64
+	span    int64
+	exact   int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
+	idle    uint64 // the step at which all waited last
+	charged uint64 // the step up to which the clock has been charged for steps
+	ended   int    // ticks of the clock since the test has ended
+
+	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	ticked    uint64 // moves of the clock since progress changed
+	last      uint64 // progress, when the clock moved last
+	lastTime  int64  // when that changed
+	hashThen  uint64 // the hash, at the first move of the clock after that
+	moved     uint64 // the last step of a goroutine that does not run the function of a timer
+	stepsThen uint64 // moved, when the clock moved last
+	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
+}
+
+// coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its
+// root does when all wait.
+func coirMoveClock(gp *g, d int64) {
+	bubble := gp.bubble
+	lock(&bubble.mu)
+	next := bubble.timers.wakeTime()
+	now := bubble.now + d
+	if d == 0 {
+		now = max(now, next)
+	}
+	bubble.now = now
+	unlock(&bubble.mu)
+	if next == 0 || next > now {
+		return
+	}
+	systemstack(func() {
+		curg := gp.m.curg
+		gp.m.curg = nil
+		bubble.timers.check(bubble.now, bubble)
+		gp.m.curg = curg
+	})
+}
+
+// coirExactly runs the function of a bubble that the test made. There time stands still while goroutines run.
+func coirExactly(f func()) {
+	coirSched.exact++
+	defer func() { coirSched.exact-- }()
+	f()
+}
+
+// coirExact stops the clock between two of its moves, as in a test that calls synctest.Test.
+//
+//go:linkname coirExact testing.coirExact
+func coirExact() { coirSched.exact = 1 }
+
+// coirYear is a time in which a test would have made progress.
+const coirYear = 365 * 24 * 3600e9
+
+// coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
+// would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
+// A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
+// has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves, and
+// goes on.
+func coirTick(bubble *synctestBubble) bool {
+	s := &coirSched
+	if s.givenUp {
+		return true
+	}
+	s.idle = s.steps
+	s.happens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
+	if s.last != s.progress {
+		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now
+	}
+	if s.ticked++; s.moved == s.stepsThen {
+		s.ticked += 9
+	}
+	s.stepsThen = s.moved
+	enough := s.ticks
+	if bubble.now-s.lastTime > coirYear {
+		enough /= 20
+	}
+	if s.ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*s.ticks {
+		return false
+	}
+	if s.until == 0 { // all wait, and nothing changes the heap
+		s.until = bubble.now
+		for _, t := range bubble.timers.heap {
+			if t.timer.state&timerZombie == 0 && t.when-bubble.now < 100*coirYear { // else it is to never fire
+				s.until = max(s.until, t.when)
+			}
+		}
+	}
+	if bubble.now <= s.until && s.ticked < 100*s.ticks {
+		return false
+	}
+	s.out.ticking = true
+	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
+	return true
+}
+
+// coirTimeStops reports whether the clock stops: the test has ended, and what it left behind had a hundred ticks to end
+// as well.
+func coirTimeStops() bool {
+	coirSched.ended++
+	return !coir.On || coirSched.ended > 100
+}
