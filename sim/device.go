@@ -2,8 +2,20 @@ package sim
 
 // Methods for packages that simulate something outside of the process, such as a network: see coir.Simulation.
 
-// state is a value that such a package keeps while a schedule runs.
+// devices has what such packages keep while a schedule runs. A key is there once.
+type devices struct{ states list[state] }
+
 type state struct{ key, value any }
+
+// reset also forgets the values, which may be large.
+//
+//go:norace
+func (d *devices) reset() {
+	for i := range d.states.n {
+		d.states.all[i] = state{}
+	}
+	d.states.n = 0
+}
 
 // Draw implements policy.Policy.
 //
@@ -28,9 +40,9 @@ func (w *world) Fault(name string) bool { return w.sim != nil && w.sim.Fault(nam
 //go:norace
 func (w *world) State(key any) (any, bool) {
 	w.acts = true
-	for i := range w.nstates {
-		if w.states[i].key == key {
-			return w.states[i].value, true
+	for i := range w.states.n {
+		if x := &w.states.all[i]; x.key == key {
+			return x.value, true
 		}
 	}
 	return nil, false
@@ -39,10 +51,4 @@ func (w *world) State(key any) (any, bool) {
 // SetState implements policy.Policy.
 //
 //go:norace
-func (w *world) SetState(key, v any) {
-	if w.nstates == len(w.states) {
-		w.states = doubled(w.states)
-	}
-	w.states[w.nstates] = state{key, v}
-	w.nstates++
-}
+func (w *world) SetState(key, v any) { w.states.add(state{key, v}) }

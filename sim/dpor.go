@@ -362,7 +362,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	s.check()
 	w := s.w
 	if end < 0 {
-		end = w.nlog
+		end = w.log.n
 	}
 	fork := make([]int32, w.ndec) // of each decision
 	count := int32(0)
@@ -379,7 +379,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	}
 	selects := make([]bool, w.nfibers) // waits in a select, or did and has not continued
 	selecting := 0
-	for _, h := range w.log[:end] {
+	for _, h := range w.log.all[:end] {
 		e := search.Event[transition]{Actor: h.fiber, Wake: h.wake, Fork: -1, Idle: h.idle}
 		if h.decision >= 0 {
 			e.Fork = fork[h.decision]

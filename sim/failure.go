@@ -125,15 +125,8 @@ func (f *Failure) freeze(w *world) {
 		}
 	}
 	f.tell(w)
-	f.holds = make([]hold, w.nholds)
-	for i := range f.holds {
-		f.holds[i] = w.holds[i]
-	}
-	f.hash = w.hash
-	f.hashes = make([]byte, w.nhashes)
-	for i := range f.hashes {
-		f.hashes[i] = w.hashes[i]
-	}
+	f.holds = w.holds.clone()
+	f.hash, f.hashes = w.hash, w.hashes.clone()
 	f.fibers = make([]column, w.nfibers)
 	for i := range f.fibers {
 		x := &w.fibers[i]

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -10,14 +11,55 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
 )
 
 // Finding places in the user's files on stacks that mostly have functions of the library, and goroutines that use
 // objects of the simulation although sim does not control them.
+
+// exposed is what goroutines outside use of a world: those that watch whether a schedule makes progress (see watch), that
+// use objects of the simulation, and the one that called Explore. So all of it is atomic, or a channel, or has a lock.
+// Only quit and exited are not: exited is set before the schedule's fiber ends, and read after that.
+type exposed struct {
+	beat     atomic.Int64                            // steps of all schedules
+	nexts    atomic.Int64                            // switches
+	abort    atomic.Pointer[context.CancelCauseFunc] // cancel of the current schedule
+	stopping atomic.Bool                             // stop cancels it
+	stray    atomic.Pointer[Failure]                 // an operation of a goroutine outside, until a fiber sees it
+	strays   strayList                               // operations of goroutines outside in all schedules
+	given    atomic.Pointer[Failure]                 // why the world has been abandoned
+	giveUp   chan struct{}
+	closed   chan struct{}
+	ran      atomic.Int64   // schedules
+	did      atomic.Int64   // steps in them
+	quit     func(*Failure) // is called if the program has ended its goroutine, in the goroutine that called Explore
+	exited   *Failure       // where it did
+}
+
+// Stray implements policy.Policy. Goroutines that sim does not control call it; the next step reports what they did.
+//
+// Spec: SM-06 (an outside goroutine is reported)
+func (w *world) Stray(op policy.Op) {
+	if w.stopping.Load() {
+		return // the cancel of stop, which may run outside of any fiber
+	}
+	if op.Kind == policy.Deadline {
+		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
+		w.strays.add(text)
+		w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: text + useTimeout})
+		return
+	}
+	what := describe(op) + ", at " + caller()
+	w.strays.add(what)
+	w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the " +
+		"simulation does " + what +
+		"; use fibers, or a channel made outside"})
+}
 
 // strayList lists the operations of goroutines outside, each once.
 type strayList struct {

@@ -82,7 +82,7 @@ func (w *world) Moves(i int) int32 { return w.fibers[i].moves }
 // Logged implements search.World.
 //
 //go:norace
-func (w *world) Logged() int { return w.nlog }
+func (w *world) Logged() int { return w.log.n }
 
 // RoundRobin lets each fiber do one operation in turn. It has one schedule.
 func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }

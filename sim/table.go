@@ -58,6 +58,32 @@ func (t *idTable) grow() {
 	}
 }
 
+// list is a slice that grows by add, because the race detector sees append even in hidden code.
+type list[T any] struct {
+	all []T // all[:n] are in it
+	n   int
+}
+
+//go:norace
+func (l *list[T]) add(x T) {
+	if l.n == len(l.all) {
+		l.all = doubled(l.all)
+	}
+	l.all[l.n] = x
+	l.n++
+}
+
+// clone returns a copy of what is in the list.
+//
+//go:norace
+func (l *list[T]) clone() []T {
+	all := make([]T, l.n)
+	for i := range all {
+		all[i] = l.all[i]
+	}
+	return all
+}
+
 // doubled returns s with twice the length. It does not use copy, which the race detector sees even in hidden code.
 //
 //go:norace

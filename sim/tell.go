@@ -66,8 +66,8 @@ func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 // site returns where the running fiber is, if the world tells.
 //
 //go:norace
-func (w *world) site() (at site) {
-	if w.tells {
+func (r *recorder) site() (at site) {
+	if r.tells {
 		at = here()
 	}
 	return at
@@ -190,19 +190,19 @@ func composed(name string) bool {
 // keepSite records the place of the operation that has just been recorded.
 //
 //go:norace
-func (w *world) keepSite(at site) {
-	for len(w.sites) < len(w.trace) {
-		w.sites = doubled(w.sites)
+func (r *recorder) keepSite(at site) {
+	for len(r.sites) < len(r.trace) {
+		r.sites = doubled(r.sites)
 	}
-	w.sites[(w.nsteps-1)&(len(w.trace)-1)] = at
+	r.sites[(r.nsteps-1)&(len(r.trace)-1)] = at
 }
 
 // keepServed records that the wait in an operation has ended.
 //
 //go:norace
-func (w *world) keepServed(step int) {
-	if step >= w.forgotten() && step < w.nsteps && len(w.sites) > 0 {
-		w.sites[step&(len(w.trace)-1)].served = w.nsteps
+func (r *recorder) keepServed(step int) {
+	if step >= r.forgotten() && step < r.nsteps && len(r.sites) > 0 {
+		r.sites[step&(len(r.trace)-1)].served = r.nsteps
 	}
 }
 
@@ -213,33 +213,25 @@ func (w *world) Made(id uint64, room int) {
 	if !w.tells || !w.running || w.fail != nil {
 		return
 	}
-	if w.nmade == len(w.made) {
-		w.made = doubled(w.made)
-	}
-	w.made[w.nmade] = making{id: id, room: room, at: here()}
-	w.nmade++
+	w.made.add(making{id: id, room: room, at: here()})
 }
 
 // mark adds a text to the trace.
 //
 //go:norace
 func (w *world) mark(kind, text string) {
-	if w.nmarks == len(w.marks) {
-		w.marks = doubled(w.marks)
-	}
-	w.marks[w.nmarks] = mark{w.nsteps, w.current, kind, text, w.site()}
-	w.nmarks++
+	w.marks.add(mark{w.nsteps, w.current, kind, text, w.site()})
 }
 
 // markOnce is mark, unless the trace has that text at index i. It returns the index.
 //
 //go:norace
 func (w *world) markOnce(i int, kind, text string) int {
-	if i < w.nmarks && w.marks[i].kind == kind && w.marks[i].text == text {
+	if i < w.marks.n && w.marks.all[i].kind == kind && w.marks.all[i].text == text {
 		return i
 	}
 	w.mark(kind, text)
-	return w.nmarks - 1
+	return w.marks.n - 1
 }
 
 // tell copies what was recorded for the report. Like freeze, of which it is a part, it only copies.
@@ -252,10 +244,7 @@ func (f *Failure) tell(w *world) {
 			f.trace[x.step-f.before].how = w.woke(x)
 		}
 	}
-	f.marks = make([]mark, w.nmarks)
-	for i := range f.marks {
-		f.marks[i] = w.marks[i]
-	}
+	f.marks = w.marks.clone()
 	if !w.tells {
 		return
 	}
@@ -267,9 +256,8 @@ func (f *Failure) tell(w *world) {
 	for i := range f.branches {
 		f.branches[i] = w.branches[i]
 	}
-	f.made = make([]making, w.nmade)
+	f.made = w.made.clone()
 	for i := range f.made {
-		f.made[i] = w.made[i]
-		f.made[i].object = w.objectOf(policy.Op{Kind: policy.Send, Object: w.made[i].id})
+		f.made[i].object = w.objectOf(policy.Op{Kind: policy.Send, Object: f.made[i].id})
 	}
 }

@@ -21,6 +21,27 @@ import (
 // coro.Waited. A goroutine that has been started is found by the count of all that the process has started. That says
 // neither who nor where, so the schedule is run again, and what is different after each step is looked at.
 
+// unseen looks for what sim does not see.
+//
+//   - Only a schedule that has not failed, or was empty, is run again to look.
+//   - starts[:nstarts] has an entry for each look of the running schedule. One that is unset stays so, in all runs of the
+//     schedule.
+type unseen struct {
+	last    site // of the operation before this one, if telling
+	sees    bool // waits outside of coir that have ended can be found
+	acts    bool // a schedule had a step or a decision, or used the simulation otherwise
+	sample  [1]metrics.Sample
+	born    int64 // goroutines that the process had started when the schedule began
+	usual   int64 // a schedule in which so many are started is not run again
+	hunts   int
+	counts  bool // count the goroutines that are started in each step
+	first   bool // this is the first run that does
+	counted int64
+	starts  []bool // for each look of a schedule, whether goroutines were started before it in each run so far
+	nstarts int
+	known   map[string]bool // the numbers of the goroutines that there were before the schedule
+}
+
 // KindEmpty is the failure of a program that does nothing that sim sees: no operation of coir, and no decision.
 const KindEmpty Kind = "empty"
 

@@ -73,8 +73,9 @@ var hiddenPackages = []struct {
 			"world.Draw": 1, "world.State": 1, "world.SetState": 1,
 		},
 		Plain: map[string]string{
-			"sim userPlace": touchesNothing,
-			"sim place":     touchesNothing,
+			"sim userPlace":            touchesNothing,
+			"sim place":                touchesNothing,
+			"internal/invariant Check": touchesNothing,
 		},
 	}},
 }

@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/policy"
+)
+
+// recorder records what happens in a schedule.
+//
+//   - nsteps operations were done. Operation number s is *traced(s), if forgotten() <= s < nsteps.
+//   - The lengths of trace and cases, which are rings, are powers of two.
+//   - The hash is of all operations, and of nothing that differs from process to process. For each markEvery of them
+//     there is a byte in hashes.
+//   - Objects are numbered in the order in which operations name them.
+type recorder struct {
+	whole bool // keep all operations, and a log
+	rests bool // also log the code after an operation that has not waited, which is a choice of its own
+	tells bool // also record what only a report needs; see tell.go
+
+	objects idTable
+	trace   []event // the last operations
+	nsteps  int
+	cases   []choice // the last cases of selects; see keepCases
+	ncases  int
+	hash    uint64
+	hashes  list[byte] // a byte of it for each markEvery operations
+
+	log       list[happening] // all happenings, in order, if whole is set
+	chose     int32           // the decision that led to the next happening; -1: none
+	watchable bool            // a selector has been given a case
+
+	sites    []site // of the operations in trace, if tells
+	made     list[making]
+	marks    list[mark] // of Errorf, Logf and Sometimes
+	branches []branch   // of the decisions, if tells
+}
+
+// event is an operation in the trace.
+type event struct {
+	fiber  int32
+	object int32 // -1: none
+	op     policy.Op
+	cases  span
+	at     time.Duration
+	how    policy.Outcome
+	which  int32 // the chosen case of a select, or the number of values of a TryRecv; -1: not known, or one
+}
+
+// happening is a part of a schedule in which one fiber ran without a stop, or a move of the clock. [DPOR] needs to know
+// what made each possible.
+type happening struct {
+	fiber    int32 // search.Clock: the clock
+	step     int32 // of the operation in the trace; -1: the code after a wait, or the beginning of a fiber
+	decision int32 // that caused it; -1: it was the only way
+	wake     int32 // the log entry that ended the wait, or began the fiber; -1: none
+	idle     bool  // time moved because no fiber could run
+	watched  bool  // a selector had been given a case before
+	rest     bool  // it is the code after an operation that has not waited
+}
+
+// choice is a case of a select.
+type choice struct {
+	op     policy.Op
+	object int32 // -1: none
+}
+
+// span is the cases of one select, as a part of all.
+type span struct {
+	first int
+	n     int32 // -1: not known, or not kept
+}
+
+//go:norace
+func (r *recorder) reset() {
+	r.objects.clear()
+	r.nsteps, r.ncases, r.hash, r.hashes.n = 0, 0, 14695981039346656037, 0
+	r.log.n, r.chose, r.watchable = 0, -1, false
+	r.made.n, r.marks.n = 0, 0
+}
+
+// record adds an operation to the trace. A schedule may have any length, so only its last mostKept operations stay, in
+// a ring whose length is a power of two; the hash is of all. If r.whole is set, the whole trace is kept.
+//
+// Guarded by TestALongScheduleIsReplayedAndTold.
+//
+//go:norace
+func (r *recorder) record(e event) {
+	if r.nsteps == len(r.trace) && (r.whole || r.nsteps < mostKept) {
+		r.trace = doubled(r.trace)
+	}
+	*r.traced(r.nsteps) = e
+	r.nsteps++
+}
+
+// mostKept is the number of operations of a schedule that are kept: some 6 MB.
+const mostKept = 1 << 16
+
+// traced returns operation number step, which has been kept.
+//
+//go:norace
+func (r *recorder) traced(step int) *event { return &r.trace[step&(len(r.trace)-1)] }
+
+// forgotten returns how many operations, the first ones, were not kept.
+//
+//go:norace
+func (r *recorder) forgotten() int { return max(0, r.nsteps-len(r.trace)) }
+
+// keepCases copies the cases of a select. As with operations, only the last stay.
+//
+//go:norace
+func (r *recorder) keepCases(op policy.Op) span {
+	n := len(op.Cases)
+	if op.Cases == nil || n > mostKept {
+		return span{n: -1}
+	}
+	for r.ncases+n > len(r.cases) && (len(r.cases) < mostKept || r.whole && r.ncases <= len(r.cases)) {
+		r.cases = doubled(r.cases)
+	}
+	at := r.ncases
+	for i := range op.Cases {
+		c := &op.Cases[i]
+		x := choice{*c, r.objectOf(*c)}
+		x.op.Cases, x.op.Stack = nil, nil
+		r.cases[r.ncases&(len(r.cases)-1)] = x
+		r.ncases++
+		r.mixOp(1<<39, x.object, c)
+	}
+	return span{at, int32(n)}
+}
+
+// outcome records how the operation of x ended.
+//
+//go:norace
+func (r *recorder) outcome(x *fiber, how policy.Outcome, which int) {
+	x.how = how
+	if x.step >= r.forgotten() {
+		e := r.traced(x.step)
+		e.how, e.which = how, int32(which)
+	}
+}
+
+// markHash is called when an operation is recorded and in the hash. It records a byte of the hash from time to time,
+// for the token.
+//
+//go:norace
+func (r *recorder) markHash() {
+	if r.nsteps%markEvery != 0 {
+		return
+	}
+	r.hashes.add(byte(r.hash>>56 ^ r.hash>>24))
+	invariant.Check(r.hashes.n == r.nsteps/markEvery, "an operation is not in the hash")
+}
+
+// mixOp mixes an operation on an object into the hash; who says whose it is. All uses of objects have one kind, so the
+// verb tells them apart: by its name, because its address differs from process to process.
+//
+//go:norace
+func (r *recorder) mixOp(who uint64, object int32, op *policy.Op) {
+	r.mix(who | uint64(uint32(object+1))<<8 | uint64(op.Kind))
+	if op.Verb != nil {
+		for i := range len(op.Verb.Name) {
+			r.mix(uint64(op.Verb.Name[i]))
+		}
+	}
+}
+
+//go:norace
+func (r *recorder) mix(x uint64) {
+	for range 8 {
+		r.hash = (r.hash ^ x&0xff) * 1099511628211
+		x >>= 8
+	}
+}
+
+//go:norace
+func (r *recorder) objectOf(op policy.Op) int32 {
+	if op.Object == 0 {
+		return -1
+	}
+	i, _ := r.objects.find(op.Object<<8 | uint64(kindOfObject(op.Kind)))
+	return i
+}
+
+// kindOfObject keeps the numbers of channels and of fibers apart.
+//
+//go:norace
+func kindOfObject(k policy.Kind) uint8 {
+	switch k {
+	case policy.Wait, policy.Start, policy.End:
+		return 1
+	}
+	return 0
+}
+
+// happens adds to the log.
+//
+//go:norace
+func (r *recorder) happens(h happening) {
+	h.decision, r.chose = r.chose, -1
+	h.watched = r.watchable
+	if !r.whole {
+		return
+	}
+	r.log.add(h)
+}
+
+// wentOn logs, if rests is set, that fiber i continues after an operation.
+//
+//go:norace
+func (r *recorder) wentOn(i int32) {
+	if r.rests {
+		r.happens(happening{fiber: i, step: -1, wake: -1, rest: true})
+	}
+}
