@@ -18,7 +18,7 @@ func TestTheKernel(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	t.Setenv("COIR_OUTSIDE", callsBack(t))
-	got := explored(t, "-v", "-budget=2s", "./testdata/kernel")
+	got := explored(t, "-v", "-budget=2s", "-network=kernel", "./testdata/kernel")
 	compare(t, got, expected(t, "testdata/kernel"))
 	for test, line := range map[string]string{
 		"TestBugLocksBehindServer":     "cycle:\n",
@@ -109,7 +109,7 @@ func TestStrict(t *testing.T) {
 	// A strategy that needs what its earlier schedules have shown cannot go on in another process.
 	for _, strategy := range []string{"exhaustive", "dpor"} {
 		out.Reset()
-		if code := run([]string{"test", "-strict", "-strategy=" + strategy, "-run=TestLeavesListener", "./testdata/kernel"}, &out, &errs); code != 1 ||
+		if code := run([]string{"test", "-strict", "-network=kernel", "-strategy=" + strategy, "-run=TestLeavesListener", "./testdata/kernel"}, &out, &errs); code != 1 ||
 			!strings.Contains(out.String(), "not controlled: all schedules but the first") {
 			t.Errorf("%s: exit code %d:\n%s%s", strategy, code, &out, &errs)
 		}

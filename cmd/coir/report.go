@@ -23,7 +23,7 @@ const (
 	opWait, opCondWait                     = coir.OpWait, coir.OpCondWait
 	opSignal, opBroadcast, opOnce          = coir.OpSignal, coir.OpBroadcast, coir.OpOnce
 	opDone, opTryRLock, opTryWLock         = coir.OpDone, coir.OpTryRLock, coir.OpTryWLock
-	opFail                                 = coir.OpFail
+	opFail, opAccept, opNetWrite           = coir.OpFail, coir.OpAccept, coir.OpNetWrite
 )
 
 // object returns the name of an object: its sort and number.

@@ -53,6 +53,7 @@ type result struct {
 	busy    bool            // because there was no moment at which all wait
 
 	outside      int           // schedules in which something came from outside
+	onKernel     string        // why the test ran on the kernel's network, if it did
 	uncontrolled int           // schedules that were not controlled
 	waiting      *result       // the last of them
 	waitsIn      int           // what that waits for; see notControlled
@@ -248,6 +249,8 @@ func (r *result) read(text string) {
 			r.log = f.quoted()
 		case "outside":
 			r.outside = f.int()
+		case "network":
+			r.onKernel = f.quoted()
 		case "uncontrolled":
 			r.waitsIn, r.next, r.used = f.int(), f.int(), time.Duration(f.int())
 		case "more":
@@ -310,7 +313,8 @@ func (r *result) own(stack []place) (at place, via string) {
 // library returns the package of a function of the standard library, unless that package implements the operations.
 func library(function string) string {
 	name, _, _ := strings.Cut(function, ".")
-	if name == "sync" || name == "runtime" || strings.HasPrefix(name, "internal/") {
+	switch {
+	case name == "sync", name == "runtime", name == "net", name == "syscall", strings.HasPrefix(name, "internal/"):
 		return ""
 	}
 	return name

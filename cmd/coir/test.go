@@ -44,6 +44,8 @@ Flags of coir:
 	                 and fails tests that rely on time
 	-replay token    run one schedule again
 	-atomics         atomic operations are points, too
+	-network n       memory or kernel: whether sockets on loopback addresses, and unix sockets, are in memory, where
+	                 coir decides about them and time is virtual (memory; kernel if the machine is not Linux)
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-strict          a test with schedules that are not controlled fails
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
@@ -73,6 +75,7 @@ type options struct {
 	seed      uint64
 	racing    bool
 	replay    string
+	network   string
 	fresh     bool
 	leaks     bool
 	total     time.Duration
@@ -112,6 +115,7 @@ func parse(args []string) (*options, error) {
 	f.Uint64Var(&o.seed, "seed", 1, "")
 	f.BoolVar(&o.racing, "racing", false, "")
 	f.StringVar(&o.replay, "replay", "", "")
+	f.StringVar(&o.network, "network", "memory", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
 	f.BoolVar(&o.strict, "strict", false, "")
 	f.BoolVar(&o.atomics, "atomics", false, "")
@@ -162,6 +166,9 @@ func parse(args []string) (*options, error) {
 	default:
 		return nil, fmt.Errorf("there is no strategy %q: there are default, random, uniform, pct, exhaustive, dpor and stay",
 			o.strategy)
+	}
+	if o.network != "memory" && o.network != "kernel" {
+		return nil, fmt.Errorf("there is no network %q: there are memory and kernel", o.network)
 	}
 	for name, value := range map[string]string{"run": o.run, "skip": o.skip} {
 		if _, err := parsePattern(value); err != nil {

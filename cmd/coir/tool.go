@@ -296,10 +296,10 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
-	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,leaks=%v,"+
+	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
 		"atomics=%v,fresh=%d,from=%d,patience=%d",
-		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.leaks, o.atomics, fresh, o.from,
-		cmp.Or(o.patience, patience))
+		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
+		o.from, cmp.Or(o.patience, patience))
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
 		"COIR_KEPT="+o.kept, "GOTMPDIR="+t.temp,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),

@@ -76,6 +76,12 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 		if a.call != "" {
 			w.what = "waits in " + a.call
 		}
+	case a.reason == "network" && op == opAccept:
+		w.what = "waits to accept a connection from " + r.object(op, object)
+	case a.reason == "network" && op == opNetWrite:
+		w.what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
+	case a.reason == "network":
+		w.what = "waits to read from " + r.object(op, object)
 	case coirs(a.via):
 		w.what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):

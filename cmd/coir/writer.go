@@ -440,6 +440,9 @@ func (w *writer) ran(r *result) string {
 	if r.outside > 0 {
 		text += fmt.Sprintf(", something came from outside in %s of them", chart.Grouped(r.outside))
 	}
+	if r.onKernel != "" {
+		text += ", on the kernel's network: " + r.onKernel
+	}
 	return text
 }
 
@@ -508,6 +511,9 @@ func flags(o *options) string {
 	}
 	if o.atomics {
 		text += "-atomics "
+	}
+	if o.network == "kernel" {
+		text += "-network kernel "
 	}
 	return text
 }

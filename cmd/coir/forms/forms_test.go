@@ -596,7 +596,7 @@ func TestWaitsForSignalsOn(*testing.T) {
 	go func() { <-c }()
 }
 
-// Expect: net accept at forms_test.go
+// Expect: deadlock
 func TestClientThatDoesNotCome(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

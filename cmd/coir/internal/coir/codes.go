@@ -34,6 +34,12 @@ const (
 	OpTryRLock
 	OpTryWLock
 	OpFail
+	OpListen // this and those that follow are on sockets in memory
+	OpDial
+	OpAccept
+	OpNetRead
+	OpNetWrite
+	OpNetClose
 )
 
 // Ops describes the operations in the words of a report, by their codes.
@@ -73,6 +79,12 @@ var Ops = [...]struct {
 	OpTryRLock:    {"try rlock", "rwmutex"},
 	OpTryWLock:    {"try lock", "rwmutex"},
 	OpFail:        {"fail", ""},
+	OpListen:      {"listen", ""},
+	OpDial:        {"dial", "listener"},
+	OpAccept:      {"accept", "listener"},
+	OpNetRead:     {"read", "conn"},
+	OpNetWrite:    {"write", "conn"},
+	OpNetClose:    {"close", "conn"},
 }
 
 // Kinds of decisions.

@@ -88,5 +88,16 @@ func everywhere() (all []edit) {
 	replace(renamed, " sync/atomic.", " sync/atomic.coir", "runtime/race.go")
 	replace(renamed, "sync∕atomic·", "sync∕atomic·coir", "runtime/race_amd64.s", "runtime/race_arm64.s",
 		"runtime/race_loong64.s", "runtime/race_ppc64le.s", "runtime/race_riscv64.s", "runtime/race_s390x.s")
+	var calls []string // each processor has its own file
+	for _, arch := range []string{"amd64", "arm64"} {
+		calls = append(calls, "syscall/zsyscall_linux_"+arch+".go")
+	}
+	for _, call := range []struct{ head, do string }{
+		{"func Close(fd int) (err error) {\n", "s := coirSocketOf(fd); s != nil {\n\t\treturn s.close()"},
+		{"func Shutdown(fd int, how int) (err error) {\n", "s := coirSocketOf(fd); s != nil {\n\t\treturn s.shutdown(how)"},
+		{"func Listen(s int, n int) (err error) {\n", "s := coirSocketOf(s); s != nil {\n\t\treturn s.listen()"},
+	} {
+		replace("a socket in memory", call.head, call.head+"\tif "+call.do+"\n\t}\n", calls...)
+	}
 	return all
 }

@@ -3,6 +3,9 @@ package overlay
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +56,60 @@ func TestMakeFitsThisGo(t *testing.T) {
 	again, err := Make(root, version, dir)
 	if err != nil || again != name {
 		t.Errorf("made again it is %s, %v; was %s", again, err, name)
+	}
+}
+
+// The edited packages build on other systems, where sockets are the kernel's, and on other processors.
+func TestItBuildsElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	name, err := Make(goEnv(t, "GOROOT"), goEnv(t, "GOVERSION"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"darwin/arm64", "windows/amd64", "linux/arm64", "linux/386"} {
+		system, processor, _ := strings.Cut(target, "/")
+		c := exec.Command("go", "build", "-overlay="+name, "testing", "net")
+		c.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", target, err, out)
+		}
+	}
+}
+
+// The race detector must not see the network in memory: it would report that, or take its order for the program's.
+func TestTheNetworkIsHiddenFromTheRaceDetector(t *testing.T) {
+	text, err := added.ReadFile("_goroot/syscall/coir_net.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "coir_net.go", text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		marked := fn.Doc != nil && slices.ContainsFunc(fn.Doc.List, func(c *ast.Comment) bool { return c.Text == "//go:norace" })
+		if !marked {
+			t.Errorf("%s has no go:norace", fn.Name.Name)
+		}
+		ast.Inspect(fn, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				t.Errorf("%s has a function within, which the mark is not for", fn.Name.Name)
+			case *ast.MapType:
+				t.Errorf("%s has a map, which tells the race detector of its accesses", fn.Name.Name)
+			case *ast.CallExpr:
+				if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "append" {
+					t.Errorf("%s calls append, which tells the race detector of its accesses", fn.Name.Name)
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ package orders
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -186,4 +187,61 @@ func TestAtomicFlags(t *testing.T) { // with -atomics
 	saw[1] = a.Load()
 	wg.Wait()
 	result(saw)
+}
+
+// connected returns both ends of a connection.
+func connected(t *testing.T) (a, b net.Conn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if a, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	return a, b
+}
+
+func TestSocketWriters(t *testing.T) {
+	a, b := connected(t)
+	for i := range 2 {
+		go func() { _, _ = a.Write([]byte{byte('1' + i)}) }()
+	}
+	got := ""
+	for len(got) < 2 {
+		buf := make([]byte, 2)
+		n, _ := b.Read(buf)
+		got += string(buf[:n])
+	}
+	result(got)
+}
+
+func TestSocketReaders(t *testing.T) {
+	a, b := connected(t)
+	_, _ = a.Write([]byte("12"))
+	var got [2]string
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() {
+			buf := make([]byte, 1)
+			_, _ = b.Read(buf)
+			got[i] = string(buf)
+		})
+	}
+	wg.Wait()
+	result(got)
+}
+
+func TestSocketCloses(t *testing.T) {
+	a, b := connected(t)
+	done := make(chan bool)
+	go func() { _ = a.Close(); done <- true }()
+	_, first := b.Write([]byte("1"))
+	_, second := b.Write([]byte("2"))
+	<-done
+	result(first == nil, second == nil)
 }

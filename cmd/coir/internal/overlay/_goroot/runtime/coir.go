@@ -63,6 +63,7 @@ type coirG struct {
 
 	poll       *pollDesc // the descriptor that it waited for last; see coir_kernel.go
 	pollWrites bool
+	again      bool // the point of its next operation on a socket has been, see coir_net.go
 }
 
 // A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness
@@ -82,6 +83,7 @@ type coirConfig struct {
 	atomics  bool   // atomic operations are points
 	collect  bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
 	keep     bool   // count what is new; see coirNews
+	memory   bool   // sockets are in memory, if they can be
 }
 
 // coirOutcome is the outcome of a schedule. Package testing has the same type.
@@ -103,7 +105,8 @@ type coirOutcome struct {
 	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	foreign     uint32 // those by a goroutine outside
 	signals     bool   // it waits for signals
-	kernel      bool   // it has read from a socket or a pipe, or started a process
+	kernel      bool   // it has read from a socket or a pipe of the kernel, or started a process
+	kernelNet   string // why it was given up: the test must run on the kernel's network
 	panicG      uint32
 	panic       string
 }
@@ -113,13 +116,14 @@ type coirOutcome struct {
 // The goroutine that has the turn uses it, or the root when all wait. Goroutines outside make goroutines ready, and the
 // watcher takes the turn. So all that passes the turn, and the decisions about that, happens under mu.
 var coirSched struct {
-	mu    mutex
-	run   uint32 // the number of the schedule
-	root  guintptr
-	limit uint64 // see coirConfig
-	most  uint64
-	out   coirOutcome
-	text  [512]byte // of a panic
+	mu     mutex
+	run    uint32 // the number of the schedule
+	root   guintptr
+	limit  uint64 // see coirConfig
+	most   uint64
+	memory bool
+	out    coirOutcome
+	text   [512]byte // of a panic
 
 	coirTurns
 	coirChoices
@@ -141,7 +145,7 @@ func coirBegin(c *coirConfig) {
 	}
 	s.coirBeside.begin(c, s.run == 0)
 	s.run++
-	s.limit, s.most, s.out = c.limit, c.most, coirOutcome{}
+	s.limit, s.most, s.memory, s.out = c.limit, c.most, c.memory, coirOutcome{}
 	s.coirTurns = coirTurns{}
 	s.coirChoices = coirChoices{strategy: c.strategy, fork: search.Fork{World: coirWorld{}}, chose: -1}
 	s.coirTrace = coirTrace{trace: c.trace, keep: c.keep, hash: 14695981039346656037, nchans: s.nchans}

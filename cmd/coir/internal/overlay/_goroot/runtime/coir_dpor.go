@@ -10,9 +10,9 @@ import (
 //
 // They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
 // operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it
-// ends with the first of its cases. This does not see other effects between goroutines, such as through shared memory,
-// the length of a channel, a sync.Pool or a timer that both stop. A program without data races shares memory under a
-// lock, or by atomics.
+// ends with the first of its cases. Any two operations on sockets in memory conflict. This does not see other effects
+// between goroutines, such as through shared memory, the length of a channel, a sync.Pool or a timer that both stop. A
+// program without data races shares memory under a lock, or by atomics.
 
 // coirTransition is the next transition of a goroutine.
 type coirTransition struct {
@@ -144,6 +144,9 @@ func (coirModel) Awaited(events []search.Event[coirTransition], i, j int) bool {
 func (coirModel) Conflict(a, b coirTransition) bool {
 	if a.clock || b.clock {
 		return true
+	}
+	if a.op >= coir.OpListen && b.op >= coir.OpListen {
+		return true // an operation on a socket may be on several objects: both ends, a port, the listener
 	}
 	x, y := coirClassOf(&a), coirClassOf(&b)
 	if x == coirPrivate || y == coirPrivate {

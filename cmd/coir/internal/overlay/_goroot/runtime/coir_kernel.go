@@ -121,10 +121,14 @@ func (c *coirG) kernelWait(w *coirKernelWait, soon int64) bool {
 	return deadline == 0 || soon != 0 && soon <= deadline
 }
 
-// coirPolls notes the descriptor that the goroutine is about to wait for.
-func coirPolls(pd *pollDesc, mode int32) {
+// coirPolling notes the descriptor that the goroutine is about to wait for, and returns the reason of the wait.
+func coirPolling(pd *pollDesc, mode int32) waitReason {
 	gp := getg()
 	gp.coir.poll, gp.coir.pollWrites = pd, mode == 'w'
+	if gp.coir.again = pd.coir != 0; gp.coir.again {
+		return waitReasonCoirNet
+	}
+	return waitReasonIOWait
 }
 
 // coirNudge wakes the root, as if all waits were durable. It does so only if no goroutine can run. With giveUp the root

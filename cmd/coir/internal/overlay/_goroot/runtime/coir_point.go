@@ -56,7 +56,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	s.out.endless = s.out.endless || s.steps-s.idle > s.limit
 	s.out.long = s.out.long || s.steps > s.most
-	if s.out.endless || s.out.long || s.out.simulates {
+	if s.out.endless || s.out.long || s.out.simulates || s.out.kernelNet != "" {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
 	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats

@@ -245,7 +245,7 @@ func coirSwap(from, to *g, ended bool) {
 // runtime's own reasons.
 func coirGivesUpTurn(r waitReason) bool {
 	switch r {
-	case waitReasonIOWait, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
+	case waitReasonIOWait, waitReasonCoirNet, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
 		waitReasonChanSendNilChan, waitReasonSelectNoCases, waitReasonSelect, waitReasonChanReceive,
 		waitReasonChanSend, waitReasonSyncCondWait, waitReasonSyncMutexLock, waitReasonSyncRWMutexRLock,
 		waitReasonSyncRWMutexLock, waitReasonSyncWaitGroupWait, waitReasonCoroutine, waitReasonSynctestRun,

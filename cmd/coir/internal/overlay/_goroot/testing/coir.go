@@ -94,6 +94,7 @@ type coirConfig struct {
 	atomics  bool
 	collect  bool
 	keep     bool
+	memory   bool
 }
 
 // by returns the configuration with the given decisions.
@@ -129,6 +130,7 @@ type coirOutcome struct {
 	foreign     uint32
 	signals     bool
 	kernel      bool
+	kernelNet   string
 	panicG      uint32
 	panic       string
 }
@@ -146,6 +148,7 @@ type coirSettings struct {
 	record    string // the file to write to
 	kept      string // the file with kept schedules; empty: none are kept
 	all       *search.All
+	kernel    bool // sockets are the kernel's
 	leaks     bool
 	atomics   bool
 	fresh     int // run only the schedule with this number, in a process that has run no other; -1: explore
@@ -178,6 +181,8 @@ func coirParse(env string) coirSettings {
 			s.racing = value == "true"
 		case "replay":
 			s.replay = value
+		case "network":
+			s.kernel = value == "kernel"
 		case "leaks":
 			s.leaks = value == "true"
 		case "atomics":
@@ -318,6 +323,7 @@ type coirExplorer struct {
 	left     int          // schedules that left goroutines behind
 	trace    uint64       // the hashes of all schedules, in one
 	all      int          // the schedules within the bound, if there are no others
+	onKernel string       // why the test runs on the kernel's network, if it does
 
 	coirKernel
 }
@@ -341,7 +347,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	}
 	c.limit, c.most, c.ticks, c.span = coirMostBusy, coirMostSteps, coirMostTicks, int64(coirSpan)
 	c.atomics, c.collect = coirSet.atomics, coirSet.leaks
-	c.keep = coirSet.kept != ""
+	c.keep, c.memory = coirSet.kept != "", x.onKernel == "" && !coirSet.kernel
 	if x.known {
 		c.ticks, c.span = c.ticks/20, 0 // so that all steps of a deadlock beside a ticker are known
 	}
@@ -373,6 +379,8 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		switch {
 		case r.simulates:
 			r.kind = "simulates"
+		case r.kernelNet != "":
+			r.kind = "kernel"
 		case r.panicG != 0:
 			r.kind, r.text = "panic", strings.TrimSpace(r.panic)
 		case (r.endless || r.long) && done && !failed: // what is left behind spins
@@ -441,12 +449,24 @@ func (r *coirRun) allDecisions() []replay.Decision {
 	return d
 }
 
+// explore explores the schedules of the test: with sockets in memory, or if it needs the kernel's, with those.
 func (x *coirExplorer) explore() {
+	if r := x.exploreOn(); r.kind == "kernel" {
+		x.onKernel = r.kernelNet
+		x.exploreOn()
+	}
+}
+
+// exploreOn explores until it is done, or until a schedule, which it returns, needs the kernel's network.
+func (x *coirExplorer) exploreOn() (last coirRun) {
 	fresh := coirSet.fresh >= 0
 	x.at.Store(-1)
 	var first coirRun
 	if !fresh {
 		first = x.runPlain() // what a process does once is done in a schedule that does not count
+	}
+	if first.kind == "kernel" {
+		return first
 	}
 	if !fresh && first.kind == "" {
 		x.plain = max(first.steps, 1)
@@ -454,25 +474,29 @@ func (x *coirExplorer) explore() {
 	switch {
 	case first.kind == "simulates" || first.kind == "long":
 		x.recordRun(&first)
-		return
+		return last
 	case coirPart.asked && !coirPart.on:
-		return
+		return last
 	case coirSet.replay != "":
 		x.replay(coirSet.replay)
-		return
+		return last
 	case fresh:
 		x.alone()
-		return
+		return last
 	}
 	if first.within { // it may still hold a port, or do something
 		x.record("stateful")
-		return
+		return last
 	}
-	a, b := x.runPlain(), x.runPlain()
+	a := x.runPlain()
+	b := x.runPlain()
+	if b.kind == "kernel" {
+		return b
+	}
 	if a.hash != b.hash && a.outside+b.outside == 0 || a.within || b.within ||
 		first.kind == "" && a.kind != "" && a.kind == b.kind {
 		x.record("stateful") // it does something else in each run, or fails because of what the first one has left
-		return
+		return last
 	}
 	x.traced = a.touched() || b.touched()
 	x.handed.Store(x.locks().handed)
@@ -527,30 +551,32 @@ func (x *coirExplorer) explore() {
 			r.kind = ""
 		}
 		switch r.kind {
+		case "kernel":
+			return r
 		case "":
 			if r.within && leakFound == 0 {
 				x.recordMore()
-				return
+				return last
 			}
 		case "long", "simulates":
 			x.recordRun(&r)
-			return
+			return last
 		case "uncontrolled":
 			x.recordUncontrolled(&r, coirWaitsFor(&r))
-			return
+			return last
 		default:
 			x.fail(&r, x.count)
-			return
+			return last
 		}
 	}
 	if leakFound > 0 {
 		r := x.run(leak)
 		if x.leaks(&r); r.kind != "leak" { // it is not repeated after other schedules
 			x.record("stateful")
-			return
+			return last
 		}
 		x.fail(&r, leakFound)
-		return
+		return last
 	}
 	x.complete = x.complete && known
 	if all := coirSet.all; known && all != nil && all.Complete() {
@@ -560,9 +586,10 @@ func (x *coirExplorer) explore() {
 		r := x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 		x.count--
 		x.recordLeft(&r)
-		return
+		return last
 	}
 	x.record("pass")
+	return last
 }
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.

@@ -52,6 +52,9 @@ func (x *coirExplorer) summary(r *coirRecord, outcome string) {
 	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete,
 		strconv.FormatUint(x.trace, 16))
 	r.add("outside", x.touched)
+	if x.onKernel != "" {
+		r.add("network", x.onKernel)
+	}
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -168,6 +171,7 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	for more := true; more && len(fields) < 3*96; {
 		var f runtime.Frame
 		if f, more = frames.Next(); f.Function == "" || strings.HasSuffix(f.Function, ".coirPoint") ||
+			strings.HasSuffix(f.Function, ".coirPointBefore") ||
 			len(fields) == 0 && strings.HasPrefix(f.Function, "runtime.") && f.Function != "runtime.gopanic" {
 			continue
 		}

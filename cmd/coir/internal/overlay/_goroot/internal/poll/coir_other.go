@@ -1,0 +1,5 @@
+//go:build !unix
+
+package poll
+
+func coirLocks(*FD, bool) {}

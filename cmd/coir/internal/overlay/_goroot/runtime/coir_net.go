@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"internal/coir"
+	"unsafe"
+)
+
+// This file is for goroutines that wait for sockets in memory, which are in package syscall. They wait in the poller, as
+// for those of the kernel, so package internal/poll does not know the difference. But such a wait belongs to the
+// schedule: only its goroutines and its clock end it, and deadlines are on the virtual clock.
+//
+// A descriptor of the poller (pollDesc) is not on the heap, and has timers, which are in the heap of a bubble. So one that
+// was for a socket in memory is used again only for such a socket; in the same schedule only if its timers are in no
+// heap, and in a later one after they were cleared: nothing reads the heap of an earlier bubble.
+
+// The descriptors in memory. Package syscall has the same numbers.
+const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
+
+var coirPolls struct {
+	all  [1 << 16]*pollDesc // of the running schedule, by descriptor
+	free *pollDesc
+	old  *pollDesc // closed in the running schedule, with timers in its heap
+	run  uint32    // of old
+}
+
+//go:linkname syscall_coirPoint syscall.coirPoint
+func syscall_coirPoint(op uint8, p unsafe.Pointer) {
+	if gp := getg(); gp.coir.again {
+		gp.coir.again = false
+		return
+	}
+	coirPointOf(op, p, coir.Keep)
+}
+
+//go:linkname syscall_coirPointBefore syscall.coirPointBefore
+func syscall_coirPointBefore(op uint8, p unsafe.Pointer) {
+	coirPointOf(op, p, coir.Keep)
+	getg().coir.again = true
+}
+
+//go:linkname syscall_coirRun syscall.coirRun
+func syscall_coirRun() uint32 {
+	if s := &coirSched; coirIn(getg()) && s.memory {
+		return s.run
+	}
+	return 0
+}
+
+//go:linkname syscall_coirOnKernel syscall.coirOnKernel
+func syscall_coirOnKernel(why string) {
+	if s := &coirSched; s.out.kernelNet == "" {
+		s.out.kernelNet = why
+	}
+	gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
+}
+
+//go:linkname http_coirRun net/http.coirRun
+func http_coirRun() uint32 { return syscall_coirRun() }
+
+//go:linkname syscall_coirNetReady syscall.coirNetReady
+func syscall_coirNetReady(fd int, mode int32) {
+	pd := coirPolls.all[fd%len(coirPolls.all)]
+	if pd == nil || pd.fd != uintptr(fd) || pd.coirStale() {
+		return
+	}
+	delta := int32(0)
+	if gp := netpollunblock(pd, mode, true, &delta); gp != nil {
+		netpollgoready(gp, 3)
+	}
+	netpollAdjustWaiters(delta)
+}
+
+// coirPollAlloc returns a descriptor of the poller for fd.
+func coirPollAlloc(fd uintptr) *pollDesc {
+	if !coir.On || fd < coirFirstFD || fd >= coirLastFD {
+		return pollcache.alloc()
+	}
+	s := &coirPolls
+	if s.run != coirSched.run {
+		s.run = coirSched.run
+		for s.old != nil {
+			pd := s.old
+			s.old = pd.link
+			pd.rt, pd.wt = timer{}, timer{}
+			pd.rt.init(nil, nil)
+			pd.wt.init(nil, nil)
+			pd.link, s.free = s.free, pd
+		}
+	}
+	pd := s.free
+	if pd != nil {
+		s.free = pd.link
+	} else {
+		pd = pollcache.alloc()
+	}
+	pd.coir = coirSched.run
+	pd.rt.isFake, pd.wt.isFake = true, true
+	s.all[fd%uintptr(len(s.all))] = pd
+	return pd
+}
+
+// coirPollOpen tells the kernel about a descriptor, unless it is in memory.
+func coirPollOpen(fd uintptr, pd *pollDesc) int {
+	if pd.coir != 0 {
+		return 0
+	}
+	return int(netpollopen(fd, pd))
+}
+
+// coirPollClose frees a descriptor of the poller that was for a socket in memory.
+func coirPollClose(pd *pollDesc) bool {
+	if pd.coir == 0 {
+		return false
+	}
+	s := &coirPolls
+	switch {
+	case pd.coirStale(): // a finalizer has closed it: what was in an earlier schedule is not used again
+	case pd.rt.state&timerHeaped != 0 || pd.wt.state&timerHeaped != 0:
+		pd.link, s.old = s.old, pd
+	default:
+		pd.link, s.free = s.free, pd
+	}
+	return true
+}
+
+// coirStale reports whether a descriptor was for a socket of an earlier schedule.
+func (pd *pollDesc) coirStale() bool { return pd.coir != 0 && (!coir.On || pd.coir != coirSched.run) }
+
+// coirPollNow returns the time from which deadlines of a descriptor count.
+func coirPollNow(pd *pollDesc) int64 {
+	if bubble := getg().bubble; pd.coir != 0 && bubble != nil {
+		return bubble.now
+	}
+	return nanotime()
+}

@@ -1,0 +1,1243 @@
+//go:build unix
+
+package syscall
+
+import (
+	"internal/coir"
+	"internal/race"
+	"unsafe"
+)
+
+// This file is the kernel of a schedule that `coir test` explores, as far as sockets are concerned: those on the loopback
+// addresses and of the local domain are in memory. Packages net and internal/poll are as they are: their calls of package
+// syscall end here, and their waits in the runtime's poller, which coir decides about; see coir_net.go of package
+// runtime. So addresses, deadlines and errors are made by the same code as those of real sockets, from the same error
+// numbers.
+//
+// A descriptor in memory is a number that the kernel does not use, and is not used twice in a process. Only the goroutine
+// that has the turn of the schedule uses what is here, so there are no locks. The functions have no race detector
+// (go:norace), and do not call append or use maps, which have one of their own: what happens before what is told to it
+// by the operations on a socket alone.
+//
+// What cannot be had in memory (a descriptor to be copied or passed on, an address elsewhere, a server outside of the
+// test) makes the test run again on the kernel's network: see coirOnKernel.
+
+//go:linkname coirPoint
+//go:noescape
+func coirPoint(op uint8, p unsafe.Pointer)
+
+// coirPointBefore is coirPoint for an operation that follows, whose own point is left out.
+//
+//go:linkname coirPointBefore
+//go:noescape
+func coirPointBefore(op uint8, p unsafe.Pointer)
+
+// coirRun returns the number of the schedule that the caller belongs to. It is 0 outside of a schedule, and if the test
+// runs on the kernel's network.
+//
+//go:linkname coirRun
+func coirRun() uint32
+
+// coirNetReady wakes the goroutine that waits for a descriptor, to read from it ('r') or to write to it ('w').
+//
+//go:linkname coirNetReady
+func coirNetReady(fd int, mode int32)
+
+// coirOnKernel gives the schedule up: the test must run on the kernel's network, for the reason given. It does not return.
+//
+//go:linkname coirOnKernel
+func coirOnKernel(why string)
+
+// The descriptors in memory. Package runtime has the same numbers.
+const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
+
+const (
+	coirFirstPort  = 33000      // of those that are chosen
+	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
+	coirUnixRoom   = 208 << 10
+	coirMaxPacket4 = 65507
+	coirMaxPacket6 = 65527
+)
+
+// coirNet is the network of the running schedule. Each schedule begins with a new one, so that its ports are the same in
+// each process.
+var coirNet struct {
+	run   uint32
+	base  int // the first descriptor
+	next  int // the next one, for all schedules
+	files []*coirSocket
+	bound *coirSocket // a list of the sockets that have a name
+	port  int
+	used  *[1 << 16 / 64]uint64 // the ports that were ever used
+	obj   uint64                // what a point names that is about the network as a whole
+}
+
+// coirAddr is the name of a socket: an address and a port, or of the local domain.
+type coirAddr struct {
+	ip   [16]byte // one of IPv4 is mapped
+	port int
+	name string
+	dev  uint64 // of the file with that name, if there is one
+	ino  uint64
+}
+
+// coirSocket is a socket in memory.
+type coirSocket struct {
+	fd, domain, typ, proto int
+	twin                   int // see coirTwins
+
+	obj   *uint64 // what points name: a connection has one for both ends
+	local coirAddr
+	peer  coirAddr
+	link  *coirSocket // in coirNet.bound
+
+	bound, listening, connected  bool
+	reuse, reusePort, only6      bool
+	closed, noRead, noWrite, rst bool
+	linger0                      bool
+	err                          Errno // to be told, once
+
+	in, out *coirPipe // of a stream
+
+	queue, last *coirSocket // of a listener: those that wait to be accepted
+	after       *coirSocket // the next in that queue
+	sync        uint64      // for the race detector: of those that connect, and of packets
+
+	packets, lastPacket *coirPacket
+	bytes, room         int
+	to                  *coirSocket // of a connected pair of sockets with packets
+}
+
+// coirPipe is one direction of a connection: a ring of bytes.
+type coirPipe struct {
+	buf      []byte
+	start, n int
+	room     int
+	fin      bool // no more will be written
+	blocked  bool // the writer waits for room
+	from, to *coirSocket
+	sync     uint64 // for the race detector
+}
+
+type coirPacket struct {
+	next *coirPacket
+	data []byte
+	from coirAddr
+	none bool // the sender has no name
+}
+
+// coirSocketOf returns the socket of a descriptor, or nil if that is the kernel's.
+//
+//go:norace
+func coirSocketOf(fd int) *coirSocket {
+	if !coir.On || fd < coirFirstFD {
+		return nil
+	}
+	return coirFind(fd)
+}
+
+//go:norace
+func coirFind(fd int) *coirSocket {
+	n := &coirNet
+	if i := fd - n.base; coirRun() == n.run && n.run != 0 && i >= 0 && i < n.next-n.base {
+		return n.files[i]
+	}
+	return nil
+}
+
+// coirOpen gives a socket a descriptor.
+//
+//go:norace
+func coirOpen(s *coirSocket) {
+	n := &coirNet
+	i := n.next - n.base
+	if i == len(n.files) {
+		files := make([]*coirSocket, max(16, 2*i))
+		for k, f := range n.files {
+			files[k] = f
+		}
+		n.files = files
+	}
+	n.files[i] = s
+	s.fd = n.next
+	n.next++
+}
+
+// coirMakeSocket makes a socket in memory. ok is false if it must be the kernel's.
+//
+//go:norace
+func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
+	run := coirRun()
+	base := typ & 0xf
+	switch {
+	case !coirMemory || run == 0 || typ&coirNonblock == 0:
+		return 0, nil, false
+	case domain != AF_INET && domain != AF_INET6 && domain != AF_UNIX:
+		return 0, nil, false
+	case base != SOCK_STREAM && base != SOCK_DGRAM && (base != SOCK_SEQPACKET || domain != AF_UNIX):
+		return 0, nil, false
+	}
+	twin, err := coirTwin(domain, base, proto)
+	if err != nil {
+		return -1, err, true
+	}
+	n := &coirNet
+	if n.run != run {
+		n.run, n.base = run, max(n.next, coirFirstFD)
+		n.next, n.bound, n.port = n.base, nil, coirFirstPort
+		for i := range n.files {
+			n.files[i] = nil
+		}
+		n.used = new([1 << 16 / 64]uint64)
+	}
+	if n.next >= coirLastFD || n.next-n.base >= coirMaxFiles {
+		coirOnKernel("too many sockets")
+	}
+	s := &coirSocket{domain: domain, typ: base, proto: proto, twin: twin, obj: new(uint64), room: coirUnixRoom}
+	coirOpen(s)
+	return s.fd, nil, true
+}
+
+// coirMaxFiles is how many sockets a schedule may have.
+const coirMaxFiles = 1 << 16
+
+// coirTwins are sockets of the kernel, one of each kind. The kernel knows by them which kinds there are, and what their
+// options are.
+var coirTwins [32]struct {
+	domain, typ, proto, fd int
+	err                    error
+}
+
+//go:norace
+func coirTwin(domain, typ, proto int) (int, error) {
+	for i := range coirTwins {
+		t := &coirTwins[i]
+		if t.domain == 0 {
+			t.domain, t.typ, t.proto = domain, typ, proto
+			t.fd, t.err = socket(domain, typ|coirCloexec, proto)
+		}
+		if t.domain == domain && t.typ == typ && t.proto == proto {
+			return t.fd, t.err
+		}
+	}
+	return -1, EPROTONOSUPPORT
+}
+
+//go:norace
+func (s *coirSocket) point(op uint8) { coirPoint(op, unsafe.Pointer(s.obj)) }
+
+// Addresses.
+
+var (
+	coirMapped    = [12]byte{10: 0xff, 11: 0xff}
+	coirLoopback4 = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
+	coirLoopback6 = [16]byte{15: 1}
+)
+
+//go:norace
+func (a *coirAddr) is4() bool { return [12]byte(a.ip[:12]) == coirMapped }
+
+//go:norace
+func (a *coirAddr) any() bool {
+	return a.ip == [16]byte{} || a.is4() && [4]byte(a.ip[12:]) == [4]byte{}
+}
+
+//go:norace
+func (a *coirAddr) loopback() bool { return a.ip == coirLoopback6 || a.is4() && a.ip[12] == 127 }
+
+//go:norace
+func coirFrom(sa Sockaddr) (a coirAddr) {
+	switch sa := sa.(type) {
+	case *SockaddrInet4:
+		coirMap4(&a.ip, &sa.Addr)
+		a.port = sa.Port
+	case *SockaddrInet6:
+		a.ip, a.port = sa.Addr, sa.Port
+	case *SockaddrUnix:
+		a.name = sa.Name
+	}
+	return a
+}
+
+//go:norace
+func coirMap4(to *[16]byte, from *[4]byte) {
+	*to = [16]byte{10: 0xff, 11: 0xff, 12: from[0], 13: from[1], 14: from[2], 15: from[3]}
+}
+
+//go:norace
+func (s *coirSocket) sockaddr(a *coirAddr) Sockaddr {
+	switch s.domain {
+	case AF_INET:
+		return &SockaddrInet4{Port: a.port, Addr: [4]byte(a.ip[12:])}
+	case AF_INET6:
+		return &SockaddrInet6{Port: a.port, Addr: a.ip}
+	}
+	if a.name == "" {
+		return &SockaddrUnix{Name: "@"} // as anyToSockaddr has it
+	}
+	return &SockaddrUnix{Name: a.name}
+}
+
+//go:norace
+func (s *coirSocket) getsockname() (Sockaddr, error) { return s.sockaddr(&s.local), nil }
+
+//go:norace
+func (s *coirSocket) getpeername() (Sockaddr, error) {
+	if !s.connected {
+		return nil, ENOTCONN
+	}
+	return s.sockaddr(&s.peer), nil
+}
+
+// find returns the socket with a name, which listens or receives packets. Without one it returns nil.
+//
+//go:norace
+func (s *coirSocket) find(a *coirAddr) (found *coirSocket) {
+	for o := coirNet.bound; o != nil; o = o.link {
+		switch {
+		case o.domain == AF_UNIX || s.domain == AF_UNIX:
+			if o.domain == s.domain && o.same(a) {
+				return o
+			}
+		case o.typ != s.typ || o.local.port != a.port || o.typ == SOCK_STREAM && !o.listening:
+		case o.local.ip == a.ip:
+			return o
+		case o.local.any() && (o.domain == AF_INET6 && (!a.is4() || !o.only6) || o.domain == AF_INET && a.is4()):
+			found = o
+		}
+	}
+	return found
+}
+
+// same reports whether a name of the local domain is that of the socket.
+//
+//go:norace
+func (s *coirSocket) same(a *coirAddr) bool {
+	if a.ino != 0 || s.local.ino != 0 {
+		return a.ino == s.local.ino && a.dev == s.local.dev
+	}
+	return a.name == s.local.name
+}
+
+// file finds the file with a name of the local domain.
+//
+//go:norace
+func (a *coirAddr) file() error {
+	if a.name == "" || a.name[0] == '@' {
+		return nil
+	}
+	var st Stat_t
+	if err := Stat(a.name, &st); err != nil {
+		return err
+	}
+	a.dev, a.ino = uint64(st.Dev), uint64(st.Ino)
+	return nil
+}
+
+//go:norace
+func coirUsed(port int) bool { return coirNet.used[port/64]&(1<<(port%64)) != 0 }
+
+// bind gives the socket a name.
+//
+//go:norace
+func (s *coirSocket) bind(sa Sockaddr) error {
+	if _, _, err := sa.sockaddr(); err != nil {
+		return err
+	}
+	a := coirFrom(sa)
+	coirPoint(coir.OpListen, unsafe.Pointer(&coirNet.obj))
+	if s.domain == AF_UNIX {
+		return s.bindLocal(&a, sa)
+	}
+	if s.bound {
+		return EINVAL
+	}
+	if !a.any() && (!a.is4() || !a.loopback()) || a.port > 0 && a.port < 1024 {
+		// Let the kernel say whether there is such an address, and whether the process may have the port.
+		if err := s.tryKernel(sa, bind); err != nil && !(err == EADDRINUSE && a.loopback()) {
+			return err
+		}
+		if !a.any() && !a.loopback() {
+			coirOnKernel("it uses an address that is not loopback")
+		}
+	}
+	if a.port == 0 {
+		a.port = coirFreePort()
+	}
+	for o := coirNet.bound; o != nil; o = o.link {
+		if s.clashes(o, &a) && (o.listening || o.typ != SOCK_STREAM || !s.reuse || !o.reuse) &&
+			!(s.reusePort && o.reusePort) && !(o.typ != SOCK_STREAM && s.reuse && o.reuse) {
+			return EADDRINUSE
+		}
+	}
+	s.name(&a)
+	return nil
+}
+
+// clashes reports whether the socket o has an address, or one that includes it.
+//
+//go:norace
+func (s *coirSocket) clashes(o *coirSocket, a *coirAddr) bool {
+	if o.domain == AF_UNIX || o == s || o.typ != s.typ || o.local.port != a.port {
+		return false
+	}
+	if o.local.ip == a.ip {
+		return true
+	}
+	return o.includes(&o.local, a) || s.includes(a, &o.local)
+}
+
+// includes reports whether a, an address of the socket, stands for others too, and b is one of them.
+//
+//go:norace
+func (s *coirSocket) includes(a, b *coirAddr) bool {
+	return a.any() && (s.domain == AF_INET && b.is4() || s.domain == AF_INET6 && !(s.only6 && b.is4()))
+}
+
+// name makes the socket known by a name.
+//
+//go:norace
+func (s *coirSocket) name(a *coirAddr) {
+	if s.domain != AF_UNIX {
+		coirNet.used[a.port/64] |= 1 << (a.port % 64)
+	}
+	s.local, s.bound = *a, true
+	s.link, coirNet.bound = coirNet.bound, s
+}
+
+//go:norace
+func coirFreePort() int {
+	n := &coirNet
+	for range 1 << 16 {
+		port := n.port
+		if n.port++; n.port == 1<<16 {
+			n.port = 1024
+		}
+		if !coirUsed(port) {
+			return port
+		}
+	}
+	coirOnKernel("too many ports")
+	return 0
+}
+
+// tryKernel makes a call on a new socket of the kernel.
+//
+//go:norace
+func (s *coirSocket) tryKernel(sa Sockaddr, call func(int, unsafe.Pointer, _Socklen) error) error {
+	ptr, n, err := sa.sockaddr()
+	if err != nil {
+		return err
+	}
+	fd, err := socket(s.domain, s.typ|coirCloexec, s.proto)
+	if err != nil {
+		return err
+	}
+	second := Timeval{Sec: 1}
+	SetsockoptTimeval(fd, SOL_SOCKET, SO_SNDTIMEO, &second) // of connect, too
+	if s.only6 {
+		SetsockoptInt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)
+	}
+	SetsockoptInt(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+	err = call(fd, ptr, n)
+	Close(fd)
+	return err
+}
+
+// checkPort checks that no other program receives packets at a port.
+//
+//go:norace
+func (s *coirSocket) checkPort(a *coirAddr) {
+	if coirUsed(a.port) {
+		return
+	}
+	const digits = "0123456789ABCDEF"
+	p := a.port
+	want := [6]byte{':', digits[p>>12], digits[p>>8&15], digits[p>>4&15], digits[p&15], ' '}
+	for _, name := range [...]string{"/proc/net/udp", "/proc/net/udp6"} {
+		fd, err := Open(name, O_RDONLY|O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		var buf [4096]byte
+		kept := 0
+		for {
+			n, err := read(fd, buf[kept:])
+			if n <= 0 || err != nil {
+				break
+			}
+			n += kept
+			for i := 0; i+len(want) <= n; i++ {
+				if [6]byte(buf[i:]) == want {
+					Close(fd)
+					coirOnKernel("it sends to a port of another program")
+				}
+			}
+			kept = copy(buf[:], buf[max(0, n-len(want)+1):n])
+		}
+		Close(fd)
+	}
+	coirNet.used[p/64] |= 1 << (p % 64)
+}
+
+// bindLocal gives the socket a name of the local domain. The kernel makes the file.
+//
+//go:norace
+func (s *coirSocket) bindLocal(a *coirAddr, sa Sockaddr) error {
+	switch {
+	case s.bound:
+		return EINVAL
+	case a.name == "":
+		coirOnKernel("it lets the kernel choose the name of a unix socket")
+	}
+	if a.name[0] == '@' {
+		for o := coirNet.bound; o != nil; o = o.link {
+			if o.domain == AF_UNIX && o.local.name == a.name {
+				return EADDRINUSE
+			}
+		}
+	} else {
+		if err := s.tryKernel(sa, bind); err != nil {
+			return err
+		}
+		if err := a.file(); err != nil {
+			return err
+		}
+	}
+	s.name(a)
+	return nil
+}
+
+// autobind gives the socket a name that it was not given, so that it can be answered.
+//
+//go:norace
+func (s *coirSocket) autobind(to *coirAddr) {
+	if s.bound || s.domain == AF_UNIX {
+		return
+	}
+	a := coirAddr{port: coirFreePort()}
+	switch {
+	case to == nil && s.domain == AF_INET:
+		coirMap4(&a.ip, &[4]byte{})
+	case to != nil:
+		a.ip = coirSource(to)
+	}
+	s.name(&a)
+}
+
+// coirSource returns the address from which packets to another one come.
+//
+//go:norace
+func coirSource(to *coirAddr) [16]byte {
+	if to.is4() {
+		return coirLoopback4
+	}
+	return coirLoopback6
+}
+
+//go:norace
+func (s *coirSocket) listen() error {
+	coirPoint(coir.OpListen, unsafe.Pointer(&coirNet.obj))
+	switch {
+	case s.typ == SOCK_DGRAM:
+		return EOPNOTSUPP
+	case s.connected:
+		return EINVAL
+	case !s.bound && s.domain == AF_UNIX:
+		return EINVAL
+	}
+	s.autobind(nil)
+	for o := coirNet.bound; o != nil; o = o.link {
+		if o.listening && s.domain != AF_UNIX && s.clashes(o, &s.local) && !(s.reusePort && o.reusePort) {
+			return EADDRINUSE
+		}
+	}
+	s.listening = true
+	return nil
+}
+
+// connect connects the socket to the one with a name.
+//
+//go:norace
+func (s *coirSocket) connect(sa Sockaddr) error {
+	if _, _, err := sa.sockaddr(); err != nil {
+		return err
+	}
+	a := coirFrom(sa)
+	switch {
+	case s.listening:
+		return EINVAL
+	case s.connected && s.typ != SOCK_DGRAM:
+		return EISCONN
+	case s.domain == AF_UNIX:
+		if err := a.file(); err != nil {
+			return err
+		}
+	case a.any():
+		a.ip = coirSource(&a)
+	case !a.loopback():
+		coirOnKernel("it uses an address that is not loopback")
+	}
+	to := s.find(&a)
+	if to != nil {
+		to.point(coir.OpDial)
+		to = s.find(&a)
+	} else {
+		coirPoint(coir.OpDial, unsafe.Pointer(&coirNet.obj))
+		to = s.find(&a)
+	}
+	switch {
+	case to != nil && to.typ != s.typ:
+		return EPROTOTYPE
+	case s.typ == SOCK_DGRAM && s.domain != AF_UNIX:
+		if to == nil {
+			s.checkPort(&a)
+		}
+		if !s.bound {
+			s.autobind(&a)
+		} else if s.local.any() {
+			s.local.ip = coirSource(&a)
+		}
+	case to == nil || !to.listening && s.typ != SOCK_DGRAM:
+		if to == nil && (s.domain == AF_UNIX || !coirUsed(a.port)) {
+			if err := s.tryKernel(sa, connect); err != ECONNREFUSED {
+				coirOnKernel("it connects to another program, or to a server that was there before the test")
+			}
+		}
+		return ECONNREFUSED
+	}
+	if s.typ == SOCK_DGRAM {
+		s.connected, s.peer = true, a
+		return nil
+	}
+	s.autobind(&a)
+	s.pair(to, &a)
+	return nil
+}
+
+// pair connects a stream to a listener: the other end waits there to be accepted.
+//
+//go:norace
+func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
+	p := &coirSocket{
+		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, room: s.room, local: *a, peer: s.local,
+		connected: true, only6: to.only6,
+	}
+	if s.domain == AF_UNIX {
+		p.local = to.local
+	}
+	s.connected, s.peer = true, *a
+	if s.typ == SOCK_STREAM {
+		s.pipes(p)
+	} else {
+		s.to, p.to = p, s
+	}
+	if to.last == nil {
+		to.queue = p
+	} else {
+		to.last.after = p
+	}
+	to.last = p
+	if race.Enabled {
+		race.ReleaseMerge(unsafe.Pointer(&to.sync))
+	}
+	coirNetReady(to.fd, 'r')
+}
+
+// pipes connects two streams.
+//
+//go:norace
+func (s *coirSocket) pipes(p *coirSocket) {
+	room := coirTCPRoom
+	if s.domain == AF_UNIX {
+		room = coirUnixRoom
+	}
+	s.out = &coirPipe{from: s, to: p, room: room}
+	s.in = &coirPipe{from: p, to: s, room: room}
+	p.in, p.out = s.out, s.in
+}
+
+//go:norace
+func (s *coirSocket) accept() (fd int, sa Sockaddr, err error) {
+	s.point(coir.OpAccept)
+	switch {
+	case !s.listening:
+		return -1, nil, EINVAL
+	case s.queue == nil:
+		return -1, nil, EAGAIN
+	}
+	p := s.queue
+	if s.queue, p.after = p.after, nil; s.queue == nil {
+		s.last = nil
+	}
+	if race.Enabled {
+		race.Acquire(unsafe.Pointer(&s.sync))
+	}
+	coirOpen(p)
+	return p.fd, p.sockaddr(&p.peer), nil
+}
+
+// read reads from a stream, or a packet.
+//
+//go:norace
+func (s *coirSocket) read(p []byte, flags int) (n int, err error) {
+	if s.typ != SOCK_STREAM {
+		n, _, _, err = s.receive(p, flags)
+		return n, err
+	}
+	s.point(coir.OpNetRead)
+	n, err = s.readStream(p, flags)
+	if race.Enabled && err == nil {
+		race.Acquire(unsafe.Pointer(&s.in.sync))
+		if n > 0 {
+			race.WriteRange(unsafe.Pointer(&p[0]), n)
+		}
+	}
+	return n, err
+}
+
+//go:norace
+func (s *coirSocket) readStream(p []byte, flags int) (n int, err error) {
+	in := s.in
+	switch {
+	case !s.connected:
+		return -1, ENOTCONN
+	case in.n > 0:
+		start, have := in.start, in.n
+		for n < len(p) && in.n > 0 {
+			k := copy(p[n:], in.buf[in.start:min(in.start+in.n, len(in.buf))])
+			n += k
+			in.n -= k
+			if in.start += k; in.start == len(in.buf) {
+				in.start = 0
+			}
+		}
+		if flags&MSG_PEEK != 0 {
+			in.start, in.n = start, have
+			return n, nil
+		}
+		if in.blocked && n > 0 {
+			in.blocked = false
+			coirNetReady(in.from.fd, 'w')
+		}
+		return n, nil
+	case s.err != 0 && (!in.fin || s.domain == AF_UNIX):
+		err, s.err = s.err, 0
+		return -1, err
+	case in.fin || s.noRead || s.rst:
+		return 0, nil
+	}
+	return -1, EAGAIN
+}
+
+// write writes to a stream, or a packet.
+//
+//go:norace
+func (s *coirSocket) write(p []byte) (n int, err error) {
+	if s.typ != SOCK_STREAM {
+		if !s.connected {
+			if s.domain == AF_UNIX {
+				return -1, ENOTCONN
+			}
+			return -1, EDESTADDRREQ
+		}
+		return s.send(p, nil)
+	}
+	s.point(coir.OpNetWrite)
+	if race.Enabled && s.out != nil {
+		race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
+	}
+	n, err = s.writeStream(p)
+	if race.Enabled && n > 0 {
+		race.ReadRange(unsafe.Pointer(&p[0]), n)
+	}
+	return n, err
+}
+
+//go:norace
+func (s *coirSocket) writeStream(p []byte) (n int, err error) {
+	out := s.out
+	switch {
+	case !s.connected:
+		if s.domain == AF_UNIX {
+			return -1, ENOTCONN
+		}
+		return -1, EPIPE
+	case s.err != 0 && s.domain != AF_UNIX:
+		err, s.err = s.err, 0
+		return -1, err
+	case s.noWrite || s.rst || s.domain == AF_UNIX && (out.to.closed || out.to.noRead):
+		return -1, EPIPE
+	case out.to.closed: // the answer is a reset
+		s.rst, s.err = true, EPIPE
+		s.wake()
+		return len(p), nil
+	}
+	for n < len(p) && out.n < out.room {
+		if out.n == len(out.buf) {
+			out.grow(len(p) - n)
+		}
+		end := out.start + out.n
+		if end >= len(out.buf) {
+			end -= len(out.buf)
+		}
+		to := len(out.buf)
+		if end < out.start {
+			to = out.start
+		}
+		k := copy(out.buf[end:to], p[n:])
+		n += k
+		out.n += k
+	}
+	if n > 0 {
+		coirNetReady(out.to.fd, 'r')
+	}
+	if n == 0 && len(p) > 0 {
+		out.blocked = true
+		return -1, EAGAIN
+	}
+	return n, nil
+}
+
+// grow makes room in the buffer for more bytes, up to the room that the connection has.
+//
+//go:norace
+func (c *coirPipe) grow(more int) {
+	size := min(max(2*len(c.buf), c.n+more, 512), c.room)
+	buf := make([]byte, size)
+	k := copy(buf, c.buf[c.start:min(c.start+c.n, len(c.buf))])
+	copy(buf[k:], c.buf[:c.n-k])
+	c.buf, c.start = buf, 0
+}
+
+// wake wakes all that wait for the socket.
+//
+//go:norace
+func (s *coirSocket) wake() {
+	if s.fd != 0 {
+		coirNetReady(s.fd, 'r')
+		coirNetReady(s.fd, 'w')
+	}
+}
+
+// close closes the socket. The point is before: see CoirCloses.
+//
+//go:norace
+func (s *coirSocket) close() error {
+	coirNet.files[s.fd-coirNet.base] = nil
+	s.hangUp()
+	for at := &coirNet.bound; *at != nil; at = &(*at).link {
+		if *at == s {
+			*at = s.link
+			break
+		}
+	}
+	for p := s.queue; p != nil; p = p.after { // they were not accepted
+		p.linger0 = true
+		p.hangUp()
+	}
+	return nil
+}
+
+// hangUp tells the other end that this one is closed.
+//
+//go:norace
+func (s *coirSocket) hangUp() {
+	s.closed = true
+	if p := s.to; p != nil { // packets
+		if s.packets != nil && !p.closed {
+			p.err = ECONNRESET
+		}
+		p.noWrite, p.noRead = true, true
+		p.wake()
+	}
+	if s.in == nil {
+		return
+	}
+	p := s.in.from
+	if p.closed {
+		return
+	}
+	if race.Enabled {
+		race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
+	}
+	switch {
+	case (s.linger0 || s.in.n > 0) && s.out.fin && s.domain != AF_UNIX: // a reset after the end
+		p.err, p.rst = EPIPE, true
+	case s.linger0 || s.in.n > 0:
+		p.err, p.rst = ECONNRESET, true
+	default:
+		s.out.fin = true
+	}
+	p.wake()
+}
+
+//go:norace
+func (s *coirSocket) shutdown(how int) error {
+	s.point(coir.OpNetClose)
+	if p := s.to; p != nil {
+		if how != SHUT_RD {
+			s.noWrite, p.noRead = true, true
+		}
+		if how != SHUT_WR {
+			s.noRead, p.noWrite = true, true
+		}
+		s.wake()
+		p.wake()
+		return nil
+	}
+	if !s.connected || s.in == nil || s.domain != AF_UNIX && (s.rst || s.in.fin && s.noWrite) {
+		return ENOTCONN
+	}
+	if how == SHUT_WR || how == SHUT_RDWR {
+		if race.Enabled {
+			race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
+		}
+		s.noWrite, s.out.fin = true, true
+	}
+	if how == SHUT_RD || how == SHUT_RDWR {
+		s.noRead = true
+	}
+	s.wake()
+	s.out.to.wake()
+	return nil
+}
+
+// receive receives a packet. none is set if the sender has no name.
+//
+//go:norace
+func (s *coirSocket) receive(p []byte, how int) (n int, from *coirPacket, flags int, err error) {
+	s.point(coir.OpNetRead)
+	switch k := s.packets; {
+	case s.err != 0 && (k == nil || s.typ == SOCK_DGRAM):
+		err, s.err = s.err, 0
+		return -1, nil, 0, err
+	case k != nil:
+		if how&MSG_PEEK == 0 {
+			if s.packets = k.next; s.packets == nil {
+				s.lastPacket = nil
+			}
+			s.bytes -= len(k.data)
+		}
+		n = copy(p, k.data)
+		if n < len(k.data) {
+			flags = MSG_TRUNC
+		}
+		if race.Enabled {
+			race.Acquire(unsafe.Pointer(&s.sync))
+			if n > 0 {
+				race.WriteRange(unsafe.Pointer(&p[0]), n)
+			}
+		}
+		if s.to != nil {
+			coirNetReady(s.to.fd, 'w')
+		}
+		return n, k, flags, nil
+	case s.noRead:
+		return 0, nil, 0, nil
+	case s.typ == SOCK_SEQPACKET && !s.connected:
+		return -1, nil, 0, ENOTCONN
+	}
+	return -1, nil, 0, EAGAIN
+}
+
+// send sends a packet: to an address, or if that is nil, to where the socket is connected.
+//
+//go:norace
+func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
+	a := &s.peer
+	if sa != nil {
+		b := coirFrom(sa)
+		if s.domain == AF_UNIX {
+			if err := b.file(); err != nil {
+				return -1, err
+			}
+		}
+		a = &b
+	} else if !s.connected {
+		return -1, EDESTADDRREQ
+	}
+	if s.domain != AF_UNIX && a.any() {
+		a.ip = coirSource(a)
+	}
+	d := s.to
+	if d == nil {
+		d = s.find(a)
+	}
+	if d != nil {
+		d.point(coir.OpNetWrite)
+	} else {
+		s.point(coir.OpNetWrite)
+	}
+	if d = s.to; d == nil {
+		d = s.find(a)
+	}
+	switch {
+	case s.domain == AF_INET && len(p) > coirMaxPacket4, s.domain == AF_INET6 && len(p) > coirMaxPacket6,
+		s.domain == AF_UNIX && len(p) > s.room:
+		return -1, EMSGSIZE
+	case s.err != 0 && s.domain != AF_UNIX:
+		err := s.err
+		s.err = 0
+		return -1, err
+	case s.domain != AF_UNIX && !a.loopback():
+		coirOnKernel("it uses an address that is not loopback")
+	case s.noWrite || d != nil && d.closed:
+		return -1, EPIPE
+	case d == nil && s.domain == AF_UNIX:
+		return -1, ECONNREFUSED
+	}
+	s.autobind(nil)
+	if d == nil {
+		s.checkPort(a)
+		if s.connected {
+			s.err = ECONNREFUSED // the next operation tells
+			s.wake()
+		}
+		return len(p), nil
+	}
+	k := &coirPacket{data: make([]byte, len(p)), from: s.local, none: !s.bound}
+	copy(k.data, p)
+	if s.domain != AF_UNIX && k.from.any() {
+		k.from.ip = coirSource(a)
+	}
+	switch {
+	case d.typ == SOCK_DGRAM && d.connected && d.domain != AF_UNIX && (d.peer.ip != k.from.ip || d.peer.port != k.from.port):
+		return len(p), nil // it is not for d
+	case d.bytes+len(p) > d.room:
+		if s.domain == AF_UNIX {
+			return -1, EAGAIN
+		}
+		return len(p), nil // lost
+	}
+	if race.Enabled {
+		race.ReleaseMerge(unsafe.Pointer(&d.sync))
+		if len(p) > 0 {
+			race.ReadRange(unsafe.Pointer(&p[0]), len(p))
+		}
+	}
+	d.bytes += len(p)
+	if d.lastPacket == nil {
+		d.packets = k
+	} else {
+		d.lastPacket.next = k
+	}
+	d.lastPacket = k
+	coirNetReady(d.fd, 'r')
+	return len(p), nil
+}
+
+// The forms of receiving and sending.
+
+//go:norace
+func (s *coirSocket) recvfrom(p []byte, how int) (n int, from Sockaddr, err error) {
+	if s.typ == SOCK_STREAM {
+		n, err = s.read(p, how)
+		return n, nil, err
+	}
+	n, k, _, err := s.receive(p, how)
+	if k != nil && !(s.domain == AF_UNIX && k.none) && s.to == nil {
+		from = s.sockaddr(&k.from)
+	}
+	return n, from, err
+}
+
+//go:norace
+func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n, flags int, err error) {
+	if s.typ == SOCK_STREAM {
+		n, err = s.read(p, how)
+		return n, 0, err
+	}
+	n, k, flags, err := s.receive(p, how)
+	if k != nil {
+		*port = k.from.port
+		copy(addr, k.from.ip[16-len(addr):])
+	}
+	return n, flags, err
+}
+
+//go:norace
+func (s *coirSocket) recvmsg(p, oob []byte, how int) (n, oobn, flags int, from Sockaddr, err error) {
+	if s.typ == SOCK_STREAM {
+		n, err = s.read(p, how)
+		return n, 0, 0, nil, err
+	}
+	n, k, flags, err := s.receive(p, how)
+	if k != nil && !(s.domain == AF_UNIX && k.none) && s.to == nil {
+		from = s.sockaddr(&k.from)
+	}
+	return n, 0, flags, from, err
+}
+
+// sendmsg sends to an address; oob may have descriptors that only the kernel can pass on.
+//
+//go:norace
+func (s *coirSocket) sendmsg(p, oob []byte, to Sockaddr) (int, error) {
+	if s.domain == AF_UNIX && len(oob) > 0 {
+		coirOnKernel("it sends more than bytes over a unix socket")
+	}
+	return s.sendto(p, to)
+}
+
+//go:norace
+func (s *coirSocket) sendto(p []byte, to Sockaddr) (int, error) {
+	if s.typ == SOCK_STREAM || to == nil {
+		return s.write(p)
+	}
+	if s.connected && s.domain == AF_UNIX {
+		return -1, EISCONN
+	}
+	return s.send(p, to)
+}
+
+// setOption keeps the options that matter here. It reports whether the kernel is to check the option: it has seen the
+// same one before if not.
+//
+//go:norace
+func (s *coirSocket) setOption(level, opt, value int) (ask bool) {
+	switch {
+	case level == SOL_SOCKET && opt == SO_REUSEADDR:
+		s.reuse = value != 0
+	case level == SOL_SOCKET && opt == coirReusePort:
+		s.reusePort = value != 0
+	case level == IPPROTO_IPV6 && opt == IPV6_V6ONLY:
+		s.only6 = value != 0
+	}
+	fd := s.twin
+	want := coirOption{fd, level, opt, value}
+	for i := range coirOptions {
+		if coirOptions[i] == want {
+			return false
+		}
+		if coirOptions[i].fd == 0 {
+			if SetsockoptInt(fd, level, opt, value) == nil {
+				coirOptions[i] = want
+				return false
+			}
+			break
+		}
+	}
+	return true
+}
+
+// coirOptions are options that the kernel has accepted.
+var coirOptions [64]coirOption
+
+type coirOption struct{ fd, level, opt, value int }
+
+// option returns an option whose value is known here.
+//
+//go:norace
+func (s *coirSocket) option(level, opt int) (value int, ok bool) {
+	if level != SOL_SOCKET {
+		return 0, false
+	}
+	switch opt {
+	case SO_ERROR:
+		value, s.err = int(s.err), 0
+	case SO_ACCEPTCONN:
+		if s.listening {
+			value = 1
+		}
+	default:
+		return 0, false
+	}
+	return value, true
+}
+
+// coirTrap is called for a system call on a descriptor in memory. Options are those of a socket of the kernel's, whose
+// descriptor it returns. Other calls, which are made by modules that do not call package syscall, need the kernel.
+//
+//go:nosplit
+//go:norace
+func coirTrap(trap, fd uintptr) uintptr {
+	i := int(fd) - coirNet.base
+	switch {
+	case i < 0 || i >= coirNet.next-coirNet.base || coirNet.files[i] == nil:
+	case trap == coirGetsockopt || trap == coirSetsockopt:
+		return uintptr(coirNet.files[i].twin)
+	default:
+		for _, t := range coirTraps {
+			if t == trap {
+				coirOnKernel("it makes system calls of its own on a socket")
+			}
+		}
+	}
+	return fd
+}
+
+// CoirBegins is the point before an operation of package internal/poll, which may first wait for another one.
+//
+//go:norace
+func CoirBegins(fd int, read bool) {
+	s := coirSocketOf(fd)
+	if s == nil {
+		return
+	}
+	op := uint8(coir.OpNetWrite)
+	switch {
+	case s.listening:
+		op = coir.OpAccept
+	case read:
+		op = coir.OpNetRead
+	}
+	coirPointBefore(op, unsafe.Pointer(s.obj))
+}
+
+// CoirCloses is the point before a descriptor is closed.
+//
+//go:norace
+func CoirCloses(fd int) {
+	if s := coirSocketOf(fd); s != nil {
+		s.point(coir.OpNetClose)
+	}
+}
+
+// CoirCopies is called when a descriptor is to be copied: only the kernel can do that.
+//
+//go:norace
+func CoirCopies(fd int) {
+	if coirSocketOf(fd) != nil {
+		coirOnKernel("it copies the descriptor of a socket")
+	}
+}
+
+// coirForks is called before a process is started: it may connect to what listens in memory.
+//
+//go:norace
+func coirForks() {
+	if n := &coirNet; coir.On && n.run != 0 && coirRun() == n.run && n.bound != nil {
+		coirOnKernel("it starts a process")
+	}
+}
+
+// CoirInMemory reports whether a descriptor is of a socket in memory.
+//
+//go:norace
+func CoirInMemory(fd int) bool { return coirSocketOf(fd) != nil }
+
+// CoirWritev writes to a socket in memory. ok is false if the descriptor is the kernel's.
+//
+//go:norace
+func CoirWritev(fd int, iovecs []Iovec) (n uintptr, err error, ok bool) {
+	s := coirSocketOf(fd)
+	if s == nil {
+		return 0, nil, false
+	}
+	size := 0
+	for i := range iovecs {
+		size += int(iovecs[i].Len)
+	}
+	all := make([]byte, 0, size) // one operation, and one point
+	for i := range iovecs {
+		part := unsafe.Slice(iovecs[i].Base, int(iovecs[i].Len))
+		at := len(all)
+		all = all[:at+len(part)]
+		copy(all[at:], part)
+		if race.Enabled && len(part) > 0 {
+			race.ReadRange(unsafe.Pointer(iovecs[i].Base), len(part))
+		}
+	}
+	k, err := s.write(all)
+	return uintptr(k), err, true
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// onMemory skips a test if there are no sockets in memory here.
+func onMemory(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("sockets are in memory on Linux alone")
+	}
+}
+
+// Sockets in memory do what those of the kernel do, in all states and for all operations that the probe has.
+func TestSocketsInMemoryAreAsTheKernels(t *testing.T) {
+	onMemory(t)
+	dir := t.TempDir()
+	kernel, memory := filepath.Join(dir, "kernel"), filepath.Join(dir, "memory")
+	cmd := exec.Command("go", "test", "-count=1", "-run=^TestProbe$", "./testdata/network")
+	cmd.Env = append(os.Environ(), "PROBE="+kernel)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PROBE", memory)
+	o := explored(t, "-v", "-schedules=1", "-run=^TestProbe$", "./testdata/network")["TestProbe"]
+	if o.action != "pass" || strings.Contains(o.output, "kernel's network") {
+		t.Fatalf("%s\n%s", o.action, o.output)
+	}
+	want, got := lines(t, kernel), lines(t, memory)
+	if len(got) != len(want) {
+		t.Errorf("%d lines in memory, %d with the kernel", len(got), len(want))
+	}
+	for i := range min(len(want), len(got)) {
+		if got[i] != want[i] {
+			t.Errorf("memory: %s\nkernel: %s", got[i], want[i])
+		}
+	}
+	t.Logf("%d lines", len(want))
+}
+
+func lines(t *testing.T, name string) []string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}
+
+// With sockets in memory nothing comes from outside. A test that needs the kernel's says why.
+func TestTheNetwork(t *testing.T) {
+	onMemory(t)
+	got := explored(t, "-v", "-schedules=100", "./testdata/network")
+	compare(t, got, expected(t, "testdata/network"))
+	files := []string{"TestProbe", "TestUnix", "TestCopies"} // a call of the file system may take long
+	for test, o := range got {
+		kernel := strings.Contains(o.output, ", on the kernel's network: it ")
+		switch {
+		case test == "":
+		case strings.HasSuffix(test, "OnKernel") != kernel:
+			t.Errorf("%s: on the kernel's network: %v\n%s", test, kernel, o.output)
+		case !kernel && o.outside != 0 && !slices.Contains(files, test):
+			t.Errorf("%s: something came from outside\n%s", test, o.output)
+		}
+	}
+	for test, line := range map[string]string{
+		"TestBugAccept":    "waits to accept a connection from listener#",
+		"TestBugBothRead":  "waits to read from conn#",
+		"TestBugBothWrite": "whose buffer is full, at network_test.go:",
+	} {
+		if o := got[test]; !strings.Contains(o.output, line) {
+			t.Errorf("%s: no line has %q\n%s", test, line, o.output)
+		}
+	}
+	replayed(t, got, "-schedules=100", "./testdata/network")
+}
+
+// Tests that wait in the kernel on its network wait for nothing outside in memory.
+func TestTheKernelsTestsInMemory(t *testing.T) {
+	onMemory(t)
+	got := explored(t, "-v", "-schedules=200", "-run=Locks.*Server|SendWithLock|DoesNotCome|SenderReads|DoneAfterRead|Deadline|Polls|Leaves",
+		"./testdata/kernel")
+	want := expected(t, "testdata/kernel")
+	want["TestLeavesListener"] = "leak"
+	for test, o := range got {
+		if test != "" && o.action != "skip" {
+			compare(t, got, map[string]string{test: want[test]})
+			if o.outside != 0 {
+				t.Errorf("%s: something came from outside\n%s", test, o.output)
+			}
+		}
+	}
+}

@@ -1,0 +1,455 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestProbe writes what each operation returns in each state of a socket to the file that PROBE names: go test writes what
+// the kernel does, and coir test what its sockets in memory do. The two must be the same.
+func TestProbe(t *testing.T) {
+	var p probe
+	for _, network := range []string{"tcp4", "tcp6", "unix", "unixpacket"} {
+		p.streams(t, network)
+	}
+	p.addresses(t)
+	p.packets(t)
+	p.local(t)
+	p.options(t)
+	if name := os.Getenv("PROBE"); name != "" {
+		if err := os.WriteFile(name, []byte(strings.Join(p.lines, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type probe struct{ lines []string }
+
+func (p *probe) add(what string, n int, err error) {
+	text := "nil"
+	if err != nil {
+		text = err.Error()
+		for _, target := range []error{
+			io.EOF, net.ErrClosed, os.ErrDeadlineExceeded, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED,
+			syscall.EADDRINUSE, syscall.ENOTCONN, syscall.EINVAL, syscall.EMSGSIZE, context.Canceled, os.ErrNotExist,
+		} {
+			if errors.Is(err, target) {
+				text += " is " + target.Error()
+			}
+		}
+		var ne net.Error
+		text += fmt.Sprint(" timeout ", errors.As(err, &ne) && ne.Timeout())
+	}
+	p.lines = append(p.lines, fmt.Sprintf("%s: %d %s", what, n, numbers(text)))
+}
+
+// numbers replaces ports and the names of files, which differ.
+func numbers(text string) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		w = strings.TrimSuffix(w, ":")
+		for _, part := range strings.Split(w, "->") {
+			if host, port, err := net.SplitHostPort(part); err == nil && port != "1" && port != "9" {
+				words[i] = strings.ReplaceAll(words[i], part, host+":port")
+			} else if strings.Contains(part, "/coirprobe") {
+				words[i] = strings.ReplaceAll(words[i], part, "file")
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+type conn interface {
+	net.Conn
+	CloseRead() error
+	CloseWrite() error
+}
+
+// pair returns a listener, and both ends of a connection to it.
+func pair(t *testing.T, network string) (l net.Listener, a, b conn) {
+	t.Helper()
+	address := map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0"}[network]
+	if address == "" {
+		address = filepath.Join(dir(t), "s")
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := net.Dial(network, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close(); y.Close(); l.Close() })
+	return l, x.(conn), y.(conn)
+}
+
+func dir(t *testing.T) string {
+	d, err := os.MkdirTemp("", "coirprobe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(d) })
+	return d
+}
+
+// streams has each state of a connection, and each operation in it.
+func (p *probe) streams(t *testing.T, network string) {
+	data := []byte("hello")
+	states := []struct {
+		name string
+		set  func(a, b conn)
+	}{
+		{"open", func(a, b conn) {}},
+		{"data waits", func(a, b conn) { b.Write(data) }},
+		{"other end closed", func(a, b conn) { b.Close() }},
+		{"other end wrote and closed", func(a, b conn) { b.Write(data); b.Close() }},
+		{"other end closed with unread data", func(a, b conn) { a.Write(data); b.Close() }},
+		{"other end wrote and closed with unread data", func(a, b conn) { a.Write(data); b.Write(data); b.Close() }},
+		{"other end half closed", func(a, b conn) { b.CloseWrite() }},
+		{"other end does not read", func(a, b conn) { b.CloseRead() }},
+		{"half closed", func(a, b conn) { a.CloseWrite() }},
+		{"does not read", func(a, b conn) { a.CloseRead() }},
+		{"does not read, data waits", func(a, b conn) { b.Write(data); a.CloseRead() }},
+		{"closed", func(a, b conn) { a.Close() }},
+		{"both closed", func(a, b conn) { b.Close(); a.Close() }},
+		{"reset", func(a, b conn) {
+			if c, ok := b.(*net.TCPConn); ok {
+				c.SetLinger(0)
+			}
+			b.Close()
+		}},
+		{"deadline", func(a, b conn) { a.SetDeadline(time.Now().Add(-time.Second)) }},
+		{"deadline, data waits", func(a, b conn) { b.Write(data); a.SetDeadline(time.Now().Add(-time.Second)) }},
+		{"deadline taken back", func(a, b conn) {
+			a.SetDeadline(time.Now().Add(-time.Second))
+			a.SetDeadline(time.Now().Add(20 * time.Millisecond))
+			b.Write(data)
+		}},
+	}
+	buf := make([]byte, 100)
+	ops := []struct {
+		name string
+		do   func(what string, a, b conn)
+	}{
+		{"read", func(what string, a, b conn) {
+			for _, time := range []string{"first", "second", "third"} {
+				n, err := a.Read(buf)
+				p.add(what+" "+time, n, err)
+			}
+		}},
+		{"write", func(what string, a, b conn) {
+			for _, time := range []string{"first", "second", "third"} {
+				n, err := a.Write(data)
+				p.add(what+" "+time, n, err)
+			}
+			n, err := a.Read(buf)
+			p.add(what+" then read", n, err)
+		}},
+		{"nothing", func(what string, a, b conn) {
+			n, err := a.Read(nil)
+			p.add(what+" read", n, err)
+			n, err = a.Write(nil)
+			p.add(what+" write", n, err)
+		}},
+		{"close", func(what string, a, b conn) {
+			p.add(what+" write", 0, a.CloseWrite())
+			p.add(what+" read", 0, a.CloseRead())
+			p.add(what+" first", 0, a.Close())
+			p.add(what+" second", 0, a.Close())
+			n, err := b.Read(buf)
+			p.add(what+" then other end reads", n, err)
+			n, err = b.Write(data)
+			p.add(what+" then other end writes", n, err)
+		}},
+		{"set", func(what string, a, b conn) {
+			p.add(what+" deadline", 0, a.SetDeadline(time.Now().Add(time.Hour)))
+			if c, ok := a.(*net.TCPConn); ok {
+				p.add(what+" no delay", 0, c.SetNoDelay(true))
+				p.add(what+" keep alive", 0, c.SetKeepAlive(true))
+				p.add(what+" linger", 0, c.SetLinger(3))
+				p.add(what+" buffer", 0, c.SetReadBuffer(1<<16))
+			}
+		}},
+	}
+	for _, s := range states {
+		for _, op := range ops {
+			if network == "unixpacket" && (op.name == "nothing" || strings.Contains(s.name, "does not read") || strings.Contains(s.name, "half") ||
+				strings.Contains(s.name, "unread")) {
+				continue
+			}
+			l, a, b := pair(t, network)
+			a.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // what would wait
+			b.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			s.set(a, b)
+			op.do(fmt.Sprintf("%s, %s, %s", network, s.name, op.name), a, b)
+			a.Close()
+			b.Close()
+			l.Close()
+		}
+	}
+}
+
+// addresses has listeners and the addresses of sockets.
+func (p *probe) addresses(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "127.0.0.5", "0.0.0.0", "[::1]", "[::]", "localhost", ""} {
+		l, err := net.Listen("tcp", host+":0")
+		if p.add("listen "+host, 0, err); err != nil {
+			continue
+		}
+		p.add("listens at "+numbers(l.Addr().String()), 0, nil)
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		for _, other := range []string{"127.0.0.1", "127.0.0.5", "0.0.0.0", "[::1]", "[::]", ""} {
+			m, err := net.Listen("tcp", other+":"+port)
+			if p.add("listen "+host+" and "+other, 0, err); err == nil {
+				m.Close()
+			}
+			c, err := net.Dial("tcp", other+":"+port)
+			if p.add("listen "+host+", dial "+other, 0, err); err == nil {
+				p.add("from "+numbers(c.LocalAddr().String())+" to "+numbers(c.RemoteAddr().String()), 0, nil)
+				d, err := l.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.add("accepted from "+numbers(d.RemoteAddr().String())+" at "+numbers(d.LocalAddr().String()), 0, nil)
+				c.Close()
+				d.Close()
+			}
+		}
+		l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Millisecond))
+		_, err = l.Accept()
+		p.add("accept, deadline", 0, err)
+		p.add("close listener", 0, l.Close())
+		p.add("close listener again", 0, l.Close())
+		_, err = l.Accept()
+		p.add("accept, closed", 0, err)
+		_, err = net.Dial("tcp", "127.0.0.1:"+port)
+		p.add("dial, closed", 0, err)
+		l, err = net.Listen("tcp", host+":"+port)
+		if p.add("listen again", 0, err); err == nil {
+			l.Close()
+		}
+	}
+	_, err := net.Dial("tcp", "127.0.0.1:1")
+	p.add("dial, never there", 0, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetDeadline(time.Now().Add(20 * time.Millisecond))
+	n, err := c.Write([]byte("x"))
+	p.add("not accepted, write", n, err)
+	n, err = c.Read(make([]byte, 1))
+	p.add("not accepted, read", n, err)
+	l.Close()
+	c.SetDeadline(time.Time{})
+	n, err = c.Read(make([]byte, 1))
+	p.add("listener closed, read", n, err)
+	n, err = c.Write([]byte("x"))
+	p.add("listener closed, write", n, err)
+	c.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:1")
+	p.add("dial, cancelled", 0, err)
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 3)}}
+	l, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d, err := from.Dial("tcp", l.Addr().String())
+	if p.add("dial from", 0, err); err == nil {
+		p.add("from "+numbers(d.LocalAddr().String()), 0, nil)
+		d.Close()
+	}
+}
+
+// packets has UDP.
+func (p *probe) packets(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "[::1]", "", "0.0.0.0"} {
+		a, err := net.ListenPacket("udp", host+":0")
+		if p.add("udp "+host, 0, err); err != nil {
+			continue
+		}
+		p.add("udp at "+numbers(a.LocalAddr().String()), 0, nil)
+		_, port, _ := net.SplitHostPort(a.LocalAddr().String())
+		_, err = net.ListenPacket("udp", host+":"+port)
+		p.add("udp, in use", 0, err)
+		to := "127.0.0.1:" + port
+		if host == "[::1]" {
+			to = "[::1]:" + port
+		}
+		c, err := net.Dial("udp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.add("udp from "+numbers(c.LocalAddr().String())+" to "+numbers(c.RemoteAddr().String()), 0, nil)
+		buf := make([]byte, 3)
+		a.SetDeadline(time.Now().Add(20 * time.Millisecond))
+		for _, size := range []int{2, 0, 3, 5, 65507, 65508, 70000} {
+			n, err := c.Write(make([]byte, size))
+			p.add(fmt.Sprint("udp write ", size), n, err)
+			if err == nil {
+				n, from, err := a.ReadFrom(buf)
+				p.add(fmt.Sprint("udp read ", size), n, err)
+				if err == nil {
+					p.add("udp came from "+numbers(from.String()), 0, nil)
+					n, err = a.WriteTo(buf[:1], from)
+					p.add("udp answer", n, err)
+					n, err = c.Read(buf)
+					p.add("udp answer comes", n, err)
+				}
+			}
+		}
+		n, oobn, flags, from, err := a.(*net.UDPConn).ReadMsgUDP(buf, nil)
+		p.add(fmt.Sprint("udp message ", oobn, flags, from == nil), n, err)
+		c.Write(make([]byte, 9))
+		n, _, flags, _, err = a.(*net.UDPConn).ReadMsgUDP(buf, nil)
+		p.add(fmt.Sprint("udp message cut ", flags&syscall.MSG_TRUNC != 0), n, err)
+		n, err = c.(*net.UDPConn).WriteTo(buf, a.LocalAddr())
+		p.add("udp connected, write to", n, err)
+		a.Close()
+		n, err = c.Write(buf)
+		p.add("udp closed, write", n, err)
+		c.SetDeadline(time.Now().Add(20 * time.Millisecond))
+		n, err = c.Read(buf)
+		p.add("udp closed, read", n, err)
+		n, err = c.Write(buf)
+		p.add("udp closed, write again", n, err)
+		n, err = c.Write(buf)
+		p.add("udp closed, write once more", n, err)
+		c.Close()
+		n, err = a.WriteTo(buf, c.LocalAddr())
+		p.add("udp closed itself, write", n, err)
+	}
+	c, err := net.Dial("udp", "127.0.0.1:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	n, err := c.Write([]byte("x"))
+	p.add("udp, never there, write", n, err)
+	c.SetDeadline(time.Now().Add(20 * time.Millisecond))
+	n, err = c.Read(make([]byte, 1))
+	p.add("udp, never there, read", n, err)
+}
+
+// local has unix sockets.
+func (p *probe) local(t *testing.T) {
+	name := filepath.Join(dir(t), "s")
+	_, err := net.Dial("unix", name)
+	p.add("unix, never there", 0, err)
+	l, err := net.Listen("unix", name)
+	p.add("unix", 0, err)
+	_, err = net.Listen("unix", name)
+	p.add("unix, in use", 0, err)
+	_, err = net.Dial("unixgram", name)
+	p.add("unix, another type", 0, err)
+	c, err := net.Dial("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.add(fmt.Sprintf("unix addresses %q %q %q %q", numbers(c.LocalAddr().String()), numbers(c.RemoteAddr().String()),
+		numbers(d.LocalAddr().String()), numbers(d.RemoteAddr().String())), 0, nil)
+	c.Close()
+	d.Close()
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	_, err = net.Dial("unix", name)
+	p.add("unix, closed, with its file", 0, err)
+	os.Remove(name)
+	_, err = net.Dial("unix", name)
+	p.add("unix, without its file", 0, err)
+	a, err := net.ListenPacket("unixgram", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := net.Dial("unixgram", name)
+	p.add("unixgram", 0, err)
+	n, err := e.Write([]byte("hello"))
+	p.add("unixgram write", n, err)
+	n, from, err := a.ReadFrom(make([]byte, 3))
+	p.add(fmt.Sprint("unixgram read from ", from), n, err)
+	a.Close()
+	n, err = e.Write([]byte("hello"))
+	p.add("unixgram closed, write", n, err)
+	e.Close()
+	f, err := net.Listen("unix", "@coirprobe-abstract")
+	p.add("abstract", 0, err)
+	_, err = net.Listen("unix", "@coirprobe-abstract")
+	p.add("abstract, in use", 0, err)
+	g, err := net.Dial("unix", "@coirprobe-abstract")
+	if p.add("abstract, dial", 0, err); err == nil {
+		p.add(fmt.Sprintf("abstract %q %q", g.LocalAddr(), g.RemoteAddr()), 0, nil)
+		g.Close()
+	}
+	f.Close()
+	_, err = net.Dial("unix", "@coirprobe-abstract")
+	p.add("abstract, closed", 0, err)
+}
+
+// options has what a program may do with a raw connection.
+func (p *probe) options(t *testing.T) {
+	l, a, b := pair(t, "tcp4")
+	raw := func(what string, c syscall.Conn, opt int) {
+		rc, err := c.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc.Control(func(fd uintptr) {
+			v, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, opt)
+			p.add(what, v, err)
+		})
+	}
+	tcp := a.(*net.TCPConn)
+	raw("type of a connection", tcp, syscall.SO_TYPE)
+	raw("type of a listener", l.(*net.TCPListener), syscall.SO_TYPE)
+	raw("listens, a connection", tcp, syscall.SO_ACCEPTCONN)
+	raw("listens, a listener", l.(*net.TCPListener), syscall.SO_ACCEPTCONN)
+	raw("error of a connection", tcp, syscall.SO_ERROR)
+	rc, _ := tcp.SyscallConn()
+	alive := func(what string) { // as drivers of databases check a connection
+		var n int
+		var err error
+		rc.Read(func(fd uintptr) bool {
+			n, err = syscall.Read(int(fd), make([]byte, 1))
+			return true
+		})
+		p.add(what, n, err)
+	}
+	alive("check of an open connection")
+	b.Write([]byte("x"))
+	for _, what := range []string{"peek", "peek again"} { // as drivers of databases check it, too
+		rc.Read(func(fd uintptr) bool {
+			n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			p.add(what, n, err)
+			return true
+		})
+	}
+	alive("check of one with data")
+	b.Close()
+	alive("check of one that is closed")
+	alive("check again")
+}
