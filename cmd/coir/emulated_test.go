@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // On linux/arm64 the same schedules do the same as here, under an emulator. For other platforms see `make platforms`.
@@ -22,34 +24,57 @@ func TestArm64(t *testing.T) {
 	if err != nil || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("there is no emulator of arm64")
 	}
-	built := func(goarch string) string {
-		t.Setenv("GOARCH", goarch)
-		t.Setenv("CGO_ENABLED", "0")
-		name := filepath.Join(t.TempDir(), "bank.test")
-		var out, errs bytes.Buffer
-		if code := run([]string{"test", "-c", "-o", name, "./testdata/bank"}, &out, &errs); code != 0 {
-			t.Fatalf("%s: exit code %d: %s%s", goarch, code, &out, &errs)
-		}
-		return name
-	}
-	recorded := func(name string, args ...string) string {
-		record := filepath.Join(t.TempDir(), "record")
-		c := exec.Command(name, append(args, "-test.run=^TestTransfer$")...)
-		c.Env = append(os.Environ(), "COIR_TEST=schedules=50,budget=1h", "COIR_RECORD="+record)
-		out, err := c.CombinedOutput()
-		text, readErr := os.ReadFile(record)
-		if readErr != nil || !strings.Contains(string(text), "\nsummary\t\"fail\"") {
-			t.Fatalf("%s: %v %v\n%s%s", name, err, readErr, out, text)
-		}
-		var kept []string
-		for line := range strings.Lines(string(text)) { // the output has real times
-			if !strings.HasPrefix(line, "output\t") {
-				kept = append(kept, line)
-			}
-		}
-		return strings.Join(kept, "")
-	}
-	if here, there := recorded(built("amd64")), recorded(emulator, built("arm64")); here != there {
+	native, foreign := buildBank(t, "amd64"), buildBank(t, "arm64")
+	if here, there := recorded(t, base, native), recorded(t, base, emulator, foreign); here != there {
 		t.Errorf("on amd64 the record is\n%s\nand on arm64\n%s", here, there)
 	}
+}
+
+// A token is valid whenever it is replayed: what a schedule does depends on the date only if the program does.
+func TestAnotherDate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	name := buildBank(t, runtime.GOARCH)
+	now, later := recorded(t, base, name), recorded(t, base.AddDate(1, 7, 3), name)
+	if now != later {
+		t.Errorf("on %v the record is\n%s\nand later\n%s", base, now, later)
+	}
+}
+
+// base is when the schedules of these tests begin.
+var base = time.Date(2026, 12, 15, 10, 20, 30, 0, time.UTC)
+
+func buildBank(t *testing.T, goarch string) string {
+	t.Helper()
+	t.Setenv("GOARCH", goarch)
+	t.Setenv("CGO_ENABLED", "0")
+	name := filepath.Join(t.TempDir(), "bank.test")
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "-c", "-o", name, "./testdata/bank"}, &out, &errs); code != 0 {
+		t.Fatalf("%s: exit code %d: %s%s", goarch, code, &out, &errs)
+	}
+	return name
+}
+
+// recorded explores a failing test whose schedules begin at the given time. It returns what the process has recorded,
+// without output, which has real times.
+func recorded(t *testing.T, base time.Time, name string, args ...string) string {
+	t.Helper()
+	record := filepath.Join(t.TempDir(), "record")
+	c := exec.Command(name, append(args, "-test.run=^TestTransfer$")...)
+	c.Env = append(os.Environ(), fmt.Sprintf("COIR_TEST=schedules=50,budget=1h,base=%d", base.Unix()),
+		"COIR_RECORD="+record)
+	out, err := c.CombinedOutput()
+	text, readErr := os.ReadFile(record)
+	if readErr != nil || !strings.Contains(string(text), "\nsummary\t\"fail\"") {
+		t.Fatalf("%s: %v %v\n%s%s", name, err, readErr, out, text)
+	}
+	var kept []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "output\t") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
 }

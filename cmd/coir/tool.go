@@ -30,12 +30,21 @@ type tool struct {
 	tempBase  string // in which it is made; empty: the default
 	overlay   string
 	env       []string
+	base      time.Time // when the schedules of tests begin
+}
+
+// baseTime returns when the schedules of tests begin, on the virtual clock, if they are run now: after the times of
+// files, before certificates end, and at no turn of an hour, a month or a year, when programs may have work to do. It is
+// the same for a month, because a program may do something else on another day.
+func baseTime(now time.Time) time.Time {
+	y, m, _ := now.UTC().Date()
+	return time.Date(y, m+1, 15, 10, 20, 30, 0, time.UTC)
 }
 
 // toolchain asks the go command for its version and directories. The go command does not apply overlays to files in the
 // module cache, so a toolchain that it has downloaded there is copied first.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
-	t := &tool{goCommand: "go", env: os.Environ()}
+	t := &tool{goCommand: "go", env: os.Environ(), base: baseTime(time.Now())}
 	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOTMPDIR")
 	if err != nil {
 		return nil, fmt.Errorf("go env does not work: %v\n%s", err, text)
@@ -297,9 +306,9 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
-		"atomics=%v,fresh=%d,from=%d,patience=%d",
+		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d",
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
-		o.from, cmp.Or(o.patience, patience))
+		o.from, t.base.Unix(), cmp.Or(o.patience, patience))
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
 		"COIR_KEPT="+o.kept, "GOTMPDIR="+t.temp,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),

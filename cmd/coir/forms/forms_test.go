@@ -695,6 +695,17 @@ func TestAnOrdinaryTime(t *testing.T) {
 	}
 }
 
+// A file is older than the test, but not by years: a certificate in it may end.
+func TestTheTimeOfAFile(t *testing.T) {
+	info, err := os.Stat(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := time.Since(info.ModTime()); age < 0 || age > 50*24*time.Hour {
+		t.Error(info.ModTime(), "is the time of a new file, and now it is", time.Now())
+	}
+}
+
 // The allocations that a test counts are its own. It works for longer than the watcher of coir test sleeps.
 func TestAllocations(t *testing.T) {
 	x := uint64(1)

@@ -196,7 +196,7 @@ func coirBorn(newg, parent *g, pc uintptr) {
 	}
 	newg.coir.id, newg.coir.run = s.actors, s.run
 	if s.actors < coirMaxActors {
-		coirActors[s.actors] = coirActor{parent: by, gopc: pc}
+		coirActors[s.actors] = coirActor{parent: by, gopc: pc, since: newg.bubble.now}
 		coirActors[s.actors].g.set(newg)
 	} else {
 		s.out.overflow = true
@@ -301,6 +301,9 @@ func (*Func) CoirSimulates() {
 //go:linkname coirHeapLive testing.coirHeapLive
 func coirHeapLive() uint64 { return gcController.heapLive.Load() }
 
-// coirBaseTime is when a schedule begins: after any time of the machine, and at no turn of an hour, a month or a year,
-// when the programs of tests may have work to do.
-const coirBaseTime = 2538901230000000000 // 2050-06-15 10:20:30 UTC
+// coirBaseTime is when a schedule begins, which the command decides. Only the time since then is in the hash: a token
+// is valid whenever it is replayed.
+var coirBaseTime int64
+
+//go:linkname coirSetBaseTime testing.coirSetBaseTime
+func coirSetBaseTime(t int64) { coirBaseTime = t }

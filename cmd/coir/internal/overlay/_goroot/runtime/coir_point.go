@@ -37,7 +37,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	s.steps++
 	obj := coirObject(op, p)
 	s.mix(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
-	s.mix(uint64(gp.bubble.now))
+	s.mix(uint64(gp.bubble.now - coirBaseTime))
 	e := s.step(uint32(s.steps))
 	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
 	if s.trace {

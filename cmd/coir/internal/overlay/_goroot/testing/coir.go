@@ -70,6 +70,9 @@ func coirHeapLive() uint64
 //go:linkname coirSetProcs
 func coirSetProcs(n int)
 
+//go:linkname coirSetBaseTime
+func coirSetBaseTime(t int64)
+
 //go:linkname coirBirth
 func coirBirth(i int, pcs []uintptr) int
 
@@ -151,9 +154,10 @@ type coirSettings struct {
 	kernel    bool // sockets are the kernel's
 	leaks     bool
 	atomics   bool
-	fresh     int // run only the schedule with this number, in a process that has run no other; -1: explore
-	from      int // leave out the schedules before this one, which other processes have run
-	patience  int // how often watch sees a schedule that waits for something outside before it is given up
+	fresh     int   // run only the schedule with this number, in a process that has run no other; -1: explore
+	from      int   // leave out the schedules before this one, which other processes have run
+	base      int64 // when a schedule begins, in seconds since 1970
+	patience  int   // how often watch sees a schedule that waits for something outside before it is given up
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))
@@ -191,6 +195,8 @@ func coirParse(env string) coirSettings {
 			s.fresh = n
 		case "from":
 			s.from = n
+		case "base":
+			s.base, _ = strconv.ParseInt(value, 10, 64)
 		case "patience":
 			s.patience = n
 		}
@@ -250,6 +256,7 @@ func (x *coirExplorer) start() {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: other processors would only look for work
 	defer runtime.GOMAXPROCS(procs)
+	coirSetBaseTime(coirSet.base * 1e9)
 	coirSetProcs(2) // what the test sees, on each machine: a token is valid on all of them
 	x.began = time.Now()
 	stop := make(chan bool)
