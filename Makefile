@@ -113,6 +113,7 @@ coirtest: ## coir's own tests under coir test, with goroutines and fibers in one
 	.bin/coir test -short -budget $(BUDGET) -skip '$(NOTEXPLORED)' ./explore ./internal/bubble ./internal/coro \
 		./internal/park ./internal/sched ./internal/wait
 	.bin/coir test -short -budget $(BUDGET) -run '^TestMixed' .
+	cd verify && ../.bin/coir test -schedules 3 -strict ./loopback
 
 page: ## the page of a failure in a headless Chromium: keys, folds, search, the twin, and how long they take
 	COIR_PAGE=1 $(GO) test $(FULL) -v -run '^TestThePage' ./internal/chart

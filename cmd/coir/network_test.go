@@ -61,7 +61,7 @@ func TestTheNetwork(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-v", "-schedules=100", "./testdata/network")
 	compare(t, got, expected(t, "testdata/network"))
-	files := []string{"TestProbe", "TestUnix", "TestCopies"} // a call of the file system may take long
+	files := []string{"TestProbe", "TestUnix", "TestCopies", "TestTLS"} // a call of the file system may take long
 	for test, o := range got {
 		kernel := strings.Contains(o.output, ", on the kernel's network: it ")
 		switch {
