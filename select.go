@@ -518,7 +518,7 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	switch {
 	case how == byOrder:
 	case f != nil && f.simulated:
-		at = uint64(f.nursery.rt.policy.Choose(f, n))
+		at = uint64(f.nursery.rt.policy.Choose(n))
 	default:
 		at = k.Turn(n)
 	}

@@ -97,7 +97,7 @@ func Jitter(ctx context.Context, d time.Duration) time.Duration {
 		return rand.N(d)
 	}
 	race.Disable()
-	i := by.f.nursery.rt.policy.Choose(by.f, 4)
+	i := by.f.nursery.rt.policy.Choose(4)
 	race.Enable()
 	return time.Duration(i) * (d / 4)
 }

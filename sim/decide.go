@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/coir-go/coir/internal/invariant"
-	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
 )
@@ -96,7 +95,7 @@ func (w *world) inTurn(n int, pass bool) int {
 // Choose implements policy.Policy.
 //
 //go:norace
-func (w *world) Choose(_ policy.Fiber, n int) int {
+func (w *world) Choose(n int) int {
 	if !w.running || w.fail != nil {
 		return 0
 	}

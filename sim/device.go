@@ -23,7 +23,7 @@ func (d *devices) reset() {
 func (w *world) Draw(n int) int {
 	before := w.ndec
 	w.acts = true
-	v := w.Choose(nil, n)
+	v := w.Choose(n)
 	if w.ndec > before {
 		w.decisions[before].drawn = w.current + 1
 	}

@@ -280,7 +280,7 @@ func (s *Sim) Intn(n int) int {
 //go:norace
 func (s *Sim) choose(n int) int {
 	race.Disable() // as in the policy's other decisions
-	d := s.w.Choose(nil, n)
+	d := s.w.Choose(n)
 	race.Enable()
 	return d
 }

@@ -25,14 +25,21 @@ type Fiber interface {
 	ID() uint64
 }
 
-// Policy decides which fiber runs, before and after each operation, and which of several ready cases a select takes.
-// The fibers call it, one at a time. Other goroutines also call Wake, Len and Stray, at any time.
+// Policy is what a simulator does for a runtime. The fibers call it, one at a time. Other goroutines also call Wake, Len
+// and Stray, at any time.
 //
 // In race builds its methods run with their synchronisation hidden from the race detector (internal/race), except for
 // Attach, Stray and Fault.
 type Policy interface {
 	// Attach gives the policy its runtime. It is called once, before any other method.
 	Attach(rt Runtime)
+	Order
+	Record
+	Device
+}
+
+// Order decides which fiber runs, before and after each operation, and which of several ready cases a select takes.
+type Order interface {
 	// Ready tells the policy that f can run.
 	Ready(f Fiber)
 	// Wake is Ready, called by the clock or by a goroutine.
@@ -48,11 +55,12 @@ type Policy interface {
 	// false, f becomes Ready and Next is called. It is not called after operations that change nothing for other
 	// fibers: Start, Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
 	Stepped(f Fiber) bool
-	// Choose returns a number below n: which of n possible results the operation of f has.
-	Choose(f Fiber, n int) int
-	// Holds tells the policy that f, which runs, has taken n of an object, or given -n back. It is called after the
-	// operation, if that succeeded.
-	Holds(f Fiber, object uint64, n int)
+	// Choose returns a number below n: which of n possible results the operation of the fiber that runs has.
+	Choose(n int) int
+}
+
+// Record is told what operations have done. It decides nothing.
+type Record interface {
 	// Waits tells the policy that f, which is new, begins with a wait in op. The fiber that runs has announced it, as a
 	// SendAsync or RecvAsync of its own. Ready follows when the wait has ended, perhaps immediately.
 	Waits(f Fiber, op Op)
@@ -62,12 +70,19 @@ type Policy interface {
 	// the index in Op.Cases of the chosen case, or -1 if that is not known; for a TryRecv it is the number of values
 	// taken, or -1 for one.
 	Ended(f Fiber, how Outcome, which int)
+	// Holds tells the policy that f, which runs, has taken n of an object, or given -n back. It is called after the
+	// operation, if that succeeded.
+	Holds(f Fiber, object uint64, n int)
 	// Made tells the policy that the fiber that runs has made a channel with that number, which holds up to room values.
 	Made(object uint64, room int)
 	// Stray tells the policy that a goroutine, which it does not control, performs op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
-	// Draw returns a number below n that the program has asked for: see coir.Simulation.
+}
+
+// Device stands in for what is outside of the process: see coir.Simulation.
+type Device interface {
+	// Draw returns a number below n that the program has asked for.
 	Draw(n int) int
 	// Fault decides whether a fault happens now.
 	Fault(name string) bool

@@ -46,7 +46,7 @@ const (
 	coirBirthDepth   = 48 // of those of go statements: what led there may be far away
 )
 
-// coirG is the state of a goroutine for this file.
+// coirG is the state of a goroutine for these files.
 type coirG struct {
 	id    uint32 // in the order of creation, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
