@@ -136,28 +136,21 @@ func (r *findings) chart() *chart.Chart {
 	causes.WriteString(r.legend(causes.String() + table.String()))
 	title, rest, _ := strings.Cut(head.String(), "\n")
 	verdict, _, _ := strings.Cut(r.Text, "\n")
-	c := r.drawing()
+	c := r.told.Chart
 	c.Title, c.Text, c.Verdict, c.Replay = title, rest+causes.String(), string(r.Kind)+": "+verdict, r.replayLine()
-	if c.Twin = r.passing(); r.unsure {
+	if r.unsure {
 		c.Notes = unsureText
-	}
-	if r.Kind == KindDeadlock {
-		c.Cycle, _ = r.cycle()
 	}
 	return c
 }
 
-// drawing returns what is drawn of a schedule, without what is said about it.
+// drawing adds what is drawn of a schedule, without what is said about it.
 func (r *findings) drawing() *chart.Chart {
-	c := &chart.Chart{Actors: "fibers", Before: r.before, Starts: r.starts()}
-	for i := range r.fibers {
-		fb := &r.fibers[i]
-		a := chart.Actor{Name: r.labels[i], Title: fb.f.SpawnSite(), Ended: fb.ended}
-		if fb.waits {
-			a.Why, a.Since = "waits "+r.waitsFor(i)+fb.site.at(), fb.step
-		}
-		c.Of = append(c.Of, a)
+	c := r.told.Chart
+	if c.Steps != nil {
+		return c
 	}
+	c.Starts = r.starts()
 	rows, rowOf := r.rows()
 	c.Steps, c.Objects = rows, r.uses(rows, rowOf)
 	for i := range c.Of { // steps of the trace are rows now

@@ -18,13 +18,14 @@ const (
 //
 // Guarded by TestLongTraces, TestColumnsAreOfTheFibersThatMatter.
 func (r *findings) traced() *report.Trace {
-	if r.told != nil {
-		return r.told
+	t := r.told
+	if r.whole {
+		return t
 	}
-	t := &report.Trace{
-		Chart: r.drawing(), Waiting: r.waiting(), Align: true, Indent: "  ", Total: r.Steps, FailedAt: r.failedAt(),
-		Failing: r.failing(), Forked: r.forked, Long: r.index,
-	}
+	r.whole = true
+	t.Total, t.FailedAt, t.Forked, t.Long = r.Steps, r.failedAt(), r.forked, r.index
+	r.drawing()
+	t.Failing = r.failing()
 	t.Twin = r.passing()
 	if r.Switches <= mostDecided {
 		for _, b := range slices.Backward(r.branches) {
@@ -35,7 +36,6 @@ func (r *findings) traced() *report.Trace {
 			}
 		}
 	}
-	r.told = t
 	return t
 }
 
@@ -44,14 +44,7 @@ func (r *findings) traced() *report.Trace {
 func (r *findings) failing() (fibers []int) {
 	switch r.Kind {
 	case KindDeadlock:
-		fibers, _ = r.cycle()
-		for _, h := range r.holds {
-			if slices.ContainsFunc(r.all(), func(i int) bool {
-				return r.fibers[i].waits && slices.ContainsFunc(r.wants(i), func(c choice) bool { return c.object == h.object })
-			}) {
-				fibers = append(fibers, int(h.fiber))
-			}
-		}
+		fibers = append(slices.Clone(r.told.FindCycle()), r.told.Holders()...)
 	case KindBlocked:
 		for i := range r.fibers {
 			if r.native != nil && r.fibers[i].f == r.native.fiber {

@@ -299,9 +299,7 @@ func TestReportOfALockOrder(t *testing.T) {
 	says(t, f,
 		"debit  waits to lock journal, held by credit since step ",
 		"credit waits to lock accounts, held by debit since step ",
-		"  cycle:\n",
-		"    debit waits to lock journal, held by credit since step ",
-		"    credit waits to lock accounts, held by debit since step ",
+		"  cycle:\n    debit waits for credit\n    credit waits for debit\n",
 		"lock accounts", "lock journal")
 }
 

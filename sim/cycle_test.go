@@ -40,9 +40,10 @@ func full(elsewhere bool) program {
 // the lock, and each line.
 func TestCycleThroughTheReceiversOfAChannel(t *testing.T) {
 	f := found(t, KindDeadlock, full(false))
-	says(t, f, "  cycle:\n    main waits to send to jobs (capacity 2, full), "+
-		"from which only worker[0..2] of the remaining fibers received, at sim/cycle_test.go:32\n"+
-		"    worker[0..2] wait to lock mu, held by main since step ", " (at sim/cycle_test.go:30), at sim/cycle_test.go:27\n")
+	says(t, f, "main waits to send to jobs (capacity 2, full), at sim/cycle_test.go:32 (",
+		"worker[0..2] wait to lock mu, held by main since step ", " (at sim/cycle_test.go:30), at sim/cycle_test.go:27 (",
+		"  cycle:\n    main waits to send to jobs (capacity 2, full), from which only worker[0..2] of the remaining fibers "+
+			"received\n    worker[0..2] wait for main\n")
 	if c := newReport(f).chart().Cycle; len(c) != 2 {
 		t.Errorf("the cycle of the page is %v", c)
 	}

@@ -15,34 +15,26 @@ import (
 )
 
 // A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
-// cases of a select, and how each operation ended. It does not show what a fiber could still do. So the wait-for graph
-// has two sorts of arrows. Certain ones: to a fiber that is waited for, to the children of a nursery that is
-// joined, and over a channel to the only remaining fiber that ever used its other side. And likely ones: to the fiber
-// that has taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with one of
-// those is called likely. Of a very long schedule only the end is kept, which does not show all users of a channel, or
-// to which nursery a name belongs: then the report does not say so.
+// cases of a select, and how each operation ended. Package report finds out from that why no fiber can go on. Of a very
+// long schedule only the end is kept, which does not show all users of a channel, or to which nursery a name belongs:
+// then the report does not say so.
 
 // findings is a failure with what its readers need in addition.
 type findings struct {
 	*Failure
-	names  []string         // of the fibers
-	labels []string         // of the fibers; no two are the same
-	things map[int32]*thing // channels, locks and the like, by their object
-	number map[int32]int    // fibers by their object
-	users  map[int32][]user // of each channel, in order
-	nests  map[nest]bool    // which names were given to fibers of which nursery
-	mixed  map[string]bool  // names of fibers in more than one nursery
-	flows  map[int32]*flow  // of channels, as messages returns them; nil: not yet
-	other  *findings        // of the twin; nil: not yet, or there is none
-	drawn  *chart.Twin      // the same, as passing returns it
-	told   *report.Trace    // as traced returns it; nil: not yet
-	chose  []bool           // fibers that have used a select whose channels are not known
-}
-
-// user is a fiber that has used a channel.
-type user struct {
-	fiber        int
-	sends, takes bool // close and abort count as sends: they end the wait of a receiver
+	names  []string                // of the fibers
+	labels []string                // of the fibers; no two are the same
+	things map[int32]*thing        // channels, locks and the like, by their object
+	number map[int32]int           // fibers by their object
+	nests  map[nest]bool           // which names were given to fibers of which nursery
+	mixed  map[string]bool         // names of fibers in more than one nursery
+	flows  map[int32]*flow         // of channels, as messages returns them; nil: not yet
+	other  *findings               // of the twin; nil: not yet, or there is none
+	drawn  *chart.Twin             // the same, as passing returns it
+	told   *report.Trace           // what the report tells; traced completes it
+	whole  bool                    // it is complete
+	shut   map[int32]string        // how and when channels were closed, in words that follow their name
+	taken  map[int32][]report.Hold // which fibers hold an object, the longest first
 }
 
 type nest struct {
@@ -52,8 +44,12 @@ type nest struct {
 
 func newReport(f *Failure) *findings {
 	r := &findings{
-		Failure: f, names: make([]string, len(f.fibers)), labels: make([]string, len(f.fibers)), number: map[int32]int{}, users: map[int32][]user{},
-		things: map[int32]*thing{}, nests: map[nest]bool{}, mixed: map[string]bool{}, chose: make([]bool, len(f.fibers)),
+		Failure: f, names: make([]string, len(f.fibers)), labels: make([]string, len(f.fibers)), number: map[int32]int{},
+		things: map[int32]*thing{}, nests: map[nest]bool{}, mixed: map[string]bool{}, shut: map[int32]string{},
+		told: &report.Trace{
+			Chart: &chart.Chart{Actors: "fibers", Before: f.before}, Complete: f.before == 0, Align: true, Indent: "  ",
+			Hidden: make([]bool, len(f.fibers)), Outside: len(f.strays) > 0,
+		},
 	}
 	count := map[string]int{}
 	for i, c := range f.fibers {
@@ -65,51 +61,74 @@ func newReport(f *Failure) *findings {
 		if r.labels[i] = shown(name); count[name] > 1 || name == "" {
 			r.labels[i] = fmt.Sprintf("%s#%d", shown(name), i)
 		}
+		c := &f.fibers[i]
+		r.told.Of = append(r.told.Of, chart.Actor{Name: r.labels[i], Title: c.f.SpawnSite(), Ended: c.ended})
 	}
 	r.nameThings()
 	where := map[string]int32{}
-	for _, e := range f.trace {
-		switch who := int(e.fiber); e.op.Kind {
-		case policy.Select, policy.TrySelect:
-			cases, known := f.casesOf(e.cases)
-			r.chose[who] = r.chose[who] || !known
-			for _, c := range cases {
-				if c.op.Kind == policy.Send || c.op.Kind == policy.Recv || c.op.Kind == policy.Use {
-					r.used(c.object, who, c.op)
-				}
-			}
+	for s, e := range f.trace {
+		switch e.op.Kind {
 		case policy.Go:
 			if at, ok := where[e.op.Name]; ok && at != e.object {
 				r.mixed[e.op.Name] = true
 			}
 			where[e.op.Name] = e.object
 			r.nests[nest{e.object, e.op.Name}] = true
-		default:
-			if onChannel(e.op.Kind) || e.op.Kind == policy.Use {
-				r.used(e.object, who, e.op)
+		case policy.Close, policy.Abort:
+			if r.shut[e.object] == "" {
+				how := map[policy.Kind]string{policy.Close: "closed", policy.Abort: "aborted"}[e.op.Kind]
+				r.shut[e.object] = fmt.Sprintf("was %s at step %d", how, f.before+s+1)
 			}
 		}
+		r.used(s)
 	}
+	r.hold()
+	r.wait()
 	return r
 }
 
-// used records that a fiber has used a channel or another object, if there is one.
-func (r *findings) used(object int32, fiber int, op policy.Op) {
-	if object < 0 {
-		return
+// used adds what an operation did, or may have done, to channels, locks and the like to the events of the trace.
+func (r *findings) used(s int) {
+	e := &r.trace[s]
+	x := report.Event{Actor: int(e.fiber), Step: r.before + s + 1, Did: -1}
+	cases, known := r.casesOf(e.cases)
+	if selects := e.op.Kind == policy.Select || e.op.Kind == policy.TrySelect; !selects {
+		cases = []choice{{e.op, e.object}}
+	} else if !known {
+		r.told.Hidden[e.fiber] = true
 	}
-	all := r.users[object]
-	at := slices.IndexFunc(all, func(u user) bool { return u.fiber == fiber })
-	if at < 0 {
-		at, all = len(all), append(all, user{fiber: fiber})
-		r.users[object] = all
+	kind, object := r.effect(e)
+	for _, c := range cases {
+		if k := c.op.Kind; c.object < 0 || !onChannel(k) && k != policy.Use {
+			continue
+		}
+		if c.op.Kind == kind && c.object == object && kind != policy.RecvAsync && !r.waitsIn(s) {
+			x.Did = len(x.Uses)
+		}
+		x.Uses = append(x.Uses, chart.Use{Object: int(c.object), What: effectOf(c.op), N: 1})
 	}
-	if k := op.Kind; k == policy.Recv || k == policy.TryRecv || k == policy.RecvAsync ||
-		k == policy.Use && op.Verb.Waits != "" {
-		all[at].takes = true
-	} else {
-		all[at].sends = true
+	if len(x.Uses) > 0 {
+		r.told.Events = append(r.told.Events, x)
 	}
+}
+
+// effectOf returns what an operation does to its object.
+func effectOf(op policy.Op) chart.Effect {
+	switch op.Kind {
+	case policy.Send, policy.TrySend, policy.SendAsync:
+		return chart.Put
+	case policy.Recv, policy.TryRecv, policy.RecvAsync:
+		return chart.Get
+	case policy.Close, policy.Abort:
+		return chart.Shut
+	case policy.Use:
+		if op.Take > 0 && op.Undo {
+			return chart.Release
+		} else if op.Take > 0 {
+			return chart.Hold
+		}
+	}
+	return chart.Touch
 }
 
 func onChannel(k policy.Kind) bool {
@@ -244,7 +263,9 @@ func (r *findings) explain(b *strings.Builder) {
 	r.said(b)
 	r.outside(b)
 	r.waits(b)
-	r.causes(b)
+	if r.Kind == KindDeadlock {
+		r.traced().SayCauses(b)
+	}
 }
 
 // indented indents a text that may have more than one line.
@@ -303,19 +324,48 @@ func (r *findings) waits(b *strings.Builder) {
 	})
 }
 
-// waiting returns the fibers that wait and do not tick.
-func (r *findings) waiting() (all []report.Wait) {
+// wait adds the fibers that wait, and what for.
+func (r *findings) wait() {
+	t := r.told
 	for i, c := range r.fibers {
-		if !c.waits || r.ticks(i) {
+		if !c.waits {
 			continue
 		}
-		w := report.Wait{Actor: i, Need: "waits " + r.waitsFor(i), At: strings.TrimPrefix(c.site.at(), ", at ")}
-		if w.At != "" && c.op.Kind != policy.Join {
-			w.Same = w.Need + w.At + spawned(c)
+		w := report.Wait{Actor: i, Does: "waits", At: strings.TrimPrefix(c.site.at(), ", at "), Ticks: r.ticks(i)}
+		if c.site.call != "" {
+			w.Does += " in " + c.site.call
 		}
-		all = append(all, w)
+		cases, known := r.casesOf(c.cases)
+		switch c.op.Kind {
+		case policy.Send, policy.Recv, policy.Wait, policy.Sleep, policy.Use:
+			w.Wishes = append(w.Wishes, r.wish(choice{c.op, c.on}))
+		case policy.Select:
+			switch {
+			case !known:
+				w.Does += " for a case of a select"
+			case len(cases) == 0:
+				w.Does += " in a select without cases"
+			default:
+				w.Does += " in a select"
+			}
+			for _, c := range cases {
+				w.Wishes = append(w.Wishes, r.wish(c))
+			}
+		case policy.Join:
+			x := report.Wish{Text: "for its children to end", Of: r.children(i)}
+			if x.Object = -1; len(x.Of) > 0 {
+				x.Text += ": " + t.List(x.Of)
+			}
+			w.Wishes = append(w.Wishes, x)
+		default:
+			w.Does += " for something after its last operation, " + r.words(c.op, c.on, c.cases)
+		}
+		if w.At != "" && c.op.Kind != policy.Join {
+			w.Same = t.Need(&w) + w.At + spawned(c)
+		}
+		t.Of[i].Why, t.Of[i].Since = t.Line(&w), c.step
+		t.Waiting = append(t.Waiting, w)
 	}
-	return all
 }
 
 // at returns the place of a site, in words that follow others.
@@ -324,14 +374,6 @@ func (s site) at() string {
 		return ""
 	}
 	return ", at " + place(s.file, s.line)
-}
-
-// behind returns the place of a site in brackets, in words that follow others.
-func (s site) behind() string {
-	if s.file == "" {
-		return ""
-	}
-	return " (at " + place(s.file, s.line) + ")"
 }
 
 func spawned(c column) string {
@@ -344,132 +386,76 @@ func spawned(c column) string {
 	return "; spawned at " + place(file, n)
 }
 
-// waitsFor returns what fiber i waits for, in words that follow "waits".
-func (r *findings) waitsFor(i int) string {
-	if call := r.fibers[i].site.call; call != "" {
-		return "in " + call + " " + r.need(i)
-	}
-	return r.need(i)
-}
-
-// need returns what fiber i waits for, in words that follow "waits".
-func (r *findings) need(i int) string {
-	c := &r.fibers[i]
-	switch c.op.Kind {
-	case policy.Send, policy.Recv, policy.Wait, policy.Sleep, policy.Use:
-		return r.wish(choice{c.op, c.on})
-	case policy.Select:
-		cases, known := r.casesOf(c.cases)
-		switch {
-		case !known:
-			return "for a case of a select"
-		case len(cases) == 0:
-			return "in a select without cases"
-		}
-		return "in a select " + r.wishes(cases)
-	case policy.Join:
-		if kids := r.children(i); len(kids) > 0 {
-			return "for its children to end: " + r.list(kids)
-		}
-		return "for its children to end"
-	}
-	return fmt.Sprintf("for something after its last operation, %s", r.words(c.op, c.on, c.cases))
-}
-
-// wish returns what a fiber with case c waits for, in words that follow "waits".
-func (r *findings) wish(c choice) string {
+// wish returns what a fiber with case c waits for.
+func (r *findings) wish(c choice) report.Wish {
+	x := report.Wish{Use: chart.Use{Object: int(c.object), What: effectOf(c.op)}, Name: r.channel(c.op, c.object)}
 	switch c.op.Kind {
 	case policy.Send:
-		return "to send to " + r.channel(c.op, c.object) + r.full(c.object)
+		x.Text, x.Ends, x.Note = "to send to "+x.Name+r.full(c.object), "receive from", r.shut[c.object]
 	case policy.Recv:
-		return "to receive from " + r.channel(c.op, c.object)
+		x.Text, x.Ends, x.Note = "to receive from "+x.Name, "send to or close", r.shut[c.object]
 	case policy.Wait:
-		return "for " + r.fiber(c.op, c.object) + " to end"
+		x.Text = "for " + r.fiber(c.op, c.object) + " to end"
+		if i, ok := r.number[c.object]; ok {
+			x.Of = []int{i}
+		}
 	case policy.Use:
+		x.Name = r.about(c)
+		x.Text, x.Ends, x.Timed = c.op.Verb.Waits, c.op.Verb.Ends, c.op.Background
 		if c.object < 0 {
-			return c.op.Verb.Waits
+			break
 		}
-		return c.op.Verb.Waits + " " + r.about(c) + r.heldBy(c)
+		x.Text += " " + x.Name
+		if c.op.Take > 0 {
+			x.How, x.By, x.Any = "held by", r.taken[c.object], true
+		}
 	case policy.Leave:
-		return "for the other side of " + r.channel(c.op, c.object) + " to be gone"
+		x.Text = "for the other side of " + x.Name + " to be gone"
+	default:
+		x.Text, x.Timed = "for time to pass", true
 	}
-	return "for time to pass"
+	return x
 }
 
-// holders returns what fibers hold of the object that c is about, the longest-held first.
-func (r *findings) holders(c choice) (all []hold) {
+// hold finds out which fibers hold what, and where each took it.
+func (r *findings) hold() {
+	r.taken = map[int32][]report.Hold{}
+	slices.SortStableFunc(r.holds, func(a, b hold) int { return cmp.Compare(a.step, b.step) })
 	for _, h := range r.holds {
-		if h.object == c.object {
-			all = append(all, h)
+		x := report.Hold{Actor: int(h.fiber), Step: h.step}
+		for s := min(h.step-r.before, len(r.trace)) - 1; s >= 0; s-- {
+			e := &r.trace[s]
+			op, object := e.op, e.object
+			if c, ok := r.chosen(e); ok {
+				op, object = c.op, c.object
+			}
+			if e.fiber == h.fiber && object == h.object && op.Take > 0 && !op.Undo {
+				x.At = strings.TrimPrefix(r.siteOf(s).at(), ", at ")
+				break
+			}
 		}
+		r.taken[h.object] = append(r.taken[h.object], x)
 	}
-	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(a.step, b.step) })
-	return all
 }
 
-// heldBy returns which fibers hold what c waits to take, in words that follow its name.
-func (r *findings) heldBy(c choice) string {
-	if c.op.Take == 0 {
-		return ""
+// children returns the remaining fibers of the nursery that fiber i joins, as far as they are certain: those whose name
+// only fibers of that nursery have.
+func (r *findings) children(i int) (kids []int) {
+	on := r.fibers[i].on
+	if on < 0 || r.before > 0 {
+		return nil
 	}
-	const most = 3
-	all := r.holders(c)
-	if len(all) == 0 {
-		return ", which no fiber holds"
-	}
-	var texts []string
-	for k, h := range all[:min(len(all), most)] {
-		text := r.labels[h.fiber]
-		if r.fibers[h.fiber].ended {
-			text += ", which has ended,"
+	for k, c := range r.fibers {
+		if c.ended || k == i {
+			continue
 		}
-		text += fmt.Sprintf(" since step %d", h.step)
-		if at := r.took(h); k == len(all)-1 || k == most-1 || at.at() != r.took(all[k+1]).at() {
-			text += at.behind()
+		base := r.names[k]
+		if !r.nests[nest{on, base}] {
+			base = base[:max(strings.LastIndexByte(base, '['), 0)]
 		}
-		texts = append(texts, text)
-	}
-	s := ", held by " + strings.Join(texts, ", ")
-	if len(all) > most {
-		s += fmt.Sprintf(" and %d more", len(all)-most)
-	}
-	return s
-}
-
-// took returns where a fiber took what it holds.
-func (r *findings) took(h hold) site {
-	for s := min(h.step-r.before, len(r.trace)) - 1; s >= 0; s-- {
-		e := &r.trace[s]
-		op, object := e.op, e.object
-		if c, ok := r.chosen(e); ok {
-			op, object = c.op, c.object
-		}
-		if e.fiber == h.fiber && object == h.object && op.Take > 0 && !op.Undo {
-			return r.siteOf(s)
+		if r.nests[nest{on, base}] && !r.mixed[base] {
+			kids = append(kids, k)
 		}
 	}
-	return site{}
-}
-
-// wishes returns what a select waits for.
-func (r *findings) wishes(cases []choice) string {
-	const most = 8
-	var texts []string
-	for _, c := range cases[:min(len(cases), most)] {
-		texts = append(texts, r.wish(c))
-	}
-	s := strings.Join(texts, ", or ")
-	if len(cases) > most {
-		s += fmt.Sprintf(", or for %d cases more", len(cases)-most)
-	}
-	return s
-}
-
-// list names fibers.
-func (r *findings) list(fibers []int) string {
-	names := make([]string, len(fibers))
-	for k, i := range fibers {
-		names[k] = r.labels[i]
-	}
-	return report.Names(names, 8)
+	return kids
 }

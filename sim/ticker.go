@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,11 +38,11 @@ func (f *Failure) lookBehindTickers(limit int) {
 		}
 	}
 	for i := range moves {
-		if moves[i] && (!waits[i] || r.chose[i]) {
+		if moves[i] && (!waits[i] || r.told.Hidden[i]) {
 			return // it spins, or may serve anything
 		}
 	}
-	if times < leastTicks || !slices.ContainsFunc(r.all(), func(i int) bool { return !moves[i] && r.dead(i, moves) }) {
+	if times < leastTicks || !r.told.Abandoned(moves) {
 		return
 	}
 	since := 0
@@ -73,39 +72,5 @@ func mayWait(op policy.Op) bool {
 	return false
 }
 
-// all returns the numbers of the fibers.
-func (r *findings) all() []int {
-	all := make([]int, len(r.fibers))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // ticks reports whether fiber i is one of the tickers that hide a deadlock.
 func (r *findings) ticks(i int) bool { return i < len(r.ticking) && r.ticking[i] }
-
-// dead reports whether fiber i waits for something that none of the fibers that move has ever served, and that is not
-// the end of a fiber.
-func (r *findings) dead(i int, moves []bool) bool {
-	wants := r.wants(i)
-	if !r.fibers[i].waits || len(wants) == 0 {
-		return false
-	}
-	for _, c := range wants {
-		switch c.op.Kind {
-		case policy.Send, policy.Recv:
-			if slices.ContainsFunc(r.users[c.object], func(u user) bool { return moves[u.fiber] && u.other(c.op.Kind) }) {
-				return false
-			}
-		case policy.Use:
-			if c.op.Background || c.op.Verb.Ends == "" ||
-				slices.ContainsFunc(r.users[c.object], func(u user) bool { return moves[u.fiber] }) {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
-}

@@ -154,7 +154,8 @@ func TestReportNamesAJam(t *testing.T) {
 		_, _ = c.Recv(ctx)
 		_, _ = c.Send(ctx, 2), c.Send(ctx, 3)
 	})
-	says(t, f, "  cycle:\n    main waits to send to c (capacity 1, full), from which only it itself received, and now waits to send to it, at sim/ticker_test.go:")
+	says(t, f, "  cycle:\n    main waits to send to c (capacity 1, full), from which only it itself received, and now waits to send to it\n",
+		"  main waits to send to c (capacity 1, full), at sim/ticker_test.go:")
 	saysNot(t, f, "no fiber is left", "no other")
 	f = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](2, coir.WithName("c"))
@@ -173,7 +174,7 @@ func TestReportNamesAJam(t *testing.T) {
 			}
 		})
 	})
-	says(t, f, "  cycle:\n    worker[0] waits to send to c (capacity 2, full), from which only worker[0], worker[1] received, and now wait to send to it, at ",
+	says(t, f, "  cycle:\n    worker[0] waits to send to c (capacity 2, full), from which only worker[0], worker[1] received, and now wait to send to it\n",
 		"\n    worker[1] waits to send to c (capacity 2, full), from which only")
 }
 

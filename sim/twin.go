@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
-	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/internal/search"
@@ -158,8 +157,7 @@ func (r *findings) passing() *chart.Twin {
 		return r.drawn
 	}
 	c := q.drawing()
-	rows, _ := r.rows()
-	here, there := parted(rows, c.Steps, int(r.branches[at].step))
+	here, there := parted(r.drawing().Steps, c.Steps, int(r.branches[at].step))
 	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
 	r.drawn = report.Twin(c, here, there, why, string(r.Kind), r.Steps, q.Steps)
 	return r.drawn
@@ -170,10 +168,9 @@ func (r *findings) passing() *chart.Twin {
 func (r *findings) failedAt() (step int) {
 	switch {
 	case r.Kind == KindDeadlock:
-		timed := func(x choice) bool { return x.op.Kind == policy.Sleep || x.op.Background }
-		for i, c := range r.fibers {
-			if c.waits && !r.ticks(i) && !slices.ContainsFunc(r.wants(i), timed) {
-				step = max(step, r.before+c.step+1)
+		for _, w := range r.told.Waiting {
+			if !w.Ticks && !slices.ContainsFunc(w.Wishes, func(x report.Wish) bool { return x.Timed }) {
+				step = max(step, r.before+r.fibers[w.Actor].step+1)
 			}
 		}
 		return step

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// draw writes the chart of a failure into a directory, and returns its path.
-func (r *result) draw(to, dir, replay string) (string, error) {
+// page writes the page of a failure into a directory, and returns its path.
+func (r *result) page(to, dir, replay string) (string, error) {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return "", err
 	}
@@ -22,33 +22,15 @@ func (r *result) draw(to, dir, replay string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(r.chart(dir, replay).Write(w), w.Close())
+	c := r.traced(dir).Chart
+	c.Title, c.Text, c.Verdict, c.Replay = r.test+": "+r.headline(), r.explain(dir), kinds[r.failure.kind], replay
+	return path, errors.Join(c.Write(w), w.Close())
 }
 
-// chart returns the failure as a chart, with a column for each goroutine.
-func (r *result) chart(dir, replay string) *chart.Chart {
-	names := r.names()
-	waits := r.waits(names, dir)
-	c := &chart.Chart{
-		Title: r.test + ": " + r.headline(), Text: r.explain(names, waits, dir), Verdict: kinds[r.failure.kind],
-		Replay: replay, Actors: "goroutines", Before: r.firstStep() - 1,
-	}
+// draw adds the steps to a chart that has the goroutines.
+func (r *result) draw(c *chart.Chart, dir string) {
+	c.Before = r.firstStep() - 1
 	columns := r.columns()
-	for _, id := range r.ids() {
-		a := r.actors[id]
-		if id == 1 {
-			continue
-		}
-		actor := chart.Actor{Name: names[id], Ended: a.state == ended, Since: -1}
-		actor.Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
-		if id == r.failure.panicked {
-			actor.Why = "panics: " + r.failure.text
-		}
-		c.Of = append(c.Of, actor)
-	}
-	for _, w := range waits {
-		c.Of[columns[w.id]].Why = w.text(r, dir)
-	}
 	at := map[int]int{} // rows of steps
 	things := &things{result: r, dir: dir, index: map[string]int{}}
 	for i := range r.stepsOf {
@@ -81,12 +63,6 @@ func (r *result) chart(dir, replay string) *chart.Chart {
 		}
 	}
 	awaited(c)
-	who, _ := cycle(waits)
-	for _, id := range who {
-		c.Cycle = append(c.Cycle, columns[id])
-	}
-	c.Twin = r.passing(names, dir)
-	return c
 }
 
 // columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness.

@@ -258,7 +258,7 @@ func TestMixedPrograms(t *testing.T) {
 	replayed(t, got, "-tags=corpus", "./mixed")
 	for _, line := range []string{
 		"fiber service waits in Chan.Send, at channels_test.go:",
-		", held by fiber add (since locks_test.go:24), at locks_test.go:",
+		", held by fiber add since step ", " (at locks_test.go:24), at locks_test.go:",
 	} {
 		if all := got["TestBugGuestLeaves"].output + got["TestBugRegistry"].output; !strings.Contains(all, line) {
 			t.Errorf("no line has %q:\n%s", line, all)

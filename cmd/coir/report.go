@@ -23,7 +23,8 @@ const (
 	opWait, opCondWait                     = coir.OpWait, coir.OpCondWait
 	opSignal, opBroadcast, opOnce          = coir.OpSignal, coir.OpBroadcast, coir.OpOnce
 	opDone, opTryRLock, opTryWLock         = coir.OpDone, coir.OpTryRLock, coir.OpTryWLock
-	opFail, opAccept, opNetWrite           = coir.OpFail, coir.OpAccept, coir.OpNetWrite
+	opFail                                 = coir.OpFail
+	opAccept, opNetRead, opNetWrite        = coir.OpAccept, coir.OpNetRead, coir.OpNetWrite
 )
 
 // object returns the name of an object: its sort and number.
@@ -112,17 +113,16 @@ func oneLine(text string) string {
 
 // report explains a failure. dir is the directory of the package.
 func (r *result) report(dir string) string {
-	names := r.names()
 	var b strings.Builder
-	b.WriteString(r.explain(names, r.waits(names, dir), dir) + r.parting(r.shortNames(), dir))
+	b.WriteString(r.explain(dir) + r.parting(dir))
 	r.traced(dir).Table(&b)
 	return b.String()
 }
 
 // explain describes which goroutine waits for what.
-func (r *result) explain(names map[int]string, waits []wait, dir string) string {
+func (r *result) explain(dir string) string {
 	var b strings.Builder
-	f := r.failure
+	f, names := r.failure, r.names()
 	switch {
 	case f.outside > 0:
 		fmt.Fprintf(&b, "%s came from outside (network, system calls, goroutines of other tests): a replay may differ\n",
@@ -144,51 +144,19 @@ func (r *result) explain(names map[int]string, waits []wait, dir string) string 
 	if s := r.failStep(); s != nil && s.place.file != "" {
 		fmt.Fprintf(&b, "%s calls %s%s\n", names[s.g], r.words(*s), s.place.said(", at %s", dir))
 	}
-	b.WriteString(r.waiters(waits, names, dir) + r.circle(waits, names, dir))
+	r.waiters(&b, dir)
+	r.ending(dir).SayCauses(&b)
 	return b.String()
 }
 
 // waiters describes what goroutines wait for. Those that wait for the same, at the same line, are told together.
-func (r *result) waiters(waits []wait, names map[int]string, dir string) string {
-	var b strings.Builder
-	r.untraced(waits, names, dir).SayWaits(&b, func(same []report.Wait) (text string) {
-		all := slices.DeleteFunc(slices.Clone(waits), func(w wait) bool {
-			return !slices.ContainsFunc(same, func(s report.Wait) bool { return s.Actor == w.id })
-		})
-		if len(all) > 1 {
-			text = fmt.Sprintf(" (%s)", report.Count(len(all), "goroutine"))
+func (r *result) waiters(b *strings.Builder, dir string) {
+	r.ending(dir).SayWaits(b, func(same []report.Wait) (text string) {
+		if len(same) > 1 {
+			text = fmt.Sprintf(" (%s)", report.Count(len(same), "goroutine"))
 		}
-		return text + r.waitedFor(all)
+		return text + r.waitedFor(same)
 	})
-	return b.String()
-}
-
-// circle describes a cycle of goroutines that wait for each other, if there is one.
-func (r *result) circle(waits []wait, names map[int]string, dir string) string {
-	var b strings.Builder
-	who, way := cycle(waits)
-	r.untraced(waits, names, dir).SayCycle(&b, who, way)
-	return b.String()
-}
-
-// untraced returns the goroutines that wait, by their ids, as package report tells them; without any steps.
-func (r *result) untraced(waits []wait, names map[int]string, dir string) *report.Trace {
-	t := &report.Trace{Chart: &chart.Chart{Actors: "goroutines"}}
-	leak := r.failure == nil || r.failure.kind == "leak"
-	for _, w := range waits {
-		for len(t.Of) <= w.id {
-			t.Of = append(t.Of, chart.Actor{Name: names[len(t.Of)]})
-		}
-		x := report.Wait{Actor: w.id, Need: w.need(), At: w.at.said("%s", dir)}
-		if x.At != "" && strings.HasPrefix(w.what, "waits ") {
-			if x.Same = x.Need; leak { // whichever object each of them waits for
-				x.Same, _, _ = strings.Cut(w.what, "#")
-			}
-			x.Same += w.at.String() + w.made.String() + r.origin(w.actor).String()
-		}
-		t.Waiting = append(t.Waiting, x)
-	}
-	return t
 }
 
 // cut reports whether the beginning of the trace is missing.
@@ -271,23 +239,20 @@ func (r *result) starters() map[int]*step {
 
 // traced returns the failure as package report tells it.
 func (r *result) traced(dir string) *report.Trace {
-	t := &report.Trace{Chart: r.chart(dir, ""), Total: r.endStep(), FailedAt: r.failedAt(), Exact: exact}
-	columns, names := r.columns(), r.shortNames()
-	for id, i := range columns {
-		t.Of[i].Name = names[id]
+	t := r.ending(dir)
+	if t.Steps != nil {
+		return t
 	}
+	r.draw(t.Chart, dir)
+	t.Total, t.FailedAt, t.Exact, t.Twin = r.endStep(), r.failedAt(), exact, r.passing(dir)
+	columns := r.columns()
 	if s := r.failStep(); s != nil {
 		t.Failing = append(t.Failing, columns[s.g])
 	}
 	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == "panic" {
 		t.Failing = append(t.Failing, i)
 	}
-	t.Failing = append(t.Failing, t.Cycle...)
-	for _, w := range r.waits(names, dir) {
-		for _, s := range w.by {
-			t.Failing = append(t.Failing, columns[s.g])
-		}
-	}
+	t.Failing = append(append(t.Failing, t.FindCycle()...), t.Holders()...)
 	for _, s := range slices.Backward(t.Steps) {
 		if s.Switches > 0 {
 			t.Decided = append(t.Decided, s.Actor)
@@ -393,9 +358,9 @@ func (r *result) choices(cases []selectCase) string {
 
 // leftBehind describes goroutines that every schedule leaves behind.
 func (r *result) leftBehind(dir string) string {
-	var b strings.Builder
-	names := r.names()
-	for line := range strings.Lines(r.waiters(r.waits(names, dir), names, dir)) {
+	var b, lines strings.Builder
+	r.waiters(&lines, dir)
+	for line := range strings.Lines(lines.String()) {
 		b.WriteString("left behind: " + line)
 	}
 	return b.String()

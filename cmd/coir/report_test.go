@@ -32,17 +32,15 @@ func TestReports(t *testing.T) {
 		},
 		"TestReaders": {
 			"TestReaders waits to read-lock rwmutex#1, behind reports_test.go:37, at reports_test.go:42, for 0s\n",
-			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders (since reports_test.go:36), at reports_test.go:38, for 1s\n",
-			"cycle:\n TestReaders waits to read-lock rwmutex#1, behind reports_test.go:37, at reports_test.go:42\n",
-			" reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders (since reports_test.go:36), " +
-				"at reports_test.go:38\n",
+			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders since step 1 (at reports_test.go:36), at reports_test.go:38, for 1s\n",
+			"cycle:\n TestReaders waits for reports_test.go:37\n reports_test.go:37 waits for TestReaders\n",
 			" | rlock rwmutex#1 | | :36 0s\n", " | | lock rwmutex#1 * | :38\n", " | rlock rwmutex#1 * | | :42 1s\n",
 		},
 		"TestOnce": {
-			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce (since reports_test.go:48), at reports_test.go:50\n",
+			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce since step 2 (at reports_test.go:48), at reports_test.go:50\n",
 			" | do once#1 | | :48\n", " | | do once#1 * | :50\n",
 		},
-		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself (since reports_test.go:62), at reports_test.go:63\n"},
+		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself since step 4 (at reports_test.go:62), at reports_test.go:63\n"},
 		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from chan#1", ", for 3s\n"},
 		"TestArrows":       {"reports_test.go:83", " | go | | :83\n", " | | done waitgroup#1 |\n"},
 		"TestMany": {
@@ -385,16 +383,17 @@ func TestLocksThatWaited(t *testing.T) {
 
 // Goroutines that wait for the same at the same line are told together, with the least and the most time.
 func TestGoroutinesThatWaitForTheSame(t *testing.T) {
-	r := &result{failure: &failure{now: time.Minute}}
-	names := map[int]string{}
-	var waits []wait
+	r := &result{failure: &failure{now: time.Minute}, actors: map[int]*actor{}}
 	for i := range 5 {
-		a := &actor{id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}}
-		names[a.id] = fmt.Sprintf("a_test.go:3 (%d)", i+1)
-		waits = append(waits, wait{actor: a, what: "waits to lock mutex#1", elapsed: time.Duration(i) * time.Second})
+		r.actors[i+2] = &actor{
+			id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}, made: place{"/p/a_test.go", 3, "p.g"}, state: waiting,
+			reason: "sync.Mutex.Lock", op: opLock, object: 1, since: time.Minute - time.Duration(i)*time.Second,
+		}
 	}
-	waits[4].what = "waits to lock mutex#2"
-	got := r.waiters(waits, names, "/p")
+	r.actors[6].object = 2
+	var b strings.Builder
+	r.waiters(&b, "/p")
+	got := b.String()
 	if want := "a_test.go:3 (1..4) wait to lock mutex#1, at a_test.go:7 (4 goroutines), for 0s to 3s\n" +
 		"a_test.go:3 (5) waits to lock mutex#2, at a_test.go:7, for 4s\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

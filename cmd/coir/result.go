@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // result is the result of a test.
@@ -39,18 +40,20 @@ type result struct {
 	complete  bool   // the strategy has run all its schedules
 	trace     string // what they all did, as a hash
 
-	failure *failure
-	twin    *twin    // nil: none was searched
-	parted  *parting // see diverge; nil: not known yet, or there is no twin
-	stepsOf []step
-	actors  map[int]*actor
-	made    map[int]channel // channels, by their number
-	log     string          // of the test, in the reported schedule
-	token   string          // of a failure that must be run again in another process
-	found   int             // the schedule in which it was found
-	part    string          // the explored test or subtest, if that is a part of the test
-	steps   int             // of a schedule that was given up
-	busy    bool            // because there was no moment at which all wait
+	failure  *failure
+	twin     *twin         // nil: none was searched
+	parted   *parting      // see diverge; nil: not known yet, or there is no twin
+	end      *report.Trace // see ending and traced; nil: not yet
+	columnOf []*actor      // the goroutine of each of its actors
+	stepsOf  []step
+	actors   map[int]*actor
+	made     map[int]channel // channels, by their number
+	log      string          // of the test, in the reported schedule
+	token    string          // of a failure that must be run again in another process
+	found    int             // the schedule in which it was found
+	part     string          // the explored test or subtest, if that is a part of the test
+	steps    int             // of a schedule that was given up
+	busy     bool            // because there was no moment at which all wait
 
 	outside      int           // schedules in which something came from outside
 	onKernel     string        // why the test ran on the kernel's network, if it did

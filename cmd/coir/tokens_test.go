@@ -53,7 +53,7 @@ func TestTheReportInREADME(t *testing.T) {
 		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
 	}
 	plain := func(text string) string {
-		text = regexp.MustCompile(`(server\.go:|#|schedule |seed |\()\d+(\.\d+s)?`).ReplaceAllString(text, "$1")
+		text = regexp.MustCompile(`(server\.go:|#|schedule |seed |step |\()\d+(\.\d+s)?`).ReplaceAllString(text, "$1")
 		return regexp.MustCompile(`shrunk to .*`).ReplaceAllString(text, "")
 	}
 	report := plain(out.String())

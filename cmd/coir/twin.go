@@ -56,7 +56,7 @@ func (r *result) begun() (all []*step) {
 }
 
 // parting says where the schedule diverges from one that passes.
-func (r *result) parting(names map[int]string, dir string) string {
+func (r *result) parting(dir string) string {
 	t, p := r.twin, r.diverge()
 	if t == nil || t.result != nil && p == nil {
 		return ""
@@ -64,8 +64,8 @@ func (r *result) parting(names map[int]string, dir string) string {
 	var b strings.Builder
 	q := &report.Parting{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
 	if p != nil {
-		q.Why, q.Verdict, q.Later = r.why(p, names, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
-		q.Fails, q.Passes = r.listed(p.here, names, dir), t.listed(p.there, t.shortNames(), dir)
+		q.Why, q.Verdict, q.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
+		q.Fails, q.Passes = r.listed(p.here, dir), t.listed(p.there, dir)
 	}
 	new(report.Trace).SayParting(&b, q)
 	return b.String()
@@ -92,12 +92,10 @@ func (r *result) failedAt() (n int) {
 }
 
 // listed returns steps with their goroutines.
-func (r *result) listed(steps []*step, names map[int]string, dir string) (l report.Listing) {
+func (r *result) listed(steps []*step, dir string) report.Listing {
+	l, columns := report.Listing{Names: r.ending(dir).Short}, r.columns()
 	for _, s := range steps {
-		for len(l.Names) <= s.g {
-			l.Names = append(l.Names, names[len(l.Names)])
-		}
-		d := r.drawn(s, s.g, dir)
+		d := r.drawn(s, columns[s.g], dir)
 		d.Number = 0 // numbers are in the order of the points before operations
 		l.Steps = append(l.Steps, d)
 	}
@@ -105,8 +103,8 @@ func (r *result) listed(steps []*step, names map[int]string, dir string) (l repo
 }
 
 // why returns which way the failure and its twin went where they part, in words.
-func (r *result) why(p *parting, names map[int]string, dir string) string {
-	a, b := r.way(p.here[0], names, dir), r.twin.way(p.there[0], r.twin.shortNames(), dir)
+func (r *result) why(p *parting, dir string) string {
+	a, b := r.way(p.here[0], dir), r.twin.way(p.there[0], dir)
 	if p.here[0].n == p.there[0].n {
 		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
 	}
@@ -114,18 +112,18 @@ func (r *result) why(p *parting, names map[int]string, dir string) string {
 }
 
 // way returns what a goroutine did, in words that are a sentence.
-func (r *result) way(s *step, names map[int]string, dir string) string {
-	return fmt.Sprintf("%s did %s%s", names[s.g], r.words(*s), s.place.said(", at %s", dir))
+func (r *result) way(s *step, dir string) string {
+	return fmt.Sprintf("%s did %s%s", r.shortNames()[s.g], r.words(*s), s.place.said(", at %s", dir))
 }
 
 // passing returns the twin, as the chart has it; nil if there is none.
-func (r *result) passing(names map[int]string, dir string) *chart.Twin {
+func (r *result) passing(dir string) *chart.Twin {
 	p := r.diverge()
 	if p == nil {
 		return nil
 	}
 	here, there := r.rowOf(p.here[0].n), r.twin.rowOf(p.there[0].n)
-	return report.Twin(r.twin.chart(dir, ""), here, there, r.why(p, names, dir), kinds[r.failure.kind], r.failure.steps,
+	return report.Twin(r.twin.traced(dir).Chart, here, there, r.why(p, dir), kinds[r.failure.kind], r.failure.steps,
 		r.twin.failure.steps)
 }
 

@@ -99,7 +99,8 @@ func (r *result) notControlled(dir string) string {
 	if r.outcome == "pass" {
 		head = fmt.Sprintf("%s not controlled: ", report.Count(r.uncontrolled, "schedule"))
 	}
-	names := last.names()
-	waits := last.waits(names, dir)
-	return head + last.waitsOutside(dir) + "\n" + indent(last.waiters(waits, names, dir)+last.circle(waits, names, dir))
+	var b strings.Builder
+	last.waiters(&b, dir)
+	last.ending(dir).SayCauses(&b)
+	return head + last.waitsOutside(dir) + "\n" + indent(b.String())
 }

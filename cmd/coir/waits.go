@@ -7,19 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
 
 // Which goroutine waits for what at the end of a schedule, and which could end that.
-
-// wait is a goroutine that waits.
-type wait struct {
-	*actor
-	what    string  // in words: "waits to lock mutex#3"
-	by      []*step // the steps by which goroutines hold what it waits for
-	how     string  // in words, how they hold it
-	elapsed time.Duration
-}
 
 // panicsToo is what a goroutine does that panics after the first one.
 const panicsToo = "panics too"
@@ -27,44 +19,64 @@ const panicsToo = "panics too"
 // exact is how exactly times are told. Steps and timers move the clock a little.
 const exact = 10 * time.Microsecond
 
-// waits returns the waits of the test's goroutines at the end.
-func (r *result) waits(names map[int]string, dir string) (all []wait) {
-	locks := r.locks()
+// ending returns the goroutines of the test, and what they wait for at the end.
+func (r *result) ending(dir string) *report.Trace {
+	if r.end != nil {
+		return r.end
+	}
+	t := &report.Trace{Chart: &chart.Chart{Actors: "goroutines"}}
+	r.end = t
+	f, names, short, columns, locks := r.failure, r.names(), r.shortNames(), r.columns(), r.locks()
 	for _, id := range r.ids() {
-		a := r.actors[id]
-		if a.state != waiting && a.state != calling || a.id == 1 || coirsOwn(a.at, a.via) || r.failure != nil && a.id == r.failure.panicked {
+		a, i := r.actors[id], len(t.Of)
+		if id == 1 {
 			continue
 		}
-		w := wait{actor: a}
-		if r.failure != nil {
-			w.elapsed = (r.failure.now - a.since).Round(exact)
+		r.columnOf = append(r.columnOf, a)
+		t.Short = append(t.Short, short[id])
+		t.Of = append(t.Of, chart.Actor{Name: names[id], Ended: a.state == ended, Since: -1})
+		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
+		if f != nil && id == f.panicked {
+			t.Of[i].Why = "panics: " + f.text
+			continue
 		}
-		r.describe(&w, locks, dir)
-		if len(w.by) > 0 {
-			var who []string
-			for _, s := range w.by {
-				since := s.place.said(" (since %s)", dir)
-				if w.how == "behind" {
-					since = ""
-				}
-				if s.g == id {
-					who = append([]string{"itself" + since}, who...)
-					continue
-				}
-				who = append(who, names[s.g]+since)
+		if a.state != waiting && a.state != calling || coirsOwn(a.at, a.via) {
+			continue
+		}
+		w, x, by := report.Wait{Actor: i, At: a.at.said("%s", dir)}, report.Wish{}, []*step(nil)
+		w.Does, x.How, by = r.describe(a, locks, dir)
+		for _, s := range by {
+			h := report.Hold{Actor: columns[s.g], Step: s.n, At: s.place.said("%s", dir)}
+			if x.How == behind {
+				h.Step, h.At = 0, ""
 			}
-			w.how += " " + strings.Join(who, " and ")
-		} else {
-			w.how = "" // a TryLock, whose result is not known, may hold it
+			x.By = append(x.By, h)
 		}
-		all = append(all, w)
+		if len(x.By) > 0 { // else a TryLock, whose result is not known, may hold it
+			w.Wishes = []report.Wish{x}
+		}
+		t.Waiting = append(t.Waiting, w)
 	}
-	return all
+	for k := range t.Waiting {
+		w := &t.Waiting[k]
+		a := r.columnOf[w.Actor]
+		if w.At != "" && strings.HasPrefix(w.Does, "waits ") {
+			if w.Same = t.Need(w); f == nil || f.kind == "leak" { // whichever object each of them waits for
+				w.Same, _, _ = strings.Cut(w.Does, "#")
+			}
+			w.Same += a.at.String() + a.made.String() + r.origin(a).String()
+		}
+		t.Of[w.Actor].Why = t.Line(w) + r.waitedFor(t.Waiting[k:k+1])
+	}
+	return t
 }
 
-// describe fills in what a goroutine waits for.
-func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
-	a := w.actor
+// behind is how a goroutine waits for those that come before it.
+const behind = "behind"
+
+// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3", the steps by which others hold
+// that, and how they do.
+func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
 	op, object, last := a.op, a.object, r.lastStep(a.id)
 	if last != nil {
 		op, object = last.op, last.object
@@ -72,70 +84,73 @@ func (r *result) describe(w *wait, locks map[int]*lock, dir string) {
 	is := func(what string) bool { return strings.Contains(a.reason, what) }
 	switch {
 	case a.inKernel():
-		w.what = "waits in the kernel"
+		what = "waits in the kernel"
 		if a.call != "" {
-			w.what = "waits in " + a.call
+			what = "waits in " + a.call
 		}
-	case a.reason == "network" && op == opAccept:
-		w.what = "waits to accept a connection from " + r.object(op, object)
-	case a.reason == "network" && op == opNetWrite:
-		w.what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
-	case a.reason == "network":
-		w.what = "waits to read from " + r.object(op, object)
+	case op == opAccept:
+		what = "waits to accept a connection from " + r.object(op, object)
+	case op == opNetRead:
+		what = "waits to read from " + r.object(op, object)
+	case op == opNetWrite && a.reason == "network":
+		what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
+	case op == opNetWrite: // one writes at a time
+		what = "waits to write to " + r.object(op, object)
 	case coirs(a.via):
-		w.what = "waits in " + method(a.via)
+		what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):
-		w.what = "waits for a subtest"
+		what = "waits for a subtest"
 	case is("synctest.Wait") && a.via == "panic.": // see coirPanic
-		w.what = panicsToo
+		what = panicsToo
 	case strings.HasPrefix(a.reason, "sleep"):
-		w.what = "sleeps"
+		what = "sleeps"
 	case is("nil chan"):
-		w.what = "waits for a nil channel"
+		what = "waits for a nil channel"
 	case is("select (no cases)"):
-		w.what = "waits in a select without cases"
+		what = "waits in a select without cases"
 	case is("select"):
-		w.what = "waits in a select"
+		what = "waits in a select"
 		if last != nil && len(last.cases) > 0 {
-			w.what += " " + r.wishes(last.cases, dir, true)
+			what += " " + r.wishes(last.cases, dir, true)
 		}
 	case is("chan receive"):
-		w.what = "waits to receive from " + r.channel(object, dir, false)
+		what = "waits to receive from " + r.channel(object, dir, false)
 	case is("chan send"):
-		w.what = "waits to send to " + r.channel(object, dir, true)
+		what = "waits to send to " + r.channel(object, dir, true)
 	case is("WaitGroup"):
-		w.what = "waits for " + r.object(opWait, object)
+		what = "waits for " + r.object(opWait, object)
 	case is("Cond"):
-		w.what = "waits for a signal"
+		what = "waits for a signal"
 		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
 			if s.g == a.id && s.op == opCondWait {
-				w.what += " of " + r.object(opCondWait, s.object)
+				what += " of " + r.object(opCondWait, s.object)
 				break
 			}
 		}
 	case (is("Mutex") || is("semacquire")) && op == opOnce:
-		w.what = "waits for " + r.object(opOnce, object) + " to be done"
+		what = "waits for " + r.object(opOnce, object) + " to be done"
 		if l := locks[a.object]; l != nil {
-			w.by, w.how = l.holders(), "by"
+			by, how = l.holders(), "by"
 		}
 	case is("Mutex") || is("semacquire"):
-		w.what = "waits to lock " + r.object(op, object)
+		what = "waits to lock " + r.object(op, object)
 		l := locks[object]
 		switch {
 		case l == nil:
 		case op == opRLock:
-			w.what = "waits to read-lock " + r.object(op, object)
-			if w.by, w.how = l.writer, "held by"; len(w.by) == 0 { // a waiting writer goes first
-				w.by, w.how = l.queue, "behind"
+			what = "waits to read-lock " + r.object(op, object)
+			if by, how = l.writer, "held by"; len(by) == 0 { // a waiting writer goes first
+				by, how = l.queue, behind
 			}
 		case len(l.writer) > 0:
-			w.by, w.how = l.writer, "held by"
+			by, how = l.writer, "held by"
 		default:
-			w.by, w.how = l.readers, "read-locked by"
+			by, how = l.readers, "read-locked by"
 		}
 	default:
-		w.what = "waits (" + a.reason + ")"
+		what = "waits (" + a.reason + ")"
 	}
+	return what, how, by
 }
 
 // wishes returns what a select is for, which waits or not.
@@ -156,30 +171,22 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	return text
 }
 
-// need returns what the goroutine waits for, and which others hold that.
-func (w wait) need() string {
-	if w.how != "" {
-		return w.what + ", " + w.how
-	}
-	return w.what
-}
-
-// text returns the wait as a line, without the name of the goroutine.
-func (w wait) text(r *result, dir string) string {
-	return w.need() + w.at.said(", at %s", dir) + r.waitedFor([]wait{w})
-}
-
 // waitedFor returns for how long goroutines have waited, in words that follow others.
-func (r *result) waitedFor(all []wait) string {
-	if r.failure == nil || r.failure.now < 10*time.Microsecond || all[0].what == panicsToo {
+func (r *result) waitedFor(all []report.Wait) string {
+	if r.failure == nil || r.failure.now < exact || all[0].Does == panicsToo {
 		return ""
 	}
-	longer := func(a, b wait) int { return cmp.Compare(a.elapsed, b.elapsed) }
-	least, most := slices.MinFunc(all, longer).elapsed, slices.MaxFunc(all, longer).elapsed
+	longer := func(a, b report.Wait) int { return cmp.Compare(r.lasted(a), r.lasted(b)) }
+	least, most := r.lasted(slices.MinFunc(all, longer)), r.lasted(slices.MaxFunc(all, longer))
 	if least == most {
 		return fmt.Sprintf(", for %v", least)
 	}
 	return fmt.Sprintf(", for %v to %v", least, most)
+}
+
+// lasted returns how long a goroutine has waited.
+func (r *result) lasted(w report.Wait) time.Duration {
+	return (r.failure.now - r.columnOf[w.Actor].since).Round(exact)
 }
 
 // lastStep returns the last step of a goroutine, or nil.
@@ -305,20 +312,4 @@ func (r *result) blocked(g int) bool {
 	a := r.actors[g]
 	return a != nil && a.state == waiting &&
 		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
-}
-
-// cycle returns a cycle of goroutines, each of which waits for a lock that the next one holds, and why.
-func cycle(waits []wait) ([]int, []report.Edge) {
-	var graph [][]report.Edge
-	for _, w := range waits {
-		for _, s := range w.by {
-			for len(graph) <= max(w.id, s.g) {
-				graph = append(graph, nil)
-			}
-			if s.g != w.id {
-				graph[w.id] = append(graph[w.id], report.Edge{To: s.g, Why: w.need()})
-			}
-		}
-	}
-	return report.Cycle(graph)
 }

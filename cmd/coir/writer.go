@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -393,38 +394,40 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 
 // failed returns a failure for -json.
 func (w *writer) failed(p *pkg, r *result) *told {
-	names := r.names()
-	waits := r.waits(names, p.Dir)
+	t := r.ending(p.Dir)
 	f := &told{
 		Kind: r.failure.kind, Text: r.failure.text, Headline: r.headline(), Waits: []toldWait{}, Token: r.failure.token,
 		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
-	for _, a := range waits {
-		t := toldWait{
-			Goroutine: names[a.id], For: a.what, File: a.at.file, Line: a.at.line,
-			Since: a.since.Seconds(), Elapsed: a.elapsed.Seconds(),
+	for _, w := range t.Waiting {
+		a := r.columnOf[w.Actor]
+		x := toldWait{
+			Goroutine: t.Of[w.Actor].Name, For: w.Does, File: a.at.file, Line: a.at.line,
+			Since: a.since.Seconds(), Elapsed: r.lasted(w).Seconds(),
 		}
-		for _, s := range a.by {
-			t.HeldBy = append(t.HeldBy, names[s.g])
+		for _, wish := range w.Wishes {
+			for _, h := range wish.By {
+				x.HeldBy = append(x.HeldBy, t.Of[h.Actor].Name)
+			}
 		}
-		f.Waits = append(f.Waits, t)
+		f.Waits = append(f.Waits, x)
 	}
 	if r.failure.kind == "leak" {
 		for _, l := range r.leftFrom() {
 			f.Left = append(f.Left, toldLeft{l.started, l.count})
 		}
 	}
-	if who, _ := cycle(waits); len(who) > 0 {
-		for _, id := range append(who, who[0]) {
-			f.Cycle = append(f.Cycle, names[id])
+	if who := t.FindCycle(); len(who) > 0 {
+		for _, i := range append(slices.Clone(who), who[0]) {
+			f.Cycle = append(f.Cycle, t.Of[i].Name)
 		}
 	}
 	if f.Token != "" {
 		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run), f.Token)
 	}
 	if w.o.html != "" {
-		path, err := r.draw(w.o.html, p.Dir, f.Replay)
+		path, err := r.page(w.o.html, p.Dir, f.Replay)
 		if err != nil {
 			w.line(p, r.test, "coir test: the chart cannot be written: %v\n", err)
 		} else {

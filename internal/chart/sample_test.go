@@ -43,7 +43,7 @@ func sample(n, actors int) *Chart {
 			c.Text += fmt.Sprintf("  %s %s\n", c.Of[i].Name, c.Of[i].Why)
 		}
 	}
-	c.Text += "  cycle:\n    worker[0] waits to lock stock, which worker[1] holds\n    worker[1] waits to lock ledger, which worker[0] holds\n"
+	c.Text += "  cycle:\n    worker[0] waits for worker[1]\n    worker[1] waits for worker[0]\n"
 	c.Cycle = []int{2, 3}
 	return c
 }

@@ -17,7 +17,12 @@ import (
 type Trace struct {
 	*chart.Chart
 
+	Short    []string      // names of the actors in the table, if they have shorter ones; nil: they have not
 	Waiting  []Wait        // the actors that wait at the end, in order
+	Events   []Event       // the operations on objects, also those that have no row
+	Complete bool          // Events has all of them
+	Hidden   []bool        // actors that have used objects that Events does not show; nil: none
+	Outside  bool          // what is no actor has used objects too
 	Align    bool          // what they wait for stands in one column
 	Indent   string        // of each line
 	Total    int           // the number of the last step that matters; the table has none after it
@@ -27,10 +32,19 @@ type Trace struct {
 	Forked   int           // if the same decisions led another way after a step: its number
 	Exact    time.Duration // times are rounded to it; 0: they are not
 	Long     func() string // returns what stands above a long table; nil: nothing
+
+	users map[int][]user // of objects; nil: not yet
+	waits []*Wait        // of actors; nil: not yet
+	way   []Edge         // those of Cycle
+
+	searched bool // for the cycle
 }
 
+// one returns what one actor is called: fiber.
+func (t *Trace) one() string { return strings.TrimSuffix(t.Actors, "s") }
+
 // noun returns what some actors are called: 3 fibers.
-func (t *Trace) noun(n int) string { return Count(n, strings.TrimSuffix(t.Actors, "s")) }
+func (t *Trace) noun(n int) string { return Count(n, t.one()) }
 
 // Count returns a number of things in words: 1 step, 1,200 steps.
 func Count(n int, what string) string {
@@ -38,6 +52,14 @@ func Count(n int, what string) string {
 		return "1 " + what
 	}
 	return chart.Grouped(n) + " " + what + "s"
+}
+
+// short returns the name of an actor in the table.
+func (t *Trace) short(actor int) string {
+	if t.Short != nil {
+		return t.Short[actor]
+	}
+	return t.Of[actor].Name
 }
 
 // line writes a line.

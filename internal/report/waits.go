@@ -1,183 +1,156 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
 )
 
-// Which actor waits for what at the end, and why none of them can end that.
+// Which actor waits for what at the end, in words. Why none of them can end that is in graph.go.
 
-// mostWaits is how many lines about waits a report has.
-const mostWaits = 20
+const (
+	mostWaits   = 20 // lines about waits
+	mostWishes  = 8  // of a select
+	mostHolders = 3  // of an object
+)
 
 // Wait is an actor that waits at the end, or what else it does there for good.
 type Wait struct {
-	Actor int
-	Need  string // what it does: waits to send to jobs
-	At    string // where: jobs.go:12; empty: not known
-	Same  string // those that have the same are told together; empty: none
+	Actor  int
+	Does   string // what it does: waits, waits in a select, sleeps
+	Wishes []Wish // what it waits for: each of them would end the wait
+	At     string // where: jobs.go:12; empty: not known
+	Same   string // those that have the same are told together; empty: none
+	Ticks  bool   // it only waits for time again and again, and has no line
 }
 
-// line returns what the actor does, and where.
-func (w *Wait) line() string {
-	if w.At == "" {
-		return w.Need
+// Wish is something that an actor waits for.
+type Wish struct {
+	chart.Use        // what it would do to which object; the number of that, as in Events
+	Text      string // in words that follow "waits": to send to jobs
+	Name      string // of the object
+	Ends      string // what an actor does to the object to end the wait: receive from; empty: that is not said
+	Note      string // what else happened to the object: was closed at step 7
+	Of        []int  // if it is the end of actors: they
+	How       string // if it is held: how, as in "held by"
+	By        []Hold // those that hold it, the longest first
+	Any       bool   // each of them could end the wait, and not only all
+	Timed     bool   // it is that time passes
+}
+
+// Hold says that an actor holds an object.
+type Hold struct {
+	Actor int
+	Step  int    // the number of the step since when; 0: that is not said
+	At    string // where it took it; empty: not known
+}
+
+// Need returns what an actor does at the end, and which others hold what it waits for.
+func (t *Trace) Need(w *Wait) string {
+	text := w.Does
+	for k := range w.Wishes {
+		x := &w.Wishes[k]
+		if k > 0 {
+			text += ", or"
+		}
+		if k == mostWishes {
+			return fmt.Sprintf("%s for %d cases more", text, len(w.Wishes)-k)
+		}
+		if x.Text != "" {
+			text += " " + x.Text
+		}
+		text += t.held(w.Actor, x)
 	}
-	return w.Need + ", at " + w.At
+	return text
+}
+
+// Line returns what an actor does at the end, and where.
+func (t *Trace) Line(w *Wait) string {
+	if w.At == "" {
+		return t.Need(w)
+	}
+	return t.Need(w) + ", at " + w.At
+}
+
+// held returns which actors hold what an actor waits for, in words that follow others.
+func (t *Trace) held(actor int, x *Wish) string {
+	if x.How == "" {
+		return ""
+	}
+	if len(x.By) == 0 {
+		return ", which no " + t.one() + " holds"
+	}
+	var texts []string
+	for k, h := range x.By[:min(len(x.By), mostHolders)] {
+		text := t.Of[h.Actor].Name
+		switch {
+		case h.Actor == actor:
+			text = "itself"
+		case t.Of[h.Actor].Ended:
+			text += ", which has ended,"
+		}
+		if h.Step > 0 {
+			text += fmt.Sprintf(" since step %d", h.Step)
+		}
+		last := k == len(x.By)-1 || k == mostHolders-1
+		if h.At != "" && (last || h.At != x.By[k+1].At) {
+			text += " (at " + h.At + ")"
+		}
+		texts = append(texts, text)
+	}
+	text := ", " + x.How + " " + strings.Join(texts, ", ")
+	if more := len(x.By) - mostHolders; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // SayWaits writes what actors wait for. Those that wait for the same are told together. more returns what else there is
 // to say of some that are told together.
 func (t *Trace) SayWaits(b *strings.Builder, more func(same []Wait) string) {
-	crowds, width, left := Crowds(t.Waiting, func(w Wait) string { return w.Same }), 0, len(t.Waiting)
+	all := slices.DeleteFunc(slices.Clone(t.Waiting), func(w Wait) bool { return w.Ticks })
+	crowds, width, left := Crowds(all, func(w Wait) string { return w.Same }), 0, len(all)
 	for _, who := range crowds[:min(len(crowds), mostWaits)] {
 		if t.Align && len(who) == 1 {
 			width = max(width, len(t.Of[who[0].Actor].Name))
 		}
 	}
 	for k, who := range crowds {
-		first := &who[0]
+		line := t.Line(&who[0])
 		switch {
 		case k == mostWaits:
 			t.line(b, "... and %s more", t.noun(left))
 			return
 		case len(who) == 1:
-			t.line(b, "%-*s %s%s", width, t.Of[first.Actor].Name, first.line(), more(who))
-		case slices.ContainsFunc(who, func(w Wait) bool { return w.line() != first.line() }):
-			t.line(b, "%s wait at %s%s; the first %s", t.names(who), first.At, more(who), first.Need)
+			t.line(b, "%-*s %s%s", width, t.Of[who[0].Actor].Name, line, more(who))
+		case slices.ContainsFunc(who, func(w Wait) bool { return t.Line(&w) != line }):
+			t.line(b, "%s wait at %s%s; the first %s", t.names(who), who[0].At, more(who), t.Need(&who[0]))
 		default:
-			t.line(b, "%s wait%s%s", t.names(who), strings.TrimPrefix(first.line(), "waits"), more(who))
+			t.line(b, "%s %s%s", t.names(who), plural(line), more(who))
 		}
 		left -= len(who)
 	}
 }
 
+// plural returns what several actors do, given what one does: wait to lock mu.
+func plural(text string) string { return "wait" + strings.TrimPrefix(text, "waits") }
+
 // names lists the names of some that wait.
 func (t *Trace) names(all []Wait) string {
-	var names []string
-	for _, w := range all {
-		names = append(names, t.Of[w.Actor].Name)
+	actors := make([]int, len(all))
+	for k, w := range all {
+		actors[k] = w.Actor
+	}
+	return t.List(actors)
+}
+
+// List lists the names of actors.
+func (t *Trace) List(actors []int) string {
+	names := make([]string, len(actors))
+	for k, i := range actors {
+		names[k] = t.Of[i].Name
 	}
 	return Names(names, 8)
-}
-
-// Edge is an arrow of the wait-for graph.
-type Edge struct {
-	To     int
-	Why    string // what the actor does that waits
-	Likely bool   // that To could end the wait is a guess
-	OneOf  []int  // if each of several actors could end the wait: they
-}
-
-// SayCycle writes a cycle of the wait-for graph, as Cycle returns it. An actor stands for all that could end the wait
-// of the one before it, if they wait for the same.
-func (t *Trace) SayCycle(b *strings.Builder, who []int, way []Edge) {
-	if len(who) == 0 {
-		return
-	}
-	title := "cycle:"
-	if slices.ContainsFunc(way, func(e Edge) bool { return e.Likely }) {
-		title = "likely cycle:"
-	}
-	t.line(b, "%s", title)
-	for k, i := range who {
-		w, name := Wait{Need: way[k].Why}, t.Of[i].Name
-		for _, own := range t.waitsOf([]int{i}) {
-			w.At = own.At
-		}
-		same := t.waitsOf(way[(k+len(who)-1)%len(who)].OneOf)
-		if len(same) > 0 && !slices.ContainsFunc(same, func(x Wait) bool { return x.line() != same[0].line() }) {
-			name, w.Need = t.names(same), "wait"+strings.TrimPrefix(w.Need, "waits")
-		}
-		t.line(b, "  %s %s", name, w.line())
-	}
-}
-
-// waitsOf returns the waits of some actors.
-func (t *Trace) waitsOf(actors []int) (all []Wait) {
-	for _, w := range t.Waiting {
-		if slices.Contains(actors, w.Actor) {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
-// Cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. It searches only the first part of a
-// large graph. It removes arrows that lead nowhere.
-func Cycle(graph [][]Edge) (best []int, way []Edge) {
-	const most = 200
-	prune(graph)
-	for from, left := 0, most; from < len(graph) && left > 0; from++ {
-		if len(graph[from]) == 0 {
-			continue
-		}
-		left--
-		// Breadth first, until an arrow leads back.
-		type visit struct {
-			actor, before int
-			by            Edge
-		}
-		queue, seen := []visit{{actor: from, before: -1}}, map[int]bool{}
-		for at := 0; at < len(queue); at++ {
-			for _, e := range graph[queue[at].actor] {
-				if e.To != from {
-					if !seen[e.To] {
-						seen[e.To] = true
-						queue = append(queue, visit{e.To, at, e})
-					}
-					continue
-				}
-				who, edges := []int{}, []Edge{e}
-				for v := at; v >= 0; v = queue[v].before {
-					who = append(who, queue[v].actor)
-					if queue[v].before >= 0 {
-						edges = append(edges, queue[v].by)
-					}
-				}
-				slices.Reverse(who)
-				slices.Reverse(edges)
-				if best == nil || len(who) < len(best) {
-					best, way = who, edges
-				}
-				at = len(queue)
-				break
-			}
-		}
-	}
-	return best, way
-}
-
-// prune removes the arrows to one of several actors that could end a wait, unless each of these certainly waits, at the
-// end of a chain of arrows, for the actor that waits for them.
-func prune(graph [][]Edge) {
-	for again := true; again; {
-		again = false
-		for i := range graph {
-			if !slices.ContainsFunc(graph[i], func(e Edge) bool { return e.OneOf != nil }) {
-				continue
-			}
-			waits := waitingFor(graph, i)
-			n := len(graph[i])
-			graph[i] = slices.DeleteFunc(graph[i], func(e Edge) bool {
-				return slices.ContainsFunc(e.OneOf, func(k int) bool { return !waits[k] })
-			})
-			again = again || len(graph[i]) < n
-		}
-	}
-}
-
-// waitingFor returns the actors from which a chain of certain arrows leads to actor i.
-func waitingFor(graph [][]Edge, i int) (all []bool) {
-	all = make([]bool, len(graph))
-	leads := func(e Edge) bool { return !e.Likely && (e.To == i || all[e.To]) }
-	for again := true; again; {
-		again = false
-		for k := range graph {
-			if !all[k] && slices.ContainsFunc(graph[k], leads) {
-				all[k], again = true, true
-			}
-		}
-	}
-	return all
 }

@@ -7,30 +7,33 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The shortest cycle is told, with the lines; actors that could each end a wait are one if they wait for the same.
+// The shortest cycle is told, without what the waits say; actors that could each end a wait are one if they wait for
+// the same.
 func TestCycle(t *testing.T) {
 	of := []chart.Actor{{Name: "main"}, {Name: "w[0]"}, {Name: "w[1]"}, {Name: "w[2]"}}
-	tr := &Trace{Chart: &chart.Chart{Actors: "fibers", Of: of}}
+	tr := &Trace{Chart: &chart.Chart{Actors: "fibers", Of: of}, Complete: true}
 	for i := range 3 {
-		tr.Waiting = append(tr.Waiting, Wait{Actor: i + 1, Need: "waits to lock mu", At: "a.go:2", Same: "mu"})
+		mu := Wish{Use: chart.Use{Object: 1, What: chart.Hold}, Text: "to lock mu", How: "held by", By: []Hold{{0, 3, "a.go:7"}}}
+		tr.Waiting = append(tr.Waiting, Wait{Actor: i + 1, Does: "waits", Wishes: []Wish{mu}, At: "a.go:2", Same: "mu"})
+		tr.Events = append(tr.Events, Event{Actor: i + 1, Uses: []chart.Use{{Object: 2, What: chart.Get}}})
 	}
-	tr.Waiting = append(tr.Waiting, Wait{Actor: 0, Need: "waits to send to c", At: "a.go:1"})
-	all := []int{1, 2, 3}
-	graph := func(last ...Edge) [][]Edge {
-		to := func(i int) Edge { return Edge{To: i, Why: "waits to send to c", OneOf: all} }
-		held := []Edge{{To: 0, Why: "waits to lock mu"}}
-		return [][]Edge{{to(1), to(2), to(3)}, held, held, last}
-	}
+	c := Wish{Use: chart.Use{Object: 2, What: chart.Put}, Text: "to send to c", Name: "c", Ends: "receive from"}
+	tr.Waiting = append(tr.Waiting, Wait{Actor: 0, Does: "waits", Wishes: []Wish{c}, At: "a.go:1"})
 	var b strings.Builder
-	who, way := Cycle(graph(Edge{To: 0, Why: "waits to lock mu"}))
 	tr.SayWaits(&b, func([]Wait) string { return "" })
-	tr.SayCycle(&b, who, way)
-	want := "w[0..2] wait to lock mu, at a.go:2\nmain waits to send to c, at a.go:1\n" +
-		"cycle:\n  main waits to send to c, at a.go:1\n  w[0..2] wait to lock mu, at a.go:2\n"
+	tr.SayCauses(&b)
+	want := "w[0..2] wait to lock mu, held by main since step 3 (at a.go:7), at a.go:2\nmain waits to send to c, at a.go:1\n" +
+		"cycle:\n  main waits to send to c, from which only w[0..2] of the remaining fibers received\n  w[0..2] wait for main\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	if who, _ := Cycle(graph()); who != nil { // the last of them could help
+	if len(tr.FindCycle()) != 2 {
+		t.Errorf("a cycle of %v", tr.FindCycle())
+	}
+	free := &Trace{Chart: &chart.Chart{Actors: "fibers", Of: of}, Events: tr.Events, Complete: true}
+	free.Waiting = append(free.Waiting, tr.Waiting[:2]...)
+	free.Waiting = append(free.Waiting, Wait{Actor: 3, Does: "waits", Wishes: []Wish{{Text: "for time to pass"}}}, tr.Waiting[3])
+	if who := free.FindCycle(); who != nil { // the last of them could help
 		t.Errorf("a cycle of %v", who)
 	}
 }

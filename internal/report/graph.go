@@ -1,0 +1,444 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/internal/chart"
+)
+
+// The wait-for graph of a deadlock: why no actor can help. A report says only what the trace shows, and that does not
+// show what an actor could still do. So the graph has two sorts of arrows. Certain ones: to an actor whose end is waited
+// for, to the one that holds a lock, and over a channel to the only remaining actor that ever used its other side. And
+// likely ones: to one of several that hold something, and to the actor that has taken a value from a channel and has not
+// put it back, as with a channel used as a lock. A cycle with one of those is called likely.
+
+// Event is an operation of an actor. Events are in the order in which the operations were done.
+type Event struct {
+	Actor int
+	Step  int         // its number
+	Uses  []chart.Use // what it may do to which objects: of a select one for each case
+	Did   int         // which of Uses it did; negative: none, or that is not known
+}
+
+// Edge is an arrow of the wait-for graph.
+type Edge struct {
+	To     int
+	Why    string // how it is known that To could end the wait, with what is waited for; empty: the wait says so
+	Likely bool   // that To could end the wait is a guess
+	OneOf  []int  // if each of several actors could end the wait: they
+}
+
+// user is an actor that has used an object.
+type user struct {
+	actor      int
+	puts, gets bool // what is no receive counts as a put: it may end the wait of a receiver
+}
+
+// other reports whether the actor has been on the other side of a channel than one that waits for what.
+func (u user) other(what chart.Effect) bool {
+	return what == chart.Put && u.gets || what == chart.Get && u.puts
+}
+
+// usersOf returns the actors that have used an object, in order.
+func (t *Trace) usersOf(object int) []user {
+	if t.users == nil {
+		t.users = map[int][]user{}
+		for _, e := range t.Events {
+			for _, u := range e.Uses {
+				t.use(e.Actor, u)
+			}
+		}
+	}
+	return t.users[object]
+}
+
+// use records that an actor has used an object.
+func (t *Trace) use(actor int, u chart.Use) {
+	all := t.users[u.Object]
+	at := slices.IndexFunc(all, func(x user) bool { return x.actor == actor })
+	if at < 0 {
+		at, all = len(all), append(all, user{actor: actor})
+		t.users[u.Object] = all
+	}
+	all[at].gets = all[at].gets || u.What == chart.Get
+	all[at].puts = all[at].puts || u.What != chart.Get
+}
+
+// Abandoned reports whether an actor that does not move waits for something that none of those that move has ever
+// served, and that is neither a time nor the end of an actor.
+func (t *Trace) Abandoned(moves []bool) bool {
+	return slices.ContainsFunc(t.Waiting, func(w Wait) bool {
+		return !moves[w.Actor] && len(w.Wishes) > 0 && !slices.ContainsFunc(w.Wishes, func(x Wish) bool {
+			return x.Timed || x.Ends == "" || slices.ContainsFunc(t.usersOf(x.Object), func(u user) bool {
+				return moves[u.actor] && (u.other(x.What) || x.What != chart.Put && x.What != chart.Get)
+			})
+		})
+	})
+}
+
+// waitOf returns the wait of an actor, or nil.
+func (t *Trace) waitOf(actor int) *Wait {
+	if t.waits == nil {
+		t.waits = make([]*Wait, len(t.Of))
+		for k := range t.Waiting {
+			t.waits[t.Waiting[k].Actor] = &t.Waiting[k]
+		}
+	}
+	return t.waits[actor]
+}
+
+// beside reports whether an actor waits for x, perhaps among other things.
+func (t *Trace) beside(actor int, x *Wish) bool {
+	w := t.waitOf(actor)
+	return w != nil && slices.ContainsFunc(w.Wishes, func(y Wish) bool { return y.Object == x.Object && y.What == x.What })
+}
+
+// edges returns the arrows that begin at an actor that waits.
+func (t *Trace) edges(w *Wait) (out []Edge) {
+	for k := range w.Wishes {
+		x := &w.Wishes[k]
+		for _, to := range x.Of {
+			if !t.Of[to].Ended {
+				out = append(out, Edge{To: to})
+			}
+		}
+		for _, h := range x.By {
+			if !t.Of[h.Actor].Ended && h.Actor != w.Actor {
+				out = append(out, Edge{To: h.Actor, Likely: x.Any && len(x.By) > 1})
+			}
+		}
+		if x.What == chart.Put || x.What == chart.Get {
+			out = append(out, t.traffic(w, x)...)
+		}
+	}
+	return out
+}
+
+// traffic returns the arrows from an actor that waits for x, which is to send to a channel or to receive from it.
+func (t *Trace) traffic(w *Wait, x *Wish) (out []Edge) {
+	why := w.Does + " " + x.Text
+	servers, known := t.servers(w.Actor, x)
+	jam, others := t.jammed(w.Actor, x), t.others(servers, x)
+	switch {
+	case known && len(servers) == 1 && servers[0].other(x.What):
+		to := servers[0].actor
+		why += fmt.Sprintf(", which only %s of the remaining %s has also used", t.Of[to].Name, t.Actors)
+		return []Edge{{To: to, Why: why}}
+	case known && len(jam) > 0:
+		return []Edge{t.jam(w.Actor, x, jam, why)}
+	case known && len(others) > 1:
+		how := ", from which only %s of the remaining %s received"
+		if x.What == chart.Get {
+			how = ", to which only %s of the remaining %s sent"
+		}
+		why += fmt.Sprintf(how, t.List(others), t.Actors)
+		for _, k := range others {
+			out = append(out, Edge{To: k, Why: why, OneOf: others})
+		}
+		return out
+	}
+	if to, step := t.taker(w.Actor, x); step > 0 {
+		why += fmt.Sprintf(", from which %s has taken a value at step %d", t.Of[to].Name, step)
+		return []Edge{{To: to, Why: why, Likely: true}}
+	}
+	return nil
+}
+
+// servers returns the remaining actors that have used the channel that an actor waits on, except for those that wait on
+// the same side. They are known if the trace is complete, and no other remaining actor has used objects that it does
+// not show.
+func (t *Trace) servers(actor int, x *Wish) (left []user, known bool) {
+	for _, u := range t.usersOf(x.Object) {
+		if u.actor != actor && !t.Of[u.actor].Ended && !t.beside(u.actor, x) {
+			left = append(left, u)
+		}
+	}
+	for k, hidden := range t.Hidden {
+		if hidden && k != actor && !t.Of[k].Ended {
+			return left, false
+		}
+	}
+	return left, t.Complete
+}
+
+// others returns those of some users of a channel that have been on the other side of it, if all of them wait.
+func (t *Trace) others(users []user, x *Wish) (all []int) {
+	for _, u := range users {
+		if !u.other(x.What) {
+			continue
+		}
+		if w := t.waitOf(u.actor); w == nil || w.Ticks {
+			return nil
+		}
+		all = append(all, u.actor)
+	}
+	return all
+}
+
+// jammed returns the remaining actors that have been on the other side of the channel that an actor waits on, if all of
+// them now wait on the same side as it does, so that none of them can be on the other.
+func (t *Trace) jammed(actor int, x *Wish) (all []int) {
+	for _, u := range t.usersOf(x.Object) {
+		switch {
+		case t.Of[u.actor].Ended || !u.other(x.What):
+		case u.actor != actor && !t.beside(u.actor, x):
+			return nil
+		default:
+			all = append(all, u.actor)
+		}
+	}
+	return all
+}
+
+// jam returns the arrow from an actor to one of those that could have ended its wait.
+func (t *Trace) jam(actor int, x *Wish, all []int, why string) Edge {
+	to, who, now := all[0], t.List(all), "wait"
+	switch {
+	case to == actor && len(all) > 1:
+		to = all[1]
+	case len(all) == 1:
+		now = "waits"
+		if to == actor {
+			who = "it itself"
+		}
+	}
+	text := "%s, from which only %s received, and now %s to send to it"
+	if x.What == chart.Get {
+		text = "%s, to which only %s sent, and now %s to receive from it"
+	}
+	return Edge{To: to, Why: fmt.Sprintf(text, why, who, now)}
+}
+
+// taker returns the last actor that received from the channel that an actor waits to receive from, and at which step,
+// unless another operation on that channel came after it; else step is 0.
+func (t *Trace) taker(actor int, x *Wish) (by, step int) {
+	if x.What != chart.Get {
+		return 0, 0
+	}
+	for _, e := range slices.Backward(t.Events) {
+		if e.Did < 0 || e.Uses[e.Did].Object != x.Object {
+			continue
+		}
+		if e.Uses[e.Did].What == chart.Get && e.Actor != actor && !t.Of[e.Actor].Ended && !t.beside(e.Actor, x) {
+			return e.Actor, e.Step
+		}
+		return 0, 0
+	}
+	return 0, 0
+}
+
+// SayCauses writes the cycle if there is one, and the objects for which no actor is left.
+func (t *Trace) SayCauses(b *strings.Builder) {
+	t.sayCycle(b)
+	told := map[string]bool{}
+	for k := range t.Waiting {
+		w := &t.Waiting[k]
+		for n := range w.Wishes {
+			t.abandoned(b, w.Actor, &w.Wishes[n], told)
+		}
+	}
+}
+
+// abandoned writes that no actor is left, or known, that could end the wait of an actor for x, unless told has it.
+func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[string]bool) {
+	text := "no " + t.one() + " is left to " + x.Ends + " " + x.Name
+	if x.Ends == "" || told[text] {
+		return
+	}
+	told[text] = true
+	if x.Note != "" {
+		t.line(b, "%s %s", x.Name, x.Note)
+	}
+	if servers, known := t.servers(actor, x); !known || len(servers) > 0 || t.Outside || len(t.jammed(actor, x)) > 0 {
+		return
+	}
+	var gone []int
+	for _, u := range t.usersOf(x.Object) {
+		if t.Of[u.actor].Ended {
+			gone = append(gone, u.actor)
+		}
+	}
+	if !t.alone(actor, x) {
+		text = "no other " + t.one() + " has used " + x.Name + " so far"
+		if len(gone) > 0 {
+			text = "no other remaining " + t.one() + " has used " + x.Name + " so far"
+		}
+	}
+	if len(gone) > 0 {
+		text += ": " + t.List(gone) + " used it, and ended"
+	}
+	if !told[text+"."] { // two channels may have one name
+		told[text+"."] = true
+		t.line(b, "%s", text)
+	}
+}
+
+// alone reports whether it is certain that no actor will end the wait of an actor for x: all others have ended, or wait
+// only for x, or for one of those to end.
+func (t *Trace) alone(actor int, x *Wish) bool {
+	held := make([]bool, len(t.Of))
+	for k := range held {
+		w := t.waitOf(k)
+		held[k] = k == actor || t.Of[k].Ended || w != nil && len(w.Wishes) == 1 && t.beside(k, x)
+	}
+	for again := true; again; {
+		again = false
+		for k := range held {
+			if w := t.waitOf(k); !held[k] && w != nil && len(w.Wishes) == 1 &&
+				slices.ContainsFunc(w.Wishes[0].Of, func(i int) bool { return held[i] && !t.Of[i].Ended }) {
+				held[k], again = true, true
+			}
+		}
+	}
+	return !slices.Contains(held, false)
+}
+
+// FindCycle returns the shortest cycle of the wait-for graph, or nil. Of many actors it knows the first.
+func (t *Trace) FindCycle() []int {
+	const most = 200
+	if t.searched {
+		return t.Cycle
+	}
+	graph := make([][]Edge, len(t.Of))
+	for k := range t.Waiting {
+		if w := &t.Waiting[k]; w.Actor < most {
+			graph[w.Actor] = t.edges(w)
+		}
+	}
+	t.searched = true
+	t.Cycle, t.way = cycle(graph)
+	return t.Cycle
+}
+
+// Holders returns the actors that hold what others wait for.
+func (t *Trace) Holders() (all []int) {
+	for _, w := range t.Waiting {
+		for _, x := range w.Wishes {
+			for _, h := range x.By {
+				all = append(all, h.Actor)
+			}
+		}
+	}
+	return all
+}
+
+// sayCycle writes the cycle, if there is one. An actor stands for all that could end the wait of the one before it, if
+// they wait for the same. What the lines about waits say is not said again.
+func (t *Trace) sayCycle(b *strings.Builder) {
+	who, way := t.FindCycle(), t.way
+	if len(who) == 0 {
+		return
+	}
+	title := "cycle:"
+	if slices.ContainsFunc(way, func(e Edge) bool { return e.Likely }) {
+		title = "likely cycle:"
+	}
+	t.line(b, "%s", title)
+	crowds := make([][]int, len(who)) // those that each of them stands for
+	for k, i := range who {
+		crowds[k] = []int{i}
+		if same := way[(k+len(who)-1)%len(who)].OneOf; len(same) > 0 && t.alike(same) {
+			crowds[k] = same
+		}
+	}
+	for k := range who {
+		text := way[k].Why
+		if text == "" {
+			text = "waits for " + t.List(crowds[(k+1)%len(who)])
+		}
+		if len(crowds[k]) > 1 {
+			text = plural(text)
+		}
+		t.line(b, "  %s %s", t.List(crowds[k]), text)
+	}
+}
+
+// alike reports whether some actors wait for the same, at the same line.
+func (t *Trace) alike(actors []int) bool {
+	first := t.waitOf(actors[0])
+	return first != nil && !slices.ContainsFunc(actors, func(i int) bool {
+		w := t.waitOf(i)
+		return w == nil || t.Line(w) != t.Line(first)
+	})
+}
+
+// cycle returns the shortest cycle of the wait-for graph and its arrows, or nil. It searches only the first part of a
+// large graph. It removes arrows that lead nowhere.
+func cycle(graph [][]Edge) (best []int, way []Edge) {
+	const most = 200
+	prune(graph)
+	for from, left := 0, most; from < len(graph) && left > 0; from++ {
+		if len(graph[from]) == 0 {
+			continue
+		}
+		left--
+		// Breadth first, until an arrow leads back.
+		type visit struct {
+			actor, before int
+			by            Edge
+		}
+		queue, seen := []visit{{actor: from, before: -1}}, map[int]bool{}
+		for at := 0; at < len(queue); at++ {
+			for _, e := range graph[queue[at].actor] {
+				if e.To != from {
+					if !seen[e.To] {
+						seen[e.To] = true
+						queue = append(queue, visit{e.To, at, e})
+					}
+					continue
+				}
+				who, edges := []int{}, []Edge{e}
+				for v := at; v >= 0; v = queue[v].before {
+					who = append(who, queue[v].actor)
+					if queue[v].before >= 0 {
+						edges = append(edges, queue[v].by)
+					}
+				}
+				slices.Reverse(who)
+				slices.Reverse(edges)
+				if best == nil || len(who) < len(best) {
+					best, way = who, edges
+				}
+				at = len(queue)
+				break
+			}
+		}
+	}
+	return best, way
+}
+
+// prune removes the arrows to one of several actors that could end a wait, unless each of these certainly waits, at the
+// end of a chain of arrows, for the actor that waits for them.
+func prune(graph [][]Edge) {
+	for again := true; again; {
+		again = false
+		for i := range graph {
+			if !slices.ContainsFunc(graph[i], func(e Edge) bool { return e.OneOf != nil }) {
+				continue
+			}
+			waits := waitingFor(graph, i)
+			n := len(graph[i])
+			graph[i] = slices.DeleteFunc(graph[i], func(e Edge) bool {
+				return slices.ContainsFunc(e.OneOf, func(k int) bool { return !waits[k] })
+			})
+			again = again || len(graph[i]) < n
+		}
+	}
+}
+
+// waitingFor returns the actors from which a chain of certain arrows leads to actor i.
+func waitingFor(graph [][]Edge, i int) (all []bool) {
+	all = make([]bool, len(graph))
+	leads := func(e Edge) bool { return !e.Likely && (e.To == i || all[e.To]) }
+	for again := true; again; {
+		again = false
+		for k := range graph {
+			if !all[k] && slices.ContainsFunc(graph[k], leads) {
+				all[k], again = true, true
+			}
+		}
+	}
+	return all
+}
