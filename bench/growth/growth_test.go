@@ -1,17 +1,33 @@
 package main
 
 import (
+	"flag"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
+// TestMain is also the process of the peers that the series about connections start.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *dial != "" {
+		connect(*dial, *largest)
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // Every series runs, at its small sizes and in short rounds, and gives a figure
 // for each size.
 func TestEverySeriesRuns(t *testing.T) {
-	const largest = 1_000
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
+			largest := 1_000
+			if strings.HasPrefix(s.name, "workers-") {
+				largest = 16
+			}
 			var sizes []int
 			for _, r := range s.run(3, 10*time.Millisecond, largest) { // some systems count processor time in ticks of 4 ms
 				sizes = append(sizes, r.n)

@@ -1,5 +1,5 @@
-// Command growth prints how the costs of channels grow with their number, with
-// the number of those who wait, and with the number of cases of a selector.
+// Command growth prints how costs grow with the number of things: of fibers, channels, waiters, cases of a selector,
+// timers, tickets and connections, and of workers.
 //
 // Where nothing is searched and nothing is gone through, an operation costs the
 // same at every size, but for memory: a million things do not fit into a cache.
@@ -12,6 +12,9 @@
 //	go run ./growth -list
 //	go run ./growth -only selector-event,waiter-pass -rounds 50
 //	go run ./growth -largest 10000
+//	go run ./growth -only ticket-op -quantile 0.99 -busy 2
+//	go run ./growth -only idle-fibers -round 10s -rounds 1
+//	go run ./growth -only workers-timers -mutex mutex.out && go tool pprof -top -sample_index=contentions mutex.out
 //
 // All sizes of a series are there at once and take turns in short rounds, so that
 // whatever slows the machine down slows all of them. For each size one line
@@ -22,47 +25,51 @@
 // with the median cost of an operation, the median over the rounds of its ratio to
 // the smallest size in the same round, and the quartiles of that ratio. Everything
 // runs on one processor: it is work that is measured, not how it is spread.
+//
+// The series about workers have n workers and as many processors of Go. Their cost is processor time, because the wall
+// says nothing where there are more threads than cores. A machine with fewer cores is oversubscribed: a thread can lose
+// its core while it holds a lock, so the growth is more than a large machine would show, and misses of its caches are
+// not seen. What remains is the order: which lock is met first.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
+	"runtime/pprof"
 	"time"
 
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 var (
-	list    = flag.Bool("list", false, "name the series and end")
-	only    = flag.String("only", "", "run only these, separated by commas")
-	largest = flag.Int("largest", 1_000_000, "leave larger sizes out")
-	rounds  = flag.Int("rounds", 15, "rounds of each size that count")
-	round   = flag.Duration("round", 20*time.Millisecond, "length of a round of one size")
-	cpu     = flag.Bool("cpu", false, "time by the processor time of the process, not by the wall: for a machine that others keep busy")
+	list     = flag.Bool("list", false, "name the series and end")
+	only     = flag.String("only", "", "run only these, separated by commas")
+	largest  = flag.Int("largest", 1_000_000, "leave larger sizes out")
+	rounds   = flag.Int("rounds", 15, "rounds of each size that count")
+	round    = flag.Duration("round", 20*time.Millisecond, "length of a round of one size")
+	cpu      = flag.Bool("cpu", false, "time by the processor time of the process, not by the wall: for a machine that others keep busy")
+	quantile = flag.Float64("quantile", 0, "in series with a fiber: this quantile of the times of single operations, not their mean")
+	busy     = flag.Int("busy", 0, "in series with a fiber: as many fibers beside it, which compute for 100 µs and yield")
+	mutex    = flag.String("mutex", "", "write the profile of contended locks here")
+	dial     = flag.String("dial", "", "for the command's own use: connect there, as often as -largest says")
 )
 
 func main() {
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 {
-		fail("only flags are expected, and a round at least; series are chosen by -only NAME,NAME")
+		timing.Fail("only flags are expected, and a round at least; series are chosen by -only NAME,NAME")
 	}
-	chosen := all
-	if *only != "" {
-		chosen = nil
-		for name := range strings.SplitSeq(*only, ",") {
-			i := slices.IndexFunc(all, func(s series) bool { return s.name == name })
-			if i < 0 {
-				fail("there is no series called %q; -list names them", name)
-			}
-			chosen = append(chosen, all[i])
-		}
+	if *dial != "" {
+		connect(*dial, *largest)
+		return
 	}
-	runtime.GOMAXPROCS(1)
-	for _, s := range chosen {
+	if *mutex != "" {
+		runtime.SetMutexProfileFraction(1)
+	}
+	for _, s := range timing.Choose(*only, all, func(s *series) string { return s.name }) {
 		if *list {
 			fmt.Printf("%-20s %s\n", s.name, s.what)
 			continue
@@ -71,23 +78,30 @@ func main() {
 			fmt.Println(r)
 		}
 	}
+	if *mutex != "" {
+		f, err := os.Create(*mutex)
+		must(err)
+		must(pprof.Lookup("mutex").WriteTo(f, 0))
+		must(f.Close())
+	}
 }
 
 // A series is one operation at several sizes.
 type series struct {
 	name  string
-	what  string // the operation; n is the size
-	unit  string
 	sizes []int
 	setUp func(n int) subject
+	unit  string
+	what  string // the operation; n is the size
 }
 
 // A subject is what is measured at one size. It has either a loop, which does the
 // operation that many times, or a cost that it finds by itself.
 type subject struct {
-	loop  func(times int)
-	cost  func() float64
-	close func()
+	workers int // processors of Go, if more than one; then processor time is measured
+	loop    func(times int)
+	cost    func(round time.Duration) float64
+	close   func()
 }
 
 // A row is what came out for one size.
@@ -104,20 +118,27 @@ func (r row) String() string {
 
 // run measures the sizes up to largest, by turns.
 func (s series) run(rounds int, target time.Duration, largest int) []row {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var subjects []subject
 	var times []int
 	var rows []row
 	for _, n := range s.sizes {
 		if n <= largest {
-			subjects = append(subjects, s.setUp(n))
+			sub := s.setUp(n)
+			if sub.close != nil {
+				defer sub.close()
+			}
+			subjects = append(subjects, sub)
 			rows = append(rows, row{name: s.name, unit: s.unit, n: n})
 		}
 	}
 	for _, sub := range subjects {
-		if sub.close != nil {
-			defer sub.close()
+		if sub.loop == nil {
+			times = append(times, 1)
+			continue
 		}
-		times = append(times, sub.calibrate(target))
+		sub.loop(1) // what has been set up gets to where it waits
+		times = append(times, timing.Turns(sub.byCPU(), target, sub.loop))
 	}
 	// What was made is collected now. The operations make little, so that the collector, to whom a million fibers are a
 	// lot of work, is not needed during the rounds.
@@ -126,7 +147,7 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 	ratios := make([][]float64, len(subjects))
 	for range rounds {
 		for i, sub := range subjects {
-			cost := sub.measure(times[i])
+			cost := sub.measure(times[i], target)
 			costs[i] = append(costs[i], cost)
 			ratios[i] = append(ratios[i], cost/costs[0][len(costs[0])-1])
 		}
@@ -140,36 +161,41 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 	return rows
 }
 
-// calibrate finds how many operations take about target.
-func (s subject) calibrate(target time.Duration) int {
-	if s.loop == nil {
-		return 1
-	}
-	s.loop(1) // what has been set up gets to where it waits
-	for n := 1; ; n *= 2 {
-		if d := s.time(n); d >= target/4 {
-			return max(1, int(float64(n)*float64(target)/float64(d)))
-		}
-	}
-}
+func (s subject) byCPU() bool { return s.workers > 1 || *cpu }
 
 // measure returns the cost of one operation. It does as many before, which are not
 // counted: the other sizes have had the caches since.
-func (s subject) measure(times int) float64 {
-	if s.loop == nil {
-		return s.cost()
+func (s subject) measure(times int, round time.Duration) float64 {
+	runtime.GOMAXPROCS(max(1, s.workers))
+	if s.cost != nil {
+		return s.cost(round)
 	}
 	s.loop(times)
-	return float64(s.time(times).Nanoseconds()) / float64(times)
+	latencies = latencies[:0]
+	took := timing.Of(s.byCPU(), func() { s.loop(times) }).Time
+	if len(latencies) > 0 {
+		return timing.Quantile(latencies, *quantile)
+	}
+	return float64(took.Nanoseconds()) / float64(times)
 }
 
-func (s subject) time(times int) time.Duration {
-	began := timing.Now(*cpu)
-	s.loop(times)
-	return timing.Now(*cpu) - began
+// latencies are the times of the operations of a round, if a quantile of them is wanted.
+var latencies []float64
+
+// timed does the operations one at a time, and notes how long each took.
+func timed(ctx context.Context, times int, op func(ctx context.Context, i int) error) error {
+	for i := range times {
+		began := time.Now()
+		if err := op(ctx, i); err != nil {
+			return err
+		}
+		latencies = append(latencies, float64(time.Since(began)))
+	}
+	return nil
 }
 
-func fail(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "growth: "+format+"\n", args...)
-	os.Exit(2)
+func must(err error) {
+	if err != nil {
+		panic("the measured program failed: " + err.Error())
+	}
 }

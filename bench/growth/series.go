@@ -7,62 +7,54 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/bench/internal/timing"
+	"github.com/coir-go/coir/desk"
 )
 
 var (
-	registrations = []int{10, 1_000, 100_000}
-	numbers       = []int{1, 100, 10_000, 1_000_000}
-	many          = []int{1_000, 1_000_000} // where one alone cannot be measured
+	numbers  = []int{1, 100, 10_000, 1_000_000}
+	many     = []int{1_000, 1_000_000} // where one alone cannot be measured
+	files    = []int{1, 100, 10_000}   // of which a process may have no more
+	machines = []int{2, 16, 64}
 )
 
 // all lists the series in the order in which they are run.
 var all = []series{
-	{
-		name: "selector-event", unit: "ns", sizes: registrations, setUp: selectorEvents(hot),
-		what: "a send that makes a channel ready and the Wait that takes the value; n registered, one in use",
-	},
-	{
-		name: "selector-event-cold", unit: "ns", sizes: registrations, setUp: selectorEvents(cold),
-		what: "the same; n registered, each in turn",
-	},
-	{
-		name: "waiter-pass", unit: "ns", sizes: numbers, setUp: waiterPass,
-		what: "a send and a receive on a channel of capacity 0, where n fibers wait to receive",
-	},
-	{
-		name: "waiter-pass-go", unit: "ns", sizes: numbers, setUp: waiterPassGo,
-		what: "the same with goroutines and chan",
-	},
-	{
-		name: "waiter-cancel", unit: "ns", sizes: numbers, setUp: waiterCancel,
-		what: "the cancel of any one of n fibers that wait on one channel, until it waits again",
-	},
-	{
-		name: "waiter-cancel-go", unit: "ns", sizes: numbers, setUp: waiterCancelGo,
-		what: "the same with goroutines in a select of chan and ctx.Done, and context.WithCancel",
-	},
-	{
-		name: "channel-op", unit: "ns", sizes: numbers, setUp: channelOps(hot),
-		what: "a send and a receive on a channel of capacity 1, neither of which waits; n channels, one in use",
-	},
-	{
-		name: "channel-op-cold", unit: "ns", sizes: numbers, setUp: channelOps(cold),
-		what: "the same; n channels, each in turn",
-	},
-	{
-		name: "channel-op-cold-go", unit: "ns", sizes: numbers, setUp: channelOpsGo,
-		what: "the same with chan; n channels, each in turn",
-	},
-	{
-		name: "channel-bytes", unit: "B", sizes: many, setUp: bytesOf(func() *coir.Chan[int] { return coir.NewChan[int](0) }),
-		what: "memory of a channel of capacity 0 that nobody has used, one of n",
-	},
-	{
-		name: "channel-bytes-go", unit: "B", sizes: many, setUp: bytesOf(func() chan int { return make(chan int) }),
-		what: "the same with chan",
-	},
+	{"selector-event", []int{10, 1_000, 100_000}, selectorEvents(hot), "ns",
+		"a send that makes a channel ready and the Wait that takes the value; n registered, one in use"},
+	{"selector-event-cold", []int{10, 1_000, 100_000}, selectorEvents(cold), "ns", "the same; n registered, each in turn"},
+	{"waiter-pass", numbers, waiterPass, "ns",
+		"a send and a receive on a channel of capacity 0, where n fibers wait to receive"},
+	{"waiter-pass-go", numbers, waiterPassGo, "ns", "the same with goroutines and chan"},
+	{"waiter-cancel", numbers, waiterCancel, "ns",
+		"the cancel of any one of n fibers that wait on one channel, until it waits again"},
+	{"waiter-cancel-go", numbers, waiterCancelGo, "ns",
+		"the same with goroutines in a select of chan and ctx.Done, and context.WithCancel"},
+	{"channel-op", numbers, channelOps(hot), "ns",
+		"a send and a receive on a channel of capacity 1, neither of which waits; n channels, one in use"},
+	{"channel-op-cold", numbers, channelOps(cold), "ns", "the same; n channels, each in turn"},
+	{"channel-op-cold-go", numbers, channelOpsGo, "ns", "the same with chan; n channels, each in turn"},
+	{"channel-bytes", many, bytesOf(func() *coir.Chan[int] { return coir.NewChan[int](0) }), "B",
+		"memory of a channel of capacity 0 that nobody has used, one of n"},
+	{"channel-bytes-go", many, bytesOf(func() chan int { return make(chan int) }), "B", "the same with chan"},
+	{"fiber-bytes", many, fiberBytes, "B", "memory of a parked fiber with a timer, one of n; with -rounds 1, as Go reuses goroutines"},
+	{"timer-op", numbers, timerOps, "ns", "a timer armed and stopped beside n others"},
+	{"ticket-op", numbers, ticketOps, "ns", "a ticket opened, resolved and waited for beside n others"},
+	{"conn-op", files, connOps, "ns", "a byte to a connection of netio and back, beside n idle connections"},
+	{"idle-fibers", numbers, idle(parked), "ms", "processor time in 10 s of n fibers that wait, each with a timer an hour away"},
+	{"idle-conns", files, idle(connected), "ms",
+		"the same of n connections of netio, half of them in fibers that read, half by OnReadable"},
+	{"workers-private", machines, onWorkers(private), "ns", "a value between 64 couples of fibers, each with a channel of capacity 0"},
+	{"workers-shared", machines, onWorkers(shared), "ns", "a value from 64 fibers to 64 through one channel of capacity 128"},
+	{"workers-spawn", machines, onWorkers(spawn), "ns", "a nursery with one empty child, joined, by 64 fibers at once"},
+	{"workers-brood", machines, onWorkers(broods), "ns", "a child that waits once, in nurseries of 16, by 64 fibers at once"},
+	{"workers-timers", machines, onWorkers(timers), "ns", "private with RecvTimeout: a timer is armed and stopped"},
+	{"workers-sleep", machines, onWorkers(sleep), "ns", "a sleep of 1 ms, 1,000 fibers at once"},
+	{"workers-ring", machines, onWorkers(ring), "ns", "a wake of the next of 256 fibers in a ring in which 64 values go round"},
+	{"workers-outside", machines, onWorkers(outside), "ns", "private where the senders are goroutines"},
 }
 
 // A usage is how many of n things are used by turns.
@@ -75,28 +67,22 @@ func cold(n int) int { return n }
 // and what remains is the event itself.
 func selectorEvents(use usage) func(n int) subject {
 	return func(n int) subject {
-		cs := channels(n, func() *coir.Chan[int] { return coir.NewChan[int](1) })
+		cs := shuffled(n, func() *coir.Chan[int] { return coir.NewChan[int](1) })
 		s := coir.NewSelector()
 		var v int
 		for _, c := range cs {
 			s.Add(c.RecvCase(&v))
 		}
 		at := turn[*coir.Chan[int]]{of: cs[:use(n)]}
-		return onFiber(func(ctx context.Context, _ *coir.Nursery) work {
-			return work{
-				do: func(times int) error {
-					for i := range times {
-						if err := at.next().Send(ctx, i); err != nil {
-							return err
-						}
-						if _, err := s.Wait(ctx); err != nil {
-							return err
-						}
-					}
-					return nil
-				},
-				end: s.Close,
-			}
+		return onFiber(work{
+			op: func(ctx context.Context, i int) error {
+				if err := at.next().Send(ctx, i); err != nil {
+					return err
+				}
+				_, err := s.Wait(ctx)
+				return err
+			},
+			end: s.Close,
 		})
 	}
 }
@@ -106,27 +92,21 @@ func selectorEvents(use usage) func(n int) subject {
 // the queue. A round ends when all are back.
 func waiterPass(n int) subject {
 	c := coir.NewChan[int](0)
-	return onFiber(func(ctx context.Context, nur *coir.Nursery) work {
-		for range n {
-			nur.Go("wait", func(ctx context.Context) error {
-				for {
-					if _, err := c.Recv(ctx); err != nil {
-						return nil
+	return onFiber(work{
+		setUp: func(_ context.Context, nur *coir.Nursery) {
+			for range n {
+				nur.Go("wait", func(ctx context.Context) error {
+					for {
+						if _, err := c.Recv(ctx); err != nil {
+							return nil
+						}
 					}
-				}
-			})
-		}
-		return work{
-			do: func(times int) error {
-				for i := range times {
-					if err := c.Send(ctx, i); err != nil {
-						return err
-					}
-				}
-				return allWait(ctx, c, n)
-			},
-			end: func() { c.Close() },
-		}
+				})
+			}
+		},
+		op:    func(ctx context.Context, i int) error { return c.Send(ctx, i) },
+		after: func(ctx context.Context) error { return until(ctx, func() bool { return c.Stats().Recv.Waiting >= n }) },
+		end:   func() { c.Close() },
 	})
 }
 
@@ -171,40 +151,34 @@ func waiterCancel(n int) subject {
 	c := coir.NewChan[int](0)
 	cancels := make([]atomic.Pointer[context.CancelCauseFunc], n)
 	at := turn[int]{of: rand.New(rand.NewPCG(1, 2)).Perm(n)}
-	return onFiber(func(ctx context.Context, nur *coir.Nursery) work {
-		var ended atomic.Int64
-		for i := range n {
-			nur.Go("wait", func(ctx context.Context) error {
-				for {
-					scope, cancel := coir.WithCancelCause(ctx)
-					cancels[i].Store(&cancel)
-					_, err := c.Recv(scope)
-					cancel(nil)
-					if errors.Is(err, coir.ErrClosed) {
-						return nil
-					}
-					ended.Add(1)
-				}
-			})
-		}
-		return work{
-			do: func(times int) error {
-				if err := allWait(ctx, c, n); err != nil {
-					return err
-				}
-				for range times {
-					before := ended.Load()
-					(*cancels[at.next()].Load())(nil)
-					for ended.Load() == before || c.Stats().Recv.Waiting < n {
-						if err := coir.Yield(ctx); err != nil {
-							return err
+	var ended atomic.Int64
+	back := func(ctx context.Context, before int64) error {
+		return until(ctx, func() bool { return ended.Load() > before && c.Stats().Recv.Waiting >= n })
+	}
+	return onFiber(work{
+		setUp: func(ctx context.Context, nur *coir.Nursery) {
+			for i := range n {
+				nur.Go("wait", func(ctx context.Context) error {
+					for {
+						scope, cancel := coir.WithCancelCause(ctx)
+						cancels[i].Store(&cancel)
+						_, err := c.Recv(scope)
+						cancel(nil)
+						if errors.Is(err, coir.ErrClosed) {
+							return nil
 						}
+						ended.Add(1)
 					}
-				}
-				return nil
-			},
-			end: func() { c.Close() },
-		}
+				})
+			}
+			must(back(ctx, -1))
+		},
+		op: func(ctx context.Context, _ int) error {
+			before := ended.Load()
+			(*cancels[at.next()].Load())(nil)
+			return back(ctx, before)
+		},
+		end: func() { c.Close() },
 	})
 }
 
@@ -253,40 +227,26 @@ func waiterCancelGo(n int) subject {
 	}
 }
 
-// allWait lets others run until n wait to receive.
-func allWait(ctx context.Context, c *coir.Chan[int], n int) error {
-	for c.Stats().Recv.Waiting < n {
-		if err := coir.Yield(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func channelOps(use usage) func(n int) subject {
 	return func(n int) subject {
-		cs := channels(n, func() *coir.Chan[int] { return coir.NewChan[int](1) })
+		cs := shuffled(n, func() *coir.Chan[int] { return coir.NewChan[int](1) })
 		at := turn[*coir.Chan[int]]{of: cs[:use(n)]}
-		return onFiber(func(ctx context.Context, _ *coir.Nursery) work {
-			return work{do: func(times int) error {
-				for i := range times {
-					c := at.next()
-					if err := c.Send(ctx, i); err != nil {
-						return err
-					}
-					if _, err := c.Recv(ctx); err != nil {
-						return err
-					}
+		return onFiber(work{
+			op: func(ctx context.Context, i int) error {
+				c := at.next()
+				if err := c.Send(ctx, i); err != nil {
+					return err
 				}
-				runtime.KeepAlive(cs)
-				return nil
-			}}
+				_, err := c.Recv(ctx)
+				return err
+			},
+			end: func() { runtime.KeepAlive(cs) },
 		})
 	}
 }
 
 func channelOpsGo(n int) subject {
-	at := turn[chan int]{of: channels(n, func() chan int { return make(chan int, 1) })}
+	at := turn[chan int]{of: shuffled(n, func() chan int { return make(chan int, 1) })}
 	return subject{loop: func(times int) {
 		for i := range times {
 			c := at.next()
@@ -296,32 +256,77 @@ func channelOpsGo(n int) subject {
 	}}
 }
 
-// bytesOf makes n and divides what the heap has grown by.
+func timerOps(n int) subject {
+	ends := make([]context.CancelFunc, n)
+	return onFiber(work{
+		setUp: func(ctx context.Context, _ *coir.Nursery) {
+			for i := range ends {
+				_, ends[i] = coir.WithTimeout(ctx, time.Hour)
+			}
+		},
+		op: func(ctx context.Context, _ int) error {
+			_, end := coir.WithTimeout(ctx, time.Hour)
+			end()
+			return nil
+		},
+		end: func() {
+			for _, end := range ends {
+				end()
+			}
+		},
+	})
+}
+
+func ticketOps(n int) subject {
+	d := desk.New[int]("growth")
+	return onFiber(work{
+		setUp: func(ctx context.Context, _ *coir.Nursery) {
+			for range n {
+				_, err := d.Open(ctx)
+				must(err)
+			}
+		},
+		op: func(ctx context.Context, i int) error {
+			t, err := d.Open(ctx)
+			if err != nil {
+				return err
+			}
+			if err := d.Resolve(t.ID(), i); err != nil {
+				return err
+			}
+			_, err = t.Wait(ctx)
+			return err
+		},
+	})
+}
+
+// bytesOf makes n and divides what memory has grown by.
 func bytesOf[C any](create func() C) func(n int) subject {
 	return func(n int) subject {
-		return subject{cost: func() float64 {
+		return subject{cost: func(time.Duration) float64 {
 			cs := make([]C, n)
-			before := heap()
+			before, _ := timing.Held()
 			for i := range cs {
 				cs[i] = create()
 			}
-			after := heap()
+			after, _ := timing.Held()
 			runtime.KeepAlive(cs)
-			return float64(after-before) / float64(n)
+			return (after - before) / float64(n)
 		}}
 	}
 }
 
-// heap is what is held after a collection.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
+func fiberBytes(n int) subject {
+	return subject{cost: func(time.Duration) float64 {
+		before, _ := timing.Held()
+		defer parked(n)()
+		after, _ := timing.Held()
+		return (after - before) / float64(n)
+	}}
 }
 
-// channels makes n of them, in an order that has nothing to do with memory.
-func channels[C any](n int, create func() C) []C {
+// shuffled makes n things, in an order that has nothing to do with memory.
+func shuffled[C any](n int, create func() C) []C {
 	cs := make([]C, n)
 	for i := range cs {
 		cs[i] = create()
@@ -344,21 +349,35 @@ func (t *turn[E]) next() E {
 	return e
 }
 
-// work is what a fiber does when it is told to.
+// until lets others run until done reports true.
+func until(ctx context.Context, done func() bool) error {
+	for !done() {
+		if err := coir.Yield(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work is what a fiber does when it is told to. All but op may be nil.
 type work struct {
-	do  func(times int) error
-	end func() // has the other fibers of the nursery end; may be nil
+	setUp func(ctx context.Context, nur *coir.Nursery)
+	op    func(ctx context.Context, i int) error
+	after func(ctx context.Context) error // at the end of a round
+	end   func()                          // has the other fibers of the nursery end
 }
 
 // onFiber has a fiber of a runtime of its own set the work up, and do it as often
 // as the loop says.
-func onFiber(setUp func(ctx context.Context, nur *coir.Nursery) work) subject {
+func onFiber(w work) subject {
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	orders, reports := coir.NewChan[int](0), coir.NewChan[error](0)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- rt.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
-			w := setUp(ctx, nur)
+			if w.setUp != nil {
+				w.setUp(ctx, nur)
+			}
 			if w.end != nil {
 				defer w.end()
 			}
@@ -366,7 +385,7 @@ func onFiber(setUp func(ctx context.Context, nur *coir.Nursery) work) subject {
 				if err != nil {
 					return err
 				}
-				if err := reports.Send(ctx, w.do(times)); err != nil {
+				if err := reports.Send(ctx, w.do(ctx, times)); err != nil {
 					return err
 				}
 			}
@@ -389,8 +408,31 @@ func onFiber(setUp func(ctx context.Context, nur *coir.Nursery) work) subject {
 	}
 }
 
-func must(err error) {
-	if err != nil {
-		panic("the measured program failed: " + err.Error())
-	}
+// do does a round, with load beside it if there is to be some.
+func (w work) do(ctx context.Context, times int) error {
+	return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+		var stop atomic.Bool
+		defer stop.Store(true)
+		for range *busy {
+			nur.Go("busy", func(ctx context.Context) error {
+				return until(ctx, func() bool {
+					for end := time.Now().Add(100 * time.Microsecond); time.Now().Before(end); {
+					}
+					return stop.Load()
+				})
+			})
+		}
+		if *quantile > 0 {
+			return timed(ctx, times, w.op)
+		}
+		for i := range times {
+			if err := w.op(ctx, i); err != nil {
+				return err
+			}
+		}
+		if w.after != nil {
+			return w.after(ctx)
+		}
+		return nil
+	})
 }

@@ -13,44 +13,60 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// libraries has the same program for each: it returns the number of children
-// that ran. Where the library has a way of its own to wait for a part of the
-// tasks, the program uses that; elsewhere it uses a WaitGroup.
-var libraries = []struct {
+// A library has a program, which returns the number of children that ran.
+type library struct {
 	name    string
 	program func() int
-}{
-	{"errgroup", onErrgroup},
+}
+
+// libraries has the same program for each. Where the library has a way of its own to wait for a part of the
+// tasks, the program uses that; elsewhere it uses a WaitGroup.
+var libraries = []library{
+	{"errgroup", func() int {
+		var g errgroup.Group
+		g.SetLimit(places)
+		return withWaitGroups(func(task func()) { g.Go(func() error { task(); return nil }) }, func(*sync.WaitGroup) { check(g.Wait()) })
+	}},
 	{"pond", onPond},
-	{"ants", onAnts},
-	{"workerpool", onWorkerpool},
-	{"conc", onConc},
+	{"ants", func() int {
+		p, err := ants.NewPool(places)
+		check(err)
+		return withWaitGroups(func(task func()) { check(p.Submit(task)) }, func(all *sync.WaitGroup) { all.Wait(); p.Release() })
+	}},
+	{"workerpool", func() int {
+		p := workerpool.New(places)
+		// StopWait refuses what the tasks have yet to submit.
+		return withWaitGroups(p.Submit, func(all *sync.WaitGroup) { all.Wait(); p.StopWait() })
+	}},
+	{"conc", func() int {
+		p := pool.New().WithMaxGoroutines(places)
+		return withWaitGroups(p.Go, func(*sync.WaitGroup) { p.Wait() })
+	}},
 	{"coir", onCoir},
 	{"coir-run", onCoirRun},
 }
 
-func onErrgroup() int {
+// withWaitGroups is the program on a library in which one waits for a part of the tasks by a WaitGroup. wait waits for
+// all tasks, by the library's own way or by the WaitGroup.
+func withWaitGroups(start func(task func()), wait func(all *sync.WaitGroup)) int {
 	var ran atomic.Int64
-	var g errgroup.Group
-	g.SetLimit(places)
+	var outer sync.WaitGroup
 	for range tasks {
-		g.Go(func() error {
-			var wg sync.WaitGroup
-			wg.Add(children)
+		outer.Add(1)
+		start(func() {
+			defer outer.Done()
+			var inner sync.WaitGroup
 			for range children {
-				g.Go(func() error {
-					defer wg.Done()
+				inner.Add(1)
+				start(func() {
+					defer inner.Done()
 					ran.Add(1)
-					return nil
 				})
 			}
-			wg.Wait()
-			return nil
+			inner.Wait()
 		})
 	}
-	if err := g.Wait(); err != nil {
-		panic(err)
-	}
+	wait(&outer)
 	return int(ran.Load())
 }
 
@@ -67,145 +83,64 @@ func onPond() int {
 			return inner.Wait()
 		})
 	}
-	if err := outer.Wait(); err != nil {
-		panic(err)
-	}
+	check(outer.Wait())
 	p.StopAndWait()
-	return int(ran.Load())
-}
-
-func onAnts() int {
-	var ran atomic.Int64
-	p, err := ants.NewPool(places)
-	if err != nil {
-		panic(err)
-	}
-	defer p.Release()
-	var outer sync.WaitGroup
-	for range tasks {
-		outer.Add(1)
-		submit(p, func() {
-			defer outer.Done()
-			var inner sync.WaitGroup
-			for range children {
-				inner.Add(1)
-				submit(p, func() {
-					defer inner.Done()
-					ran.Add(1)
-				})
-			}
-			inner.Wait()
-		})
-	}
-	outer.Wait()
-	return int(ran.Load())
-}
-
-func submit(p *ants.Pool, task func()) {
-	if err := p.Submit(task); err != nil {
-		panic(err)
-	}
-}
-
-func onWorkerpool() int {
-	var ran atomic.Int64
-	p := workerpool.New(places)
-	var outer sync.WaitGroup
-	for range tasks {
-		outer.Add(1)
-		p.Submit(func() {
-			defer outer.Done()
-			var inner sync.WaitGroup
-			for range children {
-				inner.Add(1)
-				p.Submit(func() {
-					defer inner.Done()
-					ran.Add(1)
-				})
-			}
-			inner.Wait()
-		})
-	}
-	outer.Wait() // StopWait refuses what the tasks have yet to submit
-	p.StopWait()
-	return int(ran.Load())
-}
-
-func onConc() int {
-	var ran atomic.Int64
-	p := pool.New().WithMaxGoroutines(places)
-	for range tasks {
-		p.Go(func() {
-			var wg sync.WaitGroup
-			for range children {
-				wg.Add(1)
-				p.Go(func() {
-					defer wg.Done()
-					ran.Add(1)
-				})
-			}
-			wg.Wait()
-		})
-	}
-	p.Wait()
 	return int(ran.Load())
 }
 
 // onCoir is the program word for word: the children go into the same nursery as
 // the tasks, and each task waits for its own.
 func onCoir() int {
-	var ran atomic.Int64
-	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
-		n.Limit(places)
-		for range tasks {
-			n.Go("task", func(ctx context.Context) error {
-				mine := make([]*coir.Fiber, children)
-				for i := range mine {
-					mine[i] = n.Go("child", func(context.Context) error {
-						ran.Add(1)
-						return nil
-					})
+	return inNursery(func(n *coir.Nursery, child func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			mine := make([]*coir.Fiber, children)
+			for i := range mine {
+				mine[i] = n.Go("child", child)
+			}
+			for _, f := range mine {
+				if err := f.Wait(ctx); err != nil {
+					return err
 				}
-				for _, f := range mine {
-					if err := f.Wait(ctx); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			}
+			return nil
 		}
-		return nil
 	})
-	if err != nil {
-		panic(err)
-	}
-	return int(ran.Load())
 }
 
 // onCoirRun is the same as one would rather write it: each task opens a nursery
 // of its own for its children.
 func onCoirRun() int {
-	var ran atomic.Int64
-	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
-		n.Limit(places)
-		for range tasks {
-			n.Go("task", func(ctx context.Context) error {
-				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-					n.Limit(places)
-					for range children {
-						n.Go("child", func(context.Context) error {
-							ran.Add(1)
-							return nil
-						})
-					}
-					return nil
-				})
+	return inNursery(func(_ *coir.Nursery, child func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Limit(places)
+				for range children {
+					n.Go("child", child)
+				}
+				return nil
 			})
 		}
-		return nil
 	})
+}
+
+// inNursery starts the tasks in a nursery with as many places.
+func inNursery(task func(n *coir.Nursery, child func(context.Context) error) func(context.Context) error) int {
+	var ran atomic.Int64
+	check(coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Limit(places)
+		for range tasks {
+			n.Go("task", task(n, func(context.Context) error {
+				ran.Add(1)
+				return nil
+			}))
+		}
+		return nil
+	}))
+	return int(ran.Load())
+}
+
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	return int(ran.Load())
 }

@@ -28,6 +28,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 const (
@@ -38,7 +40,7 @@ const (
 
 var (
 	limit = flag.Duration("limit", 5*time.Second, "time limit of one library")
-	only  = flag.String("only", "", "run only the library of this name")
+	only  = flag.String("only", "", "run only these libraries, separated by commas")
 	child = flag.String("child", "", "for the command's own use: the library that this process runs")
 )
 
@@ -46,7 +48,7 @@ func main() {
 	flag.Parse()
 	if *child != "" {
 		began := time.Now()
-		ran := libraries[find(*child)].program()
+		ran := timing.Choose(*child, libraries, nameOf)[0].program()
 		if ran != tasks*children {
 			fmt.Printf("wrong: %d of %d children ran", ran, tasks*children)
 			os.Exit(1)
@@ -54,26 +56,12 @@ func main() {
 		fmt.Printf("ends in %v", time.Since(began).Round(time.Millisecond/10))
 		return
 	}
-	if *only != "" && find(*only) < 0 {
-		fmt.Fprintf(os.Stderr, "nested: there is no library called %q here\n", *only)
-		os.Exit(2)
-	}
-	for _, l := range libraries {
-		if *only == "" || *only == l.name {
-			fmt.Println(l.name, outcome(l.name))
-		}
+	for _, l := range timing.Choose(*only, libraries, nameOf) {
+		fmt.Println(l.name, outcome(l.name))
 	}
 }
 
-// find returns the place of a library in the list, or -1.
-func find(name string) int {
-	for i, l := range libraries {
-		if l.name == name {
-			return i
-		}
-	}
-	return -1
-}
+func nameOf(l *library) string { return l.name }
 
 // outcome runs the program on one library in a process of its own and says in a
 // few words what came of it.

@@ -19,28 +19,22 @@ import (
 const burst = 10_000
 
 func burstCoir() side {
-	rt := coir.NewRuntime()
 	c := coir.NewChan[int](coir.Unbounded)
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				for range n {
-					for v := range burst {
-						if err := c.Send(ctx, v); err != nil {
-							return err
-						}
-					}
-					for range burst {
-						if _, err := c.Recv(ctx); err != nil {
-							return err
-						}
-					}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		for range n {
+			for v := range burst {
+				if err := c.Send(ctx, v); err != nil {
+					return err
 				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+			}
+			for range burst {
+				if _, err := c.Recv(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 func burstChanqueue() side {

@@ -26,39 +26,33 @@ const crowdRound = 100 * time.Millisecond
 //go:noinline
 func fibersThrough(capacity, senders, receivers int) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
-		return side{
-			loop: func(n int) {
-				c := coir.NewChan[int](capacity)
-				run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-					for range receivers {
-						nur.Go("receive", func(ctx context.Context) error {
-							for {
-								if _, err := c.Recv(ctx); err != nil {
-									return nil
-								}
-							}
-						})
+		return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+			c := coir.NewChan[int](capacity)
+			for range receivers {
+				nur.Go("receive", func(ctx context.Context) error {
+					for {
+						if _, err := c.Recv(ctx); err != nil {
+							return nil
+						}
 					}
-					defer c.Close()
-					return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
-						for i := range senders {
-							turns := share(n, i, senders)
-							nur.Go("send", func(ctx context.Context) error {
-								for v := range turns {
-									if err := c.Send(ctx, v); err != nil {
-										return err
-									}
-								}
-								return nil
-							})
+				})
+			}
+			defer c.Close()
+			return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+				for i := range senders {
+					turns := share(n, i, senders)
+					nur.Go("send", func(ctx context.Context) error {
+						for v := range turns {
+							if err := c.Send(ctx, v); err != nil {
+								return err
+							}
 						}
 						return nil
 					})
-				})
-			},
-			close: func() { shut(rt) },
-		}
+				}
+				return nil
+			})
+		})
 	}
 }
 

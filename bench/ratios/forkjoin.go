@@ -22,18 +22,12 @@ const (
 )
 
 func forkFibers() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				for range n {
-					checkFib(fibFibers(ctx, fibArg))
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		for range n {
+			checkFib(fibFibers(ctx, fibArg))
+		}
+		return nil
+	})
 }
 
 func fibFibers(ctx context.Context, k int) int {
@@ -56,18 +50,12 @@ func fibFibers(ctx context.Context, k int) int {
 }
 
 func forkWaits() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-				for range n {
-					checkFib(fibWaits(ctx, nur, fibArg))
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+		for range n {
+			checkFib(fibWaits(ctx, nur, fibArg))
+		}
+		return nil
+	})
 }
 
 func fibWaits(ctx context.Context, nur *coir.Nursery, k int) int {

@@ -24,19 +24,13 @@ func oneFiber(body func(ctx context.Context, n int) error) func() side {
 // fibersDo runs body in k fibers, which share the n operations.
 func fibersDo(k int, body func(ctx context.Context, n int) error) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
-		return side{
-			loop: func(n int) {
-				run(rt, func(_ context.Context, nur *coir.Nursery) error {
-					for i := range k {
-						turns := share(n, i, k)
-						nur.Go("do", func(ctx context.Context) error { return body(ctx, turns) })
-					}
-					return nil
-				})
-			},
-			close: func() { shut(rt) },
-		}
+		return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+			for i := range k {
+				turns := share(n, i, k)
+				nur.Go("do", func(ctx context.Context) error { return body(ctx, turns) })
+			}
+			return nil
+		})
 	}
 }
 
@@ -176,35 +170,29 @@ func acquireAndYieldTheirs(n int) {
 
 // Two fibers set events for each other. The events of a round are made before, many at a time.
 func eventOurs() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			n = (n + 1) / 2
-			there, back := make([]coir.Event, n), make([]coir.Event, n)
-			run(rt, func(_ context.Context, nur *coir.Nursery) error {
-				nur.Go("there", func(ctx context.Context) error {
-					for i := range n {
-						there[i].Set()
-						if err := back[i].Wait(ctx); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				nur.Go("back", func(ctx context.Context) error {
-					for i := range n {
-						if err := there[i].Wait(ctx); err != nil {
-							return err
-						}
-						back[i].Set()
-					}
-					return nil
-				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+		n = (n + 1) / 2
+		there, back := make([]coir.Event, n), make([]coir.Event, n)
+		nur.Go("there", func(ctx context.Context) error {
+			for i := range n {
+				there[i].Set()
+				if err := back[i].Wait(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		nur.Go("back", func(ctx context.Context) error {
+			for i := range n {
+				if err := there[i].Wait(ctx); err != nil {
+					return err
+				}
+				back[i].Set()
+			}
+			return nil
+		})
+		return nil
+	})
 }
 
 func eventTheirs() side {
@@ -233,35 +221,29 @@ func eventTheirs() side {
 
 // Two fibers take turns, by a Cond.
 func condOurs() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			var c coir.Cond
-			turn := 0
-			run(rt, func(_ context.Context, nur *coir.Nursery) error {
-				for me := range 2 {
-					turns := share(n, me, 2)
-					nur.Go("turn", func(ctx context.Context) error {
-						for range turns {
-							c.Lock()
-							for turn%2 != me {
-								if err := c.Wait(ctx); err != nil {
-									c.Unlock()
-									return err
-								}
-							}
-							turn++
-							c.Signal()
+	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+		var c coir.Cond
+		turn := 0
+		for me := range 2 {
+			turns := share(n, me, 2)
+			nur.Go("turn", func(ctx context.Context) error {
+				for range turns {
+					c.Lock()
+					for turn%2 != me {
+						if err := c.Wait(ctx); err != nil {
 							c.Unlock()
+							return err
 						}
-						return nil
-					})
+					}
+					turn++
+					c.Signal()
+					c.Unlock()
 				}
 				return nil
 			})
-		},
-		close: func() { shut(rt) },
-	}
+		}
+		return nil
+	})
 }
 
 func condTheirs() side {

@@ -49,6 +49,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 var (
@@ -70,7 +72,7 @@ func main() {
 	flag.Parse()
 	switch {
 	case flag.NArg() > 0:
-		fail("no arguments are expected, only flags; comparisons are chosen by -only NAME,NAME")
+		timing.Fail("no arguments are expected, only flags; comparisons are chosen by -only NAME,NAME")
 	case strings.HasPrefix(*child, parkedChild):
 		emit(parkedMain(strings.TrimPrefix(*child, parkedChild)))
 		return
@@ -85,7 +87,7 @@ func main() {
 		return
 	}
 
-	chosen := choose(*only)
+	chosen := timing.Choose(*only, table, func(c *comparison) string { return c.name })
 	if *list {
 		for _, c := range chosen {
 			fmt.Printf("%-20s %s\n%20s against %s; at most %s, goal %s\n",
@@ -95,7 +97,7 @@ func main() {
 	}
 	if *profile != "" {
 		if len(chosen) != 1 || *only == "" {
-			fail("-profile needs -only with one name")
+			timing.Fail("-profile needs -only with one name")
 		}
 		profileCoir(chosen[0], *profile)
 		return
@@ -134,25 +136,6 @@ func main() {
 	if !ok {
 		os.Exit(1)
 	}
-}
-
-// choose returns the comparisons that names lists, or all of them.
-func choose(names string) []*comparison {
-	var chosen []*comparison
-	if names == "" {
-		for i := range table {
-			chosen = append(chosen, &table[i])
-		}
-		return chosen
-	}
-	for name := range strings.SplitSeq(names, ",") {
-		c := find(strings.TrimSpace(name))
-		if c == nil {
-			fail("there is no comparison called %q; -list names them", name)
-		}
-		chosen = append(chosen, c)
-	}
-	return chosen
 }
 
 // inChild runs c in a process of its own and returns what that printed.
@@ -201,13 +184,13 @@ func profileCoir(c *comparison, file string) {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		fail("profile: %v", err)
+		timing.Fail("profile: %v", err)
 	}
 }
 
 func emit(v any) {
 	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil {
-		fail("%v", err)
+		timing.Fail("%v", err)
 	}
 }
 
@@ -216,9 +199,4 @@ func orNone(v float64) string {
 		return "none"
 	}
 	return fmt.Sprint(v)
-}
-
-func fail(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "ratios: "+format+"\n", args...)
-	os.Exit(2)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 // What a parked fiber holds in memory.
@@ -98,7 +99,7 @@ func parkFibers(body func(context.Context, *coir.Fiber, *atomic.Int64) error) sa
 			_ = coir.Sleep(open, time.Hour)
 			return nil
 		})
-		before := held()
+		grown := growth()
 		for range parked {
 			nur.Go("parked", func(ctx context.Context) error { return body(ctx, gate, &up) })
 		}
@@ -107,7 +108,7 @@ func parkFibers(body func(context.Context, *coir.Fiber, *atomic.Int64) error) sa
 				return err
 			}
 		}
-		got = before.growth()
+		got = grown()
 		release()
 		return nil
 	})
@@ -118,35 +119,23 @@ func parkFibers(body func(context.Context, *coir.Fiber, *atomic.Int64) error) sa
 func parkGoroutines(body func(<-chan struct{}, *atomic.Int64)) sample {
 	var up atomic.Int64
 	gate := make(chan struct{})
-	before := held()
+	grown := growth()
 	for range parked {
 		go body(gate, &up)
 	}
 	for up.Load() < parked {
 		runtime.Gosched()
 	}
-	got := before.growth()
+	got := grown()
 	close(gate)
 	return got
 }
 
-// A holding is the memory of the process at one moment.
-type holding struct{ bytes, mallocs uint64 }
-
-// held collects twice, since a stack is shrunk by one collection and its old
-// half is counted as free by the next.
-func held() holding {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return holding{bytes: m.HeapAlloc + m.StackInuse, mallocs: m.Mallocs}
-}
-
-func (before holding) growth() sample {
-	after := held()
-	return sample{
-		Cost:   float64(after.bytes-before.bytes) / parked,
-		Allocs: float64(after.mallocs-before.mallocs) / parked,
+// growth returns a function that returns by how much the memory has grown since.
+func growth() func() sample {
+	bytes, mallocs := timing.Held()
+	return func() sample {
+		b, m := timing.Held()
+		return sample{Cost: (b - bytes) / parked, Allocs: (m - mallocs) / parked}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/bench/internal/timing"
 	"github.com/coir-go/coir/netio"
 )
 
@@ -235,9 +234,10 @@ func echoServerMain(kind string) {
 			busy.Store(false)
 			fmt.Println()
 		case "cpu":
-			fmt.Println(int64(cputime.Used()))
+			fmt.Println(int64(timing.Now(true)))
 		case "held":
-			fmt.Println(held().bytes)
+			bytes, _ := timing.Held()
+			fmt.Println(bytes)
 		case "conns":
 			fmt.Println(conns.Load())
 		}
@@ -282,13 +282,13 @@ func echoClientMain(what string) {
 	}
 	fmt.Println()
 
-	var all []time.Duration
+	var all []float64
 	var b [message]byte
 	var events [256]syscall.EpollEvent
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		length, err := time.ParseDuration(lines.Text())
 		check(err)
-		var took []time.Duration
+		var took []float64
 		send := func(fd int) {
 			sent[int32(fd)] = time.Now()
 			_, err := syscall.Write(fd, b[:])
@@ -312,7 +312,7 @@ func echoClientMain(what string) {
 					panic("part of a message")
 				}
 				last = time.Now()
-				took = append(took, last.Sub(sent[e.Fd]))
+				took = append(took, float64(last.Sub(sent[e.Fd])))
 				if last.Sub(began) > length {
 					under--
 					continue
@@ -323,19 +323,15 @@ func echoClientMain(what string) {
 		}
 		all = append(all, took...)
 		cost := float64(last.Sub(began)) / float64(len(took))
-		out, err := json.Marshal(trips{Cost: cost, P50: float64(quantile(took, 0.5)), Trips: len(took)})
+		out, err := json.Marshal(trips{Cost: cost, P50: timing.Quantile(took, 0.5), Trips: len(took)})
 		check(err)
 		fmt.Printf("%s\n", out)
 	}
+	quantile := func(q float64) time.Duration { return time.Duration(timing.Quantile(all, q)) }
 	if len(all) > 0 {
 		fmt.Fprintf(os.Stderr, "%d connections, %s: p50 %v, p99 %v, p99.9 %v of %d round trips\n", n, parts[0],
-			quantile(all, 0.5), quantile(all, 0.99), quantile(all, 0.999), len(all))
+			quantile(0.5), quantile(0.99), quantile(0.999), len(all))
 	}
-}
-
-func quantile(all []time.Duration, q float64) time.Duration {
-	slices.Sort(all)
-	return all[int(q*float64(len(all)-1))]
 }
 
 func check(err error) {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/bench/internal/cputime"
 	"github.com/coir-go/coir/pace"
 )
 
@@ -76,37 +74,22 @@ func tickerGoroutines() side {
 
 // tickTime returns the cost of one tick of fn. Each ticker begins lead after the one before.
 func tickTime(fn func(lead time.Duration)) sample {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began := cputime.Used()
-	fn(tickPeriod / tickers)
-	used := cputime.Used() - began
-	runtime.ReadMemStats(&after)
-	return sample{
-		Cost:   float64(used.Nanoseconds()) / (tickers * ticksEach),
-		Allocs: float64(after.Mallocs-before.Mallocs) / (tickers * ticksEach),
-	}
+	return sampleOf(tickers*ticksEach, true, func() { fn(tickPeriod / tickers) })
 }
 
 // plenty is more than a round takes.
 const plenty = 1 << 30
 
 func limiterFiber() side {
-	rt := coir.NewRuntime()
 	l := pace.NewLimiter(time.Nanosecond, plenty)
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				for range n {
-					if err := l.Wait(ctx); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		for range n {
+			if err := l.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func limiterGoroutine() side {
@@ -124,20 +107,14 @@ func limiterGoroutine() side {
 
 func tryLimiter() side {
 	l := pace.NewLimiter(time.Nanosecond, plenty)
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(context.Context, *coir.Nursery) error {
-				for range n {
-					if !l.TryTake(1) {
-						panic("no token")
-					}
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(_ context.Context, _ *coir.Nursery, n int) error {
+		for range n {
+			if !l.TryTake(1) {
+				panic("no token")
+			}
+		}
+		return nil
+	})
 }
 
 func tryRate() side {

@@ -23,27 +23,21 @@ const (
 // fibersPing makes two fibers play n turns. half receives from in, under the limit, and sends on out, that many times.
 func fibersPing(half func(ctx context.Context, in, out *coir.Chan[int], turns int) error) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
-		return side{
-			loop: func(n int) {
-				ping, pong := coir.NewChan[int](0), coir.NewChan[int](0)
-				run(rt, func(_ context.Context, nur *coir.Nursery) error {
-					nur.Go("server", func(ctx context.Context) error { return half(ctx, ping, pong, n) })
-					nur.Go("client", func(ctx context.Context) error {
-						if err := ping.Send(ctx, 0); err != nil {
-							return err
-						}
-						if err := half(ctx, pong, ping, n-1); err != nil {
-							return err
-						}
-						_, err := pong.Recv(ctx)
-						return err
-					})
-					return nil
-				})
-			},
-			close: func() { shut(rt) },
-		}
+		return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+			ping, pong := coir.NewChan[int](0), coir.NewChan[int](0)
+			nur.Go("server", func(ctx context.Context) error { return half(ctx, ping, pong, n) })
+			nur.Go("client", func(ctx context.Context) error {
+				if err := ping.Send(ctx, 0); err != nil {
+					return err
+				}
+				if err := half(ctx, pong, ping, n-1); err != nil {
+					return err
+				}
+				_, err := pong.Recv(ctx)
+				return err
+			})
+			return nil
+		})
 	}
 }
 

@@ -16,47 +16,41 @@ import (
 
 const stages = 8
 
-func pipelineFibers() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-				first := coir.NewChan[int](0)
-				last := first
-				for range stages {
-					in, out := last, coir.NewChan[int](0)
-					nur.Go("stage", func(ctx context.Context) error {
-						defer out.Close()
-						for {
-							v, err := in.Recv(ctx)
-							if err != nil {
-								return nil
-							}
-							if err := out.Send(ctx, v); err != nil {
-								return err
-							}
-						}
-					})
-					last = out
+func pipelineFibers() side { return onRuntime(pipeline) }
+
+func pipeline(ctx context.Context, nur *coir.Nursery, n int) error {
+	first := coir.NewChan[int](0)
+	last := first
+	for range stages {
+		in, out := last, coir.NewChan[int](0)
+		nur.Go("stage", func(ctx context.Context) error {
+			defer out.Close()
+			for {
+				v, err := in.Recv(ctx)
+				if err != nil {
+					return nil
 				}
-				nur.Go("sink", func(ctx context.Context) error {
-					for {
-						if _, err := last.Recv(ctx); err != nil {
-							return nil
-						}
-					}
-				})
-				defer first.Close()
-				for v := range n {
-					if err := first.Send(ctx, v); err != nil {
-						return err
-					}
+				if err := out.Send(ctx, v); err != nil {
+					return err
 				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
+			}
+		})
+		last = out
 	}
+	nur.Go("sink", func(ctx context.Context) error {
+		for {
+			if _, err := last.Recv(ctx); err != nil {
+				return nil
+			}
+		}
+	})
+	defer first.Close()
+	for v := range n {
+		if err := first.Send(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func pipelineGoroutines() side {

@@ -17,36 +17,30 @@ import (
 const listeners = 100
 
 func broadcastOurs() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			b := pubsub.NewBroadcast[int]()
-			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-				for range listeners {
-					sub := b.Subscribe(16)
-					nur.Go("subscriber", func(ctx context.Context) error {
-						for _, err := range sub.All(ctx) {
-							if err != nil {
-								return err
-							}
-						}
-						return nil
-					})
-				}
-				nur.Go("publisher", func(ctx context.Context) error {
-					defer b.Close()
-					for i := range n {
-						if err := b.Publish(ctx, i); err != nil {
-							return err
-						}
+	return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+		b := pubsub.NewBroadcast[int]()
+		for range listeners {
+			sub := b.Subscribe(16)
+			nur.Go("subscriber", func(ctx context.Context) error {
+				for _, err := range sub.All(ctx) {
+					if err != nil {
+						return err
 					}
-					return nil
-				})
+				}
 				return nil
 			})
-		},
-		close: func() { shut(rt) },
-	}
+		}
+		nur.Go("publisher", func(ctx context.Context) error {
+			defer b.Close()
+			for i := range n {
+				if err := b.Publish(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return nil
+	})
 }
 
 func broadcastTheirs() side {

@@ -101,19 +101,10 @@ func prepare(c *comparison, s side, target time.Duration) *runner {
 	if r.side.close == nil {
 		r.side.close = func() {}
 	}
-	if r.loop == nil {
-		return r
+	if r.loop != nil {
+		r.n = timing.Turns(*cpu, target, r.loop)
 	}
-	for {
-		began := timing.Now(*cpu)
-		r.loop(r.n)
-		d := timing.Now(*cpu) - began
-		if d >= target/4 {
-			r.n = max(1, int(float64(r.n)*float64(target)/float64(d)))
-			return r
-		}
-		r.n *= 2
-	}
+	return r
 }
 
 // round runs the side once, on a heap that has just been collected.
@@ -122,15 +113,5 @@ func (r *runner) round() sample {
 	if r.measure != nil {
 		return r.measure()
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began := timing.Now(*cpu)
-	r.loop(r.n)
-	d := timing.Now(*cpu) - began
-	runtime.ReadMemStats(&after)
-	n := float64(r.n) * float64(r.ops)
-	return sample{
-		Cost:   float64(d.Nanoseconds()) / n,
-		Allocs: float64(after.Mallocs-before.Mallocs) / n,
-	}
+	return sampleOf(float64(r.n)*float64(r.ops), *cpu, func() { r.loop(r.n) })
 }

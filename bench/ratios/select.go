@@ -24,34 +24,28 @@ import (
 //go:noinline
 func fibersInto(channels, senders int, body func(ctx context.Context, cs []*coir.Chan[int], n int) error) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
 		cs := make([]*coir.Chan[int], channels)
 		for i := range cs {
 			cs[i] = coir.NewChan[int](0)
 		}
-		return side{
-			loop: func(n int) {
-				run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-					for i := range senders {
-						turns, own := share(n, i, senders), part(cs, i, senders)
-						nur.Go("send", func(ctx context.Context) error {
-							at := 0
-							for v := range turns {
-								if err := own[at].Send(ctx, v); err != nil {
-									return err
-								}
-								if at++; at == len(own) {
-									at = 0
-								}
-							}
-							return nil
-						})
+		return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+			for i := range senders {
+				turns, own := share(n, i, senders), part(cs, i, senders)
+				nur.Go("send", func(ctx context.Context) error {
+					at := 0
+					for v := range turns {
+						if err := own[at].Send(ctx, v); err != nil {
+							return err
+						}
+						if at++; at == len(own) {
+							at = 0
+						}
 					}
-					return body(ctx, cs, n)
+					return nil
 				})
-			},
-			close: func() { shut(rt) },
-		}
+			}
+			return body(ctx, cs, n)
+		})
 	}
 }
 
@@ -203,7 +197,6 @@ func selectorGo(cs []chan int, n int) {
 // is a select and a send, neither of which waits.
 func fiberOver(channels int, body func(ctx context.Context, cs []*coir.Chan[int], n int) error) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
 		cs := make([]*coir.Chan[int], channels)
 		for i := range cs {
 			cs[i] = coir.NewChan[int](1)
@@ -211,12 +204,9 @@ func fiberOver(channels int, body func(ctx context.Context, cs []*coir.Chan[int]
 				panic("a new channel has no room: " + err.Error())
 			}
 		}
-		return side{
-			loop: func(n int) {
-				run(rt, func(ctx context.Context, _ *coir.Nursery) error { return body(ctx, cs, n) })
-			},
-			close: func() { shut(rt) },
-		}
+		return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+			return body(ctx, cs, n)
+		})
 	}
 }
 

@@ -64,20 +64,14 @@ func explored(p program) func() side {
 // the simulation does.
 func onOneWorker(p program) func() side {
 	return func() side {
-		rt := coir.NewRuntime(coir.WithWorkers(1))
-		return side{
-			loop: func(n int) {
-				run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-					for range n {
-						if err := coir.Run(ctx, p); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-			},
-			close: func() { shut(rt) },
-		}
+		return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+			for range n {
+				if err := coir.Run(ctx, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, coir.WithWorkers(1))
 	}
 }
 
@@ -126,41 +120,7 @@ func simPings(_ context.Context, n *coir.Nursery) error {
 }
 
 // simPipeline is a program that sends 100 values through eight stages.
-func simPipeline(ctx context.Context, n *coir.Nursery) error {
-	first := coir.NewChan[int](0)
-	last := first
-	for range stages {
-		in, out := last, coir.NewChan[int](0)
-		n.Go("stage", func(ctx context.Context) error {
-			defer out.Close()
-			for v, err := range in.All(ctx) {
-				if err != nil {
-					return err
-				}
-				if err := out.Send(ctx, v); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		last = out
-	}
-	n.Go("sink", func(ctx context.Context) error {
-		for _, err := range last.All(ctx) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	defer first.Close()
-	for v := range 100 {
-		if err := first.Send(ctx, v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func simPipeline(ctx context.Context, n *coir.Nursery) error { return pipeline(ctx, n, 100) }
 
 // simSpawns is a program that starts a fiber in a nursery and waits for it, 1,000
 // times.

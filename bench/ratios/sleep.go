@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/bench/internal/cputime"
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 // What sleeping costs in processor time.
@@ -46,7 +45,7 @@ func sleepFibers() side {
 				if reply == nil {
 					return err
 				}
-				reply <- processorTime(func() { sleepRound(ctx, d) })
+				reply <- sampleOf(sleepers, true, func() { sleepRound(ctx, d) })
 			}
 		})
 	}()
@@ -81,7 +80,7 @@ func sleepRound(ctx context.Context, naps []time.Duration) {
 func sleepGoroutines() side {
 	d := naps()
 	return side{measure: func() sample {
-		return processorTime(func() {
+		return sampleOf(sleepers, true, func() {
 			var wg sync.WaitGroup
 			for _, nap := range d {
 				wg.Go(func() { time.Sleep(nap) })
@@ -91,16 +90,8 @@ func sleepGoroutines() side {
 	}}
 }
 
-// processorTime returns the cost of one sleeper of fn.
-func processorTime(fn func()) sample {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began := cputime.Used()
-	fn()
-	used := cputime.Used() - began
-	runtime.ReadMemStats(&after)
-	return sample{
-		Cost:   float64(used.Nanoseconds()) / sleepers,
-		Allocs: float64(after.Mallocs-before.Mallocs) / sleepers,
-	}
+// sampleOf returns the cost of one of the n operations of fn.
+func sampleOf(n float64, cpu bool, fn func()) sample {
+	c := timing.Of(cpu, fn)
+	return sample{Cost: float64(c.Time.Nanoseconds()) / n, Allocs: c.Mallocs / n}
 }

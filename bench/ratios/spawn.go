@@ -22,43 +22,31 @@ import (
 func emptyChild(context.Context) error { return nil }
 
 func spawnNursery() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				for range n {
-					err := coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
-						nur.Go("child", emptyChild)
-						return nil
-					})
-					if err != nil {
-						return err
-					}
-				}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		for range n {
+			err := coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+				nur.Go("child", emptyChild)
 				return nil
 			})
-		},
-		close: func() { shut(rt) },
-	}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // spawnWait leaves the nursery open: what remains of the cost of spawnNursery
 // when the scope is not made afresh.
 func spawnWait() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-				for range n {
-					if err := nur.Go("child", emptyChild).Wait(ctx); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+		for range n {
+			if err := nur.Go("child", emptyChild).Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func spawnWaitGroup() side {

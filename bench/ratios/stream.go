@@ -45,23 +45,17 @@ func parts(n int, f func(in []int) int) {
 }
 
 func streamFused() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				parts(n, func(in []int) int {
-					s := stream.Map(stream.Filter(stream.Map(stream.FromSlice(in), streamTriple), streamEven), streamNext)
-					sum, err := stream.Reduce(ctx, s, 0, streamAdd)
-					if err != nil {
-						panic(err)
-					}
-					return sum
-				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		parts(n, func(in []int) int {
+			s := stream.Map(stream.Filter(stream.Map(stream.FromSlice(in), streamTriple), streamEven), streamNext)
+			sum, err := stream.Reduce(ctx, s, 0, streamAdd)
+			if err != nil {
+				panic(err)
+			}
+			return sum
+		})
+		return nil
+	})
 }
 
 func streamLoop() side {
@@ -181,23 +175,17 @@ func spin(v, n int) int {
 }
 
 func streamParallel() side {
-	rt := coir.NewRuntime()
 	work := func(_ context.Context, v int) (int, error) { return microsecond(v), nil } //nolint:unparam // as Parallel asks
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				parts(n, func(in []int) int {
-					sum, err := stream.Reduce(ctx, stream.Parallel(stream.FromSlice(in), crewSize, work), 0, streamAdd)
-					if err != nil {
-						panic(err)
-					}
-					return sum
-				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		parts(n, func(in []int) int {
+			sum, err := stream.Reduce(ctx, stream.Parallel(stream.FromSlice(in), crewSize, work), 0, streamAdd)
+			if err != nil {
+				panic(err)
+			}
+			return sum
+		})
+		return nil
+	})
 }
 
 // streamPool is an ordered pool as it is usually written: workers take jobs, and
@@ -243,27 +231,21 @@ const (
 )
 
 func streamBatch() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-				parts(n, func(in []int) int {
-					sum := 0
-					err := stream.ForEach(ctx, stream.Batch(stream.FromSlice(in), batchSize, batchLinger),
-						func(_ context.Context, batch []int) error {
-							sum += len(batch)
-							return nil
-						})
-					if err != nil {
-						panic(err)
-					}
-					return sum
+	return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
+		parts(n, func(in []int) int {
+			sum := 0
+			err := stream.ForEach(ctx, stream.Batch(stream.FromSlice(in), batchSize, batchLinger),
+				func(_ context.Context, batch []int) error {
+					sum += len(batch)
+					return nil
 				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+			if err != nil {
+				panic(err)
+			}
+			return sum
+		})
+		return nil
+	})
 }
 
 // streamBatcher is a batcher as it is usually written: a select over the input and a timer that runs while there is a

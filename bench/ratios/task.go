@@ -15,20 +15,14 @@ import (
 func answer(context.Context) (int, error) { return 42, nil }
 
 func taskCoir() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(ctx context.Context, nur *coir.Nursery) error {
-				for range n {
-					if _, err := coir.Start(nur, "task", answer).Wait(ctx); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
+		for range n {
+			if _, err := coir.Start(nur, "task", answer).Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func taskChan() side {

@@ -23,82 +23,70 @@ import (
 // ids are random, and it waits in a select with the context.
 
 func ticketFibers() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			d := desk.New[int]("bench")
-			run(rt, func(_ context.Context, nur *coir.Nursery) error {
-				ids := coir.NewChan[desk.ID](1)
-				nur.Go("resolver", func(ctx context.Context) error {
-					for id, err := range ids.All(ctx) {
-						if err != nil {
-							return err
-						}
-						if err := d.Resolve(id, 1); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				nur.Go("caller", func(ctx context.Context) error {
-					defer ids.Close()
-					for range n {
-						t, err := d.Open(ctx)
-						if err != nil {
-							return err
-						}
-						if err := ids.Send(ctx, t.ID()); err != nil {
-							return err
-						}
-						if _, err := t.Wait(ctx); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+		d := desk.New[int]("bench")
+		ids := coir.NewChan[desk.ID](1)
+		nur.Go("resolver", func(ctx context.Context) error {
+			for id, err := range ids.All(ctx) {
+				if err != nil {
+					return err
+				}
+				if err := d.Resolve(id, 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		nur.Go("caller", func(ctx context.Context) error {
+			defer ids.Close()
+			for range n {
+				t, err := d.Open(ctx)
+				if err != nil {
+					return err
+				}
+				if err := ids.Send(ctx, t.ID()); err != nil {
+					return err
+				}
+				if _, err := t.Wait(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return nil
+	})
 }
 
 // ticketChannels passes the id and the answer through two channels. There is no table of waits, so this is the cost of
 // a ticket without the desk.
 func ticketChannels() side {
-	rt := coir.NewRuntime()
-	return side{
-		loop: func(n int) {
-			run(rt, func(_ context.Context, nur *coir.Nursery) error {
-				ids, answers := coir.NewChan[desk.ID](1), coir.NewChan[int](1)
-				nur.Go("resolver", func(ctx context.Context) error {
-					for _, err := range ids.All(ctx) {
-						if err != nil {
-							return err
-						}
-						if err := answers.Send(ctx, 1); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				nur.Go("caller", func(ctx context.Context) error {
-					defer ids.Close()
-					for range n {
-						if err := ids.Send(ctx, desk.ID{}); err != nil {
-							return err
-						}
-						if _, err := answers.Recv(ctx); err != nil {
-							return err
-						}
-					}
-					return nil
-				})
-				return nil
-			})
-		},
-		close: func() { shut(rt) },
-	}
+	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+		ids, answers := coir.NewChan[desk.ID](1), coir.NewChan[int](1)
+		nur.Go("resolver", func(ctx context.Context) error {
+			for _, err := range ids.All(ctx) {
+				if err != nil {
+					return err
+				}
+				if err := answers.Send(ctx, 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		nur.Go("caller", func(ctx context.Context) error {
+			defer ids.Close()
+			for range n {
+				if err := ids.Send(ctx, desk.ID{}); err != nil {
+					return err
+				}
+				if _, err := answers.Recv(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return nil
+	})
 }
 
 func ticketGoroutines() side {

@@ -17,26 +17,20 @@ import (
 // all.
 
 func yieldCoir() side {
-	rt := coir.NewRuntime(coir.WithWorkers(1))
-	return side{
-		loop: func(n int) {
-			run(rt, func(_ context.Context, nur *coir.Nursery) error {
-				for i := range 2 {
-					turns := (n + i) / 2
-					nur.Go("yield", func(ctx context.Context) error {
-						for range turns {
-							if err := coir.Yield(ctx); err != nil {
-								return err
-							}
-						}
-						return nil
-					})
+	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
+		for i := range 2 {
+			turns := (n + i) / 2
+			nur.Go("yield", func(ctx context.Context) error {
+				for range turns {
+					if err := coir.Yield(ctx); err != nil {
+						return err
+					}
 				}
 				return nil
 			})
-		},
-		close: func() { shut(rt) },
-	}
+		}
+		return nil
+	}, coir.WithWorkers(1))
 }
 
 // yieldPull counts one next as two swaps: into the coroutine and out of it.
@@ -66,6 +60,19 @@ func yieldGosched() side {
 		}
 		wg.Wait()
 	}}
+}
+
+// onRuntime is a side that runs body on a runtime of its own.
+//
+//go:noinline
+func onRuntime(body func(ctx context.Context, nur *coir.Nursery, n int) error, opts ...coir.RuntimeOption) side {
+	rt := coir.NewRuntime(opts...)
+	return side{
+		loop: func(n int) {
+			run(rt, func(ctx context.Context, nur *coir.Nursery) error { return body(ctx, nur, n) })
+		},
+		close: func() { shut(rt) },
+	}
 }
 
 // run is rt.Run for a body that must not fail.

@@ -24,7 +24,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coir-go/coir/bench/internal/cputime"
 	"github.com/coir-go/coir/bench/internal/timing"
 	"github.com/coir-go/coir/bench/twins"
 )
@@ -80,12 +79,12 @@ func measure(p program, side twins.Side) (string, error) {
 	for round := range *turns + 1 {
 		for k := range up {
 			i := (round + k) % len(up)
-			before := cputime.Used()
+			before := timing.Now(true)
 			s := up[i].load(*turn)
 			if round == 0 {
 				continue // to warm up
 			}
-			of[i].cpu += cputime.Used() - before
+			of[i].cpu += timing.Now(true) - before
 			of[i].served = append(of[i].served, float64(len(s.latencies)))
 			of[i].latencies = append(of[i].latencies, s.latencies...)
 		}

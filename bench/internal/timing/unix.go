@@ -1,6 +1,6 @@
 //go:build unix
 
-package cputime
+package timing
 
 import (
 	"syscall"
@@ -10,7 +10,7 @@ import (
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic("cputime: getrusage of the own process failed: " + err.Error())
+		panic("timing: getrusage of the own process failed: " + err.Error())
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
