@@ -193,7 +193,8 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 }
 
 // sendAny is send for every caller: goroutines, fibers that use a context other than their own, fibers of a runtime
-// with a policy, and in race builds every fiber.
+// with a policy, and in race builds every fiber. Without send and recv the comparison rendezvous of bench/ratios takes
+// 1.57 times as long.
 //
 //go:noinline
 //go:norace

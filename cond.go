@@ -152,7 +152,8 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 	return park.Cancelled
 }
 
-// waitAny is wait for all other callers.
+// waitAny is wait for all other callers. If fibers used it too, the comparison cond of bench/ratios would take 1.29
+// times as long.
 //
 //go:noinline
 //go:norace

@@ -140,7 +140,8 @@ func WaitCancel(ctx context.Context) error {
 
 var verbCancel = &policy.Verb{Name: "wait for a cancel", Waits: "for a cancel"}
 
-// waitCancelAny is WaitCancel for every caller.
+// waitCancelAny is WaitCancel for every caller. The two are not one function because a fiber that waits must keep a
+// small stack: see ownFiber.
 //
 //go:noinline
 //go:norace

@@ -112,10 +112,6 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	_ = e.name // a nil event fails here, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
-		if !race.Enabled && simulating.Load() == 0 && isPlainGoroutine(ctx) {
-			e.once.waitGuest()
-			return nil
-		}
 		return e.waitAny(ctx, verb)
 	}
 	if f.simulated {
@@ -146,7 +142,8 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	return nil
 }
 
-// waitAny is wait for every caller.
+// waitAny is wait for every caller. The two are not one function because a fiber that waits must keep a small stack:
+// see ownFiber.
 //
 //go:noinline
 //go:norace
@@ -257,26 +254,6 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 	}
 	h.withdraw(n)
 	return park.Cancelled
-}
-
-// waitGuest is wait for a goroutine in a context that never ends: only the event ends the wait.
-//
-//go:norace
-func (h *happening) waitGuest() {
-	if h.done.Load() {
-		return
-	}
-	g := guests.Get().(*guest)
-	n := g.kit.Event()
-	h.mu.Lock()
-	if h.done.Load() {
-		h.mu.Unlock()
-	} else {
-		h.waiters.Push(n, &g.Parker, g.ArmParked())
-		h.mu.Unlock()
-		g.Wait()
-	}
-	guests.Put(g)
 }
 
 // await waits until the event has happened. The caller may be a fiber or a goroutine.

@@ -17,6 +17,7 @@ import (
 // sendAny and recvAny serve goroutines like every other caller. sendGuest and recvGuest are the fast path for the most
 // common one: a goroutine in context.Background or a similar context, on a channel that is neither watched nor timed.
 // If the operation neither succeeds immediately nor can simply wait, they leave it to the slow path, which starts over.
+// Without them the comparison goroutines-both-ends of bench/ratios takes 1.3 times as long.
 
 // guest holds the parker and the cells that a goroutine waits with.
 type guest struct {

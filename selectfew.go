@@ -18,6 +18,8 @@ import (
 // overflow policies, and a runtime's policy. A select that turns out to need one of them is unfit: it has changed
 // nothing, and starts over in beginSelect. A channel may stop being plain until it is locked, so that is checked again
 // with the lock.
+//
+// Without it the comparisons select-2 and select-priority of bench/ratios take 1.25 times as long.
 
 // fewCases is the largest number of cases that the fast path handles.
 const fewCases = 4

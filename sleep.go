@@ -37,7 +37,8 @@ func Yield(ctx context.Context) error {
 	return nil
 }
 
-// yieldAny is Yield for every caller.
+// yieldAny is Yield for every caller. If fibers used it too, the comparison yield of bench/ratios would take 1.4 times as
+// long.
 //
 //go:noinline
 //go:norace
@@ -119,6 +120,8 @@ func (f *Fiber) endSleep(r park.Reason) bool {
 	return false
 }
 
+// sleepAny is Sleep for every caller. A fiber that sleeps in it holds 5.1 kB, and 3.1 kB in Sleep: see ownFiber.
+//
 //go:noinline
 //go:norace
 func sleepAny(ctx context.Context, d time.Duration) error {
