@@ -181,3 +181,53 @@ func TestTooManySteps(*testing.T) {
 	}
 	wg.Wait()
 }
+
+// within fails a test that is not done when a time is over, as a keepalive does. The test calls what it returns when it
+// is done.
+func within(t *testing.T, d time.Duration) (done func() bool) {
+	return time.AfterFunc(d, func() { t.Error("it takes more than", d) }).Stop
+}
+
+// It works for long: goroutines that wait for each other do not spin.
+func TestWorksForLong(t *testing.T) {
+	defer within(t, 1500*time.Millisecond)()
+	c := make(chan int)
+	go func() {
+		for i := range 550_000 {
+			c <- i
+		}
+		close(c)
+	}()
+	n := 0
+	for range c {
+		n++
+	}
+	if n != 550_000 {
+		t.Error(n)
+	}
+}
+
+// Two goroutines that always can run, the one or the other, do not keep a third from running.
+func TestRunsBesideOthers(t *testing.T) {
+	defer within(t, 100*time.Millisecond)()
+	there, back, stop := make(chan bool), make(chan bool), make(chan bool)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range there {
+			back <- true
+		}
+	})
+	wg.Go(func() {
+		defer close(there)
+		for {
+			select {
+			case <-stop:
+				return
+			case there <- true:
+				<-back
+			}
+		}
+	})
+	wg.Go(func() { close(stop) })
+	wg.Wait()
+}

@@ -53,6 +53,7 @@ type coirG struct {
 	quiet uint32 // coirNoPoints or coirLast
 	timer bool   // it runs the function of a timer
 	cases uint32 // times that several cases of a select were ready
+	since uint64 // the step at which it last began to wait for the turn
 
 	// For search.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
@@ -222,7 +223,10 @@ func sync_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 // reality: what needs more is not tried.
 //
 // In a program that polls, or spins until a time has come, there is no moment at which all goroutines wait. So a step
-// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million.
+// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million. But goroutines
+// that wait for each other work, and a timer may be there to say that they take too long. So a step takes no more than
+// the microsecond if there is a wait in a thousand steps; and no goroutine that can run waits for more than
+// coirFreeSteps of such steps: outside, none would for so long.
 const (
 	coirLate      = 1000
 	coirFreeSteps = 20000
@@ -239,8 +243,10 @@ func coirCharge(gp *g) {
 		}
 		n := int64(s.steps-max(s.charged, s.idle)) * 1000
 		s.charged = s.steps
-		for m := (s.steps - s.idle) / 1000000; m > 0; m-- {
-			n *= 10
+		if busy := s.steps - s.idle; s.parks <= busy/1000 {
+			for ; busy >= 1000000; busy -= 1000000 {
+				n *= 10
+			}
 		}
 		coirMoveClock(gp, n)
 		return

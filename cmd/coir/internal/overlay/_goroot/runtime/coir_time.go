@@ -17,6 +17,7 @@ type coirTime struct {
 	exact   int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
 	idle    uint64 // the step at which all waited last
 	charged uint64 // the step up to which the clock has been charged for steps
+	parks   uint64 // how often a goroutine has begun to wait since idle
 	ended   int    // ticks of the clock since the test has ended
 
 	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
@@ -77,7 +78,7 @@ func coirTick(bubble *synctestBubble) bool {
 	if s.givenUp {
 		return true
 	}
-	s.idle = s.steps
+	s.idle, s.parks = s.steps, 0
 	s.happens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
 		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now

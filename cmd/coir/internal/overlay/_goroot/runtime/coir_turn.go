@@ -15,6 +15,7 @@ type coirTurns struct {
 	behind  int    // of a goroutine that gives up the turn: the first ready one after it
 	held    uint64 // points since the turn passed
 	harness uint64 // the step at which the harness last could not run, or did
+	looked  uint64 // the step at which coirLongest looked last
 }
 
 var coirRunnable [coirMaxReady]guintptr
@@ -100,6 +101,24 @@ func (t *coirTurns) insert(gp *g) {
 	}
 	coirRunnable[at].set(gp)
 	t.nready++
+	gp.coir.since = coirSched.steps
+}
+
+// coirLongest returns which of the first n ready goroutines waits longest for the turn, or nil if none has waited for
+// coirFreeSteps. It looks only now and then, and only if the clock is charged for steps.
+func coirLongest(n int) (to *g) {
+	s := &coirSched
+	if s.steps-s.idle <= coirFreeSteps || s.steps-s.looked < uint64(64+n) {
+		return nil
+	}
+	s.looked = s.steps
+	since := s.steps - coirFreeSteps
+	for _, gp := range coirRunnable[:n] {
+		if gp := gp.ptr(); gp.coir.since < since {
+			to, since = gp, gp.coir.since
+		}
+	}
+	return to
 }
 
 // remove removes a goroutine that is ready.
@@ -150,6 +169,9 @@ func coirChoose(gp *g, kind uint8) *g {
 	} else if s.steps-s.harness > 50000 { // the rest of the test spins, and the harness could end it
 		s.harness = s.steps
 		return coirPass(gp, coirRunnable[n].ptr())
+	}
+	if to := coirLongest(n); to != nil {
+		return coirPass(gp, to)
 	}
 	if n == 0 && gp == nil {
 		n = min(s.nready, 1) // only the harness can run
@@ -213,6 +235,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 		if state == coir.Ended && !gp.coir.timer {
 			s.progress++
 		}
+		s.parks++
 		to = coirChoose(nil, coir.Free)
 	}
 	unlock(&s.mu)
