@@ -43,14 +43,16 @@ func (r *result) ending(dir string) *report.Trace {
 		if a.state != waiting && a.state != calling || coirsOwn(a.at, a.via) {
 			continue
 		}
-		w, x, by := report.Wait{Actor: i, At: a.at.said("%s", dir)}, report.Wish{}, []*step(nil)
+		w, x, by, ok := report.Wait{Actor: i, At: a.at.said("%s", dir)}, report.Wish{}, []*step(nil), false
 		w.Does, x.How, by = r.describe(a, locks, dir)
 		for _, s := range by {
-			h := report.Hold{Actor: columns[s.g], Step: s.n, At: s.place.said("%s", dir)}
+			h := report.Hold{Step: s.n, At: s.place.said("%s", dir)}
 			if x.How == behind {
 				h.Step, h.At = 0, ""
 			}
-			x.By = append(x.By, h)
+			if h.Actor, ok = columns[s.g]; ok { // else the harness holds it
+				x.By = append(x.By, h)
+			}
 		}
 		if len(x.By) > 0 { // else a TryLock, whose result is not known, may hold it
 			w.Wishes = []report.Wish{x}

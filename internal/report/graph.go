@@ -95,8 +95,8 @@ func (t *Trace) beside(actor int, x *Wish) bool {
 	return w != nil && slices.ContainsFunc(w.Wishes, func(y Wish) bool { return y.Object == x.Object && y.What == x.What })
 }
 
-// edges returns the arrows that begin at an actor that waits.
-func (t *Trace) edges(w *Wait) (out []Edge) {
+// edges returns the arrows that begin at an actor that waits; those over channels only if they are wanted.
+func (t *Trace) edges(w *Wait, channels bool) (out []Edge) {
 	for k := range w.Wishes {
 		x := &w.Wishes[k]
 		for _, to := range x.Of {
@@ -109,7 +109,7 @@ func (t *Trace) edges(w *Wait) (out []Edge) {
 				out = append(out, Edge{To: h.Actor, Likely: x.Any && len(x.By) > 1})
 			}
 		}
-		if x.What == chart.Put || x.What == chart.Get {
+		if channels && (x.What == chart.Put || x.What == chart.Get) {
 			out = append(out, t.traffic(w, x)...)
 		}
 	}
@@ -295,7 +295,8 @@ func (t *Trace) alone(actor int, x *Wish) bool {
 	return !slices.Contains(held, false)
 }
 
-// FindCycle returns the shortest cycle of the wait-for graph, or nil. Of many actors it knows the first.
+// FindCycle returns the shortest cycle of the wait-for graph, or nil. Of many actors that wait, only the first have
+// arrows over channels.
 func (t *Trace) FindCycle() []int {
 	const most = 200
 	if t.searched {
@@ -303,9 +304,8 @@ func (t *Trace) FindCycle() []int {
 	}
 	graph := make([][]Edge, len(t.Of))
 	for k := range t.Waiting {
-		if w := &t.Waiting[k]; w.Actor < most {
-			graph[w.Actor] = t.edges(w)
-		}
+		w := &t.Waiting[k]
+		graph[w.Actor] = t.edges(w, k < most)
 	}
 	t.searched = true
 	t.Cycle, t.way = cycle(graph)
@@ -369,8 +369,14 @@ func (t *Trace) alike(actors []int) bool {
 func cycle(graph [][]Edge) (best []int, way []Edge) {
 	const most = 200
 	prune(graph)
+	reached := make([]bool, len(graph)) // an actor that no arrow leads to is in no cycle
+	for _, edges := range graph {
+		for _, e := range edges {
+			reached[e.To] = true
+		}
+	}
 	for from, left := 0, most; from < len(graph) && left > 0; from++ {
-		if len(graph[from]) == 0 {
+		if len(graph[from]) == 0 || !reached[from] {
 			continue
 		}
 		left--

@@ -38,6 +38,18 @@ func TestCycle(t *testing.T) {
 	}
 }
 
+// A cycle of locks is found among many actors too.
+func TestCycleAmongMany(t *testing.T) {
+	tr := &Trace{Chart: &chart.Chart{Actors: "goroutines", Of: make([]chart.Actor, 300)}}
+	for i := range tr.Of {
+		x := Wish{Text: "to lock mu", How: "held by", By: []Hold{{Actor: 298 + (i+1)%2}}}
+		tr.Waiting = append(tr.Waiting, Wait{Actor: i, Does: "waits", Wishes: []Wish{x}})
+	}
+	if who := tr.FindCycle(); len(who) != 2 || who[0]+who[1] != 298+299 {
+		t.Errorf("a cycle of %v", who)
+	}
+}
+
 // Of many actors the report says which one says that the schedule fails, and which other has its name.
 func TestWhoSaysSo(t *testing.T) {
 	c := &chart.Chart{Actors: "fibers", Of: make([]chart.Actor, 12)}
