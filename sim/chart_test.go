@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/locks"
 )
@@ -107,15 +108,26 @@ func TestChartHasTheStateOfObjects(t *testing.T) {
 	}
 }
 
-// messagesOf returns the messages of a program that ends with an error, as "sender's step to receiver's step".
-func messagesOf(t *testing.T, fn func(ctx context.Context)) (*Failure, []message) {
+// message is a value that went from a send to a receive, as steps of the trace.
+type message struct {
+	send, recv int
+	sure       bool
+}
+
+// messagesOf returns the messages of a program that ends with an error.
+func messagesOf(t *testing.T, fn func(ctx context.Context)) (f *Failure, all []message) {
 	t.Helper()
-	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+	f = found(t, KindError, func(ctx context.Context, s *Sim) {
 		fn(ctx)
 		s.Errorf("end")
 	}, WithSchedules(1))
 	chartOf(t, f)
-	all, _ := newReport(f).messages()
+	c := newReport(f).chart()
+	for _, a := range c.Arrows {
+		if a.Kind == chart.Message {
+			all = append(all, message{c.Steps[a.From].Number - 1, c.Steps[a.To].Number - 1, !a.Guess})
+		}
+	}
 	return f, all
 }
 

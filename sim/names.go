@@ -115,7 +115,7 @@ func (r *findings) capacity(t *thing, n int) string {
 	case t.room > mostKept:
 		text = ", unbounded"
 	}
-	if in, ok := r.filled(t); ok && n == 1 {
+	if in, ok := r.told.Left(int(t.object)); ok && n == 1 && in <= t.room {
 		switch in {
 		case 0:
 			text += ", empty"

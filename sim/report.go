@@ -28,9 +28,6 @@ type findings struct {
 	number map[int32]int           // fibers by their object
 	nests  map[nest]bool           // which names were given to fibers of which nursery
 	mixed  map[string]bool         // names of fibers in more than one nursery
-	flows  map[int32]*flow         // of channels, as messages returns them; nil: not yet
-	other  *findings               // of the twin; nil: not yet, or there is none
-	drawn  *chart.Twin             // the same, as passing returns it
 	told   *report.Trace           // what the report tells; traced completes it
 	whole  bool                    // it is complete
 	shut   map[int32]string        // how and when channels were closed, in words that follow their name
@@ -51,6 +48,7 @@ func newReport(f *Failure) *findings {
 			Hidden: make([]bool, len(f.fibers)), Outside: len(f.strays) > 0,
 		},
 	}
+	r.told.Named = func(object int) string { return r.channel(policy.Op{Kind: policy.Send}, int32(object)) }
 	count := map[string]int{}
 	for i, c := range f.fibers {
 		r.names[i] = c.f.Name()
@@ -90,26 +88,48 @@ func newReport(f *Failure) *findings {
 // used adds what an operation did, or may have done, to channels, locks and the like to the events of the trace.
 func (r *findings) used(s int) {
 	e := &r.trace[s]
-	x := report.Event{Actor: int(e.fiber), Step: r.before + s + 1, Did: -1}
+	x := report.Event{Actor: int(e.fiber), Step: r.before + s + 1, Row: -1, Did: -1, Out: outcomes[e.how]}
+	x.Try = e.op.Kind == policy.TryRecv
 	cases, known := r.casesOf(e.cases)
-	if selects := e.op.Kind == policy.Select || e.op.Kind == policy.TrySelect; !selects {
-		cases = []choice{{e.op, e.object}}
-	} else if !known {
+	of := int(e.which)
+	if e.op.Kind != policy.Select && e.op.Kind != policy.TrySelect {
+		cases, of = []choice{{e.op, e.object}}, 0
+	} else if x.Guess = e.object >= 0 && e.op.Kind == policy.Select; !known { // a Selector: its operation comes later
 		r.told.Hidden[e.fiber] = true
 	}
-	kind, object := r.effect(e)
-	for _, c := range cases {
-		if k := c.op.Kind; c.object < 0 || !onChannel(k) && k != policy.Use {
+	if e.how == policy.Unknown && r.waitsIn(s) {
+		x.Out = report.Open
+	}
+	for k, c := range cases {
+		if c.object < 0 || !isThing(c.op.Kind) {
 			continue
 		}
-		if c.op.Kind == kind && c.object == object && kind != policy.RecvAsync && !r.waitsIn(s) {
+		u := chart.Use{Object: int(c.object), What: effectOf(c.op), N: 1}
+		switch c.op.Kind {
+		case policy.TryRecv:
+			u.N = max(1, int(e.which))
+		case policy.Use:
+			u.N = max(1, c.op.Take)
+		case policy.Abort:
+			x.Guess = true
+		case policy.SendAsync, policy.RecvAsync: // it is another fiber that waits
+			x.Guess, x.Out = true, report.Failed
+		case policy.Leave, policy.Clone:
+			u.N = 0
+		}
+		if k == of {
 			x.Did = len(x.Uses)
 		}
-		x.Uses = append(x.Uses, chart.Use{Object: int(c.object), What: effectOf(c.op), N: 1})
+		x.Uses = append(x.Uses, u)
 	}
-	if len(x.Uses) > 0 {
-		r.told.Events = append(r.told.Events, x)
-	}
+	r.told.Events = append(r.told.Events, x)
+}
+
+// outcomes are those of package report.
+var outcomes = [...]report.Outcome{
+	policy.Unknown: report.Failed, policy.Done: report.Done, policy.WouldBlock: report.Failed, policy.Closed: report.Closed,
+	policy.TimedOut: report.Failed, policy.Cancelled: report.Failed, policy.Dropped: report.Dropped,
+	policy.Displaced: report.Displaced, policy.Again: report.Failed, policy.Yes: report.Failed, policy.No: report.Failed,
 }
 
 // effectOf returns what an operation does to its object.

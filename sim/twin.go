@@ -95,18 +95,6 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	return t
 }
 
-// parts returns the report of the twin, and the decision at which the failure and its twin part; false if there is no
-// twin.
-func (r *findings) parts() (passed *findings, at int, ok bool) {
-	if r.twin == nil || r.twin.passed == nil || r.twin.At >= len(r.branches) || r.twin.At >= len(r.twin.passed.branches) {
-		return nil, 0, false
-	}
-	if r.other == nil {
-		r.other = newReport(r.twin.passed)
-	}
-	return r.other, r.twin.At, true
-}
-
 // way returns which way the schedule went at a decision, in words that are a sentence.
 func (r *findings) way(at int) string {
 	t := &r.branches[at]
@@ -150,17 +138,17 @@ func (r *findings) way(at int) string {
 	return r.labels[t.to] + verb
 }
 
-// passing returns the twin, as the chart has it, and the rows of both; nil if there is none.
+// passing returns the twin, as the chart has it; nil if there is none.
 func (r *findings) passing() *chart.Twin {
-	q, at, ok := r.parts()
-	if !ok || r.drawn != nil {
-		return r.drawn
+	t := r.twin
+	if t == nil || t.passed == nil || t.At >= len(r.branches) || t.At >= len(t.passed.branches) {
+		return nil
 	}
+	q, step := newReport(t.passed), int(r.branches[t.At].step)
 	c := q.drawing()
-	here, there := parted(r.drawing().Steps, c.Steps, int(r.branches[at].step))
-	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", r.branches[at].step, r.way(at), q.way(at))
-	r.drawn = report.Twin(c, here, there, why, string(r.Kind), r.Steps, q.Steps)
-	return r.drawn
+	here, there := parted(r.drawing().Steps, c.Steps, step)
+	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", step, r.way(t.At), q.way(t.At))
+	return report.Twin(c, here, there, why, string(r.Kind), r.Steps, q.Steps)
 }
 
 // failedAt returns the number of the step at which the schedule fails: that of the last fiber that began to wait, not
@@ -214,14 +202,14 @@ func (r *findings) parting(b *strings.Builder) {
 	}
 	p := &report.Parting{Tried: t.Tried, Sure: t.Sure, What: "program", Decisions: len(r.script)}
 	if t.Twin != nil {
-		q := r.passing()
+		q := r.traced().Twin
 		if q == nil {
 			return
 		}
 		verdict, _, _ := strings.Cut(r.Text, "\n")
 		p.Why, p.Verdict, p.Later = q.Why, string(r.Kind)+": "+verdict, r.failedAt()-int(r.branches[t.At].step)
-		p.Fails = report.Listing{Names: r.labels, Steps: r.traced().Steps[q.Here:]}
-		p.Passes = report.Listing{Names: r.other.labels, Steps: q.Steps[q.There:]}
+		p.Fails = report.Listing{Of: r.told.Of, Steps: r.told.Steps[q.Here:]}
+		p.Passes = report.Listing{Of: q.Of, Steps: q.Steps[q.There:]}
 	}
 	r.traced().SayParting(b, p)
 }

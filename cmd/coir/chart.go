@@ -10,6 +10,7 @@ import (
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // page writes the page of a failure into a directory, and returns its path.
@@ -27,42 +28,52 @@ func (r *result) page(to, dir, replay string) (string, error) {
 	return path, errors.Join(c.Write(w), w.Close())
 }
 
-// draw adds the steps to a chart that has the goroutines.
-func (r *result) draw(c *chart.Chart, dir string) {
-	c.Before = r.firstStep() - 1
-	columns := r.columns()
-	at := map[int]int{} // rows of steps
-	things := &things{result: r, dir: dir, index: map[string]int{}}
+// draw adds the steps to a trace that has the goroutines.
+func (r *result) draw(t *report.Trace, dir string) {
+	t.Before, t.Complete = r.firstStep()-1, !r.cut()
+	columns, things := r.columns(), &things{result: r, dir: dir, index: map[string]int{}}
+	at, events := map[*step]int{}, map[*step]report.Event{}
+	r.rows = at
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
 		column, ok := columns[s.g]
 		if !ok || !r.shows(s) {
 			continue
 		}
-		at[s.n] = len(c.Steps)
+		at[s] = len(t.Steps)
 		if s.last {
-			c.Of[column].Since = len(c.Steps)
+			t.Of[column].Since = len(t.Steps)
 		}
-		c.Steps = append(c.Steps, r.drawn(s, column, dir))
-		things.used(s, &c.Steps[len(c.Steps)-1])
+		events[s] = things.used(s, column, len(t.Steps))
+		t.Steps = append(t.Steps, r.drawn(s, column, dir))
 	}
-	c.Objects = things.all
+	t.Named, t.Objects = func(i int) string { return things.all[i].Name }, things.all
+	order := r.inOrder()
+	for _, s := range order {
+		e, ok := events[s]
+		if !ok {
+			e = things.used(s, columns[s.g], -1)
+		}
+		t.Events = append(t.Events, e)
+	}
 	for child, s := range r.starters() {
-		if row, ok := at[s.n]; ok {
+		if row, ok := at[s]; ok {
 			if column, ok := columns[child]; ok {
-				c.Starts = append(c.Starts, chart.Start{Step: row, Actor: column})
+				t.Starts = append(t.Starts, chart.Start{Step: row, Actor: column})
 			}
 		}
 	}
-	slices.SortFunc(c.Starts, func(a, b chart.Start) int { return a.Step - b.Step })
-	for _, a := range r.arrows() {
-		from, ok := at[a.from.n]
-		to, there := at[a.to.n]
+	slices.SortFunc(t.Starts, func(a, b chart.Start) int { return a.Step - b.Step })
+	t.Link()
+	for _, a := range append(r.handOvers(order), r.wakes(order)...) {
+		from, ok := at[a.from]
+		to, there := at[a.to]
 		if ok && there {
-			c.Arrows = append(c.Arrows, chart.Arrow{From: from, To: to, Kind: a.kind, Text: a.text, Guess: a.guess})
+			t.Arrows = append(t.Arrows, chart.Arrow{From: from, To: to, Kind: a.kind, Text: a.text})
 		}
 	}
-	awaited(c)
+	awaited(t)
+	t.Touch(func(i int) (int, bool) { return i, true })
 }
 
 // columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness.
@@ -78,7 +89,7 @@ func (r *result) columns() map[int]int {
 
 // awaited finds out how long goroutines waited: until the step that an arrow leads from, if that is later; for time,
 // until the goroutine's next step.
-func awaited(c *chart.Chart) {
+func awaited(c *report.Trace) {
 	for _, a := range c.Arrows {
 		if to := &c.Steps[a.To]; a.From > a.To {
 			to.Until = max(to.Until, a.From)
@@ -91,6 +102,12 @@ func awaited(c *chart.Chart) {
 			s.Until = next[s.Actor]
 		}
 		next[s.Actor] = i
+	}
+	for i := range c.Events {
+		if e := &c.Events[i]; e.Row >= 0 {
+			a := &c.Of[e.Actor]
+			e.Waited = c.Steps[e.Row].Until > e.Row || a.Why != "" && a.Since == e.Row
+		}
 	}
 }
 
@@ -129,10 +146,21 @@ func (t *things) of(op, id int) (place int, ok bool) {
 	return place, true
 }
 
-// used adds to a row what the step did to which object, or would do if it waits at the end.
-func (t *things) used(s *step, row *chart.Step) {
-	use := func(op, id int) (u chart.Use, ok bool) {
-		u.Object, ok = t.of(op, id)
+// used returns what a step did to which object, or would do if it waits at the end. It has that row.
+func (t *things) used(s *step, actor, row int) report.Event {
+	e := report.Event{Actor: actor, Step: s.n, Row: row, Did: -1}
+	switch {
+	case s.chose < 0:
+		e.Out = report.Failed
+	case t.happened(s):
+		e.Out = report.Done
+	}
+	add := func(op, id int, did bool) {
+		place, ok := t.of(op, id)
+		if !ok {
+			return
+		}
+		u := chart.Use{Object: place, N: 1}
 		switch op {
 		case opSend:
 			u.What = chart.Put
@@ -148,27 +176,20 @@ func (t *things) used(s *step, row *chart.Step) {
 		if t.made[id].timer && coir.Ops[op].On == "chan" {
 			u.What = chart.Touch
 		}
-		return u, ok
-	}
-	chosen := func(c selectCase) (u chart.Use, ok bool) {
-		if c.send {
-			return use(opSend, c.object)
+		if did {
+			e.Did = len(e.Uses)
 		}
-		return use(opRecv, c.object)
+		e.Uses = append(e.Uses, u)
 	}
 	for _, c := range s.cases {
-		if u, ok := chosen(c); ok {
-			row.Wants = append(row.Wants, u)
-			if t.happened(s) && c.n == s.chose-1 {
-				row.Did = append(row.Did, u)
-			}
+		op := opRecv
+		if c.send {
+			op = opSend
 		}
+		add(op, c.object, c.n == s.chose-1)
 	}
-	if u, ok := use(s.op, s.object); ok {
-		if row.Wants = append(row.Wants, u); t.happened(s) && s.done > 0 {
-			row.Did = append(row.Did, u)
-		}
-	}
+	add(s.op, s.object, true)
+	return e
 }
 
 // drawn returns a step of the chart.
@@ -215,26 +236,6 @@ type arrow struct {
 	from, to *step
 	kind     chart.Relation
 	text     string
-	guess    bool
-}
-
-// arrows finds out which operation let which other one continue, from the order in which they began.
-func (r *result) arrows() (all []arrow) {
-	order := r.inOrder()
-	after := map[*step]int{} // when the goroutine of a step continued after it: the place in order of its next step
-	next := map[int]int{}
-	for i, s := range slices.Backward(order) {
-		after[s] = len(order)
-		if at, ok := next[s.g]; ok {
-			after[s] = at
-		}
-		next[s.g] = i
-	}
-	if !r.cut() { // without the beginning the senders are not known
-		all = r.messages(order)
-	}
-	all = append(all, r.handOvers(order)...)
-	return append(all, r.wakes(order, after)...)
 }
 
 // shows reports whether a step is shown: it is no part of another one, and not only coir has a part in it.
@@ -244,60 +245,6 @@ func (r *result) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place
 func (r *result) happened(s *step) bool {
 	a := r.actors[s.g]
 	return !s.last || a == nil || a.state != waiting
-}
-
-// messages pairs sends with receives: a channel is a queue, and so are its waiters. A receive without a send has found
-// the channel closed.
-func (r *result) messages(order []*step) (all []arrow) {
-	type flow struct {
-		sends, recvs []*step
-		closed       *step
-	}
-	flows, ids := map[int]*flow{}, []int(nil)
-	of := func(id int) *flow {
-		if flows[id] == nil {
-			flows[id] = new(flow)
-			ids = append(ids, id)
-		}
-		return flows[id]
-	}
-	for _, s := range order {
-		op, id := s.op, s.object
-		if s.op == opSelect {
-			for _, c := range s.cases {
-				if c.n == s.chose-1 {
-					op, id = opRecv, c.object
-					if c.send {
-						op = opSend
-					}
-				}
-			}
-		}
-		if s.chose < 0 || !r.happened(s) || r.made[id].timer {
-			continue
-		}
-		switch op {
-		case opSend:
-			of(id).sends = append(of(id).sends, s)
-		case opRecv:
-			of(id).recvs = append(of(id).recvs, s)
-		case opClose:
-			of(id).closed = s
-		}
-	}
-	for _, id := range ids {
-		f, text := flows[id], r.object(opRecv, id)
-		guess := f.closed == nil && len(f.recvs) > len(f.sends) // there are sends that have no step
-		for i, to := range f.recvs {
-			switch {
-			case i < len(f.sends):
-				all = append(all, arrow{f.sends[i], to, chart.Message, text, guess})
-			case f.closed != nil:
-				all = append(all, arrow{f.closed, to, chart.Closing, text, false})
-			}
-		}
-	}
-	return all
 }
 
 // handOvers pairs each lock with the unlock before it, if another goroutine did that: the last one before the goroutine
@@ -315,7 +262,7 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 			from = lastWrite[h.object]
 		}
 		if to != nil && from != nil && from.g != to.g && r.happened(to) {
-			all = append(all, arrow{from, to, chart.HandOver, r.object(to.op, to.object), false})
+			all = append(all, arrow{from, to, chart.HandOver, r.object(to.op, to.object)})
 		}
 	}
 	for _, s := range order {
@@ -347,7 +294,16 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 
 // wakes finds what ended the waits for WaitGroups, which is the last Done before the goroutine continued, and for
 // conditions, which are a queue.
-func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
+func (r *result) wakes(order []*step) (all []arrow) {
+	after := make([]int, len(order)) // when the goroutine of a step continued: the place of its next step
+	next := map[int]int{}
+	for i, s := range slices.Backward(order) {
+		after[i] = len(order)
+		if at, ok := next[s.g]; ok {
+			after[i] = at
+		}
+		next[s.g] = i
+	}
 	queues := map[int][]*step{}
 	for i, s := range order {
 		switch s.op {
@@ -355,10 +311,10 @@ func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
 			if !r.happened(s) {
 				continue
 			}
-			for k := after[s] - 1; k >= 0; k-- {
+			for k := after[i] - 1; k >= 0; k-- {
 				if by := order[k]; by.op == opDone && by.object == s.object {
 					if by.g != s.g {
-						all = append(all, arrow{by, s, chart.Wake, r.object(opWait, s.object), false})
+						all = append(all, arrow{by, s, chart.Wake, r.object(opWait, s.object)})
 					}
 					break
 				}
@@ -371,7 +327,7 @@ func (r *result) wakes(order []*step, after map[*step]int) (all []arrow) {
 				n = min(n, 1)
 			}
 			for _, to := range queues[s.object][:n] {
-				all = append(all, arrow{order[i], to, chart.Wake, r.object(opCondWait, s.object), false})
+				all = append(all, arrow{order[i], to, chart.Wake, r.object(opCondWait, s.object)})
 			}
 			queues[s.object] = queues[s.object][n:]
 		}

@@ -243,7 +243,7 @@ func (r *result) traced(dir string) *report.Trace {
 	if t.Steps != nil {
 		return t
 	}
-	r.draw(t.Chart, dir)
+	r.draw(t, dir)
 	t.Total, t.FailedAt, t.Exact, t.Twin = r.endStep(), r.failedAt(), exact, r.passing(dir)
 	columns := r.columns()
 	if s := r.failStep(); s != nil {

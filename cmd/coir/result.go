@@ -45,6 +45,7 @@ type result struct {
 	parted   *parting      // see diverge; nil: not known yet, or there is no twin
 	end      *report.Trace // see ending and traced; nil: not yet
 	columnOf []*actor      // the goroutine of each of its actors
+	rows     map[*step]int // the rows of steps in it
 	stepsOf  []step
 	actors   map[int]*actor
 	made     map[int]channel // channels, by their number
@@ -392,7 +393,7 @@ func (r *result) settle() {
 	for _, i := range before {
 		r.stepsOf[i].last = true
 	}
-	r.contended()
+	r.locks()                  // marks those that waited
 	for i := range r.stepsOf { // the compiler puts the receives of a select last, in the other order
 		slices.SortFunc(r.stepsOf[i].cases, func(a, b selectCase) int {
 			switch {

@@ -16,9 +16,9 @@ import (
 // order in which they began.
 type parting struct{ here, there []*step }
 
-// diverge returns where the failure and its twin part; nil if there is no twin.
+// diverge returns where the failure and its twin part, of which both are traced; nil if that is not known.
 func (r *result) diverge() *parting {
-	if r.parted != nil || r.twin == nil || r.twin.result == nil || r.cut() || r.twin.cut() {
+	if r.parted != nil || r.cut() || r.twin.cut() {
 		return r.parted
 	}
 	here, there := r.begun(), r.twin.begun()
@@ -39,25 +39,19 @@ func (r *result) choice(here, there *step) bool {
 
 // begun returns the steps of a report in the order of their operations. Those that have not begun come last.
 func (r *result) begun() (all []*step) {
-	add := func(s *step) {
-		if r.shows(s) {
+	all = r.inOrder()
+	for i := range r.stepsOf {
+		if s := &r.stepsOf[i]; s.done == 0 {
 			all = append(all, s)
 		}
 	}
-	for _, s := range r.inOrder() {
-		add(s)
-	}
-	for i := range r.stepsOf {
-		if s := &r.stepsOf[i]; s.done == 0 {
-			add(s)
-		}
-	}
-	return all
+	return slices.DeleteFunc(all, func(s *step) bool { _, ok := r.rows[s]; return !ok })
 }
 
 // parting says where the schedule diverges from one that passes.
 func (r *result) parting(dir string) string {
-	t, p := r.twin, r.diverge()
+	r.traced(dir)
+	t, p := r.twin, r.parted
 	if t == nil || t.result != nil && p == nil {
 		return ""
 	}
@@ -65,7 +59,7 @@ func (r *result) parting(dir string) string {
 	q := &report.Parting{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
 	if p != nil {
 		q.Why, q.Verdict, q.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
-		q.Fails, q.Passes = r.listed(p.here, dir), t.listed(p.there, dir)
+		q.Fails, q.Passes = r.listed(p.here), t.listed(p.there)
 	}
 	new(report.Trace).SayParting(&b, q)
 	return b.String()
@@ -92,10 +86,10 @@ func (r *result) failedAt() (n int) {
 }
 
 // listed returns steps with their goroutines.
-func (r *result) listed(steps []*step, dir string) report.Listing {
-	l, columns := report.Listing{Names: r.ending(dir).Short}, r.columns()
+func (r *result) listed(steps []*step) report.Listing {
+	l := report.Listing{Of: r.end.Of}
 	for _, s := range steps {
-		d := r.drawn(s, columns[s.g], dir)
+		d := r.end.Steps[r.rows[s]]
 		d.Number = 0 // numbers are in the order of the points before operations
 		l.Steps = append(l.Steps, d)
 	}
@@ -113,27 +107,19 @@ func (r *result) why(p *parting, dir string) string {
 
 // way returns what a goroutine did, in words that are a sentence.
 func (r *result) way(s *step, dir string) string {
-	return fmt.Sprintf("%s did %s%s", r.shortNames()[s.g], r.words(*s), s.place.said(", at %s", dir))
+	return fmt.Sprintf("%s did %s%s", r.end.Of[r.end.Steps[r.rows[s]].Actor].Label(), r.words(*s), s.place.said(", at %s", dir))
 }
 
 // passing returns the twin, as the chart has it; nil if there is none.
 func (r *result) passing(dir string) *chart.Twin {
+	if r.twin == nil || r.twin.result == nil {
+		return nil
+	}
+	q := r.twin.traced(dir)
 	p := r.diverge()
 	if p == nil {
 		return nil
 	}
-	here, there := r.rowOf(p.here[0].n), r.twin.rowOf(p.there[0].n)
-	return report.Twin(r.twin.traced(dir).Chart, here, there, r.why(p, dir), kinds[r.failure.kind], r.failure.steps,
-		r.twin.failure.steps)
-}
-
-// rowOf returns the row of a step in the chart.
-func (r *result) rowOf(n int) (row int) {
-	i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.n == n })
-	for _, s := range r.stepsOf[:max(i, 0)] {
-		if _, ok := r.actors[s.g]; ok && s.g != 1 && r.shows(&s) {
-			row++
-		}
-	}
-	return row
+	return report.Twin(q.Chart, r.rows[p.here[0]], r.twin.rows[p.there[0]], r.why(p, dir), kinds[r.failure.kind],
+		r.failure.steps, r.twin.failure.steps)
 }

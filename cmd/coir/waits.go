@@ -33,8 +33,7 @@ func (r *result) ending(dir string) *report.Trace {
 			continue
 		}
 		r.columnOf = append(r.columnOf, a)
-		t.Short = append(t.Short, short[id])
-		t.Of = append(t.Of, chart.Actor{Name: names[id], Ended: a.state == ended, Since: -1})
+		t.Of = append(t.Of, chart.Actor{Name: names[id], Short: short[id], Ended: a.state == ended, Since: -1})
 		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
 		if f != nil && id == f.panicked {
 			t.Of[i].Why = "panics: " + f.text
@@ -213,100 +212,67 @@ func (r *result) inOrder() (all []*step) {
 	return all
 }
 
-// lock has the holders of a Mutex or an RWMutex at the end.
+// lock has the holders of a Mutex or an RWMutex.
 type lock struct {
 	writer, readers []*step
-	queue           []*step // of writers that wait
+	queue           []*step // of writers that wait at the end
+	tried           bool    // there are TryLocks, whose results are not known
 }
 
 func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.readers...) }
 
 // locks returns the holders of each lock at the end, by the steps that locked it: those of goroutines that passed its
 // Lock, and not its Unlock. The result of a TryLock is not known, so it does not count.
+//
+// It also marks the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine whose
+// Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds the lock
+// only from its next step on. Of a lock with a TryLock nothing is certain.
 func (r *result) locks() map[int]*lock {
-	locks := map[int]*lock{}
-	drop := func(from *[]*step, g int) {
-		at := slices.IndexFunc(*from, func(s *step) bool { return s.g == g })
-		if at < 0 {
-			at = 0 // another goroutine has locked it
-		}
-		if len(*from) > 0 {
-			*from = slices.Delete(*from, at, at+1)
-		}
-	}
-	end := map[int]*step{}
+	locks, end := map[int]*lock{}, map[int]*step{}
 	for i := range r.stepsOf {
 		if s := &r.stepsOf[i]; s.inner != "rwmutex" {
 			end[s.g] = s
 		}
 	}
-	for _, s := range r.inOrder() {
-		if s.inner == "rwmutex" {
-			continue
+	order := slices.DeleteFunc(r.inOrder(), func(s *step) bool { return s.inner == "rwmutex" })
+	for _, s := range order {
+		if locks[s.object] == nil {
+			locks[s.object] = new(lock)
 		}
+		if s.op == opTryLock || s.op == opTryRLock || s.op == opTryWLock {
+			locks[s.object].tried = true
+		}
+	}
+	drop := func(from []*step, g int) []*step {
+		at := max(0, slices.IndexFunc(from, func(s *step) bool { return s.g == g })) // 0: another goroutine has locked it
+		return slices.Delete(from, min(at, len(from)), min(at+1, len(from)))
+	}
+	latest, sure := map[int]*step{}, map[*step]bool{} // the last step of each goroutine; those that certainly have the lock
+	for _, s := range order {
+		sure[latest[s.g]], latest[s.g] = true, s
 		l := locks[s.object]
-		if l == nil {
-			l = new(lock)
-			locks[s.object] = l
-		}
-		waits := end[s.g] == s && r.blocked(s.g)
 		switch s.op {
-		case opLock, opWLock:
-			if waits {
+		case opLock, opWLock, opRLock:
+			others := l.holders()
+			s.waited = r.happened(s) && !l.tried && slices.ContainsFunc(others, func(o *step) bool {
+				return sure[o] && (s.op != opRLock || o.op != opRLock)
+			})
+			sure[s] = len(others) == 0
+			switch waits := end[s.g] == s && r.blocked(s.g); {
+			case s.op == opRLock && !waits:
+				l.readers = append(l.readers, s)
+			case s.op != opRLock && waits:
 				l.queue = append(l.queue, s)
-			} else {
+			case s.op != opRLock:
 				l.writer = append(l.writer, s)
 			}
-		case opRLock:
-			if !waits {
-				l.readers = append(l.readers, s)
-			}
 		case opUnlock, opWUnlock:
-			drop(&l.writer, s.g)
+			l.writer = drop(l.writer, s.g)
 		case opRUnlock:
-			drop(&l.readers, s.g)
+			l.readers = drop(l.readers, s.g)
 		}
 	}
 	return locks
-}
-
-// contended finds the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine
-// whose Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds
-// the lock only from its next step on. Of a lock with a TryLock, whose result is not known, nothing is found.
-func (r *result) contended() {
-	type holder struct {
-		*step
-		sure bool
-	}
-	held, tried := map[int][]*holder{}, map[int]bool{}
-	latest := map[int]*holder{} // of the last step of each goroutine, if that locks
-	order := r.inOrder()
-	for _, s := range order {
-		tried[s.object] = tried[s.object] || s.op == opTryLock || s.op == opTryRLock || s.op == opTryWLock
-	}
-	for _, s := range order {
-		if s.inner != "" {
-			continue
-		}
-		if h := latest[s.g]; h != nil {
-			h.sure, latest[s.g] = true, nil
-		}
-		switch s.op {
-		case opLock, opWLock, opRLock:
-			others, h := held[s.object], &holder{step: s}
-			s.waited = r.happened(s) && !tried[s.object] && slices.ContainsFunc(others, func(o *holder) bool {
-				return o.sure && (s.op != opRLock || o.op != opRLock)
-			})
-			h.sure = len(others) == 0
-			held[s.object], latest[s.g] = append(others, h), h
-		case opUnlock, opWUnlock, opRUnlock:
-			at := slices.IndexFunc(held[s.object], func(h *holder) bool { return h.g == s.g })
-			if len(held[s.object]) > 0 {
-				at = max(at, 0) // if it is negative, another goroutine has locked it
-				held[s.object] = slices.Delete(held[s.object], at, at+1)
-			}
-		}
-	}
 }
 
 // blocked reports whether a goroutine waits for a lock at the end.

@@ -44,10 +44,19 @@ type Twin struct {
 // Actor is a column.
 type Actor struct {
 	Name  string
+	Short string // its name where there is little room; empty: Name
 	Title string // is shown when the mouse is on it
 	Ended bool
 	Why   string // if it waits at the end, or has failed: for what
 	Since int    // the step since when; negative if that is not among Steps
+}
+
+// Label returns the name of the actor where there is little room.
+func (a *Actor) Label() string {
+	if a.Short != "" {
+		return a.Short
+	}
+	return a.Name
 }
 
 // Object is a channel, a lock or the like.

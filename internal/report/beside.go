@@ -45,17 +45,17 @@ func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int)
 	return &chart.Twin{Chart: c, Here: here, There: there, Why: why, Ends: ends}
 }
 
-// Listing is steps, and the names of their actors.
+// Listing is steps, and their actors.
 type Listing struct {
-	Names []string
+	Of    []chart.Actor
 	Steps []chart.Step
 }
 
 // beside writes what a schedule that fails and its twin do from where they part, side by side, as text. Each line
 // begins with indent, and end says how the schedule fails.
 func beside(w io.Writer, indent string, fails, passes Listing, end string) {
-	left := append([]string{"fails"}, lines(fails.Steps, fails.Names, end)...)
-	right := append([]string{"passes"}, lines(passes.Steps, passes.Names, "passes")...)
+	left := append([]string{"fails"}, fails.lines(end)...)
+	right := append([]string{"passes"}, passes.lines("passes")...)
 	width := 0
 	for _, text := range left {
 		width = max(width, utf8.RuneCountInString(text))
@@ -106,9 +106,10 @@ func alone(what string, decisions, tried int, sure bool) string {
 		Count(tried, "other schedule"))
 }
 
-// lines returns the first of some steps, each with its number and actor, and at the end how the schedule ends. Steps
+// lines returns the first of the steps, each with its number and actor, and at the end how the schedule ends. Steps
 // that wait for time again and again are told once.
-func lines(steps []chart.Step, names []string, end string) (all []string) {
+func (l Listing) lines(end string) (all []string) {
+	steps := l.Steps
 	add := func(number, text string) {
 		for k, line := range Wrap(text, twinWidth) {
 			if k > 0 {
@@ -124,7 +125,7 @@ func lines(steps []chart.Step, names []string, end string) (all []string) {
 	}
 	for k, r := range shown {
 		s := &steps[r.Step]
-		number := ""
+		number, name := "", l.Of[s.Actor].Label()
 		if s.Number > 0 {
 			number = fmt.Sprint(s.Number)
 		}
@@ -132,10 +133,10 @@ func lines(steps []chart.Step, names []string, end string) (all []string) {
 			number = Mark + number
 		}
 		if r.Again > 0 {
-			add("...", names[s.Actor]+" "+chart.Texts(steps, r.Steps)+": "+Times(r.Again))
+			add("...", name+" "+chart.Texts(steps, r.Steps)+": "+Times(r.Again))
 			continue
 		}
-		add(number, names[s.Actor]+" "+s.Text+placeIn(s.Title))
+		add(number, name+" "+s.Text+placeIn(s.Title))
 	}
 	if left := len(rows) - len(shown); left > 0 {
 		add("...", "")

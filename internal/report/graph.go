@@ -14,14 +14,6 @@ import (
 // likely ones: to one of several that hold something, and to the actor that has taken a value from a channel and has not
 // put it back, as with a channel used as a lock. A cycle with one of those is called likely.
 
-// Event is an operation of an actor. Events are in the order in which the operations were done.
-type Event struct {
-	Actor int
-	Step  int         // its number
-	Uses  []chart.Use // what it may do to which objects: of a select one for each case
-	Did   int         // which of Uses it did; negative: none, or that is not known
-}
-
 // Edge is an arrow of the wait-for graph.
 type Edge struct {
 	To     int
@@ -47,7 +39,9 @@ func (t *Trace) usersOf(object int) []user {
 		t.users = map[int][]user{}
 		for _, e := range t.Events {
 			for _, u := range e.Uses {
-				t.use(e.Actor, u)
+				if u.N > 0 {
+					t.use(e.Actor, u)
+				}
 			}
 		}
 	}
@@ -218,7 +212,7 @@ func (t *Trace) taker(actor int, x *Wish) (by, step int) {
 		return 0, 0
 	}
 	for _, e := range slices.Backward(t.Events) {
-		if e.Did < 0 || e.Uses[e.Did].Object != x.Object {
+		if e.Did < 0 || e.Out < Done || e.Uses[e.Did].Object != x.Object {
 			continue
 		}
 		if e.Uses[e.Did].What == chart.Get && e.Actor != actor && !t.Of[e.Actor].Ended && !t.beside(e.Actor, x) {

@@ -17,25 +17,27 @@ import (
 type Trace struct {
 	*chart.Chart
 
-	Short    []string      // names of the actors in the table, if they have shorter ones; nil: they have not
-	Waiting  []Wait        // the actors that wait at the end, in order
-	Events   []Event       // the operations on objects, also those that have no row
-	Complete bool          // Events has all of them
-	Hidden   []bool        // actors that have used objects that Events does not show; nil: none
-	Outside  bool          // what is no actor has used objects too
-	Align    bool          // what they wait for stands in one column
-	Indent   string        // of each line
-	Total    int           // the number of the last step that matters; the table has none after it
-	FailedAt int           // the number of the step at which the schedule fails; 0: it never ends
-	Failing  []int         // the actors that fail, the first of them first
-	Decided  []int         // the actors of the decisions that matter, the last of them first
-	Forked   int           // if the same decisions led another way after a step: its number
-	Exact    time.Duration // times are rounded to it; 0: they are not
-	Long     func() string // returns what stands above a long table; nil: nothing
+	Waiting  []Wait                  // the actors that wait at the end, in order
+	Events   []Event                 // the operations on objects, also those that have no row
+	Complete bool                    // Events has all of them
+	Hidden   []bool                  // actors that have used objects that Events does not show; nil: none
+	Outside  bool                    // what is no actor has used objects too
+	Named    func(object int) string // returns the name of an object of Events
+	Align    bool                    // what they wait for stands in one column
+	Indent   string                  // of each line
+	Total    int                     // the number of the last step that matters; the table has none after it
+	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
+	Failing  []int                   // the actors that fail, the first of them first
+	Decided  []int                   // the actors of the decisions that matter, the last of them first
+	Forked   int                     // if the same decisions led another way after a step: its number
+	Exact    time.Duration           // times are rounded to it; 0: they are not
+	Long     func() string           // returns what stands above a long table; nil: nothing
 
-	users map[int][]user // of objects; nil: not yet
-	waits []*Wait        // of actors; nil: not yet
-	way   []Edge         // those of Cycle
+	users   map[int][]user // of objects; nil: not yet
+	waits   []*Wait        // of actors; nil: not yet
+	way     []Edge         // those of Cycle
+	flows   map[int]*flow  // of channels; nil: not yet
+	flowing []*flow        // the same, in order
 
 	searched bool // for the cycle
 }
@@ -52,14 +54,6 @@ func Count(n int, what string) string {
 		return "1 " + what
 	}
 	return chart.Grouped(n) + " " + what + "s"
-}
-
-// short returns the name of an actor in the table.
-func (t *Trace) short(actor int) string {
-	if t.Short != nil {
-		return t.Short[actor]
-	}
-	return t.Of[actor].Name
 }
 
 // line writes a line.

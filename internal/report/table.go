@@ -105,7 +105,7 @@ func (t *Trace) SayFaults(b *strings.Builder) {
 	var texts []string
 	for _, i := range all {
 		s := &t.Steps[i]
-		text := fmt.Sprintf("%s, in %s at step %d", strings.TrimPrefix(s.Text, "fault "), t.short(s.Actor), s.Number)
+		text := fmt.Sprintf("%s, in %s at step %d", strings.TrimPrefix(s.Text, "fault "), t.Of[s.Actor].Label(), s.Number)
 		if at := Place(s.Title); at != "" {
 			text += " (" + at + ")"
 		}
@@ -216,7 +216,7 @@ func (c *table) measure() {
 	most := max(leastWidth, tableWidth/max(1, len(c.shown)))
 	c.width, c.number = make([]int, len(c.Of)), 5
 	for _, i := range c.shown {
-		c.width[i] = max(narrowest, utf8.RuneCountInString(c.short(i)))
+		c.width[i] = max(narrowest, utf8.RuneCountInString(c.Of[i].Label()))
 	}
 	var places []string
 	c.each(func(i int, s *chart.Step) {
@@ -277,7 +277,7 @@ func (c *table) write() {
 	if c.file != "" {
 		place = "at " + filepath.Base(c.file)
 	}
-	c.row("step", c.short, place, "")
+	c.row("step", func(i int) string { return c.Of[i].Label() }, place, "")
 	if c.Before > 0 {
 		c.line(c.Builder, "... %s before", Count(c.Before, "step"))
 	}
@@ -303,7 +303,7 @@ func (c *table) write() {
 		case !slices.Contains(c.shown, s.Actor) && s.Kind == chart.Fault:
 			c.skip(&gap, s.Number-1)
 			gap.told = s.Number
-			text := c.short(s.Actor) + " " + s.Text
+			text := c.Of[s.Actor].Label() + " " + s.Text
 			if at := Place(s.Title); at != "" {
 				text += ", at " + at
 			}
@@ -394,7 +394,7 @@ func (c *table) row(number string, cell func(i int) string, place, at string) {
 func (c *table) does(rows []int) string {
 	var b strings.Builder
 	for k, i := range rows {
-		name, sep := c.short(c.all[i].Actor)+" ", "; "
+		name, sep := c.Of[c.all[i].Actor].Label()+" ", "; "
 		if k == 0 {
 			sep = ""
 		} else if c.all[rows[k-1]].Actor == c.all[i].Actor {
@@ -494,9 +494,9 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 // if they are few: two that should not be there at a time often have one name.
 func (t *Trace) namesakes(of int) (all []int) {
 	const most = 2
-	name, _, _, ok := numbered(t.short(of))
+	name, _, _, ok := numbered(t.Of[of].Label())
 	for i := range t.Of {
-		if head, _, _, _ := numbered(t.short(i)); ok && i != of && t.Of[i].Why != "" && head == name {
+		if head, _, _, _ := numbered(t.Of[i].Label()); ok && i != of && t.Of[i].Why != "" && head == name {
 			all = append(all, i)
 		}
 	}

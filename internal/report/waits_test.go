@@ -15,7 +15,7 @@ func TestCycle(t *testing.T) {
 	for i := range 3 {
 		mu := Wish{Use: chart.Use{Object: 1, What: chart.Hold}, Text: "to lock mu", How: "held by", By: []Hold{{0, 3, "a.go:7"}}}
 		tr.Waiting = append(tr.Waiting, Wait{Actor: i + 1, Does: "waits", Wishes: []Wish{mu}, At: "a.go:2", Same: "mu"})
-		tr.Events = append(tr.Events, Event{Actor: i + 1, Uses: []chart.Use{{Object: 2, What: chart.Get}}})
+		tr.Events = append(tr.Events, Event{Actor: i + 1, Uses: []chart.Use{{Object: 2, What: chart.Get, N: 1}}})
 	}
 	c := Wish{Use: chart.Use{Object: 2, What: chart.Put}, Text: "to send to c", Name: "c", Ends: "receive from"}
 	tr.Waiting = append(tr.Waiting, Wait{Actor: 0, Does: "waits", Wishes: []Wish{c}, At: "a.go:1"})

@@ -1,0 +1,164 @@
+package report
+
+import "github.com/coir-go/coir/internal/chart"
+
+// What a reader of the table would have to count, and the page shows: which send each received value is from, and what
+// each operation did to its channel or lock.
+
+// Event is an operation of an actor. Events are in the order in which the operations were done.
+type Event struct {
+	Actor  int
+	Step   int         // its number
+	Row    int         // of the chart; negative: it has none
+	Uses   []chart.Use // what it may do to which objects: of a select one for each case
+	Did    int         // which of Uses it did; negative: none, or that is not known
+	Out    Outcome
+	Try    bool // it does not wait
+	Waited bool // it waited, or waits at the end
+	Guess  bool // its place in the order is a guess
+}
+
+// Outcome is how an operation ended.
+type Outcome int
+
+// The outcomes of operations.
+const (
+	Open      Outcome = iota // it has not ended
+	Failed                   // it changed nothing, or that is not known
+	Closed                   // of a receive: the channel was closed
+	Done                     // it did what it was to do
+	Dropped                  // of a send: done, but the value may have been dropped
+	Displaced                // of a send: done, and the oldest value was dropped
+)
+
+// flow is a channel while its messages are counted.
+type flow struct {
+	object        int
+	sent, waiting []*Event // sends not received yet; receives that wait
+	closed        []*Event // receives that found it closed
+	shut          *Event   // the operation that closed it
+	unsure        bool
+	arrows        []chart.Arrow
+}
+
+// arrow adds an arrow between the rows of two events, if they have any.
+func (t *Trace) arrow(f *flow, from, to *Event, kind chart.Relation) {
+	if from.Row >= 0 && to.Row >= 0 {
+		a := chart.Arrow{From: from.Row, To: to.Row, Kind: kind, Text: t.Named(f.object), Guess: f.unsure && kind == chart.Message}
+		f.arrows = append(f.arrows, a)
+	}
+}
+
+// flowOf returns the channel with a number, after all events.
+func (t *Trace) flowOf(object int) *flow {
+	if t.flows == nil {
+		t.flows = map[int]*flow{}
+		for i := range t.Events {
+			t.pass(&t.Events[i])
+		}
+	}
+	return t.flows[object]
+}
+
+// pass counts what an operation did to a channel. The sends and the receives of a channel are paired in their order.
+// That is certain unless an operation comes later than its step, or a value may have been dropped.
+func (t *Trace) pass(e *Event) {
+	if e.Did < 0 || e.Out < Closed && !e.Guess || e.Out == Closed && e.Uses[e.Did].What != chart.Get {
+		return
+	}
+	u := e.Uses[e.Did]
+	f := t.flows[u.Object]
+	if f == nil {
+		f = &flow{object: u.Object}
+		t.flows[u.Object], t.flowing = f, append(t.flowing, f)
+	}
+	f.unsure = f.unsure || e.Guess || e.Out == Dropped
+	if e.Out < Closed {
+		return
+	}
+	switch u.What {
+	case chart.Put:
+		switch {
+		case len(f.waiting) > 0:
+			t.arrow(f, e, f.waiting[0], chart.Message)
+			f.waiting = f.waiting[1:]
+			return
+		case e.Out == Displaced && len(f.sent) > 0:
+			f.sent = f.sent[1:]
+		}
+		f.sent = append(f.sent, e)
+	case chart.Get:
+		if e.Out == Closed {
+			f.closed = append(f.closed, e)
+			return
+		}
+		for range max(u.N, 1) {
+			switch {
+			case len(f.sent) > 0:
+				t.arrow(f, f.sent[0], e, chart.Message)
+				f.sent = f.sent[1:]
+			case !e.Try:
+				f.waiting = append(f.waiting, e)
+				return
+			}
+		}
+	case chart.Shut:
+		f.shut = e
+	}
+}
+
+// Link adds the arrows of messages to the chart. A receive without a send has found the channel closed, or there are
+// sends that have no step. If the beginning of the trace is missing, so are its sends, and there are no arrows.
+func (t *Trace) Link() {
+	if !t.Complete {
+		return
+	}
+	t.flowOf(0)
+	for _, f := range t.flowing {
+		if f.shut != nil {
+			for _, to := range append(f.closed, f.waiting...) {
+				t.arrow(f, f.shut, to, chart.Closing)
+			}
+		}
+		for _, a := range f.arrows {
+			a.Guess = a.Guess || f.shut == nil && len(f.waiting) > 0
+			t.Arrows = append(t.Arrows, a)
+		}
+	}
+}
+
+// Left returns how many values a channel holds at the end; false if that is not certain.
+func (t *Trace) Left(object int) (n int, ok bool) {
+	f := t.flowOf(object)
+	if f == nil || f.unsure || t.Outside || !t.Complete {
+		return 0, false
+	}
+	return len(f.sent), true
+}
+
+// Touch adds to the rows what the events did to objects, and what they waited for. place returns the place of an object
+// among those of the chart, if it has one.
+func (t *Trace) Touch(place func(object int) (i int, ok bool)) {
+	for _, e := range t.Events {
+		if e.Row < 0 {
+			continue
+		}
+		row := &t.Steps[e.Row]
+		for k, u := range e.Uses {
+			i, ok := place(u.Object)
+			if !ok {
+				continue
+			}
+			if e.Waited {
+				row.Wants = append(row.Wants, chart.Use{Object: i, What: u.What, N: 1})
+			}
+			if k != e.Did || e.Out == Open {
+				continue
+			}
+			if e.Out != Done && u.What != chart.Release && u.What != chart.Shut {
+				u.What = chart.Touch
+			}
+			row.Did = append(row.Did, chart.Use{Object: i, What: u.What, N: max(u.N, 1)})
+		}
+	}
+}
