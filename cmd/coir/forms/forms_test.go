@@ -822,3 +822,20 @@ func TestLeavesOneBehindAndDeadlocks(*testing.T) {
 	}
 	wg.Wait()
 }
+
+// Times have a monotonic reading, also beside one from before the test.
+func TestMonotonic(t *testing.T) {
+	now := time.Now()
+	if now == now.Round(0) {
+		t.Error("the time has no monotonic reading")
+	}
+	time.Sleep(time.Hour)
+	if d := time.Since(now); d < time.Hour || d > time.Hour+time.Minute {
+		t.Error(d)
+	}
+	if d := time.Since(loaded); d < time.Hour || d > 2*time.Hour {
+		t.Error(d)
+	}
+}
+
+var loaded = time.Now()

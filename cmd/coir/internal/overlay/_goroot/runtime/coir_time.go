@@ -30,6 +30,15 @@ type coirTime struct {
 	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
 }
 
+// coirMono returns the monotonic reading of a time: the schedule begins a second after the process. In a bubble that the
+// test made itself times have none.
+func coirMono(bubble *synctestBubble) int64 {
+	if !coir.On || coirSched.exact > 0 {
+		return 0
+	}
+	return runtimeInitTime + 1e9 + bubble.now - coirBaseTime
+}
+
 // coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its
 // root does when all wait.
 func coirMoveClock(gp *g, d int64) {
