@@ -27,6 +27,7 @@ func TestWorkOutsideFailsHoweverFast(t *testing.T) {
 		_, _ = io.WriteString(w, "done")
 	}))
 	defer server.Close()
+	const moment = 30 * time.Millisecond // on a busy machine a shorter timer may fire before it is waited for
 	for name, c := range map[string]struct {
 		kind Kind
 		text string
@@ -34,17 +35,17 @@ func TestWorkOutsideFailsHoweverFast(t *testing.T) {
 	}{
 		"time.Sleep": {KindBlocked, "waits outside of coir, in time.Sleep", func(d time.Duration) { time.Sleep(d) }},
 		"time.After": {KindBlocked, "waits outside of coir, to receive from a native channel", func(d time.Duration) {
-			<-time.After(d + time.Millisecond)
+			<-time.After(d + moment)
 		}},
 		"std ticker": {KindBlocked, "waits outside of coir, to receive from a native channel", func(d time.Duration) {
-			k := time.NewTicker(d + time.Millisecond)
+			k := time.NewTicker(d + moment)
 			defer k.Stop()
 			<-k.C
 		}},
 		"native select": {KindBlocked, "waits outside of coir, in a native select", func(d time.Duration) {
 			never := make(chan int)
 			select {
-			case <-time.After(d + time.Millisecond):
+			case <-time.After(d + moment):
 			case <-never:
 			}
 		}},
