@@ -366,6 +366,34 @@ func TestBugLostUpdate(t *testing.T) {
 	}
 }
 
+// A connection orders what is before a write and after the read of its bytes, and nothing else: both ends write to n when
+// they have written to the connection.
+//
+// Expect: race
+func TestBugRace(t *testing.T) {
+	l := listen(t, "tcp", "127.0.0.1:0")
+	defer l.Close()
+	n := 0
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = c.Write([]byte("x"))
+		n++
+	})
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte("y"))
+	n++
+	wg.Wait()
+}
+
 // Only the kernel can copy a descriptor.
 func TestFileOnKernel(t *testing.T) {
 	l := listen(t, "tcp", "127.0.0.1:0")

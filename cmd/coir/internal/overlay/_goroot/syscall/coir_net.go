@@ -16,7 +16,7 @@ import (
 //
 // A descriptor in memory is a number that the kernel does not use, and is not used twice in a process. Only the goroutine
 // that has the turn of the schedule uses what is here, so there are no locks. The functions have no race detector
-// (go:norace), and do not call append or use maps, which have one of their own: what happens before what is told to it
+// (go:norace), and do not call append or copy or use maps, which have one of their own: what happens before what is told to it
 // by the operations on a socket alone.
 //
 // What cannot be had in memory (a descriptor to be copied or passed on, an address elsewhere, a server outside of the
@@ -47,6 +47,21 @@ func coirNetReady(fd int, mode int32)
 //
 //go:linkname coirOnKernel
 func coirOnKernel(why string)
+
+//go:linkname coirMove runtime.memmove
+//go:noescape
+func coirMove(to, from unsafe.Pointer, n uintptr)
+
+// coirCopy is copy, which would tell the race detector of its accesses.
+//
+//go:norace
+func coirCopy(to, from []byte) int {
+	n := min(len(to), len(from))
+	if n > 0 {
+		coirMove(unsafe.Pointer(&to[0]), unsafe.Pointer(&from[0]), uintptr(n))
+	}
+	return n
+}
 
 // The descriptors in memory. Package runtime has the same numbers.
 const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
@@ -473,7 +488,7 @@ func (s *coirSocket) checkPort(a *coirAddr) {
 					coirOnKernel("it sends to a port of another program")
 				}
 			}
-			kept = copy(buf[:], buf[max(0, n-len(want)+1):n])
+			kept = coirCopy(buf[:], buf[max(0, n-len(want)+1):n])
 		}
 		Close(fd)
 	}
@@ -705,7 +720,7 @@ func (s *coirSocket) readStream(p []byte, flags int) (n int, err error) {
 	case in.n > 0:
 		start, have := in.start, in.n
 		for n < len(p) && in.n > 0 {
-			k := copy(p[n:], in.buf[in.start:min(in.start+in.n, len(in.buf))])
+			k := coirCopy(p[n:], in.buf[in.start:min(in.start+in.n, len(in.buf))])
 			n += k
 			in.n -= k
 			if in.start += k; in.start == len(in.buf) {
@@ -785,7 +800,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 		if end < out.start {
 			to = out.start
 		}
-		k := copy(out.buf[end:to], p[n:])
+		k := coirCopy(out.buf[end:to], p[n:])
 		n += k
 		out.n += k
 	}
@@ -805,8 +820,8 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 func (c *coirPipe) grow(more int) {
 	size := min(max(2*len(c.buf), c.n+more, 512), c.room)
 	buf := make([]byte, size)
-	k := copy(buf, c.buf[c.start:min(c.start+c.n, len(c.buf))])
-	copy(buf[k:], c.buf[:c.n-k])
+	k := coirCopy(buf, c.buf[c.start:min(c.start+c.n, len(c.buf))])
+	coirCopy(buf[k:], c.buf[:c.n-k])
 	c.buf, c.start = buf, 0
 }
 
@@ -919,7 +934,7 @@ func (s *coirSocket) receive(p []byte, how int) (n int, from *coirPacket, flags 
 			}
 			s.bytes -= len(k.data)
 		}
-		n = copy(p, k.data)
+		n = coirCopy(p, k.data)
 		if n < len(k.data) {
 			flags = MSG_TRUNC
 		}
@@ -997,7 +1012,7 @@ func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
 		return len(p), nil
 	}
 	k := &coirPacket{data: make([]byte, len(p)), from: s.local, none: !s.bound}
-	copy(k.data, p)
+	coirCopy(k.data, p)
 	if s.domain != AF_UNIX && k.from.any() {
 		k.from.ip = coirSource(a)
 	}
@@ -1051,7 +1066,7 @@ func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n,
 	n, k, flags, err := s.receive(p, how)
 	if k != nil {
 		*port = k.from.port
-		copy(addr, k.from.ip[16-len(addr):])
+		coirCopy(addr, k.from.ip[16-len(addr):])
 	}
 	return n, flags, err
 }
@@ -1233,7 +1248,7 @@ func CoirWritev(fd int, iovecs []Iovec) (n uintptr, err error, ok bool) {
 		part := unsafe.Slice(iovecs[i].Base, int(iovecs[i].Len))
 		at := len(all)
 		all = all[:at+len(part)]
-		copy(all[at:], part)
+		coirCopy(all[at:], part)
 		if race.Enabled && len(part) > 0 {
 			race.ReadRange(unsafe.Pointer(iovecs[i].Base), len(part))
 		}
