@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,9 +61,13 @@ var (
 type Option func(*options)
 
 type options struct {
+	name  string
 	limit int
 	over  coir.OverflowPolicy
 }
+
+// WithName gives the desk a name, which errors and reports show. It is also the name of tickets that have no other.
+func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 // WithLimit bounds the number of tickets that may be open at the same time. Without it, memory is the only bound. n
 // must be positive.
@@ -88,16 +93,15 @@ var desks atomic.Uint32
 
 func init() { desks.Store(rand.Uint32()) }
 
-// New returns a desk without tickets. Reports and errors show its name, and it is the name of tickets that have no
-// other.
-func New[T any](name string, opts ...Option) *Desk[T] {
+// New returns a desk without tickets.
+func New[T any](opts ...Option) *Desk[T] {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Desk[T]{name: name, number: uint16(desks.Add(1)), over: o.over}
+	d := &Desk[T]{name: o.name, number: uint16(desks.Add(1)), over: o.over}
 	if o.limit > 0 {
-		d.places = locks.NewSemaphore(o.limit, coir.WithName("places of "+name))
+		d.places = locks.NewSemaphore(o.limit, coir.WithName("places of "+cmp.Or(o.name, "a desk")))
 	}
 	procs := runtime.GOMAXPROCS(0)
 	d.most = 1
@@ -105,14 +109,20 @@ func New[T any](name string, opts ...Option) *Desk[T] {
 		d.most = min(maxShards, 1<<bits.Len(uint(2*procs-1)))
 	}
 	d.active.Store(1)
-	d.late.init(name, ErrLate)
-	d.duplicate.init(name, ErrDuplicate)
-	d.unknown.init(name, ErrUnknown)
-	d.foreign.init(name, ErrForeign)
+	d.late.err = d.wrap(ErrLate)
+	d.duplicate.err = d.wrap(ErrDuplicate)
+	d.unknown.err = d.wrap(ErrUnknown)
+	d.foreign.err = d.wrap(ErrForeign)
 	return d
 }
 
-func (f *failure) init(name string, err error) { f.err = fmt.Errorf("desk: %s: %w", name, err) }
+// wrap returns err with the name of the desk.
+func (d *Desk[T]) wrap(err error) error {
+	if d.name == "" {
+		return fmt.Errorf("desk: %w", err)
+	}
+	return fmt.Errorf("desk: %s: %w", d.name, err)
+}
 
 // Open opens a ticket, which ends at the latest when ctx ends. If the desk is full it waits, or fails: see
 // [WithOverflow]. It returns ctx's error if ctx has ended, or ends while Open waits. [coir.WithName] gives the ticket a
@@ -184,7 +194,7 @@ func (d *Desk[T]) enter(ctx context.Context) error {
 	}
 	if !d.places.TryAcquire(1) {
 		d.refused.Add(1)
-		return fmt.Errorf("desk: %s: %w: the desk is full, its limit is %d", d.name, coir.ErrWouldBlock, d.places.Size())
+		return d.wrap(fmt.Errorf("%w: the desk is full, its limit is %d", coir.ErrWouldBlock, d.places.Size()))
 	}
 	return nil
 }
@@ -198,7 +208,7 @@ func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T]
 			return err
 		}
 		if i == maxShards { // this shard is full, and so are all others
-			panic("desk: " + d.name + ": more than 60 million tickets are open")
+			panic(d.wrap(errors.New("more than 60 million tickets are open")).Error())
 		}
 		s = d.shard(i)
 		s.lock.Lock()
@@ -406,7 +416,7 @@ func (s *shard[T]) openIn(i int, found []*Ticket[T]) (_ []*Ticket[T], more bool)
 	return found, i+1 < len(s.slots)
 }
 
-// Name returns the name of the desk.
+// Name returns the name that [WithName] gave the desk.
 func (d *Desk[T]) Name() string { return d.name }
 
 // Len returns the number of open tickets.
@@ -473,4 +483,9 @@ func (s *shard[T]) addTo(st *Stats) {
 }
 
 // String returns a short description of the desk.
-func (d *Desk[T]) String() string { return fmt.Sprintf("desk.Desk(%s, %d open)", d.name, d.Len()) }
+func (d *Desk[T]) String() string {
+	if d.name == "" {
+		return fmt.Sprintf("desk.Desk(%d open)", d.Len())
+	}
+	return fmt.Sprintf("desk.Desk(%s, %d open)", d.name, d.Len())
+}

@@ -49,7 +49,7 @@ func checkEnd(t *testing.T, tk *desk.Ticket[int], v int, err error) {
 // Spec: TK-08 (late, unknown and duplicate completions differ)
 // Spec: TK-16 (any goroutine may complete a ticket)
 func TestFirstCompletionCounts(t *testing.T) {
-	d, other := desk.New[int]("replies"), desk.New[int]("others")
+	d, other := desk.New[int](desk.WithName("replies")), desk.New[int](desk.WithName("others"))
 	ctx := t.Context()
 	a, b := open(t, ctx, d), open(t, ctx, d)
 	if err := d.Resolve(a.ID(), 1); err != nil {
@@ -89,7 +89,7 @@ func TestFirstCompletionCounts(t *testing.T) {
 }
 
 func TestAFullDeskSaysItsLimit(t *testing.T) {
-	d := desk.New[int]("replies", desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
 	open(t, t.Context(), d)
 	_, err := d.Open(t.Context())
 	const want = "desk: replies: coir: would block: the desk is full, its limit is 1"
@@ -100,7 +100,7 @@ func TestAFullDeskSaysItsLimit(t *testing.T) {
 
 // The error of a timeout has the ticket's name, or that of its desk.
 func TestATimeoutNamesTheTicket(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	late, stop := coir.WithTimeout(t.Context(), time.Millisecond)
 	defer stop()
 	inContext, err := d.Open(late, coir.WithName("reply to GET"))
@@ -185,7 +185,7 @@ func TestTicketEndsWithItsContext(t *testing.T) {
 		for _, in := range []string{"goroutine", "fiber"} {
 			t.Run(in+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := desk.New[int]("replies", desk.WithLimit(4))
+					d := desk.New[int](desk.WithName("replies"), desk.WithLimit(4))
 					body := func(ctx context.Context) {
 						in, end := c.make(ctx)
 						stays := open(t, ctx, d)
@@ -246,7 +246,7 @@ type errKey struct{}
 //
 // Spec: TK-13 (a ticket ends with its scope)
 func TestTicketEndsWithItsNursery(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	var left [2]*desk.Ticket[int]
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
 		left[0] = open(t, ctx, d)
@@ -269,7 +269,7 @@ func TestTicketEndsWithItsNursery(t *testing.T) {
 // Spec: TK-18 (tickets end with a channel's errors)
 func TestTicketEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		begin := time.Now()
 		tk, err := d.OpenTimeout(t.Context(), time.Minute, coir.WithName("slow"))
 		if err != nil {
@@ -300,7 +300,7 @@ func TestTicketEndsAtItsDeadline(t *testing.T) {
 
 // Wait in a context that ends earlier than the ticket leaves the ticket open for others.
 func TestWaitEndsAlone(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	tk := open(t, t.Context(), d)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -317,7 +317,7 @@ func TestWaitEndsAlone(t *testing.T) {
 
 // Spec: TK-21 (a ticket is a case)
 func TestTicketInASelect(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
 		a, b := open(t, ctx, d), open(t, ctx, d)
 		n.Go("resolver", func(context.Context) error { return d.Resolve(b.ID(), 7) })
@@ -333,7 +333,7 @@ func TestTicketInASelect(t *testing.T) {
 
 // Spec: TK-14 (FailAll ends every open ticket)
 func TestFailAllEndsEveryTicket(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	var all []*desk.Ticket[int]
 	for i := range 1000 {
 		ctx := t.Context()
@@ -367,7 +367,7 @@ func TestFailAllEndsEveryTicket(t *testing.T) {
 }
 
 func TestLimitFails(t *testing.T) {
-	d := desk.New[int]("replies", desk.WithLimit(2), desk.WithOverflow(coir.OverflowFail))
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(2), desk.WithOverflow(coir.OverflowFail))
 	a := open(t, t.Context(), d)
 	open(t, t.Context(), d)
 	if _, err := d.Open(t.Context()); !errors.Is(err, coir.ErrWouldBlock) || !strings.Contains(err.Error(), "replies") {
@@ -383,14 +383,14 @@ func TestLimitFails(t *testing.T) {
 	if s := d.Stats(); s.Refused != 1 || s.Open != 2 || d.Cap() != 2 || d.Len() != 2 {
 		t.Errorf("%+v", s)
 	}
-	if desk.New[int]("x").Cap() != coir.Unbounded {
+	if desk.New[int](desk.WithName("x")).Cap() != coir.Unbounded {
 		t.Error("a desk without a limit is unbounded")
 	}
 }
 
 // A full desk makes Open wait until a ticket has ended, in whatever way. A context that panics takes no place.
 func TestLimitWaits(t *testing.T) {
-	d := desk.New[int]("replies", desk.WithLimit(1))
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1))
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
 		tk := open(t, ctx, d)
 		for _, end := range []func(){
@@ -439,7 +439,7 @@ func TestOneAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	run(t, func(_ context.Context, n *coir.Nursery) error {
 		n.Go("fiber", func(ctx context.Context) error {
 			for name, f := range map[string]func() error{
@@ -473,7 +473,7 @@ func TestOneAllocation(t *testing.T) {
 
 // Goroutines that meet at a desk make it use more shards, and all of its tickets are found.
 func TestShardsGrow(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -498,7 +498,7 @@ func TestShardsGrow(t *testing.T) {
 }
 
 func TestMisuseSaysWhatToDo(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	var zero desk.Desk[int]
 	for want, f := range map[string]func(){
 		"by New":   func() { _, _ = zero.Open(t.Context()) },
@@ -532,7 +532,7 @@ func (f callWhenEnded) Ended(error) { f() }
 // before the desk has come to it. The watch here was started before that of the desk, so it is called first.
 func TestCancelAfterTheContextHasEnded(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		limited, cancel := coir.WithTimeout(ctx, time.Second)
 		defer cancel()
 		var early coir.Watch
@@ -558,7 +558,24 @@ func TestCancelAfterTheContextHasEnded(t *testing.T) {
 
 // TestZeroID: an id that was never set is not that of another desk.
 func TestZeroID(t *testing.T) {
-	if err := desk.New[int]("replies").Resolve(desk.ID{}, 1); !errors.Is(err, desk.ErrUnknown) {
+	if err := desk.New[int](desk.WithName("replies")).Resolve(desk.ID{}, 1); !errors.Is(err, desk.ErrUnknown) {
 		t.Errorf("Resolve of the zero id: %v, want ErrUnknown", err)
+	}
+}
+
+// A desk need not have a name.
+func TestDeskWithoutAName(t *testing.T) {
+	d := desk.New[int](desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
+	tk := open(t, t.Context(), d)
+	_, full := d.Open(t.Context())
+	for _, c := range []struct{ got, want string }{
+		{d.Name() + tk.Name(), ""},
+		{d.String(), "desk.Desk(1 open)"},
+		{d.Resolve(desk.ID{}, 1).Error(), "desk: no such ticket"},
+		{fmt.Sprint(full), "desk: " + coir.ErrWouldBlock.Error() + ": the desk is full, its limit is 1"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
 	}
 }

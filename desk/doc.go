@@ -2,7 +2,7 @@
 // message of a queue. A caller opens a [Ticket] at a [Desk], sends its id along with the request, and waits. The code
 // that gets the answer resolves the id:
 //
-//	var replies = desk.New[Reply]("replies")
+//	var replies = desk.New[Reply](desk.WithName("replies"))
 //
 //	func call(ctx context.Context, req Request) (Reply, error) {
 //		t, err := replies.OpenTimeout(ctx, 5*time.Second)

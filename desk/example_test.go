@@ -16,7 +16,7 @@ func Example() {
 		ID   string
 		Text string
 	}
-	replies := desk.New[string]("replies")
+	replies := desk.New[string](desk.WithName("replies"))
 	requests := coir.NewChan[message](1)
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("server", func(ctx context.Context) error {
@@ -54,7 +54,7 @@ func Example() {
 // Answers that come too late, twice, or for another desk are told apart, and counted.
 func ExampleDesk_Resolve() {
 	ctx := context.Background()
-	replies, others := desk.New[int]("replies"), desk.New[int]("others")
+	replies, others := desk.New[int](desk.WithName("replies")), desk.New[int](desk.WithName("others"))
 	for _, d := range []*desk.Desk[int]{replies, others} {
 		t, err := d.Open(ctx)
 		if err != nil {
@@ -77,7 +77,7 @@ func ExampleDesk_Resolve() {
 
 // A ticket may be completed with an error, by its id.
 func ExampleDesk_Reject() {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	t, err := d.Open(context.Background())
 	if err != nil {
 		fmt.Println(err)
@@ -93,7 +93,7 @@ func ExampleDesk_Reject() {
 
 // When a connection is lost, all who wait for its replies learn of it.
 func ExampleDesk_FailAll() {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	for i := range 2 {
 		t, err := d.Open(context.Background(), coir.WithName(fmt.Sprint("request ", i)))
 		if err != nil {
@@ -116,7 +116,7 @@ func ExampleDesk_FailAll() {
 
 // A desk with a limit makes callers wait, or fail.
 func ExampleWithLimit() {
-	d := desk.New[int]("replies", desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
 	ctx := context.Background()
 	first, err := d.Open(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func ExampleWithLimit() {
 
 // The first of several tickets that ends.
 func ExampleTicket_DoneCase() {
-	d := desk.New[string]("replies")
+	d := desk.New[string](desk.WithName("replies"))
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		slow, err := d.Open(ctx)
 		if err != nil {

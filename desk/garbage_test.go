@@ -55,7 +55,7 @@ func TestDroppedDeskIsGarbage(t *testing.T) {
 	const desks = 20
 	for i := range desks {
 		for _, ctx := range []context.Context{scope, counted, context.Background()} {
-			d := desk.New[int]("of a connection")
+			d := desk.New[int](desk.WithName("of a connection"))
 			runtime.AddCleanup(d, func(int) { freed.Add(1) }, 0)
 			for range 2 {
 				tk := open(t, ctx, d)
@@ -65,8 +65,8 @@ func TestDroppedDeskIsGarbage(t *testing.T) {
 			}
 		}
 	}
-	open(t, scope, desk.New[int]("dropped")).OnDone(func(int, error) { ended.Add(1) })
-	open(t, counted, desk.New[int]("dropped")).OnDone(func(int, error) { ended.Add(1) })
+	open(t, scope, desk.New[int](desk.WithName("dropped"))).OnDone(func(int, error) { ended.Add(1) })
+	open(t, counted, desk.New[int](desk.WithName("dropped"))).OnDone(func(int, error) { ended.Add(1) })
 	collect(t, "desks stay", func() bool { return freed.Load() == 3*desks })
 	collect(t, "watches stay", func() bool { return waiting.Load() == 1 })
 	end()

@@ -19,7 +19,7 @@ var (
 )
 
 func TestTextOfAnID(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	id := open(t, t.Context(), d).ID()
 	for _, text := range []string{
 		"", "0", id.String()[1:], id.String() + "0", " " + id.String()[1:], strings.ToUpper(id.String()[:31]) + "A",
@@ -58,7 +58,7 @@ func FuzzParseID(f *testing.F) {
 		if id.String() != s {
 			t.Errorf("%q is taken for %v", s, id)
 		}
-		if err := desk.New[int]("x").Resolve(id, 1); err == nil {
+		if err := desk.New[int](desk.WithName("x")).Resolve(id, 1); err == nil {
 			t.Errorf("%q resolves a ticket of a desk that has none", s)
 		}
 	})
@@ -68,13 +68,16 @@ func FuzzParseID(f *testing.F) {
 //
 // Spec: TK-06 (an id cannot be guessed or replayed)
 func TestTextsDoNotShowIDs(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	tk := open(t, t.Context(), d)
 	texts := []string{d.String(), tk.String(), fmt.Sprint(tk), fmt.Sprint(d.Stats())}
 	if err := d.Resolve(tk.ID(), 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{d.Resolve(tk.ID(), 2), d.Reject(tk.ID(), errors.New("again")), desk.New[int]("others").Resolve(tk.ID(), 3)} {
+	others := desk.New[int](desk.WithName("others"))
+	for _, err := range []error{
+		d.Resolve(tk.ID(), 2), d.Reject(tk.ID(), errors.New("again")), others.Resolve(tk.ID(), 3),
+	} {
 		if err == nil {
 			t.Fatal("completed twice")
 		}
@@ -96,7 +99,7 @@ func TestTextsDoNotShowIDs(t *testing.T) {
 func TestForgedIDsResolveNothing(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	d, other := desk.New[int]("replies"), desk.New[int]("others")
+	d, other := desk.New[int](desk.WithName("replies")), desk.New[int](desk.WithName("others"))
 	var ids []desk.ID
 	given := map[desk.ID]bool{}
 	for i := range 1000 {
@@ -151,7 +154,7 @@ func TestForgedIDsResolveNothing(t *testing.T) {
 // Spec: TK-05 (ids do not collide)
 // Spec: TK-15 (an old id never reaches a new ticket)
 func TestOldIDsReachNothing(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	seen := map[string]bool{}
 	var old []desk.ID
 	for range sized(2_000, 20_000, 200_000) {

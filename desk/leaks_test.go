@@ -286,7 +286,7 @@ func TestDeskHasNoneOfTheLeaks(t *testing.T) {
 	for _, l := range leaks {
 		t.Run(l.name, func(t *testing.T) {
 			explore(t, func(ctx context.Context, s *sim.Sim) {
-				l.program(ctx, s, onDesk{desk.New[int]("replies")})
+				l.program(ctx, s, onDesk{desk.New[int](desk.WithName("replies"))})
 			})
 		})
 	}

@@ -119,8 +119,8 @@ func FuzzDesk(f *testing.F) {
 // script does random steps on a desk and on the model, and compares.
 func script(ctx context.Context, rnd *rand.Rand, steps int) error {
 	m := &model{limit: 1 + rnd.IntN(100)}
-	d := desk.New[int]("replies", desk.WithLimit(m.limit), desk.WithOverflow(coir.OverflowFail))
-	other := desk.New[int]("others")
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(m.limit), desk.WithOverflow(coir.OverflowFail))
+	other := desk.New[int](desk.WithName("others"))
 	foreign, err := other.Open(ctx)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func TestGoexitInOnDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := desk.New[int]("replies")
+				d := desk.New[int](desk.WithName("replies"))
 				ctx, limit, end := end(t.Context())
 				var called [3]int
 				var nested atomic.Int32 // by goroutines that nothing orders
@@ -76,7 +76,7 @@ func TestGoexitInOnDoneUnderSim(t *testing.T) {
 	for name, cancelAfter := range map[string]time.Duration{"cancel": time.Second / 2, "clock": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			explore(t, func(ctx context.Context, s *sim.Sim) {
-				d := desk.New[int]("replies")
+				d := desk.New[int](desk.WithName("replies"))
 				c := coir.NewChan[int](2)
 				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 					in, cancel := coir.WithCancel(ctx)
@@ -114,7 +114,7 @@ func TestGoexitInOnDoneUnderSim(t *testing.T) {
 // After the end, by whatever, OnDone calls the function itself, and a panic goes to its caller.
 func TestPanicInOnDoneAfterTheEnd(t *testing.T) {
 	ctx, cancel := coir.WithCancel(t.Context())
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	tk := open(t, ctx, d)
 	cancel()
 	if _, err := tk.Wait(context.Background()); err == nil {
@@ -141,7 +141,7 @@ func TestFailAllEndsAllDespitePanics(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desk.New[int]("replies")
+			d := desk.New[int](desk.WithName("replies"))
 			var order []int
 			for i := range 1000 {
 				open(t, t.Context(), d).OnDone(func(int, error) {

@@ -27,7 +27,7 @@ import (
 // Spec: TK-20 (OnDone runs once)
 func TestTicketEndsInOneWay(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		var won [3]bool // by the resolvers and the canceller
 		var value, called int
 		var end error
@@ -78,7 +78,7 @@ func TestTicketEndsInOneWay(t *testing.T) {
 // Spec: TK-13 (a ticket ends with its scope)
 func TestOpenAgainstTheEndOfItsScope(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			in, cancel := coir.WithCancel(ctx)
 			n.Go("canceller", func(context.Context) error { cancel(); return nil })
@@ -110,7 +110,7 @@ func TestOpenAgainstTheEndOfItsScope(t *testing.T) {
 // All schedules of a completion against the end of a nursery, by DPOR.
 func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		ids := coir.NewChan[desk.ID](1)
 		var inner, outer *desk.Ticket[int]
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -156,7 +156,7 @@ func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
 // A full desk: openers wait, and each gets a place, however the tickets before it end.
 func TestPlacesPassOn(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies", desk.WithLimit(1))
+		d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1))
 		ids := coir.NewChan[desk.ID](coir.Unbounded)
 		var got, callers atomic.Int32
 		callers.Store(3)
@@ -212,7 +212,7 @@ func TestPlacesPassOn(t *testing.T) {
 // scope.
 func TestFailAllAgainstOpeners(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		var lost atomic.Int32
 		failed := 0
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -244,7 +244,7 @@ func TestFailAllAgainstOpeners(t *testing.T) {
 // Wait, iteration and a select meet completions of many tickets.
 func TestWaitersSeeTheirOwn(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			a, err := d.Open(ctx)
 			if err != nil {
@@ -288,7 +288,7 @@ func TestWaitersSeeTheirOwn(t *testing.T) {
 // A ticket that is never completed is a deadlock, and the report names it.
 func TestReportNamesTheTicket(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		tk, err := d.Open(ctx, coir.WithName("order 17"))
 		if err != nil {
 			return

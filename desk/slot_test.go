@@ -14,7 +14,7 @@ import (
 //
 // Spec: TK-15 (an old id never reaches a new ticket)
 func TestSlotRetires(t *testing.T) {
-	d := New[int]("replies")
+	d := New[int](WithName("replies"))
 	ctx := context.Background()
 	first, err := d.Open(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestSlotRetires(t *testing.T) {
 
 // A shard without free slots leaves its tickets to the next.
 func TestFullShardPassesOn(t *testing.T) {
-	d := New[int]("replies")
+	d := New[int](WithName("replies"))
 	s := d.shard(0)
 	s.used = maxSlots
 	tk, err := d.Open(context.Background())
@@ -63,7 +63,7 @@ func TestFullShardPassesOn(t *testing.T) {
 //
 // Spec: TK-08 (late, unknown and duplicate completions differ)
 func TestEndsAreRemembered(t *testing.T) {
-	d := New[int]("replies")
+	d := New[int](WithName("replies"))
 	ctx := context.Background()
 	var ids []ID
 	for i := range 10 * chunk {
@@ -94,7 +94,7 @@ func TestEndsAreRemembered(t *testing.T) {
 
 // Groups of tickets are stopped when they are empty, and kept for others.
 func TestGroupsAreUsedAgain(t *testing.T) {
-	d := New[int]("replies")
+	d := New[int](WithName("replies"))
 	var all []*Ticket[int]
 	for range 3 {
 		for range 2 * chunk {

@@ -27,7 +27,7 @@ import (
 func TestRacingPartiesEndATicketOnce(t *testing.T) {
 	tickets := sized(20_000, 200_000, 10_000_000)
 	const openers = 16
-	d := desk.New[int]("replies", desk.WithLimit(10_000))
+	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(10_000))
 	var values, errs atomic.Uint64 // seen by OnDone
 	var twice, opened atomic.Int64
 	part := func(share int) error {
@@ -160,7 +160,7 @@ func openAll(ctx context.Context, d *desk.Desk[int], n int, opened func(*desk.Ti
 
 // Goroutines and fibers race for tickets that were opened in contexts of package context.
 func TestGoroutinesRaceForTickets(t *testing.T) {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -202,7 +202,7 @@ func TestMemoryOfOpenTickets(t *testing.T) {
 			return d.OpenTimeout(ctx, time.Hour)
 		},
 	} {
-		d := desk.New[int]("replies")
+		d := desk.New[int](desk.WithName("replies"))
 		run(t, func(ctx context.Context, _ *coir.Nursery) error {
 			before := inUse()
 			for range n {
@@ -229,7 +229,7 @@ func TestEndedTicketsLeaveNothing(t *testing.T) {
 		t.Skip("the race detector needs memory of its own")
 	}
 	n := sized(20_000, 100_000, 1_000_000)
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	run(t, func(ctx context.Context, _ *coir.Nursery) error {
 		other, cancel := coir.WithCancel(ctx)
 		defer cancel()

@@ -36,7 +36,7 @@ var notDrawn = []struct{ why, names string }{
 	{"it is an option", `
 		coir.WithClock coir.WithIndex coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow coir.WithTiming
 		coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff supervise.WithIntensity
-		supervise.WithStrategy desk.WithLimit desk.WithOverflow`},
+		supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow`},
 	{"it always returns the same", `
 		coir.Self coir.Chan.Cap coir.Chan.Name coir.Fiber.ID coir.Fiber.Name coir.Fiber.SpawnSite coir.Promise.Name
 		coir.Queue.Name coir.PanicError.Error coir.PanicError.Unwrap locks.Semaphore.Size pace.Limiter.Cap

@@ -811,7 +811,8 @@ var families = []family{
 			}
 			return nil
 		}}
-		st.boss = supervise.New("boss", []supervise.Child{child}, supervise.WithBackoff(0, 0), supervise.WithIntensity(1, time.Minute))
+		st.boss = supervise.New([]supervise.Child{child}, supervise.WithName("boss"), supervise.WithBackoff(0, 0),
+			supervise.WithIntensity(1, time.Minute))
 	}, does: []func(p *player){
 		func(p *player) { p.tell("run %.12v", p.boss.Run(p.ctx)) },
 		func(p *player) {
@@ -821,7 +822,8 @@ var families = []family{
 		func(p *player) { p.got("trysend", p.chans[0].TrySend(p.v)) },
 	}},
 	{name: "desks", large: true, make: func(st *stage) {
-		st.desk = desk.New[int]("d", desk.WithLimit(1+st.program.caps[1]), desk.WithOverflow([]coir.OverflowPolicy{coir.OverflowWait, coir.OverflowFail}[st.program.pick]))
+		over := []coir.OverflowPolicy{coir.OverflowWait, coir.OverflowFail}[st.program.pick]
+		st.desk = desk.New[int](desk.WithName("d"), desk.WithLimit(1+st.program.caps[1]), desk.WithOverflow(over))
 		st.ticket, _ = st.desk.Open(context.Background())
 	}, does: []func(p *player){
 		func(p *player) {

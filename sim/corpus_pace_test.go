@@ -125,8 +125,8 @@ func forgetfulRestart(fixed bool) program {
 			}
 		}
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
-			workers := supervise.New("workers", []supervise.Child{{Name: "a", Run: work}, {Name: "b", Run: work}},
-				supervise.WithIntensity(1000, time.Hour), supervise.WithBackoff(0, 0))
+			workers := supervise.New([]supervise.Child{{Name: "a", Run: work}, {Name: "b", Run: work}},
+				supervise.WithName("workers"), supervise.WithIntensity(1000, time.Hour), supervise.WithBackoff(0, 0))
 			n.Go("workers", workers.Run)
 			for i := range 3 {
 				_ = jobs.Send(ctx, i)
@@ -162,8 +162,8 @@ func lockedRestart(fixed bool) program {
 			return nil
 		}
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
-			workers := supervise.New("workers", []supervise.Child{{Name: "refresh", Run: work, Restart: supervise.RestartTransient}},
-				supervise.WithIntensity(1000, time.Hour), supervise.WithBackoff(time.Second, time.Second))
+			workers := supervise.New([]supervise.Child{{Name: "refresh", Run: work, Restart: supervise.RestartTransient}},
+				supervise.WithName("workers"), supervise.WithIntensity(1000, time.Hour), supervise.WithBackoff(time.Second, time.Second))
 			n.Go("workers", workers.Run)
 			_ = settings.Send(ctx, 1)
 		})

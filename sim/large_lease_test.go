@@ -66,7 +66,7 @@ func (s *cronScheduler) Run(ctx context.Context) error {
 }
 
 func (s *cronScheduler) supervise(ctx context.Context, name string, children []supervise.Child) error {
-	sup := supervise.New(s.Name+" "+name, children, supervise.WithBackoff(time.Second, time.Minute),
+	sup := supervise.New(children, supervise.WithName(s.Name+" "+name), supervise.WithBackoff(time.Second, time.Minute),
 		supervise.WithIntensity(len(children)*60, time.Hour))
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("events", func(ctx context.Context) error {

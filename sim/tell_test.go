@@ -133,11 +133,11 @@ func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 
 	f = found(t, KindError, func(ctx context.Context, s *Sim) {
 		jobs := coir.NewChan[int](0, coir.WithName("jobs"))
-		sup := supervise.New("shop", []supervise.Child{{Name: "till", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
+		sup := supervise.New([]supervise.Child{{Name: "till", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
 			_, err := jobs.RecvTimeout(ctx, 1)
 			s.Errorf("%v", err)
 			return nil
-		}}})
+		}}}, supervise.WithName("shop"))
 		_ = sup.Run(ctx)
 	})
 	says(t, f, "| Supervisor.Run ", "| recv jobs → timed out ")

@@ -1,10 +1,11 @@
 // Package supervise runs children that may fail, and restarts them.
 //
-//	app := supervise.New("app", []supervise.Child{
+//	app := supervise.New([]supervise.Child{
 //		{Name: "db", Run: db.Run},
 //		{Name: "cache", Run: cache.Run},
 //		{Name: "warm up", Run: warmUp, Restart: supervise.RestartTransient},
-//	}, supervise.WithStrategy(supervise.StrategyRestForOne), supervise.WithIntensity(5, time.Minute))
+//	}, supervise.WithName("app"), supervise.WithStrategy(supervise.StrategyRestForOne),
+//		supervise.WithIntensity(5, time.Minute))
 //
 //	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		n.Go("health", func(ctx context.Context) error {

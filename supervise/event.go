@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -8,7 +9,7 @@ import (
 // Event is something that happened to a child.
 type Event struct {
 	Kind       Kind
-	Supervisor string
+	Supervisor string // its name, if it has one
 	Child      string
 	At         time.Duration // by the clock of the runtime: see coir.Now
 	Err        error         // of KindFailed and KindGaveUp: why
@@ -35,7 +36,10 @@ func (k Kind) String() string {
 
 // String returns the event as a line of a log, without the stack of a panic.
 func (e Event) String() string {
-	s := e.Supervisor + ": " + e.Child + " " + e.Kind.String()
+	s := e.Child + " " + e.Kind.String()
+	if e.Supervisor != "" {
+		s = e.Supervisor + ": " + s
+	}
 	switch {
 	case e.Err != nil:
 		s += ": " + firstLine(e.Err)
@@ -47,7 +51,7 @@ func (e Event) String() string {
 
 // GaveUpError is the error of a supervisor whose children failed too often.
 type GaveUpError struct {
-	Supervisor string
+	Supervisor string        // its name, if it has one
 	Child      string        // which failed last
 	Restarts   int           // number of restarts
 	Within     time.Duration // the period of those restarts
@@ -61,7 +65,7 @@ func (e *GaveUpError) Error() string {
 		why = "failed: " + firstLine(e.Err)
 	}
 	return fmt.Sprintf("supervise: %s gave up after %s within %v: %s %s",
-		e.Supervisor, restarts(e.Restarts), e.Within, e.Child, why)
+		cmp.Or(e.Supervisor, "the supervisor"), restarts(e.Restarts), e.Within, e.Child, why)
 }
 
 // Unwrap returns the error of the last failure.

@@ -19,9 +19,9 @@ func ExampleSupervisor() {
 		}
 		return nil
 	}
-	app := supervise.New("app", []supervise.Child{
+	app := supervise.New([]supervise.Child{
 		{Name: "feed", Run: feed, Restart: supervise.RestartTransient},
-	}, supervise.WithBackoff(time.Millisecond, time.Millisecond))
+	}, supervise.WithName("app"), supervise.WithBackoff(time.Millisecond, time.Millisecond))
 	fmt.Println("ended:", app.Run(context.Background()))
 	for {
 		e, err := app.Events().TryRecv()
@@ -45,10 +45,11 @@ func ExampleSupervisor() {
 // The cache depends on the database: when the database fails, both are restarted. A child that always fails makes the
 // supervisor give up.
 func ExampleWithStrategy() {
-	app := supervise.New("app", []supervise.Child{
+	app := supervise.New([]supervise.Child{
 		{Name: "db", Run: func(ctx context.Context) error { return errors.New("disk is full") }},
 		{Name: "cache", Run: coir.WaitCancel},
 	},
+		supervise.WithName("app"),
 		supervise.WithStrategy(supervise.StrategyRestForOne),
 		supervise.WithIntensity(2, time.Minute),
 		supervise.WithBackoff(time.Millisecond, 2*time.Millisecond))
@@ -60,13 +61,14 @@ func ExampleWithStrategy() {
 // A supervisor as the child of another one.
 func ExampleSupervisor_Run() {
 	tries := 0
-	storage := supervise.New("storage", []supervise.Child{{Name: "disk", Run: func(ctx context.Context) error {
+	storage := supervise.New([]supervise.Child{{Name: "disk", Run: func(ctx context.Context) error {
 		if tries++; tries <= 2 {
 			return errors.New("not ready")
 		}
 		return coir.WaitCancel(ctx)
-	}}}, supervise.WithIntensity(0, time.Minute)) // any failure goes up
-	app := supervise.New("app", []supervise.Child{{Name: "storage", Run: storage.Run}}, supervise.WithBackoff(0, 0))
+	}}}, supervise.WithName("storage"), supervise.WithIntensity(0, time.Minute)) // any failure goes up
+	app := supervise.New([]supervise.Child{{Name: "storage", Run: storage.Run}}, supervise.WithName("app"),
+		supervise.WithBackoff(0, 0))
 
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("app", app.Run)

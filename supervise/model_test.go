@@ -106,7 +106,7 @@ func TestSupervisorAgainstAModel(t *testing.T) {
 		}
 		var log []string
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			app := supervise.New("app", children, supervise.WithStrategy(m.strategy),
+			app := supervise.New(children, supervise.WithName("app"), supervise.WithStrategy(m.strategy),
 				supervise.WithIntensity(m.most, 150*time.Second), supervise.WithBackoff(time.Second, 10*time.Second))
 			in, stop := coir.WithCancel(ctx)
 			var result error
@@ -188,7 +188,7 @@ func TestChaos(t *testing.T) {
 			})
 		}
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			app := supervise.New("app", children, supervise.WithStrategy(supervise.Strategy(s.Intn(3))),
+			app := supervise.New(children, supervise.WithName("app"), supervise.WithStrategy(supervise.Strategy(s.Intn(3))),
 				supervise.WithIntensity(3, time.Minute), supervise.WithBackoff(time.Second, 4*time.Second))
 			n.Go("stop", func(ctx context.Context) error {
 				err := coir.Sleep(ctx, time.Duration(s.Intn(8))*time.Second)

@@ -60,7 +60,7 @@ var errStopped = errors.New("supervise: the supervisor stops the child")
 
 func newRound(in context.Context, s *Supervisor, n *coir.Nursery) *round {
 	r := &round{Supervisor: s, in: in, n: n, kids: make([]kid, len(s.children))}
-	r.exits = coir.NewChan[exit](coir.Unbounded, coir.WithName(s.name+" exits"))
+	r.exits = coir.NewChan[exit](coir.Unbounded, coir.WithName(s.title()+" exits"))
 	for i, c := range s.children {
 		r.kids[i].Child = c
 	}

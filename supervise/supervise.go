@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ func word(i int, words ...string) string {
 // Option is an option of [New].
 type Option func(*Supervisor)
 
+// WithName gives the supervisor a name, which events, errors and reports show.
+func WithName(name string) Option { return func(v *Supervisor) { v.name = name } }
+
 // WithStrategy sets the strategy. The default is [StrategyOneForOne].
 func WithStrategy(s Strategy) Option {
 	if s > StrategyRestForOne {
@@ -105,29 +109,35 @@ type Supervisor struct {
 const keptEvents = 64
 
 // New returns a supervisor of the children. They are started by [Supervisor.Run], in this order.
-func New(name string, children []Child, opts ...Option) *Supervisor {
+func New(children []Child, opts ...Option) *Supervisor {
 	s := &Supervisor{
-		name: name, children: slices.Clone(children), most: 10, within: time.Minute,
+		children: slices.Clone(children), most: 10, within: time.Minute,
 		first: 100 * time.Millisecond, longest: 10 * time.Second,
 	}
 	for i, c := range children {
 		if c.Run == nil || c.Restart > RestartTemporary {
-			panic(fmt.Sprintf("supervise: New(%q): child %d, %q, has no function to run, or no such restart", name, i, c.Name))
+			panic(fmt.Sprintf("supervise: New: child %d, %q, has no function to run, or no such restart", i, c.Name))
 		}
 	}
 	for _, o := range opts {
 		o(s)
 	}
 	s.events, s.reader = coir.Pipe[Event](
-		keptEvents, coir.WithName(name+" events"), coir.WithOverflow(coir.OverflowDropOldest))
+		keptEvents, coir.WithName(s.title()+" events"), coir.WithOverflow(coir.OverflowDropOldest))
 	return s
 }
 
-// Name returns the supervisor's name.
+// Name returns the name that [WithName] gave the supervisor.
 func (s *Supervisor) Name() string { return s.name }
+
+// title returns the word for the supervisor in the names of its channels.
+func (s *Supervisor) title() string { return cmp.Or(s.name, "supervisor") }
 
 // String returns a short description of the supervisor.
 func (s *Supervisor) String() string {
+	if s.name == "" {
+		return fmt.Sprintf("supervise.Supervisor(%v, %d children)", s.strategy, len(s.children))
+	}
 	return fmt.Sprintf("supervise.Supervisor(%s, %v, %d children)", s.name, s.strategy, len(s.children))
 }
 
@@ -145,6 +155,9 @@ var errRunning = errors.New("supervise: Run is called while the supervisor runs"
 // again when it has returned.
 func (s *Supervisor) Run(ctx context.Context) error {
 	if !s.running.TryLock() {
+		if s.name == "" {
+			return errRunning
+		}
 		return fmt.Errorf("%w: %s", errRunning, s.name)
 	}
 	defer s.running.Unlock()

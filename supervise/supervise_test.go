@@ -3,6 +3,7 @@ package supervise_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func drain(s *supervise.Supervisor) (all []supervise.Event) {
 // A panic is a failure with its stack; a Goexit is one too.
 func TestPanicsAndGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := supervise.New("app", []supervise.Child{
+		s := supervise.New([]supervise.Child{
 			{Name: "bomb", Run: func(context.Context) error { explode(); return nil }, Restart: supervise.RestartTemporary},
 			{Name: "nested", Run: func(ctx context.Context) error {
 				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -53,7 +54,7 @@ func TestPanicsAndGoexit(t *testing.T) {
 				})
 			}, Restart: supervise.RestartTemporary},
 			{Name: "exit", Run: func(context.Context) error { runtime.Goexit(); return nil }, Restart: supervise.RestartTemporary},
-		})
+		}, supervise.WithName("app"))
 		if err := s.Run(t.Context()); err != nil {
 			t.Errorf("Run: %v", err)
 		}
@@ -92,10 +93,11 @@ func TestGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		broken := errors.New("no connection")
-		s := supervise.New("app", []supervise.Child{
+		s := supervise.New([]supervise.Child{
 			{Name: "db", Run: func(context.Context) error { return broken }},
 			{Name: "web", Run: coir.WaitCancel},
-		}, supervise.WithIntensity(3, time.Minute), supervise.WithBackoff(time.Second, 3*time.Second))
+		}, supervise.WithName("app"), supervise.WithIntensity(3, time.Minute),
+			supervise.WithBackoff(time.Second, 3*time.Second))
 		err := s.Run(t.Context())
 		if want := "supervise: app gave up after 3 restarts within 1m0s: db failed: no connection"; err == nil || err.Error() != want {
 			t.Errorf("Run: %v, want %s", err, want)
@@ -127,7 +129,7 @@ func TestGaveUp(t *testing.T) {
 func TestBackoffBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		s := supervise.New("app", []supervise.Child{{Name: "db", Restart: supervise.RestartTransient, Run: func(ctx context.Context) error {
+		s := supervise.New([]supervise.Child{{Name: "db", Restart: supervise.RestartTransient, Run: func(ctx context.Context) error {
 			switch runs++; runs {
 			case 4:
 				_ = coir.Sleep(ctx, time.Hour)
@@ -135,7 +137,7 @@ func TestBackoffBeginsAnew(t *testing.T) {
 				return nil
 			}
 			return errFail
-		}}}, supervise.WithBackoff(time.Second, 10*time.Second))
+		}}}, supervise.WithName("app"), supervise.WithBackoff(time.Second, 10*time.Second))
 		if err := s.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -173,7 +175,7 @@ func TestCancelStopsInReverse(t *testing.T) {
 			}
 			return run(ctx)
 		}
-		app := supervise.New("app", []supervise.Child{child("a"), b, child("c")})
+		app := supervise.New([]supervise.Child{child("a"), b, child("c")}, supervise.WithName("app"))
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			sup := n.Go("app", app.Run)
 			if err := coir.Sleep(ctx, time.Minute); err != nil {
@@ -194,10 +196,10 @@ func TestCancelStopsInReverse(t *testing.T) {
 // A failure while a child is stopped at the end is not lost.
 func TestFailureWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := supervise.New("app", []supervise.Child{{Name: "db", Run: func(ctx context.Context) error {
+		s := supervise.New([]supervise.Child{{Name: "db", Run: func(ctx context.Context) error {
 			_ = coir.WaitCancel(ctx)
 			return errFail
-		}}})
+		}}}, supervise.WithName("app"))
 		ctx, cancel := coir.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.Run(ctx); !errors.Is(err, errFail) || !errors.Is(err, coir.ErrTimeout) {
@@ -218,11 +220,12 @@ func TestFailureWhileStopping(t *testing.T) {
 func TestNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		inner := supervise.New("inner", []supervise.Child{{Name: "db", Run: func(context.Context) error {
+		inner := supervise.New([]supervise.Child{{Name: "db", Run: func(context.Context) error {
 			runs++
 			return errFail
-		}}}, supervise.WithIntensity(1, time.Hour))
-		outer := supervise.New("outer", []supervise.Child{{Name: "inner", Run: inner.Run}}, supervise.WithIntensity(2, time.Hour))
+		}}}, supervise.WithName("inner"), supervise.WithIntensity(1, time.Hour))
+		outer := supervise.New([]supervise.Child{{Name: "inner", Run: inner.Run}}, supervise.WithName("outer"),
+			supervise.WithIntensity(2, time.Hour))
 		err := outer.Run(t.Context())
 		var gave *supervise.GaveUpError
 		if !errors.As(err, &gave) || gave.Supervisor != "outer" || !errors.Is(err, errFail) {
@@ -238,12 +241,12 @@ func TestNested(t *testing.T) {
 func TestEventsNeverWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		s := supervise.New("app", []supervise.Child{{Name: "db", Restart: supervise.RestartTransient, Run: func(context.Context) error {
+		s := supervise.New([]supervise.Child{{Name: "db", Restart: supervise.RestartTransient, Run: func(context.Context) error {
 			if runs++; runs > 1000 {
 				return nil
 			}
 			return errFail
-		}}}, supervise.WithIntensity(1000, time.Minute), supervise.WithBackoff(0, 0))
+		}}}, supervise.WithName("app"), supervise.WithIntensity(1000, time.Minute), supervise.WithBackoff(0, 0))
 		if err := s.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -259,14 +262,36 @@ func TestEventsNeverWait(t *testing.T) {
 // A second Run at the same time is refused.
 func TestRunTwice(t *testing.T) {
 	var s *supervise.Supervisor
-	s = supervise.New("app", []supervise.Child{{Name: "again", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
+	s = supervise.New([]supervise.Child{{Name: "again", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
 		if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "while the supervisor runs") {
 			t.Errorf("a second Run: %v", err)
 		}
 		return nil
-	}}})
+	}}}, supervise.WithName("app"))
 	if err := s.Run(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A supervisor need not have a name.
+func TestSupervisorWithoutAName(t *testing.T) {
+	var s *supervise.Supervisor
+	var twice error
+	s = supervise.New([]supervise.Child{{Name: "db", Run: func(ctx context.Context) error {
+		twice = s.Run(ctx)
+		return errFail
+	}}}, supervise.WithIntensity(0, time.Minute))
+	err := s.Run(t.Context())
+	for _, c := range []struct{ got, want string }{
+		{s.Name(), ""},
+		{supervise.New(nil).String(), "supervise.Supervisor(one for one, 0 children)"},
+		{fmt.Sprint(twice), "supervise: Run is called while the supervisor runs"},
+		{fmt.Sprint(err), "supervise: the supervisor gave up after 0 restarts within 1m0s: db failed: " + errFail.Error()},
+		{drain(s)[0].String(), "db started"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
 	}
 }
 
@@ -275,10 +300,10 @@ func TestReportNamesTheChild(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
 		deaf := coir.NewChan[int](0, coir.WithName("deaf"))
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-			app := supervise.New("app", []supervise.Child{{Name: "stubborn", Run: func(ctx context.Context) error {
+			app := supervise.New([]supervise.Child{{Name: "stubborn", Run: func(ctx context.Context) error {
 				_, err := deaf.Recv(coir.Shield(ctx))
 				return err
-			}}})
+			}}}, supervise.WithName("app"))
 			n.Go("sup", app.Run)
 			err := coir.Sleep(ctx, time.Second)
 			n.Cancel(nil)

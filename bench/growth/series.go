@@ -278,7 +278,7 @@ func timerOps(n int) subject {
 }
 
 func ticketOps(n int) subject {
-	d := desk.New[int]("growth")
+	d := desk.New[int](desk.WithName("growth"))
 	return onFiber(work{
 		setUp: func(ctx context.Context, _ *coir.Nursery) {
 			for range n {

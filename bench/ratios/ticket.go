@@ -24,7 +24,7 @@ import (
 
 func ticketFibers() side {
 	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
-		d := desk.New[int]("bench")
+		d := desk.New[int](desk.WithName("bench"))
 		ids := coir.NewChan[desk.ID](1)
 		nur.Go("resolver", func(ctx context.Context) error {
 			for id, err := range ids.All(ctx) {
@@ -93,7 +93,7 @@ func ticketGoroutines() side {
 	return side{loop: func(n int) {
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
-		d := desk.New[int]("bench")
+		d := desk.New[int](desk.WithName("bench"))
 		ids := make(chan desk.ID, 1)
 		var wg sync.WaitGroup
 		wg.Go(func() {

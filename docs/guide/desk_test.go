@@ -106,7 +106,7 @@ func (c *client) received(id, text string) error {
 
 // A call leaves nothing behind, however it ends.
 func TestClientCall(t *testing.T) {
-	c := &client{replies: desk.New[string]("replies")}
+	c := &client{replies: desk.New[string](desk.WithName("replies"))}
 	c.send = func(_ context.Context, id desk.ID, request string) error {
 		return c.received(id.String(), "re: "+request)
 	}
@@ -133,7 +133,7 @@ func TestClientCall(t *testing.T) {
 // What Wait returns says how the ticket has ended.
 func TestHowATicketEnds(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[string]("replies")
+		d := desk.New[string](desk.WithName("replies"))
 		in, leave := coir.WithCancel(ctx)
 		open := func(ctx context.Context) *desk.Ticket[string] {
 			t, err := d.OpenTimeout(ctx, time.Minute)
@@ -177,7 +177,8 @@ func TestHowATicketEnds(t *testing.T) {
 // Bounds.
 
 func newClient(send func(context.Context, desk.ID, string) error) *client {
-	return &client{send, desk.New[string]("replies", desk.WithLimit(1000), desk.WithOverflow(coir.OverflowFail))}
+	replies := desk.New[string](desk.WithName("replies"), desk.WithLimit(1000), desk.WithOverflow(coir.OverflowFail))
+	return &client{send, replies}
 }
 
 func TestBounds(t *testing.T) {
@@ -338,7 +339,7 @@ func (r *redialer) call(ctx context.Context, request string) (string, error) {
 // TestRedialer: a call is answered or ends with errLost. None waits for its limit, and all tickets end.
 func TestRedialer(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		r := &redialer{replies: desk.New[string]("replies"), now: new(coir.Promise[*session])}
+		r := &redialer{replies: desk.New[string](desk.WithName("replies")), now: new(coir.Promise[*session])}
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			var dials atomic.Int32
 			r.dial = func(context.Context) (*session, error) {
@@ -491,7 +492,7 @@ func serveBadly(ctx context.Context, s *sim.Sim, requests, answers *coir.Chan[[2
 // A ticket without a time limit whose answer is lost is a deadlock, and the report names the ticket.
 func TestALostAnswerIsADeadlock(t *testing.T) {
 	f := sim.Explore(func(ctx context.Context, s *sim.Sim) {
-		d := desk.New[string]("replies")
+		d := desk.New[string](desk.WithName("replies"))
 		t, err := d.Open(ctx, coir.WithName("reply to ping"))
 		if err != nil {
 			s.Fatalf("%v", err)

@@ -118,7 +118,7 @@ func (q *Queue) Run(ctx context.Context) error {
 			run := func(ctx context.Context) error { return q.work(ctx, n) }
 			workers[i] = supervise.Child{Name: fmt.Sprint("worker ", i), Run: run, Restart: supervise.RestartTransient}
 		}
-		return supervise.New("workers", workers, supervise.WithIntensity(q.Restarts, time.Minute),
+		return supervise.New(workers, supervise.WithName("workers"), supervise.WithIntensity(q.Restarts, time.Minute),
 			supervise.WithBackoff(q.Backoff, 100*q.Backoff)).Run(ctx)
 	})
 }

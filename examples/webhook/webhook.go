@@ -34,7 +34,8 @@ type Service struct {
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{c, desk.New[string]("jobs", desk.WithLimit(c.Jobs), desk.WithOverflow(coir.OverflowFail))}
+	jobs := desk.New[string](desk.WithName("jobs"), desk.WithLimit(c.Jobs), desk.WithOverflow(coir.OverflowFail))
+	return &Service{c, jobs}
 }
 
 // Do has the provider do a job, and returns the result.

@@ -56,6 +56,10 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 	if (hasPrefix(name, "Count") || hasPrefix(name, "Num")) && !slices.Contains(params, "context.Context") {
 		say("is a count, and is not called Len")
 	}
+	// NewFD has the parameters of os.NewFile.
+	if d.Recv == nil && hasPrefix(name, "New") && name != "NewFD" && takesName(d.Type.Params) {
+		say("takes a name, which is the option WithName")
+	}
 	result := ""
 	if len(results) == 1 {
 		result = strings.TrimPrefix(results[0], "coir.")
@@ -80,6 +84,13 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 		say("returns an iterator that ctx may end, and does not yield the error")
 	}
 	return found
+}
+
+// takesName reports whether one of the parameters is called name.
+func takesName(params *ast.FieldList) bool {
+	return slices.ContainsFunc(params.List, func(f *ast.Field) bool {
+		return slices.ContainsFunc(f.Names, func(n *ast.Ident) bool { return n.Name == "name" })
+	})
 }
 
 // lastBeforeOptions returns the type of the last parameter, not counting options.

@@ -68,6 +68,8 @@ func (t *T) CountHeld() int
 func WithCancel(ctx context.Context) (context.Context, context.CancelFunc)
 func WithTimeout(ctx context.Context, d time.Duration) context.Context
 func WithSlack() int
+func New(opts ...NameOption) *T
+func NewNamed(size int, name string) *T
 func (t *T) Each(ctx context.Context) iter.Seq2[int, error]
 func (t *hidden) Each() iter.Seq[int]
 `
@@ -87,7 +89,7 @@ func (t *hidden) Each() iter.Seq[int]
 	}
 	slices.Sort(names)
 	want := []string{
-		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Named", "Nothing", "Online", "Red",
+		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Named", "NewNamed", "Nothing", "Online", "Red",
 		"SendTimeout", "TryTake", "WaitTimeout", "WithSlack", "WithTimeout",
 	}
 	if !slices.Equal(names, want) {

@@ -11,7 +11,7 @@ import (
 var x int
 
 func main() {
-	app := supervise.New("app", []supervise.Child{{
+	app := supervise.New([]supervise.Child{{
 		Name: "child", Restart: supervise.RestartTransient,
 		Run: func(context.Context) error {
 			if x++; x < 3 {
@@ -19,7 +19,7 @@ func main() {
 			}
 			return nil
 		},
-	}}, supervise.WithBackoff(0, 0))
+	}}, supervise.WithName("app"), supervise.WithBackoff(0, 0))
 	app.Run(context.Background())
 	x++
 }

@@ -11,7 +11,7 @@ import (
 var x int
 
 func main() {
-	d := desk.New[int]("replies")
+	d := desk.New[int](desk.WithName("replies"))
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		t, err := d.Open(ctx)

@@ -11,9 +11,9 @@ var x int
 
 func main() {
 	write := func(context.Context) error { x++; return nil }
-	app := supervise.New("app", []supervise.Child{
+	app := supervise.New([]supervise.Child{
 		{Name: "a", Run: write, Restart: supervise.RestartTemporary},
 		{Name: "b", Run: write, Restart: supervise.RestartTemporary},
-	})
+	}, supervise.WithName("app"))
 	app.Run(context.Background())
 }
