@@ -164,7 +164,7 @@ func (e *PanicError) with(more []error) *PanicError {
 
 // Error returns the panic, its stack, and the other failures.
 func (e *PanicError) Error() string {
-	s := fmt.Sprintf("panic in fiber %s: %v\n\n%s", e.Fiber, e.Value, e.Stack)
+	s := fmt.Sprintf("coir: panic in fiber %s: %v\n\n%s", e.Fiber, e.Value, e.Stack)
 	if e.Also != nil {
 		s += "\nalso failed: " + e.Also.Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -46,15 +47,15 @@ type failure struct {
 // The reasons for which Resolve and Reject fail. Compare with errors.Is: the returned errors name the desk.
 var (
 	// ErrLate means that the ticket has ended without an answer: by its deadline, by a cancel, or by FailAll.
-	ErrLate = errors.New("the ticket has ended before the answer came")
+	ErrLate = errors.New("desk: the ticket has ended before the answer came")
 	// ErrDuplicate means that the ticket has been completed before.
-	ErrDuplicate = errors.New("the ticket has already been completed")
+	ErrDuplicate = errors.New("desk: the ticket has already been completed")
 	// ErrUnknown means that no ticket has that ID: it was never issued, or its ticket has ended long ago. A desk
 	// remembers a ticket until at least 64 others have ended after it, and often longer; a desk with millions of open
 	// tickets may forget earlier.
-	ErrUnknown = errors.New("no such ticket")
+	ErrUnknown = errors.New("desk: no such ticket")
 	// ErrForeign means that the ID is that of another desk.
-	ErrForeign = errors.New("the ticket belongs to another desk")
+	ErrForeign = errors.New("desk: the ticket belongs to another desk")
 )
 
 // Option is an option of [New].
@@ -109,20 +110,30 @@ func New[T any](opts ...Option) *Desk[T] {
 		d.most = min(maxShards, 1<<bits.Len(uint(2*procs-1)))
 	}
 	d.active.Store(1)
-	d.late.err = d.wrap(ErrLate)
-	d.duplicate.err = d.wrap(ErrDuplicate)
-	d.unknown.err = d.wrap(ErrUnknown)
-	d.foreign.err = d.wrap(ErrForeign)
+	d.late.err = d.named(ErrLate)
+	d.duplicate.err = d.named(ErrDuplicate)
+	d.unknown.err = d.named(ErrUnknown)
+	d.foreign.err = d.named(ErrForeign)
 	return d
 }
 
-// wrap returns err with the name of the desk.
-func (d *Desk[T]) wrap(err error) error {
+// named returns err, whose text begins with "desk: ", with the name of the desk after that.
+func (d *Desk[T]) named(err error) error {
 	if d.name == "" {
-		return fmt.Errorf("desk: %w", err)
+		return err
 	}
-	return fmt.Errorf("desk: %s: %w", d.name, err)
+	return &namedError{strings.Replace(err.Error(), "desk: ", "desk: "+d.name+": ", 1), err}
 }
+
+// namedError is an error of a desk with a name.
+type namedError struct {
+	text string
+	err  error
+}
+
+func (e *namedError) Error() string { return e.text }
+
+func (e *namedError) Unwrap() error { return e.err }
 
 // Open opens a ticket, which ends at the latest when ctx ends. If the desk is full it waits, or fails: see
 // [WithOverflow]. It returns ctx's error if ctx has ended, or ends while Open waits. [coir.WithName] gives the ticket a
@@ -194,7 +205,7 @@ func (d *Desk[T]) enter(ctx context.Context) error {
 	}
 	if !d.places.TryAcquire(1) {
 		d.refused.Add(1)
-		return d.wrap(fmt.Errorf("%w: the desk is full, its limit is %d", coir.ErrWouldBlock, d.places.Size()))
+		return d.named(fmt.Errorf("desk: %w: the desk is full, its limit is %d", coir.ErrWouldBlock, d.places.Size()))
 	}
 	return nil
 }
@@ -208,7 +219,7 @@ func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T]
 			return err
 		}
 		if i == maxShards { // this shard is full, and so are all others
-			panic(d.wrap(errors.New("more than 60 million tickets are open")).Error())
+			panic(d.named(errors.New("desk: more than 60 million tickets are open")).Error())
 		}
 		s = d.shard(i)
 		s.lock.Lock()

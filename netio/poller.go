@@ -92,7 +92,7 @@ func join(d *descriptor) (*poller, error) {
 var errBubble = errors.New("netio: a wait for the network or a deadline in a bubble of testing/synctest would " +
 	"not follow the bubble's time: test with package sim, which simulates connections, or use net.Pipe in the bubble")
 
-var errReal = errors.New("made outside of the simulation, where no fiber can wait for it: " +
+var errReal = errors.New("netio: made outside of the simulation, where no fiber can wait for it: " +
 	"call netio.Listen and netio.Dial in the function that sim runs")
 
 // inBubble reports whether the caller is in a bubble of testing/synctest. Only there, or if the machine's clock is very

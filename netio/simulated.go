@@ -81,9 +81,9 @@ func networkFor(ctx context.Context, op, network string) (*simNet, error) {
 	return n, nil
 }
 
-var errNoContext = errors.New("called without a context of the simulation by a function of OnReadable that the clock " +
-	"calls, where the real network would be used: use Dialer.DialContext or ListenConfig.Listen with the context of a " +
-	"fiber, or start a fiber that does it")
+var errNoContext = errors.New("netio: called without a context of the simulation by a function of OnReadable that " +
+	"the clock calls, where the real network would be used: use Dialer.DialContext or ListenConfig.Listen with the " +
+	"context of a fiber, or start a fiber that does it")
 
 // now returns the virtual time, limited to a time before never.
 func (n *simNet) now() time.Duration { return min(coir.Now(n.ctx), never-1) }
@@ -119,7 +119,7 @@ func endedIn(ctx context.Context, lock *coir.Cond) error {
 	return err
 }
 
-var errOutside = errors.New("used by a goroutine that is not a fiber of its simulation, or when that has ended: " +
+var errOutside = errors.New("netio: used by a goroutine that is not a fiber of its simulation, or when that has ended: " +
 	"use it in fibers of the function that sim runs")
 
 // simAddr is an address of the network.
@@ -187,7 +187,7 @@ func netError(err error, network, address string, local net.Addr) *net.OpError {
 }
 
 func notSimulated(network string) error {
-	return fmt.Errorf("%s is not simulated: %w", network, errors.ErrUnsupported)
+	return fmt.Errorf("netio: %s is not simulated: %w", network, errors.ErrUnsupported)
 }
 
 // lookUp returns the address of a host, and its name unless that is localhost. Every name exists. As with DNS, case and

@@ -89,7 +89,7 @@ func (v *Virtual) Len() int {
 //go:norace
 func (v *Virtual) Advance(d time.Duration) {
 	if d < 0 {
-		panic("clock: Advance by a negative duration; time does not go back")
+		panic("coir: Advance by a negative duration: time does not go back")
 	}
 	v.lockToMove()
 	to := v.now.Load() + int64(d)
