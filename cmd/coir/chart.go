@@ -162,15 +162,15 @@ func (t *things) used(s *step, actor, row int) report.Event {
 		}
 		u := chart.Use{Object: place, N: 1}
 		switch op {
-		case opSend:
+		case coir.OpSend:
 			u.What = chart.Put
-		case opRecv:
+		case coir.OpRecv:
 			u.What = chart.Get
-		case opClose:
+		case coir.OpClose:
 			u.What = chart.Shut
-		case opLock, opRLock, opWLock:
+		case coir.OpLock, coir.OpRLock, coir.OpWLock:
 			u.What = chart.Hold
-		case opUnlock, opRUnlock, opWUnlock:
+		case coir.OpUnlock, coir.OpRUnlock, coir.OpWUnlock:
 			u.What = chart.Release
 		}
 		if t.made[id].timer && coir.Ops[op].On == "chan" {
@@ -182,9 +182,9 @@ func (t *things) used(s *step, actor, row int) report.Event {
 		e.Uses = append(e.Uses, u)
 	}
 	for _, c := range s.cases {
-		op := opRecv
+		op := coir.OpRecv
 		if c.send {
-			op = opSend
+			op = coir.OpSend
 		}
 		add(op, c.object, c.n == s.chose-1)
 	}
@@ -195,7 +195,7 @@ func (t *things) used(s *step, actor, row int) report.Event {
 // drawn returns a step of the chart.
 func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	d := chart.Step{
-		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == selected,
+		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == coir.Case,
 		Inner: coirs(s.via), Waits: r.blockedIn(s),
 	}
 	switch coir.Ops[s.op].On {
@@ -204,8 +204,8 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	case "mutex", "rwmutex":
 		d.Kind = chart.Lock
 	}
-	d.Timed = s.op == opRecv && r.made[s.object].timer
-	if s.op == opSelect {
+	d.Timed = s.op == coir.OpRecv && r.made[s.object].timer
+	if s.op == coir.OpSelect {
 		d.Kind = chart.Channel
 		for _, c := range s.cases {
 			d.Timed = d.Timed || c.n == s.chose-1 && r.made[c.object].timer
@@ -219,11 +219,11 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	}
 	if s.switches > 0 {
 		d.Switch = [...]string{
-			keep:     "another goroutine gets the turn, although this one could continue",
-			free:     "of the goroutines that can run, another than the first gets the turn",
-			giveUp:   "of the goroutines that can run, another than the next gets the turn",
-			selected: "of the cases that are ready, the select takes another than the first",
-		}[min(s.kind, selected)]
+			coir.Keep:   "another goroutine gets the turn, although this one could continue",
+			coir.Free:   "of the goroutines that can run, another than the first gets the turn",
+			coir.GiveUp: "of the goroutines that can run, another than the next gets the turn",
+			coir.Case:   "of the cases that are ready, the select takes another than the first",
+		}[min(s.kind, coir.Case)]
 		if s.switches > 1 {
 			d.Switch = fmt.Sprintf("%d switches; the last: %s", s.switches, d.Switch)
 		}
@@ -244,7 +244,7 @@ func (r *result) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place
 // happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
 func (r *result) happened(s *step) bool {
 	a := r.actors[s.g]
-	return !s.last || a == nil || a.state != waiting
+	return !s.last || a == nil || a.state != coir.Waiting
 }
 
 // handOvers pairs each lock with the unlock before it, if another goroutine did that: the last one before the goroutine
@@ -258,7 +258,7 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 		to := held[h]
 		delete(held, h)
 		from := last[h.object]
-		if to != nil && to.op == opRLock {
+		if to != nil && to.op == coir.OpRLock {
 			from = lastWrite[h.object]
 		}
 		if to != nil && from != nil && from.g != to.g && r.happened(to) {
@@ -271,12 +271,12 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 			continue
 		}
 		switch s.op {
-		case opLock, opWLock, opRLock:
+		case coir.OpLock, coir.OpWLock, coir.OpRLock:
 			end(h)
 			held[h] = s
-		case opUnlock, opWUnlock, opRUnlock:
+		case coir.OpUnlock, coir.OpWUnlock, coir.OpRUnlock:
 			end(h)
-			if last[s.object] = s; s.op != opRUnlock {
+			if last[s.object] = s; s.op != coir.OpRUnlock {
 				lastWrite[s.object] = s
 			}
 		}
@@ -307,27 +307,27 @@ func (r *result) wakes(order []*step) (all []arrow) {
 	queues := map[int][]*step{}
 	for i, s := range order {
 		switch s.op {
-		case opWait:
+		case coir.OpWait:
 			if !r.happened(s) {
 				continue
 			}
 			for k := after[i] - 1; k >= 0; k-- {
-				if by := order[k]; by.op == opDone && by.object == s.object {
+				if by := order[k]; by.op == coir.OpDone && by.object == s.object {
 					if by.g != s.g {
-						all = append(all, arrow{by, s, chart.Wake, r.object(opWait, s.object)})
+						all = append(all, arrow{by, s, chart.Wake, r.object(coir.OpWait, s.object)})
 					}
 					break
 				}
 			}
-		case opCondWait:
+		case coir.OpCondWait:
 			queues[s.object] = append(queues[s.object], s)
-		case opSignal, opBroadcast:
+		case coir.OpSignal, coir.OpBroadcast:
 			n := len(queues[s.object])
-			if s.op == opSignal {
+			if s.op == coir.OpSignal {
 				n = min(n, 1)
 			}
 			for _, to := range queues[s.object][:n] {
-				all = append(all, arrow{order[i], to, chart.Wake, r.object(opCondWait, s.object)})
+				all = append(all, arrow{order[i], to, chart.Wake, r.object(coir.OpCondWait, s.object)})
 			}
 			queues[s.object] = queues[s.object][n:]
 		}

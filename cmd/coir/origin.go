@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -117,7 +118,7 @@ type left struct {
 func (r *result) leftActors() (all []*actor) {
 	for _, id := range r.ids() {
 		a := r.actors[id]
-		if a.state == waiting && id != 1 && !coirsOwn(a.at, a.via) && !strings.HasPrefix(a.reason, "sleep") {
+		if a.state == coir.Waiting && id != 1 && !coirsOwn(a.at, a.via) && !strings.HasPrefix(a.reason, "sleep") {
 			all = append(all, a)
 		}
 	}

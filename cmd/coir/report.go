@@ -15,18 +15,6 @@ import (
 // The report of a failure: what happened, which goroutine waits for what and which could end that, and the last steps
 // with a column for each goroutine.
 
-const (
-	opGo, opSend, opRecv, opClose          = coir.OpGo, coir.OpSend, coir.OpRecv, coir.OpClose
-	opSelect                               = coir.OpSelect
-	opLock, opTryLock, opUnlock            = coir.OpLock, coir.OpTryLock, coir.OpUnlock
-	opRLock, opRUnlock, opWLock, opWUnlock = coir.OpRLock, coir.OpRUnlock, coir.OpWLock, coir.OpWUnlock
-	opWait, opCondWait                     = coir.OpWait, coir.OpCondWait
-	opSignal, opBroadcast, opOnce          = coir.OpSignal, coir.OpBroadcast, coir.OpOnce
-	opDone, opTryRLock, opTryWLock         = coir.OpDone, coir.OpTryRLock, coir.OpTryWLock
-	opFail                                 = coir.OpFail
-	opAccept, opNetRead, opNetWrite        = coir.OpAccept, coir.OpNetRead, coir.OpNetWrite
-)
-
 // object returns the name of an object: its sort and number.
 func (r *result) object(op, id int) string {
 	kind := coir.Ops[op].On
@@ -49,7 +37,7 @@ func (r *result) object(op, id int) string {
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called. full says that a goroutine waits to send to it.
 func (r *result) channel(id int, dir string, full bool) string {
-	name := r.object(opRecv, id)
+	name := r.object(coir.OpRecv, id)
 	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {
 		name += fmt.Sprintf(" (made at %s:%d%s)", short(c.place.file, dir), c.place.line, c.capacity(full))
 	}
@@ -229,7 +217,7 @@ func (r *result) starters() map[int]*step {
 	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
-		if all := children[s.g]; s.op == opGo && len(all) > 0 {
+		if all := children[s.g]; s.op == coir.OpGo && len(all) > 0 {
 			by[all[0]] = s
 			children[s.g] = all[1:]
 		}
@@ -265,7 +253,8 @@ func (r *result) traced(dir string) *report.Trace {
 // select without cases.
 func (r *result) blockedIn(s *step) bool {
 	switch s.op {
-	case opSend, opRecv, opSelect, opLock, opRLock, opWLock, opWait, opCondWait, opOnce:
+	case coir.OpSend, coir.OpRecv, coir.OpSelect, coir.OpLock, coir.OpRLock, coir.OpWLock, coir.OpWait, coir.OpCondWait,
+		coir.OpOnce:
 	default:
 		if !coirs(s.via) {
 			return false
@@ -278,12 +267,13 @@ func (r *result) blockedIn(s *step) bool {
 // stuck reports whether a goroutine waits at the end, or has panicked.
 func (r *result) stuck(g int) bool {
 	a := r.actors[g]
-	return a != nil && (a.state == waiting || a.id == r.failure.panicked)
+	return a != nil && (a.state == coir.Waiting || a.id == r.failure.panicked)
 }
 
 // failStep returns the first step that failed the test, or nil.
 func (r *result) failStep() *step {
-	if i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.op == opFail }); i >= 0 && r.failure.kind == "fail" {
+	i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.op == coir.OpFail })
+	if i >= 0 && r.failure.kind == "fail" {
 		return &r.stepsOf[i]
 	}
 	return nil
@@ -307,19 +297,19 @@ func (r *result) words(s step) string {
 	switch {
 	case coirs(s.via):
 		return method(s.via)
-	case s.op == opFail:
+	case s.op == coir.OpFail:
 		return "t" + s.via[strings.LastIndex(s.via, "."):]
 	case s.chose < 0:
 		return "select default"
-	case s.op == opSelect && s.chose > 0:
+	case s.op == coir.OpSelect && s.chose > 0:
 		for _, c := range s.cases {
 			if c.n == s.chose-1 && c.send {
-				return "select send " + r.object(opSend, c.object)
+				return "select send " + r.object(coir.OpSend, c.object)
 			} else if c.n == s.chose-1 {
-				return "select recv " + r.object(opRecv, c.object)
+				return "select recv " + r.object(coir.OpRecv, c.object)
 			}
 		}
-	case s.op == opSelect && len(s.cases) > 0:
+	case s.op == coir.OpSelect && len(s.cases) > 0:
 		return "select " + r.choices(s.cases)
 	case s.chose > 0:
 		text = "select " + text
@@ -327,7 +317,7 @@ func (r *result) words(s step) string {
 	if o := r.object(s.op, s.object); o != "" {
 		text += " " + o
 	}
-	if s.op == opOnce {
+	if s.op == coir.OpOnce {
 		text = "do " + r.object(s.op, s.object)
 	}
 	if s.waited {
@@ -344,9 +334,9 @@ func (r *result) choices(cases []selectCase) string {
 	const most = 4
 	var texts []string
 	for _, c := range cases[:min(len(cases), most)] {
-		op := opRecv
+		op := coir.OpRecv
 		if c.send {
-			op = opSend
+			op = coir.OpSend
 		}
 		texts = append(texts, coir.Ops[op].Name+" "+r.object(op, c.object))
 	}

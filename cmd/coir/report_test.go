@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
 // The reports of failures. They must have these lines in this order.
@@ -313,19 +315,19 @@ func TestAnotherGo(t *testing.T) {
 func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	const g, h, k = 3, 4, 5
 	r := &result{failure: &failure{steps: 10}, actors: map[int]*actor{
-		g: {id: g, state: ended}, h: {id: h, state: ended}, k: {id: k, state: waiting, reason: "chan receive"},
+		g: {id: g, state: coir.Ended}, h: {id: h, state: coir.Ended}, k: {id: k, state: coir.Waiting, reason: "chan receive"},
 	}}
 	for i, s := range []step{
-		{g: g, op: opSend, object: 1, done: 2}, // its point comes first, its send second
-		{g: h, op: opSend, object: 1, done: 1},
-		{g: k, op: opRecv, object: 1, done: 3},
-		{g: k, op: opRecv, object: 1, done: 4},
-		{g: h, op: opLock, object: 2, done: 6},
-		{g: g, op: opLock, object: 2, done: 5},
-		{g: g, op: opUnlock, object: 2, done: 7},
-		{g: h, op: opUnlock, object: 2, done: 8},
-		{g: k, op: opRecv, object: 1, chose: -1, done: 9},
-		{g: k, op: opRecv, object: 1, done: 10, last: true}, // waits at the end
+		{g: g, op: coir.OpSend, object: 1, done: 2}, // its point comes first, its send second
+		{g: h, op: coir.OpSend, object: 1, done: 1},
+		{g: k, op: coir.OpRecv, object: 1, done: 3},
+		{g: k, op: coir.OpRecv, object: 1, done: 4},
+		{g: h, op: coir.OpLock, object: 2, done: 6},
+		{g: g, op: coir.OpLock, object: 2, done: 5},
+		{g: g, op: coir.OpUnlock, object: 2, done: 7},
+		{g: h, op: coir.OpUnlock, object: 2, done: 8},
+		{g: k, op: coir.OpRecv, object: 1, chose: -1, done: 9},
+		{g: k, op: coir.OpRecv, object: 1, done: 10, last: true}, // waits at the end
 	} {
 		s.n = i + 1
 		r.stepsOf = append(r.stepsOf, s)
@@ -355,25 +357,25 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 // way to the lock may have been first.
 func TestLocksThatWaited(t *testing.T) {
 	const a, b, c = 2, 3, 4
-	r := &result{failure: &failure{steps: 20}, actors: map[int]*actor{c: {id: c, state: waiting}}}
+	r := &result{failure: &failure{steps: 20}, actors: map[int]*actor{c: {id: c, state: coir.Waiting}}}
 	for i, s := range []step{
-		{g: a, op: opLock, object: 1},
-		{g: b, op: opLock, object: 1, via: "waits"},
-		{g: a, op: opUnlock, object: 1},
-		{g: a, op: opLock, object: 1}, // b may have the lock, or a again
-		{g: b, op: opUnlock, object: 1},
-		{g: a, op: opUnlock, object: 1},
-		{g: a, op: opRLock, object: 2},
-		{g: b, op: opRLock, object: 2},
-		{g: c, op: opWLock, object: 2, via: "waits"},
-		{g: a, op: opRUnlock, object: 2},
-		{g: b, op: opRUnlock, object: 2},
-		{g: c, op: opWUnlock, object: 2},
-		{g: a, op: opTryLock, object: 3},
-		{g: a, op: opLock, object: 3},
-		{g: b, op: opLock, object: 3}, // it is not known who holds it
-		{g: a, op: opLock, object: 4},
-		{g: c, op: opLock, object: 4, last: true}, // waits at the end, which is told otherwise
+		{g: a, op: coir.OpLock, object: 1},
+		{g: b, op: coir.OpLock, object: 1, via: "waits"},
+		{g: a, op: coir.OpUnlock, object: 1},
+		{g: a, op: coir.OpLock, object: 1}, // b may have the lock, or a again
+		{g: b, op: coir.OpUnlock, object: 1},
+		{g: a, op: coir.OpUnlock, object: 1},
+		{g: a, op: coir.OpRLock, object: 2},
+		{g: b, op: coir.OpRLock, object: 2},
+		{g: c, op: coir.OpWLock, object: 2, via: "waits"},
+		{g: a, op: coir.OpRUnlock, object: 2},
+		{g: b, op: coir.OpRUnlock, object: 2},
+		{g: c, op: coir.OpWUnlock, object: 2},
+		{g: a, op: coir.OpTryLock, object: 3},
+		{g: a, op: coir.OpLock, object: 3},
+		{g: b, op: coir.OpLock, object: 3}, // it is not known who holds it
+		{g: a, op: coir.OpLock, object: 4},
+		{g: c, op: coir.OpLock, object: 4, last: true}, // waits at the end, which is told otherwise
 	} {
 		s.n, s.done = i+1, i+1
 		r.stepsOf = append(r.stepsOf, s)
@@ -391,8 +393,8 @@ func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 	r := &result{failure: &failure{now: time.Minute}, actors: map[int]*actor{}}
 	for i := range 5 {
 		r.actors[i+2] = &actor{
-			id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}, made: place{"/p/a_test.go", 3, "p.g"}, state: waiting,
-			reason: "sync.Mutex.Lock", op: opLock, object: 1, since: time.Minute - time.Duration(i)*time.Second,
+			id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}, made: place{"/p/a_test.go", 3, "p.g"}, state: coir.Waiting,
+			reason: "sync.Mutex.Lock", op: coir.OpLock, object: 1, since: time.Minute - time.Duration(i)*time.Second,
 		}
 	}
 	r.actors[6].object = 2

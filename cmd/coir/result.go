@@ -105,9 +105,6 @@ type step struct {
 	waited       bool   // it locks, and certainly waited for that
 }
 
-// Kinds of decisions.
-const keep, free, giveUp, selected = coir.Keep, coir.Free, coir.GiveUp, coir.Case
-
 // selectCase is a case of a select.
 type selectCase struct {
 	n, object int
@@ -162,9 +159,6 @@ type actor struct {
 	call       string  // what it waits for in the kernel, such as "net read"; or empty
 	fiber      string  // the name of the fiber that it runs, or ran last
 }
-
-// States of an actor.
-const ready, waiting, ended, calling = coir.Ready, coir.Waiting, coir.Ended, coir.Calling
 
 // twin is a schedule that passes and has the most first decisions in common with a failure.
 type twin struct {
@@ -341,11 +335,11 @@ func within(op int, stack []place) string {
 	for _, p := range stack {
 		switch p.function {
 		case "sync.(*RWMutex).Lock", "sync.(*RWMutex).Unlock", "sync.(*RWMutex).TryLock":
-			if op == opLock || op == opUnlock || op == opTryLock {
+			if op == coir.OpLock || op == coir.OpUnlock || op == coir.OpTryLock {
 				return "rwmutex"
 			}
 		case "sync.(*Once).doSlow":
-			if op == opLock || op == opUnlock {
+			if op == coir.OpLock || op == coir.OpUnlock {
 				return "once"
 			}
 		case "internal/godebug.(*Setting).Value", "internal/godebug.(*Setting).register":
@@ -382,7 +376,7 @@ func (r *result) settle() {
 		if !ok {
 			continue
 		}
-		if s.op == opLock && s.inner == "rwmutex" {
+		if s.op == coir.OpLock && s.inner == "rwmutex" {
 			r.stepsOf[last].done = s.done
 		}
 		if s.switches > 0 {

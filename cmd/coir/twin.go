@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -34,7 +35,7 @@ func (r *result) diverge() *parting {
 
 // choice reports whether the decision that matters was which case of a select to take, of that step.
 func (r *result) choice(here, there *step) bool {
-	return r.twin.kind == selected && here.n == r.twin.step && here.chose != there.chose
+	return r.twin.kind == coir.Case && here.n == r.twin.step && here.chose != there.chose
 }
 
 // begun returns the steps of a report in the order of their operations. Those that have not begun come last.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -13,7 +14,7 @@ import (
 
 // inKernel reports whether a goroutine waits in the kernel: for a socket, a pipe or a system call.
 func (a *actor) inKernel() bool {
-	return a.state == calling || a.state == waiting && a.reason == "IO wait"
+	return a.state == coir.Calling || a.state == coir.Waiting && a.reason == "IO wait"
 }
 
 // kernelCall returns the function that waits in the kernel, as "net read": the outermost of the innermost calls that are
@@ -59,9 +60,9 @@ func (r *result) waitsOutside(dir string) string {
 		case inCall, inNetwork:
 			return !a.inKernel()
 		case computes:
-			return a.state != ready
+			return a.state != coir.Ready
 		}
-		return a.state != waiting || id == 1
+		return a.state != coir.Waiting || id == 1
 	})
 	slices.SortStableFunc(ids, func(a, b int) int { // those that wait at a line of the program first
 		return foreign(r, a) - foreign(r, b)

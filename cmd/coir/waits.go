@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -33,13 +34,13 @@ func (r *result) ending(dir string) *report.Trace {
 			continue
 		}
 		r.columnOf = append(r.columnOf, a)
-		t.Of = append(t.Of, chart.Actor{Name: names[id], Short: short[id], Ended: a.state == ended, Since: -1})
+		t.Of = append(t.Of, chart.Actor{Name: names[id], Short: short[id], Ended: a.state == coir.Ended, Since: -1})
 		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
 		if f != nil && id == f.panicked {
 			t.Of[i].Why = "panics: " + f.text
 			continue
 		}
-		if a.state != waiting && a.state != calling || coirsOwn(a.at, a.via) {
+		if a.state != coir.Waiting && a.state != coir.Calling || coirsOwn(a.at, a.via) {
 			continue
 		}
 		w, x, by, ok := report.Wait{Actor: i, At: a.at.said("%s", dir)}, report.Wish{}, []*step(nil), false
@@ -89,13 +90,13 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		if a.call != "" {
 			what = "waits in " + a.call
 		}
-	case op == opAccept:
+	case op == coir.OpAccept:
 		what = "waits to accept a connection from " + r.object(op, object)
-	case op == opNetRead:
+	case op == coir.OpNetRead:
 		what = "waits to read from " + r.object(op, object)
-	case op == opNetWrite && a.reason == "network":
+	case op == coir.OpNetWrite && a.reason == "network":
 		what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
-	case op == opNetWrite: // one writes at a time
+	case op == coir.OpNetWrite: // one writes at a time
 		what = "waits to write to " + r.object(op, object)
 	case coirs(a.via):
 		what = "waits in " + method(a.via)
@@ -119,17 +120,17 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 	case is("chan send"):
 		what = "waits to send to " + r.channel(object, dir, true)
 	case is("WaitGroup"):
-		what = "waits for " + r.object(opWait, object)
+		what = "waits for " + r.object(coir.OpWait, object)
 	case is("Cond"):
 		what = "waits for a signal"
 		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
-			if s.g == a.id && s.op == opCondWait {
-				what += " of " + r.object(opCondWait, s.object)
+			if s.g == a.id && s.op == coir.OpCondWait {
+				what += " of " + r.object(coir.OpCondWait, s.object)
 				break
 			}
 		}
-	case (is("Mutex") || is("semacquire")) && op == opOnce:
-		what = "waits for " + r.object(opOnce, object) + " to be done"
+	case (is("Mutex") || is("semacquire")) && op == coir.OpOnce:
+		what = "waits for " + r.object(coir.OpOnce, object) + " to be done"
 		if l := locks[a.object]; l != nil {
 			by, how = l.holders(), "by"
 		}
@@ -138,7 +139,7 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		l := locks[object]
 		switch {
 		case l == nil:
-		case op == opRLock:
+		case op == coir.OpRLock:
 			what = "waits to read-lock " + r.object(op, object)
 			if by, how = l.writer, "held by"; len(by) == 0 { // a waiting writer goes first
 				by, how = l.queue, behind
@@ -239,7 +240,7 @@ func (r *result) locks() map[int]*lock {
 		if locks[s.object] == nil {
 			locks[s.object] = new(lock)
 		}
-		if s.op == opTryLock || s.op == opTryRLock || s.op == opTryWLock {
+		if s.op == coir.OpTryLock || s.op == coir.OpTryRLock || s.op == coir.OpTryWLock {
 			locks[s.object].tried = true
 		}
 	}
@@ -252,23 +253,23 @@ func (r *result) locks() map[int]*lock {
 		sure[latest[s.g]], latest[s.g] = true, s
 		l := locks[s.object]
 		switch s.op {
-		case opLock, opWLock, opRLock:
+		case coir.OpLock, coir.OpWLock, coir.OpRLock:
 			others := l.holders()
 			s.waited = r.happened(s) && !l.tried && slices.ContainsFunc(others, func(o *step) bool {
-				return sure[o] && (s.op != opRLock || o.op != opRLock)
+				return sure[o] && (s.op != coir.OpRLock || o.op != coir.OpRLock)
 			})
 			sure[s] = len(others) == 0
 			switch waits := end[s.g] == s && r.blocked(s.g); {
-			case s.op == opRLock && !waits:
+			case s.op == coir.OpRLock && !waits:
 				l.readers = append(l.readers, s)
-			case s.op != opRLock && waits:
+			case s.op != coir.OpRLock && waits:
 				l.queue = append(l.queue, s)
-			case s.op != opRLock:
+			case s.op != coir.OpRLock:
 				l.writer = append(l.writer, s)
 			}
-		case opUnlock, opWUnlock:
+		case coir.OpUnlock, coir.OpWUnlock:
 			l.writer = drop(l.writer, s.g)
-		case opRUnlock:
+		case coir.OpRUnlock:
 			l.readers = drop(l.readers, s.g)
 		}
 	}
@@ -278,6 +279,6 @@ func (r *result) locks() map[int]*lock {
 // blocked reports whether a goroutine waits for a lock at the end.
 func (r *result) blocked(g int) bool {
 	a := r.actors[g]
-	return a != nil && a.state == waiting &&
+	return a != nil && a.state == coir.Waiting &&
 		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
 }

@@ -218,47 +218,8 @@ func coirQuiet(q uint32) (was uint32) {
 //go:linkname sync_coirQuiet sync.coirQuiet
 func sync_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 
-// A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
-// coirLate late, so that timers started a few steps apart still fire in any order. Both times are shorter than in
-// reality: what needs more is not tried.
-//
-// In a program that polls, or spins until a time has come, there is no moment at which all goroutines wait. So a step
-// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million. But goroutines
-// that wait for each other work, and a timer may be there to say that they take too long. So a step takes no more than
-// the microsecond if there is a wait in a thousand steps; and no goroutine that can run waits for more than
-// coirFreeSteps of such steps: outside, none would for so long.
-const (
-	coirLate      = 1000
-	coirFreeSteps = 20000
-)
-
 // coirTestG is the number of the goroutine that runs the test: the first is that of the harness.
 const coirTestG = 2
-
-func coirCharge(gp *g) {
-	s := &coirSched
-	if s.steps-s.idle > coirFreeSteps {
-		if s.steps-max(s.charged, s.idle) < 64 {
-			return
-		}
-		n := int64(s.steps-max(s.charged, s.idle)) * 1000
-		s.charged = s.steps
-		if busy := s.steps - s.idle; s.parks <= busy/1000 {
-			for ; busy >= 1000000; busy -= 1000000 {
-				n *= 10
-			}
-		}
-		coirMoveClock(gp, n)
-		return
-	}
-	if s.exact > 0 {
-		return
-	}
-	gp.bubble.now++
-	if next := gp.bubble.timers.wakeTime(); next != 0 && next <= gp.bubble.now {
-		coirMoveClock(gp, 0)
-	}
-}
 
 // coirPanic keeps the panic that would end the process. Its goroutine waits forever.
 func coirPanic(p *_panic) {
@@ -306,10 +267,3 @@ func (*Func) CoirSimulates() {
 
 //go:linkname coirHeapLive testing.coirHeapLive
 func coirHeapLive() uint64 { return gcController.heapLive.Load() }
-
-// coirBaseTime is when a schedule begins, which the command decides. Only the time since then is in the hash: a token
-// is valid whenever it is replayed.
-var coirBaseTime int64
-
-//go:linkname coirSetBaseTime testing.coirSetBaseTime
-func coirSetBaseTime(t int64) { coirBaseTime = t }

@@ -6,7 +6,7 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// coirTime moves the clock of the bubble, and finds out when only timers make progress. See also coirCharge.
+// coirTime moves the clock of the bubble, and finds out when only timers make progress.
 //
 //   - The clock never moves back, and each move depends only on the decisions, the seed and the steps.
 //   - idle, charged and moved are steps that have been made: none is larger than steps.
@@ -30,6 +30,13 @@ type coirTime struct {
 	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
 }
 
+// coirBaseTime is when a schedule begins, which the command decides. Only the time since then is in the hash: a token
+// is valid whenever it is replayed.
+var coirBaseTime int64
+
+//go:linkname coirSetBaseTime testing.coirSetBaseTime
+func coirSetBaseTime(t int64) { coirBaseTime = t }
+
 // coirMono returns the monotonic reading of a time: the schedule begins a second after the process. In a bubble that the
 // test made itself times have none.
 func coirMono(bubble *synctestBubble) int64 {
@@ -37,6 +44,46 @@ func coirMono(bubble *synctestBubble) int64 {
 		return 0
 	}
 	return runtimeInitTime + 1e9 + bubble.now - coirBaseTime
+}
+
+// A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
+// coirLate late, so that timers started a few steps apart still fire in any order. Both times are shorter than in
+// reality: what needs more is not tried.
+//
+// In a program that polls, or spins until a time has come, there is no moment at which all goroutines wait. So a step
+// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million. But goroutines
+// that wait for each other work, and a timer may be there to say that they take too long. So a step takes no more than
+// the microsecond if there is a wait in a thousand steps; and no goroutine that can run waits for more than
+// coirFreeSteps of such steps: outside, none would for so long.
+const (
+	coirLate      = 1000
+	coirFreeSteps = 20000
+)
+
+// coirCharge moves the clock for the steps made since it was charged last.
+func coirCharge(gp *g) {
+	s := &coirSched
+	if s.steps-s.idle > coirFreeSteps {
+		if s.steps-max(s.charged, s.idle) < 64 {
+			return
+		}
+		n := int64(s.steps-max(s.charged, s.idle)) * 1000
+		s.charged = s.steps
+		if busy := s.steps - s.idle; s.parks <= busy/1000 {
+			for ; busy >= 1000000; busy -= 1000000 {
+				n *= 10
+			}
+		}
+		coirMoveClock(gp, n)
+		return
+	}
+	if s.exact > 0 {
+		return
+	}
+	gp.bubble.now++
+	if next := gp.bubble.timers.wakeTime(); next != 0 && next <= gp.bubble.now {
+		coirMoveClock(gp, 0)
+	}
 }
 
 // coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its
