@@ -918,10 +918,11 @@ func (s *coirSocket) shutdown(how int) error {
 	return nil
 }
 
-// receive receives a packet. none is set if the sender has no name.
+// receive copies the first packet to p, and returns how many bytes fit and the packet, or nil if there is none. flags is
+// MSG_TRUNC if p was too short.
 //
 //go:norace
-func (s *coirSocket) receive(p []byte, how int) (n int, from *coirPacket, flags int, err error) {
+func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flags int, err error) {
 	s.point(coir.OpNetRead)
 	switch k := s.packets; {
 	case s.err != 0 && (k == nil || s.typ == SOCK_DGRAM):
@@ -1044,19 +1045,24 @@ func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
 
 // The forms of receiving and sending.
 
+// recvfrom receives, and returns the address of the sender if it has one. A socket in memory has no control
+// messages, so Recvmsg uses it too.
+//
 //go:norace
-func (s *coirSocket) recvfrom(p []byte, how int) (n int, from Sockaddr, err error) {
+func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, err error) {
 	if s.typ == SOCK_STREAM {
 		n, err = s.read(p, how)
-		return n, nil, err
+		return n, 0, nil, err
 	}
-	n, k, _, err := s.receive(p, how)
+	n, k, flags, err := s.receive(p, how)
 	if k != nil && !(s.domain == AF_UNIX && k.none) && s.to == nil {
 		from = s.sockaddr(&k.from)
 	}
-	return n, from, err
+	return n, flags, from, err
 }
 
+// recvfromInet is recvfrom for a caller that has room for the port and the address of the sender.
+//
 //go:norace
 func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n, flags int, err error) {
 	if s.typ == SOCK_STREAM {
@@ -1069,19 +1075,6 @@ func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n,
 		coirCopy(addr, k.from.ip[16-len(addr):])
 	}
 	return n, flags, err
-}
-
-//go:norace
-func (s *coirSocket) recvmsg(p, oob []byte, how int) (n, oobn, flags int, from Sockaddr, err error) {
-	if s.typ == SOCK_STREAM {
-		n, err = s.read(p, how)
-		return n, 0, 0, nil, err
-	}
-	n, k, flags, err := s.receive(p, how)
-	if k != nil && !(s.domain == AF_UNIX && k.none) && s.to == nil {
-		from = s.sockaddr(&k.from)
-	}
-	return n, 0, flags, from, err
 }
 
 // sendmsg sends to an address; oob may have descriptors that only the kernel can pass on.
