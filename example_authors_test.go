@@ -17,7 +17,7 @@ type every struct {
 	turn         int
 }
 
-// The Timer calls these methods under its lock.
+// The Timer calls Due and Take under its lock, which the race detector does not see.
 
 //go:norace
 func (e *every) Due(int, time.Duration) time.Duration { return e.next }

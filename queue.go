@@ -28,9 +28,14 @@ type Queue struct {
 	waiters wait.Queue
 }
 
-// Resource is the thing that a [Queue] hands out. Its methods are called with the queue's lock held, one at a time, and
-// in race builds with synchronisation hidden from the race detector: they must be marked go:norace. They must not wait,
-// panic, or use the queue. The same Resource is passed to all methods of a Queue.
+// Resource is the thing that a [Queue] hands out. Its methods must not wait, panic, or use the queue. The same Resource
+// is passed to all methods of a Queue.
+//
+// Take and Put are called with the queue's lock held, one at a time, so they need no lock of their own. The race
+// detector does not see that lock, because it would order all callers and so hide the races between them. To the
+// detector the accesses of Take and Put therefore look like races: mark both, and the functions that they call,
+// //go:norace. They cannot use maps, copy or append on shared memory, which the mark does not cover. A type that is
+// built on a [Cond] needs no marks.
 type Resource interface {
 	// Take takes n if there is enough, and reports whether it did. It is called for the caller of an operation, or for
 	// the first waiter. If Take reports false, that caller may be about to wait: a type with a fast path of its own
@@ -40,7 +45,8 @@ type Resource interface {
 	// Put gives n back. It reports false, and does nothing, if less than n has been taken. waiting says whether there
 	// are waiters, which are served next.
 	Put(n int, waiting bool) bool
-	// Verb describes taking n. It is called without the lock, and always returns the same for the same n.
+	// Verb describes taking n. It is called without the lock, and always returns the same for the same n. It needs no
+	// mark.
 	Verb(n int) *Verb
 }
 

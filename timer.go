@@ -48,14 +48,16 @@ type Timer struct {
 // Schedule says when the waits of a [Timer] end. Times are those of [Now], by the clock of the caller that waits. n is
 // the number that the caller of the Timer passed.
 //
-// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, must not panic or
-// call an operation of this package, and must be marked //go:norace, because that lock is hidden from the race detector.
+// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, and must not panic or
+// call an operation of this package. Mark them //go:norace: the race detector does not see that lock, for the reason
+// that [Resource] gives.
 type Schedule interface {
 	// Due returns the time before which a wait for n must not end. If it is not after now, the wait ends.
 	Due(n int, now time.Duration) time.Duration
 	// Take is called once for each wait that ends by time, when it is due. The wait returns its result.
 	Take(n int, now time.Duration) int
-	// Words describes a wait for n, such as "for 3 tokens of"; reports add the Timer's name.
+	// Words describes a wait for n, such as "for 3 tokens of"; reports add the Timer's name. It is called without the
+	// lock, and needs no mark.
 	Words(n int) string
 }
 
