@@ -15,8 +15,9 @@ func readNote(p *uint8) uint8 { return *p }
 //go:norace
 func setNote(p *uint8, note uint8) { *p = note }
 
-// tellsWaits reports whether coro.Waited can tell. The first call finds out, in about a millisecond: a goroutine waits
-// in each of the ways that matter, and looks at what the runtime has noted.
+// tellsWaits reports whether coro.Waited can tell how a goroutine has waited. The first call finds that out, in about a
+// millisecond: it makes goroutines wait in each of the ways that matter, and reads what the runtime notes in their
+// records.
 var tellsWaits = sync.OnceValue(func() bool {
 	if !coro.Assembly {
 		return false
@@ -25,7 +26,7 @@ var tellsWaits = sync.OnceValue(func() bool {
 	if at == 0 {
 		return false
 	}
-	for range 10 { // the garbage collector may have left another note, so two tries must agree
+	for range 10 { // the garbage collector may leave another note, so two tries must agree
 		waits, ok := learnWaits(at)
 		if again, _ := learnWaits(at); ok && waits == again {
 			coro.SetNotes(at, &waits)
@@ -35,11 +36,11 @@ var tellsWaits = sync.OnceValue(func() bool {
 	return false
 })
 
-// noteSpan is how many bytes of a record are looked at. The note is the 185th byte in Go 1.26 and 1.27.
+// noteSpan is the number of bytes of a record to search. The note is the 185th byte in Go 1.26 and 1.27.
 const noteSpan = 320
 
-// findNote finds the byte that has one value after each time.Sleep, another one after each wait for a channel, and is
-// the same for two goroutines. It returns 0 unless there is exactly one.
+// findNote returns the offset of the byte that has one value after each time.Sleep and another one after each receive
+// from a channel, in both of two goroutines. It returns 0 unless there is exactly one such byte.
 func findNote() uintptr {
 	type records [4][noteSpan]uint8
 	look := func(all *records) {
@@ -54,7 +55,7 @@ func findNote() uintptr {
 			}
 		}
 	}
-	for range 20 { // a goroutine that is stopped for a moment does not wait for the channel
+	for range 20 { // a goroutine that is delayed may find a value in the channel, and not wait
 		var a, b records
 		done := make(chan struct{})
 		go func() { defer close(done); look(&a) }()
@@ -84,7 +85,8 @@ func findNote() uintptr {
 	return 0
 }
 
-// learnWaits waits in each way, and returns what is noted for it. It reports false if two ways are noted alike.
+// learnWaits makes a goroutine wait in each way, and returns the note that the runtime leaves for each. It reports
+// false if two ways have the same note.
 func learnWaits(at uintptr) (waits [256]coro.Wait, ok bool) {
 	learn := func(how coro.Wait, wait, end func()) bool {
 		var note *uint8

@@ -58,9 +58,9 @@ func (t *idTable) grow() {
 	}
 }
 
-// list is a slice that grows by add, because the race detector sees append even in hidden code.
+// list is a slice to append to. It does not use append, which the race detector sees even in hidden code.
 type list[T any] struct {
-	all []T // all[:n] are in it
+	all []T // the elements are all[:n]
 	n   int
 }
 
@@ -73,7 +73,7 @@ func (l *list[T]) add(x T) {
 	l.n++
 }
 
-// clone returns a copy of what is in the list.
+// clone returns a copy of the elements.
 //
 //go:norace
 func (l *list[T]) clone() []T {
@@ -89,7 +89,7 @@ func (l *list[T]) clone() []T {
 //go:norace
 func doubled[T any](s []T) []T {
 	d := make([]T, max(64, 2*len(s)))
-	for i := range s { //nolint:staticcheck // as said above
+	for i := range s { //nolint:staticcheck // not copy: see above
 		d[i] = s[i]
 	}
 	return d

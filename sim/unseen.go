@@ -15,31 +15,32 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// A program may do its work where sim does not see it: in a goroutine, in a wait for something that is not coir's, or
-// in no operation at all. Such a schedule fails, whether that took a microsecond or a minute. A wait that takes long is
-// found from outside, by watch. One that has ended is found by the fiber itself, before its next operation: see
-// coro.Waited. A goroutine that has been started is found by the count of all that the process has started. That says
-// neither who nor where, so the schedule is run again, and what is different after each step is looked at.
+// A program may do its work where sim does not see it: in a goroutine, in a wait outside of coir, or without any
+// operation of coir. Such a schedule fails, whether the work took a microsecond or a minute. The function watch finds a
+// wait that takes long. A wait that has ended is found before the next operation of the fiber: see coro.Waited. To find
+// a goroutine that a fiber starts, sim compares how many goroutines the process had started before and after the
+// schedule. The count does not say which fiber started one, nor where, so sim runs the schedule again, and counts after
+// each step.
 
-// unseen looks for what sim does not see.
+// unseen finds work that sim does not see.
 //
-//   - Only a schedule that has not failed, or was empty, is run again to look.
-//   - starts[:nstarts] has an entry for each look of the running schedule. One that is unset stays so, in all runs of the
-//     schedule.
+//   - To find a goroutine, only a schedule that passed, or was empty, is run again.
+//   - starts[:nstarts] has an entry for each call of look in the running schedule. An entry that is false stays false
+//     in all runs of the schedule.
 type unseen struct {
-	last    site // of the operation before this one, if telling
-	sees    bool // waits outside of coir that have ended can be found
+	last    site // of the last operation, if the trace is recorded
+	sees    bool // sim can find waits outside of coir that have ended
 	acts    bool // a schedule had a step or a decision, or used the simulation otherwise
 	sample  [1]metrics.Sample
 	born    int64 // goroutines that the process had started when the schedule began
-	usual   int64 // a schedule in which so many are started is not run again
+	usual   int64 // a schedule that starts no more goroutines than this is not run again
 	hunts   int
 	counts  bool // count the goroutines that are started in each step
-	first   bool // this is the first run that does
+	first   bool // this is the first run that counts
 	counted int64
-	starts  []bool // for each look of a schedule, whether goroutines were started before it in each run so far
+	starts  []bool // for each call of look, whether goroutines were started before it in all runs so far
 	nstarts int
-	known   map[string]bool // the numbers of the goroutines that there were before the schedule
+	known   map[string]bool // the numbers of the goroutines that ran before the schedule
 }
 
 // KindEmpty is the failure of a program that does nothing that sim sees: no operation of coir, and no decision.
@@ -57,7 +58,7 @@ const (
 		"started before the simulation"
 )
 
-// waitWords says how a fiber waits, in words that follow "waits outside of coir, ".
+// waitWords describes a wait. The text follows "waits outside of coir, ".
 var waitWords = [...]string{
 	coro.Slept:     "in time.Sleep",
 	coro.Received:  "to receive from a native channel",
@@ -68,13 +69,12 @@ var waitWords = [...]string{
 	coro.Polled:    "for the network, or a pipe of the system",
 }
 
-// seesWaits reports whether waits that have ended can be found. In a bubble of testing/synctest goroutines wait in other
-// ways.
+// seesWaits reports whether sim can find waits that have ended. In a bubble of testing/synctest it cannot, because
+// there the runtime notes other reasons for waits.
 func seesWaits() bool { return bubble.Here() == 0 && tellsWaits() }
 
-// look checks what the running fiber, number i, has done outside of coir since its last operation: how it has waited,
-// and whether it has started a goroutine. It is called before an operation, and when the program's function has
-// returned.
+// look checks whether the running fiber, number i, has waited outside of coir or started a goroutine since its last
+// operation. It is called before an operation, and when the program's function has returned.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 //
@@ -95,7 +95,7 @@ func (w *world) look(i int32, how coro.Wait) {
 	}
 }
 
-// between says between which places something happened, as far as they are known.
+// between returns words for the places between which something happened, if they are known.
 //
 //go:norace
 func between(last, now site) string {
@@ -110,7 +110,7 @@ func between(last, now site) string {
 	return ""
 }
 
-// begun is called when a schedule begins, and looked when the program's function has returned.
+// begun is called when a schedule begins.
 //
 //go:norace
 func (w *world) begun() {
@@ -118,6 +118,8 @@ func (w *world) begun() {
 	w.nstarts, w.last = 0, site{}
 }
 
+// looked is called when the program's function has returned. It makes the last checks of the schedule.
+//
 //go:norace
 func (w *world) looked(fn func(context.Context, *Sim)) {
 	w.acts = w.acts || w.nsteps > 0 || w.ndec > 0 || w.clock.Len() > 0
@@ -156,8 +158,8 @@ func (w *world) created() int64 {
 	return int64(w.sample[0].Value.Uint64()) - w.host.Goroutines()
 }
 
-// countStarts counts the goroutines that were started in the step that ends here, and looks whether the running fiber
-// has started one.
+// countStarts counts the goroutines that were started in the step that ends here. If there were some in all runs so
+// far, it checks whether the running fiber has started one.
 //
 //go:norace
 func (w *world) countStarts(i int32) {
@@ -188,7 +190,7 @@ func (w *world) countStarts(i int32) {
 	}
 }
 
-// numbers returns the numbers of the goroutines in a dump of all.
+// numbers returns the numbers of the goroutines in a stack dump.
 func numbers(dump []byte) map[string]bool {
 	all := map[string]bool{}
 	for one := range strings.SplitSeq(string(dump), "\n\n") {
@@ -197,8 +199,8 @@ func numbers(dump []byte) map[string]bool {
 	return all
 }
 
-// startedHere returns where a goroutine was started that still runs, and that the running one has started for the
-// program in this schedule, or "".
+// startedHere returns the place of a go statement of the program that the running goroutine has executed in this
+// schedule, if the new goroutine still runs, or "".
 func (w *world) startedHere() string {
 	by := " in goroutine " + strconv.FormatUint(coro.GoroutineID(), 10) + "\n"
 	for one := range strings.SplitSeq(string(stacks())+"\n", "\n\n") {
@@ -210,7 +212,7 @@ func (w *world) startedHere() string {
 		at, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		file, number := cutLast(at, ":")
 		line, _ := strconv.Atoi(number)
-		if !ours(creator, file) { // nor the coroutine of iter.Pull, which does not run by itself
+		if !ours(creator, file) { // ours includes iter.Pull, whose coroutine does not run by itself
 			return place(file, line)
 		}
 	}
@@ -218,19 +220,19 @@ func (w *world) startedHere() string {
 }
 
 const (
-	startTries = 4 // runs of a schedule to see in which step a goroutine is started
-	huntTries  = 8 // and more of them on one processor
+	startTries = 4 // runs of a schedule to find the step in which a goroutine is started
+	huntTries  = 8 // further runs, on one processor
 	mostHunts  = 8
-	startsFor  = 64 // schedules, the first, in which goroutines that are started are looked for
-	startEvery = 8  // of the later ones: to count goroutines takes half a microsecond
+	startsFor  = 64 // the number of first schedules that are checked for goroutines
+	startEvery = 8  // later, only each eighth is checked, because counting goroutines takes half a microsecond
 	settleFor  = 100 * time.Microsecond
 )
 
 // onOne is held while the process has one processor.
 var onOne sync.Mutex
 
-// attended runs schedule number n, and looks for goroutines that its fibers start, if it is one of those where that is
-// looked for. With once it calls the program once, and does not look.
+// attended runs schedule number n. If n is one of the schedules to check, it looks for goroutines that the fibers
+// start, which may run the program several times. If once is true, it runs the program only once and does not look.
 func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *Sim), n int, once bool) *Failure {
 	if once || n >= startsFor && n%startEvery != 0 {
 		return w.schedule(ctx, s, fn)
@@ -239,14 +241,15 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 	return w.strangers(ctx, s, fn, w.schedule(ctx, s, fn))
 }
 
-// strangers is called after a schedule that has not failed, or was empty. If goroutines were started meanwhile, it runs
-// the schedule again, and returns the failure if a fiber has started one, or else was.
+// strangers is called after a schedule, whose failure is was. If the schedule passed or was empty, and goroutines were
+// started meanwhile, strangers runs it again. It returns a failure if a fiber has started one of them, and was
+// otherwise.
 //
-// Other parts of the process start goroutines too, at any time. Only where one is started in the same step each time
-// does it go on. The goroutine may have ended before the step has. So the last runs have one processor, where it cannot
-// begin before the fiber stops for it, and so either runs still, or is waited for; unless the machine is so busy that the
-// runtime interrupts the fiber, which is why there are several such runs. A wait by a mutex does not tell: desk waits so
-// for goroutines of its own.
+// Other parts of the process may start goroutines at any time. So strangers continues only while there is a step in
+// which each run starts one. Such a goroutine may end before the step does, and is then not found. So the last runs
+// have one processor: there the goroutine cannot begin before the fiber stops, so that it still runs at the end of the
+// step, or the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs.
+// A wait for a mutex is no sign of a goroutine, because desk waits in this way for goroutines of its own.
 func (w *world) strangers(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {
@@ -255,7 +258,7 @@ func (w *world) strangers(
 	}
 	n := w.created() - w.born
 	for until := time.Now().Add(settleFor); n > w.usual && time.Now().Before(until); {
-		runtime.Gosched() // a goroutine of the library may not have been counted as its own yet
+		runtime.Gosched() // the library may not have counted a goroutine of its own yet
 		n = w.created() - w.born
 	}
 	if n <= w.usual {
@@ -285,7 +288,7 @@ func (w *world) strangers(
 		}
 		n = min(n, w.counted-w.born)
 	}
-	w.usual = max(w.usual, n) // as of functions of iter.Pull
+	w.usual = max(w.usual, n) // such as those of iter.Pull
 	return was
 }
 
@@ -307,7 +310,7 @@ func (w *world) countedRun(
 	return f
 }
 
-// suspects reports whether there are steps in which a goroutine was started in each run so far.
+// suspects reports whether there is a step in which each run so far has started a goroutine.
 func (w *world) suspects() bool {
 	for _, x := range w.starts[:w.nstarts] {
 		if x {

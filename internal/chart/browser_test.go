@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// The page in a real browser. It is driven as a reader does, with keys and the mouse. With COIR_PICTURES=DIR the test
-// leaves pictures of each size in DIR, and one of each page x.html that it finds there, as x.png. Those of the guide are
-// made so.
+// These tests open the page in a real browser, and use it as a reader does, with keys and the mouse. With
+// COIR_PICTURES=DIR they write pictures of each size to DIR, and a picture x.png of each page x.html that is in DIR.
+// The pictures of the guide are made in this way.
 
-// save keeps a picture, if that is asked for.
+// save writes a picture if COIR_PICTURES is set.
 func save(t *testing.T, name string, data []byte) {
 	t.Helper()
 	dir := os.Getenv("COIR_PICTURES")
@@ -70,7 +70,7 @@ func reduced(t *testing.T, data []byte) []byte {
 	return out.Bytes()
 }
 
-// load writes a chart into a file, and opens that.
+// load writes a chart to a file, and opens the file.
 func (b *browser) load(c *Chart) {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "page.html")
@@ -80,7 +80,7 @@ func (b *browser) load(c *Chart) {
 	b.visit(path)
 }
 
-// Expressions of what the page shows.
+// Expressions that return what the page shows.
 const (
 	chosen  = `(document.querySelector(".row.cur") || {}).textContent`
 	stepAt  = `document.querySelector("#panel h2").firstChild.textContent`
@@ -154,7 +154,7 @@ func TestThePageIsDriven(t *testing.T) {
 	}
 }
 
-// steps drives the keys that choose a step.
+// steps tests the keys that choose a step.
 func (b *browser) steps(c *Chart) {
 	b.t.Helper()
 	n := len(c.Steps)
@@ -194,8 +194,8 @@ func (b *browser) steps(c *Chart) {
 	b.press("d")
 }
 
-// scrolls moves in all ways, and looks whether all rows in view are there, each once and in its place, and the lines of
-// the chosen step and of no other.
+// scrolls moves in all ways. It checks that each row in view is drawn once and in its place, and that only the lines of
+// the chosen step are drawn.
 func (b *browser) scrolls() {
 	b.t.Helper()
 	const wrong = `(() => {
@@ -216,7 +216,7 @@ func (b *browser) scrolls() {
 	})()`
 	scroll := func(by int) {
 		b.eval(fmt.Sprintf(`document.querySelector("#grid").scrollTop += %d`, by), nil)
-		b.frame() // in which the page learns of it
+		b.frame() // the page handles the event
 		b.frame()
 	}
 	for _, key := range strings.Fields("Home PageDown PageDown k PageUp PageDown End PageUp n k PageUp j") {
@@ -231,8 +231,8 @@ func (b *browser) scrolls() {
 	b.press("End")
 }
 
-// legend opens the legend, which has all signs that the page has: those of the style sheet, those in the texts of rows,
-// and the colors and lines of what is drawn.
+// legend opens the legend. It checks that it explains every sign of the page: those of the style sheet, those in the
+// texts of rows, and the colors and lines of the drawing.
 func (b *browser) legend(n int) {
 	b.t.Helper()
 	b.press("?")
@@ -380,7 +380,7 @@ func (b *browser) twins(c *Chart, n int) {
 func (b *browser) prints(n int) {
 	b.t.Helper()
 	if n != 300 {
-		return // many take seconds, and few show little
+		return // a long page takes seconds to print, and a short one shows little
 	}
 	pdf := b.bytes("Page.printToPDF", map[string]any{"preferCSSPageSize": true, "printBackground": true})
 	if len(pdf) < 10000 {
@@ -389,15 +389,15 @@ func (b *browser) prints(n int) {
 	save(b.t, fmt.Sprintf("%d.pdf", n), pdf)
 }
 
-// speed measures what a key and a scroll take, with all steps unfolded. It asserts that
+// speed measures how long a key and a scroll take, with all steps unfolded. It checks that
 //
-//   - from frame to frame it takes at most two frames of a screen with 60 a second, for 95 of 100 frames and so for
-//     their median, if other programs take at most a quarter of the machine. Two more rounds are made before that is an
-//     error. In a round in which others take more, they may delay any frame: the frames are logged and not judged;
-//   - all processes of the browser together compute no longer than that in a frame, and the page's thread no longer
-//     than one frame of the screen. In a round in which others take more than a quarter, it is four times as much:
-//     then the same work has been seen to take several times as long;
-//   - a frame has one layout. The few more are for when the reader pauses.
+//   - 95 of 100 frames, and so their median, take at most two frames of a screen with 60 frames a second, if other
+//     programs use at most a quarter of the machine. It measures up to three times before it reports an error. If other
+//     programs use more, they may delay any frame, so the times are only logged;
+//   - all processes of the browser together use no more processor time than that for a frame, and the thread of the
+//     page no more than one frame of the screen. If other programs use more than a quarter of the machine, the limit is
+//     four times as high, because the same work has taken several times as long then;
+//   - a frame has one layout. The few others happen when the reader pauses.
 func (b *browser) speed() {
 	b.t.Helper()
 	const times, screen, rounds = 40, 1000.0 / 60, 3

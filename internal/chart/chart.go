@@ -1,9 +1,9 @@
-// Package chart writes a schedule as a page to work in: actors from left to right, their steps from top to bottom, arrows
-// from each send to the receive that got the value, and the state of every actor and object at the chosen step. It knows
-// actors and steps, and not what they are: package sim draws fibers with it, and `coir test` goroutines.
+// Package chart writes a schedule as an interactive page: actors from left to right, their steps from top to bottom,
+// arrows from each send to the receive that got the value, and the state of every actor and object at the chosen step.
+// Package sim uses it to draw fibers, and `coir test` to draw goroutines; both are actors here.
 //
-// A page is one HTML file that needs nothing else, because it is opened from the disk of a build machine or out of a
-// mail.
+// A page is one HTML file that loads no other file, because readers open it from the disk of a build machine or from an
+// attachment of a mail.
 package chart
 
 import (
@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Chart is what is drawn.
+// Chart is a schedule to draw.
 type Chart struct {
 	Title   string // what happened, in a line
 	Text    string // who waits for what
 	Verdict string // at the end of the drawing
 	Notes   string // below the text
-	Replay  string // how to see it again
-	Actors  string // what the actors are called: fibers
+	Replay  string // the command that replays it
+	Actors  string // the word for the actors, such as fibers
 
-	Before  int // steps that came before these, and are not known
+	Before  int // the number of earlier steps, which were not recorded
 	Of      []Actor
 	Objects []Object
 	Steps   []Step
@@ -31,13 +31,12 @@ type Chart struct {
 	Twin    *Twin // a schedule that passed; nil: none is known
 }
 
-// Twin is a schedule that passed. It has the first steps in common with the schedule of the chart, and then one
-// decision led it another way.
+// Twin is a schedule that passed. Its first steps are those of the schedule of the chart. Then one decision differs.
 type Twin struct {
-	*Chart        // actors that both schedules have started have the same place
-	There  int    // the first of its Steps that is not in common; len(Steps) if the twin has no more
-	Here   int    // and of the failure's Steps
-	Why    string // the decision, in words, with both ways
+	*Chart        // an actor that both schedules start has the same index in both
+	There  int    // the index of the first step in the twin's Steps that differs; len(Steps) if there is none
+	Here   int    // the same for the Steps of the failure
+	Why    string // describes the decision, and what each schedule chose
 	Ends   string // how both end
 }
 
@@ -45,10 +44,10 @@ type Twin struct {
 type Actor struct {
 	Name  string
 	Short string // its name where there is little room; empty: Name
-	Title string // is shown when the mouse is on it
+	Title string // the tooltip
 	Ended bool
-	Why   string // if it waits at the end, or has failed: for what
-	Since int    // the step since when; negative if that is not among Steps
+	Why   string // what it waits for at the end, or how it failed; or empty
+	Since int    // the step at which that began; negative if it is not among Steps
 }
 
 // Label returns the name of the actor where there is little room.
@@ -64,7 +63,7 @@ type Object struct {
 	Name string
 	Sort string // channel, lock
 	Made string // where it was made
-	Room int    // how many values a channel holds; negative if that is not known
+	Room int    // how many values a channel holds; negative if not known
 }
 
 // Step is a row.
@@ -75,19 +74,20 @@ type Step struct {
 	Text   string
 	Title  string
 	At     time.Duration
-	Switch string // if the schedule departs here from the plain order: how
-	Timed  bool   // it waits for a time
+	Switch string // how the schedule departs here from the plain order; empty if it does not
+	Timed  bool   // the step waits for a time
 
-	Switches int  // in how many decisions it departs
-	Takes    bool // the last of them is which case a select takes
-	Inner    bool // it is a part of a call, and how many such parts there are does not matter
-	Mute     bool // it says little about what the actor does, as its start
+	Switches int  // the number of decisions at this step that depart from the plain order
+	Takes    bool // the last of them chooses the case of a select
+	Inner    bool // a part of a call; the number of such parts does not matter
+	Mute     bool // says little about what the actor does, such as its start
 	Waits    bool // the actor waits in it at the end
 
-	// If the actor waited in it: the step that ended the wait, or len(Steps) if none did. Else 0.
+	// Until is the step that ended the wait of the actor in this step, or len(Steps) if the wait did not end. It is 0
+	// if the actor did not wait.
 	Until int
 	Did   []Use // what it did to objects
-	Wants []Use // if it waited: what for
+	Wants []Use // what it waited for
 }
 
 // Use is what a step does to an object.
@@ -102,7 +102,7 @@ type Effect int
 
 // Effects of uses.
 const (
-	Touch   Effect = iota // not in a way that is known
+	Touch   Effect = iota // unknown
 	Put                   // values into a channel
 	Get                   // values out of it
 	Shut                  // closes it
@@ -116,17 +116,17 @@ type Kind int
 // Kinds of steps.
 const (
 	Plain   Kind = iota
-	Channel      // it could be seen at the other side of a channel
+	Channel      // an operation on a channel
 	Lock
-	Fault // it was not the program that did it
-	Said  // no step: a text of the program, with the number 0
+	Fault // injected, and not done by the program
+	Said  // not a step but a text of the program, with the number 0
 )
 
-// Start says which step has started an actor.
+// Start says which step started an actor.
 type Start struct{ Step, Actor int }
 
-// Arrow leads from a step to the one that it has let go on. It ends at the later of both: if that which goes on was
-// first, at its column, in the row of the step that ends its wait.
+// Arrow leads from a step to the step whose wait it ended. It ends in the row of the later of the two, in the column of
+// the step that waited.
 type Arrow struct {
 	From, To int
 	Kind     Relation
@@ -154,7 +154,7 @@ func Grouped(n int) string {
 	return s
 }
 
-// Texts returns what some steps are, in a line.
+// Texts returns the texts of some steps, in a line.
 func Texts(steps []Step, which []int) string {
 	var texts []string
 	for _, i := range which {

@@ -25,7 +25,7 @@ type browser struct {
 	last    int
 	answers map[int]chan answer
 	session string
-	events  chan string // names of events that are waited for
+	events  chan string // names of the events that the test waits for
 	faults  []string    // errors on the console, and exceptions
 	gone    chan struct{}
 }
@@ -204,7 +204,7 @@ func (b *browser) text(expression string) (s string) {
 	return s
 }
 
-// frame waits until what was done is drawn.
+// frame waits until the page has drawn the last change.
 func (b *browser) frame() {
 	b.t.Helper()
 	b.eval("new Promise((ok) => requestAnimationFrame(() => ok(1)))", nil)
@@ -227,7 +227,7 @@ func (b *browser) press(keys ...string) {
 	b.frame()
 }
 
-// click clicks on the first row in view that a selector has.
+// click clicks on the first row in view that matches a selector.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	var at [2]float64
@@ -246,16 +246,16 @@ func (b *browser) prefer(scheme string) {
 	b.call("Emulation.setEmulatedMedia", map[string]any{
 		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
 	}, nil)
-	b.frame() // in which the page learns of it
+	b.frame() // the page handles the event
 	b.frame()
 }
 
-// work is how long processors have computed until now, in milliseconds.
+// work is the processor time used so far, in milliseconds.
 type work struct {
 	page    float64 // by the thread of the page
 	browser float64 // by all processes of the browser
-	busy    float64 // by all programs; 0 where that is not known
-	idle    float64 // in which a processor had nothing to do
+	busy    float64 // by all programs; 0 if not known
+	idle    float64 // the idle time of all processors
 	layouts float64 // number of layouts of the page
 }
 
@@ -298,7 +298,7 @@ func (b *browser) work() (w work) {
 	return w
 }
 
-// since returns what was computed since another time.
+// since returns the difference to an earlier measurement.
 func (w work) since(before work) work {
 	return work{
 		w.page - before.page, w.browser - before.browser, w.busy - before.busy, w.idle - before.idle,
@@ -306,10 +306,10 @@ func (w work) since(before work) work {
 	}
 }
 
-// others returns the part of the machine that other programs took.
+// others returns the share of the machine that other programs used.
 func (w work) others() float64 { return max(0, w.busy-w.browser) / max(1, w.busy+w.idle) }
 
-// picture returns a picture of what is to be seen, as a PNG.
+// picture returns a screenshot, as a PNG.
 func (b *browser) picture() []byte {
 	b.t.Helper()
 	return b.bytes("Page.captureScreenshot", map[string]any{"format": "png"})

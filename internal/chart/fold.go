@@ -2,18 +2,18 @@ package chart
 
 import "slices"
 
-// A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows tells each repetition
-// once. Those of an actor that waits for time come first, because they go on beside all else and so would keep the rest
-// from repeating. Of what is still too long for a text, Thin keeps what a reader looks for: the faults, the end, what
-// each actor did last, and what came before that.
+// A long trace is mostly repetition: a ticker ticks, a worker takes one job after the other. Rows folds each repetition
+// into one row. It begins with actors that wait for time, because their steps come between those of the others, which
+// otherwise would not repeat. If there are still too many rows for a text, Thin keeps those that a reader looks for:
+// the faults, the end, the last steps of each actor, and the steps before them.
 
-// Run is a part of a sequence: Length elements from From on, which are there Times times, one after the other.
+// Run is a part of a sequence that begins at From: Length elements, repeated Times times.
 type Run struct{ From, Length, Times int }
 
 const longestPeriod = 8
 
-// Fold cuts a sequence into runs, so that what is done again and again is told once. A run of one element is there from
-// two times on, a longer one from three: below that there is little to save. same is given an element and a later one.
+// Fold cuts a sequence into runs. It folds a single element that occurs at least twice in a row, and a longer sequence
+// that occurs at least three times: fewer are not worth a fold. same compares an element with a later one.
 func Fold[T any](all []T, same func(first, later T) bool) (runs []Run) {
 	for at := 0; at < len(all); {
 		best := Run{at, 1, 1}
@@ -33,27 +33,27 @@ func Fold[T any](all []T, same func(first, later T) bool) (runs []Run) {
 	return runs
 }
 
-// Row is a row of a report: a step; or that some steps come again; or that some are left out.
+// Row is a row of a report: a step, or a repetition of steps, or a gap, where steps are left out.
 type Row struct {
-	Step  int   // the step. Of steps that come again or are left out, the first
-	Last  int   // of steps that come again or are left out, the last
-	Steps []int // the steps that come again, in order
-	Again int   // if there are such: how often
-	Left  int   // if steps are left out: how many
+	Step  int   // the step; the first one of a repetition or a gap
+	Last  int   // the last step of a repetition or a gap
+	Steps []int // the steps that a repetition repeats, in order
+	Again int   // how often it repeats them
+	Left  int   // the number of steps in a gap
 }
 
-// count returns how many steps a row stands for.
+// count returns the number of steps that a row stands for.
 func (r *Row) count() int { return max(1, r.Again*len(r.Steps)) }
 
-// Rows returns the rows of a report of steps, and for each step the row that tells it as a repetition, or -1. A pinned
-// step is never told as a repetition, and none repeats a step of the other side of the split.
+// Rows returns the rows of a report of steps, and for each step the row of the repetition that contains it, or -1. A
+// pinned step is in no repetition, and no repetition crosses the split.
 func Rows(steps []Step, pinned func(step int) bool, split int) (rows []Row, in []int) {
 	same := func(a, b int) bool {
 		x, y := &steps[a], &steps[b]
 		return x.Actor == y.Actor && x.Text == y.Text && x.Title == y.Title && x.Kind == y.Kind &&
 			y.Switch == "" && !pinned(a) && !pinned(b) && (a < split) == (b < split)
 	}
-	last := make([]int, len(steps)) // of the repetition that each step is in; -1: none
+	last := make([]int, len(steps)) // the last step of the repetition that contains each step, or -1
 	for i := range last {
 		last[i] = -1
 	}
@@ -90,10 +90,10 @@ func Rows(steps []Step, pinned func(step int) bool, split int) (rows []Row, in [
 	return rows, last
 }
 
-// foldTickers returns a row for each step, except that what an actor does again and again, waiting for time, is told
-// once: the repetition stands where it ends. In last it notes the last step of the repetition that each step is in.
+// foldTickers returns a row for each step, but folds the repetitions of an actor that waits for time. The row of a
+// repetition is where it ends. foldTickers sets last for each step in a repetition.
 func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Row) {
-	var own [][]int // of each actor
+	var own [][]int // the steps of each actor
 	for i := range steps {
 		for len(own) <= steps[i].Actor {
 			own = append(own, nil)
@@ -124,9 +124,9 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most: it keeps the pinned faults, the end, what else is pinned, a few rows
-// around what each actor did last that was not waiting for time, the beginning, and then as much as there is room for
-// before the last pinned.
+// Thin leaves rows out until there are about most. It keeps, in this order, the pinned faults, the end, other pinned
+// steps, the last step of each actor that does not wait for time, with a row before and after it, the beginning, and as
+// many rows before the last pinned one as there is room for.
 func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
 	if len(rows) <= most {
 		return rows
@@ -176,7 +176,7 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 	gap := Row{}
 	for k := range rows {
 		if !keep[k] && (k == 0 || keep[k-1]) && (k == len(rows)-1 || keep[k+1]) {
-			keep[k] = true // to say that it is left out takes a line too
+			keep[k] = true // a gap takes a line too
 		}
 		if !keep[k] {
 			if gap.Left == 0 {

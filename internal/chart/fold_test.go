@@ -27,8 +27,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// What an actor does again and again, waiting for time, is told once, though others act in between; and what is pinned
-// stays.
+// The repetitions of an actor that waits for time are folded, even with steps of others in between. Pinned steps are
+// not folded.
 func TestRowsFoldTickersFirst(t *testing.T) {
 	var steps []Step
 	add := func(actor int, text string, timed bool) {
@@ -57,7 +57,7 @@ func TestRowsFoldTickersFirst(t *testing.T) {
 	}
 }
 
-// Of too many rows those at the end stay, and around what each actor did last.
+// Thin keeps the rows at the end, and those around the last step of each actor.
 func TestRowsAreThinned(t *testing.T) {
 	var steps []Step
 	for i := range 1000 {
@@ -86,7 +86,7 @@ func TestRowsAreThinned(t *testing.T) {
 	}
 }
 
-// No repetition goes over the split, so that what is before it is folded in the same way, whatever comes after.
+// No repetition crosses the split. So the steps before it are folded in the same way, whatever comes after.
 func TestRowsDoNotFoldOverTheSplit(t *testing.T) {
 	var steps []Step
 	for i := range 20 {

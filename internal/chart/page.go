@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// The page is put together from three files and the data, which is JSON in a script element. The head is plain HTML, so
-// that the failure can be read without scripts; page.js draws all else. The data has each text once, in a list, because
-// the texts of a long trace repeat.
+// The page consists of three files and the data, which is JSON in a script element. The head is plain HTML, so that the
+// failure can be read without scripts. page.js draws the rest. The data has each text once, in a list, because the
+// texts of a long trace repeat.
 
 //go:embed page.html
 var pageHTML string
@@ -25,7 +25,7 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// foldFrom is the number of steps from which on repetitions are folded.
+// foldFrom is the number of steps from which repetitions are folded.
 const foldFrom = 100
 
 // Write writes the page.
@@ -72,7 +72,7 @@ type pageData struct {
 	Split  *pageSplit
 }
 
-// pageSplit is where the runs part: the number of the first step that is not in common, in each.
+// pageSplit is where the runs diverge: the index of the first step that differs, in each.
 type pageSplit struct {
 	At        [2]int
 	Why, Ends string
@@ -83,7 +83,7 @@ type pageRun struct {
 	Actors  []pageActor
 	Objects []pageObject
 	Steps   [][9]int64 // actor, number, kind, text, title, time in ns, switch, until, fold or -1
-	Did     [][4]int   // step, object, effect, how much
+	Did     [][4]int   // step, object, effect, amount
 	Wants   [][3]int   // step, object, effect
 	Starts  [][2]int   // step, actor
 	Arrows  [][5]int   // from, to, kind, text, guess
@@ -101,7 +101,7 @@ type pageObject struct {
 	Room             int
 }
 
-// pageFold is a repetition: some steps that come again so many times, the last time until step Last.
+// pageFold is a repetition: Steps occur Again more times. Last is the last step of the last time.
 type pageFold struct {
 	Steps []int
 	Again int
@@ -134,7 +134,7 @@ func (c *Chart) data() *pageData {
 			since[c.Of[i].Since] = true
 		}
 	}
-	// What both runs have in common is folded in the same way, so that they are side by side.
+	// The common steps of both runs are folded in the same way, so that they can be shown side by side.
 	few := len(c.Steps) < foldFrom
 	t := c.Twin
 	split := len(c.Steps)
@@ -163,9 +163,9 @@ func run(w *words, of []Actor, objects []Object, steps []Step, starts []Start, a
 	}
 	split = min(max(split, 0), len(steps))
 	rows, in := Rows(steps, pinned, split)
-	folds := make([]int64, len(rows)) // the numbers of those that are folds
+	folds := make([]int64, len(rows)) // the index of each fold; -1 for other rows
 	for k, row := range rows {
-		if folds[k] = -1; row.count() > 1 { // a fold is a row itself
+		if folds[k] = -1; row.count() > 1 { // a fold of one step would save no row
 			folds[k] = int64(len(r.Folds))
 			r.Folds = append(r.Folds, pageFold{Steps: row.Steps, Again: row.Again, Last: row.Last})
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// written writes a chart, and checks that it is written the same again, and that it needs nothing from elsewhere.
+// written writes a chart. It checks that a second Write gives the same page, and that the page loads no other file.
 func written(t *testing.T, c *Chart) string {
 	t.Helper()
 	var b, again strings.Builder
@@ -81,14 +81,14 @@ func TestAPageHasAllOfAChart(t *testing.T) {
 		t.Errorf("steps %v", s)
 	}
 	if got := fmt.Sprint(r.Did, r.Wants, r.Starts); got != "[[0 0 1 1] [1 0 2 2]] [[2 1 4]] [[0 1]]" {
-		t.Error(got) // the use of an object that is not there is not told
+		t.Error(got) // uses of an unknown object are left out
 	}
 	if got := r.Arrows; len(got) != 2 || got[0][0] != 0 || got[1] != [5]int{2, 1, int(Wake), 0, 1} {
 		t.Errorf("arrows %v", got)
 	}
 }
 
-// Names come from programs.
+// Names come from programs, so they are escaped.
 func TestTextIsEscaped(t *testing.T) {
 	bad := "</script><b>\x1b\x00\xff\u202e\u2028'\"&" + strings.Repeat("long ", 200)
 	c := &Chart{
@@ -115,7 +115,7 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 }
 
-// Of many steps those that repeat are folded, and none is left out.
+// In a long trace, steps that repeat are folded, and no step is left out.
 func TestManyStepsAreFolded(t *testing.T) {
 	c := &Chart{Actors: "fibers", Of: []Actor{{Name: "a"}, {Name: "b"}}}
 	for i := range 900 {
@@ -125,14 +125,14 @@ func TestManyStepsAreFolded(t *testing.T) {
 	d := read(t, written(t, c))
 	r := d.Runs[0]
 	if len(r.Folds) != 1 || r.Folds[0].Again != 149 || r.Folds[0].Last != 899 || len(r.Folds[0].Steps) != 6 {
-		t.Errorf("%+v", r.Folds) // to fold one step would save nothing
+		t.Errorf("%+v", r.Folds) // a fold of one step would save no row
 	}
 	if len(r.Steps) != 902 || r.Steps[5][8] != -1 || r.Steps[6][8] != 0 || r.Steps[899][8] != 0 || r.Steps[901][8] != -1 {
 		t.Error(len(r.Steps))
 	}
 }
 
-// What both runs have in common is folded in the same way.
+// The common steps of both runs are folded in the same way.
 func TestTheTwinIsFoldedAlike(t *testing.T) {
 	for _, n := range []int{20, 300, 5000} {
 		c := sample(n, 4+n/52)

@@ -7,7 +7,8 @@ import (
 )
 
 // sample returns a chart of about n steps by some actors: a ticker, a feeder, and workers that take jobs from a channel
-// and write under a lock, until two of them wait for each other. It has a twin that parts from it at two thirds.
+// and write under a lock, until two of them wait for each other. It has a twin that diverges after two thirds of the
+// steps.
 func sample(n, actors int) *Chart {
 	c := &Chart{
 		Title:   fmt.Sprintf("deadlock after %d steps, 3 choices (schedule 17, strategy portfolio, seed 17): no fiber can run", n),
@@ -48,7 +49,7 @@ func sample(n, actors int) *Chart {
 	return c
 }
 
-// trail fills a chart with n steps. Up to the split they depend on nothing else than the numbers; then on the way.
+// trail fills a chart with n steps. Before the split they depend only on the numbers, and after it also on the way.
 func trail(c *Chart, n, actors, split, way int) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range actors {

@@ -208,8 +208,8 @@ func coirParse(env string) coirSettings {
 	return s
 }
 
-// coirExplores reports whether to explore the schedules of t. If not, tRunner runs t: it is a part of the running
-// schedule, or nothing is explored.
+// coirExplores reports whether to explore the schedules of t. If it reports false, tRunner runs t: t is a part of the
+// running schedule, or the process does not explore.
 func coirExplores(t *T) bool {
 	if !coirSet.on || t.parent == nil || t.level != 1 {
 		return false
@@ -222,8 +222,8 @@ func coirExplores(t *T) bool {
 	return true
 }
 
-// coirReturned is called when the function of a test has returned: what the harness does on its goroutine has no
-// points.
+// coirReturned is called when the function of a test has returned. After that the harness uses the goroutine, and its
+// operations have no points.
 func coirReturned(t *T, was uint32) {
 	if !coir.On || !synctest.IsInBubble() {
 		coirQuiet(was)
@@ -249,7 +249,7 @@ func coirExplore(t *T, fn func(*T)) {
 
 // start explores with the runtime settings that a schedule needs.
 func (x *coirExplorer) start() {
-	// A collection takes no turn, but a schedule should not pay for the garbage of earlier ones.
+	// A garbage collection takes no turn, but a schedule should not be slowed down by the garbage of earlier ones.
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
@@ -257,10 +257,11 @@ func (x *coirExplorer) start() {
 	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: other processors would only look for work
 	defer runtime.GOMAXPROCS(procs)
 	coirSetBaseTime(coirSet.base * 1e9)
-	coirSetProcs(2) // what the test sees, on each machine: a token is valid on all of them
+	coirSetProcs(2) // what the test sees, on every machine, so that a token is valid on all of them
 	x.began = time.Now()
 	stop := make(chan bool)
-	tick := time.NewTicker(20 * time.Millisecond) // here, so that the first timer of the process is not a matter of luck
+	// The ticker is not made in watch, so that the process makes its first timer at the same point in each run.
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	hidden := make(chan bool)
 	go x.watch(tick, hidden, stop)
@@ -272,7 +273,7 @@ func (x *coirExplorer) start() {
 // Ways to be quiet; see package runtime.
 const coirLast, coirNoPoints = 1, 2
 
-// coirFail is a point before a test fails. Fail calls itself for each parent: the last of them has the point.
+// coirFail is the point before a test fails. Fail calls itself for each parent, and only the last call makes the point.
 func coirFail(c *common) {
 	if coir.On && c.parent == nil {
 		coirPoint(coir.OpFail, nil)
@@ -288,13 +289,13 @@ func coirHush() uint32 {
 	return was
 }
 
-// coirCleanup runs a function that the test has given to Cleanup.
+// coirCleanup runs a function that the test has passed to Cleanup.
 func coirCleanup(f func()) {
 	defer coirQuiet(coirQuiet(0))
 	f()
 }
 
-// coirEnded reports whether c is the root of a schedule. What a test logs when it has ended would go there.
+// coirEnded reports whether c is the root of a schedule, which would get what a test logs after its end.
 func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
 
 // coirTest is the test of the running schedule, and coirFailed whether it had failed when its function returned, before
@@ -311,7 +312,7 @@ type coirRun struct {
 	kind    string // of failure; "" if it passed
 	text    string
 	left    bool // it passed, and left goroutines behind
-	within  bool // some goroutine waits in the kernel at its end
+	within  bool // a goroutine waits in the kernel at its end
 	skipped bool
 	output  string
 }
@@ -324,27 +325,28 @@ type coirExplorer struct {
 	complete bool         // the strategy has run all its schedules
 	plain    uint64       // steps of the plain schedule
 	same     uint64       // its hash
-	known    bool         // a deadlock beside timers has been found, and is being made smaller
-	brief    bool         // its twin is searched
+	known    bool         // the explorer shrinks a deadlock in which only timers go on
+	brief    bool         // it searches for the twin of a failure
 	begun    atomic.Int64 // all schedules, for watch
 	left     int          // schedules that left goroutines behind
-	trace    uint64       // the hashes of all schedules, in one
+	trace    uint64       // a hash of the hashes of all schedules
 	all      int          // the schedules within the bound, if there are no others
 	onKernel string       // why the test runs on the kernel's network, if it does
 
 	coirKernel
 }
 
-// A schedule is given up after coirMostSteps steps, or coirMostBusy steps without a moment at which all goroutines wait,
-// and after coirMostTicks moves of the clock, by at least coirSpan, in which the test's own goroutine made no step and no
-// goroutine began or ended. These are bounds of what it does, and not of the time it takes: a result must not depend on what else the
-// machine does.
+// The explorer gives a schedule up after coirMostSteps steps; after coirMostBusy steps without a moment at which all
+// goroutines wait; and after coirMostTicks moves of the clock, by at least coirSpan in all, in which the test's own
+// goroutine made no step and no goroutine began or ended. The limits count what the schedule does, and not real time,
+// so that a result does not depend on the load of the machine.
 const coirMostSteps, coirMostBusy, coirMostTicks = 30_000_000, 5_000_000, 200_000
 
 // coirSpan is how long go test waits for a test, unless -timeout says otherwise.
 const coirSpan = 10 * time.Minute
 
-// coirBriefTicks is the same for schedules that should pass, and are only of use if they do so soon.
+// coirBriefTicks is the limit in place of coirMostTicks in the search for a twin, which is of use only if it passes
+// soon.
 const coirBriefTicks = 500
 
 // run runs one schedule.
@@ -356,7 +358,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	c.atomics, c.collect = coirSet.atomics, coirSet.leaks
 	c.keep, c.memory = coirSet.kept != "", x.onKernel == "" && !coirSet.kernel
 	if x.known {
-		c.ticks, c.span = c.ticks/20, 0 // so that all steps of a deadlock beside a ticker are known
+		c.ticks, c.span = c.ticks/20, 0 // so that all steps of the deadlock are recorded
 	}
 	if x.brief {
 		c.ticks, c.span = coirBriefTicks, 0
@@ -373,7 +375,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	coirBegin(&c)
 	defer func() {
 		p := recover()
-		if p != nil && !done { // a goroutine outside may still wake those that wait
+		if p != nil && !done { // a goroutine outside of the bubble may still wake one that waits
 			time.Sleep(20 * time.Millisecond)
 		}
 		r.config = c
@@ -390,7 +392,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 			r.kind = "kernel"
 		case r.panicG != 0:
 			r.kind, r.text = "panic", strings.TrimSpace(r.panic)
-		case (r.endless || r.long) && done && !failed: // what is left behind spins
+		case (r.endless || r.long) && done && !failed: // a goroutine that was left behind spins
 			r.left = true
 		case r.endless && x.plain > 0 && x.plain < coirMostBusy/20:
 			r.kind = "livelock"
@@ -456,7 +458,8 @@ func (r *coirRun) allDecisions() []replay.Decision {
 	return d
 }
 
-// explore explores the schedules of the test: with sockets in memory, or if it needs the kernel's, with those.
+// explore explores the schedules of the test, with sockets in memory. If the test needs the kernel's network, explore
+// begins again with that.
 func (x *coirExplorer) explore() {
 	if r := x.exploreOn(); r.kind == "kernel" {
 		x.onKernel = r.kernelNet
@@ -464,13 +467,13 @@ func (x *coirExplorer) explore() {
 	}
 }
 
-// exploreOn explores until it is done, or until a schedule, which it returns, needs the kernel's network.
+// exploreOn explores on one network. If a schedule needs the kernel's network, exploreOn stops and returns it.
 func (x *coirExplorer) exploreOn() (last coirRun) {
 	fresh := coirSet.fresh >= 0
 	x.at.Store(-1)
 	var first coirRun
 	if !fresh {
-		first = x.runPlain() // what a process does once is done in a schedule that does not count
+		first = x.runPlain() // does not count: it does what a process does only once
 	}
 	if first.kind == "kernel" {
 		return first
@@ -491,7 +494,7 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 		x.alone()
 		return last
 	}
-	if first.within { // it may still hold a port, or do something
+	if first.within { // it may still hold a port, or go on
 		x.record("stateful")
 		return last
 	}
@@ -502,7 +505,7 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 	}
 	if a.hash != b.hash && a.outside+b.outside == 0 || a.within || b.within ||
 		first.kind == "" && a.kind != "" && a.kind == b.kind {
-		x.record("stateful") // it does something else in each run, or fails because of what the first one has left
+		x.record("stateful") // its runs differ, or it fails because of what the first run has left behind
 		return last
 	}
 	x.traced = a.touched() || b.touched()
@@ -515,8 +518,8 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
 	defer k.write()
-	known := coirSet.from == 0 // the decisions determine the schedule, and none was left out
-	var leak coirConfig        // of the first schedule that left something behind, which was number leakFound
+	known := coirSet.from == 0 // the decisions determine the schedule, and no schedule was left out
+	var leak coirConfig        // of the first schedule that left goroutines behind, whose number is leakFound
 	leakFound := 0
 	until := coirSet.budget
 	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
@@ -550,7 +553,7 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 		known = known && !r.touched() && !r.overflow
 		x.leaks(&r)
 		k.saw(&r)
-		if r.kind == "leak" { // many tests do that in each schedule: continue for a while, there may be worse
+		if r.kind == "leak" { // many tests leak in each schedule: continue for a while, to find other failures
 			if leakFound == 0 {
 				leak, leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
 				until = min(until, time.Since(x.began)+coirSet.budget/4)
@@ -578,7 +581,7 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 	}
 	if leakFound > 0 {
 		r := x.run(leak)
-		if x.leaks(&r); r.kind != "leak" { // it is not repeated after other schedules
+		if x.leaks(&r); r.kind != "leak" { // after other schedules it does not leak
 			x.record("stateful")
 			return last
 		}
@@ -589,7 +592,7 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 	if all := coirSet.all; known && all != nil && all.Complete() {
 		x.all = all.Count()
 	}
-	if x.left > 0 { // for the note: where they wait
+	if x.left > 0 { // the note says where they wait
 		r := x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 		x.count--
 		x.recordLeft(&r)
@@ -604,7 +607,7 @@ func (x *coirExplorer) runPlain() coirRun {
 	return x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 }
 
-// alone runs one schedule of a test for which earlier schedules of the process make a difference.
+// alone runs only one schedule in this process, for a test on which earlier schedules have an effect.
 func (x *coirExplorer) alone() {
 	s := coirSet.search()
 	for i := range coirSet.fresh + 1 {
@@ -620,7 +623,7 @@ func (x *coirExplorer) alone() {
 	}
 }
 
-// tell records the outcome of a schedule that is run alone. hash is that of its token, or 0. If it fails, it is added to
+// tell records the outcome of a schedule that is run alone. hash is the hash in its token, or 0. A failure is added to
 // rec.
 func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64) {
 	x.leaks(&r)
@@ -651,8 +654,8 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 	return r
 }
 
-// leaks makes a schedule that has left goroutines behind fail, unless the command disables that. A sleeping goroutine
-// does not count, because it will continue, nor does any if the program still waits for signals or in the kernel.
+// leaks makes a schedule fail that has left goroutines behind, unless the command disables that. A sleeping goroutine
+// does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.
 func (x *coirExplorer) leaks(r *coirRun) {
 	if r.kind != "" || !r.left || !coirSet.leaks || r.signals || r.within {
 		return
@@ -676,10 +679,10 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	failed := replay.Run{Fails: true, Decisions: r.allDecisions(), Steps: int(r.steps)}
 	script := replay.Script(failed.Decisions)
 	if outside {
-		// A run of the plain schedule would not tell.
+		// A run of the plain schedule would prove nothing.
 	} else if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
-		// The schedule has left something behind, perhaps a held global lock: later results of this process mean
-		// nothing.
+		// The schedule has left something behind, perhaps a locked global mutex. Later results of this process would
+		// mean nothing.
 		x.recordAgain(coirEncode(r.config, script, 0), found)
 		x.t.Fail()
 		return
@@ -717,7 +720,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	}
 	c := r.config.by(script)
 	if second.kind != kind && r.lost && search.Again(r.config.strategy) {
-		c, stable = r.config, true // not all decisions are known: the strategy makes them again
+		c, stable = r.config, true // not all decisions were recorded: the strategy makes them again
 	}
 	var rec coirRecord
 	if stable && !outside {
@@ -729,7 +732,7 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	if last.kind != kind {
 		stable = false
 	}
-	if kept := x.kept.Load(); kept != nil && last.kind != kind { // what is known is the schedule that failed first
+	if kept := x.kept.Load(); kept != nil && last.kind != kind { // write the record of the schedule that failed first
 		os.Stdout.WriteString("\x16coir begin\n\x16coir end\n")
 		kept.write()
 		x.t.Fail()
@@ -749,7 +752,7 @@ func (x *coirExplorer) replay(token string) {
 	var rec coirRecord
 	if coirSet.fresh < 0 {
 		r := x.run(c.again())
-		x.known = r.ticking                            // as when it was told
+		x.known = r.ticking                            // as when the failure was found
 		if r.hash&0xffffffff == hash && !r.touched() { // so that the report is the same
 			x.leaks(&r)
 			x.twin(&rec, c, r.kind)

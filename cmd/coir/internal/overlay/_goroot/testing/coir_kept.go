@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// coirKept holds the schedules of a test that have shown something new. Each is kept as a token, in a file that
-// outlives the process. Half of all schedules branch off one of them: they make its first decisions, and then others.
+// coirKept holds the schedules of a test that did something new. Each is kept as a token, in a file that outlives the
+// process. Half of all schedules branch off one of them: they make its first decisions, and then others.
 type coirKept struct {
 	path   string
 	tokens []string
-	read   int // those of the file that have been run
+	read   int // the number of tokens of the file that have been run
 	rng    search.RNG
 	turn   bool
 }
 
-// coirMostKept is how many schedules are kept for a test. A new one then replaces a random one.
+// coirMostKept is the number of schedules that are kept for a test. When there are so many, a new one replaces a random
+// one.
 const coirMostKept = 256
 
 // coirReadKept reads the file. A missing file counts as empty, and an empty path means that no schedules are kept.
@@ -40,7 +41,8 @@ func coirReadKept(path string, seed uint64) *coirKept {
 	return k
 }
 
-// next returns a schedule to run: first those of the file, unchanged.
+// next returns a schedule to run: first those of the file, unchanged, and then, each second time, a branch of one. It
+// reports false if the strategy has the turn.
 func (k *coirKept) next() (c coirConfig, ok bool) {
 	if k.read < len(k.tokens) {
 		c, _, _ = coirDecode(k.tokens[k.read])
@@ -58,8 +60,8 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 	return c, true
 }
 
-// saw keeps a schedule that was run, if it is worth keeping. A failure goes to the front, to be run first the next
-// time.
+// saw keeps a schedule that was run, if it failed or did something new. A failure goes to the front, so that the next
+// process runs it first.
 func (k *coirKept) saw(r *coirRun) {
 	if k.path == "" || r.news == 0 && r.kind == "" || r.overflow {
 		return

@@ -11,13 +11,13 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// This file is for schedules in which goroutines wait in the kernel: for a socket, a pipe, a process. A goroutine of the
-// explorer watches the schedule in real time (watch).
+// This file is for schedules in which goroutines wait in the kernel: for a socket, a pipe, a process. A goroutine of
+// the explorer watches the schedule in real time (watch).
 //
-// If no goroutine can run, and what those in the kernel wait for can come only from the process itself, their waits are
-// as good as any other: watch wakes the root of the bubble, which moves the clock or reports a deadlock. If something
-// outside may come, watch is patient. Then it looks for goroutines that wait for locks of each other: that is a
-// deadlock, no matter what comes. Else the schedule is not controlled, and its waits are recorded.
+// If no goroutine can run, and only the process itself can end the waits in the kernel, these count like all other
+// waits: watch wakes the root of the bubble, which moves the clock or reports a deadlock. If something outside may end
+// them, watch waits for some time. Then it looks for goroutines that wait for locks of each other: they are in a
+// deadlock, whatever happens outside. If there are none, the schedule is not controlled, and its waits are recorded.
 
 //go:linkname coirAlone
 func coirAlone(waits []coirKernelWait) (n int, alone, last bool)
@@ -37,20 +37,20 @@ type coirKernelWait struct {
 	write bool
 }
 
-// coirKernel is what an explorer knows of the kernel. Atomics are those that watch uses as well: the race detector sees
-// this package, too.
+// coirKernel is what an explorer knows of the kernel. Fields that watch uses too are atomics, because the race detector
+// sees this package.
 type coirKernel struct {
 	waits   [1 << 10]coirKernelWait
 	open    [1 << 12]int32 // descriptors
 	sweeps  int            // collections of garbage in the schedule: a finalizer may close a connection
 	touched int            // schedules in which something came from outside
-	traced  bool           // all schedules are traced, because a failure may not come again
+	traced  bool           // all schedules are traced, because a failure may not happen again
 
 	ended   atomic.Bool                // the function of the test has returned
 	gaveUp  atomic.Int32               // why watch has ended the schedule: coirCycle or coirWaits
 	handed  atomic.Bool                // a goroutine has unlocked what another one has locked
-	failing atomic.Bool                // a failure has been found, in which something came from outside
-	kept    atomic.Pointer[coirRecord] // of the schedule that failed first
+	failing atomic.Bool                // there is a failure in which something came from outside
+	kept    atomic.Pointer[coirRecord] // the record of the schedule that failed first
 	at      atomic.Int64               // the number of the strategy's next schedule; -1: the plain schedule is run
 	used    atomic.Int64               // nanoseconds of the budget before the schedule
 }
@@ -58,12 +58,12 @@ type coirKernel struct {
 // Why watch has ended a schedule.
 const coirCycle, coirWaits = 1, 2
 
-// coirShrinkOutside is how long a failure is made smaller if something comes from outside: each schedule that deadlocks
-// leaves connections behind.
+// coirShrinkOutside limits the time to shrink a failure in which something came from outside: each schedule that
+// deadlocks leaves connections behind.
 const coirShrinkOutside = 3 * time.Second
 
-// coirSweeps is how often garbage is collected before a schedule is taken for a deadlock: what a finalizer lets go of
-// may have a finalizer itself.
+// coirSweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because
+// an object that a finalizer frees may have a finalizer itself.
 const coirSweeps = 3
 
 // touched reports whether something came from outside.
@@ -80,7 +80,7 @@ func coirWithin(r *coirRun) bool {
 	return false
 }
 
-// keep keeps the record of a schedule that failed, in case it does not come again.
+// keep keeps the record of a schedule that failed, in case the failure does not happen again.
 func (x *coirExplorer) keep(r *coirRun, found int) {
 	if x.failing.Store(true); !r.config.trace {
 		return
@@ -91,7 +91,7 @@ func (x *coirExplorer) keep(r *coirRun, found int) {
 	x.kept.Store(kept)
 }
 
-// watch watches the schedule in real time. It is hidden from the test from the beginning.
+// watch watches the schedule in real time. It hides its goroutine from the test before it closes hidden.
 func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 	coirQuiet(coirLast)
 	close(hidden)
@@ -107,7 +107,7 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		if same++; what == 0 || what != last {
 			last, same = what, 0
 		}
-		n, now := x.begun.Load(), coirStepsNow() // the race detector sees this package, too
+		n, now := x.begun.Load(), coirStepsNow()
 		if n != begun {
 			same, x.sweeps = 0, 0
 		}
@@ -133,16 +133,16 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 	}
 }
 
-// nudge lets a schedule go on as if all its waits were durable, if only the process itself can end its waits in the
-// kernel.
+// nudge makes a schedule continue as if all its waits were durable, if only the process itself can end its waits in the
+// kernel. It reports whether it did.
 func (x *coirExplorer) nudge() (ok bool) {
-	// The timers are those of watch and of -timeout. The runtime has called C once.
+	// Two timers are those of watch and of -timeout. The runtime has called C once.
 	if goroutines, timers, calls, forked, signals := coirOthers(); goroutines > 0 || timers > 2 || calls > 1 || forked ||
 		signals {
 		return false
 	}
 	begun, tries := x.begun.Load(), 0
-	for range 100_000 { // goes on at once, as long as nothing moves but the clock
+	for range 100_000 { // repeat without a pause while only the clock moves
 		n, alone, last := coirAlone(x.waits[:])
 		if x.begun.Load() != begun {
 			return true
@@ -169,8 +169,8 @@ func (x *coirExplorer) nudge() (ok bool) {
 	return ok
 }
 
-// giveUp ends a schedule that does not go on: as a deadlock if goroutines wait for locks of each other, and else as not
-// controlled.
+// giveUp ends a schedule that makes no progress: as a deadlock if goroutines wait for locks of each other, and
+// otherwise as not controlled.
 func (x *coirExplorer) giveUp(what int) {
 	why := int32(coirWaits)
 	if x.inCycle() {
@@ -191,13 +191,13 @@ func (x *coirExplorer) giveUp(what int) {
 }
 
 // inCycle reports whether goroutines of the running or last schedule wait for locks of each other, so that nothing from
-// outside helps them. It reports false for a test in which a goroutine unlocks what another one has locked.
+// outside can end their waits. It reports false for a test in which a goroutine unlocks what another one has locked.
 func (x *coirExplorer) inCycle() bool {
 	l := x.locks()
 	return !x.handed.Load() && !l.handed && l.cycle() != nil
 }
 
-// coirLocks has the locks of a schedule, by what its goroutines did to them.
+// coirLocks is the state of the locks of a schedule, computed from its steps.
 type coirLocks struct {
 	all    map[uint32]*coirLock
 	waits  map[uint32]uint32 // the lock that a goroutine waits for
@@ -208,13 +208,13 @@ type coirLocks struct {
 type coirLock struct {
 	rw       bool
 	unknown  bool     // its holder is not known: it was locked by a TryLock, or before the schedule
-	writers  []uint32 // the goroutine that holds it, and those that are about to
+	writers  []uint32 // the goroutine that holds it, and those about to take it
 	readers  []uint32 // the same for reading
 	pendings []uint32 // writers that wait
 }
 
-// locks finds out who holds and awaits the locks of the running or last schedule. An operation of which the step is not
-// kept any more does not count, so that a holder may be missing.
+// locks returns which goroutines hold the locks of the running or last schedule, and which wait for them. A holder may
+// be missing, because older steps are not kept.
 func (x *coirExplorer) locks() *coirLocks {
 	l := &coirLocks{all: map[uint32]*coirLock{}, waits: map[uint32]uint32{}, reads: map[uint32]bool{}}
 	var now coirOutcome
@@ -276,7 +276,7 @@ func (x *coirExplorer) locks() *coirLocks {
 	return l
 }
 
-// unlock takes a goroutine from those that hold a lock.
+// unlock removes a goroutine from the holders of a lock.
 func (l *coirLocks) unlock(m *coirLock, from *[]uint32, g uint32) {
 	if i := slices.Index(*from, g); i >= 0 {
 		*from = slices.Delete(*from, i, i+1)
@@ -291,7 +291,7 @@ func coirLocking(op uint8) bool {
 	return op >= coir.OpLock && op <= coir.OpWUnlock || op == coir.OpTryRLock || op == coir.OpTryWLock
 }
 
-// holders returns the goroutines each of which must unlock a lock before g goes on.
+// holders returns the goroutines that must all unlock a lock before g can continue.
 func (l *coirLocks) holders(g uint32) []uint32 {
 	m := l.all[l.waits[g]]
 	switch {
@@ -305,8 +305,8 @@ func (l *coirLocks) holders(g uint32) []uint32 {
 	return m.readers
 }
 
-// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for its
-// own lock does not count: it may have locked it for another one to unlock, and that may wait in the kernel.
+// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for
+// its own lock does not count: it may have locked it for another one to unlock, and that may wait in the kernel.
 func (l *coirLocks) cycle() (path []uint32) {
 	var follow func(g, to uint32, seen map[uint32]bool) bool
 	follow = func(g, to uint32, seen map[uint32]bool) bool {

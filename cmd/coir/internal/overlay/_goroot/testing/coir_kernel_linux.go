@@ -8,11 +8,13 @@ import (
 	"unsafe"
 )
 
-// coirInside reports whether only this process can end the waits for descriptors: the other end of each is in this process
-// as well, and nothing is under way between the two. It does not allocate. open is for the descriptors that are open.
+// coirInside reports whether only this process can end the waits for descriptors: the other end of each is in this
+// process too, and no data is on the way between the two. coirInside does not allocate. It uses open as a buffer for
+// the open descriptors.
 //
-// A listener counts as such unless a connection leads out of the process: then someone outside may have been told its
-// address. coirInside is asked only if the process has started no other, so no other has copies of its descriptors.
+// A wait of a listener counts as one that only this process can end, unless a connection leads out of the process: then
+// another process may know the address. coirInside is called only if the process has started no other process, which
+// could have copies of its descriptors.
 func coirInside(waits []coirKernelWait, open []int32) bool {
 	n := 0
 	for fd, closed := int32(0), 0; closed < 512; fd++ {
@@ -45,7 +47,7 @@ func coirInsideOne(fd uintptr, write bool, open []int32) (listener, ok bool) {
 		events = out
 	}
 	if now, ok := coirReady(fd, events); !ok || now != 0 {
-		return false, false // it is about to go on
+		return false, false // the wait is about to end
 	}
 	sort, ok := coirOption(fd, syscall.SO_TYPE)
 	if !ok {
@@ -86,7 +88,7 @@ func coirLeadsOut(open []int32) bool {
 		}
 		const hungUp = 0x2000 // POLLRDHUP
 		if now, ok := coirReady(fd, hungUp); !ok || now != 0 {
-			continue // the other end is closed, wherever it was
+			continue // the other end is closed
 		}
 		if domain, _ := coirOption(fd, syscall.SO_DOMAIN); domain == syscall.AF_UNIX {
 			if !coirPeerIsHere(fd) {
@@ -99,7 +101,7 @@ func coirLeadsOut(open []int32) bool {
 	return false
 }
 
-// coirReady returns which of the events a descriptor has now, and whether that could be asked.
+// coirReady returns which of the events a descriptor has now. It reports false if the system call failed.
 func coirReady(fd uintptr, events int16) (now int16, ok bool) {
 	poll := struct {
 		fd              int32
@@ -120,7 +122,7 @@ func coirPeerIsHere(fd uintptr) bool {
 	return errno == 0 && int(peer.Pid) == os.Getpid()
 }
 
-// coirPeer returns the descriptor of the other end of a TCP connection, if it is one of those that are open here.
+// coirPeer returns the descriptor of the other end of a TCP connection, if it is in open.
 func coirPeer(fd uintptr, open []int32) (uintptr, bool) {
 	mine, ok1 := coirAddress(fd, syscall.SYS_GETSOCKNAME)
 	other, ok2 := coirAddress(fd, syscall.SYS_GETPEERNAME)

@@ -2,6 +2,6 @@
 
 package testing
 
-// coirInside reports whether only this process can end the waits for descriptors. That is not known on other
-// systems, nor on linux/386, which lacks system calls of their own for this.
+// coirInside reports whether only this process can end the waits for descriptors. It is not implemented on this system,
+// so the answer is no. linux/386 is one of them, because its system calls on sockets have another form.
 func coirInside([]coirKernelWait, []int32) bool { return false }

@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// This file is for explore.Test of module coir: a test of which one part is explored. The code around the part runs
+// This file is for explore.Test of module coir, which explores only a part of a test. The code around the part runs
 // once, as under go test: not in a bubble, and in real time.
 //
-// A test is known to have such a part only when it gets there. The first schedule, which does not count, is the whole
-// test in a bubble. If it reaches a part it ends there, and the test is run as it is, with its parts explored one after
-// the other.
+// Whether a test has such a part is known only when it reaches one. The first schedule, which does not count, runs the
+// whole test in a bubble. If it reaches a part, it ends there. Then the test runs as under go test, and its parts are
+// explored one after the other.
 
-// coirPart has what is known of the parts of the test.
+// coirPart is the state of the parts of the test.
 var coirPart coirParts
 
 type coirParts struct {
 	asked bool // the test has parts
-	on    bool // it is run as it is, and its parts are explored
+	on    bool // it runs as under go test, and its parts are explored
 	mu    sync.Mutex
-	ended bool // a part has ended the exploration: no other can share its process
-	told  bool // something has been recorded
-	// Of the parts before:
-	count, left int
+	ended bool // a part has ended the exploration: no other part can use this process
+	told  bool // a result has been recorded
+
+	count, left int // schedules of the earlier parts, and those of them that left goroutines behind
 }
 
 // CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
@@ -58,7 +58,7 @@ func (t *T) CoirExplore(fn func(*T)) bool {
 func coirRunParts(t *T, fn func(*T)) {
 	coirPart.on = true
 	ok := false
-	t.Cleanup(func() { // after subtests that are parallel
+	t.Cleanup(func() { // after parallel subtests
 		switch x := (&coirExplorer{t: t}); {
 		case coirPart.ended:
 		case t.Failed() || !ok && !t.Skipped():

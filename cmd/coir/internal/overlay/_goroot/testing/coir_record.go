@@ -63,7 +63,7 @@ func (x *coirExplorer) record(outcome string) {
 	r.write()
 }
 
-// recordRun records that a schedule was given up, by what it did.
+// recordRun records that a schedule was given up because of what it did.
 func (x *coirExplorer) recordRun(run *coirRun) {
 	var r coirRecord
 	r.add("steps", run.steps, run.endless)
@@ -124,7 +124,7 @@ func (r *coirRecord) schedule(run *coirRun) {
 	for i := first; i < int(run.steps); i++ {
 		var pcs [64]uintptr
 		g, obj, op, when, done, chose, npc := coirStepAt(i, pcs[:])
-		switches, kind := 0, uint8(0) // decisions at this step that are not for the first way, and of which kind
+		switches, kind := 0, uint8(0) // the decisions at this step that did not take the first way; the kind of the last
 		for ; at < run.decisions; at++ {
 			_, way, of, step := coirDecisionAt(at)
 			if int(step) > i+1 {
@@ -160,8 +160,8 @@ func (r *coirRecord) actors(run *coirRun) {
 	}
 }
 
-// stack records a stack, once, and returns its number. It has the functions from the one that called the runtime to the
-// test's own, without the innermost ones of coir.
+// stack records a stack, unless it has been recorded already, and returns its number. The stack begins with the
+// function that called the runtime, and ends with that of the test.
 func (r *coirRecord) stack(pcs []uintptr) int {
 	if len(pcs) == 0 {
 		return 0
@@ -193,10 +193,10 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	return n
 }
 
-// What a schedule waits for that is not controlled; coirTakeTurn returns the first of them.
+// Why a schedule is not controlled. The codes below these are results of coirTakeTurn.
 const coirLong, coirSignal, coirForeign = 4, 5, 6
 
-// coirWaitsFor returns what a schedule waits for if all its goroutines wait, and none for another.
+// coirWaitsFor returns what a schedule waits for if all its goroutines wait for something outside.
 func coirWaitsFor(r *coirRun) int {
 	if r.signals {
 		return coirSignal
@@ -204,8 +204,7 @@ func coirWaitsFor(r *coirRun) int {
 	return coirForeign
 }
 
-// recordUncontrolled records that a schedule is not controlled: what it waits for outside, or that it computes, and
-// which goroutine waits for what.
+// recordUncontrolled records that a schedule is not controlled: why, and what each goroutine waits for.
 func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	var r coirRecord
 	r.add("uncontrolled", what, x.at.Load(), x.used.Load())
@@ -214,7 +213,7 @@ func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	r.write()
 }
 
-// recordMore records that another process is to run the schedules that are left.
+// recordMore asks the command to run the remaining schedules in another process.
 func (x *coirExplorer) recordMore() {
 	var r coirRecord
 	r.add("more", x.at.Load(), int64(time.Since(x.began)))

@@ -33,8 +33,8 @@ func (set *coirSettings) search() search.Strategy {
 	)
 }
 
-// config returns how to run schedule n, for which the strategy has begun. What the program draws at random differs from
-// schedule to schedule, if the strategy allows that.
+// config returns the configuration of schedule n, for which the strategy has begun. The program's random numbers differ
+// from schedule to schedule, if the strategy allows that.
 func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	c := coirConfig{strategy: s, seed: set.seed}
 	if !search.Steady(s) {
@@ -52,7 +52,7 @@ func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
-// racingConfig returns how to run the n-th of them.
+// racingConfig returns the configuration of the n-th schedule with a racing clock.
 func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
@@ -60,7 +60,7 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	return coirConfig{strategy: s, seed: seed, racing: 5 + uint64(n%3*20)}
 }
 
-// How many steps are spent to make a failing schedule smaller, some seconds at most; see replay.Shrink.
+// The most steps that are run to shrink a failing schedule, which takes some seconds; see replay.Shrink.
 const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
 // A token is "c1." and, in base64, the seed, the racing clock, the trace's hash, and the decisions. The token of a

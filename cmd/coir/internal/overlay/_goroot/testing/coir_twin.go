@@ -5,11 +5,12 @@ import (
 	"internal/search"
 )
 
-// coirTwinLimits bounds the search for a twin, to a part of a second.
+// coirTwinLimits limits the search for a twin, so that it takes less than a second.
 var coirTwinLimits = replay.Limits{Steps: 400_000, Schedules: 600, All: 20_000}
 
-// twin searches a schedule that passes and has the most first decisions in common with the one of c, which fails in
-// the given way, and records it. A data race is not a matter of one decision, and is reported only once.
+// twin searches for a schedule that passes and has the most first decisions in common with that of c, which fails with
+// kind, and records it. Data races have no twin: they do not depend on one decision, and the detector reports them only
+// once.
 func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
 	script, ok := c.strategy.(*search.Script)
 	if !ok || kind == "" || kind == "race" || coirSet.fresh >= 0 {
