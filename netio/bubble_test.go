@@ -41,7 +41,7 @@ func TestBubble(t *testing.T) {
 		refused("read", err)
 		refused("readable", c.(*netio.Conn).OnReadable(func() {}))
 		began := time.Now()
-		time.Sleep(time.Hour) // of the bubble
+		time.Sleep(time.Hour) // in the time of the bubble
 		if passed := time.Since(began); passed != time.Hour {
 			t.Errorf("an hour took %v", passed)
 		}

@@ -132,7 +132,7 @@ func ExamplePacketConn_ReadFromContext() {
 	// Output: true
 }
 
-// What package net has listened on and accepted is for fibers from here on.
+// NewConn takes over a connection of package net, for fibers.
 func ExampleNewConn() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -196,12 +196,12 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 		case 11:
 			n, err := c.Read(nil)
 			note("read nothing", n, err)
-		case 12: // is the connection alive? This is what drivers of databases ask before they use one again
+		case 12: // drivers of databases check in this way whether an idle connection is alive
 			if dead { // SyscallConn of netio fails then, and that of package net does not
 				continue
 			}
 			if !expired {
-				note("set", 0, c.SetReadDeadline(time.Now().Add(10*time.Second))) // in case that it waits
+				note("set", 0, c.SetReadDeadline(time.Now().Add(10*time.Second))) // in case it waits
 			}
 			n, calls, err := peek(c, there > 0 || ended)
 			note("peek", n, err)
@@ -245,7 +245,7 @@ func peek(c net.Conn, wait bool) (n, calls int, err error) {
 	return max(n, 0), calls, failed
 }
 
-// class is what errors are compared by.
+// class returns the part of an error that is compared.
 func class(err error) string {
 	s := ""
 	var e *net.OpError

@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// A peer that has vanished without a word is found by the next write: the system answers it with a reset. Until then a
-// read waits, and a deadline ends it.
+// If the peer vanishes without closing the connection, the next write finds out: the system answers it with a reset.
+// Until then a read waits, and a deadline ends it.
 func TestHalfOpen(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, peer := pair(t, "tcp")
@@ -96,7 +96,7 @@ func TestKilledPeer(t *testing.T) {
 	})
 }
 
-// If the default runtime is closed, connections go on to work. It is closed in a process of its own.
+// Connections still work when the default runtime has been closed. The test closes it in another process.
 func TestClosedDefaultRuntime(t *testing.T) {
 	if os.Getenv("NETIO_TEST_CLOSE") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestClosedDefaultRuntime$", "-test.timeout=30s")

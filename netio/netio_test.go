@@ -103,7 +103,7 @@ func pair(t *testing.T, network string) (net.Conn, net.Conn) {
 	return c, peer
 }
 
-// fill writes until a write would block. The buffers may take a little more later, so a write that is to wait is large.
+// fill writes until a write would block. The buffers may take a little more later, so use a large write to wait.
 func fill(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -363,7 +363,7 @@ func TestReset(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, peer := pair(t, "tcp")
 		fill(t, c)
-		var told atomic.Int32 // the first that asks is given the error of the socket, the other finds its end
+		var told atomic.Int32 // the first caller gets the error of the socket, the other one its end
 		start(func() {
 			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 				want(t, "read", err, "read", syscall.ECONNRESET)
@@ -528,7 +528,7 @@ func TestOnReadableGoexit(t *testing.T) {
 	}
 }
 
-// A callback that does not return lets Close and SetDeadline do all of their work.
+// Close and SetDeadline do all of their work even if a callback does not return.
 func TestOnReadableUnwinds(t *testing.T) {
 	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
 		for _, in := range []string{"Close", "SetDeadline"} {
@@ -571,7 +571,7 @@ func TestOnReadableUnwinds(t *testing.T) {
 	}
 }
 
-// A function of a RawConn that does not return leaves the connection as it was.
+// A function of a RawConn that panics or calls runtime.Goexit leaves the connection as it was.
 func TestRawUnwinds(t *testing.T) {
 	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -661,7 +661,7 @@ func TestRawCallsBeforeItWaits(t *testing.T) {
 	}
 }
 
-// WriteTo takes an address without an IP for this host, as package net does, and refuses one with an IP that is none.
+// WriteTo takes an address without an IP for this host, as package net does, and refuses one with an invalid IP.
 func TestWriteToInvalid(t *testing.T) {
 	for _, network := range []string{"udp", "udp4"} {
 		c, err := netio.ListenPacket(network, ":0")
@@ -870,7 +870,7 @@ func TestFD(t *testing.T) {
 		start(func() {
 			defer r.Close()
 			for range 2 {
-				if err := r.WaitRead(ctx); err != nil { // of something, which it leaves
+				if err := r.WaitRead(ctx); err != nil { // it reads nothing
 					t.Error(err)
 				}
 			}
@@ -973,7 +973,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// What cannot be opened leaves no descriptor, which TestMain checks.
+// A call that fails to open something leaves no descriptor, which TestMain checks.
 func TestFailures(t *testing.T) {
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {

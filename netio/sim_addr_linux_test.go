@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// TestListenersOfOneVersion: tcp4 and tcp6 listen for one version of IP, and tcp on all addresses for both. What is
-// expected here is what sockets of Linux do.
+// TestListenersOfOneVersion: tcp4 and tcp6 listen for one version of IP, and tcp on all addresses for both. The
+// expected results are those of sockets of Linux.
 func TestListenersOfOneVersion(t *testing.T) {
 	type address [2]string
 	tests := []struct {
@@ -184,7 +184,7 @@ func TestTheEndOfTime(t *testing.T) {
 	}
 }
 
-// TestSyscallConnOfClosed: what has been closed says so, and what is open says that it has no descriptor.
+// TestSyscallConnOfClosed: the error of a closed connection says so, and that of an open one that it has no descriptor.
 func TestSyscallConnOfClosed(t *testing.T) {
 	sim.Test(t, exchange(
 		func(context.Context, *sim.Sim, *netio.Conn) error { return nil },

@@ -1,7 +1,7 @@
 package netio_test
 
-// What a simulated connection does is what a real one does on the loopback device of Linux: the same operations have
-// the same results and the same errors.
+// A simulated connection behaves as a real one does on the loopback device of Linux: the same operations have the same
+// results and the same errors.
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (p *twoEnds) write(c *netio.Conn, text string) {
 
 func (p *twoEnds) do(what string, err error) { p.say("%s %s", what, outcome(err)) }
 
-// text records an error as it reads, which is the same if the two have the same types and addresses.
+// text records the text of an error, which is the same for both if the connections have the same types and addresses.
 func (p *twoEnds) text(what string, err error) {
 	text := fmt.Sprint(err)
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -102,7 +102,7 @@ func outcome(err error) string {
 
 var past = time.Unix(1, 0)
 
-// conformance is what is done to a pair.
+// conformance lists the operations on a pair.
 var conformance = map[string]func(p *twoEnds){
 	"exchange": func(p *twoEnds) {
 		p.write(p.a, "hello")

@@ -2,7 +2,7 @@
 
 package netio_test
 
-// What belongs to a simulation is used in it.
+// Connections and listeners of a simulation can be used only in it.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// kept is what a program keeps from one schedule to the next, which is wrong.
+// kept holds what a program wrongly keeps from one schedule to the next.
 type kept struct {
 	l    net.Listener
 	a, b net.Conn
@@ -98,7 +98,7 @@ func TestAConnectionIsOfItsSimulation(t *testing.T) {
 	}
 }
 
-// TestARealOneIsRefused: what was made outside cannot be waited for in a simulation, whether it has waited before or not.
+// TestARealOneIsRefused: a simulation cannot wait for a connection that was made outside, even if it was used before.
 func TestARealOneIsRefused(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		l, err := netio.Listen("tcp", "localhost:0")

@@ -209,7 +209,7 @@ func TestEchoSimulated(t *testing.T) {
 	sim.Test(t, echo, sim.WithFaults(simFaults...), sim.WithSchedules(schedules))
 }
 
-// TestEveryFaultHappens: each alone is enough, and without its name it does not happen.
+// TestEveryFaultHappens: each fault happens if it is the only one that is named, and does not if it is not named.
 func TestEveryFaultHappens(t *testing.T) {
 	for _, name := range simFaults {
 		res := sim.Explore(echo, sim.WithFaults(name), sim.WithSchedules(100))
@@ -311,7 +311,8 @@ func exchange(server, client func(context.Context, *sim.Sim, *netio.Conn) error)
 	}
 }
 
-// TestAResetIsToldOnce: at each end the first operation fails with ECONNRESET, then reads end and writes fail with EPIPE.
+// TestAResetIsToldOnce: at each end only the first operation fails with ECONNRESET. Then reads end, and writes fail
+// with EPIPE.
 func TestAResetIsToldOnce(t *testing.T) {
 	end := func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
 		for {
@@ -678,7 +679,8 @@ func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 	})
 }
 
-// TestDialSimulated: what does not listen refuses, a time limit ends a dial, and what is not simulated says so.
+// TestDialSimulated: a dial to an address without a listener is refused, a time limit ends a dial, and a dial on a
+// network that is not simulated fails with an error that says so.
 func TestDialSimulated(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		if _, err := netio.Dial("tcp", "nowhere:1"); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -796,8 +798,8 @@ func TestAWriteDeadlineIsNotForReaders(t *testing.T) {
 	}
 }
 
-// TestACancelBeforeACallback: DPOR sees both orders of a read in the function of OnReadable and a cancel of its context.
-// The fiber that cancels goes on because of what the other one does just before it calls the function.
+// TestACancelBeforeACallback: DPOR sees both orders of a read in the function of OnReadable and a cancel of its
+// context. The fiber that cancels goes on because of what the other one does just before it calls the function.
 func TestACancelBeforeACallback(t *testing.T) {
 	canceled, empty := 0, 0
 	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {

@@ -82,7 +82,7 @@ func TestAWriterGivesUpItsTurn(t *testing.T) {
 	}
 }
 
-// TestAResetTellsBothEnds: also if the function of one does not return.
+// TestAResetTellsBothEnds: both ends see a reset, even if the function of one does not return.
 func TestAResetTellsBothEnds(t *testing.T) {
 	for name, unwind := range unwinds {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestACloseResetsAllThatWait(t *testing.T) {
 	}
 }
 
-// TestGoexitAtATime: a function of OnReadable that the clock calls may call runtime.Goexit. The clock goes on.
+// TestGoexitAtATime: a function of OnReadable that the clock calls may call runtime.Goexit. The clock still works.
 func TestGoexitAtATime(t *testing.T) {
 	sim.Test(t, linked(func(ctx context.Context, s *sim.Sim, _ *coir.Nursery, a, b *netio.Conn) {
 		_ = a.SetReadDeadline(time.Now().Add(time.Hour))

@@ -106,7 +106,7 @@ func readSurface(t *testing.T) surface {
 	return s
 }
 
-// add adds what a package exports. String is left out: every type has it.
+// add adds the exported functions and methods of a package, except for the methods String.
 func (s *surface) add(pkg *types.Package) {
 	for _, name := range pkg.Scope().Names() {
 		switch x := pkg.Scope().Lookup(name).(type) {
@@ -146,7 +146,7 @@ func nameOf(f *types.Func) string {
 	return name + f.Name()
 }
 
-// readCalls finds what the operations call: themselves, and by functions of the same file.
+// readCalls finds the functions that the operations call, directly or through functions of the same file.
 func (s *surface) readCalls(t *testing.T, set *token.FileSet, from types.Importer) {
 	t.Helper()
 	dir, err := build.ImportDir(".", 0)
@@ -197,7 +197,7 @@ func (s *surface) readCalls(t *testing.T, set *token.FileSet, from types.Importe
 	}
 }
 
-// collect adds the names of what a piece of code calls, or functions of the same file that it calls.
+// collect adds the names of the functions that code calls, directly or through functions of the same file.
 func collect(code ast.Node, info *types.Info, bodies map[types.Object]ast.Node, calls map[string]bool) {
 	ast.Inspect(code, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -218,7 +218,7 @@ func collect(code ast.Node, info *types.Info, bodies map[types.Object]ast.Node, 
 	})
 }
 
-// covered returns which of the surface the programs from first on draw.
+// covered returns the functions and methods of the surface that the programs draw, beginning with number first.
 func (s *surface) covered(first, programs uint64) map[string]bool {
 	drawn := map[string]bool{}
 	for seed := first; seed < first+programs; seed++ {
@@ -240,8 +240,8 @@ func (s *surface) covered(first, programs uint64) map[string]bool {
 	return drawn
 }
 
-// Each exported function and method is drawn, or is in notDrawn with the reason. So an operation that is added cannot be
-// left out of the comparison of DPOR with Exhaustive.
+// Each exported function and method is drawn, or is in notDrawn with the reason. So an operation that is added cannot
+// be left out of the comparison of DPOR with Exhaustive.
 func TestEveryOperationIsDrawn(t *testing.T) {
 	onceInCI(t)
 	s := readSurface(t)

@@ -22,21 +22,21 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// What the programs of TestDPORAgreesWithExhaustive are made of: every exported operation of the root and of the
-// satellites by which fibers can notice each other. TestEveryOperationIsDrawn compares it with the packages.
+// The programs of TestDPORAgreesWithExhaustive use every exported operation of the root and of the satellites through
+// which a fiber can affect another. TestEveryOperationIsDrawn compares the list with the packages.
 
-// family is operations on the same objects: in a program of few operations, those of different families would hardly
-// notice each other.
+// family is a set of operations on the same objects. A program has operations of one family, because those of different
+// families would rarely affect each other.
 type family struct {
 	name  string
 	make  func(st *stage) // makes what the fibers share
 	does  []func(p *player)
-	alone bool            // one operation has fibers of its own, and is a program
-	large bool            // its operations have many steps, so that two of them are a program
+	alone bool            // an operation starts fibers itself, so a program has only one
+	large bool            // its operations have many steps, so a program has only two
 	end   func(st *stage) // ends waits that do not end with a context; may be nil
 }
 
-// stage is what the fibers of a program share. What the program does not use is nil.
+// stage holds the objects that the fibers of a program share. Objects that the program does not use are nil.
 type stage struct {
 	s       *Sim
 	n       *coir.Nursery
@@ -90,7 +90,7 @@ type player struct {
 
 func (p *player) tell(format string, args ...any) { fmt.Fprintf(p.log, format+" ", args...) }
 
-// got tells how an operation ended.
+// got records how an operation ended.
 func (p *player) got(what string, err error) { p.tell("%s %s", what, ending(err)) }
 
 func (p *player) gotValue(what string, v any, err error) { p.tell("%s %v %s", what, v, ending(err)) }
@@ -104,14 +104,14 @@ func (p *player) c() *coir.Chan[int] { return p.chans[p.a] }
 
 func (p *player) other() *coir.Chan[int] { return p.chans[1-p.a] }
 
-// selects tells how a select ended.
+// selects records how a select ended.
 func (p *player) selects(what string, cases ...coir.Case) int {
 	at, err := coir.Select(p.ctx, append(cases, coir.After(p.d))...)
 	p.gotValue(what, at, err)
 	return at
 }
 
-// all tells the first two values of a sequence.
+// all records the first two values of a sequence.
 func (p *player) all(what string, seq iter.Seq2[int, error]) {
 	n := 0
 	for v, err := range seq {
@@ -122,7 +122,7 @@ func (p *player) all(what string, seq iter.Seq2[int, error]) {
 	}
 }
 
-// slice tells what a stream has, by the function ToSlice.
+// slice records the elements of a stream.
 func slice[T any](p *player, what string, s stream.Stream[T]) {
 	v, err := stream.ToSlice(p.ctx, s)
 	p.gotValue(what, v, err)
@@ -1118,7 +1118,7 @@ func (p *player) start() *coir.Task[int] {
 	return coir.Start(p.n, "task", func(context.Context) (int, error) { return p.c().TryRecv() }, coir.WithIsolatedFailure())
 }
 
-// dialled tells how a dial ended.
+// dialled records how a dial ended.
 func (p *player) dialled(c net.Conn, err error) {
 	p.got("dial", err)
 	if err == nil {
@@ -1126,7 +1126,7 @@ func (p *player) dialled(c net.Conn, err error) {
 	}
 }
 
-// beginAsync begins an operation, cancels it after d, and tells how it ended.
+// beginAsync begins an operation, cancels it after d, and records how it ended.
 func beginAsync[T any](ctx context.Context, d time.Duration, begin func(*coir.Nursery) *coir.Promise[T], tell func(T, error)) {
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		p := begin(n)

@@ -15,9 +15,9 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// DPOR against Exhaustive, on random programs of all that fibers can do to each other: see families. The tests compare
-// what the programs have seen happen, which needs no definition of what conflicts. Fibers share no memory: each writes
-// into a log of its own.
+// These tests compare DPOR with Exhaustive, on random programs of all operations by which fibers affect each other: see
+// families. They compare what the programs observe, which needs no definition of a conflict. Fibers share no memory:
+// each writes into a log of its own.
 
 // agreement is such a program: for each fiber, what it does.
 type agreement struct {
@@ -34,8 +34,8 @@ type agreement struct {
 // deed is an operation of the family or, if it is negative, of common; and its arguments.
 type deed struct{ what, a, d int }
 
-// agreementOf returns a program. The families come in turn, and the operations of one that are programs by themselves,
-// so that all are drawn soon.
+// agreementOf returns the program of a seed. It takes the families in turn, and in a family whose operations are
+// programs by themselves the operations, so that all are drawn soon.
 func agreementOf(seed uint64) agreement {
 	var r search.RNG
 	r.Of(seed, 3)
@@ -140,7 +140,7 @@ func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fi
 	return nil
 }
 
-// coarse makes what follows an operation one step with it, and leaves the rest to another strategy.
+// coarse makes an operation and the code after it one step, and leaves the other decisions to another strategy.
 type coarse struct{ Strategy }
 
 //go:norace
@@ -174,7 +174,7 @@ func (s direct) Choose(p *Fork) int {
 	return s.Strategy.Choose(p)
 }
 
-// endsUnnoticed reports whether no fiber can notice when another ends.
+// endsUnnoticed reports whether no fiber depends on when another one ends.
 func (p agreement) endsUnnoticed() bool {
 	fails := slices.ContainsFunc(p.does, func(deeds []deed) bool {
 		return slices.ContainsFunc(deeds, func(d deed) bool { return d.what == -len(common) })
@@ -182,8 +182,8 @@ func (p agreement) endsUnnoticed() bool {
 	return !fails && p.limit == 0 && !p.family.alone && p.family.name != "nurseries"
 }
 
-// plainEvery is how often a program is compared with all orders of its operations, also those of the start and the end
-// of its fibers, in which the others are not varied.
+// plainEvery says that one in so many programs is compared with all orders of its operations, including the start and
+// the end of its fibers. For the other programs, the orders of these are not varied.
 const plainEvery = 31
 
 // agreed is how often each text was seen.

@@ -31,9 +31,9 @@ func beside(ctx context.Context, fn func(ctx context.Context)) {
 	})
 }
 
-// A fiber that waits outside of coir ends the schedule, soon, and the report says where it waits and what to write
-// instead. Where the wait can be ended nothing is left behind; where it cannot, nothing is left once the wait ends,
-// long after.
+// If a fiber waits outside of coir, the schedule soon ends, and the report says where the fiber waits and what to write
+// instead. If sim can end the wait, no goroutine is left behind. If it cannot, none is left when the wait ends, long
+// after.
 func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -179,7 +179,7 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	}
 }
 
-// A stack is in package net, or in one that only has such a name.
+// A function is in package net, or in a package whose name only resembles it.
 func TestInNet(t *testing.T) {
 	for line, want := range map[string]bool{
 		"net.(*netFD).accept(0x1)":                  true,
@@ -207,8 +207,8 @@ func TestALongComputationIsNoWait(t *testing.T) {
 	}
 }
 
-// A fiber that computes for long is watched, and its watcher ends with the schedules, although no other fiber has run
-// since.
+// sim watches a fiber that computes for long. The goroutine that watches ends with the schedules, even if no other
+// fiber has run since.
 func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	buf := make([]byte, 1<<20)
 	watched := func() bool { return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "(*world).watch(") }

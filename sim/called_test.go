@@ -51,8 +51,8 @@ func TestADeadlockBesideAnAlarm(t *testing.T) {
 	}
 }
 
-// TestFibersRunBetweenTwoCalls: what an alarm has woken runs before an alarm that was started meanwhile, although that
-// is for the same moment.
+// TestFibersRunBetweenTwoCalls: a fiber that an alarm has woken runs before an alarm that was started meanwhile, even
+// if that is due at the same moment.
 func TestFibersRunBetweenTwoCalls(t *testing.T) {
 	calls := 0
 	f := Run(1, func(ctx context.Context, s *Sim) {

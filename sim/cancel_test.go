@@ -11,9 +11,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A cancel is one step, and so is a deadline: a fiber that it has woken does not run before it has ended the waits of
-// the others. So the second fiber never closes the channel that the first still waits at, which on other runtimes it
-// may: the package's documentation says so. If this test fails because sim shows it, change the documentation too.
+// A cancel is one step, and so is a deadline: a fiber that it wakes does not run before the cancel has ended all other
+// waits. So the second fiber never closes the channel while the first one still waits at it. On other runtimes that can
+// happen, as the package's documentation says. If sim shows it one day, this test fails: change the documentation too.
 func TestACancelEndsItsWaitsInOneStep(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context) (context.Context, func()){
 		"deadline": func(ctx context.Context) (context.Context, func()) {

@@ -206,7 +206,7 @@ func TestMessagesOnlyOfWhatWasDone(t *testing.T) {
 		" 9 | try send last → dropped the oldest", "15 | try recv many → 2 values")
 }
 
-// The trace has the case that a select did, so that its messages are known, and the other cases have none.
+// The trace records which case of a select happened, so its messages are known. The other cases have no messages.
 func TestMessagesOfSelects(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
 		c, d := coir.NewChan[int](2, coir.WithName("c")), coir.NewChan[int](2, coir.WithName("d"))
@@ -229,7 +229,7 @@ func TestMessagesOfSelects(t *testing.T) {
 		" 6 | select → time ", " 8 | select → recv c: closed ")
 }
 
-// A fiber that is woken has a case done for it, by another fiber; and a Selector does its case when the fiber runs.
+// The case of a select that waits is done by the fiber that wakes it. A Selector does its case when its fiber runs.
 func TestMessagesOfSelectsThatWaited(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
 		c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](0, coir.WithName("d"))

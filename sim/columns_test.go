@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// links has fibers each of which may lose a value early in a long schedule. It fails if that many have.
+// links starts fibers that may each lose a value early in a long schedule. It fails if so many fibers have lost one.
 func links(fibers, lost int) program {
 	return func(ctx context.Context, s *Sim) {
 		var n atomic.Int32
@@ -40,7 +40,7 @@ func links(fibers, lost int) program {
 	}
 }
 
-// A fault that happened is under the head and in the table, however long that is, and however many fibers there are.
+// A report lists each fault that happened below the head and in the table, for any length and any number of fibers.
 func TestReportShowsEachFault(t *testing.T) {
 	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
@@ -63,7 +63,7 @@ func TestReportShowsEachFault(t *testing.T) {
 	}
 }
 
-// Of many fibers those have a column that matter to the failure, and not those that were started first.
+// If there are many fibers, those that matter to the failure have columns, and not those that were started first.
 func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
@@ -84,7 +84,7 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 		strings.Contains(head, "link[0]") {
 		t.Errorf("no column of its own: %s%v", head, f)
 	}
-	// One that panics before all others end.
+	// A fiber that panics before the others end.
 	f = found(t, KindPanic, func(ctx context.Context, _ *Sim) {
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			c := coir.NewChan[int](0, coir.WithName("c"))
@@ -103,7 +103,7 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 	says(t, f, "panic in fiber user[17]", "| user[17] ")
 }
 
-// Each step of a schedule is in the table, or the table says that it comes again or is left out.
+// Each step of a schedule is in the table, in a repetition, or in a gap.
 func TestStepsLeftOutAddUp(t *testing.T) {
 	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
@@ -165,7 +165,7 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 
-// A fiber that waits for a native mutex is told with those that may hold it, and the table has what they did last.
+// The report of a fiber that waits for a native mutex names the fibers that may hold it, and has their last steps.
 func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 	for _, idle := range []int{0, 2} {
 		var mu sync.Mutex

@@ -214,8 +214,8 @@ func (c *noted) Err() error {
 	return c.Context.Err()
 }
 
-// A step of one fiber looks at the contexts that others wait under. The race detector must see that as ordered after
-// what the waiting fiber did before, as with package context, whose cancel looks at what hangs on a context.
+// A step of one fiber reads the contexts under which others wait. The race detector must see these reads as ordered
+// after what the waiting fiber did before, as with package context, whose cancel reads the children of a context.
 func TestAContextThatAnotherFiberLooksAtIsNoRace(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
 		parent, cancel := context.WithCancel(ctx)

@@ -347,8 +347,8 @@ func TestReportOfALockThatNoFiberHolds(t *testing.T) {
 	says(t, f, "main waits to acquire slots, which no fiber holds")
 }
 
-// Of many holders it names a few. A permit that a fiber has given back it does not hold, and what another fiber gave
-// back for it neither.
+// A report names a few of many holders. A fiber does not hold a permit that it, or another fiber in its place, has
+// given back.
 func TestReportOfManyHolders(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		slots, never := locks.NewSemaphore(5, coir.WithName("slots")), coir.NewEvent(coir.WithName("never"))
@@ -382,7 +382,7 @@ func TestReportOfManyHolders(t *testing.T) {
 	saysNot(t, f, "holder[0] since")
 }
 
-// What another fiber gives back is no longer held, also if it passes to a waiter, which then holds it since that step.
+// If another fiber unlocks a lock, its holder no longer holds it. If it passes to a waiter, that holds it from then on.
 func TestReportOfWhatOthersGaveBack(t *testing.T) {
 	inTurn := WithStrategy(func(uint64) Strategy { return RoundRobin() })
 	t.Run("to a waiter", func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What the package is for: typical mistakes, each as a small program, and the same program without the mistake. The
-// default settings must find every mistake, and nothing in the twin. What fibers share outside of channels is atomic:
-// none of these programs has a data race, so only another order shows that they are wrong.
+// The corpus: typical mistakes, each as a small program, and the same program without the mistake. The default settings
+// must find every mistake, and must not fail the corrected program. Memory that fibers share is atomic, so none of the
+// programs has a data race, and only another order shows that they are wrong.
 
 // program is a program to explore.
 type program = func(ctx context.Context, s *Sim)

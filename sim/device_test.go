@@ -24,8 +24,8 @@ func tableOf() *table {
 	return s.State(tableKey{}, func() any { return &table{made: s.Intn(3)} }).(*table)
 }
 
-// TestStateBelongsToASchedule: fibers share it, the next schedule has another one, and its making is ordered before its
-// use, which the race detector checks.
+// TestStateBelongsToASchedule: the fibers of a schedule share a state, and the next schedule has another one. The call
+// that makes it is ordered before its uses, which the race detector checks.
 func TestStateBelongsToASchedule(t *testing.T) {
 	all := map[*table]bool{}
 	res := Explore(func(ctx context.Context, s *Sim) {
@@ -74,7 +74,7 @@ func TestManyStates(t *testing.T) {
 	}
 }
 
-// TestADrawnNumberIsReplayed: what a model draws is a decision like another.
+// TestADrawnNumberIsReplayed: a number that a model draws is a decision, as others are.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestADrawnNumberIsReplayed(t *testing.T) {
@@ -178,7 +178,7 @@ func TestNoSimulation(t *testing.T) {
 	}
 }
 
-// TestStatesHaveKeysThatCompare: others are refused when they are first used.
+// TestStatesHaveKeysThatCompare: State panics for a key that cannot be compared.
 func TestStatesHaveKeysThatCompare(t *testing.T) {
 	for _, key := range []any{nil, []int{1}, [1]any{[]int{1}}, func() {}} {
 		f := Run(1, func(ctx context.Context, _ *Sim) {

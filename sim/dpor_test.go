@@ -18,16 +18,16 @@ import (
 	"github.com/coir-go/coir/stream"
 )
 
-// A reduction that loses schedules looks like a fast one. So the tests compare it with running all schedules: each
-// schedule is reduced to its trace by a second, plain definition of what conflicts, and the two sets must be equal. So
-// must the sets of what the programs have seen happen, which needs no definition at all.
+// A reduction that loses schedules looks like a fast one. So the tests compare it with a run of all schedules: they
+// reduce each schedule to its trace, by a second and simpler definition of conflicts, and the two sets of traces must
+// be equal. The two sets of what the programs observe must be equal too, which needs no definition.
 
 // dporProgram is a program that reports what it has seen.
 type dporProgram struct {
 	name string
 	mode ClockMode
 	fn   func(ctx context.Context, say func(format string, args ...any))
-	dup  bool // the reduction knows less of it than the test, so a trace may come more than once
+	dup  bool // the reduction sees more conflicts than the test, so a trace may occur more than once
 	big  bool // too many schedules: only those in which fibers begin, and start others, immediately
 	ends bool // with big: they also end immediately, because no fiber notices
 	many bool // even so there are very many

@@ -121,8 +121,8 @@ func TestDrawnTakesNumbersAndFaultsToo(t *testing.T) {
 	}
 }
 
-// A tool stops by a panic, or by ending the goroutine. Both leave Drawn, and nothing is left behind, whichever fiber
-// needed the decision: one before an operation, one that waits, one in a select.
+// A tool stops a run by a panic, or by runtime.Goexit. Drawn passes both on and leaves no goroutine behind, whichever
+// fiber needed the decision: one before an operation, one that waits, one in a select.
 func TestDrawnEndsAsTheDrawingDoes(t *testing.T) {
 	type enough struct{ n int }
 	before := runtime.NumGoroutine()
@@ -183,8 +183,8 @@ func TestDrawnRefusesAWayThatIsNone(t *testing.T) {
 	}
 }
 
-// What chooses may have memory of its own, and the fibers under test may share some that a channel orders: a race build
-// finds nothing in either.
+// The function that chooses may have memory of its own, and the fibers under test may share memory that a channel
+// orders. The race detector reports neither.
 func TestDrawnIsNoRace(t *testing.T) {
 	asked, sum := 0, 0
 	f := Drawn(func(n int) int { asked++; return asked % n }, func(ctx context.Context, s *Sim) {

@@ -30,7 +30,8 @@ func TestFaultIsFalseOutsideOfAPlan(t *testing.T) {
 	}
 }
 
-// The name of a fault may be misspelt: what the program reached is told in order, once, and at most a few.
+// The name of a fault may be misspelt. The report lists the faults that the program reached: in order, each once, and
+// at most a few.
 func TestAFaultThatIsNotReachedTellsTheOthers(t *testing.T) {
 	program := func(names ...string) func(context.Context, *Sim) {
 		return func(ctx context.Context, s *Sim) {

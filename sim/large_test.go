@@ -8,8 +8,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// The reports of large failures, word for word: hundreds of steps, more than ten fibers, tickers and selects. Someone who
-// does not know the program must find the cause on the first screen, so look at them when they change.
+// The reports of large failures, word for word: hundreds of steps, more than ten fibers, tickers and selects. A reader
+// who does not know the program must find the cause on the first screen, so read the reports when they change.
 func TestLargeReports(t *testing.T) {
 	for _, c := range []struct {
 		name string

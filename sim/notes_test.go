@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// Waited says how the goroutine has waited last, and nothing of what does not wait, of a mutex, or of Gosched.
+// Waited returns how the goroutine has waited last. Operations that do not wait, mutexes and Gosched do not count.
 func TestWaited(t *testing.T) {
 	if !coro.Assembly {
 		t.Skip("without assembly there are no notes")
@@ -61,7 +61,7 @@ func TestWaited(t *testing.T) {
 		{"a mutex", coro.NotWaited, func() { held.Lock(); after(soon, held.Unlock); held.Lock() }},
 		{"Gosched and a collection", coro.NotWaited, func() { runtime.Gosched(); runtime.GC() }},
 	} {
-		// A timer that is early, or a collection meanwhile, takes the note away. So one of a few must be right.
+		// An early timer or a garbage collection may remove the note. So one of a few tries must be right.
 		got := coro.NotWaited
 		for range 20 {
 			coro.ForgetWait()

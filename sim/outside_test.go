@@ -269,7 +269,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 					says(t, f, "a goroutine that is not a fiber of the simulation has cancelled the context used at sim/outside_test.go:")
 					saysNot(t, f, "asm_", "context/context.go")
 				case KindDeadlock: // it came too late: the machine is busy
-				case KindBlocked: // it came before both were parked, and the program's own <-done is told
+				case KindBlocked: // it came before both were parked, and sim reports the program's own <-done
 				default:
 					t.Fatal(f)
 				}
@@ -357,7 +357,7 @@ func TestASelectOutsideIsReportedForEachKindOfCase(t *testing.T) {
 	}
 }
 
-// A fiber that calls Run of another runtime is told so, with the place, whatever that runtime does, and before it runs.
+// A call of Run of another runtime by a fiber is reported, with its place, before that runtime runs anything.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestAnotherRuntimeIsTold(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // Spec: NU-14 (Limit bounds the children that run)
 func TestOwnLimitKeepsTheOrder(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		var begun [4]int32 // as which number; the place orders the fibers, but not their memory
+		var begun [4]int32 // the order in which they began; the place orders the fibers, but not their memory
 		var now, count atomic.Int32
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
@@ -116,7 +116,7 @@ func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 				short, cancel := coir.WithTimeout(ctx, time.Second)
 				defer cancel()
 				waited = slow.Wait(short)
-				gate.Close() // only this lets slow end, and slow has the only place
+				gate.Close() // slow cannot end before this, and has the only place
 				return slow.Wait(ctx)
 			})
 			return nil

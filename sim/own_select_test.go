@@ -206,7 +206,7 @@ func TestOwnSelectsMatchInPairs(t *testing.T) {
 	})
 }
 
-// SelectPriority takes the first that is ready; one that waits takes whatever comes.
+// SelectPriority takes the first case that is ready. If it waits, it takes the case that becomes ready first.
 //
 // Spec: SE-08 (SelectPriority takes the first ready case)
 func TestOwnSelectPriorityTakesTheFirst(t *testing.T) {
@@ -325,7 +325,7 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	}
 }
 
-// Of everything that a select can wait for, it reports what happens first, and leaves the others.
+// A select with a case of each sort reports the case that happens first, and leaves the others unchanged.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-18 (a case can wait for anything)

@@ -12,9 +12,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The library under its own simulation: small programs over the real channels, selects and nurseries, each under every
-// schedule of up to two preemptions as far as the number of schedules goes, and some at random. What a fiber writes for
-// others to read after the join it writes into a place of its own, so that the race detector has nothing to say either.
+// The library under its own simulation: small programs with the real channels, selects and nurseries. Each runs in all
+// schedules with up to two preemptions, within the limit of schedules, and in some random ones. Results that are read
+// after the join are in variables of which each has one writer, so that the race detector reports nothing.
 
 // own explores fn.
 func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
@@ -37,8 +37,8 @@ func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 	}
 }
 
-// guard runs every 16th schedule again from its decisions: the same must happen. It begins with one strategy, for a
-// number of schedules or until that has nothing left, and continues with rest.
+// guard runs every 16th schedule again from its decisions, and expects the same steps. It uses one strategy for a
+// number of schedules, or until that has no more, and then rest.
 type guard struct {
 	Strategy
 	rest    Strategy

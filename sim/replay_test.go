@@ -213,8 +213,8 @@ func TestAChangedProgramDiverges(t *testing.T) {
 	sameRun(t, f, again, err)
 }
 
-// A schedule of which only the end is kept is replayed, made smaller and reported like others; its forgotten part still
-// counts, because the hash is of all.
+// A schedule of which only the end is recorded can be replayed, made smaller and reported as others can. The hash also
+// covers the part that is not recorded.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestALongScheduleIsReplayedAndTold(t *testing.T) {
@@ -241,7 +241,7 @@ func TestALongScheduleIsReplayedAndTold(t *testing.T) {
 			t.Errorf("of %d steps %d were kept", f.Steps, len(f.trace))
 		}
 	}
-	if small.Kind != found.Kind || small.Switches >= found.Switches { // how few depends on time
+	if small.Kind != found.Kind || small.Switches >= found.Switches { // their number depends on time
 		t.Errorf("%s with %d choices was made %s with %d", found.Kind, found.Switches, small.Kind, small.Switches)
 	}
 	says(t, small, "likely cycle:", fmt.Sprintf("... %d steps before\n", small.before), "... main yield: ",

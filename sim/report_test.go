@@ -496,7 +496,7 @@ func TestReportOfManyFibersIsBounded(t *testing.T) {
 	if n := len(f.Error()); n > 40_000 {
 		t.Errorf("the report has %d bytes", n)
 	}
-	// Those that wait for the same are told together.
+	// Fibers that wait for the same object share a line.
 	says(t, many(1), "to end: f[0..299], at ", "  f[0..299] wait to receive from c, at sim/report_test.go:", " (300 fibers, steps ")
 }
 
@@ -605,7 +605,7 @@ func TestReportQuotesControlCharacters(t *testing.T) {
 	}
 }
 
-// What only tries does not wait, and says so; and the trace tells whether it took anything.
+// A Try operation does not wait. The trace names it, and says whether it took something.
 func TestReportOfTries(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		free, held := locks.NewMutex(coir.WithName("free")), locks.NewMutex(coir.WithName("held"))

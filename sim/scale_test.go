@@ -9,10 +9,10 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// How much the tests run, in one place. Two things make them smaller, and neither silently leaves out a test: -short,
-// and builds in which a switch of fibers costs ten times as much (the race detector) or fifty times (invariants, which
-// look at the stack on every switch, and pure Go, which asks for it to know who runs): sim does little but switch. What
-// has a number of schedules takes it from scaled; what has none, and is large, says so by large and is skipped by name.
+// The size of the tests. They are smaller with -short, and in builds in which a switch of fibers costs ten times as
+// much (the race detector) or fifty times (invariants and pure Go, which read the stack at each switch), because sim
+// does little else than switch. A test with a number of schedules takes that from scaled. A large test without such a
+// number calls large, which skips it and says so.
 
 // soaking reports whether tests run at their full size.
 func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }

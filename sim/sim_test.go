@@ -386,7 +386,7 @@ func TestAStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAGoroutineOutsideIsReported lets goroutines use a channel of the simulation, even after the program's last
+// TestAGoroutineOutsideIsReported starts goroutines that use a channel of the simulation, even after the program's last
 // operation.
 //
 // Spec: SM-06 (an outside goroutine is reported)

@@ -95,8 +95,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Operations that a function of the library does for one call of the program are one row; and the fibers of the library
-// have no rows for what they do among themselves.
+// If one call of the program makes several operations inside of the library, they are one row. Operations between
+// fibers of the library have no rows.
 func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
@@ -237,8 +237,8 @@ func TestLogsAreRows(t *testing.T) {
 	}
 }
 
-// Logf may be called where there is no fiber, and has a place in the report of Drawn. Of several lines the first is
-// shown, which need not be the first of the text.
+// Logf may be called outside of fibers, and is in the report of Drawn too. Of a text with several lines the report
+// shows the first that is not empty.
 func TestLogsFromElsewhere(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		done := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 
 // What sim.Test prints for the user of go test.
 
-// listener is a testing.TB that keeps what it is told.
+// listener is a testing.TB that keeps its messages.
 type listener struct {
 	testing.TB
 	said   strings.Builder

@@ -17,7 +17,7 @@ import (
 
 // limited is a service with a limit of its rate: a ticker fills a bucket of tokens, and workers take one for each job.
 // Jobs that fail are queued again, by the worker itself, so that all workers wait to send when the queue is full. That
-// happens after some hundred steps. The ticker goes on, and so does a monitor that is told of each tick.
+// happens after some hundred steps. The ticker continues, and so does a monitor that receives each tick.
 func limited(workers, jobs int) program {
 	return func(ctx context.Context, s *Sim) {
 		tokens := coir.NewChan[int](2, coir.WithName("tokens"))
@@ -67,8 +67,8 @@ func limited(workers, jobs int) program {
 	}
 }
 
-// A ticker keeps a program from ending, and a deadlock beside it is reported as one, with its cause: what each fiber did
-// last, and not the last of 20,000 steps.
+// A ticker keeps a program from ending, and a deadlock beside it is reported as one, with its cause: what each fiber
+// did last, and not the last of 20,000 steps.
 func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 	f := found(t, KindDeadlock, limited(4, 200), WithStrategy(Random))
 	if f.Steps != 20_000 {
@@ -178,7 +178,7 @@ func TestReportNamesAJam(t *testing.T) {
 		"\n    worker[1] waits to send to c (capacity 2, full), from which only")
 }
 
-// Of a long trace the table has the end, the errors, and what each fiber did last.
+// The table of a long trace has the end, the errors, and the last steps of each fiber.
 func TestLongTraces(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		var names []*coir.Chan[int]

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Can a reader trust what sim says: that a token replays the same, that an error of the test has a token, and that what
-// was to be reached has been reached.
+// These tests check what a reader relies on: a token replays the same schedule, an error of the test has a token, and a
+// condition that should be reached has been reached.
 
 // detour yields n times, and sleeps in place of one of them.
 func detour(n, at int) program {

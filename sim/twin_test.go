@@ -122,7 +122,7 @@ func doomed(ctx context.Context, s *Sim) {
 	s.Errorf("always")
 }
 
-// Each sort of decision is told as what it is, on both sides, and marked in the table.
+// The report describes each sort of decision, for both schedules, and marks it in the table.
 func TestTwins(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -154,7 +154,7 @@ func TestAProgramWithoutOperationsFails(t *testing.T) {
 	}
 }
 
-// What does not wait outside, and starts no goroutine, passes, also while the rest of the process starts very many.
+// A program that neither waits outside of coir nor starts a goroutine passes, even while other code starts very many.
 func TestWhatDoesNotWaitOutsidePasses(t *testing.T) {
 	var stop atomic.Bool
 	var noise sync.WaitGroup

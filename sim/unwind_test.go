@@ -75,7 +75,7 @@ func TestADeadlockUnderAShieldIsTold(t *testing.T) {
 	}
 }
 
-// A wait that is ended this way fails.
+// A wait that ends in this way returns an error.
 func TestAnInterruptedWaitReturnsAnError(t *testing.T) {
 	var errs []error
 	_ = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
