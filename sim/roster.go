@@ -126,14 +126,26 @@ func (r *roster) check() {
 //
 //go:norace
 func (r *roster) remove(i int32) {
-	at := 0
-	for r.ready[at] != i {
-		at++
-	}
-	for ; at+1 < r.nready; at++ {
-		r.ready[at] = r.ready[at+1]
+	ready := r.ready[:r.nready]
+	for at := r.place(i) + 1; at < len(ready); at++ {
+		ready[at-1] = ready[at]
 	}
 	r.nready--
+}
+
+// place returns how many fibers that can run were created before fiber i. If it can run, that is its place in ready.
+//
+//go:norace
+func (r *roster) place(i int32) int {
+	low, high := 0, r.nready
+	for low < high {
+		if mid := (low + high) / 2; r.ready[mid] < i {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
 }
 
 // Len implements policy.Policy.

@@ -233,17 +233,15 @@ func (w *world) Next() policy.Fiber {
 //
 //go:norace
 func (w *world) lineUp(n int, i int32) int {
-	for k := range w.nready {
-		if w.ready[k] > i {
-			w.ways[n] = w.ready[k]
-			n++
-		}
+	ready, ways := w.ready[:w.nready], w.ways
+	later := w.place(i + 1)
+	for _, f := range ready[later:] {
+		ways[n] = f
+		n++
 	}
-	for k := range w.nready {
-		if w.ready[k] <= i {
-			w.ways[n] = w.ready[k]
-			n++
-		}
+	for _, f := range ready[:later] {
+		ways[n] = f
+		n++
 	}
 	if w.mode == ClockRacing && w.running && w.clock.Len() > 0 {
 		w.ways[n] = search.Clock
