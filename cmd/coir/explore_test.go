@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -228,7 +229,8 @@ func TestTheLaterCorpus(t *testing.T) {
 }
 
 // All schedules of a test, including those that make a failure smaller, do the same in each process: with other numbers
-// of processors, and with a collector that runs all the time or never. `go run ./measure/determinism` is the long form.
+// of processors, and with a collector that runs all the time or never. So they do in maps whose keys are addresses, and
+// on the network. `go run ./measure/determinism` is the long form.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -236,7 +238,12 @@ func TestDeterminism(t *testing.T) {
 	traces := func(procs, collect string) map[string]outcome {
 		t.Setenv("GOMAXPROCS", procs)
 		t.Setenv("GOGC", collect)
-		return explored(t, "-tags=corpus", "-schedules=50", "./corpus", "./corpus/atomics")
+		all := explored(t, "-tags=corpus", "-schedules=50", "./corpus", "./corpus/atomics")
+		maps.Copy(all, explored(t, "-schedules=10", "./testdata/maps"))
+		if inMemory() {
+			maps.Copy(all, explored(t, "-schedules=10", "-skip=Race|Probe|OnKernel", "./testdata/network"))
+		}
+		return all
 	}
 	one, other := traces("1", "off"), traces("4", "1")
 	for test, o := range one {

@@ -3,6 +3,7 @@ package overlay
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type edit struct {
 	old, new string
 	all      bool // every occurrence, of which there is at least one
 	first    bool // the first of several
+	minor    int  // the release of Go 1 in which the text is; 0: all
 }
 
 // edits are the replacements in many places, and then those of edits.diff.
@@ -29,6 +31,12 @@ var edits = func() []edit {
 	}
 	return append(everywhere(), all...)
 }()
+
+// editsOf returns the edits of a release.
+func editsOf(version string) []edit {
+	minor, _ := minorOf(version)
+	return slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.minor != 0 && e.minor != minor })
+}
 
 // parseEdits reads edits in the format of edits.diff.
 func parseEdits(text string) (all []edit, err error) {
@@ -98,6 +106,24 @@ func everywhere() (all []edit) {
 		{"func Listen(s int, n int) (err error) {\n", "s := coirSocketOf(s); s != nil {\n\t\treturn s.listen()"},
 	} {
 		replace("a socket in memory", call.head, call.head+"\tif "+call.do+"\n\t}\n", calls...)
+	}
+	const numbers = "the addresses in keys of maps are hashed by their numbers"
+	replace(numbers, "typ.Hasher(key, m.seed)", "coirHash(typ, key, m.seed)",
+		"internal/runtime/maps/map.go", "internal/runtime/maps/table.go", "internal/runtime/maps/runtime.go")
+	fast := []string{"internal/runtime/maps/runtime_fast32.go", "internal/runtime/maps/runtime_fast64.go"}
+	for _, by := range []struct {
+		minor    int
+		old, new string
+	}{
+		{26, "typ.Hasher(", "coirHash(typ, "},
+		{27, "	if memHashAESImplemented && UseAeshash {\n", "	if coirNumbers(typ) {\n" +
+			"\t\thash = coirHash(typ, abi.NoEscape(unsafe.Pointer(&key)), m.seed)\n" +
+			"	} else if memHashAESImplemented && UseAeshash {\n"},
+	} {
+		replace(numbers, by.old, by.new, fast...)
+		for i := range fast {
+			all[len(all)-1-i].minor = by.minor
+		}
 	}
 	return all
 }

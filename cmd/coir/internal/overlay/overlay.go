@@ -39,12 +39,18 @@ func Releases() string { return fmt.Sprintf("Go 1.%d to 1.%d", first, last) }
 // Supported reports whether a version such as go1.26.8 or go1.27rc1 belongs to a release that the edits are tested
 // with.
 func Supported(version string) bool {
+	minor, ok := minorOf(version)
+	return ok && minor >= first && minor <= last
+}
+
+// minorOf returns the minor release of Go 1 that a version belongs to.
+func minorOf(version string) (minor int, ok bool) {
 	m := regexp.MustCompile(`^go1\.(\d+)`).FindStringSubmatch(version)
 	if m == nil {
-		return false
+		return 0, false
 	}
-	minor, _ := strconv.Atoi(m[1])
-	return minor >= first && minor <= last
+	minor, err := strconv.Atoi(m[1])
+	return minor, err == nil
 }
 
 // Unsupported is the error of a Go release that the edits do not fit.
@@ -105,7 +111,7 @@ func Make(goroot, version, dir string) (string, error) {
 // edited returns the edited files of goroot, by their paths below src.
 func edited(goroot, version string) (map[string]string, error) {
 	files := map[string]string{}
-	for _, e := range edits {
+	for _, e := range editsOf(version) {
 		text, ok := files[e.file]
 		if !ok {
 			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))

@@ -140,6 +140,25 @@ func TestHTTP(t *testing.T) {
 	wg.Wait()
 }
 
+// A server closes its connections in the order of a map, by their addresses.
+func TestManyConnections(t *testing.T) {
+	var in sync.WaitGroup
+	in.Add(100)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in.Done()
+		in.Wait()
+		hello(w, r)
+	}))
+	defer s.Close()
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	defer c.CloseIdleConnections()
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() { get(t, c, s.URL) })
+	}
+	wg.Wait()
+}
+
 // Idle connections of the default client do not live from one schedule to the next.
 func TestDefaultClient(t *testing.T) {
 	s := httptest.NewServer(hello)

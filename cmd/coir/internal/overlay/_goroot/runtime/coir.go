@@ -218,6 +218,12 @@ func coirQuiet(q uint32) (was uint32) {
 //go:linkname sync_coirQuiet sync.coirQuiet
 func sync_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 
+//go:linkname tls_coirQuiet crypto/tls.coirQuiet
+func tls_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
+
+//go:linkname cache_coirQuiet crypto/internal/fips140cache.coirQuiet
+func cache_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
+
 // coirTestG is the number of the goroutine that runs the test: the first is that of the harness.
 const coirTestG = 2
 

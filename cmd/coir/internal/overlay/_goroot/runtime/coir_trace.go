@@ -183,16 +183,14 @@ func coirChannel(c *hchan) uint32 {
 // coirForget forgets the objects that the collector is about to free: their addresses may be used again, by objects
 // that get other numbers. It is called when all marks are set, while the world is stopped.
 func coirForget() {
+	coirForgetAddresses()
 	s := &coirSched
 	if !coir.On {
 		return
 	}
 	for i := range coirObjects {
 		o := &coirObjects[i]
-		if o.run != s.run {
-			continue
-		}
-		if span := spanOfHeap(o.addr); span != nil && !span.markBitsForIndex(span.objIndex(o.addr)).isMarked() {
+		if o.run == s.run && coirFreed(o.addr) {
 			o.addr = 0 // no object has that; the place stays taken, for those that were put behind it
 		}
 	}

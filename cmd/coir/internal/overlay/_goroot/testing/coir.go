@@ -375,7 +375,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	coirBegin(&c)
 	defer func() {
 		p := recover()
-		if p != nil && !done { // a goroutine outside of the bubble may still wake one that waits
+		if p != nil && !done && !x.brief { // a goroutine outside of the bubble may still wake one that waits
 			time.Sleep(20 * time.Millisecond)
 		}
 		r.config = c

@@ -1,0 +1,27 @@
+package maps
+
+import (
+	"internal/abi"
+	"unsafe"
+)
+
+// coirHash hashes a key of a map. The addresses in it count by their numbers: see package runtime.
+func coirHash(typ *abi.MapType, key unsafe.Pointer, seed uintptr) uintptr {
+	if coirNumbers(typ) {
+		return coirTypehash(typ.Key, key, seed)
+	}
+	return typ.Hasher(key, seed)
+}
+
+// coirNumbers reports whether the hasher of a map may hash addresses. That of an interface calls typehash anyway.
+func coirNumbers(typ *abi.MapType) bool {
+	switch typ.Key.Kind() {
+	case abi.Pointer, abi.UnsafePointer, abi.Chan, abi.Array, abi.Struct:
+		return typ.Key.Pointers()
+	}
+	return false
+}
+
+//go:linkname coirTypehash runtime.typehash
+//go:noescape
+func coirTypehash(t *abi.Type, p unsafe.Pointer, h uintptr) uintptr
