@@ -21,10 +21,18 @@ func TestAlarms(t *testing.T) {
 	if o := got["TestTooManySteps"]; o.action != "skip" || !strings.Contains(o.output, sentence) || o.schedules != 1 {
 		t.Errorf("a schedule with too many steps: %s, %d schedules\n%s", o.action, o.schedules, o.output)
 	}
+	if o := got["TestSkipsSometimes"]; !strings.Contains(o.output, " of them it skips the rest") {
+		t.Errorf("it is not said that some schedules are skipped\n%s", o.output)
+	}
 	if o := got["TestRegistersAndLeaks"]; o.told != nil {
 		again := explored(t, "-run=^TestRegistersAndLeaks$", "-replay="+o.told.Token, "./testdata/alarms")
 		if a := again["TestRegistersAndLeaks"].told; a == nil || a.Report != o.told.Report {
 			t.Errorf("replayed, it is %+v, and was %+v", a, o.told)
+		}
+	}
+	for test, action := range map[string]string{"TestSkipsFirst": "fail", "TestSkipsSometimes": "pass", "TestSkipsAlways": "skip", "TestSkips": "skip"} {
+		if o := explored(t, "-fresh", "-schedules=10", "-run=^"+test+"$", "./testdata/alarms")[test]; o.action != action {
+			t.Errorf("%s, each schedule in a process: %s, want %s\n%s", test, o.action, action, o.output)
 		}
 	}
 	// In a process of its own each schedule has the same bound, and is told in the same words.

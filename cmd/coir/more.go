@@ -26,6 +26,7 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 	for {
 		mine.patience = all.patience()
 		r := t.runProcess(ctx, &mine, p, binary, name, i, -1)
+		o.network, o.onKernel = mine.network, mine.onKernel
 		if r.outcome == "uncontrolled" && r.next < 0 {
 			r.schedules = 1 // the plain one, which is first run a few times
 		}
@@ -64,6 +65,7 @@ func (r *result) add(all *result) {
 	}
 	r.schedules += all.schedules
 	r.left += all.left
+	r.skips += all.skips
 	r.elapsed += all.elapsed
 	r.used += all.used
 	r.addOutside(all)
@@ -118,10 +120,13 @@ func (r *result) goesOn(o *options) bool {
 }
 
 // settled returns the result with its final outcome: a test of which some schedules are controlled has passed if none of
-// them failed.
+// them failed, and was skipped if all of them were.
 func (r *result) settled() *result {
 	if r.outcome == "more" || r.outcome == "uncontrolled" && r.schedules > r.uncontrolled {
 		r.outcome = "pass"
+	}
+	if r.outcome == "pass" && r.skips > 0 && r.skips == r.schedules {
+		r.outcome = "skip"
 	}
 	return r
 }

@@ -23,7 +23,7 @@ type result struct {
 
 	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
 
-	outcome string // pass, fail, skip, uncontrolled, more, long, simulates, stateful, again, end, error, died
+	outcome string // pass, fail, skip, uncontrolled, more, long, simulates, stateful, kernel, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the reported schedule
@@ -56,6 +56,7 @@ type result struct {
 	steps    int             // of a schedule that was given up
 	busy     bool            // because there was no moment at which all wait
 
+	skips        int           // schedules in which the test skips the rest
 	outside      int           // schedules in which something came from outside
 	onKernel     string        // why the test ran on the kernel's network, if it did
 	uncontrolled int           // schedules that were not controlled
@@ -247,6 +248,8 @@ func (r *result) read(text string) {
 			r.log = f.quoted()
 		case "outside":
 			r.outside = f.int()
+		case "skips":
+			r.skips = f.int()
 		case "network":
 			r.onKernel = f.quoted()
 		case "uncontrolled":

@@ -34,6 +34,7 @@ func (e *exploring) add(r *result) {
 	if e.all != nil {
 		r.schedules += e.all.schedules
 		r.left += e.all.left
+		r.skips += e.all.skips
 		r.addOutside(e.all)
 		r.elapsed += e.all.elapsed
 		if r.failure != nil {

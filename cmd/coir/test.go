@@ -76,6 +76,7 @@ type options struct {
 	racing    bool
 	replay    string
 	network   string
+	onKernel  string // why the test runs on the kernel's network although network was memory
 	fresh     bool
 	leaks     bool
 	total     time.Duration

@@ -191,6 +191,8 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		}
 		return nil
 	}
+	mine := *o
+	o = &mine
 	var all *result // of earlier processes
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runOn(ctx, o, p, binary, name, i)
@@ -225,10 +227,10 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		}
 	}
 	began := time.Now()
-	mine, first := *o, all.from()
+	first := all.from()
 	for n := first; n < o.schedules && (n == first || time.Since(began)-all.waited() < o.budget) && ctx.Err() == nil; n++ {
-		mine.patience = all.patience()
-		r := t.runProcess(ctx, &mine, p, binary, name, i, n)
+		o.patience = all.patience()
+		r := t.runProcess(ctx, o, p, binary, name, i, n)
 		if r.outcome == "end" && all != nil {
 			break
 		}
@@ -291,10 +293,11 @@ func (t *tool) dependsOnEarlier(
 	first := *o
 	first.strategy = "stay"
 	r := t.runProcess(ctx, &first, p, binary, name, i, 0)
-	return r.outcome == "pass" || r.failure != nil && r.failure.kind != f.kind
+	return r.failure == nil || r.failure.kind != f.kind
 }
 
-// runProcess runs a process, which explores, or runs only the schedule with the number fresh.
+// runProcess runs a process, which explores, or runs only the schedule with the number fresh. If a schedule needs the
+// kernel's network, it runs another one with that, and sets the options for the processes that follow.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
@@ -328,9 +331,14 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	if at := strings.LastIndex(r.output, beginOutput); at >= 0 {
 		r.shown, _, _ = strings.Cut(r.output[at+len(beginOutput):], endOutput)
 	}
-	if r.outcome == "" {
+	switch {
+	case r.outcome == "":
 		r.died(err)
+	case r.outcome == "kernel" && o.network != "kernel" && ctx.Err() == nil:
+		o.network, o.onKernel = "kernel", r.onKernel
+		return t.runProcess(ctx, o, p, binary, name, i, fresh)
 	}
+	r.onKernel = o.onKernel
 	return r
 }
 

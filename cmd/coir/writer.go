@@ -440,6 +440,9 @@ func (w *writer) failed(p *pkg, r *result) *told {
 // ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {
 	text := w.explored(r)
+	if r.skips > 0 && r.outcome != "skip" {
+		text += fmt.Sprintf(", in %s of them it skips the rest", chart.Grouped(r.skips))
+	}
 	if r.outside > 0 {
 		text += fmt.Sprintf(", something came from outside in %s of them", chart.Grouped(r.outside))
 	}

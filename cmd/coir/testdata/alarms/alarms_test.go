@@ -231,3 +231,43 @@ func TestRunsBesideOthers(t *testing.T) {
 	wg.Go(func() { close(stop) })
 	wg.Wait()
 }
+
+// inOrder returns the numbers of two goroutines in the order in which they get a lock.
+func inOrder() (order []int) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() {
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return order
+}
+
+// It fails only if it is not skipped, as it is in the plain order.
+//
+// Expect: fail
+func TestSkipsFirst(t *testing.T) {
+	if inOrder()[0] == 0 {
+		t.Skip("in the plain order")
+	}
+	t.Error("in another order")
+}
+
+func TestSkipsSometimes(t *testing.T) {
+	if inOrder()[0] == 0 {
+		t.Skip("in the plain order")
+	}
+}
+
+// Expect: skip
+func TestSkipsAlways(t *testing.T) {
+	_ = inOrder()
+	t.Skip("in any order")
+}
+
+// Expect: skip
+func TestSkips(t *testing.T) { t.Skip("nothing is decided") }

@@ -331,7 +331,7 @@ type coirExplorer struct {
 	left     int          // schedules that left goroutines behind
 	trace    uint64       // a hash of the hashes of all schedules
 	all      int          // the schedules within the bound, if there are no others
-	onKernel string       // why the test runs on the kernel's network, if it does
+	skips    int          // schedules in which the test skips the rest
 
 	coirKernel
 }
@@ -356,7 +356,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	}
 	c.limit, c.most, c.ticks, c.span = coirMostBusy, coirMostSteps, coirMostTicks, int64(coirSpan)
 	c.atomics, c.collect = coirSet.atomics, coirSet.leaks
-	c.keep, c.memory = coirSet.kept != "", x.onKernel == "" && !coirSet.kernel
+	c.keep, c.memory = coirSet.kept != "", !coirSet.kernel
 	if x.known {
 		c.ticks, c.span = c.ticks/20, 0 // so that all steps of the deadlock are recorded
 	}
@@ -419,6 +419,9 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 		if r.left {
 			x.left++
 		}
+		if r.skipped && r.kind == "" {
+			x.skips++
+		}
 		if r.within = p != nil && coirWithin(&r); r.touched() {
 			x.touched++
 		}
@@ -458,17 +461,8 @@ func (r *coirRun) allDecisions() []replay.Decision {
 	return d
 }
 
-// explore explores the schedules of the test, with sockets in memory. If the test needs the kernel's network, explore
-// begins again with that.
+// explore explores the schedules of the test.
 func (x *coirExplorer) explore() {
-	if r := x.exploreOn(); r.kind == "kernel" {
-		x.onKernel = r.kernelNet
-		x.exploreOn()
-	}
-}
-
-// exploreOn explores on one network. If a schedule needs the kernel's network, exploreOn stops and returns it.
-func (x *coirExplorer) exploreOn() (last coirRun) {
 	fresh := coirSet.fresh >= 0
 	x.at.Store(-1)
 	var first coirRun
@@ -476,7 +470,8 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 		first = x.runPlain() // does not count: it does what a process does only once
 	}
 	if first.kind == "kernel" {
-		return first
+		x.recordKernel(&first)
+		return
 	}
 	if !fresh && first.kind == "" {
 		x.plain = max(first.steps, 1)
@@ -484,36 +479,37 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 	switch {
 	case first.kind == "simulates" || first.kind == "long":
 		x.recordRun(&first)
-		return last
+		return
 	case coirPart.asked && !coirPart.on:
-		return last
+		return
 	case coirSet.replay != "":
 		x.replay(coirSet.replay)
-		return last
+		return
 	case fresh:
 		x.alone()
-		return last
+		return
 	}
 	if first.within { // it may still hold a port, or go on
 		x.record("stateful")
-		return last
+		return
 	}
 	a := x.runPlain()
 	b := x.runPlain()
 	if b.kind == "kernel" {
-		return b
+		x.recordKernel(&b)
+		return
 	}
 	if a.hash != b.hash && a.outside+b.outside == 0 || a.within || b.within ||
 		first.kind == "" && a.kind != "" && a.kind == b.kind {
 		x.record("stateful") // its runs differ, or it fails because of what the first run has left behind
-		return last
+		return
 	}
 	x.traced = a.touched() || b.touched()
 	x.handed.Store(x.locks().handed)
 	if x.same = a.hash; !a.endless {
 		x.plain = max(a.steps, 1)
 	}
-	x.count, x.left, x.touched = 0, 0, 0
+	x.count, x.left, x.touched, x.skips = 0, 0, 0, 0
 	x.began = time.Now()
 	s := coirSet.search()
 	k := coirReadKept(coirSet.kept, coirSet.seed)
@@ -545,10 +541,8 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 				x.left--
 			}
 		}
-		if r.skipped && r.kind == "" {
-			x.record("skip")
-			coirQuiet(0)
-			x.t.SkipNow()
+		if r.skipped && r.kind == "" && r.decisions == 0 { // there is no other schedule
+			break
 		}
 		known = known && !r.touched() && !r.overflow
 		x.leaks(&r)
@@ -562,31 +556,37 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 		}
 		switch r.kind {
 		case "kernel":
-			return r
+			x.recordKernel(&r)
+			return
 		case "":
 			if r.within && leakFound == 0 {
 				x.recordMore()
-				return last
+				return
 			}
 		case "long", "simulates":
 			x.recordRun(&r)
-			return last
+			return
 		case "uncontrolled":
 			x.recordUncontrolled(&r, coirWaitsFor(&r))
-			return last
+			return
 		default:
 			x.fail(&r, x.count)
-			return last
+			return
 		}
 	}
 	if leakFound > 0 {
 		r := x.run(leak)
 		if x.leaks(&r); r.kind != "leak" { // after other schedules it does not leak
 			x.record("stateful")
-			return last
+			return
 		}
 		x.fail(&r, leakFound)
-		return last
+		return
+	}
+	if x.skips == x.count {
+		x.record("skip")
+		coirQuiet(0)
+		x.t.SkipNow()
 	}
 	x.complete = x.complete && known
 	if all := coirSet.all; known && all != nil && all.Complete() {
@@ -596,10 +596,10 @@ func (x *coirExplorer) exploreOn() (last coirRun) {
 		r := x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 		x.count--
 		x.recordLeft(&r)
-		return last
+		return
 	}
 	x.record("pass")
-	return last
+	return
 }
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.
@@ -628,11 +628,13 @@ func (x *coirExplorer) alone() {
 func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64) {
 	x.leaks(&r)
 	switch {
+	case r.kind == "kernel":
+		x.recordKernel(&r)
 	case r.misfit || hash != 0 && r.hash&0xffffffff != hash:
 		x.recordError("the test does not do what it did when the token was made: it has changed, or depends on " +
 			"something outside")
 		x.t.Fail()
-	case r.kind == "" && r.skipped:
+	case r.kind == "" && r.skipped && r.decisions == 0:
 		x.record("skip")
 	case r.kind == "":
 		x.record("pass")
@@ -657,7 +659,7 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 // leaks makes a schedule fail that has left goroutines behind, unless the command disables that. A sleeping goroutine
 // does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.
 func (x *coirExplorer) leaks(r *coirRun) {
-	if r.kind != "" || !r.left || !coirSet.leaks || r.signals || r.within {
+	if r.kind != "" || !r.left || !coirSet.leaks || r.signals || r.within || r.skipped {
 		return
 	}
 	for i := 1; i <= r.actors && i < 1<<17; i++ {
@@ -752,6 +754,10 @@ func (x *coirExplorer) replay(token string) {
 	var rec coirRecord
 	if coirSet.fresh < 0 {
 		r := x.run(c.again())
+		if r.kind == "kernel" {
+			x.recordKernel(&r)
+			return
+		}
 		x.known = r.ticking                            // as when the failure was found
 		if r.hash&0xffffffff == hash && !r.touched() { // so that the report is the same
 			x.leaks(&r)

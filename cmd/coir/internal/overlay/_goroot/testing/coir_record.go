@@ -52,9 +52,7 @@ func (x *coirExplorer) summary(r *coirRecord, outcome string) {
 	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete,
 		strconv.FormatUint(x.trace, 16))
 	r.add("outside", x.touched)
-	if x.onKernel != "" {
-		r.add("network", x.onKernel)
-	}
+	r.add("skips", x.skips)
 }
 
 func (x *coirExplorer) record(outcome string) {
@@ -68,6 +66,15 @@ func (x *coirExplorer) recordRun(run *coirRun) {
 	var r coirRecord
 	r.add("steps", run.steps, run.endless)
 	x.summary(&r, run.kind)
+	r.write()
+}
+
+// recordKernel records that a schedule needs the kernel's network. The command then runs the test in another process:
+// the schedule has left something behind where it ended.
+func (x *coirExplorer) recordKernel(run *coirRun) {
+	var r coirRecord
+	r.add("network", run.kernelNet)
+	x.summary(&r, "kernel")
 	r.write()
 }
 

@@ -23,7 +23,7 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
 		s.Begin(0)
 		q := x.run(coirConfig{strategy: s, seed: c.seed, racing: c.racing, trace: trace})
 		x.leaks(&q)
-		fails := q.kind != "" || q.skipped || q.misfit || q.overflow || q.outside > 0
+		fails := q.kind != "" || q.misfit || q.overflow || q.outside > 0
 		return q, replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.steps)}
 	}
 	_, failed := run(script.Ways, 0, false)
