@@ -101,7 +101,7 @@ func everywhere() (all []edit) {
 		calls = append(calls, "syscall/zsyscall_linux_"+arch+".go")
 	}
 	for _, call := range []struct{ head, do string }{
-		{"func Close(fd int) (err error) {\n", "s := coirSocketOf(fd); s != nil {\n\t\treturn s.close()"},
+		{"func Close(fd int) (err error) {\n", "s := coirFind(fd); s != nil {\n\t\treturn s.close()"},
 		{"func Shutdown(fd int, how int) (err error) {\n", "s := coirSocketOf(fd); s != nil {\n\t\treturn s.shutdown(how)"},
 		{"func Listen(s int, n int) (err error) {\n", "s := coirSocketOf(s); s != nil {\n\t\treturn s.listen()"},
 	} {

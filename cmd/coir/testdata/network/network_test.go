@@ -438,6 +438,55 @@ func TestProcessOnKernel(t *testing.T) {
 	}
 }
 
+// So it may if it is told later where that is, or get a port that the test has found to be free.
+func TestProcessFirstOnKernel(t *testing.T) {
+	if err := exec.Command("true").Run(); err != nil {
+		t.Skip(err)
+	}
+	_ = listen(t, "tcp", "127.0.0.1:0").Close()
+}
+
+func TestFreePortOnKernel(t *testing.T) {
+	_ = listen(t, "tcp", "127.0.0.1:0").Close()
+	if err := exec.Command("true").Run(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// work is for a goroutine that is there before the test.
+var work = func() chan func() {
+	work := make(chan func())
+	go func() {
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+}()
+
+func TestWorkerOnKernel(t *testing.T) {
+	l := listen(t, "tcp", "127.0.0.1:0")
+	wg := echo(l)
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	work <- func() {
+		_, err := c.Write([]byte("hello"))
+		if err == nil {
+			_, err = io.ReadFull(c, make([]byte, 5))
+		}
+		done <- err
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	_ = c.Close()
+	_ = l.Close()
+	wg.Wait()
+}
+
 // A server that is there before the test is in the kernel.
 func TestServerOutsideOnKernel(t *testing.T) {
 	if outside == nil {

@@ -46,6 +46,9 @@ func syscall_coirRun() uint32 {
 	return 0
 }
 
+//go:linkname syscall_coirForeign syscall.coirForeign
+func syscall_coirForeign() bool { return !coirIn(getg()) }
+
 //go:linkname syscall_coirOnKernel syscall.coirOnKernel
 func syscall_coirOnKernel(why string) {
 	if s := &coirSched; s.out.kernelNet == "" {

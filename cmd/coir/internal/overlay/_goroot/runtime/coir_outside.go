@@ -37,7 +37,7 @@ func (b *coirBeside) begin(c *coirConfig, first bool) {
 
 // coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
 // the last call and is in a system call. It returns a number for what the schedule has waited for since then: 0
-// nothing, 1 a system call, 2 something outside, 3 a goroutine that computes.
+// nothing, 1 a system call, 2 something outside, 3 a goroutine that computes, 7 nothing: it needs the kernel's network.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
 func coirTakeTurn() (what int) {
@@ -49,6 +49,8 @@ func coirTakeTurn() (what int) {
 	lock(&s.mu)
 	gp := s.turn.ptr()
 	switch {
+	case gp == nil && s.out.kernelNet != "":
+		what = 7
 	case gp == nil && (s.seen != 0 || s.seenStep != s.steps):
 	case gp == nil:
 		what = 2

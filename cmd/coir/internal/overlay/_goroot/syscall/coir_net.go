@@ -38,6 +38,11 @@ func coirPointBefore(op uint8, p unsafe.Pointer)
 //go:linkname coirRun
 func coirRun() uint32
 
+// coirForeign reports whether the calling goroutine does not belong to the running schedule.
+//
+//go:linkname coirForeign
+func coirForeign() bool
+
 // coirNetReady wakes the goroutine that waits for a descriptor, to read from it ('r') or to write to it ('w').
 //
 //go:linkname coirNetReady
@@ -82,6 +87,7 @@ var coirNet struct {
 	next  int // the next one, for all schedules
 	files []*coirSocket
 	bound *coirSocket // a list of the sockets that have a name
+	named bool        // a socket has had one
 	port  int
 	used  *[1 << 16 / 64]uint64 // the ports that were ever used
 	obj   uint64                // what a point names that is about the network as a whole
@@ -148,17 +154,26 @@ func coirSocketOf(fd int) *coirSocket {
 	if !coir.On || fd < coirFirstFD {
 		return nil
 	}
+	if coirForeign() && coirHas(fd) {
+		coirOnKernel("it lets a goroutine from before the test use a socket")
+	}
 	return coirFind(fd)
 }
 
+// coirFind is coirSocketOf for Close, which a finalizer may call on a goroutine of the runtime.
+//
 //go:norace
 func coirFind(fd int) *coirSocket {
-	n := &coirNet
-	if i := fd - n.base; coirRun() == n.run && n.run != 0 && i >= 0 && i < n.next-n.base {
-		return n.files[i]
+	if !coir.On || fd < coirFirstFD || coirRun() != coirNet.run || !coirHas(fd) {
+		return nil
 	}
-	return nil
+	return coirNet.files[fd-coirNet.base]
 }
+
+// coirHas reports whether a descriptor is of the last schedule that had a network.
+//
+//go:norace
+func coirHas(fd int) bool { return coirNet.run != 0 && fd >= coirNet.base && fd < coirNet.next }
 
 // coirOpen gives a socket a descriptor.
 //
@@ -199,7 +214,7 @@ func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
 	n := &coirNet
 	if n.run != run {
 		n.run, n.base = run, max(n.next, coirFirstFD)
-		n.next, n.bound, n.port = n.base, nil, coirFirstPort
+		n.next, n.bound, n.named, n.port = n.base, nil, false, coirFirstPort
 		for i := range n.files {
 			n.files[i] = nil
 		}
@@ -416,7 +431,10 @@ func (s *coirSocket) name(a *coirAddr) {
 	if s.domain != AF_UNIX {
 		coirNet.used[a.port/64] |= 1 << (a.port % 64)
 	}
-	s.local, s.bound = *a, true
+	if coirForked == coirNet.run {
+		coirOnKernel("it starts a process")
+	}
+	s.local, s.bound, coirNet.named = *a, true, true
 	s.link, coirNet.bound = coirNet.bound, s
 }
 
@@ -1210,11 +1228,18 @@ func CoirCopies(fd int) {
 	}
 }
 
-// coirForks is called before a process is started: it may connect to what listens in memory.
+// coirForked is the last schedule that has started a process.
+var coirForked uint32
+
+// coirForks is called before a process is started. It may connect to a socket in memory that has a name or will get one,
+// or use a port that one had.
 //
 //go:norace
 func coirForks() {
-	if n := &coirNet; coir.On && n.run != 0 && coirRun() == n.run && n.bound != nil {
+	if !coir.On || coirRun() == 0 {
+		return
+	}
+	if coirForked = coirRun(); coirNet.run == coirForked && coirNet.named {
 		coirOnKernel("it starts a process")
 	}
 }

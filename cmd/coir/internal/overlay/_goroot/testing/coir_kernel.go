@@ -122,6 +122,8 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 			patience = 2
 		}
 		switch {
+		case what == 7:
+			coirNudge(true)
 		case what == 2 && same >= 2 && x.nudge():
 			last, same = 0, 0
 		case what == 2 && same >= 25 && x.ended.Load(): // the test has passed, and goroutines wait in the kernel

@@ -200,7 +200,7 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	return n
 }
 
-// Why a schedule is not controlled. The codes below these are results of coirTakeTurn.
+// Why a schedule is not controlled, besides what coirTakeTurn returns.
 const coirLong, coirSignal, coirForeign = 4, 5, 6
 
 // coirWaitsFor returns what a schedule waits for if all its goroutines wait for something outside.
