@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
 // Alarms that were false: of what earlier schedules did, and of objects that the tool itself kept. And verdicts that
@@ -13,32 +15,32 @@ func TestAlarms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	want := expected(t, "testdata/alarms")
+	want := coirtest.Expected(t, "testdata/alarms")
 	delete(want, "TestTooManySteps")
 	got := explored(t, "-v", "-schedules=20", "./testdata/alarms")
-	compare(t, got, want)
+	coirtest.Compare(t, got, want)
 	const sentence = "not controlled: a schedule has 5,0"
-	if o := got["TestTooManySteps"]; o.action != "skip" || !strings.Contains(o.output, sentence) || o.schedules != 1 {
-		t.Errorf("a schedule with too many steps: %s, %d schedules\n%s", o.action, o.schedules, o.output)
+	if o := got["TestTooManySteps"]; o.Action != "skip" || !strings.Contains(o.Output, sentence) || o.Schedules != 1 {
+		t.Errorf("a schedule with too many steps: %s, %d schedules\n%s", o.Action, o.Schedules, o.Output)
 	}
-	if o := got["TestSkipsSometimes"]; !strings.Contains(o.output, " of them it skips the rest") {
-		t.Errorf("it is not said that some schedules are skipped\n%s", o.output)
+	if o := got["TestSkipsSometimes"]; !strings.Contains(o.Output, " of them it skips the rest") {
+		t.Errorf("it is not said that some schedules are skipped\n%s", o.Output)
 	}
-	if o := got["TestRegistersAndLeaks"]; o.told != nil {
-		again := explored(t, "-run=^TestRegistersAndLeaks$", "-replay="+o.told.Token, "./testdata/alarms")
-		if a := again["TestRegistersAndLeaks"].told; a == nil || a.Report != o.told.Report {
-			t.Errorf("replayed, it is %+v, and was %+v", a, o.told)
+	if o := got["TestRegistersAndLeaks"]; o.Failure != nil {
+		again := explored(t, "-run=^TestRegistersAndLeaks$", "-replay="+o.Failure.Token, "./testdata/alarms")
+		if a := again["TestRegistersAndLeaks"].Failure; a == nil || a.Report != o.Failure.Report {
+			t.Errorf("replayed, it is %+v, and was %+v", a, o.Failure)
 		}
 	}
 	for test, action := range map[string]string{"TestSkipsFirst": "fail", "TestSkipsSometimes": "pass", "TestSkipsAlways": "skip", "TestSkips": "skip"} {
-		if o := explored(t, "-fresh", "-schedules=10", "-run=^"+test+"$", "./testdata/alarms")[test]; o.action != action {
-			t.Errorf("%s, each schedule in a process: %s, want %s\n%s", test, o.action, action, o.output)
+		if o := explored(t, "-fresh", "-schedules=10", "-run=^"+test+"$", "./testdata/alarms")[test]; o.Action != action {
+			t.Errorf("%s, each schedule in a process: %s, want %s\n%s", test, o.Action, action, o.Output)
 		}
 	}
 	// In a process of its own each schedule has the same bound, and is told in the same words.
 	alone := explored(t, "-v", "-fresh", "-schedules=1", "-run=^TestTooManySteps$", "./testdata/alarms")["TestTooManySteps"]
-	if alone.action != "skip" || !strings.Contains(alone.output, sentence) {
-		t.Errorf("a schedule with too many steps, alone: %s\n%s", alone.action, alone.output)
+	if alone.Action != "skip" || !strings.Contains(alone.Output, sentence) {
+		t.Errorf("a schedule with too many steps, alone: %s\n%s", alone.Action, alone.Output)
 	}
 }
 
@@ -50,7 +52,7 @@ func TestCollectedLocksAreOthers(t *testing.T) {
 	}
 	trace := func(collect string) string {
 		t.Setenv("GOGC", collect)
-		return explored(t, "-schedules=20", "-run=^TestLocksAreCollected$", "./testdata/alarms")["TestLocksAreCollected"].trace
+		return explored(t, "-schedules=20", "-run=^TestLocksAreCollected$", "./testdata/alarms")["TestLocksAreCollected"].Trace
 	}
 	if off, always := trace("off"), trace("1"); off == "" || off != always {
 		t.Errorf("the trace is %q, and %q with a collector that runs all the time", off, always)
@@ -96,7 +98,7 @@ func TestRaceDoesNotSleepAtExit(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	o := explored(t, "-race", "-fresh", "-budget=10s", "-run=^TestTransfer$", "./testdata/bank")["TestTransfer"]
-	if o.told == nil {
-		t.Errorf("no deadlock was found in %d schedules", o.schedules)
+	if o.Failure == nil {
+		t.Errorf("no deadlock was found in %d schedules", o.Schedules)
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,267 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
-
-// outcome is what coir test -json prints for a test.
-type outcome struct {
-	action string
-	trace  string
-	told   *told
-
-	schedules int
-	complete  bool
-	output    string
-
-	outside, uncontrolled int
-}
-
-// explored runs coir test, and returns the outcomes of the tests by their names.
-func explored(t *testing.T, args ...string) map[string]outcome {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code := run(append([]string{"test", "-json"}, args...), &out, &errs)
-	if code == 2 {
-		t.Fatalf("coir test %s: %s", strings.Join(args, " "), &errs)
-	}
-	all := map[string]outcome{}
-	failed := false
-	for d := json.NewDecoder(&out); d.More(); {
-		var e event
-		if err := d.Decode(&e); err != nil {
-			t.Fatal(err)
-		}
-		o := all[e.Test]
-		o.output += e.Output
-		if e.Action != "output" {
-			o.action, o.trace, o.told = e.Action, e.Trace, e.Failure
-			o.schedules, o.complete = e.Schedules, e.Complete
-			o.outside, o.uncontrolled = e.Outside, e.Uncontrolled
-			failed = failed || e.Action == "fail"
-		}
-		all[e.Test] = o
-	}
-	if failed != (code == 1) {
-		t.Errorf("the exit code is %d", code)
-	}
-	return all
-}
-
-// expected reads from the sources of a package the expected kind of each test: `// Expect: kind` above it.
-func expected(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	want := map[string]string{}
-	expect := regexp.MustCompile(`(?m)^// Expect: (.+)$|^func (Test\w+)\(\w* ?\*testing\.T\)`)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := "pass"
-		for _, m := range expect.FindAllStringSubmatch(string(text), -1) {
-			if m[1] != "" {
-				kind = m[1]
-				continue
-			}
-			want[m[2]] = kind
-			kind = "pass"
-		}
-	}
-	return want
-}
-
-// compare compares the outcomes with what was expected.
-func compare(t *testing.T, got map[string]outcome, want map[string]string) {
-	t.Helper()
-	for test, kind := range want {
-		o, ok := got[test]
-		switch {
-		case !ok:
-			t.Errorf("%s was not run", test)
-		case kind == "pass" || kind == "skip":
-			if o.action != kind {
-				t.Errorf("%s: %s, want %s\n%s", test, o.action, kind, o.output)
-			}
-		case strings.Contains(kind, " at "):
-			if o.action != "skip" || !strings.Contains(o.output, "not controlled: "+kind) {
-				t.Errorf("%s: %s, and %q as not controlled is wanted\n%s", test, o.action, kind, o.output)
-			}
-		case kind == "died":
-			if o.action != "fail" || o.told != nil {
-				t.Errorf("%s: %s, and a process that died is wanted\n%s", test, o.action, o.output)
-			}
-		case o.action != "fail" || o.told == nil || o.told.Kind != kind:
-			t.Errorf("%s: %s, want %s\n%s", test, o.action, kind, o.output)
-		}
-	}
-}
-
-// soaking reports whether tests run at their full size, which takes many minutes: make soak.
-func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
-
-// replayed runs each failure again from its token, in a process of its own, or only some unless soaking. The report
-// must be the same.
-func replayed(t *testing.T, got map[string]outcome, args ...string) {
-	t.Helper()
-	most := 5
-	for test, o := range got {
-		if o.told == nil || most == 0 && !soaking() {
-			continue
-		}
-		most--
-		_, run, _ := strings.Cut(o.told.Replay, "-run '")
-		run, _, _ = strings.Cut(run, "'")
-		again := explored(t, append(args, "-run="+run, "-replay="+o.told.Token)...)[test]
-		if again.told == nil || again.told.Kind != o.told.Kind || again.told.Token != o.told.Token ||
-			again.told.Report != o.told.Report {
-			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.output, o.output)
-		}
-	}
-}
-
-// coir test finds the bugs of the corpus, each with the right kind, and their corrected twins pass. Bugs that only the
-// race detector sees are searched for with it. Each failure is replayed from its token, in a process of its own.
-func TestTheCorpus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	want := expected(t, "corpus")
-	races := map[string]string{}
-	for test, kind := range want {
-		if kind == "race" {
-			races[test] = kind
-			delete(want, test)
-		}
-	}
-	got := explored(t, "-schedules=1000", "-tags=corpus", "./corpus")
-	compare(t, got, want)
-	replayed(t, got, "-tags=corpus", "./corpus")
-	for test := range want { // the race detector finds nothing in the twins, and nothing in coir
-		if strings.HasPrefix(test, "TestFixed") {
-			races[test] = "pass"
-		}
-	}
-	compare(t, explored(t, "-race", "-tags=corpus", "-schedules=500",
-		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "./corpus"), races)
-}
-
-// Bugs between two atomic operations are found only if those are points. Each failure is replayed from its token, also
-// with the race detector, with which the standard library's own atomics are no points either.
-func TestAtomics(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	want := expected(t, "corpus/atomics")
-	got := explored(t, "-atomics", "-schedules=2000", "-tags=corpus", "./corpus/atomics")
-	compare(t, got, want)
-	raced := explored(t, "-atomics", "-race", "-schedules=500", "-tags=corpus", "./corpus/atomics")
-	compare(t, raced, want)
-	for test, kind := range want {
-		if o := got[test]; o.told != nil {
-			again := explored(t, "-atomics", "-tags=corpus", "./corpus/atomics", "-run=^"+test+"$", "-replay="+o.told.Token)
-			if a := again[test].told; a == nil || a.Token != o.told.Token || a.Report != o.told.Report {
-				t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again[test].output, o.output)
-			}
-			if a := raced[test].told; a != nil && a.Token != o.told.Token {
-				t.Errorf("%s: the token is %s, and %s with -race", test, o.told.Token, a.Token)
-			}
-		}
-		if kind != "pass" {
-			want[test] = "pass"
-		}
-	}
-	compare(t, explored(t, "-tags=corpus", "-schedules=500", "./corpus/atomics"), want)
-	compare(t, explored(t, "-atomics", "-schedules=100", "./testdata/spin"), map[string]string{"TestSpin": "pass"})
-}
-
-// The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first
-// half, and is not used to improve it. At least 85 of 100 bugs are found with the right kind, and no corrected twin
-// fails.
-func TestTheLaterCorpus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	want := expected(t, "corpus/later")
-	plain := explored(t, "-tags=corpus", "-schedules=1000", "./corpus/later")
-	raced := explored(t, "-race", "-tags=corpus", "-schedules=200", "./corpus/later")
-	bugs, found := 0, 0
-	for test, kind := range want {
-		got := plain[test]
-		if kind == "race" {
-			got = raced[test]
-		}
-		switch {
-		case kind == "pass":
-			if got.action != "pass" || raced[test].action != "pass" {
-				t.Errorf("%s: %s, with -race %s\n%s", test, got.action, raced[test].action, got.output+raced[test].output)
-			}
-		case got.told != nil && got.told.Kind == kind:
-			found++
-			bugs++
-		default:
-			t.Logf("%s: %s is not found", test, kind)
-			bugs++
-		}
-	}
-	if t.Logf("found %d of %d", found, bugs); found*100 < bugs*85 {
-		t.Errorf("found %d of %d", found, bugs)
-	}
-}
-
-// All schedules of a test, including those that make a failure smaller, do the same in each process: with other numbers
-// of processors, and with a collector that runs all the time or never. So they do in maps whose keys are addresses, and
-// on the network. `go run ./measure/determinism` is the long form.
-func TestDeterminism(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	traces := func(procs, collect string) map[string]outcome {
-		t.Setenv("GOMAXPROCS", procs)
-		t.Setenv("GOGC", collect)
-		all := explored(t, "-tags=corpus", "-schedules=50", "./corpus", "./corpus/atomics")
-		maps.Copy(all, explored(t, "-schedules=10", "./testdata/maps"))
-		if inMemory() {
-			maps.Copy(all, explored(t, "-schedules=10", "-skip=Race|Probe|OnKernel", "./testdata/network"))
-		}
-		return all
-	}
-	one, other := traces("1", "off"), traces("4", "1")
-	for test, o := range one {
-		if test != "" && (o.trace == "" || o.trace != other[test].trace) {
-			t.Errorf("%s: the trace is %q, and %q in another process", test, o.trace, other[test].trace)
-		}
-	}
-}
-
-// Programs that mix goroutines, native locks and fibers of coir are explored in one schedule. A report is about the
-// program: it names fibers and what they called, and nothing inside coir.
-func TestMixedPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	t.Chdir("../../verify")
-	got := explored(t, "-schedules=1000", "-tags=corpus", "./mixed")
-	compare(t, got, expected(t, "mixed"))
-	replayed(t, got, "-tags=corpus", "./mixed")
-	for _, line := range []string{
-		"fiber service waits in Chan.Send, at channels_test.go:",
-		", held by fiber add since step ", " (at locks_test.go:24), at locks_test.go:",
-	} {
-		if all := got["TestBugGuestLeaves"].output + got["TestBugRegistry"].output; !strings.Contains(all, line) {
-			t.Errorf("no line has %q:\n%s", line, all)
-		}
-	}
-	for test, o := range got {
-		if strings.Contains(o.output, "idle.go") || strings.Contains(o.output, "coro.go") {
-			t.Errorf("%s tells of coir's own goroutines:\n%s", test, o.output)
-		}
-	}
-}
 
 // Only the part of a test that explore.Test marks is explored: see also TestBugPart of the mixed programs.
 func TestExplorePart(t *testing.T) {
@@ -297,32 +37,6 @@ func TestExplorePart(t *testing.T) {
 	}
 }
 
-// Tests as people write them: each form does under coir test what it does under go test.
-func TestTheForms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	got := explored(t, "-v", "-tags=corpus", "-schedules=300", "-budget=1s", "./forms")
-	compare(t, got, expected(t, "forms"))
-	if o := got["TestGoroutineLeftBehind"]; o.told != nil && o.told.OutsideSeen { // the collector is not outside
-		t.Errorf("a wake from outside\n%s", o.output)
-	}
-}
-
-// Races of all sorts are reported: taking turns does not order any accesses that were not ordered anyway.
-func TestTheRaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the standard library")
-	}
-	got := explored(t, "-race", "-tags=corpus", "-schedules=1000", "./races")
-	compare(t, got, expected(t, "races"))
-	for test, o := range got {
-		if o.told != nil && !o.told.Stable {
-			t.Errorf("%s does not come again:\n%s", test, o.output)
-		}
-	}
-}
-
 // DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that the exhaustive one
 // sees.
 func TestDPORSeesEachResult(t *testing.T) {
@@ -330,17 +44,17 @@ func TestDPORSeesEachResult(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	most := 4000
-	if soaking() {
+	if coirtest.Soaking() {
 		most = 200_000
 	}
-	for test := range expected(t, "testdata/orders") {
+	for test := range coirtest.Expected(t, "testdata/orders") {
 		results := func(strategy string) (all []string, schedules int) {
 			file := filepath.Join(t.TempDir(), strategy)
 			t.Setenv("ORDERS", file)
 			o := explored(t, "-strategy="+strategy, "-bound=-1", "-schedules="+strconv.Itoa(most), "-atomics", "-leaks=false",
 				"-run=^"+test+"$", "./testdata/orders")[test]
-			if o.action != "pass" || strategy == "dpor" && !o.complete {
-				t.Errorf("%s by %s: %s, complete %v\n%s", test, strategy, o.action, o.complete, o.output)
+			if o.Action != "pass" || strategy == "dpor" && !o.Complete {
+				t.Errorf("%s by %s: %s, complete %v\n%s", test, strategy, o.Action, o.Complete, o.Output)
 			}
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -348,7 +62,7 @@ func TestDPORSeesEachResult(t *testing.T) {
 			}
 			all = strings.Split(strings.TrimSpace(string(text)), "\n")
 			slices.Sort(all)
-			return slices.Compact(all), o.schedules
+			return slices.Compact(all), o.Schedules
 		}
 		all, many := results("exhaustive")
 		some, few := results("dpor")
@@ -371,16 +85,16 @@ func TestRounds(t *testing.T) {
 	dir := t.TempDir()
 	first := explored(t, "-for=1m", "-keep="+dir, "./testdata/bank")["TestTransfer"]
 	second := explored(t, "-for=1m", "-keep="+dir, "./testdata/bank")["TestTransfer"]
-	if first.told == nil || second.told == nil {
-		t.Fatalf("%s\n%s", first.output, second.output)
+	if first.Failure == nil || second.Failure == nil {
+		t.Fatalf("%s\n%s", first.Output, second.Output)
 	}
-	if first.told.Schedule == 1 || second.told.Schedule != 1 || second.told.Report != first.told.Report {
-		t.Errorf("in schedule %d, then in %d:\n%s\n%s", first.told.Schedule, second.told.Schedule, first.output, second.output)
+	if first.Failure.Schedule == 1 || second.Failure.Schedule != 1 || second.Failure.Report != first.Failure.Report {
+		t.Errorf("in schedule %d, then in %d:\n%s\n%s", first.Failure.Schedule, second.Failure.Schedule, first.Output, second.Output)
 	}
 	began := time.Now()
 	passed := explored(t, "-for=3s", "-budget=100ms", "-leaks=false", "-keep="+dir, "-run=TestLocks", "./testdata/orders")["TestLocks"]
-	if passed.action != "pass" || passed.schedules < 10 || time.Since(began) < 3*time.Second {
-		t.Errorf("%s after %v and %d schedules\n%s", passed.action, time.Since(began), passed.schedules, passed.output)
+	if passed.Action != "pass" || passed.Schedules < 10 || time.Since(began) < 3*time.Second {
+		t.Errorf("%s after %v and %d schedules\n%s", passed.Action, time.Since(began), passed.Schedules, passed.Output)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.schedules"))
 	if err != nil || len(files) != 2 {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
 // A process that takes part in a test connects to the test, says its arguments, and keeps the connection. It ends when
@@ -186,12 +188,12 @@ func TestSignals(t *testing.T) {
 }
 
 // outputs returns the output of the events of -json. The last event must say that the package has failed.
-func outputs(t *testing.T, events io.Reader) string {
+func outputs(t *testing.T, lines io.Reader) string {
 	t.Helper()
 	var all strings.Builder
-	var e event
-	for d := json.NewDecoder(events); d.More(); {
-		e = event{}
+	var e events.Event
+	for d := json.NewDecoder(lines); d.More(); {
+		e = events.Event{}
 		if err := d.Decode(&e); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
 // Goroutines that wait only for each other are a deadlock, although others wait in the kernel. A test whose waits in the
@@ -19,30 +21,30 @@ func TestTheKernel(t *testing.T) {
 	}
 	t.Setenv("COIR_OUTSIDE", callsBack(t))
 	got := explored(t, "-v", "-budget=2s", "-network=kernel", "./testdata/kernel")
-	compare(t, got, expected(t, "testdata/kernel"))
+	coirtest.Compare(t, got, coirtest.Expected(t, "testdata/kernel"))
 	for test, line := range map[string]string{
 		"TestBugLocksBehindServer":     "cycle:\n",
 		"TestBugLocksBesideProcess":    "cycle:\n",
 		"TestBugClientThatDoesNotCome": "waits in net accept, at kernel_test.go:",
 		"TestBugPipe":                  "waits in os read, at kernel_test.go:",
 	} {
-		if o := got[test]; !strings.Contains(o.output, line) {
-			t.Errorf("%s: no line has %q\n%s", test, line, o.output)
+		if o := got[test]; !strings.Contains(o.Output, line) {
+			t.Errorf("%s: no line has %q\n%s", test, line, o.Output)
 		}
 	}
 	some := []string{"TestProcessThatDoesNotAnswer", "TestUnlockedByAnother"}
 	for _, test := range some {
 		o := got[test]
-		if o.uncontrolled == 0 || o.schedules <= o.uncontrolled {
-			t.Errorf("%s: %d schedules, %d not controlled\n%s", test, o.schedules, o.uncontrolled, o.output)
+		if o.Uncontrolled == 0 || o.Schedules <= o.Uncontrolled {
+			t.Errorf("%s: %d schedules, %d not controlled\n%s", test, o.Schedules, o.Uncontrolled, o.Output)
 		}
-		if !strings.Contains(o.output, "not controlled: os read at kernel_test.go:") {
-			t.Errorf("%s: it is not said what is not controlled:\n%s", test, o.output)
+		if !strings.Contains(o.Output, "not controlled: os read at kernel_test.go:") {
+			t.Errorf("%s: it is not said what is not controlled:\n%s", test, o.Output)
 		}
 	}
 	for test, o := range got {
-		if test != "" && !slices.Contains(some, test) && o.action == "pass" && (o.outside == 0 || !strings.Contains(o.output, "came from outside")) {
-			t.Errorf("%s passes, and nothing is said to come from outside\n%s", test, o.output)
+		if test != "" && !slices.Contains(some, test) && o.Action == "pass" && (o.Outside == 0 || !strings.Contains(o.Output, "came from outside")) {
+			t.Errorf("%s passes, and nothing is said to come from outside\n%s", test, o.Output)
 		}
 	}
 }
@@ -53,7 +55,7 @@ func TestLocksBesideOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	compare(t, explored(t, "./testdata/beside"), expected(t, "testdata/beside"))
+	coirtest.Compare(t, explored(t, "./testdata/beside"), coirtest.Expected(t, "testdata/beside"))
 }
 
 // callsBack starts a server that reads an address from each connection, and after a while connects to it. It returns the

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
 var update = flag.Bool("update", false, "write the reports of large failures anew: go test -run TestLargeReports -update")
@@ -20,10 +23,10 @@ func TestLargeReports(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
 			t.Chdir(dir)
 			got := explored(t, "-schedules=1000", "-tags=corpus", ".")
-			want := expected(t, ".")
-			compare(t, got, want)
+			want := coirtest.Expected(t, ".")
+			coirtest.Compare(t, got, want)
 			for test, kind := range want {
-				if o := got[test].told; o != nil && kind != "pass" {
+				if o := got[test].Failure; o != nil && kind != "pass" {
 					sameReport(t, test, o)
 				}
 			}
@@ -32,7 +35,7 @@ func TestLargeReports(t *testing.T) {
 }
 
 // sameReport compares the report of a test with its golden file.
-func sameReport(t *testing.T, test string, o *told) {
+func sameReport(t *testing.T, test string, o *events.Failure) {
 	t.Helper()
 	if o.Steps < 300 {
 		t.Errorf("%s: %d steps", test, o.Steps)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
@@ -39,6 +41,12 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Env = append(os.Environ(), asCoir+"=1")
 	return c
+}
+
+// explored runs coir test. See coirtest.
+func explored(t *testing.T, args ...string) map[string]events.Event {
+	t.Helper()
+	return coirtest.Command(run).Explore(t, args...)
 }
 
 // stall is what -toolexec runs: instead of a compiler, it connects to the test and waits to be killed.

@@ -4,10 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
 // onMemory skips a test if there are no sockets in memory here.
@@ -16,13 +17,9 @@ func onMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	if !inMemory() {
+	if !coirtest.InMemory() {
 		t.Skip("sockets are in memory on Linux alone")
 	}
-}
-
-func inMemory() bool {
-	return runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
 }
 
 // Sockets in memory do what those of the kernel do, in all states and for all operations that the probe has.
@@ -37,8 +34,8 @@ func TestSocketsInMemoryAreAsTheKernels(t *testing.T) {
 	}
 	t.Setenv("PROBE", memory)
 	o := explored(t, "-v", "-schedules=1", "-run=^TestProbe$", "./testdata/network")["TestProbe"]
-	if o.action != "pass" || strings.Contains(o.output, "kernel's network") {
-		t.Fatalf("%s\n%s", o.action, o.output)
+	if o.Action != "pass" || strings.Contains(o.Output, "kernel's network") {
+		t.Fatalf("%s\n%s", o.Action, o.Output)
 	}
 	want, got := lines(t, kernel), lines(t, memory)
 	if len(got) != len(want) {
@@ -64,23 +61,23 @@ func lines(t *testing.T, name string) []string {
 func TestTheNetwork(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-v", "-schedules=100", "-skip=Race", "./testdata/network")
-	want := expected(t, "testdata/network")
+	want := coirtest.Expected(t, "testdata/network")
 	delete(want, "TestBugRace")
-	compare(t, got, want)
+	coirtest.Compare(t, got, want)
 	files := []string{"TestProbe", "TestUnix", "TestCopies", "TestTLS"} // a call of the file system may take long
 	for test, o := range got {
-		kernel := strings.Contains(o.output, ", on the kernel's network: it ")
+		kernel := strings.Contains(o.Output, ", on the kernel's network: it ")
 		switch {
 		case test == "":
 		case strings.HasSuffix(test, "OnKernel") != kernel:
-			t.Errorf("%s: on the kernel's network: %v\n%s", test, kernel, o.output)
-		case !kernel && o.outside != 0 && !slices.Contains(files, test):
-			t.Errorf("%s: something came from outside\n%s", test, o.output)
+			t.Errorf("%s: on the kernel's network: %v\n%s", test, kernel, o.Output)
+		case !kernel && o.Outside != 0 && !slices.Contains(files, test):
+			t.Errorf("%s: something came from outside\n%s", test, o.Output)
 		}
 	}
 	for test, o := range got { // a process that has died would be followed by one for each schedule
-		if o.told != nil && !strings.HasPrefix(o.told.Token, "c1.") {
-			t.Errorf("%s has the token %s\n%s", test, o.told.Token, o.output)
+		if o.Failure != nil && !strings.HasPrefix(o.Failure.Token, "c1.") {
+			t.Errorf("%s has the token %s\n%s", test, o.Failure.Token, o.Output)
 		}
 	}
 	for test, line := range map[string]string{
@@ -88,21 +85,21 @@ func TestTheNetwork(t *testing.T) {
 		"TestBugBothRead":  "waits to read from conn#",
 		"TestBugBothWrite": "whose buffer is full, at network_test.go:",
 	} {
-		if o := got[test]; !strings.Contains(o.output, line) {
-			t.Errorf("%s: no line has %q\n%s", test, line, o.output)
+		if o := got[test]; !strings.Contains(o.Output, line) {
+			t.Errorf("%s: no line has %q\n%s", test, line, o.Output)
 		}
 	}
-	replayed(t, got, "-schedules=100", "./testdata/network")
+	coirtest.Command(run).Replay(t, got, "-schedules=100", "./testdata/network")
 }
 
 // The race detector sees neither the network in memory, nor an order in it that the program does not have.
 func TestRacesBesideTheNetwork(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-race", "-schedules=20", "-run=TCP|Unix|UDP|HTTP|Copies|BackPressure|Race", "./testdata/network")
-	want := expected(t, "testdata/network")
+	want := coirtest.Expected(t, "testdata/network")
 	for test := range got {
 		if test != "" {
-			compare(t, got, map[string]string{test: want[test]})
+			coirtest.Compare(t, got, map[string]string{test: want[test]})
 		}
 	}
 }
@@ -112,13 +109,13 @@ func TestTheKernelsTestsInMemory(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-v", "-schedules=200", "-run=Locks.*Server|SendWithLock|DoesNotCome|SenderReads|DoneAfterRead|Deadline|Polls|Leaves",
 		"./testdata/kernel")
-	want := expected(t, "testdata/kernel")
+	want := coirtest.Expected(t, "testdata/kernel")
 	want["TestLeavesListener"] = "leak"
 	for test, o := range got {
-		if test != "" && o.action != "skip" {
-			compare(t, got, map[string]string{test: want[test]})
-			if o.outside != 0 {
-				t.Errorf("%s: something came from outside\n%s", test, o.output)
+		if test != "" && o.Action != "skip" {
+			coirtest.Compare(t, got, map[string]string{test: want[test]})
+			if o.Outside != 0 {
+				t.Errorf("%s: something came from outside\n%s", test, o.Output)
 			}
 		}
 	}

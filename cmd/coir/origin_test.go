@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
 // A goroutine is named by the nearest line of the user's module: on the stack of its go statement, or of the go
@@ -106,32 +108,32 @@ func TestLeftBehind(t *testing.T) {
 		"TestLibraryOfAChild": {"a goroutine started by sql.OpenDB at left_test.go:45 is left behind", ": see TestLibrary, and -v\n"},
 	} {
 		o := got[test]
-		if o.action != "fail" || o.told == nil || o.told.Kind != "leak" || o.told.Replay == "" {
-			t.Errorf("%s: %s\n%s", test, o.action, o.output)
+		if o.Action != "fail" || o.Failure == nil || o.Failure.Kind != "leak" || o.Failure.Replay == "" {
+			t.Errorf("%s: %s\n%s", test, o.Action, o.Output)
 			continue
 		}
-		rest := o.output
+		rest := o.Output
 		for _, line := range want {
 			_, after, ok := strings.Cut(rest, line)
 			if !ok {
-				t.Errorf("%s: there is no %q in\n%s", test, line, o.output)
+				t.Errorf("%s: there is no %q in\n%s", test, line, o.Output)
 			}
 			rest = after
 		}
 	}
-	if o := got["TestThree"]; strings.Count(o.output, "\n") != 3 { // the first says that it runs
-		t.Errorf("more than a line:\n%s", o.output)
+	if o := got["TestThree"]; strings.Count(o.Output, "\n") != 3 { // the first says that it runs
+		t.Errorf("more than a line:\n%s", o.Output)
 	}
-	if o := got["TestOther"]; o.told != nil && (len(o.told.Left) != 2 || o.told.Left[0] != toldLeft{"started at left_test.go:17", 1}) {
-		t.Errorf("left behind: %v", o.told.Left)
+	if o := got["TestOther"]; o.Failure != nil && (len(o.Failure.Left) != 2 || o.Failure.Left[0] != events.Left{Started: "started at left_test.go:17", Count: 1}) {
+		t.Errorf("left behind: %v", o.Failure.Left)
 	}
 	note := explored(t, "-v", "-leaks=false", "-schedules=20", "-run=^Test(Twelve|Library)$", dir)
 	for test, want := range map[string]string{
 		"TestTwelve":  "left behind: left_test.go:17 (1..12) wait at left_test.go:18 (12 goroutines); the first waits",
 		"TestLibrary": "left behind: sql.OpenDB at left_test.go:40 (sql.go:",
 	} {
-		if o := note[test]; o.action != "pass" || !strings.Contains(o.output, want) {
-			t.Errorf("%s: %s, and no %q in\n%s", test, o.action, want, o.output)
+		if o := note[test]; o.Action != "pass" || !strings.Contains(o.Output, want) {
+			t.Errorf("%s: %s, and no %q in\n%s", test, o.Action, want, o.Output)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
 // A slow build is announced, and then says how long it took. A fast one prints nothing.
@@ -66,7 +68,7 @@ func TestFirstBuild(t *testing.T) {
 
 // With an empty cache coir test says so on standard error, and only there.
 func TestBuildWithAnEmptyCache(t *testing.T) {
-	if !soaking() {
+	if !coirtest.Soaking() {
 		t.Skip("it builds the standard library, without a cache")
 	}
 	t.Setenv("GOCACHE", t.TempDir())

@@ -59,29 +59,29 @@ func TestReports(t *testing.T) {
 			" steps before\n", " left out\n"},
 	} {
 		o := got[test]
-		if o.action != "fail" || o.told == nil {
-			t.Errorf("%s: %s\n%s", test, o.action, o.output)
+		if o.Action != "fail" || o.Failure == nil {
+			t.Errorf("%s: %s\n%s", test, o.Action, o.Output)
 			continue
 		}
-		rest := regexp.MustCompile(` +`).ReplaceAllString(o.output, " ")
+		rest := regexp.MustCompile(` +`).ReplaceAllString(o.Output, " ")
 		for _, line := range want {
 			_, after, ok := strings.Cut(rest, line)
 			if !ok {
-				t.Errorf("%s: there is no %q in\n%s\nof\n%s", test, line, rest, o.output)
+				t.Errorf("%s: there is no %q in\n%s\nof\n%s", test, line, rest, o.Output)
 				break
 			}
 			rest = after
 		}
-		if page, err := os.ReadFile(o.told.Chart); err != nil || !bytes.Contains(page, []byte("<title>"+test+": ")) ||
-			filepath.Dir(o.told.Chart) != dir {
-			t.Errorf("%s: the chart is %s, %v", test, o.told.Chart, err)
+		if page, err := os.ReadFile(o.Failure.Chart); err != nil || !bytes.Contains(page, []byte("<title>"+test+": ")) ||
+			filepath.Dir(o.Failure.Chart) != dir {
+			t.Errorf("%s: the chart is %s, %v", test, o.Failure.Chart, err)
 		}
 	}
-	if o := got["TestManyDecisions"]; o.told != nil && (o.told.Token+o.told.Replay != "" || strings.Contains(o.output, "replay:")) {
-		t.Errorf("there is a token of a part of the decisions:\n%s", o.output)
+	if o := got["TestManyDecisions"]; o.Failure != nil && (o.Failure.Token+o.Failure.Replay != "" || strings.Contains(o.Output, "replay:")) {
+		t.Errorf("there is a token of a part of the decisions:\n%s", o.Output)
 	}
-	if o := got["TestArrows"]; o.told != nil {
-		page, err := os.ReadFile(o.told.Chart)
+	if o := got["TestArrows"]; o.Failure != nil {
+		page, err := os.ReadFile(o.Failure.Chart)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestTwins(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	o := explored(t, "./testdata/bank")["TestTransfer"]
-	if o.told == nil {
+	if o.Failure == nil {
 		t.Fatal("it has not failed")
 	}
 	for _, want := range []string{
@@ -140,18 +140,18 @@ func TestTwins(t *testing.T) {
 		"=> bank_test.go:27 lock mutex#3, at bank_test.go:14 | ", "| => bank_test.go:26 lock mutex#3, at bank_test.go:16\n",
 		"no schedule that passes has more in common with this one\n", "=>7 | | | lock mutex#3 | :14\n",
 	} {
-		if text := regexp.MustCompile(` +`).ReplaceAllString(o.told.Report, " "); !strings.Contains(text, want) {
+		if text := regexp.MustCompile(` +`).ReplaceAllString(o.Failure.Report, " "); !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}
 	}
-	again := explored(t, "-run=^TestTransfer$", "-replay="+o.told.Token, "./testdata/bank")["TestTransfer"]
-	if again.told == nil || again.told.Report != o.told.Report {
-		t.Errorf("replayed:\n%+v\nwas:\n%s", again.told, o.told.Report)
+	again := explored(t, "-run=^TestTransfer$", "-replay="+o.Failure.Token, "./testdata/bank")["TestTransfer"]
+	if again.Failure == nil || again.Failure.Report != o.Failure.Report {
+		t.Errorf("replayed:\n%+v\nwas:\n%s", again.Failure, o.Failure.Report)
 	}
 	o = explored(t, "-run=^TestPanics$", "./testdata/reports")["TestPanics"]
-	if o.told == nil || !strings.Contains(o.told.Report, "fails too: it seems that the order does not matter\n") &&
-		!strings.Contains(o.told.Report, "no schedule passes: all ") {
-		t.Errorf("%+v", o.told)
+	if o.Failure == nil || !strings.Contains(o.Failure.Report, "fails too: it seems that the order does not matter\n") &&
+		!strings.Contains(o.Failure.Report, "no schedule passes: all ") {
+		t.Errorf("%+v", o.Failure)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestFailuresInJSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
-	f := explored(t, "./testdata/bank")["TestTransfer"].told
+	f := explored(t, "./testdata/bank")["TestTransfer"].Failure
 	if f == nil {
 		t.Fatal("it has not failed")
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -43,64 +44,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// event is a line of -json, in the form of go test -json.
-type event struct {
-	Time    time.Time
-	Action  string
-	Package string
-	Test    string  `json:",omitempty"`
-	Elapsed float64 `json:",omitempty"`
-	Output  string  `json:",omitempty"`
-	Failure *told   `json:",omitempty"`
-
-	FailedBuild string `json:",omitempty"` // the package that could not be built
-
-	// Of a test.
-	Schedules int    `json:",omitempty"`
-	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
-	Trace     string `json:",omitempty"` // what they all did, as a hash
-
-	// Of its schedules, those in which something came from outside, and those that were not controlled.
-	Outside, Uncontrolled int `json:",omitempty"`
-}
-
-// told is a failure in the output of -json.
-type told struct {
-	Kind        string // deadlock, panic, fail, leak, livelock, race
-	Text        string // of a panic
-	Headline    string
-	Waits       []toldWait
-	Cycle       []string `json:",omitempty"` // names of goroutines, the first again at the end
-	Schedule    int      // that found it
-	Steps       int
-	Switches    int        // of the reported schedule
-	Stable      bool       // it failed again with the same decisions
-	OutsideSeen bool       // something came from outside
-	Left        []toldLeft `json:",omitempty"` // goroutines that were left behind, by their origins
-	Token       string     // empty if there is none
-	Replay      string     // the command
-	Report      string     // the text
-	Chart       string     `json:",omitempty"` // the file
-}
-
-// toldLeft is a number of goroutines of one origin.
-type toldLeft struct {
-	Started string // started at hub.go:88
-	Count   int
-}
-
-// toldWait is a goroutine that waits at the end.
-type toldWait struct {
-	Goroutine string
-	For       string   // waits to lock mutex#3
-	HeldBy    []string `json:",omitempty"` // goroutines
-	File      string   `json:",omitempty"`
-	Line      int      `json:",omitempty"`
-	Since     float64  // when it began, in seconds of virtual time since the schedule began
-	Elapsed   float64  // how long before the end that was
-}
-
-func (w *writer) event(e event) {
+func (w *writer) event(e events.Event) {
 	e.Time = time.Now()
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -113,7 +57,7 @@ func (w *writer) event(e event) {
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if w.o.json {
-		w.event(event{Action: "output", Package: p.ImportPath, Test: test, Output: text})
+		w.event(events.Event{Action: "output", Package: p.ImportPath, Test: test, Output: text})
 		return
 	}
 	if w.bar {
@@ -136,7 +80,7 @@ func (w *writer) start(b *built) {
 	if b.failed != "" {
 		w.failedBuilds[b.failed] = true
 	}
-	w.event(event{Action: "start", Package: b.p.ImportPath})
+	w.event(events.Event{Action: "start", Package: b.p.ImportPath})
 }
 
 // began prints the event with which a test begins.
@@ -144,7 +88,7 @@ func (w *writer) began(p *pkg, test string) {
 	if w.o.json {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.event(event{Action: "run", Package: p.ImportPath, Test: test})
+		w.event(events.Event{Action: "run", Package: p.ImportPath, Test: test})
 		w.line(p, test, "=== RUN   %s\n", test)
 	}
 }
@@ -160,7 +104,7 @@ func (w *writer) noTests(p *pkg) {
 	w.start(&built{p: p})
 	w.line(p, "", "?   \t%s\t[no test files]\n", p.ImportPath)
 	if w.o.json {
-		w.event(event{Action: "skip", Package: p.ImportPath})
+		w.event(events.Event{Action: "skip", Package: p.ImportPath})
 	}
 }
 
@@ -171,7 +115,7 @@ func (w *writer) notBuilt(b *built) {
 	}
 	w.line(b.p, "", "FAIL\t%s [%s]\n", b.p.ImportPath, b.why)
 	if w.o.json {
-		w.event(event{Action: "fail", Package: b.p.ImportPath, FailedBuild: b.failed})
+		w.event(events.Event{Action: "fail", Package: b.p.ImportPath, FailedBuild: b.failed})
 	}
 }
 
@@ -186,7 +130,7 @@ func (w *writer) listed(p *pkg, names string, err error, took time.Duration) (fa
 	}
 	w.line(p, "", "%s\t%s\t%.3fs\n", verdict, p.ImportPath, took.Seconds())
 	if w.o.json {
-		w.event(event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
+		w.event(events.Event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
 	return err != nil
 }
@@ -294,7 +238,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, text)
 	if w.o.json {
 		action := map[bool]string{false: "pass", true: "fail"}[failed]
-		w.event(event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
+		w.event(events.Event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
 	return failed
 }
@@ -303,7 +247,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 func (w *writer) test(p *pkg, r *result) (failed bool) {
 	seconds := r.elapsed.Seconds()
 	action := "pass"
-	var f *told
+	var f *events.Failure
 	outcome := r.outcome
 	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == "pass" || outcome == "uncontrolled" || outcome == "long") {
 		outcome = "strict"
@@ -364,7 +308,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(plain(r.output), 60)))
 	}
 	if w.o.json {
-		w.event(event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
+		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
 			Schedules: r.schedules, Complete: r.complete, Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
 	}
 	return failed
@@ -393,16 +337,16 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 }
 
 // failed returns a failure for -json.
-func (w *writer) failed(p *pkg, r *result) *told {
+func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	t := r.ending(p.Dir)
-	f := &told{
-		Kind: r.failure.kind, Text: r.failure.text, Headline: r.headline(), Waits: []toldWait{}, Token: r.failure.token,
+	f := &events.Failure{
+		Kind: r.failure.kind, Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{}, Token: r.failure.token,
 		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
 	for _, w := range t.Waiting {
 		a := r.columnOf[w.Actor]
-		x := toldWait{
+		x := events.Wait{
 			Goroutine: t.Of[w.Actor].Name, For: w.Does, File: a.at.file, Line: a.at.line,
 			Since: a.since.Seconds(), Elapsed: r.lasted(w).Seconds(),
 		}
@@ -415,7 +359,7 @@ func (w *writer) failed(p *pkg, r *result) *told {
 	}
 	if r.failure.kind == "leak" {
 		for _, l := range r.leftFrom() {
-			f.Left = append(f.Left, toldLeft{l.started, l.count})
+			f.Left = append(f.Left, events.Left{Started: l.started, Count: l.count})
 		}
 	}
 	if who := t.FindCycle(); len(who) > 0 {

@@ -32,7 +32,7 @@ var Layers = []Layer{
 	{"satellites", Satellites[2:]},
 	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
 	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook", "examples/chat"}}, // which have a cmd each
-	{"edits of the standard library", []string{"cmd/coir/internal/overlay"}},
+	{"edits of the standard library, the format of -json", []string{"cmd/coir/internal/overlay", "cmd/coir/internal/events"}},
 	{"the command", []string{"cmd/coir"}},
 	{"measurements", []string{"cmd/coir/measure/internal/build"}},
 	{"outside", []string{

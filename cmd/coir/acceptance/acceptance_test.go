@@ -1,0 +1,210 @@
+// Package acceptance has the tests of coir test that take longest: over the corpora of bugs, the forms of tests, the mixed
+// programs, and the network. They are not in the package of the command so that neither comes near the time limit of go
+// test on a busy machine.
+package acceptance
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
+)
+
+// coir runs the command, which TestMain builds.
+var coir coirtest.Command
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "coir-acceptance-")
+	if err != nil {
+		panic(err)
+	}
+	name := filepath.Join(dir, "coir")
+	if out, err := exec.Command("go", "build", "-o", name, "..").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	coir = func(args []string, out, errs io.Writer) int {
+		c := exec.Command(name, args...)
+		c.Stdout, c.Stderr = out, errs
+		err := c.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			panic(err)
+		}
+		return c.ProcessState.ExitCode()
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// coir test finds the bugs of the corpus, each with the right kind, and their corrected twins pass. Bugs that only the
+// race detector sees are searched for with it. Each failure is replayed from its token, in a process of its own.
+func TestTheCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := coirtest.Expected(t, "../corpus")
+	races := map[string]string{}
+	for test, kind := range want {
+		if kind == "race" {
+			races[test] = kind
+			delete(want, test)
+		}
+	}
+	got := coir.Explore(t, "-schedules=1000", "-tags=corpus", "../corpus")
+	coirtest.Compare(t, got, want)
+	coir.Replay(t, got, "-tags=corpus", "../corpus")
+	for test := range want { // the race detector finds nothing in the twins, and nothing in coir
+		if strings.HasPrefix(test, "TestFixed") {
+			races[test] = "pass"
+		}
+	}
+	coirtest.Compare(t, coir.Explore(t, "-race", "-tags=corpus", "-schedules=500",
+		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "../corpus"), races)
+}
+
+// Bugs between two atomic operations are found only if those are points. Each failure is replayed from its token, also
+// with the race detector, with which the standard library's own atomics are no points either.
+func TestAtomics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := coirtest.Expected(t, "../corpus/atomics")
+	got := coir.Explore(t, "-atomics", "-schedules=2000", "-tags=corpus", "../corpus/atomics")
+	coirtest.Compare(t, got, want)
+	raced := coir.Explore(t, "-atomics", "-race", "-schedules=500", "-tags=corpus", "../corpus/atomics")
+	coirtest.Compare(t, raced, want)
+	for test, kind := range want {
+		if o := got[test]; o.Failure != nil {
+			again := coir.Explore(t, "-atomics", "-tags=corpus", "../corpus/atomics", "-run=^"+test+"$", "-replay="+o.Failure.Token)
+			if a := again[test].Failure; a == nil || a.Token != o.Failure.Token || a.Report != o.Failure.Report {
+				t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again[test].Output, o.Output)
+			}
+			if a := raced[test].Failure; a != nil && a.Token != o.Failure.Token {
+				t.Errorf("%s: the token is %s, and %s with -race", test, o.Failure.Token, a.Token)
+			}
+		}
+		if kind != "pass" {
+			want[test] = "pass"
+		}
+	}
+	coirtest.Compare(t, coir.Explore(t, "-tags=corpus", "-schedules=500", "../corpus/atomics"), want)
+	coirtest.Compare(t, coir.Explore(t, "-atomics", "-schedules=100", "../testdata/spin"), map[string]string{"TestSpin": "pass"})
+}
+
+// The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first
+// half, and is not used to improve it. At least 85 of 100 bugs are found with the right kind, and no corrected twin
+// fails.
+func TestTheLaterCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := coirtest.Expected(t, "../corpus/later")
+	plain := coir.Explore(t, "-tags=corpus", "-schedules=1000", "../corpus/later")
+	raced := coir.Explore(t, "-race", "-tags=corpus", "-schedules=200", "../corpus/later")
+	bugs, found := 0, 0
+	for test, kind := range want {
+		got := plain[test]
+		if kind == "race" {
+			got = raced[test]
+		}
+		switch {
+		case kind == "pass":
+			if got.Action != "pass" || raced[test].Action != "pass" {
+				t.Errorf("%s: %s, with -race %s\n%s", test, got.Action, raced[test].Action, got.Output+raced[test].Output)
+			}
+		case got.Failure != nil && got.Failure.Kind == kind:
+			found++
+			bugs++
+		default:
+			t.Logf("%s: %s is not found", test, kind)
+			bugs++
+		}
+	}
+	if t.Logf("found %d of %d", found, bugs); found*100 < bugs*85 {
+		t.Errorf("found %d of %d", found, bugs)
+	}
+}
+
+// All schedules of a test, including those that make a failure smaller, do the same in each process: with other numbers
+// of processors, and with a collector that runs all the time or never. So they do in maps whose keys are addresses, and
+// on the network. `go run ./measure/determinism` is the long form.
+func TestDeterminism(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	traces := func(procs, collect string) map[string]events.Event {
+		t.Setenv("GOMAXPROCS", procs)
+		t.Setenv("GOGC", collect)
+		all := coir.Explore(t, "-tags=corpus", "-schedules=50", "../corpus", "../corpus/atomics")
+		maps.Copy(all, coir.Explore(t, "-schedules=10", "../testdata/maps"))
+		if coirtest.InMemory() {
+			maps.Copy(all, coir.Explore(t, "-schedules=10", "-skip=Race|Probe|OnKernel", "../testdata/network"))
+		}
+		return all
+	}
+	one, other := traces("1", "off"), traces("4", "1")
+	for test, o := range one {
+		if test != "" && (o.Trace == "" || o.Trace != other[test].Trace) {
+			t.Errorf("%s: the trace is %q, and %q in another process", test, o.Trace, other[test].Trace)
+		}
+	}
+}
+
+// Programs that mix goroutines, native locks and fibers of coir are explored in one schedule. A report is about the
+// program: it names fibers and what they called, and nothing inside coir.
+func TestMixedPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	t.Chdir("../../../verify")
+	got := coir.Explore(t, "-schedules=1000", "-tags=corpus", "./mixed")
+	coirtest.Compare(t, got, coirtest.Expected(t, "mixed"))
+	coir.Replay(t, got, "-tags=corpus", "./mixed")
+	for _, line := range []string{
+		"fiber service waits in Chan.Send, at channels_test.go:",
+		", held by fiber add since step ", " (at locks_test.go:24), at locks_test.go:",
+	} {
+		if all := got["TestBugGuestLeaves"].Output + got["TestBugRegistry"].Output; !strings.Contains(all, line) {
+			t.Errorf("no line has %q:\n%s", line, all)
+		}
+	}
+	for test, o := range got {
+		if strings.Contains(o.Output, "idle.go") || strings.Contains(o.Output, "coro.go") {
+			t.Errorf("%s tells of coir's own goroutines:\n%s", test, o.Output)
+		}
+	}
+}
+
+// Tests as people write them: each form does under coir test what it does under go test.
+func TestTheForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := coir.Explore(t, "-v", "-tags=corpus", "-schedules=300", "-budget=1s", "../forms")
+	coirtest.Compare(t, got, coirtest.Expected(t, "../forms"))
+	if o := got["TestGoroutineLeftBehind"]; o.Failure != nil && o.Failure.OutsideSeen { // the collector is not outside
+		t.Errorf("a wake from outside\n%s", o.Output)
+	}
+}
+
+// Races of all sorts are reported: taking turns does not order any accesses that were not ordered anyway.
+func TestTheRaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := coir.Explore(t, "-race", "-tags=corpus", "-schedules=1000", "../races")
+	coirtest.Compare(t, got, coirtest.Expected(t, "../races"))
+	for test, o := range got {
+		if o.Failure != nil && !o.Failure.Stable {
+			t.Errorf("%s does not come again:\n%s", test, o.Output)
+		}
+	}
+}
