@@ -1,4 +1,4 @@
-// Package explore marks the part of a test whose schedules coir test explores.
+// Package explore marks the part of a test whose schedules coir test explores, and repeats failures that it found.
 //
 // coir test explores every test as it is, and needs no mark. A mark is for a test with a setup that should not be part
 // of each schedule: a file, a server, a large table, anything that takes a second. Prepare it before calling [Test],
@@ -28,4 +28,17 @@ func Test(t *testing.T, f func(t *testing.T)) {
 		return
 	}
 	synctest.Test(t, f)
+}
+
+// Replay runs f as a test. Under coir test it is run in the schedule of the token alone, which coir test has printed for
+// a failure of f, and in some that begin as that one does: the program may have changed since. Under go test f runs once.
+// coir test -emit writes tests that call Replay.
+func Replay(t *testing.T, token string, f func(t *testing.T)) {
+	t.Helper()
+	if x, ok := any(t).(interface {
+		CoirReplay(token string, f func(*testing.T)) bool
+	}); ok && x.CoirReplay(token, f) {
+		return
+	}
+	f(t)
 }

@@ -52,6 +52,8 @@ Flags of coir:
 	-for d           explore all tests in rounds, for so much time in all, and keep schedules that have shown something
 	                 new for the next time
 	-keep dir        where -for keeps them (in the user's cache)
+	-save            write the schedule of each failure into testdata/coir, beside the test: coir test begins with those
+	-emit            write a test that repeats each failure: see package explore
 	-p n             processes at a time (the number of processors)
 	-c -o file       build the tests of one package into file, and run nothing
 	-html dir        draw each failure, as an HTML file in the directory
@@ -82,6 +84,8 @@ type options struct {
 	total     time.Duration
 	dir       string // where schedules are kept
 	kept      string // the file with the schedules of the test
+	save      bool
+	emit      bool
 	atomics   bool
 	strict    bool
 	from      int // the first schedule to run: other processes have run those before
@@ -123,6 +127,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.fresh, "fresh", false, "")
 	f.DurationVar(&o.total, "for", 0, "")
 	f.StringVar(&o.dir, "keep", "", "")
+	f.BoolVar(&o.save, "save", false, "")
+	f.BoolVar(&o.emit, "emit", false, "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.html, "html", "", "")
 	f.StringVar(&o.run, "run", "", "")

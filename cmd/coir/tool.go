@@ -226,6 +226,11 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 			all = r
 		}
 	}
+	if o.replay == "" {
+		if r := t.failsAgain(ctx, o, p, binary, name, i); r != nil {
+			return r
+		}
+	}
 	began := time.Now()
 	first := all.from()
 	for n := first; n < o.schedules && (n == first || time.Since(began)-all.waited() < o.budget) && ctx.Err() == nil; n++ {
@@ -313,7 +318,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
 		o.from, t.base.Unix(), cmp.Or(o.patience, patience))
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
-		"COIR_KEPT="+o.kept, "GOTMPDIR="+t.temp,
+		"COIR_KEPT="+o.kept, "COIR_FAILED="+o.failed(p.Dir, name), "GOTMPDIR="+t.temp,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
 	var out bytes.Buffer

@@ -300,6 +300,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		if f.Chart != "" {
 			w.line(p, r.test, "    chart: %s\n", f.Chart)
 		}
+		w.keepFailure(p, r, f)
 		if f.Replay != "" {
 			w.line(p, r.test, "    replay: %s\n", f.Replay)
 		}

@@ -148,8 +148,9 @@ type coirSettings struct {
 	bound     int
 	racing    bool
 	replay    string
-	record    string // the file to write to
-	kept      string // the file with kept schedules; empty: none are kept
+	record    string   // the file to write to
+	kept      string   // the file with kept schedules; empty: none are kept
+	failed    []string // the tokens of earlier failures
 	all       *search.All
 	kernel    bool // sockets are the kernel's
 	leaks     bool
@@ -202,7 +203,8 @@ func coirParse(env string) coirSettings {
 		}
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
-	for _, name := range []string{"COIR_TEST", "COIR_RECORD", "COIR_KEPT"} {
+	s.failed = strings.Fields(os.Getenv("COIR_FAILED"))
+	for _, name := range []string{"COIR_TEST", "COIR_RECORD", "COIR_KEPT", "COIR_FAILED"} {
 		os.Unsetenv(name) // a test may run itself again, in a process that must not explore
 	}
 	return s
@@ -332,6 +334,7 @@ type coirExplorer struct {
 	trace    uint64       // a hash of the hashes of all schedules
 	all      int          // the schedules within the bound, if there are no others
 	skips    int          // schedules in which the test skips the rest
+	only     string       // a token: run its schedule, and some that are near it
 
 	coirKernel
 }
@@ -512,7 +515,7 @@ func (x *coirExplorer) explore() {
 	x.count, x.left, x.touched, x.skips = 0, 0, 0, 0
 	x.began = time.Now()
 	s := coirSet.search()
-	k := coirReadKept(coirSet.kept, coirSet.seed)
+	k := coirReadKept(coirSet.kept, x.failed(), coirSet.seed)
 	defer k.write()
 	known := coirSet.from == 0 // the decisions determine the schedule, and no schedule was left out
 	var leak coirConfig        // of the first schedule that left goroutines behind, whose number is leakFound
@@ -520,6 +523,12 @@ func (x *coirExplorer) explore() {
 	until := coirSet.budget
 	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
 		c, ok := k.next()
+		if !ok && x.only != "" {
+			if k.near > 0 {
+				continue
+			}
+			break
+		}
 		if !ok {
 			for ; n < coirSet.from && s.Begin(n); n++ {
 			}
@@ -600,6 +609,14 @@ func (x *coirExplorer) explore() {
 	}
 	x.record("pass")
 	return
+}
+
+// failed returns the tokens of the schedules to begin with.
+func (x *coirExplorer) failed() []string {
+	if x.only != "" {
+		return []string{x.only}
+	}
+	return coirSet.failed
 }
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.

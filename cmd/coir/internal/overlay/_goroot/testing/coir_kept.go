@@ -16,24 +16,27 @@ type coirKept struct {
 	read   int // the number of tokens of the file that have been run
 	rng    search.RNG
 	turn   bool
+	near   int // how many schedules may still branch off; negative: any number
 }
+
+// coirNear is how many schedules branch off each schedule of an earlier failure: the program may have changed a little.
+const coirNear = 50
 
 // coirMostKept is the number of schedules that are kept for a test. When there are so many, a new one replaces a random
 // one.
 const coirMostKept = 256
 
-// coirReadKept reads the file. A missing file counts as empty, and an empty path means that no schedules are kept.
-func coirReadKept(path string, seed uint64) *coirKept {
-	k := &coirKept{path: path}
+// coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts as
+// empty.
+func coirReadKept(path string, failed []string, seed uint64) *coirKept {
+	k := &coirKept{path: path, near: coirNear * len(failed)}
 	k.rng.Of(seed, -1)
-	if path == "" {
-		return k
+	if path != "" {
+		k.near = -1
+		text, _ := os.ReadFile(path)
+		failed = append(failed[:len(failed):len(failed)], strings.Fields(string(text))...)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return k
-	}
-	for _, token := range strings.Fields(string(text)) {
+	for _, token := range failed {
 		if _, _, err := coirDecode(token); err == "" && len(k.tokens) < coirMostKept {
 			k.tokens = append(k.tokens, token)
 		}
@@ -49,9 +52,10 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 		k.read++
 		return c, true
 	}
-	if k.turn = !k.turn; k.turn || len(k.tokens) == 0 {
+	if k.turn = !k.turn; k.turn || len(k.tokens) == 0 || k.near == 0 {
 		return c, false
 	}
+	k.near--
 	c, _, _ = coirDecode(k.tokens[k.rng.Below(len(k.tokens))])
 	s := c.strategy.(*search.Script)
 	s.Ways = s.Ways[:k.rng.Below(len(s.Ways)+1)]

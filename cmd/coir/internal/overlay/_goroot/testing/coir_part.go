@@ -29,13 +29,28 @@ type coirParts struct {
 // CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
 // coir calls it, and finds it by its name.
 func (t *T) CoirExplore(fn func(*T)) bool {
+	return t.coirExplorePart(&coirExplorer{fn: func(t *T) {
+		coirExact()
+		fn(t)
+	}})
+}
+
+// CoirReplay explores a part of the test like CoirExplore, but only near the schedule of a token.
+func (t *T) CoirReplay(token string, fn func(*T)) bool {
+	if _, _, err := coirDecode(token); err != "" {
+		t.Fatalf("the token %s %s", token, err)
+	}
+	return t.coirExplorePart(&coirExplorer{fn: fn, only: token})
+}
+
+func (t *T) coirExplorePart(x *coirExplorer) bool {
 	p := &coirPart
 	switch {
 	case !coirSet.on:
 		return false
 	case coir.On && synctest.IsInBubble():
 		if p.asked = true; p.on {
-			panic("explore.Test called inside explore.Test")
+			panic("a part of a test that is explored has another one")
 		}
 		t.SkipNow()
 	}
@@ -44,10 +59,7 @@ func (t *T) CoirExplore(fn func(*T)) bool {
 	if p.ended {
 		t.SkipNow()
 	}
-	x := &coirExplorer{t: t, fn: func(t *T) {
-		coirExact()
-		fn(t)
-	}}
+	x.t = t
 	x.start()
 	p.count += x.count
 	p.left += x.left

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
+)
+
+// The schedules of failures are kept in testdata/coir, by the name of the test, as go test keeps inputs of fuzz tests:
+// a file for each, with its token. They are the first that coir test runs. If the program has changed a token may not
+// fit any more, so coir test also runs schedules that begin as they do.
+
+// saved returns the tokens of earlier failures of a test, and the files that they are in.
+func saved(dir, test string) (tokens, files []string) {
+	names, err := filepath.Glob(filepath.Join(dir, "testdata", "coir", test, "*"))
+	if err != nil {
+		return nil, nil
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			if _, ok := readToken(line); ok {
+				tokens, files = append(tokens, line), append(files, name)
+			}
+		}
+	}
+	return tokens, files
+}
+
+// failed returns the tokens with which a process should begin, unless the strategy depends on its earlier schedules.
+func (o *options) failed(dir, test string) string {
+	if o.inOrder() {
+		return ""
+	}
+	tokens, _ := saved(dir, test)
+	return strings.Join(tokens, " ")
+}
+
+// failsAgain runs the schedules of earlier failures of a test of which each schedule has a process of its own. It returns
+// the first that fails.
+func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
+	tokens, _ := saved(p.Dir, name)
+	for _, token := range tokens {
+		again := *o
+		again.replay = token
+		if r := t.runProcess(ctx, &again, p, binary, name, i, 0); ctx.Err() == nil && r.failure != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// keepFailure writes what -save and -emit ask for, and tells of a failure that was kept before.
+func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
+	tokens, files := saved(p.Dir, r.test)
+	for i, token := range tokens {
+		if token == f.Token {
+			w.line(p, r.test, "    saved before: %s\n", relative(p.Dir, files[i]))
+			return
+		}
+	}
+	if f.Token == "" {
+		return
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(f.Token))
+	id := fmt.Sprintf("%s-%08x", f.Kind, h.Sum32())
+	if w.o.save {
+		name := filepath.Join(p.Dir, "testdata", "coir", r.test, id)
+		text := fmt.Sprintf("# %s\n# %s\n%s\n", f.Headline, f.Replay, f.Token)
+		w.wrote(p, r, "saved", name, text, nil)
+	}
+	if w.o.emit {
+		name := filepath.Join(p.Dir, "coir_"+r.test+"_"+strings.ReplaceAll(id, "-", "_")+"_test.go")
+		text, err := emitted(p, r, f, id)
+		w.wrote(p, r, "emitted", name, text, err)
+	}
+}
+
+// wrote writes a file, unless there is an error already, and tells.
+func (w *writer) wrote(p *pkg, r *result, done, name, text string, err error) {
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(name), 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o666)
+	}
+	if err != nil {
+		w.line(p, r.test, "    not %s: %v\n", done, err)
+		return
+	}
+	w.line(p, r.test, "    %s: %s\n", done, relative(p.Dir, name))
+}
+
+// relative returns a path relative to a directory, if it is below that.
+func relative(dir, name string) string {
+	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return name
+}
+
+// emitted returns the text of a test that runs another one in the order in which it failed.
+func emitted(p *pkg, r *result, f *events.Failure, id string) (string, error) {
+	if r.part != "" {
+		return "", errors.New("a part of the test was explored: write explore.Replay instead of explore.Test, with the token")
+	}
+	name, err := packageOf(p.Dir, r.test)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`package %s
+
+import (
+	"testing"
+
+	"github.com/coir-go/coir/explore"
+)
+
+// %s
+func %s_%s(t *testing.T) {
+	explore.Replay(t, %q, %s)
+}
+`, name, f.Headline, r.test, strings.ReplaceAll(id, "-", "_"), f.Token, r.test), nil
+}
+
+// packageOf returns the name of the package in a directory that has a test: the tests may be in a package of their own.
+func packageOf(dir, test string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == test {
+				return file.Name.Name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s: %w", test, fs.ErrNotExist)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+)
+
+// A failure that was saved is the first schedule of later runs, also if the program has changed a little.
+func TestSaved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	text, err := os.ReadFile("testdata/bank/bank_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := strings.Replace(string(text), "package bank", "package m", 1)
+	dir := module(t, map[string]string{"m_test.go": program})
+	found := explored(t, "-save", ".")["TestTransfer"]
+	files, err := filepath.Glob("testdata/coir/TestTransfer/deadlock-*")
+	if len(files) != 1 || err != nil || found.Failure == nil || !strings.Contains(found.Output, "saved: "+files[0]+"\n") {
+		t.Fatalf("%q are saved, %v\n%s", files, err, found.Output)
+	}
+	again := explored(t, "-save", ".")["TestTransfer"]
+	if again.Failure == nil || again.Failure.Schedule != 1 || again.Failure.Report != found.Failure.Report ||
+		!strings.Contains(again.Output, "saved before: "+files[0]) {
+		t.Errorf("again it is\n%s", again.Output)
+	}
+	alone := explored(t, "-fresh", ".")["TestTransfer"]
+	if alone.Failure == nil || alone.Schedules != 1 {
+		t.Errorf("each schedule in a process, it is\n%s", alone.Output)
+	}
+
+	const transfer = "\tvar wg sync.WaitGroup\n"
+	if !strings.Contains(program, transfer) {
+		t.Fatalf("the program is\n%s", program)
+	}
+	change := func(old, new string) {
+		t.Helper()
+		changed := strings.Replace(program, old, new, 1)
+		if err := os.WriteFile(filepath.Join(dir, "m_test.go"), []byte(changed), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(transfer, "\tvar first sync.Mutex\n\tfirst.Lock()\n\tfirst.Unlock()\n"+transfer)
+	near := explored(t, ".")["TestTransfer"]
+	if near.Failure == nil || near.Failure.Schedule > 50 {
+		t.Errorf("in a program that has changed it is\n%s", near.Output)
+	}
+	change(transfer, transfer+"\tt.Skip()\n")
+	if o := explored(t, "-schedules=100", ".")["TestTransfer"]; o.Action != "skip" {
+		t.Errorf("in a program that skips it is\n%s", o.Output)
+	}
+}
+
+// A test that -emit writes fails as the one it was written for.
+func TestEmitted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	text, err := os.ReadFile("testdata/bank/bank_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module(t, map[string]string{"m_test.go": strings.Replace(string(text), "package bank", "package m_test", 1)})
+	mod := "module example.com/m\n\ngo 1.26\n\nrequire github.com/coir-go/coir v0.0.0\n\n" +
+		"replace github.com/coir-go/coir => " + root + "\n"
+	if err := os.WriteFile("go.mod", []byte(mod), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	found := explored(t, "-emit", ".")["TestTransfer"]
+	files, err := filepath.Glob("coir_TestTransfer_deadlock_*_test.go")
+	if len(files) != 1 || err != nil || found.Failure == nil {
+		t.Fatalf("%q are written, %v\n%s", files, err, found.Output)
+	}
+	test := strings.TrimSuffix(strings.TrimPrefix(files[0], "coir_"), "_test.go")
+	o := explored(t, "-run=^"+test+"$", ".")[test]
+	coirtest.Compare(t, explored(t, "-run=^"+test+"$", "."), map[string]string{test: "deadlock"})
+	if o.Failure == nil || o.Failure.Schedule != 1 || o.Failure.Token != found.Failure.Token {
+		t.Errorf("the test that was written fails so:\n%s\nand the first one so:\n%s", o.Output, found.Output)
+	}
+}
