@@ -13,8 +13,7 @@ import (
 //
 // Each of n fibers sleeps a few times by time.Sleep, which holds its worker up. The other side is as many goroutines
 // that do the same. The cost is that of one round of all. Undeclared means that the runtime has to detect it; declared,
-// that the call is inside Blocking. One Run stays open over all rounds, as in a service: a runtime that is not used
-// lets its workers go, and every round would pay for new ones.
+// that the call is inside Blocking.
 
 type nativeLoad struct {
 	n      int           // how many at a time
@@ -49,16 +48,7 @@ func declared(ctx context.Context, nap time.Duration) {
 
 func nativeFibers(l nativeLoad, block func(context.Context, time.Duration), opts ...coir.FiberOption) func() side {
 	return func() side {
-		rt := coir.NewRuntime()
-		ctx, end := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			run(rt, func(context.Context, *coir.Nursery) error {
-				_ = coir.WaitCancel(ctx) // which is its end
-				return nil
-			})
-		}()
+		rt, shut := keptRuntime()
 		return side{
 			loop: func(n int) {
 				for range n {
@@ -75,11 +65,7 @@ func nativeFibers(l nativeLoad, block func(context.Context, time.Duration), opts
 					})
 				}
 			},
-			close: func() {
-				end()
-				<-ended
-				shut(rt)
-			},
+			close: shut,
 		}
 	}
 }

@@ -30,50 +30,21 @@ func naps() []time.Duration {
 	return d
 }
 
-// sleepFibers keeps one Run open over all rounds, as a program does that has something to do every second. An unused
-// runtime would release its coroutines between two rounds, and every round would have to create new ones, while Go
-// keeps its dead goroutines forever.
 func sleepFibers() side {
-	rt, d := coir.NewRuntime(), naps()
-	rounds := make(chan chan sample)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		run(rt, func(ctx context.Context, _ *coir.Nursery) error {
-			for {
-				reply, err := coir.Blocking(ctx, func() (chan sample, error) { return <-rounds, nil })
-				if reply == nil {
-					return err
-				}
-				reply <- sampleOf(sleepers, true, func() { sleepRound(ctx, d) })
-			}
-		})
-	}()
+	rt, shut := keptRuntime()
+	d := naps()
 	return side{
 		measure: func() sample {
-			reply := make(chan sample, 1)
-			rounds <- reply
-			return <-reply
-		},
-		close: func() {
-			close(rounds)
-			<-ended
-			shut(rt)
-		},
-	}
-}
-
-func sleepRound(ctx context.Context, naps []time.Duration) {
-	err := coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
-		for _, nap := range naps {
-			nur.Go("sleeper", func(ctx context.Context) error {
-				return coir.Sleep(ctx, nap)
+			return sampleOf(sleepers, true, func() {
+				run(rt, func(_ context.Context, nur *coir.Nursery) error {
+					for _, nap := range d {
+						nur.Go("sleeper", func(ctx context.Context) error { return coir.Sleep(ctx, nap) })
+					}
+					return nil
+				})
 			})
-		}
-		return nil
-	})
-	if err != nil {
-		panic("the measured program failed: " + err.Error())
+		},
+		close: shut,
 	}
 }
 

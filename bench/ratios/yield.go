@@ -75,6 +75,26 @@ func onRuntime(body func(ctx context.Context, nur *coir.Nursery, n int) error, o
 	}
 }
 
+// keptRuntime makes a runtime on which one Run stays open until it is shut, as in a service. An unused runtime releases
+// its workers and coroutines between two rounds, and each round would pay for new ones, while Go keeps its dead
+// goroutines forever.
+func keptRuntime() (rt *coir.Runtime, close func()) {
+	rt = coir.NewRuntime()
+	ctx, end := context.WithCancel(context.Background())
+	var kept sync.WaitGroup
+	kept.Go(func() {
+		run(rt, func(context.Context, *coir.Nursery) error {
+			_ = coir.WaitCancel(ctx) // which is its end
+			return nil
+		})
+	})
+	return rt, func() {
+		end()
+		kept.Wait()
+		shut(rt)
+	}
+}
+
 // run is rt.Run for a body that must not fail.
 func run(rt *coir.Runtime, fn func(context.Context, *coir.Nursery) error) {
 	if err := rt.Run(context.Background(), fn); err != nil {
