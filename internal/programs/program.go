@@ -265,18 +265,51 @@ const (
 	Far  = time.Hour / 2
 )
 
-// weights are the relative frequencies of operations, where they are possible.
-var weights = [kinds]int{
-	Send: 12, SendTimeout: 5, TrySend: 3, SendMany: 3,
-	Recv: 12, RecvTimeout: 5, TryRecv: 3, RecvMany: 3, RecvAll: 2,
-	Close: 3, Abort: 2, CloseWriter: 3, CloseReader: 3,
-	Select: 6, SelectPriority: 2, TrySelect: 2, Selector: 3,
-	Scope: 10, Cancel: 7, CancelNursery: 2,
-	Go: 8, Run: 4, Wait: 4,
-	QueueGo: 7, QueueRecv: 4, QueueClose: 2, QueueAbort: 1,
-	PoolGet: 4, PoolTryGet: 1, PoolPut: 3, PoolDiscard: 1, PoolClose: 1,
-	Sleep: 4, Yield: 2, Blocking: 1, Goroutine: 2,
+// kindTable says of each kind how often it is drawn, relative to the others that are possible, what errors call it, and
+// how a program shows it: $n is the number of its object.
+var kindTable = [kinds]struct {
+	weight     int
+	name, text string
+}{
+	Send:           {12, "Send", "ch$n.Send($ctx)"},
+	SendTimeout:    {5, "SendTimeout", "ch$n.SendTimeout($ctx, $d)"},
+	TrySend:        {3, "TrySend", "ch$n.TrySend()"},
+	SendMany:       {3, "SendMany", "ch$n.SendMany($ctx, $count values)"},
+	Recv:           {12, "Recv", "ch$n.Recv($ctx)"},
+	RecvTimeout:    {5, "RecvTimeout", "ch$n.RecvTimeout($ctx, $d)"},
+	TryRecv:        {3, "TryRecv", "ch$n.TryRecv()"},
+	RecvMany:       {3, "RecvMany", "ch$n.RecvMany($ctx, $count values)"},
+	RecvAll:        {2, "All", "for range ch$n.All($ctx) { up to $count times }"},
+	Close:          {3, "Close", "ch$n.Close()"},
+	Abort:          {2, "Abort", "ch$n.Abort($cause)"},
+	CloseWriter:    {3, "Writer.Close", "ch$n: my writer.Close()"},
+	CloseReader:    {3, "Reader.Close", "ch$n: my reader.Close()"},
+	Select:         {6, "Select", "coir.Select($ctx, $cases)"},
+	SelectPriority: {2, "SelectPriority", "coir.SelectPriority($ctx, $cases)"},
+	TrySelect:      {2, "TrySelect", "coir.TrySelect($ctx, $cases)"},
+	Selector:       {3, "Selector", "selector of $cases: Wait($ctx) $count times"},
+	Scope:          {10, "a scope", "ctx$n := "},
+	Cancel:         {7, "cancel", "cancel$n($cause)"},
+	CancelNursery:  {2, "Nursery.Cancel", "n$n.Cancel($cause)"},
+	Go:             {8, "Go", ""},
+	Run:            {4, "Run", ""},
+	Wait:           {4, "Wait", "f$n.Wait($ctx)"},
+	QueueGo:        {7, "Ordered.Go", ""},
+	QueueRecv:      {4, "Ordered.Recv", "queue$n.Recv($ctx)"},
+	QueueClose:     {2, "Ordered.Close", "queue$n.Close()"},
+	QueueAbort:     {1, "Ordered.Abort", "queue$n.Abort($cause)"},
+	PoolGet:        {4, "Pool.Get", "pool$n.Get($ctx)"},
+	PoolTryGet:     {1, "Pool.TryGet", "pool$n.TryGet()"},
+	PoolPut:        {3, "Pool.Put", "pool$n.Put(one that I have)"},
+	PoolDiscard:    {1, "Pool.Discard", "pool$n.Discard(one that I have)"},
+	PoolClose:      {1, "Pool.Close", "pool$n.Close()"},
+	Sleep:          {4, "Sleep", "coir.Sleep($ctx, $d)"},
+	Yield:          {2, "Yield", "coir.Yield($ctx)"},
+	Blocking:       {1, "Blocking", "coir.Blocking($ctx, $d)"},
+	Goroutine:      {2, "a goroutine", ""},
 }
+
+func (k Kind) String() string { return kindTable[k].name }
 
 // maker draws a program.
 type maker struct {
@@ -500,16 +533,16 @@ func (m *maker) kind(depth int, goroutine bool) Kind {
 }
 
 var weightSum = func() (n int) {
-	for _, w := range weights {
-		n += w
+	for _, k := range kindTable {
+		n += k.weight
 	}
 	return n
 }()
 
 func (m *maker) weighted() Kind {
 	x := m.r.IntN(weightSum)
-	for k, w := range weights {
-		if x -= w; x < 0 {
+	for k := range kindTable {
+		if x -= kindTable[k].weight; x < 0 {
 			return Kind(k)
 		}
 	}
@@ -725,90 +758,45 @@ func (b *printer) op(depth int, own string, n int, op *Op) {
 
 // text returns the operation as a line.
 func (op *Op) text(ctx string) string {
-	ch := fmt.Sprintf("ch%d", op.Obj)
-	switch op.Kind {
-	case Send, Recv:
-		return fmt.Sprintf("%s.%s(%s)", ch, op.Kind, ctx)
-	case SendTimeout, RecvTimeout:
-		return fmt.Sprintf("%s.%s(%s, %v)", ch, op.Kind, ctx, op.D)
-	case TrySend, TryRecv, Close:
-		return fmt.Sprintf("%s.%s()", ch, op.Kind)
-	case SendMany, RecvMany:
-		return fmt.Sprintf("%s.%s(%s, %d values)", ch, op.Kind, ctx, op.Count)
-	case RecvAll:
-		return fmt.Sprintf("for range %s.All(%s) { up to %d times }", ch, ctx, op.Count)
-	case Abort:
-		return fmt.Sprintf("%s.Abort(%s)", ch, op.Cause.text())
-	case CloseWriter:
-		return fmt.Sprintf("%s: my writer.Close()", ch)
-	case CloseReader:
-		return fmt.Sprintf("%s: my reader.Close()", ch)
-	case Select, SelectPriority, TrySelect:
-		return fmt.Sprintf("coir.%s(%s, %s)", op.Kind, ctx, casesText(op.Cases))
-	case Selector:
-		return fmt.Sprintf("selector of %s: Wait(%s) %d times", casesText(op.Cases), ctx, op.Count)
-	case Scope:
-		return fmt.Sprintf("ctx%d := %s", op.Obj, op.Scope.text(ctx, op.D))
-	case Cancel:
-		return fmt.Sprintf("cancel%d(%s)", op.Obj, op.Cause.text())
-	case CancelNursery:
-		return fmt.Sprintf("n%d.Cancel(%s)", op.Obj, op.Cause.text())
-	case Wait:
-		return fmt.Sprintf("f%d.Wait(%s)", op.Obj, ctx)
-	case QueueRecv:
-		return fmt.Sprintf("queue%d.Recv(%s)", op.Obj, ctx)
-	case QueueClose:
-		return fmt.Sprintf("queue%d.Close()", op.Obj)
-	case QueueAbort:
-		return fmt.Sprintf("queue%d.Abort(%s)", op.Obj, op.Cause.text())
-	case PoolGet:
-		return fmt.Sprintf("pool%d.Get(%s)", op.Obj, ctx)
-	case PoolTryGet:
-		return fmt.Sprintf("pool%d.TryGet()", op.Obj)
-	case PoolPut:
-		return fmt.Sprintf("pool%d.Put(one that I have)", op.Obj)
-	case PoolDiscard:
-		return fmt.Sprintf("pool%d.Discard(one that I have)", op.Obj)
-	case PoolClose:
-		return fmt.Sprintf("pool%d.Close()", op.Obj)
-	case Sleep:
-		return fmt.Sprintf("coir.Sleep(%s, %v)", ctx, op.D)
-	case Yield:
-		return fmt.Sprintf("coir.Yield(%s)", ctx)
-	case Blocking:
-		return fmt.Sprintf("coir.Blocking(%s, %v)", ctx, op.D)
+	text := kindTable[op.Kind].text
+	if op.Kind == Scope {
+		text += scopeTexts[op.Scope]
 	}
-	return op.Kind.String()
+	var cases []string
+	for _, c := range op.Cases {
+		cases = append(cases, replace(caseTexts[c.Kind], "$n", c.Obj, "$d", c.D))
+	}
+	return replace(text, "$ctx", ctx, "$n", op.Obj, "$d", op.D, "$count", op.Count, "$cause", op.Cause.text(),
+		"$cases", strings.Join(cases, ", "))
 }
 
-var kindNames = [kinds]string{
-	"Send", "SendTimeout", "TrySend", "SendMany", "Recv", "RecvTimeout", "TryRecv", "RecvMany", "All", "Close",
-	"Abort", "Writer.Close", "Reader.Close", "Select", "SelectPriority", "TrySelect", "Selector", "a scope",
-	"cancel", "Nursery.Cancel", "Go", "Run", "Wait", "Ordered.Go", "Ordered.Recv", "Ordered.Close",
-	"Ordered.Abort", "Pool.Get", "Pool.TryGet", "Pool.Put", "Pool.Discard", "Pool.Close", "Sleep", "Yield",
-	"Blocking", "a goroutine",
+// replace replaces names by values in a text.
+func replace(text string, pairs ...any) string {
+	texts := make([]string, len(pairs))
+	for i, v := range pairs {
+		texts[i] = fmt.Sprint(v)
+	}
+	return strings.NewReplacer(texts...).Replace(text)
 }
 
-func (k Kind) String() string { return kindNames[k] }
+var scopeTexts = [scopeKinds]string{
+	WithCancel:   "coir.WithCancelCause($ctx)",
+	WithTimeout:  "coir.WithTimeout($ctx, $d)",
+	WithDeadline: "coir.WithDeadline($ctx, now+$d)",
+	Shield:       "coir.Shield($ctx)",
+	StdCancel:    "context.WithCancelCause($ctx)",
+	StdValue:     "context.WithValue($ctx)",
+	StdTimeout:   "context.WithTimeoutCause($ctx, $d, an error)",
+	StdFar:       "context.WithTimeout($ctx, " + Far.String() + ")",
+}
 
-func (k ScopeKind) text(ctx string, d time.Duration) string {
-	switch k {
-	case WithCancel:
-		return fmt.Sprintf("coir.WithCancelCause(%s)", ctx)
-	case WithTimeout:
-		return fmt.Sprintf("coir.WithTimeout(%s, %v)", ctx, d)
-	case WithDeadline:
-		return fmt.Sprintf("coir.WithDeadline(%s, now+%v)", ctx, d)
-	case Shield:
-		return fmt.Sprintf("coir.Shield(%s)", ctx)
-	case StdCancel:
-		return fmt.Sprintf("context.WithCancelCause(%s)", ctx)
-	case StdValue:
-		return fmt.Sprintf("context.WithValue(%s)", ctx)
-	case StdTimeout:
-		return fmt.Sprintf("context.WithTimeoutCause(%s, %v, an error)", ctx, d)
-	}
-	return fmt.Sprintf("context.WithTimeout(%s, %v)", ctx, Far)
+var caseTexts = [caseKinds]string{
+	CaseSend:  "ch$n.SendCase",
+	CaseRecv:  "ch$n.RecvCase",
+	CaseAfter: "After($d)",
+	CaseDone:  "f$n.DoneCase",
+	CaseGone:  "ch$n: my writer.GoneCase",
+	CaseNever: "never",
 }
 
 func (k ReaperKind) text() string {
@@ -825,50 +813,29 @@ func (h Handler) text() string {
 	return [...]string{"", ", OnUndelivered(note)", ", OnUndelivered(note and panic)"}[h]
 }
 
-func (e End) text(ctx int) string {
-	switch e.How {
-	case ReturnNew:
-		return "return an error"
-	case ReturnLast:
-		return "return the last error"
-	case ReturnWrapped:
-		return "return the last error, wrapped"
-	case ReturnPanic:
-		return "return a *coir.PanicError"
-	case ReturnErr:
-		return fmt.Sprintf("return ctx%d.Err()", ctx)
-	case ReturnCause:
-		return fmt.Sprintf("return context.Cause(ctx%d)", ctx)
-	case Panic:
-		return "panic(" + [...]string{"a text", "an error", "a nil *coir.PanicError", "a *coir.PanicError",
-			"index out of range"}[e.Panic] + ")"
-	case Goexit:
-		return "runtime.Goexit()"
-	case GoexitPanic:
-		return "defer panic(a text); runtime.Goexit()"
-	}
-	return "return nil"
+var endTexts = map[EndKind]string{
+	ReturnNil:     "return nil",
+	ReturnNew:     "return an error",
+	ReturnLast:    "return the last error",
+	ReturnWrapped: "return the last error, wrapped",
+	ReturnPanic:   "return a *coir.PanicError",
+	ReturnErr:     "return ctx$n.Err()",
+	ReturnCause:   "return context.Cause(ctx$n)",
+	Panic:         "panic($value)",
+	Goexit:        "runtime.Goexit()",
+	GoexitPanic:   "defer panic(a text); runtime.Goexit()",
 }
 
-func casesText(cases []Case) string {
-	var parts []string
-	for _, c := range cases {
-		s := "never"
-		switch c.Kind {
-		case CaseSend:
-			s = fmt.Sprintf("ch%d.SendCase", c.Obj)
-		case CaseRecv:
-			s = fmt.Sprintf("ch%d.RecvCase", c.Obj)
-		case CaseAfter:
-			s = fmt.Sprintf("After(%v)", c.D)
-		case CaseDone:
-			s = fmt.Sprintf("f%d.DoneCase", c.Obj)
-		case CaseGone:
-			s = fmt.Sprintf("ch%d: my writer.GoneCase", c.Obj)
-		}
-		parts = append(parts, s)
-	}
-	return strings.Join(parts, ", ")
+var panicTexts = [panicKinds]string{
+	PanicText:          "a text",
+	PanicError:         "an error",
+	PanicNilPanicError: "a nil *coir.PanicError",
+	PanicOwnPanicError: "a *coir.PanicError",
+	PanicRuntime:       "index out of range",
+}
+
+func (e End) text(ctx int) string {
+	return replace(endTexts[e.How], "$n", ctx, "$value", panicTexts[e.Panic])
 }
 
 func capText(n int) string {
