@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,13 +94,7 @@ func (k *call) end(err error) {
 	is := func(target error) bool { return errors.Is(err, target) }
 	closed, timeout := is(coir.ErrClosed), is(coir.ErrTimeout)
 	canceled, blocks := is(context.Canceled), is(coir.ErrWouldBlock)
-	n := 0
-	for _, x := range []bool{closed, timeout, canceled, blocks} {
-		if x {
-			n++
-		}
-	}
-	if n != 1 {
+	if count([]bool{closed, timeout, canceled, blocks}, func(is bool) bool { return is }) != 1 {
 		k.failf("%q is closed %v, timeout %v, cancelled %v, would block %v", err, closed, timeout, canceled, blocks)
 		return
 	}
@@ -127,10 +122,8 @@ func (k *call) end(err error) {
 // text checks the text of an error.
 func (k *call) text(err error, want ...string) {
 	got := err.Error()
-	for _, s := range want {
-		if got == s {
-			return
-		}
+	if slices.Contains(want, got) {
+		return
 	}
 	if k.plain && k.verb != "" {
 		for _, s := range want {
@@ -309,15 +302,7 @@ func (r *run) got(k *call, c *channel, id int) {
 	v := w.values[id-1]
 	v.received++
 	n, state, dropped := v.received, v.state, v.dropped
-	disorder := false
-	if !v.loose {
-		if r.seen == nil {
-			r.seen = make(map[[2]int]int)
-		}
-		key := [2]int{v.sender, c.number(w)}
-		disorder = r.seen[key] > id
-		r.seen[key] = id
-	}
+	disorder := !v.loose && r.late(v.sender, slices.Index(w.chans, c), id)
 	w.mu.Unlock()
 	switch {
 	case v.c != c:
@@ -333,13 +318,16 @@ func (r *run) got(k *call, c *channel, id int) {
 	}
 }
 
-func (c *channel) number(w *world) int {
-	for i, x := range w.chans {
-		if x == c {
-			return i
-		}
+// late records that the function has received a value, and reports whether it had received a later one of the sender
+// by the same way: a channel, or -1 for a queue.
+func (r *run) late(sender, by, id int) bool {
+	if r.seen == nil {
+		r.seen = make(map[[2]int]int)
 	}
-	return -1
+	key := [2]int{sender, by}
+	late := r.seen[key] > id
+	r.seen[key] = id
+	return late
 }
 
 // checkRun checks how a Run ended: with an error, or a panic with v. After a Goexit it returns what the fiber must
@@ -383,12 +371,7 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 			w.failf("%s: %v is lost: Run ended with %s", n.name, m, short(out))
 		}
 	}
-	panics := 0
-	for _, m := range musts {
-		if m.panic {
-			panics++
-		}
-	}
+	panics := count(musts, func(m must) bool { return m.panic })
 	for _, x := range parts {
 		if pe, ok := x.(*coir.PanicError); ok && pe != nil && !expected(pe, musts) {
 			w.failf("%s: a panic that the program did not make: %v", n.name, pe)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -36,10 +37,9 @@ type run struct {
 	native   bool     // it is a child on a goroutine of its own
 	last     error
 	lastNode *node
-	lent     []int // values of the pool
-	writers  map[*channel]*writer
-	readers  map[*channel]*reader
-	seen     map[[2]int]int // the last value received, by sender and channel
+	lent     []int                     // values of the pool
+	ends     [2]map[*channel]*endpoint // its own ones, by side
+	seen     map[[2]int]int            // the last value received, by sender and channel
 }
 
 // Exec runs a program in ctx and checks it.
@@ -83,10 +83,7 @@ func (w *world) harness(base *node) {
 		})
 		if p.Reaper.How != ByTimeout && p.Reaper.How != ByStdDeadline {
 			_, _ = coir.Select(r.own.ctx, f.f.DoneCase(nil), coir.After(p.Reaper.After))
-			w.mu.Lock()
-			top := w.nurseries[0]
-			w.mu.Unlock()
-			if p.Reaper.How == ByNursery && top != nil {
+			if top := at(w, w.nurseries, 0); p.Reaper.How == ByNursery && top != nil {
 				top.cancel(w.cause(p.Reaper.Cause, nil))
 			} else {
 				w.cancel(root, w.cause(p.Reaper.Cause, nil))
@@ -98,28 +95,50 @@ func (w *world) harness(base *node) {
 
 // reaped makes the context of the program, whose end ends the program.
 func (w *world) reaped(up *node) *node {
-	d := w.p.Reaper.After
-	n := &node{w: w, name: "the program's context", up: up, bounded: true, from: w.env.Now()}
-	switch w.p.Reaper.How {
-	case ByTimeout:
-		ctx, cancel := coir.WithTimeout(up.ctx, d)
-		n.ctx, n.timed, n.d, n.stop = ctx, true, d, func(error) { cancel() }
-		n.bare = true
-	case ByStdDeadline:
-		n.expires = w.newError()
-		ctx, cancel := context.WithTimeoutCause(up.ctx, d, n.expires)
-		n.ctx, n.timed, n.d, n.stop = ctx, true, d, func(error) { cancel() }
-		n.bare = true
-	case ByStdCancel:
-		n.ctx, n.stop = context.WithCancelCause(up.ctx)
-	default:
-		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
-	}
-	w.mu.Lock()
-	w.made = append(w.made, n)
-	w.mu.Unlock()
+	kind := [...]ScopeKind{
+		ByTimeout: WithTimeout, ByCancel: WithCancel, ByNursery: WithCancel, ByStdCancel: StdCancel, ByStdDeadline: StdTimeout,
+	}[w.p.Reaper.How]
+	n := w.derive("the program's context", kind, up, w.p.Reaper.After)
+	n.bounded = true
 	return n
 }
+
+// derive makes a context inside of up.
+func (w *world) derive(name string, kind ScopeKind, up *node, d time.Duration) *node {
+	n := &node{w: w, name: name, up: up, bounded: up.bounded, from: w.env.Now(), d: d}
+	var cancel context.CancelFunc // of a context with a time limit
+	switch kind {
+	case WithCancel:
+		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
+	case WithTimeout:
+		n.ctx, cancel = coir.WithTimeout(up.ctx, d)
+	case WithDeadline:
+		n.ctx, cancel = coir.WithDeadline(up.ctx, time.Now().Add(d))
+	case Shield:
+		n.ctx, n.up, n.bounded = coir.Shield(up.ctx), nil, false
+	case StdCancel:
+		n.ctx, n.stop = context.WithCancelCause(up.ctx)
+	case StdValue:
+		n.ctx = context.WithValue(up.ctx, valueKey{}, n)
+	case StdTimeout:
+		n.expires = w.newError()
+		n.ctx, cancel = context.WithTimeoutCause(up.ctx, d, n.expires)
+	case StdFar:
+		n.ctx, cancel = context.WithTimeout(up.ctx, Far)
+		n.d = Far
+	}
+	if cancel != nil {
+		n.stop, n.bare = func(error) { cancel() }, true
+		n.timed = kind != StdFar || !w.p.Sim
+		n.bounded = n.bounded || kind != StdFar && (d < Long || w.p.Sim)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made = append(w.made, n)
+	return n
+}
+
+type valueKey struct{}
 
 // cancel cancels a context of the program.
 func (w *world) cancel(n *node, cause error) {
@@ -386,11 +405,10 @@ func (r *run) giveUp() {
 	}
 	for i, c := range r.w.chans { // in order
 		if i%2 == 0 {
-			if x := r.writers[c]; x != nil {
-				r.closeWriter(c, x)
-			}
-			if x := r.readers[c]; x != nil {
-				r.closeReader(c, x)
+			for _, own := range r.ends {
+				if x := own[c]; x != nil {
+					r.closeEnd(c, x)
+				}
 			}
 		}
 	}
@@ -410,9 +428,7 @@ func (r *run) pick(op *Op, limit time.Duration) *node {
 		return r.own
 	}
 	w := r.w
-	w.mu.Lock()
-	n := w.contexts[op.Ctx]
-	w.mu.Unlock()
+	n := at(w, w.contexts, op.Ctx)
 	if n == nil || !n.bounded && (limit < 0 || limit >= Long && !w.p.Sim) {
 		return r.own
 	}
@@ -450,10 +466,10 @@ func (r *run) do(op *Op) {
 		r.close(op, w.chans[op.Obj])
 	case CloseWriter:
 		c := w.chans[op.Obj]
-		r.closeWriter(c, r.writer(c))
+		r.closeEnd(c, r.endpoint(c, sending))
 	case CloseReader:
 		c := w.chans[op.Obj]
-		r.closeReader(c, r.reader(c))
+		r.closeEnd(c, r.endpoint(c, receiving))
 	case Select, SelectPriority, TrySelect:
 		r.choose(op)
 	case Selector:
@@ -461,17 +477,11 @@ func (r *run) do(op *Op) {
 	case Scope:
 		r.scope(op)
 	case Cancel:
-		w.mu.Lock()
-		n := w.contexts[op.Obj]
-		w.mu.Unlock()
-		if n != nil {
+		if n := at(w, w.contexts, op.Obj); n != nil {
 			w.cancel(n, w.cause(op.Cause, r.last))
 		}
 	case CancelNursery:
-		w.mu.Lock()
-		n := w.nurseries[op.Obj]
-		w.mu.Unlock()
-		if n != nil {
+		if n := at(w, w.nurseries, op.Obj); n != nil {
 			n.cancel(w.cause(op.Cause, r.last))
 		}
 	case Go:
@@ -524,12 +534,10 @@ func (r *run) do(op *Op) {
 		}
 	case Goroutine:
 		in := &run{w: w, name: r.name + "'s goroutine", id: 1000 + op.N, own: r.own, nur: r.nur, free: true}
-		w.goroutines.Add(1)
-		go func() {
-			defer w.goroutines.Done()
+		w.goroutines.Go(func() {
 			defer in.giveUp()
 			in.all(op.Ops)
-		}()
+		})
 	}
 }
 
@@ -545,59 +553,18 @@ func (k *call) slept() {
 
 func (r *run) scope(op *Op) {
 	w := r.w
-	up := r.pick(op, 0)
-	n := &node{w: w, name: fmt.Sprintf("ctx%d", op.Obj), up: up, bounded: up.bounded, from: w.env.Now(), d: op.D}
-	switch op.Scope {
-	case WithCancel:
-		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
-	case WithTimeout:
-		ctx, cancel := coir.WithTimeout(up.ctx, op.D)
-		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
-		n.bare = true
-	case WithDeadline:
-		ctx, cancel := coir.WithDeadline(up.ctx, time.Now().Add(op.D))
-		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
-		n.bare = true
-	case Shield:
-		n.ctx, n.up, n.bounded = coir.Shield(up.ctx), nil, false
-	case StdCancel:
-		n.ctx, n.stop = context.WithCancelCause(up.ctx)
-	case StdValue:
-		n.ctx = context.WithValue(up.ctx, valueKey{}, n)
-	case StdTimeout:
-		n.expires = w.newError()
-		ctx, cancel := context.WithTimeoutCause(up.ctx, op.D, n.expires)
-		n.ctx, n.timed, n.stop = ctx, true, func(error) { cancel() }
-		n.bare = true
-	case StdFar:
-		ctx, cancel := context.WithTimeout(up.ctx, Far)
-		n.ctx, n.stop = ctx, func(error) { cancel() }
-		n.bare = true
-		n.timed, n.d = !w.p.Sim, Far
-	}
-	if n.timed && (n.d < Long && op.Scope != StdFar || w.p.Sim) {
-		n.bounded = true
-	}
+	n := w.derive(fmt.Sprintf("ctx%d", op.Obj), op.Scope, r.pick(op, 0), op.D)
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.contexts[op.Obj] = n
-	w.made = append(w.made, n)
-	w.mu.Unlock()
 }
-
-type valueKey struct{}
 
 // nested opens an inner nursery.
 func (r *run) nested(op *Op) {
 	w := r.w
 	up := r.pick(op, 0)
 	if !up.bounded {
-		up = &node{w: w, name: up.name + " with a timeout", up: up, bounded: true, timed: true, d: 50 * time.Microsecond,
-			from: w.env.Now()}
-		ctx, cancel := coir.WithTimeout(up.up.ctx, up.d)
-		up.ctx, up.stop, up.bare = ctx, func(error) { cancel() }, true
-		w.mu.Lock()
-		w.made = append(w.made, up)
-		w.mu.Unlock()
+		up = w.derive(up.name+" with a timeout", WithTimeout, up, 50*time.Microsecond)
 	}
 	open := coir.Run
 	limited := r.limited
@@ -634,9 +601,7 @@ func (r *run) nested(op *Op) {
 
 func (r *run) wait(op *Op) {
 	w := r.w
-	w.mu.Lock()
-	f := w.fibers[op.Obj]
-	w.mu.Unlock()
+	f := at(w, w.fibers, op.Obj)
 	if f == nil || f.f == nil {
 		return
 	}
@@ -669,12 +634,7 @@ func (r *run) fibers(k *call, f *fiber, err error) bool {
 	case ended && err == was:
 	case ended && odd && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded):
 	case ended && odd:
-		found := false
-		for _, x := range tree(err) {
-			pe, ok := x.(*coir.PanicError)
-			found = found || x == coir.ErrGoexit || ok && pe != nil
-		}
-		if !found {
+		if !endedOddly(err) {
 			return false
 		}
 	default:
@@ -682,4 +642,12 @@ func (r *run) fibers(k *call, f *fiber, err error) bool {
 	}
 	r.last, r.lastNode = err, nil
 	return true
+}
+
+// endedOddly reports whether err says that a function has panicked, or called Goexit.
+func endedOddly(err error) bool {
+	return slices.ContainsFunc(tree(err), func(x error) bool {
+		pe, ok := x.(*coir.PanicError)
+		return x == coir.ErrGoexit || ok && pe != nil
+	})
 }

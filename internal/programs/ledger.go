@@ -30,6 +30,13 @@ type world struct {
 	errs      int
 }
 
+// at returns an element of a list that the lock guards.
+func at[E any](w *world, list []*E, i int) *E {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return list[i]
+}
+
 // failf reports a fault.
 func (w *world) failf(format string, args ...any) { w.env.Failf(format, args...) }
 
@@ -271,13 +278,11 @@ type channel struct {
 	d    *ChanDecl
 	name string
 	ch   *coir.Chan[int] // nil for a pipe
-	w0   *writer         // the first endpoints of a pipe
-	r0   *reader
+	ends [2]*endpoint    // the first endpoints of a pipe, by side
 
 	// Under w.mu.
 	closes   []*ended
-	writers  []*writer
-	readers  []*reader
+	all      [2][]*endpoint // of a pipe, by side
 	dropped  int
 	handled  int
 	fuzzy    bool // some operations are not seen one by one
@@ -298,16 +303,25 @@ type ended struct {
 // failures counts operations that have failed.
 type failures struct{ closed, timedOut, cancelled, wouldBlock uint64 }
 
-type writer struct {
+// endpoint is a writer or a reader of a pipe.
+type endpoint struct {
 	w    *coir.Writer[int]
+	r    *coir.Reader[int]
 	shut bool // it may be closed
 	gone bool // it is closed
 }
 
-type reader struct {
-	r    *coir.Reader[int]
-	shut bool
-	gone bool
+func (x *endpoint) mayBeUsed() bool { return !x.shut }
+func (x *endpoint) isLeft() bool    { return !x.gone }
+
+// count returns how many elements are as is says.
+func count[E any](all []E, is func(E) bool) (n int) {
+	for _, x := range all {
+		if is(x) {
+			n++
+		}
+	}
+	return n
 }
 
 // mayBeClosed reports whether an operation may find the channel closed. The lock is held.
@@ -315,44 +329,18 @@ func (c *channel) mayBeClosed() bool {
 	if len(c.closes) > 0 {
 		return true
 	}
-	if !c.d.Pipe {
-		return false
-	}
-	w, r := 0, 0
-	for _, x := range c.writers {
-		if !x.shut {
-			w++
-		}
-	}
-	for _, x := range c.readers {
-		if !x.shut {
-			r++
-		}
-	}
-	return w == 0 || r == 0
+	return c.d.Pipe &&
+		(count(c.all[sending], (*endpoint).mayBeUsed) == 0 || count(c.all[receiving], (*endpoint).mayBeUsed) == 0)
 }
 
 // leaves records when the last endpoint of a side has been closed. The lock is held.
 func (c *channel) leaves(now time.Duration) {
-	w, r := 0, 0
-	for _, x := range c.writers {
-		if !x.gone {
-			w++
-		}
-	}
-	for _, x := range c.readers {
-		if !x.gone {
-			r++
-		}
-	}
-	if w == 0 && !c.closed {
+	writers, readers := count(c.all[sending], (*endpoint).isLeft), count(c.all[receiving], (*endpoint).isLeft)
+	if (writers == 0 || readers == 0) && !c.closed {
 		c.closed, c.closedAt = true, now
 	}
-	if r == 0 && !c.aborted {
+	if readers == 0 && !c.aborted {
 		c.aborted, c.abortAt = true, now
-		if !c.closed {
-			c.closed, c.closedAt = true, now
-		}
 	}
 }
 

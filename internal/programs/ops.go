@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -25,8 +26,8 @@ func (w *world) newChannel(i int) *channel {
 		return c
 	}
 	cw, cr := coir.Pipe[int](d.Cap, opts...)
-	c.w0, c.r0 = &writer{w: cw}, &reader{r: cr}
-	c.writers, c.readers = []*writer{c.w0}, []*reader{c.r0}
+	c.ends = [2]*endpoint{sending: {w: cw}, receiving: {r: cr}}
+	c.all = [2][]*endpoint{{c.ends[sending]}, {c.ends[receiving]}}
 	return c
 }
 
@@ -62,40 +63,26 @@ func (w *world) undelivered(c *channel, id int) {
 	}
 }
 
-// writer returns the function's writer of a pipe.
-func (r *run) writer(c *channel) *writer {
-	if x := r.writers[c]; x != nil {
+// endpoint returns the function's own endpoint of a pipe.
+func (r *run) endpoint(c *channel, side int) *endpoint {
+	if x := r.ends[side][c]; x != nil {
 		return x
 	}
 	w := r.w
-	x := &writer{w: c.w0.w.Clone()}
+	first, x := c.ends[side], &endpoint{}
+	if side == sending {
+		x.w = first.w.Clone()
+	} else {
+		x.r = first.r.Clone()
+	}
 	w.mu.Lock()
-	x.shut = c.w0.shut
-	x.gone = c.w0.gone
-	c.writers = append(c.writers, x)
+	x.shut, x.gone = first.shut, first.gone
+	c.all[side] = append(c.all[side], x)
 	w.mu.Unlock()
-	if r.writers == nil {
-		r.writers = make(map[*channel]*writer)
+	if r.ends[side] == nil {
+		r.ends[side] = make(map[*channel]*endpoint)
 	}
-	r.writers[c] = x
-	return x
-}
-
-func (r *run) reader(c *channel) *reader {
-	if x := r.readers[c]; x != nil {
-		return x
-	}
-	w := r.w
-	x := &reader{r: c.r0.r.Clone()}
-	w.mu.Lock()
-	x.shut = c.r0.shut
-	x.gone = c.r0.gone
-	c.readers = append(c.readers, x)
-	w.mu.Unlock()
-	if r.readers == nil {
-		r.readers = make(map[*channel]*reader)
-	}
-	r.readers[c] = x
+	r.ends[side][c] = x
 	return x
 }
 
@@ -114,56 +101,66 @@ type receiver interface {
 	TryRecv() (int, error)
 	RecvMany(ctx context.Context, into []int) (int, error)
 	RecvCase(dst *int) coir.Case
+	All(ctx context.Context) iter.Seq2[int, error]
 }
 
+// sending returns what the function sends by, and whether that may be closed.
 func (r *run) sending(c *channel) (sender, func() bool) {
 	if !c.d.Pipe {
 		return c.ch, nil
 	}
-	x := r.writer(c)
-	return x.w, func() bool {
-		r.w.mu.Lock()
-		defer r.w.mu.Unlock()
-		return x.shut
-	}
+	x := r.endpoint(c, sending)
+	return x.w, r.w.shut(x)
 }
 
 func (r *run) receiving(c *channel) (receiver, func() bool) {
 	if !c.d.Pipe {
 		return c.ch, nil
 	}
-	x := r.reader(c)
-	return x.r, func() bool {
-		r.w.mu.Lock()
-		defer r.w.mu.Unlock()
+	x := r.endpoint(c, receiving)
+	return x.r, r.w.shut(x)
+}
+
+func (w *world) shut(x *endpoint) func() bool {
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		return x.shut
 	}
+}
+
+// callOn returns the call of an operation on a channel.
+func (r *run) callOn(op *Op, side int) *call {
+	limit, try := time.Duration(-1), false
+	switch op.Kind {
+	case SendTimeout, RecvTimeout:
+		limit = op.D
+	case TrySend, TryRecv:
+		try = true
+	}
+	var n *node
+	if !try {
+		n = r.pick(op, limit)
+	}
+	k := r.call(op, n).on(r.w.chans[op.Obj], side)
+	k.limit, k.try = limit, try
+	return k
 }
 
 func (r *run) send(op *Op) {
 	c := r.w.chans[op.Obj]
 	to, shut := r.sending(c)
-	var n *node
-	var k *call
-	limit := time.Duration(-1)
-	switch op.Kind {
-	case SendTimeout:
-		limit = op.D
-		n = r.pick(op, op.D)
-	case Send:
-		n = r.pick(op, -1)
-	}
-	k = r.call(op, n).on(c, sending)
-	k.limit, k.shut, k.try = limit, shut, op.Kind == TrySend
+	k := r.callOn(op, sending)
+	k.shut = shut
 	id := r.w.offer(c, r.id)
 	k.begin()
 	var err error
 	panicked := guarded(func() {
 		switch op.Kind {
 		case Send:
-			err = to.Send(n.ctx, id)
+			err = to.Send(k.node.ctx, id)
 		case SendTimeout:
-			err = to.SendTimeout(n.ctx, id, op.D)
+			err = to.SendTimeout(k.node.ctx, id, op.D)
 		default:
 			err = to.TrySend(id)
 		}
@@ -186,8 +183,7 @@ func (r *run) sendMany(op *Op) {
 	w := r.w
 	c := w.chans[op.Obj]
 	to, shut := r.sending(c)
-	n := r.pick(op, -1)
-	k := r.call(op, n).on(c, sending)
+	k := r.callOn(op, sending)
 	k.shut = shut
 	ids := make([]int, op.Count)
 	for i := range ids {
@@ -196,7 +192,7 @@ func (r *run) sendMany(op *Op) {
 	k.begin()
 	var done int
 	var err error
-	if guarded(func() { done, err = to.SendMany(n.ctx, ids) }) {
+	if guarded(func() { done, err = to.SendMany(k.node.ctx, ids) }) {
 		for _, id := range ids {
 			w.settleValue(id, unknown)
 		}
@@ -221,25 +217,16 @@ func (r *run) sendMany(op *Op) {
 func (r *run) recv(op *Op) {
 	c := r.w.chans[op.Obj]
 	from, shut := r.receiving(c)
-	var n *node
-	limit := time.Duration(-1)
-	switch op.Kind {
-	case RecvTimeout:
-		limit = op.D
-		n = r.pick(op, op.D)
-	case Recv:
-		n = r.pick(op, -1)
-	}
-	k := r.call(op, n).on(c, receiving)
-	k.limit, k.shut, k.try = limit, shut, op.Kind == TryRecv
+	k := r.callOn(op, receiving)
+	k.shut = shut
 	k.begin()
 	var id int
 	var err error
 	switch op.Kind {
 	case Recv:
-		id, err = from.Recv(n.ctx)
+		id, err = from.Recv(k.node.ctx)
 	case RecvTimeout:
-		id, err = from.RecvTimeout(n.ctx, op.D)
+		id, err = from.RecvTimeout(k.node.ctx, op.D)
 	default:
 		id, err = from.TryRecv()
 	}
@@ -254,12 +241,11 @@ func (r *run) recv(op *Op) {
 func (r *run) recvMany(op *Op) {
 	c := r.w.chans[op.Obj]
 	from, shut := r.receiving(c)
-	n := r.pick(op, -1)
-	k := r.call(op, n).on(c, receiving)
+	k := r.callOn(op, receiving)
 	k.shut = shut
 	k.begin()
 	into := make([]int, op.Count)
-	got, err := from.RecvMany(n.ctx, into)
+	got, err := from.RecvMany(k.node.ctx, into)
 	for _, id := range into[:got] {
 		r.got(k, c, id)
 	}
@@ -275,17 +261,13 @@ func (r *run) recvMany(op *Op) {
 func (r *run) recvAll(op *Op) {
 	w := r.w
 	c := w.chans[op.Obj]
-	n := r.pick(op, -1)
-	var all iter.Seq2[int, error]
-	if c.d.Pipe {
-		all = r.reader(c).r.All(n.ctx)
-	} else {
-		all = c.ch.All(n.ctx)
-	}
+	k := r.callOn(op, receiving)
+	from, _ := r.receiving(c)
+	all := from.All(k.node.ctx)
 	w.mu.Lock()
 	c.fuzzy = true
 	w.mu.Unlock()
-	k := r.call(op, n).on(c, receiving).begin()
+	k.begin()
 	i := 0
 	for id, err := range all {
 		if err != nil {
@@ -333,24 +315,17 @@ func (r *run) close(op *Op, c *channel) {
 	}
 }
 
-func (r *run) closeWriter(c *channel, x *writer) {
+// closeEnd closes an endpoint of a pipe.
+func (r *run) closeEnd(c *channel, x *endpoint) {
 	w := r.w
 	w.mu.Lock()
 	x.shut = true
 	w.mu.Unlock()
-	x.w.Close()
-	w.mu.Lock()
-	x.gone = true
-	c.leaves(w.env.Now())
-	w.mu.Unlock()
-}
-
-func (r *run) closeReader(c *channel, x *reader) {
-	w := r.w
-	w.mu.Lock()
-	x.shut = true
-	w.mu.Unlock()
-	guarded(func() { x.r.Close() })
+	if x.w != nil {
+		x.w.Close()
+	} else {
+		guarded(func() { x.r.Close() })
+	}
 	w.mu.Lock()
 	x.gone = true
 	c.leaves(w.env.Now())
@@ -393,15 +368,12 @@ func (r *run) cases(op *Op) *cases {
 				cs.soonest = d.D
 			}
 		case CaseDone:
-			w.mu.Lock()
-			f := w.fibers[d.Obj]
-			w.mu.Unlock()
-			if f != nil && f.f != nil {
+			if f := at(w, w.fibers, d.Obj); f != nil && f.f != nil {
 				cs.fibers[i] = f
 				cs.list[i] = f.f.DoneCase(&cs.ends[i])
 			}
 		case CaseGone:
-			cs.list[i] = r.writer(w.chans[d.Obj]).w.GoneCase()
+			cs.list[i] = r.endpoint(w.chans[d.Obj], sending).w.GoneCase()
 		}
 		if c := d.Kind; c == CaseSend || c == CaseRecv {
 			w.mu.Lock()
@@ -443,12 +415,7 @@ func (cs *cases) happened(k *call, i int, err error) {
 		}
 	case CaseGone:
 		w.mu.Lock()
-		left := 0
-		for _, x := range w.chans[d.Obj].readers {
-			if !x.shut {
-				left++
-			}
-		}
+		left := count(w.chans[d.Obj].all[receiving], (*endpoint).mayBeUsed)
 		w.mu.Unlock()
 		if left > 0 {
 			k.failf("case %d says that there is no reader, and %d have not been closed", i, left)
@@ -703,14 +670,11 @@ func (r *run) queueRecv(op *Op) {
 func (r *run) result(k *call, q *queue, id int, err error) bool {
 	w := r.w
 	if id == 0 {
-		for _, x := range tree(err) {
-			pe, ok := x.(*coir.PanicError)
-			if x == coir.ErrGoexit || ok && pe != nil {
-				w.mu.Lock()
-				q.blind++
-				w.mu.Unlock()
-				return true
-			}
+		if endedOddly(err) {
+			w.mu.Lock()
+			q.blind++
+			w.mu.Unlock()
+			return true
 		}
 		if errors.Is(err, coir.ErrClosed) {
 			w.mu.Lock()
@@ -744,15 +708,8 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 	case !t.ended:
 		bad = "of a task that has not ended"
 	}
-	if r.seen == nil {
-		r.seen = make(map[[2]int]int)
-	}
-	if t != nil {
-		key := [2]int{t.producer, -1}
-		if r.seen[key] > id {
-			bad = "after that of a later task"
-		}
-		r.seen[key] = id
+	if t != nil && r.late(t.producer, -1, id) {
+		bad = "after that of a later task"
 	}
 	w.mu.Unlock()
 	if bad != "" {
@@ -803,16 +760,9 @@ func (w *world) newPool(i int) *pool {
 			return 0, errCreate
 		}
 		p.values = append(p.values, poolValue{})
-		if lent := len(p.values); lent > d.Size {
-			n := 0
-			for _, v := range p.values {
-				if v.dropped == 0 {
-					n++
-				}
-			}
-			if n > d.Size && d.Handler == Notes {
-				w.failf("%s has made %d values that were not thrown away, and its size is %d", p.name, n, d.Size)
-			}
+		n := count(p.values, func(v poolValue) bool { return v.dropped == 0 })
+		if n > d.Size && d.Handler == Notes {
+			w.failf("%s has made %d values that were not thrown away, and its size is %d", p.name, n, d.Size)
 		}
 		return len(p.values), nil
 	}
@@ -991,10 +941,7 @@ func (r *run) settleQueue(q *queue) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	aborted := false
-	for _, e := range q.closes {
-		aborted = aborted || e.abort
-	}
+	aborted := slices.ContainsFunc(q.closes, func(e *ended) bool { return e.abort })
 	accepted, out := 0, q.blind
 	for i, t := range q.tasks {
 		if t.accepted {
@@ -1022,8 +969,8 @@ func (r *run) settleChannel(c *channel) {
 	var stats func() coir.ChanStats
 	if c.d.Pipe {
 		from = nil
-		stats = c.r0.r.Stats
-		for _, x := range c.readers {
+		stats = c.ends[receiving].r.Stats
+		for _, x := range c.all[receiving] {
 			if !x.gone {
 				from = x.r
 			}
