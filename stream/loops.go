@@ -31,45 +31,27 @@ func filterInto[T any](out, vs []T, keep func(T) bool) int {
 		from := (*[8]T)(vs)
 		k0, k1, k2, k3 := keep(from[0]), keep(from[1]), keep(from[2]), keep(from[3])
 		k4, k5, k6, k7 := keep(from[4]), keep(from[5]), keep(from[6]), keep(from[7])
-		if k0 {
-			out[n] = from[0]
-			n++
-		}
-		if k1 {
-			out[n] = from[1]
-			n++
-		}
-		if k2 {
-			out[n] = from[2]
-			n++
-		}
-		if k3 {
-			out[n] = from[3]
-			n++
-		}
-		if k4 {
-			out[n] = from[4]
-			n++
-		}
-		if k5 {
-			out[n] = from[5]
-			n++
-		}
-		if k6 {
-			out[n] = from[6]
-			n++
-		}
-		if k7 {
-			out[n] = from[7]
-			n++
-		}
+		n = storeIf(k0, out, n, from[0])
+		n = storeIf(k1, out, n, from[1])
+		n = storeIf(k2, out, n, from[2])
+		n = storeIf(k3, out, n, from[3])
+		n = storeIf(k4, out, n, from[4])
+		n = storeIf(k5, out, n, from[5])
+		n = storeIf(k6, out, n, from[6])
+		n = storeIf(k7, out, n, from[7])
 		vs = vs[8:]
 	}
 	for _, v := range vs {
-		if keep(v) {
-			out[n] = v
-			n++
-		}
+		n = storeIf(keep(v), out, n, v)
+	}
+	return n
+}
+
+// storeIf stores v in out[n] if ok, and returns how many elements out has then.
+func storeIf[T any](ok bool, out []T, n int, v T) int {
+	if ok {
+		out[n] = v
+		n++
 	}
 	return n
 }
