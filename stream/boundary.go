@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,16 @@ func within(ctx context.Context, fn func(ctx context.Context, n *coir.Nursery) e
 		result = fn(ctx, n)
 		return nil
 	})
-	return firstOf(result, err)
+	return cmp.Or(result, err)
+}
+
+// boundary returns the stream of a stage that starts fibers, in a nursery of its own.
+func boundary[T any](
+	p *plan, run func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error,
+) Stream[T] {
+	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
+		return within(ctx, func(ctx context.Context, n *coir.Nursery) error { return run(ctx, n, d, push) })
+	})
 }
 
 // spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit;
@@ -93,7 +103,7 @@ func sendAll[T any](ctx context.Context, s Stream[T], want int, c *coir.Chan[T])
 		}
 		return failed == nil
 	})
-	return firstOf(failed, err)
+	return cmp.Or(failed, err)
 }
 
 // end returns the error of the stream if err says that the channel is closed, and err otherwise.
@@ -129,14 +139,10 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 //	Buffer(2) a---b---c---d--|   a slow consumer
 func Buffer[T any](s Stream[T], capacity int, opts ...coir.ChanOption) Stream[T] {
 	checkCapacity("Buffer", capacity)
-	return Stream[T]{
-		plan: apart(describe(capacity), "Buffer", s.plan),
-		run: func(ctx context.Context, d *demand, push func([]T) bool) error {
-			return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				in := open(n, "buffer", s, 1, capacity, opts...)
-				defer in.Abort(nil) // hands over the remaining elements
-				return in.pass(ctx, d, push)
-			})
-		},
-	}
+	p := apart(describe(capacity), "Buffer", s.plan)
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error {
+		in := open(n, "buffer", s, 1, capacity, opts...)
+		defer in.Abort(nil) // hands over the remaining elements
+		return in.pass(ctx, d, push)
+	})
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -16,30 +17,28 @@ import (
 //	Merge    a--1-2b-c---3-|
 func Merge[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "Merge", plans(streams)...)
-	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			// All streams share one channel: waiting senders are in a queue, which is a fair order.
-			in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
-			if len(streams) == 0 {
-				return coir.Ended(ctx)
-			}
-			var left, failed atomic.Int64
-			left.Store(int64(len(streams)))
-			for _, s := range streams {
-				spawn(n, "input of merge", func(ctx context.Context) error {
-					return sendAll(ctx, s, 1, in.Chan)
-				}, func(err error) {
-					if err != nil && failed.Add(1) == 1 {
-						in.failed = err
-						in.Close()
-					}
-					if left.Add(-1) == 0 {
-						in.Close()
-					}
-				})
-			}
-			return in.pass(ctx, d, push)
-		})
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error {
+		// All streams share one channel: waiting senders are in a queue, which is a fair order.
+		in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
+		if len(streams) == 0 {
+			return coir.Ended(ctx)
+		}
+		var left, failed atomic.Int64
+		left.Store(int64(len(streams)))
+		for _, s := range streams {
+			spawn(n, "input of merge", func(ctx context.Context) error {
+				return sendAll(ctx, s, 1, in.Chan)
+			}, func(err error) {
+				if err != nil && failed.Add(1) == 1 {
+					in.failed = err
+					in.Close()
+				}
+				if left.Add(-1) == 0 {
+					in.Close()
+				}
+			})
+		}
+		return in.pass(ctx, d, push)
 	})
 }
 
@@ -59,38 +58,36 @@ func plans[T any](streams []Stream[T]) []*plan {
 //	MergePriority    1-2--a-b345|   a slow consumer
 func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "MergePriority", plans(streams)...)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			var (
-				ins   = make([]*inlet[T], len(streams))
-				cases = make([]coir.Case, len(streams))
-				buf   [1]T
-			)
-			for i, s := range streams {
-				ins[i] = open(n, "merge by priority", s, 1, 0)
-				cases[i] = ins[i].RecvCase(&buf[0])
-			}
-			for left := len(streams); left > 0; {
-				i, err := coir.SelectPriority(ctx, cases...)
-				switch {
-				case i < 0:
-					return err
-				case err == nil:
-					if !push(buf[:]) {
-						return nil
-					}
-				case ins[i].end(err) != nil:
-					if !passOffered(ins, push) {
-						return nil
-					}
-					return ins[i].end(err)
-				default:
-					cases[i] = coir.Case{}
-					left--
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		var (
+			ins   = make([]*inlet[T], len(streams))
+			cases = make([]coir.Case, len(streams))
+			buf   [1]T
+		)
+		for i, s := range streams {
+			ins[i] = open(n, "merge by priority", s, 1, 0)
+			cases[i] = ins[i].RecvCase(&buf[0])
+		}
+		for left := len(streams); left > 0; {
+			i, err := coir.SelectPriority(ctx, cases...)
+			switch {
+			case i < 0:
+				return err
+			case err == nil:
+				if !push(buf[:]) {
+					return nil
 				}
+			case ins[i].end(err) != nil:
+				if !passOffered(ins, push) {
+					return nil
+				}
+				return ins[i].end(err)
+			default:
+				cases[i] = coir.Case{}
+				left--
 			}
-			return coir.Ended(ctx)
-		})
+		}
+		return coir.Ended(ctx)
 	})
 }
 
@@ -113,24 +110,22 @@ func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
 //	Zip    a1--b2--c3|
 func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	p := apart("the first in the loop, the second by a "+describe(0), "Zip", a.plan, b.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]R) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "zip", b, 1, 0)
-			var (
-				failed error
-				buf    [1]R
-			)
-			err := a.each(ctx, func(v A) bool {
-				w, err := in.Recv(ctx)
-				if err != nil {
-					failed = in.end(err)
-					return false
-				}
-				buf[0] = f(v, w)
-				return push(buf[:])
-			})
-			return firstOf(failed, err)
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]R) bool) error {
+		in := open(n, "zip", b, 1, 0)
+		var (
+			failed error
+			buf    [1]R
+		)
+		err := a.each(ctx, func(v A) bool {
+			w, err := in.Recv(ctx)
+			if err != nil {
+				failed = in.end(err)
+				return false
+			}
+			buf[0] = f(v, w)
+			return push(buf[:])
 		})
+		return cmp.Or(failed, err)
 	})
 }
 
@@ -142,43 +137,41 @@ func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 //	CombineLatest    --a1a2b2--b3|
 func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	p := apart(describe(0), "CombineLatest", a.plan, b.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]R) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			var (
-				ina, inb   = open(n, "combine (first)", a, 1, 0), open(n, "combine (second)", b, 1, 0)
-				va         A
-				vb         B
-				nexta      = ina.RecvCase(&va)
-				nextb      = inb.RecvCase(&vb)
-				hasa, hasb bool
-				buf        [1]R
-			)
-			for left := 2; left > 0; {
-				i, err := coir.Select(ctx, nexta, nextb)
-				switch {
-				case i < 0:
-					return err
-				case err == nil:
-					hasa, hasb = hasa || i == 0, hasb || i == 1
-					if hasa && hasb {
-						buf[0] = f(va, vb)
-						if !push(buf[:]) {
-							return nil
-						}
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]R) bool) error {
+		var (
+			ina, inb   = open(n, "combine (first)", a, 1, 0), open(n, "combine (second)", b, 1, 0)
+			va         A
+			vb         B
+			nexta      = ina.RecvCase(&va)
+			nextb      = inb.RecvCase(&vb)
+			hasa, hasb bool
+			buf        [1]R
+		)
+		for left := 2; left > 0; {
+			i, err := coir.Select(ctx, nexta, nextb)
+			switch {
+			case i < 0:
+				return err
+			case err == nil:
+				hasa, hasb = hasa || i == 0, hasb || i == 1
+				if hasa && hasb {
+					buf[0] = f(va, vb)
+					if !push(buf[:]) {
+						return nil
 					}
-					continue
-				case i == 0:
-					err, nexta = ina.end(err), coir.Case{}
-				default:
-					err, nextb = inb.end(err), coir.Case{}
 				}
-				if err != nil {
-					return err
-				}
-				left--
+				continue
+			case i == 0:
+				err, nexta = ina.end(err), coir.Case{}
+			default:
+				err, nextb = inb.end(err), coir.Case{}
 			}
-			return coir.Ended(ctx)
-		})
+			if err != nil {
+				return err
+			}
+			left--
+		}
+		return coir.Ended(ctx)
 	})
 }
 

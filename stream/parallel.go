@@ -125,24 +125,19 @@ func parallel[K comparable, T, R any](
 	}
 	n = min(n, math.MaxInt32/4) // so that an int32 is enough for the window
 	p := apart(fmt.Sprintf("%d workers, at most %d elements", n, 4*n), name, s.plan)
-	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
-		return within(ctx, func(ctx context.Context, nursery *coir.Nursery) error {
-			c := newCrew[K, T, R](n, ordered, key)
-			workers := 0
-			spawn(nursery, "input of parallel", func(ctx context.Context) error {
-				var failed error
-				err := s.each(ctx, func(v T) bool {
-					if workers < n { // workers start as they are needed
-						workers++
-						nursery.Go("worker", func(ctx context.Context) error { return c.work(ctx, f) })
-					}
-					failed = c.add(ctx, v)
-					return failed == nil
-				})
-				return firstOf(failed, err)
-			}, c.end)
-			return c.pass(ctx, d, push)
-		})
+	return boundary(p, func(ctx context.Context, nursery *coir.Nursery, d *demand, push func([]R) bool) error {
+		c := newCrew[K, T, R](n, ordered, key)
+		workers := 0
+		spawn(nursery, "input of parallel", func(ctx context.Context) error {
+			return s.pass(ctx, func(v T) error {
+				if workers < n { // workers start as they are needed
+					workers++
+					nursery.Go("worker", func(ctx context.Context) error { return c.work(ctx, f) })
+				}
+				return c.add(ctx, v)
+			})
+		}, c.end)
+		return c.pass(ctx, d, push)
 	})
 }
 

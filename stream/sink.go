@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -11,19 +12,10 @@ import (
 // ForEach runs the stream and calls f with each element. It returns the error of the stream, or the first error of f,
 // which ends the stream. It returns when all stages have ended.
 func ForEach[T any](ctx context.Context, s Stream[T], f func(ctx context.Context, v T) error) error {
-	var failed error
-	err := s.sinkEach(ctx, func(v T) bool {
-		failed = f(ctx, v)
-		return failed == nil
-	})
-	return firstOf(failed, err)
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
+	if err := coir.Ended(ctx); err != nil {
+		return err
 	}
-	return b
+	return s.pass(ctx, func(v T) error { return f(ctx, v) })
 }
 
 // Reduce runs the stream and combines its elements: f(f(f(zero, a), b), c). If the stream fails, it returns the error
@@ -100,7 +92,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 		if errors.Is(failed, coir.ErrClosed) { // the receiver wants no more
 			return nil
 		}
-		return firstOf(failed, err)
+		return cmp.Or(failed, err)
 	}
 	pipe, ok := out.(interface{ GoneCase() coir.Case })
 	if !ok {

@@ -3,6 +3,7 @@ package stream
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -204,7 +205,7 @@ func Lines(r io.Reader) Stream[string] {
 			chunk = text.lines(chunk[:0], c.next(ctx, d))
 			if len(chunk) == 0 {
 				if text.ended {
-					return firstOf(text.err, coir.Ended(ctx))
+					return cmp.Or(text.err, coir.Ended(ctx))
 				}
 				if err := text.read(ctx); err != nil {
 					return err

@@ -156,12 +156,7 @@ func split[T any](
 func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T) error, end func(error)) {
 	err := coir.ErrGoexit
 	defer func() { end(err) }()
-	var stuck error
-	err = s.each(ctx, func(v T) bool {
-		stuck = route(ctx, v)
-		return stuck == nil
-	})
-	err = firstOf(stuck, err)
+	err = s.pass(ctx, func(v T) error { return route(ctx, v) })
 }
 
 // GroupBy divides the stream into groups by key, and calls f for each group, in a fiber of its own, with the stream of
@@ -185,17 +180,15 @@ func GroupBy[T any, K comparable, R any](
 		panic(fmt.Sprintf("stream: GroupBy(%d): at least one group must be able to be open", bound))
 	}
 	p := apart(fmt.Sprintf("at most %d groups, each with a fiber", bound), "GroupBy", s.plan)
-	return stage(p, func(ctx context.Context, d *demand, push func([]R) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			g := &grouping[T, K, R]{
-				key: key, f: f, nursery: n, open: make(map[K]*list.Element),
-				places: coir.NewChan[struct{}](bound, coir.WithName("groups")),
-				out:    outlet[R]("results of groups", 0),
-			}
-			g.left.Store(1)
-			spawn(n, "input of groups", func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)
-			return g.out.pass(ctx, d, push)
-		})
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]R) bool) error {
+		g := &grouping[T, K, R]{
+			key: key, f: f, nursery: n, open: make(map[K]*list.Element),
+			places: coir.NewChan[struct{}](bound, coir.WithName("groups")),
+			out:    outlet[R]("results of groups", 0),
+		}
+		g.left.Store(1)
+		spawn(n, "input of groups", func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)
+		return g.out.pass(ctx, d, push)
 	})
 }
 

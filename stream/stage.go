@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -42,7 +43,7 @@ func MapErr[T, U any](s Stream[T], f func(ctx context.Context, v T) (U, error)) 
 			}
 			return push(buf[:])
 		})
-		return firstOf(failed, err)
+		return cmp.Or(failed, err)
 	})
 }
 
@@ -78,7 +79,7 @@ func FlatMap[T, U any](s Stream[T], f func(T) Stream[U]) Stream[U] {
 			failed = f(v).start(ctx, d, inner)
 			return on && failed == nil
 		})
-		return firstOf(failed, err)
+		return cmp.Or(failed, err)
 	})
 }
 
@@ -200,11 +201,8 @@ func Compact[T comparable](s Stream[T]) Stream[T] {
 //	                c-d-|
 //	Concat    a-b-c-d-|
 func Concat[T any](streams ...Stream[T]) Stream[T] {
-	p := &plan{stage: "Concat"}
-	for _, s := range streams {
-		p.inputs = append(p.inputs, s.plan)
-	}
-	return Stream[T]{plan: p, run: func(ctx context.Context, d *demand, push func([]T) bool) error {
+	p := apart("", "Concat", plans(streams)...)
+	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
 		on := true
 		for _, s := range streams {
 			err := s.start(ctx, d, func(vs []T) bool {
@@ -216,5 +214,5 @@ func Concat[T any](streams ...Stream[T]) Stream[T] {
 			}
 		}
 		return nil
-	}}
+	})
 }

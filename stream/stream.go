@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -76,6 +77,16 @@ func (s Stream[T]) sinkEach(ctx context.Context, push func(T) bool) error {
 // each runs the stream one element at a time.
 func (s Stream[T]) each(ctx context.Context, push func(T) bool) error {
 	return s.start(ctx, one(), func(vs []T) bool { return push(vs[0]) })
+}
+
+// pass runs the stream and calls f with each element, until f returns an error.
+func (s Stream[T]) pass(ctx context.Context, f func(v T) error) error {
+	var failed error
+	err := s.each(ctx, func(v T) bool {
+		failed = f(v)
+		return failed == nil
+	})
+	return cmp.Or(failed, err)
 }
 
 // All returns an iterator that runs the stream and yields its elements. If the stream fails, the last pair is the zero

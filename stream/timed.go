@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,20 +27,18 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 		return batchBySize(s, size)
 	}
 	p := apart(describe(min(size, maxRoom)), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([][]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "batch", s, min(size, maxChunk), min(size, maxRoom))
-			var out [1][]T
-			for {
-				var err error
-				if out[0], err = in.batch(ctx, size, linger, len(out[0])); err != nil {
-					return in.end(err)
-				}
-				if !push(out[:]) {
-					return nil
-				}
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([][]T) bool) error {
+		in := open(n, "batch", s, min(size, maxChunk), min(size, maxRoom))
+		var out [1][]T
+		for {
+			var err error
+			if out[0], err = in.batch(ctx, size, linger, len(out[0])); err != nil {
+				return in.end(err)
 			}
-		})
+			if !push(out[:]) {
+				return nil
+			}
+		}
 	})
 }
 
@@ -127,7 +126,7 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 			}
 			return push(vs)
 		})
-		return firstOf(failed, err)
+		return cmp.Or(failed, err)
 	})
 }
 
@@ -138,30 +137,28 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 //	Debounce(2s)    --------c-------d--e|
 func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Debounce(%v)", quiet), s.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "debounce", s, 1, coir.Conflated)
-			var last [1]T
-			for {
-				v, err := in.Recv(ctx)
-				if err != nil {
-					return in.end(err)
-				}
-				for err == nil {
-					last[0] = v
-					v, err = in.RecvTimeout(ctx, quiet)
-				}
-				if ended := coir.Ended(ctx); ended != nil {
-					return ended
-				}
-				if !push(last[:]) {
-					return nil
-				}
-				if !errors.Is(err, coir.ErrTimeout) {
-					return in.end(err)
-				}
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		in := open(n, "debounce", s, 1, coir.Conflated)
+		var last [1]T
+		for {
+			v, err := in.Recv(ctx)
+			if err != nil {
+				return in.end(err)
 			}
-		})
+			for err == nil {
+				last[0] = v
+				v, err = in.RecvTimeout(ctx, quiet)
+			}
+			if ended := coir.Ended(ctx); ended != nil {
+				return ended
+			}
+			if !push(last[:]) {
+				return nil
+			}
+			if !errors.Is(err, coir.ErrTimeout) {
+				return in.end(err)
+			}
+		}
 	})
 }
 
@@ -174,36 +171,34 @@ func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 	pace.NewTicker(period) // panics if it is invalid
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Sample(%v)", period), s.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			over := coir.NewEvent(coir.WithName("end of input"))
-			in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName("sample"))}
-			spawn(n, "input of sample", func(ctx context.Context) error {
-				return sendAll(ctx, s, 1, in.Chan)
-			}, func(err error) {
-				in.failed = err
-				in.Close()
-				over.Set()
-			})
-			tick := pace.NewTicker(period, coir.WithName("sample"))
-			var newest [1]T
-			for {
-				if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.TickCase(nil)); i < 0 {
-					return err
-				}
-				v, err := in.TryRecv()
-				if errors.Is(err, coir.ErrWouldBlock) {
-					continue
-				}
-				if err != nil {
-					return in.end(err)
-				}
-				newest[0] = v
-				if !push(newest[:]) {
-					return nil
-				}
-			}
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		over := coir.NewEvent(coir.WithName("end of input"))
+		in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName("sample"))}
+		spawn(n, "input of sample", func(ctx context.Context) error {
+			return sendAll(ctx, s, 1, in.Chan)
+		}, func(err error) {
+			in.failed = err
+			in.Close()
+			over.Set()
 		})
+		tick := pace.NewTicker(period, coir.WithName("sample"))
+		var newest [1]T
+		for {
+			if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.TickCase(nil)); i < 0 {
+				return err
+			}
+			v, err := in.TryRecv()
+			if errors.Is(err, coir.ErrWouldBlock) {
+				continue
+			}
+			if err != nil {
+				return in.end(err)
+			}
+			newest[0] = v
+			if !push(newest[:]) {
+				return nil
+			}
+		}
 	})
 }
 
@@ -216,27 +211,25 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 //	Latch    a-a-a-b-b-c-|   a consumer that asks every second
 func Latch[T any](s Stream[T]) Stream[T] {
 	p := apart(describe(coir.Conflated), "Latch", s.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "latch", s, 1, coir.Conflated)
-			var newest [1]T
-			v, err := in.Recv(ctx)
-			for {
-				switch {
-				case err == nil:
-					newest[0] = v
-				case !errors.Is(err, coir.ErrWouldBlock):
-					return in.end(err)
-				}
-				if !push(newest[:]) {
-					return nil
-				}
-				if err := coir.Yield(ctx); err != nil {
-					return err
-				}
-				v, err = in.TryRecv()
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		in := open(n, "latch", s, 1, coir.Conflated)
+		var newest [1]T
+		v, err := in.Recv(ctx)
+		for {
+			switch {
+			case err == nil:
+				newest[0] = v
+			case !errors.Is(err, coir.ErrWouldBlock):
+				return in.end(err)
 			}
-		})
+			if !push(newest[:]) {
+				return nil
+			}
+			if err := coir.Yield(ctx); err != nil {
+				return err
+			}
+			v, err = in.TryRecv()
+		}
 	})
 }
 
@@ -247,20 +240,18 @@ func Latch[T any](s Stream[T]) Stream[T] {
 //	Timeout(3s)    a-b---X
 func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 	p := apart(describe(0), fmt.Sprintf("Timeout(%v)", limit), s.plan)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "timeout", s, 1, 0)
-			var buf [1]T
-			for {
-				var err error
-				if buf[0], err = in.RecvTimeout(ctx, limit); err != nil {
-					return in.end(err)
-				}
-				if !push(buf[:]) {
-					return nil
-				}
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		in := open(n, "timeout", s, 1, 0)
+		var buf [1]T
+		for {
+			var err error
+			if buf[0], err = in.RecvTimeout(ctx, limit); err != nil {
+				return in.end(err)
 			}
-		})
+			if !push(buf[:]) {
+				return nil
+			}
+		}
 	})
 }
 
@@ -271,21 +262,20 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 //	stop        -----!
 //	Until       a-b-c|
 func Until[T any](s Stream[T], stop *coir.Event) Stream[T] {
-	return stage(apart(describe(0), "Until", s.plan), func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			in := open(n, "until", s, 1, 0)
-			var buf [1]T
-			for {
-				switch i, err := coir.SelectPriority(ctx, stop.DoneCase(), in.RecvCase(&buf[0])); {
-				case i == 0:
-					return nil
-				case err != nil:
-					return in.end(err)
-				}
-				if !push(buf[:]) {
-					return nil
-				}
+	p := apart(describe(0), "Until", s.plan)
+	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+		in := open(n, "until", s, 1, 0)
+		var buf [1]T
+		for {
+			switch i, err := coir.SelectPriority(ctx, stop.DoneCase(), in.RecvCase(&buf[0])); {
+			case i == 0:
+				return nil
+			case err != nil:
+				return in.end(err)
 			}
-		})
+			if !push(buf[:]) {
+				return nil
+			}
+		}
 	})
 }
