@@ -104,9 +104,7 @@ func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string,
 	}
 	a.do(currentWorker())
 	race.Enable()
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 }
 
 // do performs the operation, or begins a wait for it. The fiber is armed only once the operation has to wait, under the

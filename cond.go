@@ -73,7 +73,7 @@ func (c *Cond) TryLock() bool {
 		by = c.announce(currentFiber(), c.op(verbTryLock))
 	}
 	ok := c.mu.TryLock()
-	if !ok && by != nil {
+	if !ok {
 		by.stepped()
 	}
 	return ok

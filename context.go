@@ -110,9 +110,7 @@ func WithCancelCause(ctx context.Context) (context.Context, context.CancelCauseF
 		by := sc.announceCancel()
 		sc.cancel(canceledFor(cause), nil)
 		sc.end()
-		if by != nil {
-			by.stepped()
-		}
+		by.stepped()
 	}
 }
 
@@ -205,9 +203,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 		clk.Stop(&ts.timer)
 		race.Enable()
 		sc.end()
-		if by != nil {
-			by.stepped()
-		}
+		by.stepped()
 	}
 }
 

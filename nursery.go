@@ -147,9 +147,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 		f.begin(here)
 	}
 	race.Enable()
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return f
 }
 
@@ -312,9 +310,7 @@ func (n *Nursery) cancelFor(e *ending) {
 	}
 	here, _ := n.callerWorker()
 	n.cancel(e, here)
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 }
 
 // String returns a short description of the nursery: the fiber that opened it, and how many of its fibers have not

@@ -121,9 +121,7 @@ func (w *Writer[T]) Clone() *Writer[T] {
 	if w.shut.Load() || !w.p.ends[sending].clone() {
 		c.shut.Store(true)
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return c
 }
 
@@ -137,9 +135,7 @@ func (w *Writer[T]) Close() bool {
 		w.p.ch.Close()
 		e.announce()
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return true
 }
 
@@ -194,9 +190,7 @@ func (r *Reader[T]) Clone() *Reader[T] {
 	if r.shut.Load() || !r.p.ends[receiving].clone() {
 		c.shut.Store(true)
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return c
 }
 
@@ -207,9 +201,7 @@ func (r *Reader[T]) Close() bool {
 	if r.shut.Swap(true) {
 		return false
 	}
-	if by != nil {
-		defer by.stepped()
-	}
+	defer by.stepped()
 	if e := &r.p.ends[receiving]; e.close() {
 		defer e.announce() // also if OnUndelivered panics
 		r.p.ch.Abort(errNoReader)

@@ -240,11 +240,18 @@ func (f *Fiber) step(op policy.Op) {
 }
 
 // stepped tells the policy that the fiber has completed the announced operation without waiting. It is called with the
-// caller's synchronisation visible.
+// caller's synchronisation visible. It does nothing if f is nil, which announce returns without a policy.
 //
-//go:noinline
 //go:norace
 func (f *Fiber) stepped() {
+	if f != nil {
+		f.endStep()
+	}
+}
+
+//go:noinline
+//go:norace
+func (f *Fiber) endStep() {
 	race.Disable()
 	f.yieldBudget()
 	race.Enable()

@@ -147,9 +147,7 @@ func (p *Promise[T]) OnDone(f func(v T, err error)) {
 		race.Acquire(unsafe.Pointer(&p.ev.once))
 		f(p.value, p.err)
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 }
 
 // later keeps b for callThen. It reports false if the promise has been completed.

@@ -289,9 +289,7 @@ func (q *Queue) Put(r Resource, n int) bool {
 		q.hold(by, -n)
 	}
 	race.Enable()
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return ok
 }
 

@@ -235,9 +235,7 @@ func (sc *scope) endJoined() {
 		by = sc.announceCancel()
 	}
 	sc.cancel(plainCancel, nil)
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 }
 
 // tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every check of a scope

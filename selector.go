@@ -128,9 +128,7 @@ func (s *Selector) Add(cs Case) int {
 		asleep.MakeReady(currentWorker())
 		race.Enable()
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return reg.id
 }
 
@@ -233,9 +231,7 @@ func (s *Selector) Remove(id int) bool {
 	reg := s.regs[id]
 	s.regMu.Unlock()
 	removed := reg != nil && reg.remove()
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 	return removed
 }
 
@@ -249,9 +245,7 @@ func (s *Selector) Close() {
 	for _, reg := range regs {
 		reg.remove()
 	}
-	if by != nil {
-		by.stepped()
-	}
+	by.stepped()
 }
 
 // remove removes the registration. For a case on a channel, the channel's lock decides: either Wait has used the case
