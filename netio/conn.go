@@ -89,14 +89,11 @@ func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(context.Backgr
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.read(ctx, p)
-		return n, c.outcome("read", err)
+		return n, c.failed("read", err)
 	}
 	n, err := c.d.read(ctx, p, c.kind)
 	runtime.KeepAlive(c)
-	if err != nil {
-		return n, c.failed("read", err)
-	}
-	return n, nil
+	return n, c.failed("read", err)
 }
 
 // Write implements [net.Conn]. A fiber that has to wait parks.
@@ -107,14 +104,11 @@ func (c *Conn) Write(p []byte) (int, error) { return c.WriteContext(context.Back
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.write(ctx, p)
-		return n, c.outcome("write", err)
+		return n, c.failed("write", err)
 	}
 	n, err := c.d.write(ctx, p, c.kind)
 	runtime.KeepAlive(c)
-	if err != nil {
-		return n, c.failed("write", err)
-	}
-	return n, nil
+	return n, c.failed("write", err)
 }
 
 // OnReadable arranges for f to be called once, when a Read would not have to wait: there is something to read, the peer
@@ -133,27 +127,21 @@ func (c *Conn) OnReadable(f func()) error {
 		panic("netio: Conn.OnReadable with a nil function: there is nothing to call")
 	}
 	if c.sim != nil {
-		return c.outcome("read", c.sim.onReadable(f))
+		return c.failed("read", c.sim.onReadable(f))
 	}
 	err := c.d.onReadable(func() {
 		f()
 		runtime.KeepAlive(c)
 	})
-	if err != nil {
-		return c.failed("read", err)
-	}
-	return nil
+	return c.failed("read", err)
 }
 
 // Close closes the connection. Operations that wait return an error that is [net.ErrClosed].
 func (c *Conn) Close() error {
 	if c.sim != nil {
-		return c.outcome("close", c.sim.close())
+		return c.failed("close", c.sim.close())
 	}
-	if err := c.d.close(); err != nil {
-		return c.failed("close", err)
-	}
-	return nil
+	return c.failed("close", c.d.close())
 }
 
 // CloseRead shuts down the reading side.
@@ -164,14 +152,11 @@ func (c *Conn) CloseWrite() error { return c.shutdown(syscall.SHUT_WR) }
 
 func (c *Conn) shutdown(how int) error {
 	if c.sim != nil {
-		return c.outcome("close", c.sim.shutdown(how == syscall.SHUT_WR))
+		return c.failed("close", c.sim.shutdown(how == syscall.SHUT_WR))
 	}
 	err := c.d.control(func(fd int) error { return os.NewSyscallError("shutdown", syscall.Shutdown(fd, how)) })
 	runtime.KeepAlive(c)
-	if err != nil {
-		return c.failed("close", err)
-	}
-	return nil
+	return c.failed("close", err)
 }
 
 // LocalAddr returns the address of this end.
@@ -228,17 +213,9 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	return &rawConn{c.d, c, c.failed}, nil
 }
 
-// outcome is failed for an error that may be nil.
-func (c *Conn) outcome(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return c.failed(op, err)
-}
-
-// failed returns err as an error of package net, except for io.EOF, which it returns unchanged.
+// failed returns err as an error of package net, except for nil and io.EOF, which it returns unchanged.
 func (c *Conn) failed(op string, err error) error {
-	if err == io.EOF {
+	if err == nil || err == io.EOF {
 		return err
 	}
 	return &net.OpError{Op: op, Net: c.network(), Source: c.local, Addr: c.remote, Err: err}
@@ -253,10 +230,7 @@ type rawConn struct {
 
 func (c *rawConn) Control(f func(fd uintptr)) error {
 	err := c.d.control(func(fd int) error { f(uintptr(fd)); return nil })
-	if err != nil {
-		return c.failed("raw-control", err)
-	}
-	return nil
+	return c.failed("raw-control", err)
 }
 
 func (c *rawConn) Read(f func(fd uintptr) bool) error { return c.try("raw-read", &c.d.r, f) }
@@ -270,8 +244,5 @@ func (c *rawConn) try(op string, s *side, f func(fd uintptr) bool) error {
 		}
 		return syscall.EAGAIN
 	})
-	if err != nil {
-		return c.failed(op, err)
-	}
-	return nil
+	return c.failed(op, err)
 }

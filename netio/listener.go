@@ -5,7 +5,6 @@ package netio
 import (
 	"context"
 	"net"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -92,10 +91,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	})
 	runtime.KeepAlive(l)
 	if err != nil {
-		if _, ok := err.(syscall.Errno); ok {
-			err = os.NewSyscallError("accept", err)
-		}
-		return nil, l.failed("accept", err)
+		return nil, l.failed("accept", named("accept", err))
 	}
 	local := l.addr
 	if own, err := syscall.Getsockname(fd); err == nil && l.network == "tcp" {
@@ -114,20 +110,14 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 // socket is removed if [Listen] created it, and stays if [NewListener] took over the listener.
 func (l *Listener) Close() error {
 	if l.sim != nil {
-		if err := l.sim.close(); err != nil {
-			return l.failed("close", err)
-		}
-		return nil
+		return l.failed("close", l.sim.close())
 	}
 	if err := l.d.open(); err == nil {
 		if path := l.unlink.Swap(nil); path != nil {
 			_ = syscall.Unlink(*path)
 		}
 	}
-	if err := l.d.close(); err != nil {
-		return l.failed("close", err)
-	}
-	return nil
+	return l.failed("close", l.d.close())
 }
 
 // Addr returns the listener's address.
@@ -137,15 +127,9 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 // means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if l.sim != nil {
-		if err := l.sim.setDeadline(t); err != nil {
-			return l.failed("set", err)
-		}
-		return nil
+		return l.failed("set", l.sim.setDeadline(t))
 	}
-	if err := l.d.setDeadlines(t); err != nil {
-		return l.failed("set", err)
-	}
-	return nil
+	return l.failed("set", l.d.setDeadlines(t))
 }
 
 // SyscallConn returns the listener for system calls: see [Conn.SyscallConn].
@@ -159,7 +143,11 @@ func (l *Listener) SyscallConn() (syscall.RawConn, error) {
 	return &rawConn{l.d, l, l.failed}, nil
 }
 
+// failed returns err as an error of package net, except for nil.
 func (l *Listener) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &net.OpError{Op: op, Net: l.network, Addr: l.addr, Err: err}
 }
 
