@@ -1,5 +1,5 @@
 // Command modules runs `coir test` over the tests of well-known modules, as the module proxy serves them, and prints
-// the results as a table, one line for each module.
+// the results as a table in Markdown, one line for each module.
 //
 //	go run ./cmd/coir/measure/modules -dir /tmp/modules
 //
@@ -22,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,12 +41,11 @@ var modulesText string
 var triageText string
 
 var (
-	dir      = flag.String("dir", "", "directory for the copies of the modules, the output and the alarms")
-	which    = flag.String("modules", "", "measure the modules that match this regular expression")
-	budget   = flag.Duration("budget", 500*time.Millisecond, "time a test")
-	limit    = flag.Duration("cap", 5*time.Minute, "time a module, twice; what has not been run then is left out")
-	old      = flag.Bool("old", false, "run nothing: make the table of the output in -dir")
-	markdown = flag.Bool("markdown", false, "print the table in Markdown")
+	dir    = flag.String("dir", "", "directory for the copies of the modules, the output and the alarms")
+	which  = flag.String("modules", "", "measure the modules that match this regular expression")
+	budget = flag.Duration("budget", 500*time.Millisecond, "time a test")
+	limit  = flag.Duration("cap", 5*time.Minute, "time a module, twice; what has not been run then is left out")
+	old    = flag.Bool("old", false, "run nothing: make the table of the output in -dir")
 )
 
 // module is a line of modules.txt.
@@ -179,7 +179,7 @@ func (m *module) measure(coir, home string) error {
 	var second, plain bytes.Buffer
 	ctx, cancel = context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	for _, pkg := range sorted(leaks) {
+	for _, pkg := range slices.Sorted(maps.Keys(leaks)) {
 		out, err := command(ctx, source, coir, append(args, "-leaks=false", "-run="+anyOf(leaks[pkg]), pkg)...)
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (m *module) measure(coir, home string) error {
 	if err := os.WriteFile(filepath.Join(home, "second.json"), second.Bytes(), 0o666); err != nil {
 		return err
 	}
-	for _, pkg := range sorted(flagged) {
+	for _, pkg := range slices.Sorted(maps.Keys(flagged)) {
 		for _, name := range flagged[pkg] { // each alone, as coir test runs it: one that panics ends the others
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout=60s", "-run=" + anyOf([]string{name})}
@@ -268,12 +268,3 @@ func command(ctx context.Context, dir, name string, args ...string) ([]byte, err
 }
 
 func anyOf(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
-
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}

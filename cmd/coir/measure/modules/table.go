@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,21 +14,22 @@ import (
 )
 
 // The classes of alarms, in the order of the table.
-var classes = []struct{ name, head, means string }{
-	{"bug", "bug", "a bug of the module, outside its tests"},
-	{"order", "order", "the test relies on an order, or on a chance, that Go does not promise"},
-	{"left", "left", "the test leaves a goroutine behind"},
-	{"time", "time", "the test relies on how long something takes"},
-	{"limit", "limit", "a limit of coir test"},
+var classes = []string{
+	"bug",   // a bug of the module, outside its tests
+	"order", // the test relies on an order, or on a chance, that Go does not promise
+	"left",  // the test leaves a goroutine behind
+	"time",  // the test relies on how long something takes
+	"limit", // a limit of coir test
 }
 
 // verdict is a line of triage.txt.
 type verdict struct {
-	class, why string
-	used       bool
+	class string
+	used  bool
 }
 
-// readTriage reads verdicts: package, tests separated by commas, class and why. The result is by "package test".
+// readTriage reads verdicts: package, tests separated by commas, class, and why, which is for readers. The result is by
+// "package test".
 func readTriage(text string) (map[string]*verdict, error) {
 	all := map[string]*verdict{}
 	for line := range strings.Lines(text) {
@@ -40,11 +40,7 @@ func readTriage(text string) (map[string]*verdict, error) {
 		if len(f) < 4 {
 			return nil, fmt.Errorf("triage.txt: too short: %s", line)
 		}
-		known := false
-		for _, c := range classes {
-			known = known || c.name == f[2]
-		}
-		if !known {
+		if !slices.Contains(classes, f[2]) {
 			return nil, fmt.Errorf("triage.txt: there is no class %s: %s", f[2], line)
 		}
 		for name := range strings.SplitSeq(f[1], ",") {
@@ -52,7 +48,7 @@ func readTriage(text string) (map[string]*verdict, error) {
 			if all[key] != nil {
 				return nil, fmt.Errorf("triage.txt: twice: %s", key)
 			}
-			all[key] = &verdict{class: f[2], why: strings.Join(f[3:], " ")}
+			all[key] = &verdict{class: f[2]}
 		}
 	}
 	return all, nil
@@ -63,6 +59,17 @@ type event struct {
 	Action, Package, Test, Output string
 	Uncontrolled                  int // schedules
 	Failure                       *struct{ Kind, Text string }
+}
+
+func decode(text []byte) (all []event, err error) {
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
+		var e event
+		if err := d.Decode(&e); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // test is the report of coir test about a test.
@@ -77,14 +84,9 @@ var schedulesLine = regexp.MustCompile(`([\d,]+) schedules?`)
 
 // readEvents reads what coir test has printed: its tests; and the packages that were not run.
 func readEvents(text []byte) (tests []*test, notRun []string, err error) {
+	events, err := decode(text)
 	output := map[string]string{}
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		var e event
-		if err := d.Decode(&e); errors.Is(err, io.EOF) {
-			return tests, notRun, nil
-		} else if err != nil {
-			return nil, nil, err
-		}
+	for _, e := range events {
 		key := e.Package + " " + e.Test
 		if e.Action == "output" {
 			output[key] += e.Output
@@ -119,6 +121,7 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 		}
 		tests = append(tests, t)
 	}
+	return tests, notRun, err
 }
 
 // row is a line of the table.
@@ -144,10 +147,13 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 		return nil, err
 	}
 	r.notRun = notRun
-	for line := range bytes.Lines(first) {
-		var e event
-		if m := schedulesLine.FindSubmatch(line); m != nil && json.Unmarshal(line, &e) == nil && e.Test == "" {
-			n, _ := strconv.Atoi(strings.ReplaceAll(string(m[1]), ",", ""))
+	events, err := decode(first)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if m := schedulesLine.FindStringSubmatch(e.Output); m != nil && e.Test == "" {
+			n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
 			r.schedule += n
 		}
 	}
@@ -226,18 +232,14 @@ func readPlain(file string) (map[string]bool, error) {
 	if err != nil {
 		return map[string]bool{}, nil //nolint:nilerr // there were no alarms, or the time was up
 	}
+	events, err := decode(text)
 	fails := map[string]bool{}
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		var e event
-		if err := d.Decode(&e); errors.Is(err, io.EOF) {
-			return fails, nil
-		} else if err != nil {
-			return nil, err
-		}
+	for _, e := range events {
 		if e.Action == "fail" && e.Test != "" {
 			fails[e.Package+" "+e.Test] = true
 		}
 	}
+	return fails, err
 }
 
 // counted returns how many tests of a row run without the outside world; good returns how many of them are clean, or
@@ -246,9 +248,9 @@ func (r *row) counted() int { return r.tests - r.skipped - r.network - r.partly 
 
 func (r *row) good() int {
 	n := r.clean
-	for _, c := range classes {
-		if c.name != "limit" {
-			n += r.by[c.name]
+	for _, class := range classes {
+		if class != "limit" {
+			n += r.by[class]
 		}
 	}
 	return n
@@ -265,8 +267,8 @@ func (r *row) share() string {
 func (r *row) String() string {
 	text := fmt.Sprintf("%s: %d tests, %d clean, %d skipped, %d not controlled, %d in part, %d fail anyhow",
 		r.m.path, r.tests, r.clean, r.skipped, r.network, r.partly, r.anyhow)
-	for _, c := range classes {
-		text += fmt.Sprintf(", %d %s", r.by[c.name], c.head)
+	for _, class := range classes {
+		text += fmt.Sprintf(", %d %s", r.by[class], class)
 	}
 	text += fmt.Sprintf("; %d without a verdict", len(r.open))
 	for _, a := range r.open {
@@ -281,10 +283,7 @@ func (r *row) String() string {
 func printTable(rows []*row) {
 	head := []string{"module", "tests", "schedules", "clean", "skipped", "not controlled", "in part", "share",
 		"fail anyhow"}
-	for _, c := range classes {
-		head = append(head, c.head)
-	}
-	head = append(head, "open")
+	head = append(append(head, classes...), "open")
 	table := [][]string{head}
 	sum := &row{by: map[string]int{}}
 	line := func(name string, r *row) {
@@ -293,14 +292,11 @@ func printTable(rows []*row) {
 			cells = append(cells, blank(n))
 		}
 		cells = append(cells, r.share())
-		numbers := []int{r.anyhow}
-		for _, c := range classes {
-			numbers = append(numbers, r.by[c.name])
+		cells = append(cells, blank(r.anyhow))
+		for _, class := range classes {
+			cells = append(cells, blank(r.by[class]))
 		}
-		for _, n := range append(numbers, len(r.open)) {
-			cells = append(cells, blank(n))
-		}
-		table = append(table, cells)
+		table = append(table, append(cells, blank(len(r.open))))
 	}
 	for _, r := range rows {
 		name := r.m.path + " " + r.m.version
@@ -336,31 +332,12 @@ func blank(n int) string {
 	return s
 }
 
+// write prints a table in Markdown. All columns but the first are numbers.
 func write(table [][]string) {
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		for i, c := range cells {
-			widths[i] = max(widths[i], len(c))
-		}
-	}
 	for n, cells := range table {
-		var b strings.Builder
-		for i, c := range cells {
-			switch {
-			case *markdown:
-				b.WriteString("| " + c + " ")
-			case i == 0:
-				fmt.Fprintf(&b, "%-*s", widths[i], c)
-			default:
-				fmt.Fprintf(&b, "  %*s", widths[i], c)
-			}
+		fmt.Printf("| %s |\n", strings.Join(cells, " | "))
+		if n == 0 {
+			fmt.Printf("|---%s|\n", strings.Repeat("|---:", len(cells)-1))
 		}
-		if *markdown {
-			b.WriteString("|")
-			if n == 0 {
-				b.WriteString("\n|---" + strings.Join(slices.Repeat([]string{"|---:"}, len(cells)-1), "") + "|")
-			}
-		}
-		fmt.Println(b.String())
 	}
 }
