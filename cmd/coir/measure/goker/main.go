@@ -339,18 +339,20 @@ func (k *kernel) loop(temp, peer string) (v verdict) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	for {
+	for hangs := false; ; {
 		select {
 		case <-ended:
-			v.after, v.runs, v.text = time.Since(began), out.runs(), out.String()
-			v.what = told(v.text)
+			v.after = time.Since(began)
+			v.text, v.runs, _ = out.state()
+			if v.what = "hang"; !hangs {
+				v.what = told(v.text)
+			}
 			return v
 		case <-time.After(20 * time.Millisecond):
 		}
-		if out.since() > hang {
+		if _, _, last := out.state(); last > hang && !hangs {
+			hangs = true
 			_ = c.Process.Kill()
-			<-ended
-			return verdict{what: "hang", after: time.Since(began), runs: out.runs(), text: out.String()}
 		}
 	}
 }
@@ -399,13 +401,13 @@ func command(dir, name string, args ...string) (string, error) {
 func table(all []*kernel) {
 	fmt.Printf("%s, %s/%s, %d processors; coir: at most %v a kernel; peers: %v a kernel each\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *budget, *each)
-	fmt.Print("| | kernels | coir, as documented | coir, any alarm |")
-	for _, peer := range peers {
-		fmt.Printf(" %s |", peer)
-	}
-	fmt.Print("\n|---|---|---|---|---|---|---|---|\n")
+	row("", "kernels", "coir, as documented", "coir, any alarm", peers)
+	fmt.Println(rule)
+	var medians []string
 	for _, class := range []string{"blocking", "nonblocking"} {
-		n, right, told, count := 0, 0, 0, map[string]int{}
+		n, right, found := 0, 0, make([]int, len(peers))
+		var schedules []int
+		var times []time.Duration
 		for _, k := range all {
 			if !strings.HasPrefix(k.dir, class+"/") {
 				continue
@@ -415,55 +417,51 @@ func table(all []*kernel) {
 				right++
 			}
 			if k.coir.what != "" {
-				told++
+				schedules, times = append(schedules, k.coir.runs), append(times, k.coir.after)
 			}
-			for peer, v := range k.peers {
-				if v.what != "" {
-					count[peer]++
+			for i, peer := range peers {
+				if k.peers[peer].what != "" {
+					found[i]++
 				}
 			}
 		}
-		fmt.Printf("| %s | %d | %d | %d |", class, n, right, told)
-		for _, peer := range peers {
-			fmt.Printf(" %d |", count[peer])
-		}
-		fmt.Println()
-	}
-	fmt.Println()
-	for _, class := range []string{"blocking", "nonblocking"} {
-		var schedules []int
-		var times []time.Duration
-		for _, k := range all {
-			if strings.HasPrefix(k.dir, class+"/") && k.coir.what != "" {
-				schedules, times = append(schedules, k.coir.runs), append(times, k.coir.after)
-			}
-		}
+		row(class, n, right, len(schedules), found)
 		if slices.Sort(schedules); len(schedules) > 0 {
 			slices.Sort(times)
-			fmt.Printf("%s, alarms of coir, median and worst: schedule %d and %d, %.1f s and %.1f s.\n", class,
-				schedules[len(schedules)/2], slices.Max(schedules), times[len(times)/2].Seconds(), slices.Max(times).Seconds())
+			medians = append(medians, fmt.Sprintf(
+				"%s, alarms of coir, median and worst: schedule %d and %d, %.1f s and %.1f s.\n", class,
+				schedules[len(schedules)/2], slices.Max(schedules), times[len(times)/2].Seconds(), slices.Max(times).Seconds()))
 		}
 	}
-	fmt.Print("\nNot found, or not as documented:\n\n")
+	fmt.Printf("\n%s\nNot found, or not as documented:\n\n", strings.Join(medians, ""))
 	for _, k := range all {
 		if !k.right {
 			fmt.Printf("- %s (%s): %s. %s\n", k.dir, k.coir, k.bug, cmp.Or(k.why, "Not looked into"))
 		}
 	}
-	fmt.Print("\n| kernel | documented bug | coir | schedule |")
-	for _, peer := range peers {
-		fmt.Printf(" %s |", peer)
-	}
-	fmt.Print("\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Println()
+	row("kernel", "documented bug", "coir", "schedule", peers)
+	fmt.Println(rule)
 	for _, k := range all {
 		schedule := ""
 		if k.coir.what != "" {
 			schedule = fmt.Sprint(k.coir.runs)
 		}
-		fmt.Printf("| %s | %s | %s | %s |", k.dir, k.bug, k.coir, schedule)
-		for _, peer := range peers {
-			fmt.Printf(" %s |", k.peers[peer])
+		found := make([]verdict, len(peers))
+		for i, peer := range peers {
+			found[i] = k.peers[peer]
 		}
-		fmt.Println()
+		row(k.dir, k.bug, k.coir, schedule, found)
 	}
+}
+
+const rule = "|---|---|---|---|---|---|---|---|"
+
+// row prints a row of a table, which ends with a cell for each peer.
+func row[P any](a, b, c, d any, peers []P) {
+	fmt.Printf("| %v | %v | %v | %v |", a, b, c, d)
+	for _, p := range peers {
+		fmt.Printf(" %v |", p)
+	}
+	fmt.Println()
 }

@@ -30,20 +30,9 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (o *output) since() time.Duration {
+// state returns the text, the number of runs, and how long the last of them has taken so far.
+func (o *output) state() (text string, runs int, last time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return time.Since(o.began)
-}
-
-func (o *output) runs() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.n
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	return o.text.String(), o.n, time.Since(o.began)
 }
