@@ -474,48 +474,13 @@ var table = []comparison{
 		against: "the same map with random ids as text, and a select with ctx.Done",
 		coir:    ticketGoroutines, other: ticketMap(secret, true),
 	},
-	{
-		name: "sim-pingpong", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "sim.Run of a program: two fibers, 1,000 round trips, capacity 0",
-		against: "the same on a runtime with one worker",
-		coir:    simulated(simPings), other: onOneWorker(simPings),
-	},
-	{
-		name: "sim-pipeline", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "sim.Run of a program: 100 values through eight stages, capacity 0",
-		against: "the same on a runtime with one worker",
-		coir:    simulated(simPipeline), other: onOneWorker(simPipeline),
-	},
-	{
-		name: "sim-select", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "sim.Run of a program: 1,000 values from two senders, by Select",
-		against: "the same on a runtime with one worker",
-		coir:    simulated(simSelects), other: onOneWorker(simSelects),
-	},
-	{
-		name: "sim-spawn", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "sim.Run of a program: 1,000 nurseries of one child, one after the other",
-		against: "the same on a runtime with one worker",
-		coir:    simulated(simSpawns), other: onOneWorker(simSpawns),
-	},
-	{
-		name: "sim-crowd", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "sim.Run of a program: 1,000 fibers at once, which send to one",
-		against: "the same on a runtime with one worker",
-		coir:    simulated(simCrowd), other: onOneWorker(simCrowd),
-	},
-	{
-		name: "sim-schedule", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "a schedule of sim.Explore: three fibers, 15 operations",
-		against: "the same on a runtime with one worker",
-		coir:    explored(simYields), other: onOneWorker(simYields),
-	},
-	{
-		name: "sim-schedule-crowd", bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
-		what:    "a schedule of sim.Explore: 1,000 fibers at once, which send to one",
-		against: "the same on a runtime with one worker",
-		coir:    explored(simCrowd), other: onOneWorker(simCrowd),
-	},
+	simRow("sim-pingpong", "sim.Run of a program: two fibers, 1,000 round trips, capacity 0", simulated, simPings),
+	simRow("sim-pipeline", "sim.Run of a program: 100 values through eight stages, capacity 0", simulated, simPipeline),
+	simRow("sim-select", "sim.Run of a program: 1,000 values from two senders, by Select", simulated, simSelects),
+	simRow("sim-spawn", "sim.Run of a program: 1,000 nurseries of one child, one after the other", simulated, simSpawns),
+	simRow("sim-crowd", "sim.Run of a program: 1,000 fibers at once, which send to one", simulated, simCrowd),
+	simRow("sim-schedule", "a schedule of sim.Explore: three fibers, 15 operations", explored, simYields),
+	simRow("sim-schedule-crowd", "a schedule of sim.Explore: 1,000 fibers at once, which send to one", explored, simCrowd),
 	{
 		name: "sim-run-small", bound: 20, goal: 5, unit: "ns", rounds: shortRounds,
 		what:    "sim.Run of a program: three fibers, 15 operations",
@@ -532,4 +497,13 @@ func find(name string) *comparison {
 		}
 	}
 	return nil
+}
+
+// simRow compares a program in a simulation with the same program on a runtime.
+func simRow(name, what string, in func(program) func() side, p program) comparison {
+	return comparison{
+		name: name, bound: 20, goal: 5, unit: "ns", procs: 1, rounds: shortRounds,
+		what: what, against: "the same on a runtime with one worker",
+		coir: in(p), other: onOneWorker(p),
+	}
 }
