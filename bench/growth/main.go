@@ -12,7 +12,6 @@
 //	go run ./growth -list
 //	go run ./growth -only selector-event,waiter-pass -rounds 50
 //	go run ./growth -largest 10000
-//	go run ./growth -only ticket-op -quantile 0.99 -busy 2
 //	go run ./growth -only idle-fibers -round 10s -rounds 1
 //	go run ./growth -only workers-timers -mutex mutex.out && go tool pprof -top -sample_index=contentions mutex.out
 //
@@ -33,7 +32,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -45,16 +43,14 @@ import (
 )
 
 var (
-	list     = flag.Bool("list", false, "name the series and end")
-	only     = flag.String("only", "", "run only these, separated by commas")
-	largest  = flag.Int("largest", 1_000_000, "leave larger sizes out")
-	rounds   = flag.Int("rounds", 15, "rounds of each size that count")
-	round    = flag.Duration("round", 20*time.Millisecond, "length of a round of one size")
-	cpu      = flag.Bool("cpu", false, "time by the processor time of the process, not by the wall: for a machine that others keep busy")
-	quantile = flag.Float64("quantile", 0, "in series with a fiber: this quantile of the times of single operations, not their mean")
-	busy     = flag.Int("busy", 0, "in series with a fiber: as many fibers beside it, which compute for 100 µs and yield")
-	mutex    = flag.String("mutex", "", "write the profile of contended locks here")
-	dial     = flag.String("dial", "", "for the command's own use: connect there, as often as -largest says")
+	list    = flag.Bool("list", false, "name the series and end")
+	only    = flag.String("only", "", "run only these, separated by commas")
+	largest = flag.Int("largest", 1_000_000, "leave larger sizes out")
+	rounds  = flag.Int("rounds", 15, "rounds of each size that count")
+	round   = flag.Duration("round", 20*time.Millisecond, "length of a round of one size")
+	cpu     = flag.Bool("cpu", false, "time by the processor time of the process, not by the wall: for a machine that others keep busy")
+	mutex   = flag.String("mutex", "", "write the profile of contended locks here")
+	dial    = flag.String("dial", "", "for the command's own use: connect there, as often as -largest says")
 )
 
 func main() {
@@ -171,27 +167,8 @@ func (s subject) measure(times int, round time.Duration) float64 {
 		return s.cost(round)
 	}
 	s.loop(times)
-	latencies = latencies[:0]
 	took := timing.Of(s.byCPU(), func() { s.loop(times) }).Time
-	if len(latencies) > 0 {
-		return timing.Quantile(latencies, *quantile)
-	}
 	return float64(took.Nanoseconds()) / float64(times)
-}
-
-// latencies are the times of the operations of a round, if a quantile of them is wanted.
-var latencies []float64
-
-// timed does the operations one at a time, and notes how long each took.
-func timed(ctx context.Context, times int, op func(ctx context.Context, i int) error) error {
-	for i := range times {
-		began := time.Now()
-		if err := op(ctx, i); err != nil {
-			return err
-		}
-		latencies = append(latencies, float64(time.Since(began)))
-	}
-	return nil
 }
 
 func must(err error) {

@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/bench/internal/timing"
 	"github.com/coir-go/coir/desk"
 )
 
 var (
 	numbers  = []int{1, 100, 10_000, 1_000_000}
-	many     = []int{1_000, 1_000_000} // where one alone cannot be measured
-	files    = []int{1, 100, 10_000}   // of which a process may have no more
+	files    = []int{1, 100, 10_000} // of which a process may have no more
 	machines = []int{2, 16, 64}
 )
 
@@ -37,10 +35,6 @@ var all = []series{
 		"a send and a receive on a channel of capacity 1, neither of which waits; n channels, one in use"},
 	{"channel-op-cold", numbers, channelOps(cold), "ns", "the same; n channels, each in turn"},
 	{"channel-op-cold-go", numbers, channelOpsGo, "ns", "the same with chan; n channels, each in turn"},
-	{"channel-bytes", many, bytesOf(func() *coir.Chan[int] { return coir.NewChan[int](0) }), "B",
-		"memory of a channel of capacity 0 that nobody has used, one of n"},
-	{"channel-bytes-go", many, bytesOf(func() chan int { return make(chan int) }), "B", "the same with chan"},
-	{"fiber-bytes", many, fiberBytes, "B", "memory of a parked fiber with a timer, one of n; with -rounds 1, as Go reuses goroutines"},
 	{"timer-op", numbers, timerOps, "ns", "a timer armed and stopped beside n others"},
 	{"ticket-op", numbers, ticketOps, "ns", "a ticket opened, resolved and waited for beside n others"},
 	{"conn-op", files, connOps, "ns", "a byte to a connection of netio and back, beside n idle connections"},
@@ -300,31 +294,6 @@ func ticketOps(n int) subject {
 	})
 }
 
-// bytesOf makes n and divides what memory has grown by.
-func bytesOf[C any](create func() C) func(n int) subject {
-	return func(n int) subject {
-		return subject{cost: func(time.Duration) float64 {
-			cs := make([]C, n)
-			before, _ := timing.Held()
-			for i := range cs {
-				cs[i] = create()
-			}
-			after, _ := timing.Held()
-			runtime.KeepAlive(cs)
-			return (after - before) / float64(n)
-		}}
-	}
-}
-
-func fiberBytes(n int) subject {
-	return subject{cost: func(time.Duration) float64 {
-		before, _ := timing.Held()
-		defer parked(n)()
-		after, _ := timing.Held()
-		return (after - before) / float64(n)
-	}}
-}
-
 // shuffled makes n things, in an order that has nothing to do with memory.
 func shuffled[C any](n int, create func() C) []C {
 	cs := make([]C, n)
@@ -408,31 +377,15 @@ func onFiber(w work) subject {
 	}
 }
 
-// do does a round, with load beside it if there is to be some.
+// do does a round.
 func (w work) do(ctx context.Context, times int) error {
-	return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
-		var stop atomic.Bool
-		defer stop.Store(true)
-		for range *busy {
-			nur.Go("busy", func(ctx context.Context) error {
-				return until(ctx, func() bool {
-					for end := time.Now().Add(100 * time.Microsecond); time.Now().Before(end); {
-					}
-					return stop.Load()
-				})
-			})
+	for i := range times {
+		if err := w.op(ctx, i); err != nil {
+			return err
 		}
-		if *quantile > 0 {
-			return timed(ctx, times, w.op)
-		}
-		for i := range times {
-			if err := w.op(ctx, i); err != nil {
-				return err
-			}
-		}
-		if w.after != nil {
-			return w.after(ctx)
-		}
-		return nil
-	})
+	}
+	if w.after != nil {
+		return w.after(ctx)
+	}
+	return nil
 }
