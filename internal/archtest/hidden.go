@@ -124,14 +124,19 @@ func (s *Source) Unmarked(dir string, rules HiddenRules) ([]string, error) {
 	return h.problems, nil
 }
 
+// callIn returns the call that a statement consists of, or nil.
+func callIn(s ast.Stmt) *ast.CallExpr {
+	if x, ok := s.(*ast.ExprStmt); ok {
+		call, _ := x.X.(*ast.CallExpr)
+		return call
+	}
+	return nil
+}
+
 // isCall reports whether a statement is a call of the function with this name.
 func isCall(s ast.Stmt, name string) bool {
-	x, ok := s.(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := x.X.(*ast.CallExpr)
-	return ok && types.ExprString(call.Fun) == name
+	call := callIn(s)
+	return call != nil && types.ExprString(call.Fun) == name
 }
 
 // check begins the check of a package. It returns the package's functions, in the order of the source.
@@ -352,11 +357,7 @@ func shortName(f *types.Func) string {
 	if recv == nil {
 		return f.Name()
 	}
-	t := recv.Type()
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if n, ok := t.(*types.Named); ok {
+	if n, ok := derefNamed(recv.Type()); ok {
 		return n.Obj().Name() + "." + f.Name()
 	}
 	return f.Name()
@@ -455,19 +456,13 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 		if s.Cond != nil {
 			depth = b.exprs(s.Cond, depth)
 		}
-		after, ends := b.block(s.Body.List, depth)
-		if !ends && after != depth {
-			b.h.problem(s.Pos(), "%s: a turn of the loop begins %d deep and ends %d deep", b.name, depth, after)
-		}
+		b.turn(s, s.Body, depth)
 		b.stmt(s.Post, depth)
-		return depth, s.Cond == nil && !breaks(s.Body)
+		return depth, s.Cond == nil && !breaksIn(s.Body.List)
 	case *ast.RangeStmt:
 		depth = b.exprs(s.X, depth)
 		b.maps(s.X, depth)
-		after, ends := b.block(s.Body.List, depth)
-		if !ends && after != depth {
-			b.h.problem(s.Pos(), "%s: a turn of the loop begins %d deep and ends %d deep", b.name, depth, after)
-		}
+		b.turn(s, s.Body, depth)
 		return depth, false
 	case *ast.SwitchStmt:
 		depth, _ = b.stmt(s.Init, depth)
@@ -488,9 +483,7 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 		}
 		return b.call(s.Call, depth), false // as if it were called here
 	case *ast.GoStmt:
-		for _, a := range s.Call.Args {
-			depth = b.exprs(a, depth)
-		}
+		depth = b.args(s.Call, depth)
 		if f := b.callee(s.Call); f != nil {
 			b.h.enter(f, 0, 0, b.state)
 		}
@@ -499,16 +492,21 @@ func (b *hiddenBody) stmt(s ast.Stmt, depth int) (after int, ends bool) {
 		}
 	case *ast.ExprStmt:
 		depth = b.exprs(s, depth)
-		if call, ok := s.X.(*ast.CallExpr); ok {
-			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
-				b.panics(s.Pos(), depth)
-				return depth, true
-			}
+		if isCall(s, "panic") {
+			b.panics(s.Pos(), depth)
+			return depth, true
 		}
 	default:
 		depth = b.exprs(s, depth)
 	}
 	return depth, false
+}
+
+// turn follows a turn of a loop.
+func (b *hiddenBody) turn(loop ast.Stmt, body *ast.BlockStmt, depth int) {
+	if after, ends := b.block(body.List, depth); !ends && after != depth {
+		b.h.problem(loop.Pos(), "%s: a turn of the loop begins %d deep and ends %d deep", b.name, depth, after)
+	}
 }
 
 // raceEnabled reports whether cond tests for a race build, and its value in one.
@@ -556,9 +554,7 @@ func (b *hiddenBody) clauses(at token.Pos, body *ast.BlockStmt, depth int) (afte
 	return b.join(at, depths, ended)
 }
 
-// breaks reports whether there is a break in a loop's body that may end the loop.
-func breaks(body *ast.BlockStmt) bool { return breaksIn(body.List) }
-
+// breaksIn reports whether there is a break in the statements that may end the loop or switch around them.
 func breaksIn(list []ast.Stmt) bool {
 	found := false
 	for _, s := range list {
@@ -611,6 +607,13 @@ func (b *hiddenBody) exprs(n ast.Node, depth int) int {
 	return depth
 }
 
+func (b *hiddenBody) args(call *ast.CallExpr, depth int) int {
+	for _, a := range call.Args {
+		depth = b.exprs(a, depth)
+	}
+	return depth
+}
+
 // maps reports the use of a map in a hidden section.
 func (b *hiddenBody) maps(x ast.Expr, depth int) {
 	if t := b.info.Types[x].Type; t != nil && depth > 0 {
@@ -642,12 +645,8 @@ func (b *hiddenBody) leavesFirst(lit *ast.FuncLit) bool {
 	if len(lit.Body.List) == 0 {
 		return false
 	}
-	x, ok := lit.Body.List[0].(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := x.X.(*ast.CallExpr)
-	return ok && b.toggles(call) < 0
+	call := callIn(lit.Body.List[0])
+	return call != nil && b.toggles(call) < 0
 }
 
 // runLiteral follows a function literal that is called depth sections deep.
@@ -699,9 +698,7 @@ func (b *hiddenBody) callee(call *ast.CallExpr) *types.Func {
 
 func (b *hiddenBody) call(call *ast.CallExpr, depth int) int {
 	if lit, ok := ast.Unparen(call.Fun).(*ast.FuncLit); ok { // called here
-		for _, a := range call.Args {
-			depth = b.exprs(a, depth)
-		}
+		depth = b.args(call, depth)
 		in := depth
 		if d, listed := b.called(); listed {
 			in = d
@@ -709,10 +706,7 @@ func (b *hiddenBody) call(call *ast.CallExpr, depth int) int {
 		b.runLiteral(lit, in, b.owed+b.deferred)
 		return depth
 	}
-	depth = b.exprs(call.Fun, depth)
-	for _, a := range call.Args {
-		depth = b.exprs(a, depth)
-	}
+	depth = b.args(call, b.exprs(call.Fun, depth))
 	if id, ok := call.Fun.(*ast.Ident); ok && depth > 0 {
 		if _, builtin := b.info.Uses[id].(*types.Builtin); builtin {
 			if why := instrumented(b.decl, call); why != "" && !b.h.plain(b.h.pkg, shortName(b.state.f)+".append") {

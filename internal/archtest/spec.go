@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,25 +32,19 @@ type Spec struct {
 // An Area is one heading of the spec with rules under it.
 type Area struct{ Code, Title string }
 
-// Has reports whether the spec has a rule with this id.
-func (s *Spec) Has(id string) bool {
-	for _, r := range s.Rules {
-		if r.ID == id {
-			return true
-		}
+// rule returns the rule with this id, or a zero rule.
+func (s *Spec) rule(id string) Rule {
+	if i := slices.IndexFunc(s.Rules, func(r Rule) bool { return r.ID == id }); i >= 0 {
+		return s.Rules[i]
 	}
-	return false
+	return Rule{}
 }
 
+// Has reports whether the spec has a rule with this id.
+func (s *Spec) Has(id string) bool { return s.rule(id).ID != "" }
+
 // Title returns the title of a rule, or "" if there is no such rule.
-func (s *Spec) Title(id string) string {
-	for _, r := range s.Rules {
-		if r.ID == id {
-			return r.Title
-		}
-	}
-	return ""
-}
+func (s *Spec) Title(id string) string { return s.rule(id).Title }
 
 var (
 	areaHeading = regexp.MustCompile(`^## ([A-Z]{2}) (.+)$`)
@@ -85,10 +80,8 @@ func parseSpec(text string) (*Spec, []string) {
 		line++
 		s := strings.TrimRight(raw, "\r\n")
 		if m := areaHeading.FindStringSubmatch(s); m != nil {
-			for _, a := range spec.Areas {
-				if a.Code == m[1] {
-					fault(line, "area %s appears a second time", m[1])
-				}
+			if slices.ContainsFunc(spec.Areas, func(a Area) bool { return a.Code == m[1] }) {
+				fault(line, "area %s appears a second time", m[1])
 			}
 			spec.Areas = append(spec.Areas, Area{m[1], m[2]})
 			area, next = m[1], 1
