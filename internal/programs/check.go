@@ -81,11 +81,18 @@ func (k *call) failf(format string, args ...any) {
 	k.r.w.failf("%s: %s (op %d, %s): %s", k.r.name, k.what, k.op.N, ctx, fmt.Sprintf(format, args...))
 }
 
+// mustNot reports what the operation did, if it must have found its context cancelled.
+func (k *call) mustNot(format string, args ...any) {
+	if k.must {
+		k.failf("began after its context had been cancelled, and "+format, args...)
+	}
+}
+
 // end checks the error of the operation.
 func (k *call) end(err error) {
 	k.timely(err)
-	if k.must && !errors.Is(err, context.Canceled) && !errors.Is(err, coir.ErrTimeout) {
-		k.failf("began after its context had been cancelled, and returned %v", err)
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, coir.ErrTimeout) {
+		k.mustNot("returned %v", err)
 	}
 	if err == nil {
 		return

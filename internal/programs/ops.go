@@ -273,8 +273,8 @@ func (r *run) recvAll(op *Op) {
 		if err != nil {
 			break
 		}
-		if k.must && i == 0 {
-			k.failf("began after its context had been cancelled, and received %d", id)
+		if i == 0 {
+			k.mustNot("received %d", id)
 		}
 		r.got(k, c, id)
 		if i++; i > op.Count {
@@ -472,9 +472,7 @@ func (r *run) choose(op *Op) {
 		k.end(err)
 		return
 	}
-	if k.must {
-		k.failf("began after its context had been cancelled, and case %d has happened", i)
-	}
+	k.mustNot("case %d has happened", i)
 	if op.Kind != TrySelect && !r.limited { // otherwise it may have waited for a place
 		k.timelySelect(cs, err)
 	}
@@ -530,9 +528,7 @@ func (r *run) selector(op *Op) {
 			}
 			break
 		}
-		if k.must {
-			k.failf("began after its context had been cancelled, and case %d has happened", i)
-		}
+		k.mustNot("case %d has happened", i)
 		if !r.limited {
 			k.timely(err)
 		}
@@ -620,9 +616,7 @@ func (k *call) ended(err error, closes []*ended) {
 	if len(closes) == 0 {
 		k.failf("returned %v, and nothing has closed the queue", err)
 	}
-	if k.must {
-		k.failf("began after its context had been cancelled, and returned %v", err)
-	}
+	k.mustNot("returned %v", err)
 	want := []string{opText(k.verb, "channel is closed", nil)}
 	for _, e := range closes {
 		if e.abort {
@@ -715,9 +709,7 @@ func (r *run) result(k *call, q *queue, id int, err error) bool {
 	if bad != "" {
 		k.failf("gave result %d %s", id, bad)
 	}
-	if k.must {
-		k.failf("began after its context had been cancelled, and gave result %d", id)
-	}
+	k.mustNot("gave result %d", id)
 	return true
 }
 
@@ -823,9 +815,7 @@ func (r *run) lend(op *Op) {
 		if k.try {
 			k.failf("has made a value")
 		}
-		if k.must {
-			k.failf("began after its context had been cancelled, and made a value")
-		}
+		k.mustNot("made a value")
 	case errors.Is(err, coir.ErrClosed):
 		w.mu.Lock()
 		ok := p.ending
@@ -833,9 +823,7 @@ func (r *run) lend(op *Op) {
 		if !ok {
 			k.failf("returned %v, and nothing has closed the pool", err)
 		}
-		if k.must {
-			k.failf("began after its context had been cancelled, and returned %v", err)
-		}
+		k.mustNot("returned %v", err)
 		r.last, r.lastNode = err, nil
 	default:
 		k.end(err)
