@@ -64,22 +64,15 @@ type worker struct {
 
 func startWorker(what string) *worker {
 	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	w := &worker{cmd: exec.Command(self, "-child", what)}
 	w.cmd.Stderr = os.Stderr
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
-		panic(err)
-	}
+	w.in, err = w.cmd.StdinPipe()
+	check(err)
 	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	w.out = bufio.NewReader(out)
-	if err := w.cmd.Start(); err != nil {
-		panic(err)
-	}
+	check(w.cmd.Start())
 	return w
 }
 
@@ -96,20 +89,16 @@ func (w *worker) ask(what string) string {
 	return w.line()
 }
 
-// cpu returns the processor time that a server has used.
-func (w *worker) cpu() float64 {
-	ns, err := strconv.ParseFloat(w.ask("cpu"), 64)
-	if err != nil {
-		panic(err)
-	}
-	return ns
+// number asks for a number: the processor time that a server has used, or the memory that it holds.
+func (w *worker) number(what string) float64 {
+	n, err := strconv.ParseFloat(w.ask(what), 64)
+	check(err)
+	return n
 }
 
 func (w *worker) end() {
 	_ = w.in.Close()
-	if err := w.cmd.Wait(); err != nil {
-		panic(err)
-	}
+	check(w.cmd.Wait())
 }
 
 // A trips is the result of the client for a round.
@@ -133,15 +122,13 @@ func echo(kind string, n int, every, length time.Duration) func() side {
 					defer server.ask("rest")
 				}
 				var t trips
-				used := server.cpu()
-				if err := json.Unmarshal([]byte(client.ask(length.String())), &t); err != nil {
-					panic(err)
-				}
+				used := server.number("cpu")
+				check(json.Unmarshal([]byte(client.ask(length.String())), &t))
 				if every > 0 {
 					return sample{Cost: t.P50}
 				}
 				if *cpu {
-					return sample{Cost: (server.cpu() - used) / float64(t.Trips)}
+					return sample{Cost: (server.number("cpu") - used) / float64(t.Trips)}
 				}
 				return sample{Cost: t.Cost}
 			},
@@ -157,18 +144,16 @@ func idleConns(kind string) func() side {
 			const n = 10_000
 			server := startWorker(echoServer + kind + "-idle")
 			address := server.line()
-			before := server.ask("held")
+			before := server.number("held")
 			client := startWorker(fmt.Sprintf("%s%s/%s/%d/0s", echoClient, kind, address, n))
 			client.line()
 			for server.ask("conns") != strconv.Itoa(n) { // those are queued that have not been accepted
 				runtime.Gosched()
 			}
-			after := server.ask("held")
-			x, _ := strconv.ParseFloat(before, 64)
-			y, _ := strconv.ParseFloat(after, 64)
+			after := server.number("held")
 			client.end()
 			server.end()
-			return sample{Cost: (y - x) / n}
+			return sample{Cost: (after - before) / n}
 		}}
 	}
 }
@@ -176,47 +161,14 @@ func idleConns(kind string) func() side {
 // echoServerMain is the main function of a server process.
 func echoServerMain(kind string) {
 	kind, idle := strings.CutSuffix(kind, "-idle")
+	listen, serve := netio.Listen, serveFibers
+	if kind == "net" {
+		listen, serve = net.Listen, serveGoroutines
+	}
+	l, err := listen("tcp", "127.0.0.1:0")
+	check(err)
 	var conns atomic.Int64
-	var l net.Listener
-	var err error
-	if kind == "net" {
-		l, err = net.Listen("tcp", "127.0.0.1:0")
-	} else {
-		l, err = netio.Listen("tcp", "127.0.0.1:0")
-	}
-	if err != nil {
-		panic(err)
-	}
-	if kind == "net" {
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					panic(err)
-				}
-				conns.Add(1)
-				go serveEcho(c)
-			}
-		}()
-	} else {
-		go func() {
-			panic(coir.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						return err
-					}
-					conns.Add(1)
-					serve := func(context.Context) error { serveEcho(c); return nil } //nolint:unparam // as Go asks
-					if !idle {
-						nur.Go("echo", serve)
-					} else if err := c.(*netio.Conn).OnReadable(func() { nur.Go("echo", serve) }); err != nil {
-						return err
-					}
-				}
-			}))
-		}()
-	}
+	go func() { panic(serve(l, &conns, idle)) }()
 	fmt.Println(l.Addr())
 	var busy atomic.Bool
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -244,6 +196,36 @@ func echoServerMain(kind string) {
 	}
 }
 
+func serveGoroutines(l net.Listener, conns *atomic.Int64, _ bool) error {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		conns.Add(1)
+		go serveEcho(c)
+	}
+}
+
+// serveFibers starts the fiber of a connection when there is something to read, if the connections are idle.
+func serveFibers(l net.Listener, conns *atomic.Int64, idle bool) error {
+	return coir.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return err
+			}
+			conns.Add(1)
+			serve := func(context.Context) error { serveEcho(c); return nil } //nolint:unparam // as Go asks
+			if !idle {
+				nur.Go("echo", serve)
+			} else if err := c.(*netio.Conn).OnReadable(func() { nur.Go("echo", serve) }); err != nil {
+				return err
+			}
+		}
+	})
+}
+
 func serveEcho(c net.Conn) {
 	defer c.Close()
 	b := make([]byte, message)
@@ -264,9 +246,7 @@ func echoClientMain(what string) {
 	n, _ := strconv.Atoi(parts[2])
 	every, _ := time.ParseDuration(parts[3])
 	to, err := net.ResolveTCPAddr("tcp", parts[1])
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	at := &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}
 	ep, err := syscall.EpollCreate1(0)
 	check(err)
