@@ -24,7 +24,6 @@ import (
 
 var (
 	rounds = flag.Int("rounds", 9, "processes of each kind for each benchmark")
-	bench  = flag.String("bench", ".", "benchmarks to run")
 	counts = flag.Int("count", 200, "runs of a benchmark in a process")
 	length = flag.Duration("time", 300*time.Microsecond, "time of a run")
 	builds = flag.Bool("build", false, "time builds, and nothing else")
@@ -84,15 +83,8 @@ func compare(plain, overlay string) error {
 	if err != nil {
 		return err
 	}
-	pick, err := regexp.Compile(*bench)
-	if err != nil {
-		return err
-	}
 	fmt.Println("benchmark, plain ns, with the overlay ns (the fastest), their ratio; median and middle half of the pairs' ratios")
 	for _, name := range strings.Fields(string(list)) {
-		if !pick.MatchString(name) {
-			continue
-		}
 		ns, err := once(plain, name, 100)
 		if err != nil {
 			return err
