@@ -77,6 +77,34 @@ func TestDPORSeesEachResult(t *testing.T) {
 	}
 }
 
+// A test that fails only if a timer fires while goroutines can run passes, with a note. With -racing it fails.
+func TestSlowMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-schedules=1000", "./testdata/slow")
+	raced := explored(t, "-schedules=1000", "-racing", "./testdata/slow")
+	for _, test := range []string{"TestTimeout", "TestSleepsToWait", "TestWaits", "TestNoTime"} {
+		fails := test == "TestTimeout" || test == "TestSleepsToWait"
+		o, r := got[test], raced[test]
+		if o.Action != "pass" || (o.Slow != nil) != fails || (r.Failure != nil) != fails {
+			t.Errorf("%s: %s, on a slow machine %+v\n%s%s", test, o.Action, o.Slow, o.Output, r.Output)
+			continue
+		}
+		if o.Slow == nil {
+			continue
+		}
+		again := explored(t, "-run=^"+test+"$", "-replay="+o.Slow.Token, "./testdata/slow")[test]
+		if !strings.HasPrefix(o.Slow.Headline, "on a slow machine: the test fails in schedule ") || again.Failure == nil ||
+			again.Failure.Report != o.Slow.Report {
+			t.Errorf("%s: %s\nreplayed, it is\n%s", test, o.Output, again.Output)
+		}
+	}
+	if o := got[""]; !strings.Contains(o.Output, ", 2 may fail on a slow machine (") {
+		t.Errorf("the last line does not count them:\n%s", o.Output)
+	}
+}
+
 // With -for a schedule that fails is kept, and is the first of the next run.
 func TestRounds(t *testing.T) {
 	if testing.Short() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"io"
@@ -66,6 +67,7 @@ func (r *result) add(all *result) {
 	r.schedules += all.schedules
 	r.left += all.left
 	r.skips += all.skips
+	r.slow = cmp.Or(r.slow, all.slow)
 	r.elapsed += all.elapsed
 	r.used += all.used
 	r.addOutside(all)

@@ -72,6 +72,9 @@ func (r *result) headline() string {
 	if f.text != "" {
 		text += ": " + oneLine(f.text) + ","
 	}
+	if racing, _ := readToken(f.token); racing {
+		text = "on a slow machine: " + text
+	}
 	text += fmt.Sprintf(" in schedule %s (seed %d)", chart.Grouped(f.schedule), f.seed)
 	n := chart.Grouped(f.switches) + " switches"
 	if f.switches == 1 {

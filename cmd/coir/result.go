@@ -23,7 +23,7 @@ type result struct {
 
 	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
 
-	outcome string // pass, fail, skip, uncontrolled, more, long, simulates, stateful, kernel, again, end, error, died
+	outcome string // pass, fail, slow, skip, uncontrolled, more, long, simulates, stateful, kernel, again, end, error, died
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the reported schedule
@@ -64,6 +64,7 @@ type result struct {
 	waitsIn      int           // what that waits for; see notControlled
 	next         int           // the schedule with which another process must go on; negative: each needs its own
 	used         time.Duration // of the budget, without the schedule that was not controlled
+	slow         *result       // how the test fails on a slow machine, although it passes
 	stopped      bool          // the strategy could not go on in another process
 }
 

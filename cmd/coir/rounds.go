@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ func (e *exploring) add(r *result) {
 		r.schedules += e.all.schedules
 		r.left += e.all.left
 		r.skips += e.all.skips
+		r.slow = cmp.Or(r.slow, e.all.slow)
 		r.addOutside(e.all)
 		r.elapsed += e.all.elapsed
 		if r.failure != nil {

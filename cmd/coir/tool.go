@@ -339,6 +339,10 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	switch {
 	case r.outcome == "":
 		r.died(err)
+	case r.outcome == "slow":
+		slow := *r
+		slow.outcome = "fail"
+		r.outcome, r.failure, r.slow = "pass", nil, &slow
 	case r.outcome == "kernel" && o.network != "kernel" && ctx.Err() == nil:
 		o.network, o.onKernel = "kernel", r.onKernel
 		return t.runProcess(ctx, o, p, binary, name, i, fresh)

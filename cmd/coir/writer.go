@@ -170,7 +170,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tests, schedules, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0
-	var uncontrolled []string
+	var uncontrolled, slow []string
 	missing, seeds := 0, 0
 	for _, r := range results {
 		if r == nil {
@@ -189,6 +189,9 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 		if r.outside > 0 && r.outcome == "pass" {
 			outside++
+		}
+		if r.slow != nil && r.outcome == "pass" {
+			slow = append(slow, r.test)
 		}
 		switch {
 		case r.outcome == "skip":
@@ -217,6 +220,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		{skipped, "skipped"}, {left, "with goroutines left behind"}, {outside, "passed with something from outside"},
 		{len(uncontrolled), "not controlled (" + report.Names(uncontrolled, 3) + ")"},
 		{simulated, "explored by sim"},
+		{len(slow), "may fail on a slow machine (" + report.Names(slow, 3) + ")"},
 	} {
 		if n.n > 0 {
 			text += fmt.Sprintf(", %d %s", n.n, n.what)
@@ -247,7 +251,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 func (w *writer) test(p *pkg, r *result) (failed bool) {
 	seconds := r.elapsed.Seconds()
 	action := "pass"
-	var f *events.Failure
+	var f, slow *events.Failure
 	outcome := r.outcome
 	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == "pass" || outcome == "uncontrolled" || outcome == "long") {
 		outcome = "strict"
@@ -267,6 +271,10 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			}
 			if r.uncontrolled > 0 || r.stopped {
 				w.line(p, r.test, "%s", indent(r.notControlled(p.Dir)))
+			}
+			if r.slow != nil {
+				slow = w.failed(p, r.slow)
+				w.line(p, r.test, "    %s\n%s    replay: %s\n", slow.Headline, indent(slow.Report), slow.Replay)
 			}
 		}
 	case "simulates": // as go test prints it
@@ -309,7 +317,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(plain(r.output), 60)))
 	}
 	if w.o.json {
-		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f,
+		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f, Slow: slow,
 			Schedules: r.schedules, Complete: r.complete, Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
 	}
 	return failed

@@ -12,6 +12,7 @@ type Event struct {
 	Elapsed float64  `json:",omitempty"`
 	Output  string   `json:",omitempty"`
 	Failure *Failure `json:",omitempty"`
+	Slow    *Failure `json:",omitempty"` // how a test that passes fails on a slow machine
 
 	FailedBuild string `json:",omitempty"` // the package that could not be built
 

@@ -96,6 +96,7 @@ type coirOutcome struct {
 	long        bool // it was given up after the most steps that a schedule may have
 	simulates   bool // it was given up because the test explores by itself: see CoirSimulates
 	ticking     bool // only timers made progress
+	timed       bool // a goroutine has made a step while a timer was set
 	misfit      bool // a given decision had fewer ways
 	overflow    bool // a table was too small
 	lost        bool // a decision other than 0 is not in the table

@@ -81,8 +81,11 @@ func coirCharge(gp *g) {
 		return
 	}
 	gp.bubble.now++
-	if next := gp.bubble.timers.wakeTime(); next != 0 && next <= gp.bubble.now {
-		coirMoveClock(gp, 0)
+	if next := gp.bubble.timers.wakeTime(); next != 0 {
+		s.out.timed = true
+		if next <= gp.bubble.now {
+			coirMoveClock(gp, 0)
+		}
 	}
 }
 

@@ -122,6 +122,7 @@ type coirOutcome struct {
 	long        bool
 	simulates   bool
 	ticking     bool
+	timed       bool
 	misfit      bool
 	overflow    bool
 	lost        bool
@@ -335,6 +336,7 @@ type coirExplorer struct {
 	all      int          // the schedules within the bound, if there are no others
 	skips    int          // schedules in which the test skips the rest
 	only     string       // a token: run its schedule, and some that are near it
+	slow     bool         // a failure was found by slowly
 
 	coirKernel
 }
@@ -520,8 +522,12 @@ func (x *coirExplorer) explore() {
 	known := coirSet.from == 0 // the decisions determine the schedule, and no schedule was left out
 	var leak coirConfig        // of the first schedule that left goroutines behind, whose number is leakFound
 	leakFound := 0
-	until := coirSet.budget
-	for n := 0; x.count < coirSet.schedules && (x.count == 0 || time.Since(x.began) < until); {
+	most, until := coirSet.schedules, coirSet.budget
+	slow := x.only == "" && coirSet.slow() && a.timed && !a.touched()
+	if slow { // keep a part for slowly
+		most, until = most-most/5, until-until/5
+	}
+	for n := 0; x.count < most && (x.count == 0 || time.Since(x.began) < until); {
 		c, ok := k.next()
 		if !ok && x.only != "" {
 			if k.near > 0 {
@@ -560,6 +566,7 @@ func (x *coirExplorer) explore() {
 			if leakFound == 0 {
 				leak, leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
 				until = min(until, time.Since(x.began)+coirSet.budget/4)
+				slow = false
 			}
 			r.kind = ""
 		}
@@ -601,6 +608,9 @@ func (x *coirExplorer) explore() {
 	if all := coirSet.all; known && all != nil && all.Complete() {
 		x.all = all.Count()
 	}
+	if slow && x.slowly() {
+		return
+	}
 	if x.left > 0 { // the note says where they wait
 		r := x.run(coirConfig{strategy: search.Stay(), seed: coirSet.seed, trace: true})
 		x.count--
@@ -609,6 +619,25 @@ func (x *coirExplorer) explore() {
 	}
 	x.record("pass")
 	return
+}
+
+// slowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as they do
+// on a slow machine. It reports whether one fails, and was recorded. Only a test that relies on time can fail so.
+func (x *coirExplorer) slowly() bool {
+	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
+		r := x.run(coirSet.racingConfig(n))
+		switch r.kind {
+		case "fail", "panic", "deadlock":
+			x.slow = true
+			return x.fail(&r, x.count)
+		case "kernel", "uncontrolled", "long", "simulates":
+			return false
+		}
+		if r.left {
+			x.left-- // a timer that fires early may leave something behind
+		}
+	}
+	return false
 }
 
 // failed returns the tokens of the schedules to begin with.
@@ -687,8 +716,9 @@ func (x *coirExplorer) leaks(r *coirRun) {
 	}
 }
 
-// fail makes a failure smaller and records it.
-func (x *coirExplorer) fail(r *coirRun, found int) {
+// fail makes a failure smaller and records it. It reports whether it did: a failure of slowly is left alone if it is not
+// stable.
+func (x *coirExplorer) fail(r *coirRun, found int) bool {
 	kind := r.kind
 	x.known = r.ticking
 	outside := r.touched()
@@ -702,9 +732,12 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 	} else if plain := x.runPlain(); plain.hash != x.same && plain.outside == 0 {
 		// The schedule has left something behind, perhaps a locked global mutex. Later results of this process would
 		// mean nothing.
+		if x.slow {
+			return false
+		}
 		x.recordAgain(coirEncode(r.config, script, 0), found)
 		x.t.Fail()
-		return
+		return true
 	}
 	second := x.run(r.config.by(script))
 	x.leaks(&second)
@@ -755,10 +788,16 @@ func (x *coirExplorer) fail(r *coirRun, found int) {
 		os.Stdout.WriteString("\x16coir begin\n\x16coir end\n")
 		kept.write()
 		x.t.Fail()
-		return
+		return true
+	}
+	if x.slow && !stable {
+		return false
 	}
 	x.recordFailure(&rec, &last, kind, found, stable)
-	x.t.Fail()
+	if !x.slow {
+		x.t.Fail()
+	}
+	return true
 }
 
 func (x *coirExplorer) replay(token string) {

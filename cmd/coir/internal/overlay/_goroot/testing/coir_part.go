@@ -91,7 +91,7 @@ func (p *coirParts) note(r *coirRecord, x *coirExplorer, outcome string) {
 		return
 	}
 	p.told = true
-	if outcome != "pass" && outcome != "skip" {
+	if outcome != "pass" && outcome != "skip" && outcome != "slow" {
 		p.ended = true
 		r.add("part", x.t.name)
 	}

@@ -103,7 +103,11 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 
 func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind string, found int, stable bool) {
 	r.failure(run, kind, found, stable)
-	x.summary(r, "fail")
+	outcome := "fail"
+	if x.slow {
+		outcome = "slow"
+	}
+	x.summary(r, outcome)
 	r.write()
 }
 

@@ -52,7 +52,10 @@ func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
-// racingConfig returns the configuration of the n-th schedule with a racing clock.
+// slow reports whether to look for failures on a slow machine: see slowly.
+func (set *coirSettings) slow() bool { return set.strategy == "default" && !set.racing }
+
+// racingConfig returns how to run the n-th schedule with a racing clock.
 func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
