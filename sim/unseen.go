@@ -221,11 +221,14 @@ func (w *world) startedHere() string {
 
 const (
 	startTries = 4 // runs of a schedule to find the step in which a goroutine is started
-	huntTries  = 8 // further runs, on one processor
+	huntTries  = 8 // further runs, on one processor, that are not interrupted
+	mostRuns   = 4 * huntTries
 	mostHunts  = 8
 	startsFor  = 64 // the number of first schedules that are checked for goroutines
 	startEvery = 8  // later, only each eighth is checked, because counting goroutines takes half a microsecond
 	settleFor  = 100 * time.Microsecond
+
+	preemptAfter = 5 * time.Millisecond // the runtime interrupts a goroutine that has run for 10 ms
 )
 
 // onOne is held while the process has one processor.
@@ -248,8 +251,8 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 // Other parts of the process may start goroutines at any time. So strangers continues only while there is a step in
 // which each run starts one. Such a goroutine may end before the step does, and is then not found. So the last runs
 // have one processor: there the goroutine cannot begin before the fiber stops, so that it still runs at the end of the
-// step, or the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs.
-// A wait for a mutex is no sign of a goroutine, because desk waits in this way for goroutines of its own.
+// step, or the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs,
+// and more if they take so long that they may have been interrupted. A wait for a mutex is no sign of a goroutine, because desk waits in this way for goroutines of its own.
 func (w *world) strangers(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {
@@ -282,11 +285,15 @@ func (w *world) strangers(
 	onOne.Lock()
 	defer onOne.Unlock()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for range huntTries {
+	for tries, runs := 0, 0; tries < huntTries && runs < mostRuns; runs++ {
+		began := time.Now()
 		if f := w.countedRun(ctx, s, fn, script); f != nil {
 			return f
 		}
 		n = min(n, w.counted-w.born)
+		if time.Since(began) < preemptAfter {
+			tries++
+		}
 	}
 	w.usual = max(w.usual, n) // such as those of iter.Pull
 	return was
