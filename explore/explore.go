@@ -42,3 +42,11 @@ func Replay(t *testing.T, token string, f func(t *testing.T)) {
 	}
 	f(t)
 }
+
+// Fault reports whether something should go wrong here: a disk that is full, a service that does not answer. Under coir
+// test with -faults test the schedule decides, a few times at most. Otherwise Fault returns false. A report names the line
+// of the call.
+func Fault(t *testing.T) bool {
+	x, ok := any(t).(interface{ CoirFault() bool })
+	return ok && x.CoirFault()
+}

@@ -223,7 +223,8 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 			coir.Free:   "of the goroutines that can run, another than the first gets the turn",
 			coir.GiveUp: "of the goroutines that can run, another than the next gets the turn",
 			coir.Case:   "of the cases that are ready, the select takes another than the first",
-		}[min(s.kind, coir.Case)]
+			coir.Fault:  "it meets a fault",
+		}[min(s.kind, coir.Fault)]
 		if s.switches > 1 {
 			d.Switch = fmt.Sprintf("%d switches; the last: %s", s.switches, d.Switch)
 		}

@@ -10,7 +10,8 @@ const coirPath = "github.com/coir-go/coir"
 
 // coirs reports whether a function is in coir's packages.
 func coirs(function string) bool {
-	return strings.HasPrefix(function, coirPath+".") || strings.HasPrefix(function, coirPath+"/internal/")
+	return strings.HasPrefix(function, coirPath+".") || strings.HasPrefix(function, coirPath+"/internal/") ||
+		strings.HasPrefix(function, coirPath+"/explore.")
 }
 
 // ofCoir reports whether a place is in module coir, and the test is not one of coir's.

@@ -120,3 +120,38 @@ func TestTheKernelsTestsInMemory(t *testing.T) {
 		}
 	}
 }
+
+// With -faults connections fail, as the schedule decides, and reports say so. Without, all these tests pass. A program
+// that tries again passes with faults, too.
+func TestFaults(t *testing.T) {
+	onMemory(t)
+	const dir = "./testdata/faults"
+	for test, o := range explored(t, "-schedules=300", dir) {
+		if test != "" && o.Action != "pass" {
+			t.Errorf("%s: %s\n%s", test, o.Action, o.Output)
+		}
+	}
+	for _, c := range []struct{ faults, test, kind, line string }{
+		{"reset", "TestChargesTwice", "fail", "fault: reset conn#"},
+		{"short", "TestOneRead", "fail", "fault: shorten conn#"},
+		{"hang", "TestNoTimeout", "deadlock", "fault: hang conn#"},
+		{"refused", "TestOneTry", "fail", "fault: refuse listener#"},
+		{"all", "TestOffers", "fail", "fault, in TestOffers, at faults_test.go:"},
+	} {
+		o := explored(t, "-schedules=2000", "-faults="+c.faults, "-run=^"+c.test+"$", dir)[c.test]
+		if o.Failure == nil || o.Failure.Kind != c.kind || !strings.Contains(o.Failure.Report, c.line) {
+			t.Errorf("%s with %s: %s\n%s", c.test, c.faults, o.Action, o.Output)
+			continue
+		}
+		again := explored(t, "-faults="+c.faults, "-run=^"+c.test+"$", "-replay="+o.Failure.Token, dir)[c.test]
+		if again.Failure == nil || again.Failure.Report != o.Failure.Report ||
+			!strings.Contains(o.Failure.Replay, "-faults "+c.faults) {
+			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", c.test, again.Output, o.Output)
+		}
+	}
+	for _, faults := range []string{"net", "test", "delay"} {
+		if o := explored(t, "-schedules=500", "-faults="+faults, "-run=^TestRetries$", dir)["TestRetries"]; o.Action != "pass" {
+			t.Errorf("with %s: %s\n%s", faults, o.Action, o.Output)
+		}
+	}
+}

@@ -129,6 +129,11 @@ func (r *result) explain(dir string) string {
 	if f.token == "" {
 		b.WriteString("it has more decisions than are kept, so there is no token to replay it\n")
 	}
+	for _, s := range r.stepsOf {
+		if s.op >= coir.OpReset {
+			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir), chart.Grouped(s.n))
+		}
+	}
 	if a := r.actors[f.panicked]; f.kind == "panic" && a != nil {
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
@@ -298,6 +303,8 @@ func (r *result) endStep() int {
 func (r *result) words(s step) string {
 	text := coir.Ops[s.op].Name
 	switch {
+	case s.op == coir.OpFault:
+		return text
 	case coirs(s.via):
 		return method(s.via)
 	case s.op == coir.OpFail:

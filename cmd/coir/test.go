@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 	"github.com/coir-go/coir/internal/replay"
 )
@@ -46,6 +47,8 @@ Flags of coir:
 	-atomics         atomic operations are points, too
 	-network n       memory or kernel: whether sockets on loopback addresses, and unix sockets, are in memory, where
 	                 coir decides about them and time is virtual (memory; kernel if the machine is not Linux)
+	-faults kinds    faults that the schedule decides about, separated by commas: reset, refused, short, delay and hang of
+	                 connections in memory, or net for these; test for those of explore.Fault; all
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-strict          a test with schedules that are not controlled fails
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
@@ -81,6 +84,7 @@ type options struct {
 	onKernel  string // why the test runs on the kernel's network although network was memory
 	fresh     bool
 	leaks     bool
+	faults    string
 	total     time.Duration
 	dir       string // where schedules are kept
 	kept      string // the file with the schedules of the test
@@ -122,6 +126,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.replay, "replay", "", "")
 	f.StringVar(&o.network, "network", "memory", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
+	f.StringVar(&o.faults, "faults", "", "")
 	f.BoolVar(&o.strict, "strict", false, "")
 	f.BoolVar(&o.atomics, "atomics", false, "")
 	f.BoolVar(&o.fresh, "fresh", false, "")
@@ -177,6 +182,9 @@ func parse(args []string) (*options, error) {
 	if o.network != "memory" && o.network != "kernel" {
 		return nil, fmt.Errorf("there is no network %q: there are memory and kernel", o.network)
 	}
+	if _, err := faultBits(o.faults); err != nil {
+		return nil, err
+	}
 	for name, value := range map[string]string{"run": o.run, "skip": o.skip} {
 		if _, err := parsePattern(value); err != nil {
 			return nil, fmt.Errorf("-%s: %w", name, err)
@@ -218,6 +226,25 @@ func parse(args []string) (*options, error) {
 	o.detailed = o.verbose
 	o.verbose = o.verbose || o.json // as for go test
 	return o, nil
+}
+
+// faultBits returns the faults of -faults as bits.
+func faultBits(names string) (bits int, err error) {
+	const all, net = 1<<len(coir.Faults) - 1, 1<<(len(coir.Faults)-1) - 1
+	for name := range strings.SplitSeq(names, ",") {
+		switch i := slices.Index(coir.Faults[:], name); {
+		case name == "":
+		case name == "all":
+			bits |= all
+		case name == "net":
+			bits |= net
+		case i < 0:
+			return 0, fmt.Errorf("there is no fault %q: there are %s, net and all", name, strings.Join(coir.Faults[:], ", "))
+		default:
+			bits |= 1 << i
+		}
+	}
+	return bits, nil
 }
 
 // readToken reports whether a token can be read, and whether the clock races in its schedule. The explorer reads the

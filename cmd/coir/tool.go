@@ -313,10 +313,11 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
+	faults, _ := faultBits(o.faults) // parse has checked them
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
-		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d",
+		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d",
 		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
-		o.from, t.base.Unix(), cmp.Or(o.patience, patience))
+		o.from, t.base.Unix(), cmp.Or(o.patience, patience), faults)
 	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
 		"COIR_KEPT="+o.kept, "COIR_FAILED="+o.failed(p.Dir, name), "GOTMPDIR="+t.temp,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),

@@ -474,6 +474,9 @@ func flags(o *options) string {
 	if o.network == "kernel" {
 		text += "-network kernel "
 	}
+	if o.faults != "" {
+		text += "-faults " + o.faults + " "
+	}
 	return text
 }
 

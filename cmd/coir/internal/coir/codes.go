@@ -40,7 +40,16 @@ const (
 	OpNetRead
 	OpNetWrite
 	OpNetClose
+	OpReset // this and those that follow are faults, in the order of Faults
+	OpRefuse
+	OpShorten
+	OpDelay
+	OpHang
+	OpFault
 )
+
+// Faults names the faults of -faults, whose operations begin with OpReset.
+var Faults = [...]string{"reset", "refused", "short", "delay", "hang", "test"}
 
 // Ops describes the operations in the words of a report, by their codes.
 var Ops = [...]struct {
@@ -85,6 +94,12 @@ var Ops = [...]struct {
 	OpNetRead:     {"read", "conn"},
 	OpNetWrite:    {"write", "conn"},
 	OpNetClose:    {"close", "conn"},
+	OpReset:       {"fault: reset", "conn"},
+	OpRefuse:      {"fault: refuse", "listener"},
+	OpShorten:     {"fault: shorten", "conn"},
+	OpDelay:       {"fault: delay", "conn"},
+	OpHang:        {"fault: hang", "conn"},
+	OpFault:       {"fault", ""},
 }
 
 // Kinds of decisions.
@@ -93,6 +108,7 @@ const (
 	Free          // the goroutine that had the turn waits, or has ended
 	GiveUp        // it gives the turn up: by Gosched, or because it has had it for long. The last way is itself
 	Case          // cases of a select that are ready
+	Fault         // way 0 is none
 )
 
 // States of a goroutine.

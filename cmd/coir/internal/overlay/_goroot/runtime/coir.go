@@ -85,6 +85,7 @@ type coirConfig struct {
 	collect  bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
 	keep     bool   // count what is new; see coirNews
 	memory   bool   // sockets are in memory, if they can be
+	faults   uint32 // those that may happen, as bits in the order of coir.Faults
 }
 
 // coirOutcome is the outcome of a schedule. Package testing has the same type.
@@ -132,6 +133,7 @@ var coirSched struct {
 	coirTrace
 	coirTime
 	coirDraws
+	coirFaults
 	coirLog
 	coirBeside
 }
@@ -153,6 +155,7 @@ func coirBegin(c *coirConfig) {
 	s.coirTrace = coirTrace{trace: c.trace, keep: c.keep, hash: 14695981039346656037, nchans: s.nchans}
 	s.coirTime = coirTime{ticks: c.ticks, span: c.span, racing: c.racing, lastTime: coirBaseTime}
 	s.coirDraws = coirDraws{seed: c.seed, rand: coirMix(c.seed^0xabcdef) | 1}
+	s.coirFaults = coirFaults{may: c.faults}
 	s.coirLog = coirLog{logging: c.strategy == search.Strategy(&coirSearch)}
 	gp := getg()
 	gp.coir = coirG{run: s.run}

@@ -39,7 +39,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 		s.out.misfit = true
 		k = 0
 	}
-	if kind != coir.Case {
+	if kind != coir.Case && kind != coir.Fault {
 		s.chose = int32(s.ndec)
 	}
 	if s.ndec < coirMaxDecisions {
@@ -59,7 +59,7 @@ type coirWorld struct{}
 // Actor implements search.World.
 func (coirWorld) Actor(i int) int {
 	s := &coirSched
-	if s.kind == coir.Case {
+	if s.kind == coir.Case || s.kind == coir.Fault {
 		return search.Value
 	}
 	return int(s.way(s.holder.ptr(), s.kind, i).coir.id)

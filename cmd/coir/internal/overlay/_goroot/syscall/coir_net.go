@@ -116,6 +116,7 @@ type coirSocket struct {
 	reuse, reusePort, only6      bool
 	closed, noRead, noWrite, rst bool
 	linger0                      bool
+	hangs                        bool  // nothing arrives any more: see meets
 	err                          Errno // to be told, once
 
 	in, out *coirPipe // of a stream
@@ -643,6 +644,9 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 		s.connected, s.peer = true, a
 		return nil
 	}
+	if to.refuses() {
+		return ECONNREFUSED
+	}
 	s.autobind(&a)
 	s.pair(to, &a)
 	return nil
@@ -719,6 +723,9 @@ func (s *coirSocket) read(p []byte, flags int) (n int, err error) {
 		return n, err
 	}
 	s.point(coir.OpNetRead)
+	if s.in != nil && s.in.n > 0 {
+		p = p[:s.meets(min(len(p), s.in.n))]
+	}
 	n, err = s.readStream(p, flags)
 	if race.Enabled && err == nil {
 		race.Acquire(unsafe.Pointer(&s.in.sync))
@@ -735,6 +742,8 @@ func (s *coirSocket) readStream(p []byte, flags int) (n int, err error) {
 	switch {
 	case !s.connected:
 		return -1, ENOTCONN
+	case s.hangs:
+		return -1, EAGAIN
 	case in.n > 0:
 		start, have := in.start, in.n
 		for n < len(p) && in.n > 0 {
@@ -777,6 +786,7 @@ func (s *coirSocket) write(p []byte) (n int, err error) {
 		return s.send(p, nil)
 	}
 	s.point(coir.OpNetWrite)
+	p = p[:s.meets(len(p))]
 	if race.Enabled && s.out != nil {
 		race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
 	}

@@ -98,6 +98,7 @@ type coirConfig struct {
 	collect  bool
 	keep     bool
 	memory   bool
+	faults   uint32
 }
 
 // by returns the configuration with the given decisions.
@@ -155,6 +156,7 @@ type coirSettings struct {
 	all       *search.All
 	kernel    bool // sockets are the kernel's
 	leaks     bool
+	faults    uint32 // see package runtime
 	atomics   bool
 	fresh     int   // run only the schedule with this number, in a process that has run no other; -1: explore
 	from      int   // leave out the schedules before this one, which other processes have run
@@ -201,6 +203,8 @@ func coirParse(env string) coirSettings {
 			s.base, _ = strconv.ParseInt(value, 10, 64)
 		case "patience":
 			s.patience = n
+		case "faults":
+			s.faults = uint32(n)
 		}
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
@@ -361,7 +365,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	}
 	c.limit, c.most, c.ticks, c.span = coirMostBusy, coirMostSteps, coirMostTicks, int64(coirSpan)
 	c.atomics, c.collect = coirSet.atomics, coirSet.leaks
-	c.keep, c.memory = coirSet.kept != "", !coirSet.kernel
+	c.keep, c.memory, c.faults = coirSet.kept != "", !coirSet.kernel, coirSet.faults
 	if x.known {
 		c.ticks, c.span = c.ticks/20, 0 // so that all steps of the deadlock are recorded
 	}

@@ -4,6 +4,7 @@ import (
 	"internal/coir"
 	"internal/synctest"
 	"sync"
+	_ "unsafe" // for go:linkname
 )
 
 // This file is for explore.Test of module coir, which explores only a part of a test. The code around the part runs
@@ -96,3 +97,9 @@ func (p *coirParts) note(r *coirRecord, x *coirExplorer, outcome string) {
 		r.add("part", x.t.name)
 	}
 }
+
+// CoirFault reports whether a fault that the test offers happens: see explore.Fault.
+func (t *T) CoirFault() bool { return coirSet.on && coirFault() }
+
+//go:linkname coirFault
+func coirFault() bool

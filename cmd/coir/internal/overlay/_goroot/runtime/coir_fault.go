@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"internal/coir"
+	"unsafe"
+)
+
+// coirFaults decides what goes wrong, with -faults. An operation that can meet a fault offers the kinds that fit it. Only
+// some offers become decisions, by the seed, or else most schedules would be nothing but faults. After coirMostFaults
+// there are none, so that a program that tries again can succeed.
+type coirFaults struct {
+	may     uint32 // see coirConfig
+	offered uint64
+	had     int
+}
+
+const coirMostFaults = 3
+
+// coirFault returns the operation of a fault that the calling goroutine meets, or 0. kinds are those that it can meet, as
+// bits. p is the object.
+func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
+	s, gp := &coirSched, getg()
+	if kinds &= s.may; kinds == 0 || s.had >= coirMostFaults || !coirActs(gp) {
+		return 0
+	}
+	s.offered++
+	if coirMix(s.seed^s.offered<<32)%6 != 0 {
+		return 0
+	}
+	n := 1
+	for k := kinds; k != 0; k &= k - 1 {
+		n++
+	}
+	lock(&s.mu)
+	way := coirDecide(gp, coir.Fault, n)
+	unlock(&s.mu)
+	if way == 0 {
+		return 0
+	}
+	s.had++
+	op := uint8(coir.OpReset)
+	for ; ; op++ {
+		if kinds&(1<<(op-coir.OpReset)) != 0 {
+			if way--; way == 0 {
+				break
+			}
+		}
+	}
+	coirPointOf(op, p, coir.Keep) // for the report
+	return op
+}
+
+//go:linkname syscall_coirFault syscall.coirFault
+func syscall_coirFault(kinds uint32, p unsafe.Pointer) uint8 { return coirFault(kinds, p) }
+
+// syscall_coirPause lets the calling goroutine sleep.
+//
+//go:linkname syscall_coirPause syscall.coirPause
+func syscall_coirPause(ns int64) { timeSleep(ns) }
+
+//go:linkname testing_coirFault testing.coirFault
+func testing_coirFault() bool {
+	return coirFault(1<<(coir.OpFault-coir.OpReset), unsafe.Pointer(&coirSched.had)) != 0
+}
