@@ -110,7 +110,8 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 
 // send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path for a fiber that uses
 // its own context, on a channel that is neither watched nor timed, if the send succeeds immediately or waits. All other
-// cases go to sendAny, which starts over. Both take the same steps: try, publish, park, finish.
+// cases go to sendAny, which starts over, those of goroutines by way of sendGuest. All take the same steps: try, publish,
+// park, finish.
 //
 // Send is inlined into its callers, so this is the only frame between the caller and the switch.
 //

@@ -23,14 +23,14 @@ type ChanStats struct {
 	Closed     bool
 	Send, Recv SideStats
 
-	First, Last time.Time // times of the first and the last operation, if the channel has WithTiming
+	First, Last time.Time // when the first and the last value was sent, received or dropped, if the channel has WithTiming
 }
 
 // SideStats holds the counters of one side of a channel: its sends or its receives.
 type SideStats struct {
 	Waiting    int           // operations that wait now
 	Oldest     time.Duration // how long the first of them has waited, if the channel has WithTiming
-	WouldBlock uint64        // Try operations that would have blocked
+	WouldBlock uint64        // Try operations that would have blocked, and sends that OverflowFail refused
 	TimedOut   uint64
 	Cancelled  uint64
 	Closed     uint64 // found the channel closed, or were waiting when it closed

@@ -30,9 +30,9 @@ func Test(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// Replay runs f as a test. Under coir test it is run in the schedule of the token alone, which coir test has printed for
-// a failure of f, and in some that begin as that one does: the program may have changed since. Under go test f runs once.
-// coir test -emit writes tests that call Replay.
+// Replay runs f as a test. Under coir test it is run in the schedule of the token alone, which coir test has printed
+// for a failure of f, and in some that begin as that one does: the program may have changed since. Under go test f runs
+// once. coir test -emit writes tests that call Replay.
 func Replay(t *testing.T, token string, f func(t *testing.T)) {
 	t.Helper()
 	if x, ok := any(t).(interface {
@@ -44,8 +44,8 @@ func Replay(t *testing.T, token string, f func(t *testing.T)) {
 }
 
 // Fault reports whether something should go wrong here: a disk that is full, a service that does not answer. Under coir
-// test with -faults test the schedule decides, a few times at most. Otherwise Fault returns false. A report names the line
-// of the call.
+// test with -faults test the schedule decides, a few times at most. Otherwise Fault returns false. A report names the
+// line of the call.
 func Fault(t *testing.T) bool {
 	x, ok := any(t).(interface{ CoirFault() bool })
 	return ok && x.CoirFault()

@@ -348,7 +348,7 @@ func (d *descriptor) setDue(s *side, due dueTime) error {
 	return nil
 }
 
-// expire is called by the timer. If the deadline has been moved, it sets the timer again.
+// expire is called by the timer. If the deadline has been moved since, it does nothing: setDue has set the timer again.
 func (d *descriptor) expire(s *side) {
 	s.cond.Lock()
 	if s.closed || !s.deadline.passed() {

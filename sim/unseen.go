@@ -252,7 +252,8 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 // which each run starts one. Such a goroutine may end before the step does, and is then not found. So the last runs
 // have one processor: there the goroutine cannot begin before the fiber stops, so that it still runs at the end of the
 // step, or the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs,
-// and more if they take so long that they may have been interrupted. A wait for a mutex is no sign of a goroutine, because desk waits in this way for goroutines of its own.
+// and more if they take so long that they may have been interrupted. A wait for a mutex is no sign of a goroutine,
+// because desk waits in this way for goroutines of its own.
 func (w *world) strangers(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {

@@ -32,7 +32,9 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("replayed, it is %+v, and was %+v", a, o.Failure)
 		}
 	}
-	for test, action := range map[string]string{"TestSkipsFirst": "fail", "TestSkipsSometimes": "pass", "TestSkipsAlways": "skip", "TestSkips": "skip"} {
+	for test, action := range map[string]string{
+		"TestSkipsFirst": "fail", "TestSkipsSometimes": "pass", "TestSkipsAlways": "skip", "TestSkips": "skip",
+	} {
 		if o := explored(t, "-fresh", "-schedules=10", "-run=^"+test+"$", "./testdata/alarms")[test]; o.Action != action {
 			t.Errorf("%s, each schedule in a process: %s, want %s\n%s", test, o.Action, action, o.Output)
 		}

@@ -50,8 +50,8 @@ func (o *options) failed(dir, test string) string {
 	return strings.Join(tokens, " ")
 }
 
-// failsAgain runs the schedules of earlier failures of a test of which each schedule has a process of its own. It returns
-// the first that fails.
+// failsAgain runs the schedules of earlier failures of a test of which each schedule has a process of its own. It
+// returns the first that fails.
 func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	tokens, _ := saved(p.Dir, name)
 	for _, token := range tokens {

@@ -50,7 +50,7 @@ func TestCountersDecideNothing(t *testing.T) {
 				case slices.Contains(x.in, name):
 					shown = true
 				default:
-					t.Errorf("%s reads a counter: %s", path.Join(x.dir, name), code)
+					t.Errorf("%s reads a counter, which only statistics may: %s", path.Join(x.dir, name), code)
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func TestProgramsInDocsBuild(t *testing.T) {
 // TestREADMEIsShort: README has at most 200 lines. Tables and reference are for docs.
 func TestREADMEIsShort(t *testing.T) {
 	if n := strings.Count(text(t, filepath.Join(root(t), "README.md")), "\n"); n > 200 {
-		t.Errorf("README.md has %d lines", n)
+		t.Errorf("README.md has %d lines, and may have 200: move tables and reference to docs", n)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package acceptance has the tests of coir test that take longest: over the corpora of bugs, the forms of tests, the mixed
-// programs, and the network. They are not in the package of the command so that neither comes near the time limit of go
-// test on a busy machine.
+// Package acceptance has the tests of coir test that take longest: over the corpora of bugs, the forms of tests, the
+// mixed programs, and the network. They are not in the package of the command so that neither comes near the time limit
+// of go test on a busy machine.
 package acceptance
 
 import (

@@ -24,7 +24,7 @@ import (
 //
 //   - Much of this runs on g0, on the way to another goroutine. It must not allocate, grow the stack or use write
 //     barriers. So everything has a fixed place, and goroutines are kept as guintptr. They cannot be freed meanwhile:
-//     allgs has them all. Package explore keeps to that, too.
+//     allgs has them all. Package search keeps to that, too.
 //   - A goroutine also parks for the runtime's own reasons: to assist the garbage collector, to stop the world. That
 //     happens at times that no schedule decides, so it keeps the turn then (coirGivesUpTurn).
 //   - The root of a bubble, which moves its clock, is a goroutine too. It is not numbered, and has no points. It gets

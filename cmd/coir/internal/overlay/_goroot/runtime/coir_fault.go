@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// coirFaults decides what goes wrong, with -faults. An operation that can meet a fault offers the kinds that fit it. Only
-// some offers become decisions, by the seed, or else most schedules would be nothing but faults. After coirMostFaults
-// there are none, so that a program that tries again can succeed.
+// coirFaults decides what goes wrong, with -faults. An operation that can meet a fault offers the kinds that fit it.
+// Only some offers become decisions, by the seed, or else most schedules would be nothing but faults. After
+// coirMostFaults there are none, so that a program that tries again can succeed.
 type coirFaults struct {
 	may     uint32 // see coirConfig
 	offered uint64
@@ -16,8 +16,8 @@ type coirFaults struct {
 
 const coirMostFaults = 3
 
-// coirFault returns the operation of a fault that the calling goroutine meets, or 0. kinds are those that it can meet, as
-// bits. p is the object.
+// coirFault returns the operation of a fault that the calling goroutine meets, or 0. kinds are those that it can meet,
+// as bits. p is the object.
 func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
 	s, gp := &coirSched, getg()
 	if kinds &= s.may; kinds == 0 || s.had >= coirMostFaults || !coirActs(gp) {

@@ -5,9 +5,9 @@ import (
 )
 
 // Addresses differ from process to process, because the runtime allocates at moments of real time. So maps do not hash
-// them: the order of a map would differ too. They hash numbers, which addresses get in the order in which they are first
-// hashed. Two addresses may have the same number, but an address keeps its own until its object is freed: a map that
-// was made before the first schedule must find its keys in all of them.
+// them: the order of a map would differ too. They hash numbers, which addresses get in the order in which they are
+// first hashed. Two addresses may have the same number, but an address keeps its own until its object is freed: a map
+// that was made before the first schedule must find its keys in all of them.
 
 // coirAddress is an address on the heap, and its number.
 type coirAddress struct {
@@ -99,7 +99,8 @@ func coirGrowAddresses() {
 		size *= 2
 	}
 	old := t.table
-	t.table = unsafe.Slice((*coirAddress)(sysAlloc(uintptr(size)*unsafe.Sizeof(coirAddress{}), &memstats.other_sys, "coir")), size)
+	p := sysAlloc(uintptr(size)*unsafe.Sizeof(coirAddress{}), &memstats.other_sys, "coir")
+	t.table = unsafe.Slice((*coirAddress)(p), size)
 	t.taken = live
 	for i := range old {
 		if a := &old[i]; a.addr > coirGone {

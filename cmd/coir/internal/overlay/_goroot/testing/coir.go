@@ -804,6 +804,8 @@ func (x *coirExplorer) fail(r *coirRun, found int) bool {
 	return true
 }
 
+// replay runs the schedule of a token: once to find its twin, unless each schedule has a process of its own, and then with
+// a trace for the report.
 func (x *coirExplorer) replay(token string) {
 	c, hash, err := coirDecode(token)
 	if err != "" {
