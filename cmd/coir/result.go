@@ -221,7 +221,9 @@ func (r *result) read(text string) {
 			x := step{n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int())}
 			frames := stack(f)
 			x.place, x.via = r.own(frames)
-			x.inner = within(x.op, frames)
+			if x.inner = within(x.op, frames); x.inner == "" && r.plumbing(x.op, frames) {
+				x.inner = plumbing
+			}
 			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()
 			r.stepsOf = append(r.stepsOf, x)
 		case "case":
@@ -356,6 +358,37 @@ func within(op int, stack []place) string {
 	return ""
 }
 
+// plumbing is what an operation of a library for services is a part of. The report of a service is about connections, and
+// about what the user's own functions do.
+const plumbing = "plumbing"
+
+// plumbing reports whether an operation is one that a library for services does for itself: with its own locks and
+// channels, and not with the network. A go statement starts one of its goroutines, which the report names.
+func (r *result) plumbing(op int, stack []place) bool {
+	if op >= coir.OpListen || op == coir.OpGo || op == coir.OpFail {
+		return false
+	}
+	for _, p := range stack {
+		switch library := r.service(p.function); {
+		case library:
+			return true
+		case !r.standard(p):
+			return false
+		}
+	}
+	return false
+}
+
+// service reports whether a function is of a library for services, and not of the user's module.
+func (r *result) service(function string) bool {
+	for _, path := range []string{"net/http", "crypto/tls.", "golang.org/x/net/http2", "google.golang.org/grpc"} {
+		if strings.HasPrefix(function, path) {
+			return r.modulePath == "" || !strings.HasPrefix(function, r.modulePath)
+		}
+	}
+	return false
+}
+
 // firstStep returns the number of the first step that is kept.
 func (r *result) firstStep() int {
 	if len(r.stepsOf) == 0 {
@@ -367,8 +400,15 @@ func (r *result) firstStep() int {
 // settle merges steps that are a part of another step into it.
 func (r *result) settle() {
 	before := map[int]int{} // the last shown step of a goroutine
+	ends := map[int]int{}   // its last step
+	for i, s := range r.stepsOf {
+		ends[s.g] = i
+	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
+		if s.inner == plumbing && (s.switches > 0 || ends[s.g] == i) {
+			s.inner = ""
+		}
 		last, ok := before[s.g]
 		if !ok && s.switches > 0 {
 			s.inner = ""
