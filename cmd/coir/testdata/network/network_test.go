@@ -269,6 +269,45 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
+// Writers of packets wait for the reader of a unix socket whose queue is full, also without a connection to it.
+func TestUnixPacketsBackPressure(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) *net.UnixAddr { return &net.UnixAddr{Name: filepath.Join(dir, name), Net: "unixgram"} }
+	r, err := net.ListenUnixgram("unixgram", at("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const each, size = 50, 9000
+	var wg sync.WaitGroup
+	writes := func(c *net.UnixConn, err error, write func([]byte) (int, error)) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		wg.Go(func() {
+			defer c.Close()
+			for range each {
+				if n, err := write(make([]byte, size)); n != size || err != nil {
+					t.Error(n, err)
+					return
+				}
+			}
+		})
+	}
+	c, err := net.DialUnix("unixgram", nil, at("r"))
+	writes(c, err, c.Write)
+	u, err := net.ListenUnixgram("unixgram", at("u"))
+	writes(u, err, func(b []byte) (int, error) { return u.WriteTo(b, at("r")) })
+	time.Sleep(time.Minute) // both wait
+	for range 2 * each {
+		if n, err := r.Read(make([]byte, size)); n != size || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	wg.Wait()
+}
+
 // Many pieces, files and connections are copied into a connection.
 func TestCopies(t *testing.T) {
 	l := listen(t, "tcp", "127.0.0.1:0")

@@ -187,10 +187,6 @@ func (p *probe) streams(t *testing.T, network string) {
 	}
 	for _, s := range states {
 		for _, op := range ops {
-			if network == "unixpacket" && (op.name == "nothing" || strings.Contains(s.name, "does not read") || strings.Contains(s.name, "half") ||
-				strings.Contains(s.name, "unread")) {
-				continue
-			}
 			l, a, b := pair(t, network)
 			a.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) // what would wait
 			b.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
@@ -340,6 +336,21 @@ func (p *probe) packets(t *testing.T) {
 		n, err = a.WriteTo(buf, c.LocalAddr())
 		p.add("udp closed itself, write", n, err)
 	}
+	for _, host := range []string{"127.0.0.1", "[::1]", ""} {
+		c, err := net.ListenPacket("udp", host+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{0, 1, 65507, 65508, 65527, 65528, 65535, 65536, 70000} {
+			n, err := c.(net.Conn).Write(make([]byte, size))
+			p.add(fmt.Sprint("udp ", host, ", not connected, write ", size), n, err)
+			for _, to := range []string{"127.0.0.1", "::1"} {
+				n, err := c.WriteTo(make([]byte, size), &net.UDPAddr{IP: net.ParseIP(to), Port: c.LocalAddr().(*net.UDPAddr).Port})
+				p.add(fmt.Sprint("udp ", host, ", write to ", to, " ", size), n, err)
+			}
+		}
+		c.Close()
+	}
 	c, err := net.Dial("udp", "127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)
@@ -393,9 +404,12 @@ func (p *probe) local(t *testing.T) {
 	n, from, err := a.ReadFrom(make([]byte, 3))
 	p.add(fmt.Sprint("unixgram read from ", from), n, err)
 	a.Close()
-	n, err = e.Write([]byte("hello"))
-	p.add("unixgram closed, write", n, err)
+	for _, time := range []string{"", " again", " once more"} {
+		n, err = e.Write([]byte("hello"))
+		p.add("unixgram closed, write"+time, n, err)
+	}
 	e.Close()
+	p.datagrams(t)
 	f, err := net.Listen("unix", "@coirprobe-abstract")
 	p.add("abstract", 0, err)
 	_, err = net.Listen("unix", "@coirprobe-abstract")
@@ -408,6 +422,110 @@ func (p *probe) local(t *testing.T) {
 	f.Close()
 	_, err = net.Dial("unix", "@coirprobe-abstract")
 	p.add("abstract, closed", 0, err)
+}
+
+// datagrams has unix sockets with packets.
+func (p *probe) datagrams(t *testing.T) {
+	buf := make([]byte, 300000)
+	open := func(to *net.UnixConn, named bool) *net.UnixConn {
+		at := &net.UnixAddr{Name: filepath.Join(dir(t), "s"), Net: "unixgram"}
+		c, err := (*net.UnixConn)(nil), error(nil)
+		switch {
+		case to == nil:
+			c, err = net.ListenUnixgram("unixgram", at)
+		case named:
+			c, err = net.DialUnix("unixgram", at, to.LocalAddr().(*net.UnixAddr))
+		default:
+			c, err = net.DialUnix("unixgram", nil, to.LocalAddr().(*net.UnixAddr))
+		}
+		if p.add("unixgram, open", 0, err); err != nil {
+			return nil
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	soon := func(c *net.UnixConn) { c.SetDeadline(time.Now().Add(20 * time.Millisecond)) }
+	write := func(what string, c *net.UnixConn, size int) {
+		soon(c)
+		n, err := c.Write(buf[:size])
+		p.add("unixgram, "+what, n, err)
+	}
+	writeTo := func(what string, c, to *net.UnixConn, size int) {
+		soon(c)
+		n, err := c.WriteTo(buf[:size], to.LocalAddr())
+		p.add("unixgram, "+what, n, err)
+	}
+	read := func(what string, c *net.UnixConn) {
+		soon(c)
+		n, from, err := c.ReadFrom(buf[:100])
+		p.add(fmt.Sprint("unixgram, "+what+", from ", numbers(fmt.Sprint(from))), n, err)
+	}
+	for _, how := range []string{"read", "write", "both"} {
+		a, b := open(nil, true), (*net.UnixConn)(nil)
+		b = open(a, true)
+		write("before "+how, b, 5)
+		for _, c := range []*net.UnixConn{a, b} {
+			if how != "write" {
+				p.add("unixgram, close read", 0, c.CloseRead())
+			}
+			if how != "read" {
+				p.add("unixgram, close write", 0, c.CloseWrite())
+			}
+			for range 2 {
+				read(how+" closed, read", a)
+				read(how+" closed, read other end", b)
+				writeTo(how+" closed, write", a, b, 3)
+				write(how+" closed, write at other end", b, 4)
+			}
+		}
+	}
+	a := open(nil, true)
+	b := open(a, true)
+	c := open(nil, true)
+	for _, size := range []int{0, 1, 212992 - 32, 212992 - 31, 300000} {
+		write(fmt.Sprint("write ", size), b, size)
+		writeTo(fmt.Sprint("write to ", size), c, a, size)
+		read("size", a)
+		read("size", a)
+	}
+	writeTo("write to one that is connected to another", c, b, 1)
+	if open(b, true) != nil {
+		t.Error("a socket that is connected has a second one")
+	}
+	writeTo("write to itself", c, c, 1)
+	write("write, not connected", c, 1)
+	writeTo("before the other end is closed", a, b, 5)
+	a.Close()
+	writeTo("write to one that is closed", c, a, 1)
+	for range 3 {
+		write("other end closed, write", b, 1)
+	}
+	read("other end closed, what it wrote", b)
+	writeTo("closed to one that was connected", c, b, 1)
+	read("one that was connected", b)
+	for _, kind := range []string{"connected", "both connected", "not connected"} { // how many fit
+		a := open(nil, true)
+		b := open(a, true)
+		one := func() (int, error) { return b.Write(buf[:1]) }
+		switch kind {
+		case "both connected":
+			rc, err := a.SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rc.Control(func(fd uintptr) {
+				p.add("connect to the other end", 0, syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: b.LocalAddr().String()}))
+			})
+		case "not connected":
+			b = open(nil, true)
+			one = func() (int, error) { return b.WriteTo(buf[:1], a.LocalAddr()) }
+		}
+		for i := range 30 {
+			soon(b)
+			n, err := one()
+			p.add(fmt.Sprint("unixgram, ", kind, ", packet ", i), n, err)
+		}
+	}
 }
 
 // options has what a program may do with a raw connection.

@@ -74,7 +74,7 @@ const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
 const (
 	coirFirstPort  = 33000      // of those that are chosen
 	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
-	coirUnixRoom   = 208 << 10
+	coirUnixRoom   = 208 << 10  // the same in the local domain, and of packets
 	coirMaxPacket4 = 65507
 	coirMaxPacket6 = 65527
 )
@@ -125,9 +125,13 @@ type coirSocket struct {
 	after       *coirSocket // the next in that queue
 	sync        uint64      // for the race detector: of those that connect, and of packets
 
-	packets, lastPacket *coirPacket
-	bytes, room         int
-	to                  *coirSocket // of a connected pair of sockets with packets
+	packets, lastPacket *coirPacket // to be received
+	npackets, bytes     int         // of them
+	unread              int         // bytes of packets that it sent in the local domain, and that were not received
+	blocked             bool        // it waits until they are
+	full                bool        // others wait until packets were received
+	waitsFor            *coirSocket // which has too many packets
+	to                  *coirSocket // of the local domain: where packets go if it is connected
 }
 
 // coirPipe is one direction of a connection: a ring of bytes.
@@ -144,8 +148,8 @@ type coirPipe struct {
 type coirPacket struct {
 	next *coirPacket
 	data []byte
+	by   *coirSocket // the sender
 	from coirAddr
-	none bool // the sender has no name
 }
 
 // coirSocketOf returns the socket of a descriptor, or nil if that is the kernel's.
@@ -224,7 +228,7 @@ func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
 	if n.next >= coirLastFD || n.next-n.base >= coirMaxFiles {
 		coirOnKernel("too many sockets")
 	}
-	s := &coirSocket{domain: domain, typ: base, proto: proto, twin: twin, obj: new(uint64), room: coirUnixRoom}
+	s := &coirSocket{domain: domain, typ: base, proto: proto, twin: twin, obj: new(uint64)}
 	coirOpen(s)
 	return s.fd, nil, true
 }
@@ -641,6 +645,12 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 		return ECONNREFUSED
 	}
 	if s.typ == SOCK_DGRAM {
+		if s.domain == AF_UNIX {
+			if to.to != nil && to.to != s {
+				return EPERM
+			}
+			s.to = to
+		}
 		s.connected, s.peer = true, a
 		return nil
 	}
@@ -657,8 +667,8 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 //go:norace
 func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 	p := &coirSocket{
-		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, room: s.room, local: *a, peer: s.local,
-		connected: true, only6: to.only6,
+		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, local: *a, peer: s.local, connected: true,
+		only6: to.only6,
 	}
 	if s.domain == AF_UNIX {
 		p.local = to.local
@@ -777,12 +787,6 @@ func (s *coirSocket) readStream(p []byte, flags int) (n int, err error) {
 //go:norace
 func (s *coirSocket) write(p []byte) (n int, err error) {
 	if s.typ != SOCK_STREAM {
-		if !s.connected {
-			if s.domain == AF_UNIX {
-				return -1, ENOTCONN
-			}
-			return -1, EDESTADDRREQ
-		}
 		return s.send(p, nil)
 	}
 	s.point(coir.OpNetWrite)
@@ -879,6 +883,8 @@ func (s *coirSocket) close() error {
 		p.linger0 = true
 		p.hangUp()
 	}
+	s.drop()
+	s.wakeSenders()
 	return nil
 }
 
@@ -887,12 +893,15 @@ func (s *coirSocket) close() error {
 //go:norace
 func (s *coirSocket) hangUp() {
 	s.closed = true
-	if p := s.to; p != nil { // packets
-		if s.packets != nil && !p.closed {
+	if p := s.to; p != nil && s.typ == SOCK_SEQPACKET {
+		if s.bytes > 0 || s.linger0 {
 			p.err = ECONNRESET
 		}
 		p.noWrite, p.noRead = true, true
 		p.wake()
+	}
+	if s.typ == SOCK_DGRAM {
+		s.to = nil
 	}
 	if s.in == nil {
 		return
@@ -918,15 +927,8 @@ func (s *coirSocket) hangUp() {
 //go:norace
 func (s *coirSocket) shutdown(how int) error {
 	s.point(coir.OpNetClose)
-	if p := s.to; p != nil {
-		if how != SHUT_RD {
-			s.noWrite, p.noRead = true, true
-		}
-		if how != SHUT_WR {
-			s.noRead, p.noWrite = true, true
-		}
-		s.wake()
-		p.wake()
+	if s.domain == AF_UNIX && s.typ != SOCK_STREAM {
+		s.shutdownPackets(how != SHUT_WR, how != SHUT_RD)
 		return nil
 	}
 	if !s.connected || s.in == nil || s.domain != AF_UNIX && (s.rst || s.in.fin && s.noWrite) {
@@ -946,6 +948,19 @@ func (s *coirSocket) shutdown(how int) error {
 	return nil
 }
 
+// shutdownPackets ends one or both directions of a socket with packets. It needs no connection. If it has one that both
+// ends know of, the other end knows of this too.
+//
+//go:norace
+func (s *coirSocket) shutdownPackets(read, write bool) {
+	s.noRead, s.noWrite = s.noRead || read, s.noWrite || write
+	s.wake()
+	if p := s.to; p != nil && s.typ == SOCK_SEQPACKET {
+		p.noRead, p.noWrite = p.noRead || write, p.noWrite || read
+		p.wake()
+	}
+}
+
 // receive copies the first packet to p, and returns how many bytes fit and the packet, or nil if there is none. flags is
 // MSG_TRUNC if p was too short.
 //
@@ -953,16 +968,12 @@ func (s *coirSocket) shutdown(how int) error {
 func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flags int, err error) {
 	s.point(coir.OpNetRead)
 	switch k := s.packets; {
-	case s.err != 0 && (k == nil || s.typ == SOCK_DGRAM):
+	case s.typ == SOCK_SEQPACKET && !s.connected:
+		return -1, nil, 0, ENOTCONN
+	case s.err != 0:
 		err, s.err = s.err, 0
 		return -1, nil, 0, err
 	case k != nil:
-		if how&MSG_PEEK == 0 {
-			if s.packets = k.next; s.packets == nil {
-				s.lastPacket = nil
-			}
-			s.bytes -= len(k.data)
-		}
 		n = coirCopy(p, k.data)
 		if n < len(k.data) {
 			flags = MSG_TRUNC
@@ -973,93 +984,193 @@ func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flag
 				race.WriteRange(unsafe.Pointer(&p[0]), n)
 			}
 		}
-		if s.to != nil {
-			coirNetReady(s.to.fd, 'w')
+		if how&MSG_PEEK == 0 {
+			s.remove()
+			s.wakeSenders()
 		}
 		return n, k, flags, nil
-	case s.noRead:
+	case s.noRead && s.typ == SOCK_SEQPACKET:
 		return 0, nil, 0, nil
-	case s.typ == SOCK_SEQPACKET && !s.connected:
-		return -1, nil, 0, ENOTCONN
 	}
 	return -1, nil, 0, EAGAIN
+}
+
+// remove removes the first packet, and wakes its sender if that waits until its packets are received.
+//
+//go:norace
+func (s *coirSocket) remove() {
+	k := s.packets
+	if s.packets = k.next; s.packets == nil {
+		s.lastPacket = nil
+	}
+	s.npackets--
+	s.bytes -= len(k.data)
+	if s.domain == AF_UNIX {
+		k.by.unread -= len(k.data)
+	}
+	if k.by.blocked && !k.by.closed {
+		k.by.blocked = false
+		coirNetReady(k.by.fd, 'w')
+	}
+}
+
+// drop removes all packets.
+//
+//go:norace
+func (s *coirSocket) drop() {
+	for s.packets != nil {
+		s.remove()
+	}
+}
+
+// wakeSenders wakes those that wait because the socket had too many packets.
+//
+//go:norace
+func (s *coirSocket) wakeSenders() {
+	if !s.full {
+		return
+	}
+	s.full = false
+	for i := range coirNet.next - coirNet.base {
+		if o := coirNet.files[i]; o != nil && o.waitsFor == s {
+			o.waitsFor = nil
+			coirNetReady(o.fd, 'w')
+		}
+	}
 }
 
 // send sends a packet: to an address, or if that is nil, to where the socket is connected.
 //
 //go:norace
 func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
-	a := &s.peer
+	if s.domain == AF_UNIX {
+		return s.sendLocal(p, sa)
+	}
+	a := s.peer
 	if sa != nil {
-		b := coirFrom(sa)
-		if s.domain == AF_UNIX {
-			if err := b.file(); err != nil {
-				return -1, err
-			}
-		}
-		a = &b
-	} else if !s.connected {
-		return -1, EDESTADDRREQ
+		a = coirFrom(sa)
 	}
-	if s.domain != AF_UNIX && a.any() {
-		a.ip = coirSource(a)
+	if a.any() {
+		a.ip = coirSource(&a)
 	}
-	d := s.to
-	if d == nil {
-		d = s.find(a)
-	}
-	if d != nil {
+	if d := s.find(&a); d != nil {
 		d.point(coir.OpNetWrite)
 	} else {
 		s.point(coir.OpNetWrite)
 	}
-	if d = s.to; d == nil {
-		d = s.find(a)
+	largest := coirMaxPacket6
+	if a.is4() {
+		largest = coirMaxPacket4
 	}
 	switch {
-	case s.domain == AF_INET && len(p) > coirMaxPacket4, s.domain == AF_INET6 && len(p) > coirMaxPacket6,
-		s.domain == AF_UNIX && len(p) > s.room:
+	case s.domain == AF_INET6 && a.is4() && (s.only6 || s.bound && !s.local.is4() && !s.local.any()):
+		return -1, ENETUNREACH
+	case s.domain == AF_INET && len(p) > 0xffff:
 		return -1, EMSGSIZE
-	case s.err != 0 && s.domain != AF_UNIX:
+	case sa == nil && !s.connected:
+		return -1, EDESTADDRREQ
+	case len(p) > largest:
+		return -1, EMSGSIZE
+	case s.err != 0:
 		err := s.err
 		s.err = 0
 		return -1, err
-	case s.domain != AF_UNIX && !a.loopback():
+	case !a.loopback():
 		coirOnKernel("it uses an address that is not loopback")
-	case s.noWrite || d != nil && d.closed:
-		return -1, EPIPE
-	case d == nil && s.domain == AF_UNIX:
-		return -1, ECONNREFUSED
 	}
 	s.autobind(nil)
+	d := s.find(&a)
 	if d == nil {
-		s.checkPort(a)
+		s.checkPort(&a)
 		if s.connected {
 			s.err = ECONNREFUSED // the next operation tells
 			s.wake()
 		}
 		return len(p), nil
 	}
-	k := &coirPacket{data: make([]byte, len(p)), from: s.local, none: !s.bound}
-	coirCopy(k.data, p)
-	if s.domain != AF_UNIX && k.from.any() {
-		k.from.ip = coirSource(a)
+	from := s.local
+	if from.any() {
+		from.ip = coirSource(&a)
 	}
 	switch {
-	case d.typ == SOCK_DGRAM && d.connected && d.domain != AF_UNIX && (d.peer.ip != k.from.ip || d.peer.port != k.from.port):
-		return len(p), nil // it is not for d
-	case d.bytes+len(p) > d.room:
-		if s.domain == AF_UNIX {
-			return -1, EAGAIN
-		}
-		return len(p), nil // lost
+	case d.connected && (d.peer.ip != from.ip || d.peer.port != from.port): // it is not for d
+	case d.bytes+len(p) > coirUnixRoom: // lost
+	default:
+		s.deliver(d, p, &from)
 	}
+	return len(p), nil
+}
+
+// sendLocal is send in the local domain. The order of the errors is the kernel's.
+//
+//go:norace
+func (s *coirSocket) sendLocal(p []byte, sa Sockaddr) (int, error) {
+	d := s.to
+	var a coirAddr
+	var noFile error
+	if sa != nil {
+		a = coirFrom(sa)
+		noFile = a.file()
+		d = s.find(&a)
+	}
+	if d != nil {
+		d.point(coir.OpNetWrite)
+	} else {
+		s.point(coir.OpNetWrite)
+	}
+	if sa != nil {
+		d = s.find(&a)
+	}
+	switch {
+	case s.err != 0: // of a SOCK_SEQPACKET
+		err := s.err
+		s.err = 0
+		return -1, err
+	case len(p) > coirUnixRoom-32:
+		return -1, EMSGSIZE
+	case s.noWrite:
+		return -1, EPIPE
+	case s.unread >= coirUnixRoom:
+		s.blocked = true
+		return -1, EAGAIN
+	case sa == nil && !s.connected:
+		return -1, ENOTCONN
+	case noFile != nil:
+		return -1, noFile
+	case d == nil:
+		return -1, ECONNREFUSED
+	case d.typ != s.typ:
+		return -1, EPROTOTYPE
+	case s.typ == SOCK_DGRAM && d.to != nil && d.to != s:
+		return -1, EPERM
+	case d.closed && s.typ == SOCK_DGRAM: // the connection is no more, and what has come is lost
+		s.to, s.connected = nil, false
+		s.drop()
+		return -1, ECONNREFUSED
+	case d.closed || d.noRead:
+		return -1, EPIPE
+	case d != s && d.to != s && d.npackets > coirMaxPackets():
+		d.full, s.waitsFor = true, d
+		return -1, EAGAIN
+	}
+	s.unread += len(p)
+	s.deliver(d, p, &s.local)
+	return len(p), nil
+}
+
+// deliver puts a packet into the queue of the socket d.
+//
+//go:norace
+func (s *coirSocket) deliver(d *coirSocket, p []byte, from *coirAddr) {
 	if race.Enabled {
 		race.ReleaseMerge(unsafe.Pointer(&d.sync))
 		if len(p) > 0 {
 			race.ReadRange(unsafe.Pointer(&p[0]), len(p))
 		}
 	}
+	k := &coirPacket{data: make([]byte, len(p)), by: s, from: *from}
+	coirCopy(k.data, p)
+	d.npackets++
 	d.bytes += len(p)
 	if d.lastPacket == nil {
 		d.packets = k
@@ -1068,7 +1179,31 @@ func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
 	}
 	d.lastPacket = k
 	coirNetReady(d.fd, 'r')
-	return len(p), nil
+}
+
+var coirQueue int // how many packets a socket of the local domain may have before others wait; 0: not known yet
+
+// coirMaxPackets returns how many packets may wait in a socket of the local domain that is not connected to the sender.
+//
+//go:norace
+func coirMaxPackets() int {
+	if coirQueue != 0 {
+		return coirQueue
+	}
+	coirQueue = 10
+	if fd, err := Open("/proc/sys/net/unix/max_dgram_qlen", O_RDONLY|O_CLOEXEC, 0); err == nil {
+		var buf [16]byte
+		n, _ := read(fd, buf[:])
+		Close(fd)
+		v := 0
+		for i := 0; i < n && buf[i] >= '0' && buf[i] <= '9'; i++ {
+			v = 10*v + int(buf[i]-'0')
+		}
+		if v > 0 {
+			coirQueue = v
+		}
+	}
+	return coirQueue
 }
 
 // The forms of receiving and sending.
@@ -1083,7 +1218,7 @@ func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, e
 		return n, 0, nil, err
 	}
 	n, k, flags, err := s.receive(p, how)
-	if k != nil && !(s.domain == AF_UNIX && k.none) && s.to == nil {
+	if k != nil && !(s.domain == AF_UNIX && (k.from.name == "" || s.typ == SOCK_SEQPACKET)) {
 		from = s.sockaddr(&k.from)
 	}
 	return n, flags, from, err
@@ -1117,11 +1252,8 @@ func (s *coirSocket) sendmsg(p, oob []byte, to Sockaddr) (int, error) {
 
 //go:norace
 func (s *coirSocket) sendto(p []byte, to Sockaddr) (int, error) {
-	if s.typ == SOCK_STREAM || to == nil {
+	if s.typ != SOCK_DGRAM || to == nil {
 		return s.write(p)
-	}
-	if s.connected && s.domain == AF_UNIX {
-		return -1, EISCONN
 	}
 	return s.send(p, to)
 }
