@@ -24,6 +24,7 @@ func TestProbe(t *testing.T) {
 	p.addresses(t)
 	p.packets(t)
 	p.local(t)
+	p.names(t)
 	p.options(t)
 	if name := os.Getenv("PROBE"); name != "" {
 		if err := os.WriteFile(name, []byte(strings.Join(p.lines, "\n")+"\n"), 0o666); err != nil {
@@ -524,6 +525,86 @@ func (p *probe) datagrams(t *testing.T) {
 			soon(b)
 			n, err := one()
 			p.add(fmt.Sprint("unixgram, ", kind, ", packet ", i), n, err)
+		}
+	}
+}
+
+// names has the addresses of unix sockets that are found by another name, and of those that they read from.
+func (p *probe) names(t *testing.T) {
+	buf := make([]byte, 100)
+	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
+		d := dir(t)
+		at := func(name string) *net.UnixAddr { return &net.UnixAddr{Name: filepath.Join(d, name), Net: network} }
+		name := func(a net.Addr) string {
+			if u, _ := a.(*net.UnixAddr); u != nil {
+				return filepath.Base(u.Name)
+			}
+			return "nil"
+		}
+		if err := os.Symlink("s", at("link").Name); err != nil {
+			t.Fatal(err)
+		}
+		var l *net.UnixListener
+		var b *net.UnixConn
+		var err error
+		if network == "unixgram" {
+			b, err = net.ListenUnixgram(network, at("s"))
+		} else {
+			l, err = net.ListenUnix(network, at("s"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []*net.UnixAddr{nil, at("c")} {
+			a, err := net.DialUnix(network, from, at("link"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l != nil {
+				if b, err = l.AcceptUnix(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			what := network + " from " + name(from)
+			p.add(fmt.Sprint(what, " at ", name(a.LocalAddr()), " to ", name(a.RemoteAddr())), 0, nil)
+			p.add(fmt.Sprint(what, " accepted at ", name(b.LocalAddr()), " from ", name(b.RemoteAddr())), 0, nil)
+			for i, c := range []*net.UnixConn{a, b} {
+				other := []*net.UnixConn{b, a}[i]
+				_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+				read := func(size int) {
+					n, from, err := c.ReadFrom(buf[:size])
+					p.add(fmt.Sprint(what, " end ", i, " reads ", size, " from ", name(from)), n, err)
+				}
+				read(3)
+				if network == "unixgram" && i == 0 {
+					if from == nil {
+						continue // it has no name to write to
+					}
+					_, err = b.WriteTo(buf[:10], from)
+				} else {
+					_, err = other.Write(buf[:10])
+				}
+				p.add(what+" writes", 0, err)
+				read(0)
+				read(3)
+				n, _, _, from, err := c.ReadMsgUnix(buf[:3], nil)
+				p.add(fmt.Sprint(what, " end ", i, " reads a message from ", name(from)), n, err)
+			}
+			_ = a.Close()
+			_ = b.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			for range 3 { // some is left
+				n, from, err := b.ReadFrom(buf[:4])
+				p.add(fmt.Sprint(what, ", other end closed, reads from ", name(from)), n, err)
+			}
+			if l != nil {
+				_ = b.Close()
+			}
+			os.Remove(at("c").Name)
+		}
+		if l != nil {
+			_ = l.Close()
+		} else {
+			_ = b.Close()
 		}
 	}
 }

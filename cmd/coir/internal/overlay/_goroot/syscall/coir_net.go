@@ -649,7 +649,7 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 			if to.to != nil && to.to != s {
 				return EPERM
 			}
-			s.to = to
+			s.to, a = to, to.local // by the name that the other has
 		}
 		s.connected, s.peer = true, a
 		return nil
@@ -673,7 +673,7 @@ func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 	if s.domain == AF_UNIX {
 		p.local = to.local
 	}
-	s.connected, s.peer = true, *a
+	s.connected, s.peer = true, p.local
 	if s.typ == SOCK_STREAM {
 		s.pipes(p)
 	} else {
@@ -1208,18 +1208,25 @@ func coirMaxPackets() int {
 
 // The forms of receiving and sending.
 
-// recvfrom receives, and returns the address of the sender if it has one. A socket in memory has no control
-// messages, so Recvmsg uses it too.
+// recvfrom receives, and returns the address of the sender if it has one, but not that of a TCP connection. A socket in
+// memory has no control messages, so Recvmsg uses it too.
 //
 //go:norace
 func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, err error) {
+	var a *coirAddr
 	if s.typ == SOCK_STREAM {
 		n, err = s.read(p, how)
-		return n, 0, nil, err
+		if s.domain == AF_UNIX && err == nil && (n > 0 || s.in.n > 0) { // there was something to read
+			a = &s.in.from.local
+		}
+	} else {
+		var k *coirPacket
+		if n, k, flags, err = s.receive(p, how); k != nil {
+			a = &k.from
+		}
 	}
-	n, k, flags, err := s.receive(p, how)
-	if k != nil && !(s.domain == AF_UNIX && (k.from.name == "" || s.typ == SOCK_SEQPACKET)) {
-		from = s.sockaddr(&k.from)
+	if a != nil && (s.domain != AF_UNIX || a.name != "") {
+		from = s.sockaddr(a)
 	}
 	return n, flags, from, err
 }
