@@ -815,9 +815,11 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 		return -1, err
 	case s.noWrite || s.rst || s.domain == AF_UNIX && (out.to.closed || out.to.noRead):
 		return -1, EPIPE
-	case out.to.closed: // the answer is a reset
+	case len(p) > 0 && (out.to.closed || s.domain != AF_UNIX && out.to.noRead && out.to.noWrite): // the answer is a reset
 		s.rst, s.err = true, EPIPE
 		s.wake()
+		out.to.rst, out.to.err = true, ECONNRESET
+		out.to.wake()
 		return len(p), nil
 	}
 	for n < len(p) && out.n < out.room {
@@ -861,7 +863,7 @@ func (c *coirPipe) grow(more int) {
 //
 //go:norace
 func (s *coirSocket) wake() {
-	if s.fd != 0 {
+	if s.fd != 0 && !s.closed {
 		coirNetReady(s.fd, 'r')
 		coirNetReady(s.fd, 'w')
 	}
@@ -907,7 +909,7 @@ func (s *coirSocket) hangUp() {
 		return
 	}
 	p := s.in.from
-	if p.closed {
+	if p.closed || s.rst && s.domain != AF_UNIX {
 		return
 	}
 	if race.Enabled {
