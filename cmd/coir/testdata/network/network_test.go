@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -538,7 +539,29 @@ func TestServerOutsideOnKernel(t *testing.T) {
 	_ = c.Close()
 }
 
-var outside, _ = net.Listen("tcp", "127.0.0.1:0")
+// Its port is in use, also for what listens in memory.
+func TestPortInUse(t *testing.T) {
+	if outside == nil || outsidePackets == nil {
+		t.Skip("there is none")
+	}
+	_, port, _ := net.SplitHostPort(outside.Addr().String())
+	_, other, _ := net.SplitHostPort(outsidePackets.LocalAddr().String())
+	for _, host := range []string{"127.0.0.1", "0.0.0.0", ""} {
+		if l, err := net.Listen("tcp", host+":"+port); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Error(host, l, err)
+		}
+		if c, err := net.ListenPacket("udp", host+":"+other); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Error(host, c, err)
+		}
+	}
+	l := listen(t, "tcp", "127.0.0.2:"+port)
+	_ = l.Close()
+}
+
+var (
+	outside, _        = net.Listen("tcp", "127.0.0.1:0")
+	outsidePackets, _ = net.ListenPacket("udp", "127.0.0.1:0")
+)
 
 // In one order of the two it uses the kernel's network: then all schedules do.
 func TestSometimesOnKernel(t *testing.T) {

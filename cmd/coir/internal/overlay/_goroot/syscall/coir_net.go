@@ -387,9 +387,10 @@ func (s *coirSocket) bind(sa Sockaddr) error {
 	if s.bound {
 		return EINVAL
 	}
-	if !a.any() && (!a.is4() || !a.loopback()) || a.port > 0 && a.port < 1024 {
-		// Let the kernel say whether there is such an address, and whether the process may have the port.
-		if err := s.tryKernel(sa, bind); err != nil && !(err == EADDRINUSE && a.loopback()) {
+	if known := coirUsed(a.port); !a.any() && (!a.is4() || !a.loopback()) || a.port > 0 && (a.port < 1024 || !known) {
+		// Let the kernel say whether there is such an address, whether the process may have the port, and whether that is in
+		// use there: by another program, or a server that was there before the test.
+		if err := s.tryKernel(sa, bind); err != nil && !(err == EADDRINUSE && known && a.loopback()) {
 			return err
 		}
 		if !a.any() && !a.loopback() {
@@ -477,6 +478,9 @@ func (s *coirSocket) tryKernel(sa Sockaddr, call func(int, unsafe.Pointer, _Sock
 		SetsockoptInt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)
 	}
 	SetsockoptInt(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+	if s.reusePort {
+		SetsockoptInt(fd, SOL_SOCKET, coirReusePort, 1)
+	}
 	err = call(fd, ptr, n)
 	Close(fd)
 	return err
