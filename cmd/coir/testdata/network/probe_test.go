@@ -26,6 +26,7 @@ func TestProbe(t *testing.T) {
 	p.local(t)
 	p.names(t)
 	p.options(t)
+	p.values(t)
 	if name := os.Getenv("PROBE"); name != "" {
 		if err := os.WriteFile(name, []byte(strings.Join(p.lines, "\n")+"\n"), 0o666); err != nil {
 			t.Fatal(err)
@@ -123,7 +124,12 @@ func (p *probe) streams(t *testing.T, network string) {
 		{"other end half closed", func(a, b conn) { b.CloseWrite() }},
 		{"other end does not read", func(a, b conn) { b.CloseRead() }},
 		{"other end shut down", func(a, b conn) { b.CloseRead(); b.CloseWrite() }},
-		{"other end shut down, data waits", func(a, b conn) { a.Write(data); b.Write(data); b.CloseRead(); b.CloseWrite() }},
+		{"other end shut down, data waits", func(a, b conn) {
+			a.Write(data)
+			b.Write(data)
+			b.CloseRead()
+			b.CloseWrite()
+		}},
 		{"shut down", func(a, b conn) { a.CloseRead(); a.CloseWrite() }},
 		{"shut down, other end wrote", func(a, b conn) { a.CloseRead(); a.CloseWrite(); b.Write(data) }},
 		{"other end closed, wrote nothing", func(a, b conn) { b.Close(); a.Write(nil) }},
@@ -351,7 +357,8 @@ func (p *probe) packets(t *testing.T) {
 			n, err := c.(net.Conn).Write(make([]byte, size))
 			p.add(fmt.Sprint("udp ", host, ", not connected, write ", size), n, err)
 			for _, to := range []string{"127.0.0.1", "::1"} {
-				n, err := c.WriteTo(make([]byte, size), &net.UDPAddr{IP: net.ParseIP(to), Port: c.LocalAddr().(*net.UDPAddr).Port})
+				at := &net.UDPAddr{IP: net.ParseIP(to), Port: c.LocalAddr().(*net.UDPAddr).Port}
+				n, err := c.WriteTo(make([]byte, size), at)
 				p.add(fmt.Sprint("udp ", host, ", write to ", to, " ", size), n, err)
 			}
 		}
@@ -520,7 +527,8 @@ func (p *probe) datagrams(t *testing.T) {
 				t.Fatal(err)
 			}
 			rc.Control(func(fd uintptr) {
-				p.add("connect to the other end", 0, syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: b.LocalAddr().String()}))
+				to := &syscall.SockaddrUnix{Name: b.LocalAddr().String()}
+				p.add("connect to the other end", 0, syscall.Connect(int(fd), to))
 			})
 		case "not connected":
 			b = open(nil, true)

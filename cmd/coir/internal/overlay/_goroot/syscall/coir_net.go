@@ -20,7 +20,8 @@ import (
 // by the operations on a socket alone.
 //
 // What cannot be had in memory (a descriptor to be copied or passed on, an address elsewhere, a server outside of the
-// test) makes the test run again on the kernel's network: see coirOnKernel.
+// test) makes the test run again on the kernel's network: see coirOnKernel. Options of sockets, and system calls of
+// other modules, are in coir_trap.go.
 
 //go:linkname coirPoint
 //go:noescape
@@ -116,8 +117,9 @@ type coirSocket struct {
 	reuse, reusePort, only6      bool
 	closed, noRead, noWrite, rst bool
 	linger0                      bool
-	hangs                        bool  // nothing arrives any more: see meets
-	err                          Errno // to be told, once
+	hangs                        bool                      // nothing arrives any more: see meets
+	err                          Errno                     // to be told, once
+	options                      [len(coirKept)]coirOption // those of coirKept that were set
 
 	in, out *coirPipe // of a stream
 
@@ -132,6 +134,12 @@ type coirSocket struct {
 	full                bool        // others wait until packets were received
 	waitsFor            *coirSocket // which has too many packets
 	to                  *coirSocket // of the local domain: where packets go if it is connected
+}
+
+// coirOption is the value of an option. Its size is 0 if it was not set.
+type coirOption struct {
+	size  int32
+	value [2]int32
 }
 
 // coirPipe is one direction of a connection: a ring of bytes.
@@ -237,7 +245,7 @@ func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
 const coirMaxFiles = 1 << 16
 
 // coirTwins are sockets of the kernel, one of each kind. The kernel knows by them which kinds there are, and what their
-// options are.
+// options accept.
 var coirTwins [32]struct {
 	domain, typ, proto, fd int
 	err                    error
@@ -388,8 +396,8 @@ func (s *coirSocket) bind(sa Sockaddr) error {
 		return EINVAL
 	}
 	if known := coirUsed(a.port); !a.any() && (!a.is4() || !a.loopback()) || a.port > 0 && (a.port < 1024 || !known) {
-		// Let the kernel say whether there is such an address, whether the process may have the port, and whether that is in
-		// use there: by another program, or a server that was there before the test.
+		// Let the kernel say whether there is such an address, whether the process may have the port, and whether that
+		// is in use there: by another program, or a server that was there before the test.
 		if err := s.tryKernel(sa, bind); err != nil && !(err == EADDRINUSE && known && a.loopback()) {
 			return err
 		}
@@ -671,8 +679,20 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 //go:norace
 func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 	p := &coirSocket{
-		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, local: *a, peer: s.local, connected: true,
-		only6: to.only6,
+		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, local: *a, peer: s.local,
+		connected: true,
+	}
+	if s.domain != AF_UNIX {
+		p.reuse, p.reusePort, p.only6, p.linger0 = to.reuse, to.reusePort, to.only6, to.linger0
+		for i := range coirKept {
+			if !coirKept[i].own {
+				p.options[i] = to.options[i]
+			}
+		}
+	}
+	if to.proto != s.proto { // the ends have no protocol in common beside the usual one
+		p.proto = 0
+		p.twin, _ = coirTwin(p.domain, p.typ, 0)
 	}
 	if s.domain == AF_UNIX {
 		p.local = to.local
@@ -819,8 +839,8 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 		return -1, err
 	case s.noWrite || s.rst || s.domain == AF_UNIX && (out.to.closed || out.to.noRead):
 		return -1, EPIPE
-	case len(p) > 0 && (out.to.closed || s.domain != AF_UNIX && out.to.noRead && out.to.noWrite): // the answer is a reset
-		s.rst, s.err = true, EPIPE
+	case len(p) > 0 && (out.to.closed || s.domain != AF_UNIX && out.to.noRead && out.to.noWrite):
+		s.rst, s.err = true, EPIPE // the answer is a reset
 		s.wake()
 		out.to.rst, out.to.err = true, ECONNRESET
 		out.to.wake()
@@ -1269,82 +1289,6 @@ func (s *coirSocket) sendto(p []byte, to Sockaddr) (int, error) {
 		return s.write(p)
 	}
 	return s.send(p, to)
-}
-
-// setOption keeps the options that matter here. It reports whether the kernel is to check the option: it has seen the
-// same one before if not.
-//
-//go:norace
-func (s *coirSocket) setOption(level, opt, value int) (ask bool) {
-	switch {
-	case level == SOL_SOCKET && opt == SO_REUSEADDR:
-		s.reuse = value != 0
-	case level == SOL_SOCKET && opt == coirReusePort:
-		s.reusePort = value != 0
-	case level == IPPROTO_IPV6 && opt == IPV6_V6ONLY:
-		s.only6 = value != 0
-	}
-	fd := s.twin
-	want := coirOption{fd, level, opt, value}
-	for i := range coirOptions {
-		if coirOptions[i] == want {
-			return false
-		}
-		if coirOptions[i].fd == 0 {
-			if SetsockoptInt(fd, level, opt, value) == nil {
-				coirOptions[i] = want
-				return false
-			}
-			break
-		}
-	}
-	return true
-}
-
-// coirOptions are options that the kernel has accepted.
-var coirOptions [64]coirOption
-
-type coirOption struct{ fd, level, opt, value int }
-
-// option returns an option whose value is known here.
-//
-//go:norace
-func (s *coirSocket) option(level, opt int) (value int, ok bool) {
-	if level != SOL_SOCKET {
-		return 0, false
-	}
-	switch opt {
-	case SO_ERROR:
-		value, s.err = int(s.err), 0
-	case SO_ACCEPTCONN:
-		if s.listening {
-			value = 1
-		}
-	default:
-		return 0, false
-	}
-	return value, true
-}
-
-// coirTrap is called for a system call on a descriptor in memory. Options are those of a socket of the kernel's, whose
-// descriptor it returns. Other calls, which are made by modules that do not call package syscall, need the kernel.
-//
-//go:nosplit
-//go:norace
-func coirTrap(trap, fd uintptr) uintptr {
-	i := int(fd) - coirNet.base
-	switch {
-	case i < 0 || i >= coirNet.next-coirNet.base || coirNet.files[i] == nil:
-	case trap == coirGetsockopt || trap == coirSetsockopt:
-		return uintptr(coirNet.files[i].twin)
-	default:
-		for _, t := range coirTraps {
-			if t == trap {
-				coirOnKernel("it makes system calls of its own on a socket")
-			}
-		}
-	}
-	return fd
 }
 
 // CoirBegins is the point before an operation of package internal/poll, which may first wait for another one.
