@@ -53,11 +53,14 @@ func (w *writer) event(e events.Event) {
 	_, _ = fmt.Fprintf(w.out, "%s\n", b)
 }
 
-// line writes a line, or an output event.
+// line writes a text of whole lines, or an output event for each line, as go test does: tools take a line that begins with
+// "--- FAIL" for no more than the end of the test.
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if w.o.json {
-		w.event(events.Event{Action: "output", Package: p.ImportPath, Test: test, Output: text})
+		for line := range strings.Lines(text) {
+			w.event(events.Event{Action: "output", Package: p.ImportPath, Test: test, Output: line})
+		}
 		return
 	}
 	if w.bar {

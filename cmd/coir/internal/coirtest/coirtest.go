@@ -33,6 +33,9 @@ func (run Command) Explore(t *testing.T, args ...string) map[string]events.Event
 		if err := d.Decode(&e); err != nil {
 			t.Fatal(err)
 		}
+		if strings.Count(e.Output, "\n") > 1 {
+			t.Errorf("an event has several lines: %q", e.Output)
+		}
 		was := all[e.Test]
 		if e.Action == "output" {
 			was.Output += e.Output
