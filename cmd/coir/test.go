@@ -60,6 +60,7 @@ Flags of coir:
 	-p n             processes at a time (the number of processors)
 	-c -o file       build the tests of one package into file, and run nothing
 	-html dir        draw each failure, as an HTML file in the directory
+	-junit file      write a report in the form of JUnit, for CI systems
 
 Flags of go test: -run, -skip, -list, -short, -timeout (of each test), -v, -json, -failfast, -fullpath, -C, and those of
 go build, such as -race, -tags, -mod, -ldflags. -count and -shuffle are accepted and change nothing. Other flags are
@@ -96,6 +97,7 @@ type options struct {
 	patience  int // see patience
 	processes int
 	html      string
+	junit     string
 	run, skip string
 	list      string
 	short     bool
@@ -136,6 +138,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.emit, "emit", false, "")
 	f.IntVar(&o.processes, "p", runtime.GOMAXPROCS(0), "")
 	f.StringVar(&o.html, "html", "", "")
+	f.StringVar(&o.junit, "junit", "", "")
 	f.StringVar(&o.run, "run", "", "")
 	f.StringVar(&o.skip, "skip", "", "")
 	f.BoolVar(&o.short, "short", false, "")
@@ -201,6 +204,9 @@ func parse(args []string) (*options, error) {
 	}
 	if o.compile != (o.output != "") {
 		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
+	}
+	if o.junit != "" && (o.compile || o.list != "") {
+		return nil, errors.New("-junit does not go with -c or -list, which run no tests")
 	}
 	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
 	if o.atomics && flagged {
@@ -308,6 +314,19 @@ func test(args []string, out, errs io.Writer) int {
 
 // explore builds and explores the packages. It reports whether a test has failed.
 func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool, err error) {
+	w := newWriter(out, o)
+	if err := w.suites.writeJUnit(); err != nil {
+		return false, err
+	}
+	if !o.compile {
+		defer func() {
+			ended := err
+			if ctx.Err() != nil {
+				ended = context.Cause(ctx)
+			}
+			err = errors.Join(err, w.suites.end(ended))
+		}()
+	}
 	tool, err := toolchain(ctx, errs)
 	if err != nil {
 		return false, err
@@ -335,7 +354,6 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 		}
 		return b.why != "", nil
 	}
-	w := newWriter(out, o)
 	if o.total > 0 {
 		if err := keepDir(o, tool.cache); err != nil {
 			return false, err

@@ -26,10 +26,13 @@ type writer struct {
 	leaks   map[string]string // the test whose report tells of a go statement, by the package and that
 
 	failedBuilds map[string]bool // packages whose events have been printed
+
+	suites *suites
+	said   strings.Builder // what was printed about the test
 }
 
 func newWriter(out io.Writer, o *options) *writer {
-	w := &writer{out: out, o: o, failedBuilds: map[string]bool{}, leaks: map[string]string{}}
+	w := &writer{out: out, o: o, failedBuilds: map[string]bool{}, leaks: map[string]string{}, suites: newSuites(o)}
 	w.tty = !o.json && isTerminal(out)
 	return w
 }
@@ -57,6 +60,7 @@ func (w *writer) event(e events.Event) {
 // "--- FAIL" for no more than the end of the test.
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	w.said.WriteString(text)
 	if w.o.json {
 		for line := range strings.Lines(text) {
 			w.event(events.Event{Action: "output", Package: p.ImportPath, Test: test, Output: line})
@@ -101,6 +105,7 @@ func (w *writer) cutShort(p *pkg, test string, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line(p, test, "--- INTERRUPTED: %s (%.2fs)\n", test, took.Seconds())
+	w.suites.without(p, test, "interrupted", "", took)
 }
 
 func (w *writer) noTests(p *pkg) {
@@ -117,6 +122,7 @@ func (w *writer) notBuilt(b *built) {
 		w.line(b.p, "", "%s\n", strings.TrimSpace(b.output))
 	}
 	w.line(b.p, "", "FAIL\t%s [%s]\n", b.p.ImportPath, b.why)
+	w.suites.without(b.p, "", b.why, b.output, 0)
 	if w.o.json {
 		w.event(events.Event{Action: "fail", Package: b.p.ImportPath, FailedBuild: b.failed})
 	}
@@ -127,6 +133,7 @@ func (w *writer) listed(p *pkg, names string, err error, took time.Duration) (fa
 	verdict, action := "ok  ", "pass"
 	if err != nil {
 		verdict, action = "FAIL", "fail"
+		w.suites.without(p, "", "tests cannot be listed", names, took)
 	}
 	if names != "" {
 		w.line(p, "", "%s\n", strings.TrimSuffix(names, "\n"))
@@ -237,6 +244,10 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if failed {
 		verdict = "FAIL"
 	}
+	w.suites.finished(p, verdict, took)
+	if missing > 0 {
+		w.suites.finished(p, "interrupted", took)
+	}
 	if tests+seeds == 0 && !failed {
 		text = "[no tests to run]"
 	} else {
@@ -256,6 +267,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	action := "pass"
 	var f, slow *events.Failure
 	outcome := r.outcome
+	w.said.Reset()
 	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == "pass" || outcome == "uncontrolled" || outcome == "long") {
 		outcome = "strict"
 	}
@@ -319,6 +331,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		action, failed = "fail", true
 		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(plain(r.output), 60)))
 	}
+	w.suites.test(p, r, action, outcome, f, w.said.String())
 	if w.o.json {
 		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f, Slow: slow,
 			Schedules: r.schedules, Complete: r.complete, Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})

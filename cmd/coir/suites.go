@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
+)
+
+// What a run has shown, for CI systems. The writer keeps the result of each test that it prints. When the run ends,
+// junit.go writes them in the form that these systems read.
+
+// suite is a package with its results.
+type suite struct {
+	path    string
+	began   time.Time
+	took    time.Duration
+	tests   []*testcase
+	verdict string // ok, FAIL, or why there are no results; empty: it has not ended
+}
+
+// testcase is the result of a test.
+type testcase struct {
+	name      string
+	action    string // pass, fail or skip; error if there is no result
+	took      time.Duration
+	schedules int
+
+	// Of a test that failed, was skipped, or has no result.
+	kind     string // deadlock, ..., not controlled, died
+	headline string
+	waits    string // which goroutine waits for what, or what the test printed
+	text     string // all that was printed
+
+	token, replay, page string // of a schedule that fails
+}
+
+// suites are the packages of a run.
+type suites struct {
+	junit string // the file; empty: none
+	began time.Time
+	all   []*suite
+	of    map[*pkg]*suite
+}
+
+func newSuites(o *options) *suites {
+	return &suites{
+		junit: o.junit, began: time.Now(), of: map[*pkg]*suite{},
+	}
+}
+
+// suite returns the suite of a package, which it adds if there is none.
+func (s *suites) suite(p *pkg) *suite {
+	if s.of[p] == nil {
+		s.of[p] = &suite{path: p.ImportPath, began: time.Now()}
+		s.all = append(s.all, s.of[p])
+	}
+	return s.of[p]
+}
+
+// test adds the result of a test. f is nil if there is no schedule that fails, and text is what was printed.
+func (s *suites) test(p *pkg, r *result, action, outcome string, f *events.Failure, text string) {
+	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text}
+	switch {
+	case action == "pass":
+		c.text = ""
+	case f != nil:
+		c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
+		c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
+		for _, log := range []string{r.log, r.shown} {
+			if log = r.said(log); log != "" {
+				c.waits += "its output:\n" + indent(tail(log, 10))
+			}
+		}
+	case outcome == "strict" || outcome == "uncontrolled" || outcome == "long":
+		c.kind = "not controlled"
+		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
+	case action == "skip":
+		c.headline = "the test skips itself"
+	case outcome == "simulates":
+		c.kind, c.headline, c.waits = "sim", "it fails, explored by sim", tail(withoutVerdict(r.output), 30)
+	default:
+		c.kind, c.headline, c.waits = outcome, r.broken, tail(plain(r.output), 30)
+	}
+	of := s.suite(p)
+	of.tests = append(of.tests, c)
+}
+
+// without adds to a package that it has no result, or none of a test, and why.
+func (s *suites) without(p *pkg, test, why, text string, took time.Duration) {
+	of := s.suite(p)
+	of.tests = append(of.tests, &testcase{name: cmp.Or(test, why), action: "error", kind: why, headline: why, text: text,
+		waits: tail(text, 10), took: took})
+	of.verdict = why
+}
+
+// finished sets the verdict of a package.
+func (s *suites) finished(p *pkg, verdict string, took time.Duration) {
+	of := s.suite(p)
+	of.verdict, of.took = strings.TrimSpace(verdict), took
+	of.began = time.Now().Add(-took)
+}
+
+// end writes what CI systems read when the run has ended: with an error if it was interrupted or could not run.
+func (s *suites) end(ended error) error {
+	if ended != nil {
+		s.without(&pkg{ImportPath: "coir test"}, "", "the results are not complete", ended.Error()+"\n", 0)
+	}
+	return s.writeJUnit()
+}
