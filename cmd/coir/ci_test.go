@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +13,238 @@ import (
 	"testing"
 	"time"
 )
+
+// Values of workflow commands are escaped as the toolkit of GitHub Actions does it.
+func TestWorkflowCommandsAreEscaped(t *testing.T) {
+	for _, c := range []struct{ text, data, property string }{
+		{"", "", ""},
+		{"deadlock in schedule 17", "deadlock in schedule 17", "deadlock in schedule 17"},
+		{"100%", "100%25", "100%25"},
+		{"%0A", "%250A", "%250A"},
+		{"a\nb\r\nc", "a%0Ab%0D%0Ac", "a%0Ab%0D%0Ac"},
+		{"panic: x, y", "panic: x, y", "panic%3A x%2C y"},
+		{"::error::x", "::error::x", "%3A%3Aerror%3A%3Ax"},
+	} {
+		if got := escapeData(c.text); got != c.data {
+			t.Errorf("the data %q is %q, want %q", c.text, got, c.data)
+		}
+		if got := escapeProperty(c.text); got != c.property {
+			t.Errorf("the property %q is %q, want %q", c.text, got, c.property)
+		}
+	}
+}
+
+// The file of an annotation is relative to the workspace, if it is in there.
+func TestAnnotatedLine(t *testing.T) {
+	for _, c := range []struct {
+		at        place
+		workspace string
+		want      string
+	}{
+		{place{}, "/w", ""},
+		{place{file: "/w/a/b.go", line: 3}, "/w", "file=a/b.go,line=3,"},
+		{place{file: "/w/a,b/c%d.go", line: 3}, "/w", "file=a%2Cb/c%25d.go,line=3,"},
+		{place{file: "/elsewhere/b.go", line: 3}, "/w", "file=/elsewhere/b.go,line=3,"},
+		{place{file: "/w/b.go", line: 3}, "", "file=/w/b.go,line=3,"},
+	} {
+		if got := annotatedLine(c.at, c.workspace); got != c.want && filepath.Separator == '/' {
+			t.Errorf("%v is %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// failing returns suites with a package of n tests that fail.
+func failing(n int) *suites {
+	s := &suites{of: map[*pkg]*suite{}}
+	p := &pkg{ImportPath: "example.com/m"}
+	of := s.suite(p)
+	for i := range n {
+		c := &testcase{name: fmt.Sprint("Test", i), action: "fail", headline: "deadlock", waits: "a waits\n"}
+		of.tests = append(of.tests, c)
+	}
+	s.finished(p, "FAIL", time.Second)
+	return s
+}
+
+// GitHub shows ten annotations of a kind per step. The others are counted.
+func TestAnnotationsAreBounded(t *testing.T) {
+	for n, more := range map[int]string{0: "", 1: "", 10: "", 11: "1 failure more", 25: "15 failures more"} {
+		var out bytes.Buffer
+		failing(n).annotate(&out)
+		text := out.String()
+		if got := strings.Count(text, "::error title=Test"); got != min(n, mostAnnotations) {
+			t.Errorf("%d annotations of %d failures", got, n)
+		}
+		if notice := "::notice title=coir test::" + more; strings.Contains(text, "::notice") != (more != "") ||
+			more != "" && !strings.Contains(text, notice) {
+			t.Errorf("there is no %q in\n%s", notice, text)
+		}
+	}
+}
+
+// A summary that is too long for GitHub ends early, and says what is missing.
+func TestTheSummaryIsBounded(t *testing.T) {
+	s := failing(3)
+	for _, c := range s.all[0].tests {
+		c.waits = strings.Repeat("a waits ```` for b\n", mostSummary/50)
+	}
+	text := s.summary()
+	if len(text) > mostSummary+1000 || !strings.HasSuffix(text, "\n1 failure more, which the log has.\n") ||
+		!strings.Contains(text, "\n`````\ndeadlock\na waits") {
+		t.Errorf("%d bytes, which end with %q", len(text), text[len(text)-100:])
+	}
+}
+
+// onGitHub makes the environment that of a job, with a workspace, and returns the name of the summary.
+func onGitHub(t *testing.T, workspace string) string {
+	t.Helper()
+	summary := filepath.Join(t.TempDir(), "summary.md")
+	t.Setenv("GITHUB_ACTIONS", "true")
+	t.Setenv("GITHUB_WORKSPACE", workspace)
+	t.Setenv("GITHUB_STEP_SUMMARY", summary)
+	return summary
+}
+
+const bankOnGitHub = `::error file=cmd/coir/testdata/bank/bank_test.go,line=16,title=TestTransfer (bank)::` +
+	`deadlock in schedule 17 (seed 17), shrunk to 1 switch%0A` +
+	`TestTransfer waits for waitgroup#1, at bank_test.go:28%0A` +
+	`bank_test.go:26 waits to lock mutex#3, held by bank_test.go:27 since step 7 ` +
+	`(at bank_test.go:14), at bank_test.go:16%0A` +
+	`bank_test.go:27 waits to lock mutex#2, held by bank_test.go:26 since step 5 ` +
+	`(at bank_test.go:14), at bank_test.go:16%0A` +
+	`cycle:%0A  bank_test.go:26 waits for bank_test.go:27%0A  bank_test.go:27 waits for bank_test.go:26%0A` +
+	`replay: coir test bank -run '^TestTransfer$' -replay TOKEN
+`
+
+const bankSummary = "## coir test\n" + `
+| package | tests | schedules | verdict |
+|---|--:|--:|---|
+| bank | 1 | 41 | FAIL |
+
+### TestTransfer (bank)
+
+FENCE
+deadlock in schedule 17 (seed 17), shrunk to 1 switch
+TestTransfer waits for waitgroup#1, at bank_test.go:28
+bank_test.go:26 waits to lock mutex#3, held by bank_test.go:27 since step 7 (at bank_test.go:14), at bank_test.go:16
+bank_test.go:27 waits to lock mutex#2, held by bank_test.go:26 since step 5 (at bank_test.go:14), at bank_test.go:16
+cycle:
+  bank_test.go:26 waits for bank_test.go:27
+  bank_test.go:27 waits for bank_test.go:26
+FENCE
+
+FENCEsh
+coir test bank -run '^TestTransfer$' -replay TOKEN
+FENCE
+
+`
+
+// In a job of GitHub Actions the output ends with annotations, and the summary is appended to a file. With -json there
+// is neither.
+func TestOnGitHub(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, pages := onGitHub(t, root), t.TempDir()
+	if err := os.WriteFile(summary, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	short := func(text string) string {
+		text = strings.ReplaceAll(text, "github.com/coir-go/coir/cmd/coir/testdata/bank", "bank")
+		text = strings.ReplaceAll(text, "```", "FENCE")
+		return regexp.MustCompile(`c1\.[\w-]+`).ReplaceAllString(text, "TOKEN")
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "-html", pages, "./testdata/bank"}, &out, &errs); code != 1 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	if got := short(out.String()); !strings.HasSuffix(got, " s\n"+bankOnGitHub) {
+		t.Errorf("it prints\n%s\nwhich does not end with\n%s", got, bankOnGitHub)
+	}
+	page := filepath.Join(pages, "github.com_coir-go_coir_cmd_coir_testdata_bank.TestTransfer.html")
+	text, err := os.ReadFile(summary)
+	if want := "before\n" + bankSummary + "Page: `" + page + "`\n"; err != nil || short(string(text)) != want {
+		t.Errorf("the summary is\n%s, %v\nwant\n%s", short(string(text)), err, want)
+	}
+
+	out.Reset()
+	summary = onGitHub(t, root)
+	if code := run([]string{"test", "-json", "./testdata/bank"}, &out, &errs); code != 1 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	if _, err := os.Stat(summary); strings.Contains(out.String(), "::error") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("with -json there is a summary, %v, or an annotation in\n%s", err, &out)
+	}
+}
+
+const tellingTests = `package telling
+
+import (
+	"os"
+	"sync"
+	"testing"
+)
+
+func TestPanics(t *testing.T) {
+	var m map[string]int
+	m["a"] = 1 // here: TestPanics
+}
+
+func TestFails(t *testing.T) {
+	t.Error("wrong: 50%") // here: TestFails
+}
+
+func TestLeaves(t *testing.T) {
+	c := make(chan int)
+	go func() {
+		<-c // here: TestLeaves
+	}()
+}
+
+func TestOnlyItself(t *testing.T) {
+	var wg sync.WaitGroup
+	wg.Add(1)
+	wg.Wait() // here: TestOnlyItself
+}
+
+func TestExits(t *testing.T) { // here: TestExits
+	os.Exit(3)
+}
+`
+
+// An annotation is at the line that tells the most.
+func TestTellingLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	dir := module(t, map[string]string{"telling/telling_test.go": tellingTests})
+	for _, flag := range []string{"-trimpath=false", "-trimpath"} {
+		onGitHub(t, dir)
+		var out, errs bytes.Buffer
+		if code := run([]string{"test", flag, "-schedules=50", "./telling"}, &out, &errs); code != 1 {
+			t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+		}
+		n := 0
+		for i, line := range strings.Split(tellingTests, "\n") {
+			_, name, ok := strings.Cut(line, "// here: ")
+			if !ok {
+				continue
+			}
+			n++
+			want := fmt.Sprintf("::error file=telling/telling_test.go,line=%d,title=%s (example.com/m/telling)::", i+1, name)
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: there is no %q in\n%s", flag, want, &out)
+			}
+		}
+		if n != 5 || !strings.Contains(out.String(), "wrong: 50%25") {
+			t.Errorf("%d lines; %s", n, &out)
+		}
+	}
+}
 
 // readJUnit reads a report, and checks that it has the form that CI systems expect: the names, times and counts.
 func readJUnit(t *testing.T, name string) *junitSuites {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -184,6 +185,48 @@ func TestSignals(t *testing.T) {
 				t.Errorf("there is no %q in\n%s", want, &s.errs)
 			}
 		})
+	}
+}
+
+// An interrupted run writes the report and the summary, too. They have what was found, and say that they are not
+// complete.
+func TestSignalsInCI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	report := filepath.Join(t.TempDir(), "report.xml")
+	summary := onGitHub(t, t.TempDir())
+	s := startSlow(t, func(string) []string { return []string{"-junit=" + report, "./slow", "./then"} })
+	running := s.connected(t, "-test.run=^TestSlow$")
+	if all := readJUnit(t, report); all.Tests != 0 {
+		t.Errorf("before a package has ended there is a report %+v", all)
+	}
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Wait()
+	hasEnded(t, running)
+	if code := s.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+	all := readJUnit(t, report)
+	if c := all.find(t, "example.com/m/slow", "TestFails"); c.Failure == nil {
+		t.Errorf("%+v", c)
+	}
+	if e := all.find(t, "example.com/m/slow", "TestSlow").Error; e == nil || e.Message != "interrupted" {
+		t.Errorf("%+v", e)
+	}
+	e := all.find(t, "coir test", "the results are not complete").Error
+	if e == nil || !strings.HasPrefix(e.Text, "interrupted by a signal (terminated)") || all.Tests != 3 {
+		t.Errorf("%+v, %+v", all, e)
+	}
+	text, err := os.ReadFile(summary)
+	for _, want := range []string{
+		"| example.com/m/slow | 1 | ", " | interrupted |\n", "\n### TestFails (", "interrupted by a signal (terminated)",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("there is no %q in the summary\n%s, %v", want, text, err)
+		}
 	}
 }
 

@@ -2,6 +2,9 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -9,7 +12,7 @@ import (
 )
 
 // What a run has shown, for CI systems. The writer keeps the result of each test that it prints. When the run ends,
-// junit.go writes them in the form that these systems read.
+// github.go and junit.go write them in the forms that these systems read.
 
 // suite is a package with its results.
 type suite struct {
@@ -32,21 +35,24 @@ type testcase struct {
 	headline string
 	waits    string // which goroutine waits for what, or what the test printed
 	text     string // all that was printed
+	at       place  // the line to show
 
 	token, replay, page string // of a schedule that fails
 }
 
 // suites are the packages of a run.
 type suites struct {
-	junit string // the file; empty: none
-	began time.Time
-	all   []*suite
-	of    map[*pkg]*suite
+	junit  string // the file; empty: none
+	github bool
+	began  time.Time
+	all    []*suite
+	of     map[*pkg]*suite
 }
 
 func newSuites(o *options) *suites {
 	return &suites{
-		junit: o.junit, began: time.Now(), of: map[*pkg]*suite{},
+		junit: o.junit, github: os.Getenv("GITHUB_ACTIONS") == "true" && !o.json && o.list == "", began: time.Now(),
+		of: map[*pkg]*suite{},
 	}
 }
 
@@ -83,6 +89,9 @@ func (s *suites) test(p *pkg, r *result, action, outcome string, f *events.Failu
 	default:
 		c.kind, c.headline, c.waits = outcome, r.broken, tail(plain(r.output), 30)
 	}
+	if s.github && action == "fail" {
+		c.at = r.telling(p)
+	}
 	of := s.suite(p)
 	of.tests = append(of.tests, c)
 }
@@ -103,9 +112,17 @@ func (s *suites) finished(p *pkg, verdict string, took time.Duration) {
 }
 
 // end writes what CI systems read when the run has ended: with an error if it was interrupted or could not run.
-func (s *suites) end(ended error) error {
+func (s *suites) end(out io.Writer, ended error) error {
 	if ended != nil {
 		s.without(&pkg{ImportPath: "coir test"}, "", "the results are not complete", ended.Error()+"\n", 0)
+	}
+	if s.github {
+		s.annotate(out)
+		if name := os.Getenv("GITHUB_STEP_SUMMARY"); name != "" {
+			if err := s.summarize(name); err != nil {
+				fmt.Fprintf(out, "::warning title=coir test::%s\n", escapeData("the summary cannot be written: "+err.Error()))
+			}
+		}
 	}
 	return s.writeJUnit()
 }

@@ -68,6 +68,8 @@ refused: the message says why, and what to do instead. What follows -args goes t
 
 The seeds of fuzz tests are run once, as by go test.
 
+In a job of GitHub Actions, failures are also annotations and a summary of the job, unless -json is given.
+
 The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2 if coir test could not run, and 128 and
 the number of the signal if a signal ended it.
 `
@@ -324,7 +326,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 			if ctx.Err() != nil {
 				ended = context.Cause(ctx)
 			}
-			err = errors.Join(err, w.suites.end(ended))
+			err = errors.Join(err, w.suites.end(out, ended))
 		}()
 	}
 	tool, err := toolchain(ctx, errs)
