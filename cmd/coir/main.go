@@ -1,6 +1,7 @@
 // Command coir finds concurrency bugs in the tests of a Go program, and replays them.
 //
 //	coir test [flags] [packages]
+//	coir debug [flags] package -run test -replay token
 //
 // It builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir decides. Then
 // it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
@@ -23,7 +24,8 @@ const usage = `coir finds concurrency bugs in the tests of a Go program, and rep
 Usage:
 
 	coir test [flags] [packages]   explore the schedules of tests
-	coir help test                 the flags
+	coir debug ...                 run one schedule again under the debugger Delve
+	coir help test                 the flags; coir help debug says more about that
 	coir version                   what this is, and which releases of Go it supports
 
 `
@@ -38,6 +40,8 @@ func run(args []string, out, errs io.Writer) int {
 	switch args[0] {
 	case "test":
 		return test(args[1:], out, errs)
+	case "debug":
+		return debugTest(args[1:], out, errs)
 	case "version":
 		info, _ := debug.ReadBuildInfo()
 		fmt.Fprint(out, version(info))
@@ -45,6 +49,10 @@ func run(args []string, out, errs io.Writer) int {
 	case "help", "-h", "-help", "--help":
 		if len(args) > 1 && args[1] == "test" {
 			fmt.Fprint(out, testUsage)
+			return 0
+		}
+		if len(args) > 1 && args[1] == "debug" {
+			fmt.Fprint(out, debugUsage)
 			return 0
 		}
 		fmt.Fprint(out, usage)

@@ -83,6 +83,8 @@ type options struct {
 	seed      uint64
 	racing    bool
 	replay    string
+	step      int  // of coir debug
+	debug     bool // the process is for a debugger
 	network   string
 	onKernel  string // why the test runs on the kernel's network although network was memory
 	fresh     bool
@@ -128,6 +130,7 @@ func parse(args []string) (*options, error) {
 	f.Uint64Var(&o.seed, "seed", 1, "")
 	f.BoolVar(&o.racing, "racing", false, "")
 	f.StringVar(&o.replay, "replay", "", "")
+	f.IntVar(&o.step, "step", 0, "")
 	f.StringVar(&o.network, "network", "memory", "")
 	f.BoolVar(&o.leaks, "leaks", true, "")
 	f.StringVar(&o.faults, "faults", "", "")
@@ -283,18 +286,16 @@ func test(args []string, out, errs io.Writer) int {
 		fmt.Fprint(out, testUsage)
 		return 0
 	}
+	if err == nil && o.step != 0 {
+		err = errors.New("-step is a flag of coir debug")
+	}
 	if err != nil {
 		fmt.Fprintf(errs, "coir test: %v\nRun 'coir help test' for the flags.\n", err)
 		return 2
 	}
-	if o.chdir != "" {
-		if err := os.Chdir(o.chdir); err != nil {
-			fmt.Fprintf(errs, "coir test: -C: %v\n", err)
-			return 2
-		}
-		if dir, err := os.Getwd(); err == nil {
-			_ = os.Setenv("PWD", dir)
-		}
+	if err := o.enter(); err != nil {
+		fmt.Fprintf(errs, "coir test: %v\n", err)
+		return 2
 	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
@@ -312,6 +313,20 @@ func test(args []string, out, errs io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// enter changes to the directory of -C.
+func (o *options) enter() error {
+	if o.chdir == "" {
+		return nil
+	}
+	if err := os.Chdir(o.chdir); err != nil {
+		return fmt.Errorf("-C: %w", err)
+	}
+	if dir, err := os.Getwd(); err == nil {
+		_ = os.Setenv("PWD", dir)
+	}
+	return nil
 }
 
 // explore builds and explores the packages. It reports whether a test has failed.

@@ -313,15 +313,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
-	faults, _ := faultBits(o.faults) // parse has checked them
-	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
-		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d",
-		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
-		o.from, t.base.Unix(), cmp.Or(o.patience, patience), faults)
-	c.Env = append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
-		"COIR_KEPT="+o.kept, "COIR_FAILED="+o.failed(p.Dir, name), "GOTMPDIR="+t.temp,
-		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
-		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
+	c.Env = append(t.exploring(o, p, record, fresh), "COIR_FAILED="+o.failed(p.Dir, name))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	err := runCommand(c)
@@ -350,6 +342,19 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	}
 	r.onKernel = o.onKernel
 	return r
+}
+
+// exploring returns the environment of a process that explores a test, or runs only the schedule with the number fresh.
+func (t *tool) exploring(o *options, p *pkg, record string, fresh int) []string {
+	faults, _ := faultBits(o.faults) // parse has checked them
+	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
+		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
+		o.strategy, o.seed, o.schedules, o.budget, o.bound, o.racing, o.replay, o.network, o.leaks, o.atomics, fresh,
+		o.from, t.base.Unix(), cmp.Or(o.patience, patience), faults, o.debug)
+	return append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "COIR_TEST="+settings, "COIR_RECORD="+record,
+		"COIR_KEPT="+o.kept, "GOTMPDIR="+t.temp,
+		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
+		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
 }
 
 // testArgs returns the arguments of a process for one test. They use =, and are the same as with go test, because a

@@ -479,6 +479,9 @@ func flags(o *options) string {
 		text = "-C " + o.chdir + " "
 	}
 	for _, f := range o.build {
+		if strings.ContainsAny(f, " \t\"$;&|<>()*?[#~`\\") { // it is read by a shell
+			f = "'" + f + "'"
+		}
 		text += f + " "
 	}
 	if o.short {

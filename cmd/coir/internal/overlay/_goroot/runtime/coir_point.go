@@ -42,6 +42,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
 	if s.trace {
 		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
+		coirTraced(s.steps)
 	}
 	s.out.now = gp.bubble.now
 	n := uint32(s.steps)
@@ -91,6 +92,12 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	}
 	s.done(n)
 }
+
+// coirTraced is called at each step whose place is recorded, before its operation. A debugger stops here; see `coir
+// debug`.
+//
+//go:noinline
+func coirTraced(step uint64) {}
 
 // coirGosched is Gosched. It returns false if the runtime must do it.
 func coirGosched() bool {

@@ -161,6 +161,7 @@ type coirSettings struct {
 	fresh     int   // run only the schedule with this number, in a process that has run no other; -1: explore
 	from      int   // leave out the schedules before this one, which other processes have run
 	base      int64 // when a schedule begins, in seconds since 1970
+	debug     bool  // a debugger may stop the process, so that a step may take long
 	patience  int   // how often watch sees a schedule that waits for something outside before it is given up
 }
 
@@ -201,6 +202,8 @@ func coirParse(env string) coirSettings {
 			s.from = n
 		case "base":
 			s.base, _ = strconv.ParseInt(value, 10, 64)
+		case "debug":
+			s.debug = value == "true"
 		case "patience":
 			s.patience = n
 		case "faults":
@@ -701,10 +704,15 @@ func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64)
 // runShown runs a schedule whose output the command shows.
 func (x *coirExplorer) runShown(c coirConfig) coirRun {
 	os.Stdout.WriteString("\x16coir begin\n")
+	coirShown = true
 	r := x.run(c)
+	coirShown = false
 	os.Stdout.WriteString("\x16coir end\n")
 	return r
 }
+
+// coirShown says that the schedule is the one that is shown. A debugger reads it; see `coir debug`.
+var coirShown bool
 
 // leaks makes a schedule fail that has left goroutines behind, unless the command disables that. A sleeping goroutine
 // does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.

@@ -114,7 +114,7 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		if n != begun || now != steps {
 			begun, steps, since = n, now, time.Now()
 		}
-		if time.Since(since) > 30*time.Second {
+		if time.Since(since) > 30*time.Second && !coirSet.debug {
 			what, same = coirLong, 100
 		}
 		patience := coirSet.patience

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/cmd/coir/internal/overlay"
+)
+
+// coir debug replays a schedule under Delve. It replays it once without, which shows the report and the number of the
+// step with which the failure is complete. Then Delve runs the same binary up to that step: in the schedule that is
+// shown, the overlay calls the function coirTraced at each step, and a breakpoint is there.
+
+const debugUsage = `coir debug runs one schedule again under the debugger Delve.
+
+Usage:
+
+	coir debug [flags] package -run test -replay token [-step n]
+
+The arguments are those of the line after "replay:" in a report, with debug instead of test. The debugger stops before
+the step with which the failure is complete, or before step n of the report, in the goroutine that makes it; "up" leads
+to its code. To stop at another step, leave the debugger and use -step.
+
+The flags are those of coir test; see 'coir help test'. The user's module is built with -gcflags='-N -l', unless the
+failure does not come again with that or -gcflags is given. The command dlv must be installed:
+
+	go install github.com/go-delve/delve/cmd/dlv@latest
+`
+
+// debugTest runs the command coir debug.
+func debugTest(args []string, out, errs io.Writer) int {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, debugUsage)
+		return 0
+	}
+	dlv, lookErr := exec.LookPath("dlv")
+	switch {
+	case err != nil:
+	case o.replay == "":
+		err = errors.New("it needs -replay: copy the line after \"replay:\" in a report, with debug instead of test")
+	case lookErr != nil:
+		err = errors.New("there is no dlv; run go install github.com/go-delve/delve/cmd/dlv@latest")
+	default:
+		err = o.enter()
+	}
+	if err == nil {
+		err = underDelve(o, dlv, out, errs)
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.ExitCode() // Delve has said why
+	case err != nil:
+		fmt.Fprintf(errs, "coir debug: %v\nRun 'coir help debug' for more.\n", err)
+		return 2
+	}
+	return 0
+}
+
+// underDelve replays a schedule, and then runs it under Delve.
+func underDelve(o *options, dlv string, out, errs io.Writer) error {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	tool, err := toolchain(ctx, errs)
+	if err != nil {
+		return err
+	}
+	if tool.overlay, err = overlay.Make(tool.root, tool.version, tool.cache); err != nil {
+		return err
+	}
+	packages, err := tool.list(ctx, o)
+	if err != nil {
+		return err
+	}
+	if len(packages) != 1 {
+		return errors.New("it needs one package")
+	}
+	dir, remove, err := makeTemp(tool.tempBase)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	tool.temp = dir
+	p := packages[0]
+	binary := filepath.Join(dir, p.binary())
+	r, err := tool.replayed(ctx, o, p, binary, errs)
+	if err != nil {
+		return err
+	}
+	newWriter(out, o).tell(p, r)
+	if r.failure == nil {
+		return errors.New("the schedule does not fail: has the code changed, or is it built with other flags?")
+	}
+	step := cmp.Or(o.step, r.endStep())
+	fmt.Fprintf(out, "coir debug: stopping before step %d\n", step)
+	script, record := filepath.Join(dir, "init"), filepath.Join(dir, "record")
+	text := fmt.Sprintf("break coir runtime.coirTraced\ncondition coir step == %d && testing.coirShown\ncontinue\nstack\n", step)
+	if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
+		return err
+	}
+	o.debug, o.timeout = true, 0
+	fresh := -1
+	if strings.HasPrefix(o.replay, "f1.") {
+		fresh = 0
+	}
+	stop()
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // it is for Delve
+	c := exec.Command(dlv, append([]string{"exec", "--allow-non-terminal-interactive", "--init", script, "--wd", p.Dir,
+		binary, "--"}, o.testArgs(r)...)...)
+	c.Env = tool.exploring(o, p, record, fresh)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, out, errs
+	return c.Run()
+}
+
+// replayed builds the test and replays the schedule. Without optimizations a debugger shows more, but a variable may be
+// on the heap that was on the stack, or the other way, so that the steps are others. Then it builds with them.
+func (t *tool) replayed(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) (r *result, err error) {
+	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
+	plain, with := o.build, []string{}
+	if p.Module != nil && !o.atomics && !flagged {
+		with = []string{"-gcflags=" + p.Module.Path + "/...=-N -l"}
+	}
+	for {
+		o.build = append(plain[:len(plain):len(plain)], with...)
+		b := t.build(ctx, o, p, binary, errs)
+		if b.why != "" || b.binary == "" {
+			return nil, fmt.Errorf("the tests of %s cannot be built\n%s", p.ImportPath, b.output)
+		}
+		tests, err := t.tests(ctx, o, p, binary)
+		if err == nil && len(tests) != 1 {
+			err = fmt.Errorf("-run selects %d tests, and must select one", len(tests))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r = t.runTest(ctx, o, p, binary, tests[0], 0); r == nil {
+			return nil, context.Cause(ctx)
+		}
+		if r.failure != nil || len(with) == 0 {
+			return r, nil
+		}
+		with = nil
+	}
+}
