@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"go/build"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -103,6 +104,21 @@ func TestSlowMachine(t *testing.T) {
 	if o := got[""]; !strings.Contains(o.Output, ", 2 may fail on a slow machine (") {
 		t.Errorf("the last line does not count them:\n%s", o.Output)
 	}
+}
+
+// Tests in bubbles of testing/synctest may wait for locks and for the network, which keep time from moving under go test.
+func TestSynctest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	want := coirtest.Expected(t, "testdata/synctest")
+	if !slices.Contains(build.Default.ReleaseTags, "go1.27") {
+		delete(want, "TestNewTestServer")
+	}
+	if !coirtest.InMemory() {
+		delete(want, "TestServer")
+	}
+	coirtest.Compare(t, explored(t, "-schedules=200", "./testdata/synctest"), want)
 }
 
 // With -for a schedule that fails is kept, and is the first of the next run.
