@@ -102,7 +102,7 @@ func alone(what string, decisions, tried int, sure bool) string {
 	case sure:
 		return fmt.Sprintf("no schedule passes: all %s of them were tried", chart.Grouped(tried+1))
 	}
-	return fmt.Sprintf("each of %s that were tried instead fails too: it seems that the order does not matter",
+	return fmt.Sprintf("each of %s that were tried instead fails too",
 		Count(tried, "other schedule"))
 }
 

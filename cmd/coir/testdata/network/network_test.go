@@ -453,6 +453,25 @@ func TestBugRace(t *testing.T) {
 	wg.Wait()
 }
 
+// The first write to a peer that has closed may succeed, but not if it is large: the reset comes before it ends.
+func TestLargeWriteToClosed(t *testing.T) {
+	l := listen(t, "tcp", "127.0.0.1:0")
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	_ = l.Close()
+	if n, err := c.Write(make([]byte, 8<<20)); err == nil {
+		t.Errorf("%d bytes were written", n)
+	}
+}
+
 // Only the kernel can copy a descriptor.
 func TestFileOnKernel(t *testing.T) {
 	l := listen(t, "tcp", "127.0.0.1:0")

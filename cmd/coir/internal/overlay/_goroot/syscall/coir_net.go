@@ -76,6 +76,7 @@ const (
 	coirFirstPort  = 33000      // of those that are chosen
 	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
 	coirUnixRoom   = 208 << 10  // the same in the local domain, and of packets
+	coirSendAhead  = 512 << 10  // bytes that are sent before the answer comes that nothing reads them
 	coirMaxPacket4 = 65507
 	coirMaxPacket6 = 65527
 )
@@ -844,7 +845,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 		s.wake()
 		out.to.rst, out.to.err = true, ECONNRESET
 		out.to.wake()
-		return len(p), nil
+		return min(len(p), coirSendAhead), nil
 	}
 	for n < len(p) && out.n < out.room {
 		if out.n == len(out.buf) {
