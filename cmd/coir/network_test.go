@@ -151,6 +151,15 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", c.test, again.Output, o.Output)
 		}
 	}
+	guide, err := os.ReadFile("../../docs/guide/coir-test.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := explored(t, "-faults=reset", "-run=^TestChargesTwice$", dir)["TestChargesTwice"]
+	_, report, _ := strings.Cut(o.Output, "s)\n")
+	if i := strings.Index(report, "    diverges here"); i < 0 || !strings.Contains(string(guide), indent(report[:i])) {
+		t.Errorf("the guide does not show\n%s", o.Output)
+	}
 	for _, faults := range []string{"net", "test", "delay"} {
 		if o := explored(t, "-schedules=500", "-faults="+faults, "-run=^TestRetries$", dir)["TestRetries"]; o.Action != "pass" {
 			t.Errorf("with %s: %s\n%s", faults, o.Action, o.Output)
