@@ -41,20 +41,10 @@ func saved(dir, test string) (tokens, files []string) {
 	return tokens, files
 }
 
-// failed returns the tokens with which a process should begin, unless the strategy depends on its earlier schedules.
-func (o *options) failed(dir, test string) string {
-	if o.inOrder() {
-		return ""
-	}
-	tokens, _ := saved(dir, test)
-	return strings.Join(tokens, " ")
-}
-
 // failsAgain runs the schedules of earlier failures of a test of which each schedule has a process of its own. It
 // returns the first that fails.
 func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
-	tokens, _ := saved(p.Dir, name)
-	for _, token := range tokens {
+	for _, token := range o.saved {
 		again := *o
 		again.replay = token
 		if r := t.runProcess(ctx, &again, p, binary, name, i, 0); ctx.Err() == nil && r.failure != nil {

@@ -91,8 +91,9 @@ type options struct {
 	leaks     bool
 	faults    string
 	total     time.Duration
-	dir       string // where schedules are kept
-	kept      string // the file with the schedules of the test
+	dir       string   // where schedules are kept
+	kept      string   // the file with the schedules of the test
+	saved     []string // the tokens of earlier failures of the test
 	save      bool
 	emit      bool
 	atomics   bool

@@ -193,6 +193,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	}
 	mine := *o
 	o = &mine
+	o.saved, _ = saved(p.Dir, name)
 	var all *result // of earlier processes
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runOn(ctx, o, p, binary, name, i)
@@ -313,7 +314,10 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
-	c.Env = append(t.exploring(o, p, record, fresh), "COIR_FAILED="+o.failed(p.Dir, name))
+	c.Env = t.exploring(o, p, record, fresh)
+	if !o.inOrder() { // those strategies depend on their earlier schedules
+		c.Env = append(c.Env, "COIR_FAILED="+strings.Join(o.saved, " "))
+	}
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	err := runCommand(c)

@@ -122,7 +122,7 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 			patience = 2
 		}
 		switch {
-		case what == 7:
+		case what == coirNeedsKernel:
 			coirNudge(true)
 		case what == 2 && same >= 2 && x.nudge():
 			last, same = 0, 0

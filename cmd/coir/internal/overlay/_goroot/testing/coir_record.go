@@ -207,6 +207,9 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 // Why a schedule is not controlled, besides what coirTakeTurn returns.
 const coirLong, coirSignal, coirForeign = 4, 5, 6
 
+// coirNeedsKernel is the result of coirTakeTurn for a schedule that must end, because it needs the kernel's network.
+const coirNeedsKernel = 7
+
 // coirWaitsFor returns what a schedule waits for if all its goroutines wait for something outside.
 func coirWaitsFor(r *coirRun) int {
 	if r.signals {
