@@ -478,7 +478,7 @@ func (r *run) do(op *Op) {
 		r.scope(op)
 	case Cancel:
 		if n := at(w, w.contexts, op.Obj); n != nil {
-			w.cancel(n, w.cause(op.Cause, r.last))
+			r.cancel(op, n)
 		}
 	case CancelNursery:
 		if n := at(w, w.nurseries, op.Obj); n != nil {
@@ -549,6 +549,18 @@ func (k *call) slept() {
 	if at, ok := k.node.endedBy(); ok && max(at, k.from) < k.from+k.op.D {
 		k.failf("slept for %v, and its context was over at %v", k.op.D, at)
 	}
+}
+
+// cancel cancels a context. A scope inside of it, which is in use, must see that immediately.
+func (r *run) cancel(op *Op, n *node) {
+	in, stop := coir.WithCancel(n.ctx)
+	defer stop()
+	room := coir.NewChan[int](2)
+	_ = room.Send(in, 1)
+	r.w.cancel(n, r.w.cause(op.Cause, r.last))
+	k := r.call(op, n).begin()
+	_, err := coir.Select(in, room.SendCase(2))
+	k.end(err)
 }
 
 func (r *run) scope(op *Op) {
