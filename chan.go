@@ -108,10 +108,37 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	return c.send(ctx, v, max(d, 0))
 }
 
+// How a value goes from Send to Recv.
+//
+// send, sendAny and sendGuest, and recv, recvAny and recvGuest, take the same four steps. They differ in who calls.
+//
+//  1. Try. The caller locks the channel and tries the operation: Put or Take. Either the operation has ended, with a
+//     value or because the channel is closed, or nothing has changed. In that case the caller still has the lock, so
+//     that no peer can come before step 2.
+//  2. Publish. The caller takes a cell from its kit (a sender puts the value into it), arms its parker, puts the cell
+//     into the channel's queue, and unlocks. No peer can miss the wait: each that locks the channel from now on finds
+//     the cell. Until the wait has ended the cell belongs to the channel. To end the wait, a waker must claim it by its
+//     ticket. So exactly one of data, close, cancel and timeout ends it.
+//  3. Park. The caller stops until the wait has ended. It looks for a cancel only after it has armed its parker, and a
+//     cancel looks for armed parkers only after it has set its flag. So none is missed. After this step the wait has
+//     ended for one reason, and a late waker changes nothing.
+//  4. Finish. If the reason is Data, the peer has taken the cell out of the queue, and the value has passed. Otherwise
+//     Finish withdraws the cell under the lock: the value is still the sender's, and a receiver has received nothing.
+//     The caller owns the cell again, and its kit keeps it for the next wait.
+//
+// So a value goes one of three ways:
+//
+//   - The receiver waits. Put, in step 1 of the sender, writes the value into the receiver's cell and claims the wait.
+//     The receiver takes the value out of its cell in step 4.
+//   - The sender waits. Take, in step 1 of the receiver, claims the wait and takes the value out of the sender's cell,
+//     or moves it into the buffer. The sender learns that in step 4.
+//   - Neither waits. Put leaves the value in the buffer, and Take finds it there: step 1 of each.
+//
+// Package internal/channel has Put, Take, Publish and Finish, and says why a cancelled receive cannot lose a value.
+
 // send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path for a fiber that uses
 // its own context, on a channel that is neither watched nor timed, if the send succeeds immediately or waits. All other
-// cases go to sendAny, which starts over, those of goroutines by way of sendGuest. All take the same steps: try, publish,
-// park, finish.
+// cases go to sendAny, which starts over, those of goroutines by way of sendGuest.
 //
 // Send is inlined into its callers, so this is the only frame between the caller and the switch.
 //
@@ -127,6 +154,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	if sc.mayBeDone() {
 		return c.sendAny(ctx, v, d)
 	}
+	// 1. Try.
 	ch := &c.ch
 	ch.Lock()
 	if !ch.Plain() {
@@ -144,6 +172,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 		ch.Unlock()
 		return c.sendAny(ctx, v, d)
 	}
+	// 2. Publish.
 	cell := wait.CellOf[T](f.task.Kit().Solo(ch.Cells()))
 	if cell == nil {
 		cell = wait.SoloCell[T](f.task.Kit(), ch.Cells())
@@ -153,6 +182,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	t := f.task.Arm()
 	ch.Publish(sending, &cell.Node, &f.task.Parker, t)
 	ch.Unlock()
+	// 3. Park.
 	if d > 0 {
 		f.armTimer(t, d)
 	}
@@ -171,6 +201,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	if d > 0 && r != park.TimedOut {
 		f.stopTimer()
 	}
+	// 4. Finish.
 	if r != park.Data {
 		return c.sendFailed(f, sc, cell, r)
 	}
@@ -179,8 +210,8 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	return nil
 }
 
-// sendFailed finishes a send whose wait ended for r, which is not Data. None means that no wait began, because sc was
-// cancelled.
+// sendFailed is step 4 of a send whose wait ended for r, which is not Data. None means that no wait began, because sc
+// was cancelled.
 //
 //go:noinline
 //go:norace
@@ -205,6 +236,7 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	if e := by.refused(); e != nil {
 		return c.core.failedBefore(sending, e)
 	}
+	// 1. Try.
 	ch := &c.ch
 	race.Disable()
 	ch.Lock()
@@ -219,12 +251,15 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	case r != park.None || d == 0:
 		r = c.core.finishLocked(&by, sending, r, ready)
 	default:
+		// 2. Publish.
 		w := by.waiter()
 		cell := wait.SoloCell[T](w.kit, ch.Cells())
 		t := by.arm(&w)
 		ch.PublishSend(cell, v, w.p, t)
 		c.core.unlock(nil, by.worker())
+		// 3. Park.
 		r = by.await(&w, t, by.deadline(d))
+		// 4. Finish.
 		ch.Finish(sending, cell, r)
 		wait.Done[T](w.kit, ch.Cells())
 		c.core.reclassifyTimeout(&by, sending, r)
@@ -245,7 +280,7 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	return c.recv(ctx, max(d, 0))
 }
 
-// recv implements Recv and RecvTimeout: it waits for at most d, or forever. See send.
+// recv implements Recv and RecvTimeout: it waits for at most d, or forever. It takes the same four steps as send.
 //
 //go:norace
 func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
@@ -259,6 +294,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	if sc.mayBeDone() {
 		return c.recvAny(ctx, d)
 	}
+	// 1. Try.
 	ch := &c.ch
 	ch.Lock()
 	if !ch.Plain() {
@@ -276,6 +312,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		ch.Unlock()
 		return c.recvAny(ctx, d)
 	}
+	// 2. Publish.
 	cell := wait.CellOf[T](f.task.Kit().Solo(ch.Cells()))
 	if cell == nil {
 		cell = wait.SoloCell[T](f.task.Kit(), ch.Cells())
@@ -284,6 +321,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	t := f.task.Arm()
 	ch.Publish(receiving, &cell.Node, &f.task.Parker, t)
 	ch.Unlock()
+	// 3. Park.
 	if d > 0 {
 		f.armTimer(t, d)
 	}
@@ -302,6 +340,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	if d > 0 && r != park.TimedOut {
 		f.stopTimer()
 	}
+	// 4. Finish.
 	if r != park.Data {
 		return v, c.recvFailed(f, sc, cell, r)
 	}
@@ -310,6 +349,8 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	return v, nil
 }
 
+// recvFailed is step 4 of a receive whose wait ended for r, which is not Data. See sendFailed.
+//
 //go:noinline
 //go:norace
 func (c *Chan[T]) recvFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Reason) error {
@@ -331,6 +372,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 	if e := by.refused(); e != nil {
 		return v, c.core.failedBefore(receiving, e)
 	}
+	// 1. Try.
 	ch := &c.ch
 	race.Disable()
 	ch.Lock()
@@ -338,12 +380,15 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 	if r != park.None || d == 0 {
 		r = c.core.finishLocked(&by, receiving, r, ready)
 	} else {
+		// 2. Publish.
 		w := by.waiter()
 		cell := wait.SoloCell[T](w.kit, ch.Cells())
 		t := by.arm(&w)
 		ch.PublishRecv(cell, w.p, t)
 		c.core.unlock(nil, by.worker())
+		// 3. Park.
 		r = by.await(&w, t, by.deadline(d))
+		// 4. Finish.
 		v = ch.Finish(receiving, cell, r)
 		wait.Done[T](w.kit, ch.Cells())
 		c.core.reclassifyTimeout(&by, receiving, r)

@@ -42,13 +42,14 @@ func isPlainGoroutine(ctx context.Context) bool {
 	return sched.Current() == nil
 }
 
-// sendGuest is send for a goroutine.
+// sendGuest is send for a goroutine. chan.go explains its steps.
 //
 //go:norace
 func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	if race.Enabled || d != forever || c.core.rt != nil || !isPlainGoroutine(ctx) {
 		return c.sendAny(ctx, v, d)
 	}
+	// 1. Try.
 	ch := &c.ch
 	ch.Lock()
 	if !ch.Plain() {
@@ -65,12 +66,15 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 		ch.Unlock()
 		return c.sendAny(ctx, v, d)
 	}
+	// 2. Publish.
 	g := guests.Get().(*guest)
 	cell := wait.SoloCell[T](&g.kit, ch.Cells())
 	cell.Value = v
 	ch.Publish(sending, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
+	// 3. Park.
 	g.Wait()
+	// 4. Finish.
 	var err error
 	if r = g.Reason(); r == park.Data {
 		ch.Took(cell)
@@ -83,13 +87,14 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	return err
 }
 
-// recvGuest is recv for a goroutine.
+// recvGuest is recv for a goroutine. chan.go explains its steps.
 //
 //go:norace
 func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 	if race.Enabled || d != forever || c.core.rt != nil || !isPlainGoroutine(ctx) {
 		return c.recvAny(ctx, d)
 	}
+	// 1. Try.
 	ch := &c.ch
 	ch.Lock()
 	if !ch.Plain() {
@@ -106,11 +111,14 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 		ch.Unlock()
 		return c.recvAny(ctx, d)
 	}
+	// 2. Publish.
 	g := guests.Get().(*guest)
 	cell := wait.SoloCell[T](&g.kit, ch.Cells())
 	ch.Publish(receiving, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
+	// 3. Park.
 	g.Wait()
+	// 4. Finish.
 	var err error
 	if r = g.Reason(); r == park.Data {
 		v = ch.Took(cell)
