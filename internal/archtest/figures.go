@@ -3,6 +3,9 @@ package archtest
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,8 +15,8 @@ import (
 )
 
 // Figures in README and in the documents are written by the command figures: counts from the tree, and ratios from
-// docs/figures.json, which has what bench/ratios measured, at which commit and on which machine. TestFigures fails if
-// one of them is not what the command would write.
+// docs/figures.json, which has what bench/ratios measured, at which commit and on which machine. The bounds beside them
+// come from the code of bench/ratios. TestFigures fails if one of them is not what the command would write.
 
 // A Ratio is one comparison of bench/ratios.
 type Ratio struct {
@@ -59,6 +62,10 @@ func Figures(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	bounds, err := readBounds(root)
+	if err != nil {
+		return nil, err
+	}
 	documents := make(map[string]string)
 	for _, c := range counts {
 		if err := edit(root, documents, c.file, func(text string) (string, error) {
@@ -75,7 +82,9 @@ func Figures(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	err = edit(root, documents, figuresFile, func(text string) (string, error) { return withRatios(text, ratios) })
+	err = edit(root, documents, figuresFile, func(text string) (string, error) {
+		return withRatios(text, ratios, bounds)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +167,9 @@ func occurrences(root, file, pattern, from string) (int, error) {
 // quoted matches a name in a table.
 var quoted = regexp.MustCompile("`([a-z0-9-]+)`")
 
-// withRatios writes the ratios into the rows of the table of figuresFile.
-func withRatios(text string, ratios []Ratio) (string, error) {
+// withRatios writes the ratios, and their bounds, into the rows of the table of figuresFile. A ratio above its bound is
+// in bold.
+func withRatios(text string, ratios []Ratio, bounds map[string]float64) (string, error) {
 	by := make(map[string]Ratio)
 	for _, r := range ratios {
 		by[r.Name] = r
@@ -168,15 +178,22 @@ func withRatios(text string, ratios []Ratio) (string, error) {
 	rows, used := 0, make(map[string]bool)
 	for i, line := range lines {
 		cells := strings.Split(line, " | ")
-		if len(cells) != 5 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| What |") {
+		if len(cells) != 6 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| What |") {
 			continue
 		}
-		var shown, commits []string
+		var shown, atMost, commits []string
 		allocs := 0.0
 		for _, name := range quoted.FindAllStringSubmatch(cells[0], -1) {
 			if r, ok := by[name[1]]; ok {
 				used[r.Name] = true
-				shown = append(shown, Figure(r.Ratio))
+				figure, bound := Figure(r.Ratio), "-"
+				if most := bounds[r.Name]; most > 0 {
+					bound = strconv.FormatFloat(most, 'g', -1, 64)
+					if r.Ratio > most {
+						figure = "**" + figure + "**"
+					}
+				}
+				shown, atMost = append(shown, figure), append(atMost, bound)
 				commits = append(commits, r.Commit)
 				allocs = max(allocs, r.Allocs)
 			}
@@ -186,16 +203,92 @@ func withRatios(text string, ratios []Ratio) (string, error) {
 		}
 		rows++
 		cells[2] = strings.Join(shown, ", ")
-		if cells[3] != "-" {
-			cells[3] = strconv.Itoa(int(allocs + 0.5))
+		cells[3] = strings.Join(atMost, ", ")
+		if len(slices.Compact(slices.Clone(atMost))) == 1 {
+			cells[3] = atMost[0]
 		}
-		cells[4] = strings.Join(slices.Compact(commits), ", ") + " |"
+		if cells[4] != "-" {
+			cells[4] = strconv.Itoa(int(allocs + 0.5))
+		}
+		cells[5] = strings.Join(slices.Compact(commits), ", ") + " |"
 		lines[i] = strings.Join(cells, " | ")
 	}
 	if rows == 0 || len(used) != len(ratios) {
-		return "", fmt.Errorf("%s shows %d of %d ratios, in %d rows", figuresFile, len(used), len(ratios), rows)
+		return "", fmt.Errorf("%s shows %d of %d ratios, in %d rows: name each ratio of %s in a row of the table",
+			figuresFile, len(used), len(ratios), rows, RatiosFile)
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// boundsFile has the comparisons with their bounds. It belongs to another module, so it is parsed, not imported.
+const boundsFile = "bench/ratios/table.go"
+
+// readBounds returns the bounds of the comparisons in boundsFile that have one. A comparison is a literal with a name
+// and a bound. Those that a function makes from its parameter name have the bound of the literal in that function.
+func readBounds(root string) (map[string]float64, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(boundsFile)), nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	bounds := make(map[string]float64)
+	makers := make(map[string]float64)
+	for _, d := range file.Decls {
+		ast.Inspect(d, func(n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			name, bound := comparisonOf(literal)
+			if maker, ok := d.(*ast.FuncDecl); ok {
+				makers[maker.Name.Name] = bound
+			} else if name != "" {
+				bounds[name] = bound
+			}
+			return true
+		})
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
+			if maker, ok := call.Fun.(*ast.Ident); ok && makers[maker.Name] > 0 {
+				bounds[stringOf(call.Args[0])] = makers[maker.Name]
+			}
+		}
+		return true
+	})
+	if len(bounds) == 0 {
+		return nil, fmt.Errorf("%s has no bounds: change readBounds in internal/archtest/figures.go", boundsFile)
+	}
+	return bounds, nil
+}
+
+// comparisonOf returns the name and the bound of a literal, or zero values for what it has not.
+func comparisonOf(literal *ast.CompositeLit) (name string, bound float64) {
+	for _, e := range literal.Elts {
+		field, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		key, ok := field.Key.(*ast.Ident)
+		switch {
+		case ok && key.Name == "name":
+			name = stringOf(field.Value)
+		case ok && key.Name == "bound":
+			if value, ok := field.Value.(*ast.BasicLit); ok {
+				bound, _ = strconv.ParseFloat(value.Value, 64)
+			}
+		}
+	}
+	return name, bound
+}
+
+// stringOf returns the value of a string literal, or "".
+func stringOf(e ast.Expr) string {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok {
+		return ""
+	}
+	text, _ := strconv.Unquote(literal.Value)
+	return text
 }
 
 // withMemory writes the memory of a parked fiber into README.
