@@ -32,7 +32,8 @@ func TestChannelReadiesNoParker(t *testing.T) {
 	for _, path := range imports["internal/channel"] {
 		if own, ours := strings.CutPrefix(path, Module); ours {
 			if own = strings.TrimPrefix(own, "/"); !slices.Contains(channelImports, own) {
-				t.Errorf("internal/channel imports %s", path)
+				t.Errorf("internal/channel imports %s: move what needs it to the root package, or add it to "+
+					"channelImports in internal/archtest/channel_test.go", path)
 			}
 		}
 	}

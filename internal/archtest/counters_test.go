@@ -50,12 +50,13 @@ func TestCountersDecideNothing(t *testing.T) {
 				case slices.Contains(x.in, name):
 					shown = true
 				default:
-					t.Errorf("%s reads a counter, which only statistics may: %s", path.Join(x.dir, name), code)
+					t.Errorf("%s reads a counter, which only %v may: %s\nDecide by other state, or move the code there",
+						path.Join(x.dir, name), x.in, code)
 				}
 			}
 		}
 		if !shown {
-			t.Errorf("%s: nothing matches %v, so this test looks for nothing", x.dir, x.read)
+			t.Errorf("%s: nothing matches %v, so this test looks for nothing: correct the pattern above", x.dir, x.read)
 		}
 	}
 }

@@ -41,12 +41,12 @@ func TestDocsNameWhatExists(t *testing.T) {
 		for _, m := range qualified.FindAllStringSubmatch(text(t, filepath.Join(dir, file)), -1) {
 			found++
 			if !exist[m[0]] {
-				t.Errorf("%s names %s, which does not exist", file, m[0])
+				t.Errorf("%s names %s, which is not exported: write the name that it has now", file, m[0])
 			}
 		}
 	}
 	if found < 50 {
-		t.Errorf("only %d names were found", found)
+		t.Errorf("only %d names were found: the pattern no longer fits the documents; correct it", found)
 	}
 }
 
@@ -75,7 +75,8 @@ func TestProgramsInDocsBuild(t *testing.T) {
 			cmd := exec.Command("go", "vet", program)
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)
+				t.Errorf("%s has a program that does not build; correct the document: %v\n%s",
+					filepath.Base(path), err, out)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ func TestGrammar(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, what := range found {
-			t.Errorf("%s/%s", dir, what)
+			t.Errorf("%s/%s; docs/HACKING.md has the grammar: rename it, or add the exception to "+
+				"internal/archtest/grammar.go", dir, what)
 		}
 	}
 }

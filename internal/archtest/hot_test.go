@@ -231,7 +231,8 @@ func TestHotFunctionsCallNothingNew(t *testing.T) {
 	for _, function := range slices.Sorted(maps.Keys(hot)) {
 		got, found := calls[function]
 		if !found {
-			t.Errorf("%s is not in the program: was it renamed or inlined?", function)
+			t.Errorf("%s is not in the program: was it renamed or inlined? Then change the list hot in "+
+				"internal/archtest/hot_test.go", function)
 			continue
 		}
 		var news []string
@@ -242,13 +243,14 @@ func TestHotFunctionsCallNothingNew(t *testing.T) {
 		}
 		if len(news) > 0 {
 			t.Errorf("%s calls what it did not call before, or what was inlined:\n\t%s\n"+
-				"If it should, its list is now:\n\t%q: {\"%s\"},",
+				"Run `go build -gcflags=-m` to see what is inlined. If it should be so, its list in "+
+				"internal/archtest/hot_test.go is now:\n\t%q: {\"%s\"},",
 				function, strings.Join(news, "\n\t"), function, strings.Join(got, `", "`))
 		}
 		for _, c := range hot[function] {
 			// Another compiler may inline more.
 			if strings.HasPrefix(runtime.Version(), "go1.26") && runtime.GOARCH == "amd64" && !slices.Contains(got, c) {
-				t.Errorf("%s no longer calls %s: take it off the list", function, c)
+				t.Errorf("%s no longer calls %s: take it off the list hot in internal/archtest/hot_test.go", function, c)
 			}
 		}
 	}

@@ -61,11 +61,11 @@ func TestTextNamesWhatExists(t *testing.T) {
 		found, missing := n.missing(file, text)
 		named += found
 		for _, name := range missing {
-			t.Errorf("%s names %s, which does not exist", file, name)
+			t.Errorf("%s names %s, which does not exist: write the name that it has now", file, name)
 		}
 	}
 	if named < 300 {
-		t.Errorf("only %d names were found", named)
+		t.Errorf("only %d names were found: the patterns no longer fit the texts; correct them", named)
 	}
 }
 

@@ -47,7 +47,8 @@ func TestErrorsNameTheirPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(found, bare) {
-			t.Errorf("%s: errors that do not begin with %q:\n%s\nbareTexts lists:\n%s", dir, prefix,
+			t.Errorf("%s: errors that do not begin with %q:\n%s\nbareTexts lists:\n%s\n"+
+				"Begin the text so, or change bareTexts in internal/archtest/texts_test.go", dir, prefix,
 				strings.Join(found, "\n"), strings.Join(bare, "\n"))
 		}
 	}

@@ -45,6 +45,7 @@ func TestWordIsCommittedInThreePlaces(t *testing.T) {
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("Commit is called in %q, want %q", got, want)
+		t.Errorf("Commit is called in %q, want %q: park through one of these; a new place needs its states in "+
+			"promela/word.pml, and a line here", got, want)
 	}
 }

@@ -294,7 +294,8 @@ func countWords(t *testing.T, root string) []operation {
 		for _, w := range r.Writes {
 			word, ok := at[site{w.File, w.Line, w.Method}]
 			if !ok && half(float64(w.Times)/float64(r.Turns)) > 0 {
-				t.Errorf("%s:%d: whose %s is this?", w.File, w.Line, w.Method)
+				t.Errorf("%s:%d: sites finds no word for this %s: write it as a call of a method of a field or a variable",
+					w.File, w.Line, w.Method)
 			}
 			sum := op.words[word]
 			sum.add(w.Method, float64(w.Times)/float64(r.Turns))
