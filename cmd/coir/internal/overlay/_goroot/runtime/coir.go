@@ -50,7 +50,7 @@ const (
 type coirG struct {
 	id    uint32 // in the order of creation, in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
-	quiet uint32 // coirNoPoints or coirLast
+	quiet uint32 // coir.QuietNoPoints, coir.QuietLast, or 0
 	timer bool   // it runs the function of a timer
 	cases uint32 // times that several cases of a select were ready
 	since uint64 // the step at which it last began to wait for the turn
@@ -67,53 +67,6 @@ type coirG struct {
 	again      bool // the point of its next operation on a socket has been, see coir_net.go
 }
 
-// A goroutine may be quiet: in code of the harness that it calls, such as t.Run, it has no points; and the harness
-// itself, which starts the test and waits for it, gets the turn when no other goroutine can run.
-const coirLast, coirNoPoints = 1, 2
-
-// coirConfig says how to run a schedule. Package testing has the same type.
-type coirConfig struct {
-	strategy search.Strategy
-	seed     uint64 // of what the program draws
-	racing   uint64 // percent of the points at which the clock moves although goroutines can run
-	limit    uint64 // steps without a moment at which all wait, after which a schedule is given up
-	most     uint64 // steps, after which it is given up
-	ticks    uint64 // moves of the clock without progress of the test, after which there will be none
-	span     int64  // how far the clock moves meanwhile, unless the moves are ten times as many
-	trace    bool   // record where each step is
-	atomics  bool   // atomic operations are points
-	collect  bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
-	keep     bool   // count what is new; see coirNews
-	memory   bool   // sockets are in memory, if they can be
-	faults   uint32 // those that may happen, as bits in the order of coir.Faults
-}
-
-// coirOutcome is the outcome of a schedule. Package testing has the same type.
-type coirOutcome struct {
-	steps, hash uint64
-	decisions   int
-	actors      int
-	endless     bool // it was given up after limit steps without a moment at which all wait
-	long        bool // it was given up after the most steps that a schedule may have
-	simulates   bool // it was given up because the test explores by itself: see CoirSimulates
-	ticking     bool // only timers made progress
-	timed       bool // a goroutine has made a step while a timer was set
-	misfit      bool // a given decision had fewer ways
-	overflow    bool // a table was too small
-	lost        bool // a decision other than 0 is not in the table
-	cases       int
-	channels    int
-	news        uint32 // how much it showed that no earlier schedule had; see coirNews
-	now         int64  // the last moment at which something happened
-	outside     uint32 // wakes by a goroutine outside, by the network, or after a long system call
-	foreign     uint32 // those by a goroutine outside
-	signals     bool   // it waits for signals
-	kernel      bool   // it has read from a socket or a pipe of the kernel, or started a process
-	kernelNet   string // why it was given up: the test must run on the kernel's network
-	panicG      uint32
-	panic       string
-}
-
 // coirSched is the running schedule. Each of its parts has a file, which says what holds for it.
 //
 // The goroutine that has the turn uses it, or the root when all wait. Goroutines outside make goroutines ready, and the
@@ -122,10 +75,10 @@ var coirSched struct {
 	mu     mutex
 	run    uint32 // the number of the schedule
 	root   guintptr
-	limit  uint64 // see coirConfig
-	most   uint64
+	limit  uint64 // MostBusy of the configuration
+	most   uint64 // MostSteps
 	memory bool
-	out    coirOutcome
+	out    coir.Outcome
 	text   [512]byte // of a panic
 
 	coirTurns
@@ -138,10 +91,10 @@ var coirSched struct {
 	coirBeside
 }
 
-// coirBegin begins a schedule. The caller is about to be the root of its bubble.
+// coirBegin begins a schedule, whose decisions the strategy makes. The caller is about to be the root of its bubble.
 //
 //go:linkname coirBegin testing.coirBegin
-func coirBegin(c *coirConfig) {
+func coirBegin(strategy search.Strategy, c *coir.Config) {
 	s := &coirSched
 	if poolcleanup != nil { // what pools hold must not depend on earlier schedules; once for each generation
 		poolcleanup()
@@ -149,25 +102,25 @@ func coirBegin(c *coirConfig) {
 	}
 	s.coirBeside.begin(c, s.run == 0)
 	s.run++
-	s.limit, s.most, s.memory, s.out = c.limit, c.most, c.memory, coirOutcome{}
+	s.limit, s.most, s.memory, s.out = c.MostBusy, c.MostSteps, c.InMemory, coir.Outcome{}
 	s.coirTurns = coirTurns{}
-	s.coirChoices = coirChoices{strategy: c.strategy, fork: search.Fork{World: coirWorld{}}, chose: -1}
-	s.coirTrace = coirTrace{trace: c.trace, keep: c.keep, hash: 14695981039346656037, nchans: s.nchans}
-	s.coirTime = coirTime{ticks: c.ticks, span: c.span, racing: c.racing, lastTime: coirBaseTime}
-	s.coirDraws = coirDraws{seed: c.seed, rand: coirMix(c.seed^0xabcdef) | 1}
-	s.coirFaults = coirFaults{may: c.faults}
-	s.coirLog = coirLog{logging: c.strategy == search.Strategy(&coirSearch)}
+	s.coirChoices = coirChoices{strategy: strategy, fork: search.Fork{World: coirWorld{}}, chose: -1}
+	s.coirTrace = coirTrace{trace: c.Trace, keep: c.CountNews, hash: 14695981039346656037, nchans: s.nchans}
+	s.coirTime = coirTime{ticks: c.MostTicks, span: c.TickSpan, racing: c.Racing, lastTime: coirBaseTime}
+	s.coirDraws = coirDraws{seed: c.Seed, rand: coirMix(c.Seed^0xabcdef) | 1}
+	s.coirFaults = coirFaults{may: c.Faults}
+	s.coirLog = coirLog{logging: strategy == search.Strategy(&coirSearch)}
 	gp := getg()
 	gp.coir = coirG{run: s.run}
 	s.root.set(gp)
 	s.turn.set(gp)
-	coir.On, coir.Atomics = true, c.atomics
+	coir.On, coir.Atomics = true, c.Atomics
 }
 
 // coirFinish ends a schedule. Goroutines that it leaves behind wait forever: they no longer belong to a schedule.
 //
 //go:linkname coirFinish testing.coirFinish
-func coirFinish(out *coirOutcome) {
+func coirFinish(out *coir.Outcome) {
 	coir.On, coir.Atomics = false, false
 	getg().coir = coirG{}
 	coirNow(out)
@@ -204,7 +157,7 @@ func coirBorn(newg, parent *g, pc uintptr) {
 		coirActors[s.actors] = coirActor{parent: by, gopc: pc, since: newg.bubble.now}
 		coirActors[s.actors].g.set(newg)
 	} else {
-		s.out.overflow = true
+		s.out.Overflow = true
 	}
 	if s.trace && s.actors < coirMaxBirths && getg() != parent { // parent is in systemstack
 		b := &coirBirths[s.actors]
@@ -237,7 +190,7 @@ func coirPanic(p *_panic) {
 	if !coirIn(gp) || gp == coirSched.root.ptr() || gp.m.locks != 0 {
 		return
 	}
-	if out := &coirSched.out; out.panicG == 0 {
+	if out := &coirSched.out; out.PanicG == 0 {
 		text := "panic"
 		switch v := p.arg.(type) {
 		case error:
@@ -249,8 +202,8 @@ func coirPanic(p *_panic) {
 		default:
 			text = "(" + toRType(efaceOf(&p.arg)._type).string() + ")"
 		}
-		out.panicG = gp.coir.id
-		out.panic = unsafe.String(&coirSched.text[0], copy(coirSched.text[:], text))
+		out.PanicG = gp.coir.id
+		out.Panic = unsafe.String(&coirSched.text[0], copy(coirSched.text[:], text))
 	}
 	runningPanicDefers.Add(-1)
 	gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1)
@@ -270,7 +223,7 @@ func (*Func) CoirBubble() uint64 {
 // test does. Package sim of module coir calls it, like CoirBubble. Its goroutine waits forever.
 func (*Func) CoirSimulates() {
 	if gp := getg(); coirIn(gp) {
-		coirSched.out.simulates = true
+		coirSched.out.Simulates = true
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1)
 	}
 }

@@ -9,7 +9,7 @@ import (
 //
 //   - Decision i is coirDecisions[i], if i < coirMaxDecisions: those beyond are counted, and lost.
 //   - Each decision has two ways or more.
-//   - A schedule is its decisions: what else the goroutines do depends on them, on coirConfig, and on what comes from
+//   - A schedule is its decisions: what else the goroutines do depends on them, on coir.Config, and on what comes from
 //     outside.
 type coirChoices struct {
 	strategy search.Strategy
@@ -36,7 +36,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 	s.fork.N, s.fork.Keep, s.fork.Yields = n, kind == coir.Keep, kind == coir.GiveUp
 	k := s.strategy.Choose(&s.fork)
 	if k < 0 || k >= n {
-		s.out.misfit = true
+		s.out.Misfit = true
 		k = 0
 	}
 	if kind != coir.Case && kind != coir.Fault {
@@ -45,8 +45,8 @@ func coirDecide(gp *g, kind uint8, n int) int {
 	if s.ndec < coirMaxDecisions {
 		coirDecisions[s.ndec] = coirDecision{uint16(n), uint16(k), kind, uint32(s.steps)}
 	} else {
-		s.out.overflow = true
-		s.out.lost = s.out.lost || k != 0
+		s.out.Overflow = true
+		s.out.LostDecision = s.out.LostDecision || k != 0
 	}
 	s.ndec++
 	s.mix(uint64(n)<<16 | uint64(k))

@@ -9,7 +9,7 @@ import (
 // Only some offers become decisions, by the seed, or else most schedules would be nothing but faults. After
 // coirMostFaults there are none, so that a program that tries again can succeed.
 type coirFaults struct {
-	may     uint32 // see coirConfig
+	may     uint32 // see coir.Config
 	offered uint64
 	had     int
 }

@@ -13,16 +13,10 @@ import (
 // of the descriptors), they count as any other wait: coirNudge wakes the root, which moves the clock, or reports a
 // deadlock.
 
-// coirKernelWait is a wait for a descriptor. Package testing has the same type.
-type coirKernelWait struct {
-	fd    int32
-	write bool
-}
-
 // coirKernelRead notes that a schedule reads from the kernel, or accepts a connection.
 func coirKernelRead() {
 	if gp := getg(); coirIn(gp) {
-		coirSched.out.kernel = true
+		coirSched.out.UsesKernel = true
 	}
 }
 
@@ -32,7 +26,7 @@ func coirKernelRead() {
 func coirForks() {
 	coirSched.forked = true
 	if coir.On {
-		coirSched.out.kernel = true
+		coirSched.out.UsesKernel = true
 	}
 }
 
@@ -72,7 +66,7 @@ func coirOthers() (goroutines, timers, calls int, forked, signals bool) {
 // clock moves first. So a deadline may come late, but not before a timer that is set to come earlier.
 //
 //go:linkname coirAlone testing.coirAlone
-func coirAlone(waits []coirKernelWait) (n int, alone, last bool) {
+func coirAlone(waits []coir.KernelWait) (n int, alone, last bool) {
 	s := &coirSched
 	if !coir.On || s.turn != 0 || s.nready != 0 {
 		return 0, false, false
@@ -108,14 +102,14 @@ func coirAlone(waits []coirKernelWait) (n int, alone, last bool) {
 }
 
 // kernelWait stores the descriptor that a goroutine waits for. It returns false if the wait has a deadline before soon.
-func (c *coirG) kernelWait(w *coirKernelWait, soon int64) bool {
+func (c *coirG) kernelWait(w *coir.KernelWait, soon int64) bool {
 	pd := c.poll
 	if pd == nil {
 		return false
 	}
-	w.fd, w.write = int32(pd.fd), c.pollWrites
+	w.FD, w.Write = int32(pd.fd), c.pollWrites
 	deadline := pd.rd
-	if w.write {
+	if w.Write {
 		deadline = pd.wd
 	}
 	return deadline == 0 || soon != 0 && soon <= deadline
@@ -162,12 +156,12 @@ func coirNudge(giveUp bool) bool {
 // coirNow returns what is known of the running schedule.
 //
 //go:linkname coirNow testing.coirNow
-func coirNow(out *coirOutcome) {
+func coirNow(out *coir.Outcome) {
 	s := &coirSched
 	*out = s.out
-	out.steps, out.hash, out.decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
-	out.actors = int(s.actors)
-	out.signals = coirSignals() && !s.signals
-	out.cases, out.channels = s.ncases, s.nchans
-	out.now -= coirBaseTime
+	out.Steps, out.Hash, out.Decisions = s.steps, s.hash, min(s.ndec, coirMaxDecisions)
+	out.Actors = int(s.actors)
+	out.Signals = coirSignals() && !s.signals
+	out.Cases, out.Channels = s.ncases, s.nchans
+	out.Now -= coirBaseTime
 }

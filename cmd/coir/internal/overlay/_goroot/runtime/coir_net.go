@@ -51,8 +51,8 @@ func syscall_coirForeign() bool { return !coirIn(getg()) }
 
 //go:linkname syscall_coirOnKernel syscall.coirOnKernel
 func syscall_coirOnKernel(why string) {
-	if s := &coirSched; s.out.kernelNet == "" {
-		s.out.kernelNet = why
+	if s := &coirSched; s.out.NeedsKernel == "" {
+		s.out.NeedsKernel = why
 	}
 	gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 }

@@ -7,7 +7,7 @@ import (
 
 // coirBeside is about what is in the process besides the schedule: other goroutines, signals, the watcher of package
 // testing that calls coirTakeTurn, and waits in the kernel (coir_kernel.go). None of it is decided, so what comes from
-// there is counted in coirOutcome.
+// there is counted in coir.Outcome.
 //
 //   - forked and watching are never unset: they are about the process.
 //   - seen and seenStep are the turn and the steps at the last call of coirTakeTurn in this schedule.
@@ -17,7 +17,7 @@ type coirBeside struct {
 	timers   int   // in real time, at the beginning of the first schedule
 	signals  bool  // the program waits for signals, and did so before the test
 	forked   bool  // the process has started another one
-	collect  bool  // see coirConfig
+	collect  bool  // see coir.Config
 	givenUp  bool  // the schedule is to end although not all of its waits are durable
 	patience int64 // for signals, in this schedule
 	watching bool
@@ -27,17 +27,17 @@ type coirBeside struct {
 }
 
 // begin begins a schedule, perhaps the first.
-func (b *coirBeside) begin(c *coirConfig, first bool) {
+func (b *coirBeside) begin(c *coir.Config, first bool) {
 	b.before = gcount(false)
 	if first {
 		b.others, b.signals, b.timers = b.before-3, coirSignals(), coirRealTimers()
 	}
-	b.seen, b.seenStep, b.patience, b.collect, b.givenUp = 0, 0, 20e6, c.collect, false
+	b.seen, b.seenStep, b.patience, b.collect, b.givenUp = 0, 0, 20e6, c.Collect, false
 }
 
 // coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
-// the last call and is in a system call. It returns a number for what the schedule has waited for since then: 0
-// nothing, 1 a system call, 2 something outside, 3 a goroutine that computes, 7 nothing: it needs the kernel's network.
+// the last call and is in a system call. It returns what the schedule has waited for since then, as
+// package coir numbers it.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
 func coirTakeTurn() (what int) {
@@ -49,16 +49,16 @@ func coirTakeTurn() (what int) {
 	lock(&s.mu)
 	gp := s.turn.ptr()
 	switch {
-	case gp == nil && s.out.kernelNet != "":
-		what = 7
+	case gp == nil && s.out.NeedsKernel != "":
+		what = coir.ForKernelNet
 	case gp == nil && (s.seen != 0 || s.seenStep != s.steps):
 	case gp == nil:
-		what = 2
+		what = coir.ForOutside
 	case s.seen == s.turn && s.seenStep == s.steps:
-		what = 3
+		what = coir.ForComputing
 		s.watching = true
 		if readgstatus(gp)&^_Gscan == _Gsyscall {
-			what = 1
+			what = coir.ForCall
 			s.turn = 0
 			if a := coirActorOf(gp); a != nil {
 				a.state = coir.Calling

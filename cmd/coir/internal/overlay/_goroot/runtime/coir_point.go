@@ -44,7 +44,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
 		coirTraced(s.steps)
 	}
-	s.out.now = gp.bubble.now
+	s.out.Now = gp.bubble.now
 	n := uint32(s.steps)
 	if a := coirActorOf(gp); a != nil {
 		a.op, a.obj, a.step, a.point = op, obj, n, n
@@ -55,9 +55,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if !gp.coir.timer {
 		s.moved = s.steps
 	}
-	s.out.endless = s.out.endless || s.steps-s.idle > s.limit
-	s.out.long = s.out.long || s.steps > s.most
-	if s.out.endless || s.out.long || s.out.simulates || s.out.kernelNet != "" {
+	s.out.TooBusy = s.out.TooBusy || s.steps-s.idle > s.limit
+	s.out.TooLong = s.out.TooLong || s.steps > s.most
+	if s.out.TooBusy || s.out.TooLong || s.out.Simulates || s.out.NeedsKernel != "" {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
 	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats

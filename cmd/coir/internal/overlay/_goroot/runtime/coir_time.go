@@ -11,7 +11,7 @@ import (
 //   - The clock never moves back, and each move depends only on the decisions, the seed and the steps.
 //   - idle, charged and moved are steps that have been made: none is larger than steps.
 type coirTime struct {
-	racing  uint64 // see coirConfig
+	racing  uint64 // see coir.Config
 	ticks   uint64
 	span    int64
 	exact   int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
@@ -82,7 +82,7 @@ func coirCharge(gp *g) {
 	}
 	gp.bubble.now++
 	if next := gp.bubble.timers.wakeTime(); next != 0 {
-		s.out.timed = true
+		s.out.UsesTime = true
 		if next <= gp.bubble.now {
 			coirMoveClock(gp, 0)
 		}
@@ -164,7 +164,7 @@ func coirTick(bubble *synctestBubble) bool {
 	if bubble.now <= s.until && s.ticked < 100*s.ticks {
 		return false
 	}
-	s.out.ticking = true
+	s.out.OnlyTimers = true
 	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
 	return true
 }

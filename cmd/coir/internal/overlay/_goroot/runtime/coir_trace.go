@@ -164,7 +164,7 @@ func coirObject(op uint8, p unsafe.Pointer) uint32 {
 		}
 		h = (h + 1) % coirMaxObjects
 	}
-	s.out.overflow = true
+	s.out.Overflow = true
 	return 0
 }
 
@@ -218,7 +218,7 @@ func coirNews(g, obj uint32, op uint8) {
 		word, bit := h>>6%uint64(len(coirSeen)), uint64(1)<<(h&63)
 		if coirSeen[word]&bit == 0 {
 			coirSeen[word] |= bit
-			s.out.news++
+			s.out.News++
 		}
 	}
 	last.run, last.g, last.op = s.run, g, op

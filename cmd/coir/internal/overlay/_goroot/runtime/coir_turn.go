@@ -34,9 +34,9 @@ func coirReady(gp *g) bool {
 	}
 	if by := getg().m.curg; (by == nil || by.coir.run != s.run) && gp != s.root.ptr() &&
 		(by != nil || getg().bubble == nil) { // else a timer of the bubble
-		s.out.outside++
+		s.out.Outside++
 		if by != nil {
-			s.out.foreign++
+			s.out.Foreign++
 		}
 	}
 	gp.coir.woken = int32(s.nevents) - 1
@@ -133,7 +133,7 @@ func (t *coirTurns) remove(gp *g) {
 
 // coirAfter reports whether a comes after b: the harness comes last; the others are in the order of creation.
 func coirAfter(a, b *g) bool {
-	if last := a.coir.quiet == coirLast; last != (b.coir.quiet == coirLast) {
+	if last := a.coir.quiet == coir.QuietLast; last != (b.coir.quiet == coir.QuietLast) {
 		return last
 	}
 	return a.coir.id > b.coir.id
@@ -161,7 +161,7 @@ func (t *coirTurns) way(gp *g, kind uint8, k int) *g {
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
-	for n > 0 && coirRunnable[n-1].ptr().coir.quiet == coirLast {
+	for n > 0 && coirRunnable[n-1].ptr().coir.quiet == coir.QuietLast {
 		n--
 	}
 	if n == s.nready {
@@ -225,7 +225,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			a.reason, a.state, a.step = reason, state, uint32(s.steps)
 			if gp.bubble != nil {
 				a.since = gp.bubble.now
-				s.out.now = a.since
+				s.out.Now = a.since
 			}
 		}
 		if reason == waitReasonSelect || reason == waitReasonSynctestSelect {
@@ -304,7 +304,7 @@ func coirExitedSyscall(gp *g) {
 		unlock(&s.mu)
 		gogo(&gp.sched)
 	}
-	s.out.outside++
+	s.out.Outside++
 	casgstatus(gp, _Grunning, _Grunnable)
 	dropg()
 	to := coirArrive(gp)

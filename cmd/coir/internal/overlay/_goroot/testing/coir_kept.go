@@ -1,6 +1,7 @@
 package testing
 
 import (
+	"internal/coir"
 	"internal/replay"
 	"internal/search"
 	"os"
@@ -67,13 +68,13 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 // saw keeps a schedule that was run, if it failed or did something new. A failure goes to the front, so that the next
 // process runs it first.
 func (k *coirKept) saw(r *coirRun) {
-	if k.path == "" || r.news == 0 && r.kind == "" || r.overflow {
+	if k.path == "" || r.News == 0 && r.kind == coir.KindPass || r.Overflow {
 		return
 	}
 	token := coirEncode(r.config, replay.Script(r.allDecisions()), 0)
 	switch {
 	case slices.Contains(k.tokens, token):
-	case r.kind != "":
+	case r.kind != coir.KindPass:
 		k.tokens = append([]string{token}, k.tokens...)
 	case len(k.tokens) < coirMostKept:
 		k.tokens = append(k.tokens, token)

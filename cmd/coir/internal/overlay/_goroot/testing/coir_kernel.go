@@ -20,7 +20,7 @@ import (
 // deadlock, whatever happens outside. If there are none, the schedule is not controlled, and its waits are recorded.
 
 //go:linkname coirAlone
-func coirAlone(waits []coirKernelWait) (n int, alone, last bool)
+func coirAlone(waits []coir.KernelWait) (n int, alone, last bool)
 
 //go:linkname coirOthers
 func coirOthers() (goroutines, timers, calls int, forked, signals bool)
@@ -29,18 +29,12 @@ func coirOthers() (goroutines, timers, calls int, forked, signals bool)
 func coirNudge(giveUp bool) bool
 
 //go:linkname coirNow
-func coirNow(out *coirOutcome)
-
-// coirKernelWait is a wait for a descriptor. Package runtime has the same type.
-type coirKernelWait struct {
-	fd    int32
-	write bool
-}
+func coirNow(out *coir.Outcome)
 
 // coirKernel is what an explorer knows of the kernel. Fields that watch uses too are atomics, because the race detector
 // sees this package.
 type coirKernel struct {
-	waits   [1 << 10]coirKernelWait
+	waits   [1 << 10]coir.KernelWait
 	open    [1 << 12]int32 // descriptors
 	sweeps  int            // collections of garbage in the schedule: a finalizer may close a connection
 	touched int            // schedules in which something came from outside
@@ -67,11 +61,11 @@ const coirShrinkOutside = 3 * time.Second
 const coirSweeps = 3
 
 // touched reports whether something came from outside.
-func (r *coirRun) touched() bool { return r.outside > 0 || r.kernel || r.signals }
+func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel || r.Signals }
 
-// coirWithin reports whether goroutines of the last schedule wait in the kernel.
-func coirWithin(r *coirRun) bool {
-	for i := 1; i <= r.actors && i < 1<<17; i++ {
+// coirInKernel reports whether goroutines of the last schedule wait in the kernel.
+func coirInKernel(r *coirRun) bool {
+	for i := 1; i <= r.Actors && i < 1<<17; i++ {
 		_, _, _, state, reason, _, _, _ := coirActorAt(i)
 		if state == coir.Waiting && reason == "IO wait" || state == coir.Calling {
 			return true
@@ -82,18 +76,18 @@ func coirWithin(r *coirRun) bool {
 
 // keep keeps the record of a schedule that failed, in case the failure does not happen again.
 func (x *coirExplorer) keep(r *coirRun, found int) {
-	if x.failing.Store(true); !r.config.trace {
+	if x.failing.Store(true); !r.config.Trace {
 		return
 	}
 	kept := new(coirRecord)
 	kept.failure(r, r.kind, found, false)
-	x.summary(kept, "fail")
+	x.summary(kept, coir.VerdictFail)
 	x.kept.Store(kept)
 }
 
 // watch watches the schedule in real time. It hides its goroutine from the test before it closes hidden.
 func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
-	coirQuiet(coirLast)
+	coirQuiet(coir.QuietLast)
 	close(hidden)
 	last, same := 0, 0
 	begun, steps, since := int64(0), uint64(0), time.Now()
@@ -104,7 +98,7 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		case <-tick.C:
 		}
 		what := coirTakeTurn()
-		if same++; what == 0 || what != last {
+		if same++; what == coir.ForNothing || what != last {
 			last, same = what, 0
 		}
 		n, now := x.begun.Load(), coirStepsNow()
@@ -115,20 +109,22 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 			begun, steps, since = n, now, time.Now()
 		}
 		if time.Since(since) > 30*time.Second && !coirSet.debug {
-			what, same = coirLong, 100
+			what, same = coir.ForStep, 100
 		}
 		patience := coirSet.patience
 		if x.failing.Load() {
 			patience = 2
 		}
 		switch {
-		case what == coirNeedsKernel:
+		case what == coir.ForKernelNet:
 			coirNudge(true)
-		case what == 2 && same >= 2 && x.nudge():
+		case what == coir.ForOutside && same >= 2 && x.nudge():
 			last, same = 0, 0
-		case what == 2 && same >= 25 && x.ended.Load(): // the test has passed, and goroutines wait in the kernel
+		case what == coir.ForOutside && same >= 25 && x.ended.Load():
+			// The test has passed, and goroutines wait in the kernel.
 			coirNudge(true)
-		case what == 2 && same >= patience, what == 1 && same == 100, what == 3 && same == 1000, what == coirLong:
+		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == 100,
+			what == coir.ForComputing && same == 1000, what == coir.ForStep:
 			x.giveUp(what)
 			last, same = 0, 0
 		}
@@ -187,7 +183,7 @@ func (x *coirExplorer) giveUp(what int) {
 		os.Exit(1)
 	}
 	var r coirRun
-	coirNow(&r.coirOutcome)
+	coirNow(&r.Outcome)
 	x.recordUncontrolled(&r, what)
 	os.Exit(3)
 }
@@ -219,14 +215,14 @@ type coirLock struct {
 // be missing, because older steps are not kept.
 func (x *coirExplorer) locks() *coirLocks {
 	l := &coirLocks{all: map[uint32]*coirLock{}, waits: map[uint32]uint32{}, reads: map[uint32]bool{}}
-	var now coirOutcome
+	var now coir.Outcome
 	coirNow(&now)
 	type step struct {
 		g, obj, done uint32
 		op           uint8
 	}
 	var steps []step
-	for i := max(0, int(now.steps)-1<<16); i < int(now.steps); i++ {
+	for i := max(0, int(now.Steps)-1<<16); i < int(now.Steps); i++ {
 		if g, obj, op, _, done, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
 			steps = append(steps, step{g, obj, done, op})
 			if l.all[obj] == nil {

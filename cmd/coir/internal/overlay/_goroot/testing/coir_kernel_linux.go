@@ -3,6 +3,7 @@
 package testing
 
 import (
+	"internal/coir"
 	"os"
 	"syscall"
 	"unsafe"
@@ -15,7 +16,7 @@ import (
 // A wait of a listener counts as one that only this process can end, unless a connection leads out of the process: then
 // another process may know the address. coirInside is called only if the process has started no other process, which
 // could have copies of its descriptors.
-func coirInside(waits []coirKernelWait, open []int32) bool {
+func coirInside(waits []coir.KernelWait, open []int32) bool {
 	n := 0
 	for fd, closed := int32(0), 0; closed < 512; fd++ {
 		if _, ok := coirFlags(uintptr(fd)); !ok {
@@ -31,7 +32,7 @@ func coirInside(waits []coirKernelWait, open []int32) bool {
 	open = open[:n]
 	listens := false
 	for _, w := range waits {
-		listener, ok := coirInsideOne(uintptr(w.fd), w.write, open)
+		listener, ok := coirInsideOne(uintptr(w.FD), w.Write, open)
 		if !ok {
 			return false
 		}

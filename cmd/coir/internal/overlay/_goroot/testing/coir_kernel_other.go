@@ -2,6 +2,8 @@
 
 package testing
 
+import "internal/coir"
+
 // coirInside reports whether only this process can end the waits for descriptors. It is not implemented on this system,
 // so the answer is no. linux/386 is one of them, because its system calls on sockets have another form.
-func coirInside([]coirKernelWait, []int32) bool { return false }
+func coirInside([]coir.KernelWait, []int32) bool { return false }

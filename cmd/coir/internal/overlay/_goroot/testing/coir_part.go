@@ -24,7 +24,7 @@ type coirParts struct {
 	ended bool // a part has ended the exploration: no other part can use this process
 	told  bool // a result has been recorded
 
-	count, left int // schedules of the earlier parts, and those of them that left goroutines behind
+	count, leftBehind int // schedules of the earlier parts, and those of them that left goroutines behind
 }
 
 // CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
@@ -63,7 +63,7 @@ func (t *T) coirExplorePart(x *coirExplorer) bool {
 	x.t = t
 	x.start()
 	p.count += x.count
-	p.left += x.left
+	p.leftBehind += x.leftBehind
 	return true
 }
 
@@ -77,9 +77,9 @@ func coirRunParts(t *T, fn func(*T)) {
 		case t.Failed() || !ok && !t.Skipped():
 			x.recordError("the test fails outside of explore.Test")
 		case !coirPart.told && t.Skipped():
-			x.record("skip")
+			x.record(coir.VerdictSkip)
 		case !coirPart.told:
-			x.record("pass")
+			x.record(coir.VerdictPass)
 		}
 	})
 	fn(t)
@@ -87,12 +87,12 @@ func coirRunParts(t *T, fn func(*T)) {
 }
 
 // note is called for each summary.
-func (p *coirParts) note(r *coirRecord, x *coirExplorer, outcome string) {
+func (p *coirParts) note(r *coirRecord, x *coirExplorer, verdict coir.Verdict) {
 	if !p.on {
 		return
 	}
 	p.told = true
-	if outcome != "pass" && outcome != "skip" && outcome != "slow" {
+	if verdict != coir.VerdictPass && verdict != coir.VerdictSkip && verdict != coir.VerdictSlow {
 		p.ended = true
 		r.add("part", x.t.name)
 	}

@@ -2,6 +2,7 @@ package testing
 
 import (
 	"fmt"
+	"internal/coir"
 	"internal/replay"
 	"os"
 	"runtime"
@@ -47,25 +48,25 @@ func (r *coirRecord) write() {
 	}
 }
 
-func (x *coirExplorer) summary(r *coirRecord, outcome string) {
-	coirPart.note(r, x, outcome)
-	r.add("summary", outcome, coirPart.count+x.count, coirPart.left+x.left, x.all, x.complete,
+func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
+	coirPart.note(r, x, verdict)
+	r.add("summary", string(verdict), coirPart.count+x.count, coirPart.leftBehind+x.leftBehind, x.all, x.complete,
 		strconv.FormatUint(x.trace, 16))
 	r.add("outside", x.touched)
 	r.add("skips", x.skips)
 }
 
-func (x *coirExplorer) record(outcome string) {
+func (x *coirExplorer) record(verdict coir.Verdict) {
 	var r coirRecord
-	x.summary(&r, outcome)
+	x.summary(&r, verdict)
 	r.write()
 }
 
 // recordRun records that a schedule was given up because of what it did.
 func (x *coirExplorer) recordRun(run *coirRun) {
 	var r coirRecord
-	r.add("steps", run.steps, run.endless)
-	x.summary(&r, run.kind)
+	r.add("steps", run.Steps, run.TooBusy)
+	x.summary(&r, coir.Verdict(run.kind)) // VerdictLong or VerdictSimulates
 	r.write()
 }
 
@@ -73,15 +74,15 @@ func (x *coirExplorer) recordRun(run *coirRun) {
 // the schedule has left something behind where it ended.
 func (x *coirExplorer) recordKernel(run *coirRun) {
 	var r coirRecord
-	r.add("network", run.kernelNet)
-	x.summary(&r, "kernel")
+	r.add("network", run.NeedsKernel)
+	x.summary(&r, coir.VerdictKernel)
 	r.write()
 }
 
 func (x *coirExplorer) recordError(text string) {
 	var r coirRecord
 	r.add("error", text)
-	x.summary(&r, "error")
+	x.summary(&r, coir.VerdictError)
 	r.write()
 }
 
@@ -89,7 +90,7 @@ func (x *coirExplorer) recordError(text string) {
 func (x *coirExplorer) recordAgain(token string, found int) {
 	var r coirRecord
 	r.add("again", token, found)
-	x.summary(&r, "again")
+	x.summary(&r, coir.VerdictAgain)
 	r.write()
 }
 
@@ -97,46 +98,47 @@ func (x *coirExplorer) recordAgain(token string, found int) {
 func (x *coirExplorer) recordLeft(run *coirRun) {
 	var r coirRecord
 	r.actors(run)
-	x.summary(&r, "pass")
+	x.summary(&r, coir.VerdictPass)
 	r.write()
 }
 
-func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind string, found int, stable bool) {
+// recordFailure records the schedule that the command reports. found is the number of the one that failed first.
+func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind coir.Kind, found int, stable bool) {
 	r.failure(run, kind, found, stable)
-	outcome := "fail"
-	if x.slow {
-		outcome = "slow"
+	verdict := coir.VerdictFail
+	if x.slowly {
+		verdict = coir.VerdictSlow
 	}
-	x.summary(r, outcome)
+	x.summary(r, verdict)
 	r.write()
 }
 
 // failure records a schedule that failed.
-func (r *coirRecord) failure(run *coirRun, kind string, found int, stable bool) {
+func (r *coirRecord) failure(run *coirRun, kind coir.Kind, found int, stable bool) {
 	script := replay.Script(run.allDecisions())
-	token := coirEncode(run.config, script, run.hash)
-	if run.lost {
+	token := coirEncode(run.config, script, run.Hash)
+	if run.LostDecision {
 		token = ""
 	}
-	r.add("failure", kind, run.text, found, run.config.seed, replay.Switches(script), token, stable, run.outside,
-		run.panicG, run.steps, run.now)
+	r.add("failure", string(kind), run.text, found, run.config.Seed, replay.Switches(script), token, stable, run.Outside,
+		run.PanicG, run.Steps, run.Now)
 	r.schedule(run)
 	r.add("output", run.output)
 }
 
 // schedule records the steps of a schedule, its channels and its goroutines.
 func (r *coirRecord) schedule(run *coirRun) {
-	at, first := 0, max(0, int(run.steps)-1<<16)
-	for ; first > 0 && at < run.decisions; at++ {
+	at, first := 0, max(0, int(run.Steps)-1<<16)
+	for ; first > 0 && at < run.Decisions; at++ {
 		if _, _, _, step := coirDecisionAt(at); int(step) > first {
 			break
 		}
 	}
-	for i := first; i < int(run.steps); i++ {
+	for i := first; i < int(run.Steps); i++ {
 		var pcs [64]uintptr
 		g, obj, op, when, done, chose, npc := coirStepAt(i, pcs[:])
 		switches, kind := 0, uint8(0) // the decisions at this step that did not take the first way; the kind of the last
-		for ; at < run.decisions; at++ {
+		for ; at < run.Decisions; at++ {
 			_, way, of, step := coirDecisionAt(at)
 			if int(step) > i+1 {
 				break
@@ -147,11 +149,11 @@ func (r *coirRecord) schedule(run *coirRun) {
 		}
 		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose)
 	}
-	for i := max(0, run.cases-1<<16); i < run.cases; i++ {
+	for i := max(0, run.Cases-1<<16); i < run.Cases; i++ {
 		step, obj, k, send := coirCaseAt(i)
 		r.add("case", step, obj, k, send)
 	}
-	for i := max(1, run.channels-1<<13+1); i <= run.channels; i++ {
+	for i := max(1, run.Channels-1<<13+1); i <= run.Channels; i++ {
 		var pcs [64]uintptr
 		if obj, timer, room, npc := coirChannelAt(i, pcs[:]); obj != 0 {
 			r.add("channel", obj, timer, room, r.stack(pcs[:npc]))
@@ -161,7 +163,7 @@ func (r *coirRecord) schedule(run *coirRun) {
 }
 
 func (r *coirRecord) actors(run *coirRun) {
-	for i := 1; i <= run.actors && i < 1<<17; i++ {
+	for i := 1; i <= run.Actors && i < 1<<17; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
 		var pcs [64]uintptr
 		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
@@ -204,18 +206,12 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	return n
 }
 
-// Why a schedule is not controlled, besides what coirTakeTurn returns.
-const coirLong, coirSignal, coirForeign = 4, 5, 6
-
-// coirNeedsKernel is the result of coirTakeTurn for a schedule that must end, because it needs the kernel's network.
-const coirNeedsKernel = 7
-
 // coirWaitsFor returns what a schedule waits for if all its goroutines wait for something outside.
 func coirWaitsFor(r *coirRun) int {
-	if r.signals {
-		return coirSignal
+	if r.Signals {
+		return coir.ForSignal
 	}
-	return coirForeign
+	return coir.ForGoroutine
 }
 
 // recordUncontrolled records that a schedule is not controlled: why, and what each goroutine waits for.
@@ -223,7 +219,7 @@ func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	var r coirRecord
 	r.add("uncontrolled", what, x.at.Load(), x.used.Load())
 	r.schedule(run)
-	x.summary(&r, "uncontrolled")
+	x.summary(&r, coir.VerdictUncontrolled)
 	r.write()
 }
 
@@ -231,6 +227,6 @@ func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 func (x *coirExplorer) recordMore() {
 	var r coirRecord
 	r.add("more", x.at.Load(), int64(time.Since(x.began)))
-	x.summary(&r, "more")
+	x.summary(&r, coir.VerdictMore)
 	r.write()
 }

@@ -2,6 +2,7 @@ package testing
 
 import (
 	"encoding/binary"
+	"internal/coir"
 	"internal/race"
 	"internal/replay"
 	"internal/search"
@@ -36,11 +37,11 @@ func (set *coirSettings) search() search.Strategy {
 // config returns the configuration of schedule n, for which the strategy has begun. The program's random numbers differ
 // from schedule to schedule, if the strategy allows that.
 func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
-	c := coirConfig{strategy: s, seed: set.seed}
+	c := coirConfig{s, coir.Config{Seed: set.seed}}
 	if !search.Steady(s) {
-		c.seed += uint64(n)
+		c.Seed += uint64(n)
 		if set.racing && n%8 >= 5 {
-			c.racing = 5
+			c.Racing = 5
 		}
 	}
 	return c
@@ -52,7 +53,7 @@ func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
-// slow reports whether to look for failures on a slow machine: see slowly.
+// slow reports whether to look for failures on a slow machine: see searchSlowly.
 func (set *coirSettings) slow() bool { return set.strategy == "default" && !set.racing }
 
 // racingConfig returns how to run the n-th schedule with a racing clock.
@@ -60,7 +61,7 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
 	s.Begin(0)
-	return coirConfig{strategy: s, seed: seed, racing: 5 + uint64(n%3*20)}
+	return coirConfig{s, coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20)}}
 }
 
 // The most steps that are run to shrink a failing schedule, which takes some seconds; see replay.Shrink.
@@ -75,7 +76,7 @@ func coirEncode(c coirConfig, script []int, hash uint64) string {
 		head = "f1."
 	}
 	var b []byte
-	for _, n := range []uint64{c.seed, c.racing, hash & 0xffffffff} {
+	for _, n := range []uint64{c.Seed, c.Racing, hash & 0xffffffff} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return replay.Token(head, b, script)
@@ -86,7 +87,7 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 		return c, 0, "does not begin with c1. or f1."
 	}
 	script, e := replay.Parse(token[3:], func(b []byte) (rest []byte, ok bool) {
-		for _, to := range []*uint64{&c.seed, &c.racing, &hash} {
+		for _, to := range []*uint64{&c.Seed, &c.Racing, &hash} {
 			n := 0
 			if *to, n = binary.Uvarint(b); n <= 0 {
 				return nil, false

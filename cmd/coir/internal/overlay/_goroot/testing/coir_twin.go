@@ -1,6 +1,7 @@
 package testing
 
 import (
+	"internal/coir"
 	"internal/replay"
 	"internal/search"
 )
@@ -11,20 +12,22 @@ var coirTwinLimits = replay.Limits{Steps: 400_000, Schedules: 600, All: 20_000}
 // twin searches for a schedule that passes and has the most first decisions in common with that of c, which fails with
 // kind, and records it. Data races have no twin: they do not depend on one decision, and the detector reports them only
 // once.
-func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
+func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	script, ok := c.strategy.(*search.Script)
-	if !ok || kind == "" || kind == "race" || coirSet.fresh >= 0 {
+	if !ok || kind == coir.KindPass || kind == coir.KindRace || coirSet.fresh >= 0 {
 		return
 	}
-	x.brief = true
-	defer func() { x.brief = false }()
+	x.seeksTwin = true
+	defer func() { x.seeksTwin = false }()
 	run := func(ways []int, rule int, trace bool) (coirRun, replay.Run) {
 		s := &search.Script{Ways: ways, Rest: search.Rule(rule)}
 		s.Begin(0)
-		q := x.run(coirConfig{strategy: s, seed: c.seed, racing: c.racing, trace: trace})
+		d := coirScripted(s, &c)
+		d.Trace = trace
+		q := x.run(d)
 		x.leaks(&q)
-		fails := q.kind != "" || q.misfit || q.overflow || q.outside > 0
-		return q, replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.steps)}
+		fails := q.kind != coir.KindPass || q.Misfit || q.Overflow || q.Outside > 0
+		return q, replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.Steps)}
 	}
 	_, failed := run(script.Ways, 0, false)
 	if !failed.Fails {
@@ -39,11 +42,11 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind string) {
 		return
 	}
 	q, r := run(p.Twin, 0, true)
-	if r.Fails || q.decisions <= p.At {
+	if r.Fails || q.Decisions <= p.At {
 		return
 	}
 	_, _, of, step := coirDecisionAt(p.At)
-	rec.add("twin", step, of, p.Tried, p.Sure, q.steps)
+	rec.add("twin", step, of, p.Tried, p.Sure, q.Steps)
 	rec.schedule(&q)
 	rec.add("end")
 }

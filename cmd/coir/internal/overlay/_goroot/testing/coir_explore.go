@@ -1,0 +1,361 @@
+package testing
+
+import (
+	"internal/coir"
+	"internal/replay"
+	"internal/search"
+	"sync/atomic"
+	"time"
+)
+
+// coirExplorer explores one test, or a part of one.
+type coirExplorer struct {
+	t     *T
+	fn    func(*T)
+	only  string // a token: run its schedule, and some that are near it
+	began time.Time
+
+	count      int          // schedules
+	begun      atomic.Int64 // all schedules, with those that do not count, for watch
+	skips      int          // schedules in which the test skips the rest
+	leftBehind int          // schedules that left goroutines behind
+	trace      uint64       // a hash of the hashes of all schedules
+	complete   bool         // the strategy has run all its schedules
+	all        int          // the schedules within the bound, if there are no others
+
+	plainSteps    uint64 // of the plain schedule
+	plainHash     uint64
+	shrinksTimers bool // it shrinks a deadlock in which only timers go on
+	seeksTwin     bool // it searches for the twin of a failure
+	slowly        bool // a failure was found by searchSlowly
+
+	coirKernel
+}
+
+// explore explores the schedules of the test in four phases. Each phase but the last may end the exploration; then it
+// has recorded the result.
+func (x *coirExplorer) explore() {
+	x.at.Store(-1)
+	first, ok := x.warmUp()
+	if !ok {
+		return
+	}
+	plain, ok := x.runTwice(&first)
+	if !ok {
+		return
+	}
+	s := x.newSearch(&plain)
+	defer s.kept.write()
+	if x.search(s) {
+		x.conclude(s)
+	}
+}
+
+// warmUp is the first phase. It runs the plain schedule, which does what a process does only once; so this run does not
+// count. It reports false if the test cannot be explored here, or if the command asks for one schedule only.
+func (x *coirExplorer) warmUp() (first coirRun, ok bool) {
+	runsOne := coirSet.fresh >= 0
+	if !runsOne {
+		first = x.runPlain()
+	}
+	if !runsOne && first.kind == coir.KindPass {
+		x.plainSteps = max(first.Steps, 1)
+	}
+	switch {
+	case first.kind == coir.KindKernel:
+		x.recordKernel(&first)
+	case first.kind == coir.KindSimulates || first.kind == coir.KindLong:
+		x.recordRun(&first)
+	case coirPart.asked && !coirPart.on: // the parts of the test will be explored
+	case coirSet.replay != "":
+		x.replay(coirSet.replay)
+	case runsOne:
+		x.alone()
+	case first.inKernel: // it may still hold a port, or go on
+		x.record(coir.VerdictStateful)
+	default:
+		return first, true
+	}
+	return first, false
+}
+
+// runTwice is the second phase. It runs the plain schedule twice, to compare the runs: a test that notices earlier
+// schedules needs a process for each. It returns the first of the two.
+func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
+	a = x.runPlain()
+	b := x.runPlain()
+	if b.kind == coir.KindKernel {
+		x.recordKernel(&b)
+		return a, false
+	}
+	differ := a.Hash != b.Hash && a.Outside+b.Outside == 0
+	failsAfterFirst := first.kind == coir.KindPass && a.kind != coir.KindPass && a.kind == b.kind
+	if differ || a.inKernel || b.inKernel || failsAfterFirst {
+		x.record(coir.VerdictStateful)
+		return a, false
+	}
+	x.traced = a.touched() || b.touched()
+	x.handed.Store(x.locks().handed)
+	if x.plainHash = a.Hash; !a.TooBusy {
+		x.plainSteps = max(a.Steps, 1)
+	}
+	return a, true
+}
+
+// coirSearch is the state of the search for a failure.
+type coirSearch struct {
+	strategy  search.Strategy
+	kept      *coirKept
+	next      int           // the number of the strategy's next schedule
+	schedules int           // at most so many
+	budget    time.Duration // at most so long
+	slowLast  bool          // the last part of the limits is for searchSlowly
+	exact     bool          // the decisions determine each schedule, and no schedule was left out
+	leak      coirConfig    // of the first schedule that left goroutines behind
+	leakFound int           // its number; 0: there is none
+}
+
+// newSearch begins to count schedules and time.
+func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
+	x.count, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0
+	x.began = time.Now()
+	s := &coirSearch{
+		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
+		schedules: coirSet.schedules, budget: coirSet.budget, exact: coirSet.from == 0,
+	}
+	s.slowLast = x.only == "" && coirSet.slow() && plain.UsesTime && !plain.touched()
+	if s.slowLast {
+		s.schedules -= s.schedules / 5
+		s.budget -= s.budget / 5
+	}
+	return s
+}
+
+// search is the third phase. It runs schedules until one fails, or a limit is reached, or there are no more. It reports
+// false if it has recorded the result.
+func (x *coirExplorer) search(s *coirSearch) bool {
+	for x.count < s.schedules && (x.count == 0 || time.Since(x.began) < s.budget) {
+		c, ok := x.next(s)
+		if !ok {
+			break
+		}
+		r := x.runNext(s, c)
+		if r.skipped && r.kind == coir.KindPass && r.Decisions == 0 { // there is no other schedule
+			break
+		}
+		s.exact = s.exact && !r.touched() && !r.Overflow
+		x.leaks(&r)
+		s.kept.saw(&r)
+		if r.kind == coir.KindLeak { // many tests leak in each schedule: continue for a while, to find other failures
+			x.noteLeak(s, &r)
+			r.kind = coir.KindPass
+		}
+		if x.ends(s, &r) {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the next schedule to run: one that was kept, a branch of one, or the strategy's next. It reports false
+// if there are no more.
+func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
+	c, ok = s.kept.next()
+	for !ok && x.only != "" && s.kept.near > 0 { // it is the turn of the strategy, which is not used
+		c, ok = s.kept.next()
+	}
+	if ok || x.only != "" {
+		return c, ok
+	}
+	for ; s.next < coirSet.from && s.strategy.Begin(s.next); s.next++ {
+	}
+	if !s.strategy.Begin(s.next) {
+		x.complete = search.Complete(s.strategy)
+		return c, false
+	}
+	c = coirSet.config(s.strategy, s.next)
+	s.next++
+	return c, true
+}
+
+// runNext runs a schedule of the search. For some that pass, it also runs one with a racing clock, and returns that one
+// if it has a data race.
+func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
+	c.Trace = x.traced
+	x.at.Store(int64(s.next))
+	x.used.Store(int64(time.Since(x.began)))
+	r := x.run(c)
+	if !coirSet.races() || r.kind != coir.KindPass || r.skipped || s.next%4 != 2 {
+		return r
+	}
+	racing := x.run(coirSet.racingConfig(s.next / 4))
+	if racing.kind == coir.KindRace && !coirFailed {
+		return racing
+	}
+	if racing.leftBehind {
+		x.leftBehind--
+	}
+	return r
+}
+
+// noteLeak keeps the first schedule that left goroutines behind, and shortens the search.
+func (x *coirExplorer) noteLeak(s *coirSearch, r *coirRun) {
+	if s.leakFound != 0 {
+		return
+	}
+	s.leak, s.leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
+	s.budget = min(s.budget, time.Since(x.began)+coirSet.budget/4)
+	s.slowLast = false
+}
+
+// ends reports whether the search ends with a schedule, and then records why.
+func (x *coirExplorer) ends(s *coirSearch, r *coirRun) bool {
+	switch r.kind {
+	case coir.KindPass:
+		if !r.inKernel || s.leakFound != 0 {
+			return false
+		}
+		x.recordMore()
+	case coir.KindKernel:
+		x.recordKernel(r)
+	case coir.KindLong, coir.KindSimulates:
+		x.recordRun(r)
+	case coir.KindUncontrolled:
+		x.recordUncontrolled(r, coirWaitsFor(r))
+	default:
+		x.fail(r, x.count)
+	}
+	return true
+}
+
+// conclude is the last phase, after a search without a failure other than a leak. It records the result.
+func (x *coirExplorer) conclude(s *coirSearch) {
+	if s.leakFound > 0 {
+		x.failLeak(s)
+		return
+	}
+	if x.skips == x.count {
+		x.record(coir.VerdictSkip)
+		coirQuiet(coir.QuietNot)
+		x.t.SkipNow()
+	}
+	x.complete = x.complete && s.exact
+	if all := coirSet.all; s.exact && all != nil && all.Complete() {
+		x.all = all.Count()
+	}
+	if s.slowLast && x.searchSlowly() {
+		return
+	}
+	if x.leftBehind > 0 { // the note says where they wait
+		r := x.runPlain()
+		x.count--
+		x.recordLeft(&r)
+		return
+	}
+	x.record(coir.VerdictPass)
+}
+
+// failLeak repeats the first schedule that left goroutines behind, and records it as a failure.
+func (x *coirExplorer) failLeak(s *coirSearch) {
+	r := x.run(s.leak)
+	if x.leaks(&r); r.kind != coir.KindLeak { // after other schedules it does not leak
+		x.record(coir.VerdictStateful)
+		return
+	}
+	x.fail(&r, s.leakFound)
+}
+
+// searchSlowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as
+// they do on a slow machine. It reports whether one fails, and was recorded. Only a test that relies on time can fail
+// so.
+func (x *coirExplorer) searchSlowly() bool {
+	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
+		r := x.run(coirSet.racingConfig(n))
+		switch r.kind {
+		case coir.KindFail, coir.KindPanic, coir.KindDeadlock:
+			x.slowly = true
+			return x.fail(&r, x.count)
+		case coir.KindKernel, coir.KindUncontrolled, coir.KindLong, coir.KindSimulates:
+			return false
+		}
+		if r.leftBehind {
+			x.leftBehind-- // a timer that fires early may leave something behind
+		}
+	}
+	return false
+}
+
+// failed returns the tokens of the schedules to begin with.
+func (x *coirExplorer) failed() []string {
+	if x.only != "" {
+		return []string{x.only}
+	}
+	return coirSet.failed
+}
+
+// alone runs only one schedule in this process, for a test on which earlier schedules have an effect.
+func (x *coirExplorer) alone() {
+	s := coirSet.search()
+	for i := range coirSet.fresh + 1 {
+		if !s.Begin(i) {
+			x.record(coir.VerdictEnd)
+			return
+		}
+	}
+	c := coirSet.config(s, coirSet.fresh)
+	c.Trace = true
+	if r := x.runShown(c); coirPart.on || !coirPart.asked {
+		x.tell(new(coirRecord), r, coirSet.fresh+1, 0)
+	}
+}
+
+// replay runs the schedule of a token: once to find its twin, unless each schedule has a process of its own, and then
+// with a trace for the report.
+func (x *coirExplorer) replay(token string) {
+	c, hash, err := coirDecode(token)
+	if err != "" {
+		x.recordError("the token " + token + " " + err)
+		x.t.Fail()
+		return
+	}
+	var rec coirRecord
+	if coirSet.fresh < 0 {
+		r := x.run(c.again())
+		if r.kind == coir.KindKernel {
+			x.recordKernel(&r)
+			return
+		}
+		x.shrinksTimers = r.OnlyTimers                 // as when the failure was found
+		if r.Hash&0xffffffff == hash && !r.touched() { // so that the report is the same
+			x.leaks(&r)
+			x.twin(&rec, c, r.kind)
+		}
+	}
+	c.Trace = true
+	x.tell(&rec, x.runShown(c.again()), 1, hash)
+}
+
+// tell records the outcome of a schedule that is run alone. hash is the hash in its token, or 0. A failure is added to
+// rec.
+func (x *coirExplorer) tell(rec *coirRecord, r coirRun, number int, hash uint64) {
+	x.leaks(&r)
+	switch {
+	case r.kind == coir.KindKernel:
+		x.recordKernel(&r)
+	case r.Misfit || hash != 0 && r.Hash&0xffffffff != hash:
+		x.recordError("the test does not do what it did when the token was made: it has changed, or depends on " +
+			"something outside")
+		x.t.Fail()
+	case r.kind == coir.KindPass && r.skipped && r.Decisions == 0:
+		x.record(coir.VerdictSkip)
+	case r.kind == coir.KindPass:
+		x.record(coir.VerdictPass)
+	case r.kind == coir.KindLong || r.kind == coir.KindSimulates:
+		x.recordRun(&r)
+	case r.kind == coir.KindUncontrolled:
+		x.recordUncontrolled(&r, coirWaitsFor(&r))
+	default:
+		x.recordFailure(rec, &r, r.kind, number, true)
+		x.t.Fail()
+	}
+}

@@ -1,0 +1,248 @@
+package testing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"internal/coir"
+	"internal/race"
+	"internal/replay"
+	"internal/search"
+	"internal/synctest"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// coirConfig says how to run a schedule: by which strategy, and what package runtime must know besides.
+type coirConfig struct {
+	strategy search.Strategy
+	coir.Config
+}
+
+// by returns the configuration with the given decisions.
+func (c *coirConfig) by(script []int) coirConfig {
+	return coirScripted(&search.Script{Ways: script}, c)
+}
+
+// again returns the configuration, whose strategy is a script, for one more run.
+func (c *coirConfig) again() coirConfig {
+	d := *c
+	s := *c.strategy.(*search.Script)
+	s.Begin(0)
+	d.strategy = &s
+	return d
+}
+
+// coirScripted returns the configuration that runs a script with the seed and the clock of another one.
+func coirScripted(script *search.Script, of *coirConfig) coirConfig {
+	return coirConfig{script, coir.Config{Seed: of.Seed, Racing: of.Racing}}
+}
+
+// coirRun is the result of running a schedule.
+type coirRun struct {
+	coir.Outcome
+	config     coirConfig
+	kind       coir.Kind
+	text       string // of a panic, or a remark on a deadlock
+	leftBehind bool   // it passed or failed, and left goroutines behind
+	inKernel   bool   // a goroutine waits in the kernel at its end
+	skipped    bool
+	output     string
+}
+
+// The explorer gives a schedule up after coirMostSteps steps; after coirMostBusy steps without a moment at which all
+// goroutines wait; and after coirMostTicks moves of the clock, by at least coirSpan in all, in which the test's own
+// goroutine made no step and no goroutine began or ended. The limits count what the schedule does, and not real time,
+// so that a result does not depend on the load of the machine.
+const coirMostSteps, coirMostBusy, coirMostTicks = 30_000_000, 5_000_000, 200_000
+
+// coirSpan is how long go test waits for a test, unless -timeout says otherwise.
+const coirSpan = 10 * time.Minute
+
+// coirBriefTicks is the limit in place of coirMostTicks in the search for a twin, which is of use only if it passes
+// soon.
+const coirBriefTicks = 500
+
+// coirTry is what run and the bubble share while a schedule runs.
+type coirTry struct {
+	root   *T // the parent of the test; nil: the bubble has not begun
+	output bytes.Buffer
+	ended  bool // the test has ended, and so has root
+	races  int  // data races that were reported before
+}
+
+// run runs one schedule: it sets the limits, runs the test in a bubble, and finds out how that ended.
+func (x *coirExplorer) run(c coirConfig) (r coirRun) {
+	if coirHeapLive() > 64<<20 {
+		runtime.GC()
+	}
+	x.setLimits(&c)
+	try := coirTry{races: race.Errors()}
+	coirTest, coirFailed = nil, false
+	x.count++
+	x.ended.Store(false)
+	x.gaveUp.Store(0)
+	x.begun.Add(1)
+	coirBegin(c.strategy, &c.Config)
+	defer func() { // synctest.Run panics if goroutines are left when none can run
+		p := recover()
+		r.config = c
+		x.finish(&r, &try, p)
+	}()
+	synctest.Run(x.inBubble(&try))
+	return r
+}
+
+// setLimits sets what does not depend on the schedule: the limits, and the command's settings.
+func (x *coirExplorer) setLimits(c *coirConfig) {
+	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
+	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
+	c.Atomics, c.Collect = coirSet.atomics, coirSet.leaks
+	c.CountNews, c.InMemory, c.Faults = coirSet.kept != "", !coirSet.kernel, coirSet.faults
+	if x.shrinksTimers {
+		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // so that all steps of the deadlock are recorded
+	}
+	if x.seeksTwin {
+		c.MostTicks, c.TickSpan = coirBriefTicks, 0
+	}
+}
+
+// inBubble returns the first function in the bubble, which runs the test as a subtest of a root of its own.
+func (x *coirExplorer) inBubble(try *coirTry) func() {
+	return func() {
+		coirQuiet(coir.QuietLast)
+		ctx, cancel := context.WithCancel(context.Background())
+		match := x.t.tstate.match
+		state := newTestState(1<<20, &matcher{
+			filter: match.filter, skip: match.skip, matchFunc: match.matchFunc, subNames: map[string]int32{},
+		})
+		if *timeout > 0 { // on the virtual clock
+			state.deadline = time.Now().Add(*timeout)
+		}
+		try.root = &T{
+			common: common{
+				signal: make(chan bool, 1), barrier: make(chan bool), w: &try.output, ctx: ctx, cancelCtx: cancel,
+				modulePath: x.t.modulePath, importPath: x.t.importPath,
+			},
+			tstate: state,
+		}
+		tRunner(try.root, func(r *T) { r.Run(x.t.name, x.fn) })
+		try.ended = true
+		x.ended.Store(true)
+	}
+}
+
+// finish ends the schedule in package runtime, and fills in r. p is what synctest.Run panicked with, or nil.
+func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
+	if p != nil && !try.ended && !x.seeksTwin { // a goroutine outside of the bubble may still wake one that waits
+		time.Sleep(20 * time.Millisecond)
+	}
+	coirFinish(&r.Outcome)
+	x.trace = (x.trace ^ r.Hash) * 1099511628211
+	r.Panic = strings.Clone(r.Panic)
+	race.Acquire(unsafe.Pointer(&coirTest))
+	r.skipped = coirTest != nil && coirTest.Skipped()
+	x.judge(r, try, p)
+	if r.leftBehind {
+		x.leftBehind++
+	}
+	if r.skipped && r.kind == coir.KindPass {
+		x.skips++
+	}
+	if r.inKernel = p != nil && coirInKernel(r); r.touched() {
+		x.touched++
+	}
+	r.output = try.output.String()
+}
+
+// judge finds out how a schedule ended: the first of these that holds.
+func (x *coirExplorer) judge(r *coirRun, try *coirTry, p any) {
+	failed := try.root != nil && try.root.Failed()
+	switch {
+	case r.Simulates:
+		r.kind = coir.KindSimulates
+	case r.NeedsKernel != "":
+		r.kind = coir.KindKernel
+	case r.PanicG != 0:
+		r.kind, r.text = coir.KindPanic, strings.TrimSpace(r.Panic)
+	case (r.TooBusy || r.TooLong) && try.ended && !failed: // a goroutine that was left behind spins
+		r.leftBehind = true
+	case r.TooBusy && x.plainSteps > 0 && x.plainSteps < coirMostBusy/20:
+		r.kind = coir.KindLivelock
+	case r.TooBusy || r.TooLong:
+		r.kind = coir.KindLong
+	case race.Errors() != try.races:
+		r.kind = coir.KindRace
+	case p != nil && !strings.HasPrefix(fmt.Sprint(p), "deadlock"):
+		panic(p)
+	case p != nil && !try.ended && x.waitsForOutside(r):
+		r.kind = coir.KindUncontrolled
+	case failed:
+		r.kind = coir.KindFail
+		r.leftBehind = p != nil
+	case p != nil && try.ended:
+		r.leftBehind = true
+	case p != nil:
+		r.kind = coir.KindDeadlock
+		if r.OnlyTimers {
+			r.text = "only timers go on"
+		}
+	}
+}
+
+// waitsForOutside reports whether something outside may end the waits of a schedule in which no goroutine can run, so
+// that it is not a deadlock.
+func (x *coirExplorer) waitsForOutside(r *coirRun) bool {
+	switch x.gaveUp.Load() {
+	case coirCycle:
+		return false
+	case coirWaits:
+		return true
+	}
+	return (r.Foreign != 0 || r.Signals) && !x.inCycle()
+}
+
+// runPlain runs the plain schedule, in which the turn passes only when it must.
+func (x *coirExplorer) runPlain() coirRun {
+	return x.run(coirConfig{search.Stay(), coir.Config{Seed: coirSet.seed, Trace: true}})
+}
+
+// runShown runs a schedule whose output the command shows.
+func (x *coirExplorer) runShown(c coirConfig) coirRun {
+	os.Stdout.WriteString("\x16coir begin\n")
+	coirShown = true
+	r := x.run(c)
+	coirShown = false
+	os.Stdout.WriteString("\x16coir end\n")
+	return r
+}
+
+// coirShown says that the schedule is the one that is shown. A debugger reads it; see `coir debug`.
+var coirShown bool
+
+// leaks makes a schedule fail that has left goroutines behind, unless the command disables that. A sleeping goroutine
+// does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.
+func (x *coirExplorer) leaks(r *coirRun) {
+	if r.kind != coir.KindPass || !r.leftBehind || !coirSet.leaks || r.Signals || r.inKernel || r.skipped {
+		return
+	}
+	for i := 1; i <= r.Actors && i < 1<<17; i++ {
+		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == coir.Waiting && reason != "sleep" {
+			r.kind = coir.KindLeak
+			return
+		}
+	}
+}
+
+// allDecisions returns the decisions of the last schedule.
+func (r *coirRun) allDecisions() []replay.Decision {
+	d := make([]replay.Decision, r.Decisions)
+	for i := range d {
+		ways, way, _, _ := coirDecisionAt(i)
+		d[i] = replay.Decision{Way: int(way), Ways: int(ways)}
+	}
+	return d
+}

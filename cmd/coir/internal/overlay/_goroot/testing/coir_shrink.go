@@ -1,0 +1,132 @@
+package testing
+
+import (
+	"internal/replay"
+	"internal/search"
+	"os"
+	"time"
+)
+
+// coirFailure is a failure while it is made smaller.
+type coirFailure struct {
+	*coirRun      // the schedule that failed
+	found    int  // its number
+	outside  bool // something came from outside, so that it may not fail again
+	decided  []replay.Decision
+	script   []int // the decisions of the smallest schedule that fails in the same way
+	repeats  bool  // the script of the first one failed again, in the same way
+	stable   bool  // it also had the same trace, and the last run failed in the same way
+}
+
+// fail repeats a failure, makes it smaller and records it. It reports whether it did: a failure of searchSlowly is left
+// alone if it is not stable.
+func (x *coirExplorer) fail(r *coirRun, found int) bool {
+	f := &coirFailure{coirRun: r, found: found, outside: r.touched(), decided: r.allDecisions()}
+	f.script = replay.Script(f.decided)
+	x.shrinksTimers = r.OnlyTimers
+	if f.outside {
+		x.keep(r, found)
+	} else if x.isSpoiled() {
+		return x.runElsewhere(f)
+	}
+	x.repeat(f)
+	if f.repeats {
+		x.shrink(f)
+	}
+	c := f.smallest()
+	var rec coirRecord
+	if f.stable && !f.outside {
+		x.twin(&rec, c, f.kind)
+	}
+	return x.recordShown(f, &rec, c)
+}
+
+// isSpoiled reports whether the plain schedule does not do what it did: the failure has left something behind, perhaps
+// a locked global mutex. Later results of this process would mean nothing. If something comes from outside, the plain
+// schedule proves nothing, and isSpoiled is not called.
+func (x *coirExplorer) isSpoiled() bool {
+	plain := x.runPlain()
+	return plain.Hash != x.plainHash && plain.Outside == 0
+}
+
+// runElsewhere asks the command to run the failure in another process.
+func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
+	if x.slowly {
+		return false
+	}
+	x.recordAgain(coirEncode(f.config, f.script, 0), f.found)
+	x.t.Fail()
+	return true
+}
+
+// repeat runs the decisions of the failure once more.
+func (x *coirExplorer) repeat(f *coirFailure) {
+	second := x.run(f.config.by(f.script))
+	x.leaks(&second)
+	f.repeats = second.kind == f.kind
+	f.stable = f.repeats && second.Hash == f.Hash
+}
+
+// shrink searches for a shorter script that fails in the same way.
+func (x *coirExplorer) shrink(f *coirFailure) {
+	var course search.Course
+	began := time.Now()
+	run := func() replay.Run {
+		if f.outside && time.Since(began) > coirShrinkOutside {
+			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
+		}
+		c := f.config.by(nil)
+		c.strategy = &course
+		q := x.run(c)
+		x.leaks(&q)
+		p := replay.Run{Fails: q.kind == f.kind, Decisions: q.allDecisions(), Steps: int(q.Steps)}
+		if !p.Fails {
+			return p
+		}
+		if turns, values, ok := course.Ran(); ok {
+			p.Course = &replay.Course{Turns: turns, Values: values}
+		}
+		return p
+	}
+	failed := replay.Run{Fails: true, Decisions: f.decided, Steps: int(f.Steps)}
+	f.script, _ = replay.Shrink(failed, func(script []int) replay.Run {
+		course.Script(script)
+		return run()
+	}, func(c *replay.Course) replay.Run {
+		course.Follow(c.Turns, c.Values)
+		return run()
+	}, coirCutSteps, coirSearchSteps)
+}
+
+// smallest returns the configuration of the schedule to report.
+func (f *coirFailure) smallest() coirConfig {
+	if !f.repeats && f.LostDecision && search.Again(f.config.strategy) {
+		f.stable = true // not all decisions were recorded: the strategy makes them again
+		return f.config
+	}
+	return f.config.by(f.script)
+}
+
+// recordShown runs the schedule to report, with a trace, and records it.
+func (x *coirExplorer) recordShown(f *coirFailure, rec *coirRecord, c coirConfig) bool {
+	c.Trace = true
+	last := x.runShown(c)
+	x.leaks(&last)
+	if last.kind != f.kind {
+		f.stable = false
+	}
+	if kept := x.kept.Load(); kept != nil && last.kind != f.kind { // write the record of the schedule that failed first
+		os.Stdout.WriteString("\x16coir begin\n\x16coir end\n")
+		kept.write()
+		x.t.Fail()
+		return true
+	}
+	if x.slowly && !f.stable {
+		return false
+	}
+	x.recordFailure(rec, &last, f.kind, f.found, f.stable)
+	if !x.slowly {
+		x.t.Fail()
+	}
+	return true
+}
