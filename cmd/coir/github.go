@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -118,7 +119,7 @@ func (r *result) tellingPlaces(dir string) (all []place) {
 		return printedPlaces(r.output)
 	}
 	t, own, from := r.ending(dir), []place(nil), []place(nil)
-	if a := r.actors[r.failure.panicked]; a != nil && r.failure.kind == "panic" {
+	if a := r.actors[r.failure.panicked]; a != nil && r.failure.kind == coir.KindPanic {
 		all = append(all, a.at)
 	}
 	if s := r.failStep(); s != nil {

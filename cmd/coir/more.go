@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
 // Schedules that are not controlled. Such a schedule ends its process, because goroutines that it left behind could
@@ -28,7 +30,7 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 		mine.patience = all.patience()
 		r := t.runProcess(ctx, &mine, p, binary, name, i, -1)
 		o.network, o.onKernel = mine.network, mine.onKernel
-		if r.outcome == "uncontrolled" && r.next < 0 {
+		if r.outcome == coir.VerdictUncontrolled && r.next < 0 {
 			r.schedules = 1 // the plain one, which is first run a few times
 		}
 		r.add(all)
@@ -44,7 +46,7 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 			return r.settled()
 		}
 		if r.next < 0 {
-			r.outcome = "stateful"
+			r.outcome = coir.VerdictStateful
 			return r
 		}
 	}
@@ -55,7 +57,7 @@ func (o *options) inOrder() bool { return o.strategy == "exhaustive" || o.strate
 
 // add adds the results of earlier processes. They may be nil.
 func (r *result) add(all *result) {
-	if r.outcome == "uncontrolled" {
+	if r.outcome == coir.VerdictUncontrolled {
 		r.uncontrolled, r.waiting = 1, &result{
 			test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
 			waitsIn: r.waitsIn, actors: r.actors, made: r.made, stepsOf: r.stepsOf,
@@ -114,21 +116,21 @@ func (r *result) waited() time.Duration {
 
 // goesOn reports whether another process should run the schedules that are left.
 func (r *result) goesOn(o *options) bool {
-	if r.outcome == "more" {
+	if r.outcome == coir.VerdictMore {
 		return true
 	}
-	return r.outcome == "uncontrolled" &&
+	return r.outcome == coir.VerdictUncontrolled &&
 		(r.uncontrolled < fewUncontrolled || r.waited() < min(o.budget/2, mostWaited))
 }
 
 // settled returns the result with its final outcome: a test of which some schedules are controlled has passed if none of
 // them failed, and was skipped if all of them were.
 func (r *result) settled() *result {
-	if r.outcome == "more" || r.outcome == "uncontrolled" && r.schedules > r.uncontrolled {
-		r.outcome = "pass"
+	if r.outcome == coir.VerdictMore || r.outcome == coir.VerdictUncontrolled && r.schedules > r.uncontrolled {
+		r.outcome = coir.VerdictPass
 	}
-	if r.outcome == "pass" && r.skips > 0 && r.skips == r.schedules {
-		r.outcome = "skip"
+	if r.outcome == coir.VerdictPass && r.skips > 0 && r.skips == r.schedules {
+		r.outcome = coir.VerdictSkip
 	}
 	return r
 }

@@ -149,7 +149,7 @@ func leftText(all []left) string {
 	const most = 3
 	switch {
 	case len(all) == 0:
-		return kinds["leak"]
+		return kinds[coir.KindLeak]
 	case len(all) == 1 && all[0].count == 1:
 		return "a goroutine " + all[0].started + " is left behind"
 	case len(all) == 1:

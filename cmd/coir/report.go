@@ -57,16 +57,20 @@ func (c channel) capacity(full bool) string {
 }
 
 // kinds describe the sorts of failures.
-var kinds = map[string]string{
-	"deadlock": "deadlock", "panic": "panic", "fail": "the test fails", "livelock": "livelock: it never ends",
-	"leak": "a goroutine is left behind", "race": "data race",
+var kinds = map[coir.Kind]string{
+	coir.KindDeadlock: "deadlock",
+	coir.KindPanic:    "panic",
+	coir.KindFail:     "the test fails",
+	coir.KindLivelock: "livelock: it never ends",
+	coir.KindLeak:     "a goroutine is left behind",
+	coir.KindRace:     "data race",
 }
 
 // headline returns one line that says what happened.
 func (r *result) headline() string {
 	f := r.failure
 	text := kinds[f.kind]
-	if f.kind == "leak" {
+	if f.kind == coir.KindLeak {
 		text = leftText(r.leftFrom())
 	}
 	if f.text != "" {
@@ -134,7 +138,7 @@ func (r *result) explain(dir string) string {
 			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir), chart.Grouped(s.n))
 		}
 	}
-	if a := r.actors[f.panicked]; f.kind == "panic" && a != nil {
+	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
 	if s := r.failStep(); s != nil && s.place.file != "" {
@@ -245,7 +249,7 @@ func (r *result) traced(dir string) *report.Trace {
 	if s := r.failStep(); s != nil {
 		t.Failing = append(t.Failing, columns[s.g])
 	}
-	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == "panic" {
+	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == coir.KindPanic {
 		t.Failing = append(t.Failing, i)
 	}
 	t.Failing = append(append(t.Failing, t.FindCycle()...), t.Holders()...)
@@ -281,7 +285,7 @@ func (r *result) stuck(g int) bool {
 // failStep returns the first step that failed the test, or nil.
 func (r *result) failStep() *step {
 	i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.op == coir.OpFail })
-	if i >= 0 && r.failure.kind == "fail" {
+	if i >= 0 && r.failure.kind == coir.KindFail {
 		return &r.stepsOf[i]
 	}
 	return nil

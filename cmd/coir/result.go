@@ -23,7 +23,7 @@ type result struct {
 
 	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
 
-	outcome string // pass, fail, slow, skip, uncontrolled, more, long, simulates, stateful, kernel, again, end, error, died
+	outcome coir.Verdict
 	elapsed time.Duration
 	output  string // of the process
 	shown   string // of the reported schedule
@@ -71,23 +71,24 @@ type result struct {
 // dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no
 // special schedule to fail, and its failure is not only about its goroutines.
 func (r *result) dependsOnOthers() bool {
-	return r.outcome == "died" || r.outcome == "fail" && r.failure.switches == 0 &&
-		(r.failure.kind == "fail" || r.failure.kind == "panic")
+	return r.outcome == coir.VerdictDied || r.outcome == coir.VerdictFail && r.failure.switches == 0 &&
+		(r.failure.kind == coir.KindFail || r.failure.kind == coir.KindPanic)
 }
 
 // failure is a schedule that failed.
 type failure struct {
-	kind, text string
-	schedule   int // that found it
-	seed       uint64
-	switches   int
-	token      string
-	stable     bool // it failed again, in the same way
-	outside    int
-	panicked   int // the goroutine that did
-	steps      int
-	now        time.Duration // since the schedule began, on its clock
-	replayed   bool
+	kind     coir.Kind
+	text     string
+	schedule int // that found it
+	seed     uint64
+	switches int
+	token    string
+	stable   bool // it failed again, in the same way
+	outside  int
+	panicked int // the goroutine that did
+	steps    int
+	now      time.Duration // since the schedule began, on its clock
+	replayed bool
 }
 
 // step is what a goroutine was about to do.
@@ -189,12 +190,12 @@ func (r *result) read(text string) {
 		f := &fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
 		switch f.text() {
 		case "summary":
-			r.outcome = f.quoted()
+			r.outcome = coir.Verdict(f.quoted())
 			r.schedules, r.left, r.all = f.int(), f.int(), f.int()
 			r.complete, r.trace = f.text() == "true", f.quoted()
 		case "failure":
 			r.failure = &failure{
-				kind: f.quoted(), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),
+				kind: coir.Kind(f.quoted()), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),
 				token: f.quoted(), stable: f.text() == "true", outside: f.int(), panicked: f.int(),
 				steps: f.int(), now: time.Duration(f.int()),
 			}
@@ -273,11 +274,11 @@ func (r *result) read(text string) {
 		}
 	}
 	r = all // if the end of the twin is missing
-	if r.outcome == "fail" && r.failure == nil {
+	if r.outcome == coir.VerdictFail && r.failure == nil {
 		r.broken = "the record has no failure"
 	}
-	if r.broken != "" && r.outcome != "" && r.outcome != "error" { // the report would be wrong
-		r.outcome = "error"
+	if r.broken != "" && r.outcome != "" && r.outcome != coir.VerdictError { // the report would be wrong
+		r.outcome = coir.VerdictError
 		r.broken = "coir test has failed, and not the test: " + r.broken +
 			"; report it with the output below, and with what `go version` says"
 	}
@@ -491,7 +492,7 @@ func (f *fields) place() place { return place{f.quoted(), f.int(), f.quoted()} }
 
 // died records how a process ended that left no summary.
 func (r *result) died(err error) {
-	r.outcome = "died"
+	r.outcome = coir.VerdictDied
 	var exit *exec.ExitError
 	switch {
 	case strings.Contains(r.output, "panic: test timed out"):

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/internal/report"
 )
 
@@ -28,7 +29,9 @@ type exploring struct {
 }
 
 // over reports whether another round of the test would show nothing new.
-func (e *exploring) over() bool { return e.all != nil && (e.all.outcome != "pass" || e.all.seeds) }
+func (e *exploring) over() bool {
+	return e.all != nil && (e.all.outcome != coir.VerdictPass || e.all.seeds)
+}
 
 // add adds the result of a round.
 func (e *exploring) add(r *result) {

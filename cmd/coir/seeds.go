@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"strings"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
 // The seeds of a fuzz test, those of f.Add and of testdata/fuzz, are run as go test runs them: once each, in real time,
@@ -12,13 +14,13 @@ func isFuzz(name string) bool { return strings.HasPrefix(name, "Fuzz") }
 
 // runSeeds runs the seeds of a fuzz test.
 func (t *tool) runSeeds(ctx context.Context, o *options, p *pkg, binary, name string) *result {
-	r := &result{test: name, goroot: t.root, path: p.ImportPath, seeds: true, outcome: "pass"}
+	r := &result{test: name, goroot: t.root, path: p.ImportPath, seeds: true, outcome: coir.VerdictPass}
 	err := t.runOnce(ctx, o, p, binary, r)
 	switch {
 	case err == nil && strings.Contains(r.output, "--- SKIP: "+name+" ("):
-		r.outcome = "skip"
+		r.outcome = coir.VerdictSkip
 	case err != nil && strings.Contains(r.output, "--- FAIL: "+name):
-		r.outcome, r.broken = "died", "it fails with a seed, as under go test"
+		r.outcome, r.broken = coir.VerdictDied, "it fails with a seed, as under go test"
 	case err != nil:
 		r.died(err)
 	}

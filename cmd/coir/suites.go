@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
@@ -66,7 +67,7 @@ func (s *suites) suite(p *pkg) *suite {
 }
 
 // test adds the result of a test. f is nil if there is no schedule that fails, and text is what was printed.
-func (s *suites) test(p *pkg, r *result, action, outcome string, f *events.Failure, text string) {
+func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f *events.Failure, text string) {
 	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text}
 	switch {
 	case action == "pass":
@@ -79,15 +80,15 @@ func (s *suites) test(p *pkg, r *result, action, outcome string, f *events.Failu
 				c.waits += "its output:\n" + indent(tail(log, 10))
 			}
 		}
-	case outcome == "strict" || outcome == "uncontrolled" || outcome == "long":
+	case verdict == coir.VerdictStrict || verdict == coir.VerdictUncontrolled || verdict == coir.VerdictLong:
 		c.kind = "not controlled"
 		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
 	case action == "skip":
 		c.headline = "the test skips itself"
-	case outcome == "simulates":
+	case verdict == coir.VerdictSimulates:
 		c.kind, c.headline, c.waits = "sim", "it fails, explored by sim", tail(withoutVerdict(r.output), 30)
 	default:
-		c.kind, c.headline, c.waits = outcome, r.broken, tail(plain(r.output), 30)
+		c.kind, c.headline, c.waits = string(verdict), r.broken, tail(plain(r.output), 30)
 	}
 	if s.github && action == "fail" {
 		c.at = r.telling(p)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
@@ -200,7 +201,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		if ctx.Err() != nil {
 			return nil
 		}
-		if r.outcome == "again" {
+		if r.outcome == coir.VerdictAgain {
 			replay := *o
 			replay.replay, replay.run = r.token, r.pattern(o.run)
 			again := t.runProcess(ctx, &replay, p, binary, name, i, -1)
@@ -209,18 +210,18 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 				again.schedules += r.schedules
 				return again
 			}
-			r.outcome = "stateful" // it failed because of what earlier schedules left
+			r.outcome = coir.VerdictStateful // it failed because of what earlier schedules left
 		}
-		if r.outcome == "died" && !r.timedOut { // some frameworks end the process when they are run again
-			r.outcome = "stateful"
+		if r.outcome == coir.VerdictDied && !r.timedOut { // some frameworks end the process when they are run again
+			r.outcome = coir.VerdictStateful
 		}
 		if r.failure != nil && o.replay == "" && t.dependsOnEarlier(ctx, o, p, binary, name, i, r.failure) {
-			r.outcome = "stateful"
+			r.outcome = coir.VerdictStateful
 		}
-		if r.outcome == "simulates" {
+		if r.outcome == coir.VerdictSimulates {
 			return t.runPlainly(ctx, o, p, binary, name)
 		}
-		if r.outcome != "stateful" {
+		if r.outcome != coir.VerdictStateful {
 			return r
 		}
 		if r.uncontrolled > 0 {
@@ -237,19 +238,19 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	for n := first; n < o.schedules && (n == first || time.Since(began)-all.waited() < o.budget) && ctx.Err() == nil; n++ {
 		o.patience = all.patience()
 		r := t.runProcess(ctx, o, p, binary, name, i, n)
-		if r.outcome == "end" && all != nil {
+		if r.outcome == coir.VerdictEnd && all != nil {
 			break
 		}
 		r.add(all)
 		all = r
-		if r.outcome != "pass" && !r.goesOn(o) || o.replay != "" {
+		if r.outcome != coir.VerdictPass && !r.goesOn(o) || o.replay != "" {
 			break
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	if all.outcome == "simulates" {
+	if all.outcome == coir.VerdictSimulates {
 		return t.runPlainly(ctx, o, p, binary, name)
 	}
 	all.elapsed = time.Since(began)
@@ -259,7 +260,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 
 // runPlainly runs a test as go test does, because it explores schedules by itself, with package sim.
 func (t *tool) runPlainly(ctx context.Context, o *options, p *pkg, binary, name string) *result {
-	r := &result{test: name, goroot: t.root, path: p.ImportPath, outcome: "simulates"}
+	r := &result{test: name, goroot: t.root, path: p.ImportPath, outcome: coir.VerdictSimulates}
 	err := t.runOnce(ctx, o, p, binary, r)
 	if ctx.Err() != nil {
 		return nil
@@ -336,11 +337,11 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	switch {
 	case r.outcome == "":
 		r.died(err)
-	case r.outcome == "slow":
+	case r.outcome == coir.VerdictSlow:
 		slow := *r
-		slow.outcome = "fail"
-		r.outcome, r.failure, r.slow = "pass", nil, &slow
-	case r.outcome == "kernel" && o.network != "kernel" && ctx.Err() == nil:
+		slow.outcome = coir.VerdictFail
+		r.outcome, r.failure, r.slow = coir.VerdictPass, nil, &slow
+	case r.outcome == coir.VerdictKernel && o.network != "kernel" && ctx.Err() == nil:
 		o.network, o.onKernel = "kernel", r.onKernel
 		return t.runProcess(ctx, o, p, binary, name, i, fresh)
 	}

@@ -70,8 +70,8 @@ func (r *result) parting(dir string) string {
 // not counting those that wait for time; or that of the panic, or the last. What never ends has none, so it is 0.
 func (r *result) failedAt() (n int) {
 	switch r.failure.kind {
-	case "deadlock", "leak":
-	case "livelock":
+	case coir.KindDeadlock, coir.KindLeak:
+	case coir.KindLivelock:
 		return 0
 	default:
 		return r.endStep()

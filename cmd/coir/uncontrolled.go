@@ -37,12 +37,9 @@ func kernelCall(stack []place) (call string) {
 	return call
 }
 
-// What a schedule that is not controlled waits for, as package testing of the overlay numbers it.
-const inCall, inNetwork, computes, tooLong, forSignal, forOthers = 1, 2, 3, 4, 5, 6
-
 // waitsOutside describes what a schedule that is not controlled waits for, and where.
 func (r *result) waitsOutside(dir string) string {
-	if r.outcome == "long" {
+	if r.outcome == coir.VerdictLong {
 		if r.busy {
 			return "a schedule has " + chart.Grouped(r.steps) + " steps, and for five million of them " +
 				"no moment at which all wait"
@@ -50,16 +47,19 @@ func (r *result) waitsOutside(dir string) string {
 		return "a schedule has " + chart.Grouped(r.steps) + " steps and has not ended"
 	}
 	what := map[int]string{
-		inCall: "a system call", inNetwork: "the network", computes: "a computation without end",
-		tooLong: "the end of a step that takes more than half a minute", forSignal: "a signal",
-		forOthers: "a goroutine outside",
+		coir.ForCall:      "a system call",
+		coir.ForOutside:   "the network",
+		coir.ForComputing: "a computation without end",
+		coir.ForStep:      "the end of a step that takes more than half a minute",
+		coir.ForSignal:    "a signal",
+		coir.ForGoroutine: "a goroutine outside",
 	}[r.waitsIn]
 	ids := slices.DeleteFunc(r.ids(), func(id int) bool {
 		a := r.actors[id]
 		switch r.waitsIn {
-		case inCall, inNetwork:
+		case coir.ForCall, coir.ForOutside:
 			return !a.inKernel()
-		case computes:
+		case coir.ForComputing:
 			return a.state != coir.Ready
 		}
 		return a.state != coir.Waiting || id == 1
@@ -71,7 +71,7 @@ func (r *result) waitsOutside(dir string) string {
 		return what
 	}
 	a := r.actors[ids[0]]
-	if r.waitsIn <= inNetwork && a.call != "" {
+	if r.waitsIn <= coir.ForOutside && a.call != "" {
 		what = a.call
 	}
 	return what + a.at.said(" at %s", dir)
@@ -97,7 +97,7 @@ func (r *result) notControlled(dir string) string {
 			"on in another one. Use another strategy\n"
 	}
 	head := "not controlled: "
-	if r.outcome == "pass" {
+	if r.outcome == coir.VerdictPass {
 		head = fmt.Sprintf("%s not controlled: ", report.Count(r.uncontrolled, "schedule"))
 	}
 	var b strings.Builder

@@ -63,7 +63,7 @@ func (r *result) ending(dir string) *report.Trace {
 		w := &t.Waiting[k]
 		a := r.columnOf[w.Actor]
 		if w.At != "" && strings.HasPrefix(w.Does, "waits ") {
-			if w.Same = t.Need(w); f == nil || f.kind == "leak" { // whichever object each of them waits for
+			if w.Same = t.Need(w); f == nil || f.kind == coir.KindLeak { // whichever object each of them waits for
 				w.Same, _, _ = strings.Cut(w.Does, "#")
 			}
 			w.Same += a.at.String() + a.made.String() + r.origin(a).String()

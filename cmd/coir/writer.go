@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
@@ -194,21 +195,22 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 		schedules += r.schedules
 		all += r.all
-		if r.left > 0 && r.outcome == "pass" {
+		if r.left > 0 && r.outcome == coir.VerdictPass {
 			left++
 		}
-		if r.outside > 0 && r.outcome == "pass" {
+		if r.outside > 0 && r.outcome == coir.VerdictPass {
 			outside++
 		}
-		if r.slow != nil && r.outcome == "pass" {
+		if r.slow != nil && r.outcome == coir.VerdictPass {
 			slow = append(slow, r.test)
 		}
 		switch {
-		case r.outcome == "skip":
+		case r.outcome == coir.VerdictSkip:
 			skipped++
-		case r.outcome == "uncontrolled" || r.outcome == "long" || r.uncontrolled > 0 || r.stopped && r.outcome == "pass":
+		case r.outcome == coir.VerdictUncontrolled || r.outcome == coir.VerdictLong || r.uncontrolled > 0 ||
+			r.stopped && r.outcome == coir.VerdictPass:
 			uncontrolled = append(uncontrolled, r.test)
-		case r.outcome == "simulates":
+		case r.outcome == coir.VerdictSimulates:
 			simulated++
 		}
 		w.tell(p, r)
@@ -268,15 +270,16 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	var f, slow *events.Failure
 	outcome := r.outcome
 	w.said.Reset()
-	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == "pass" || outcome == "uncontrolled" || outcome == "long") {
-		outcome = "strict"
+	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == coir.VerdictPass ||
+		outcome == coir.VerdictUncontrolled || outcome == coir.VerdictLong) {
+		outcome = coir.VerdictStrict
 	}
 	switch outcome {
-	case "strict":
+	case coir.VerdictStrict:
 		action, failed = "fail", true
 		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n%s", r.test, w.ran(r), seconds, indent(r.notControlled(p.Dir)))
-	case "pass", "skip":
-		if r.outcome == "skip" {
+	case coir.VerdictPass, coir.VerdictSkip:
+		if r.outcome == coir.VerdictSkip {
 			action = "skip"
 		}
 		if w.o.verbose {
@@ -292,7 +295,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 				w.line(p, r.test, "    %s\n%s    replay: %s\n", slow.Headline, indent(slow.Report), slow.Replay)
 			}
 		}
-	case "simulates": // as go test prints it
+	case coir.VerdictSimulates: // as go test prints it
 		switch failed = r.failed; {
 		case failed:
 			action = "fail"
@@ -302,12 +305,12 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		if failed || w.o.verbose {
 			w.line(p, r.test, "%s", withoutVerdict(r.output))
 		}
-	case "uncontrolled", "long":
+	case coir.VerdictUncontrolled, coir.VerdictLong:
 		if w.o.verbose {
 			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, seconds, indent(r.notControlled(p.Dir)))
 		}
 		action = "skip"
-	case "fail":
+	case coir.VerdictFail:
 		action, failed = "fail", true
 		f = w.failed(p, r)
 		if told := w.leakTold(p, r); told != "" && !w.o.detailed {
@@ -342,7 +345,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 // leakTold returns the test of the package whose report tells of the same go statements as this one, if all that the
 // test did is to leave goroutines behind; or "".
 func (w *writer) leakTold(p *pkg, r *result) (test string) {
-	if r.failure.kind != "leak" {
+	if r.failure.kind != coir.KindLeak {
 		return ""
 	}
 	lines, new := r.goLines(), false
@@ -365,7 +368,7 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	t := r.ending(p.Dir)
 	f := &events.Failure{
-		Kind: r.failure.kind, Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{}, Token: r.failure.token,
+		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{}, Token: r.failure.token,
 		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
@@ -382,7 +385,7 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 		}
 		f.Waits = append(f.Waits, x)
 	}
-	if r.failure.kind == "leak" {
+	if r.failure.kind == coir.KindLeak {
 		for _, l := range r.leftFrom() {
 			f.Left = append(f.Left, events.Left{Started: l.started, Count: l.count})
 		}
@@ -409,7 +412,7 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 // ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {
 	text := w.explored(r)
-	if r.skips > 0 && r.outcome != "skip" {
+	if r.skips > 0 && r.outcome != coir.VerdictSkip {
 		text += fmt.Sprintf(", in %s of them it skips the rest", chart.Grouped(r.skips))
 	}
 	if r.outside > 0 {
