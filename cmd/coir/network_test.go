@@ -86,6 +86,7 @@ func TestTheNetwork(t *testing.T) {
 		"TestBugAccept":    "waits to accept a connection from listener#",
 		"TestBugBothRead":  "waits to read from conn#",
 		"TestBugBothWrite": "whose buffer is full, at network_test.go:",
+		"TestBugPipeFull":  "waits to write to pipe#",
 	} {
 		if o := got[test]; !strings.Contains(o.Output, line) {
 			t.Errorf("%s: no line has %q\n%s", test, line, o.Output)
@@ -97,7 +98,7 @@ func TestTheNetwork(t *testing.T) {
 // The race detector sees neither the network in memory, nor an order in it that the program does not have.
 func TestRacesBesideTheNetwork(t *testing.T) {
 	onMemory(t)
-	got := explored(t, "-race", "-schedules=20", "-run=TCP|Unix|UDP|HTTP|Copies|BackPressure|Race", "./testdata/network")
+	got := explored(t, "-race", "-schedules=20", "-run=TCP|Unix|UDP|HTTP|Pipe|Signal|Copies|BackPressure|Race", "./testdata/network")
 	want := coirtest.Expected(t, "testdata/network")
 	for test := range got {
 		if test != "" {

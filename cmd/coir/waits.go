@@ -90,13 +90,15 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		if a.call != "" {
 			what = "waits in " + a.call
 		}
+	case asked:
+		what = "waits for the answer to " + request
 	case op == coir.OpAccept:
 		what = "waits to accept a connection from " + r.object(op, object)
-	case op == coir.OpNetRead:
+	case op == coir.OpNetRead, op == coir.OpPipeRead:
 		what = "waits to read from " + r.object(op, object)
-	case op == coir.OpNetWrite && a.reason == "network":
+	case a.reason == "network" && (op == coir.OpNetWrite || op == coir.OpPipeWrite):
 		what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
-	case op == coir.OpNetWrite: // one writes at a time
+	case op == coir.OpNetWrite, op == coir.OpPipeWrite: // one writes at a time
 		what = "waits to write to " + r.object(op, object)
 	case coirs(a.via):
 		what = "waits in " + method(a.via)

@@ -40,6 +40,9 @@ const (
 	OpNetRead
 	OpNetWrite
 	OpNetClose
+	OpPipeRead // this and those that follow are on pipes of the system in memory
+	OpPipeWrite
+	OpPipeClose
 	OpReset // this and those that follow are faults, in the order of Faults
 	OpRefuse
 	OpShorten
@@ -94,6 +97,9 @@ var Ops = [...]struct {
 	OpNetRead:     {"read", "conn"},
 	OpNetWrite:    {"write", "conn"},
 	OpNetClose:    {"close", "conn"},
+	OpPipeRead:    {"read", "pipe"},
+	OpPipeWrite:   {"write", "pipe"},
+	OpPipeClose:   {"close", "pipe"},
 	OpReset:       {"fault: reset", "conn"},
 	OpRefuse:      {"fault: refuse", "listener"},
 	OpShorten:     {"fault: shorten", "conn"},

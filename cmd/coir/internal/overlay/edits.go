@@ -107,6 +107,9 @@ func everywhere() (all []edit) {
 	} {
 		replace("a socket in memory", call.head, call.head+"\tif "+call.do+"\n\t}\n", calls...)
 	}
+	const kill = "func Kill(pid int, sig Signal) (err error) {\n"
+	replace("a signal to the process itself", kill, kill+"\tif CoirKill(pid, sig) {\n\t\treturn nil\n\t}\n", calls...)
+	replace("an end goes to another process", "os.Pipe()", "coirPipe()", "os/exec/exec.go")
 	const numbers = "the addresses in keys of maps are hashed by their numbers"
 	replace(numbers, "typ.Hasher(key, m.seed)", "coirHash(typ, key, m.seed)",
 		"internal/runtime/maps/map.go", "internal/runtime/maps/table.go", "internal/runtime/maps/runtime.go")

@@ -35,7 +35,7 @@ const coirLateBy = 10e9
 //
 //go:norace
 func (s *coirSocket) meets(n int) int {
-	if !s.connected || s.rst || s.hangs || n == 0 {
+	if s.pipe || !s.connected || s.rst || s.hangs || n == 0 {
 		return n
 	}
 	kinds := uint32(coirResets | coirDelays | coirHangs)

@@ -76,6 +76,7 @@ const (
 	coirFirstPort  = 33000      // of those that are chosen
 	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
 	coirUnixRoom   = 208 << 10  // the same in the local domain, and of packets
+	coirPipeRoom   = 64 << 10   // the same of a pipe
 	coirSendAhead  = 512 << 10  // bytes that are sent before the answer comes that nothing reads them
 	coirMaxPacket4 = 65507
 	coirMaxPacket6 = 65527
@@ -267,8 +268,20 @@ func coirTwin(domain, typ, proto int) (int, error) {
 	return -1, EPROTONOSUPPORT
 }
 
+// point is the point before an operation on the socket or the pipe.
+//
 //go:norace
-func (s *coirSocket) point(op uint8) { coirPoint(op, unsafe.Pointer(s.obj)) }
+func (s *coirSocket) point(op uint8) { coirPoint(s.named(op), unsafe.Pointer(s.obj)) }
+
+// named returns the code of an operation: those on pipes have their own.
+//
+//go:norace
+func (s *coirSocket) named(op uint8) uint8 {
+	if s.pipe {
+		return op + coir.OpPipeRead - coir.OpNetRead
+	}
+	return op
+}
 
 // Addresses.
 
@@ -721,7 +734,10 @@ func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 //go:norace
 func (s *coirSocket) pipes(p *coirSocket) {
 	room := coirTCPRoom
-	if s.domain == AF_UNIX {
+	switch {
+	case s.pipe:
+		room = coirPipeRoom
+	case s.domain == AF_UNIX:
 		room = coirUnixRoom
 	}
 	s.out = &coirPipe{from: s, to: p, room: room}
@@ -775,6 +791,8 @@ func (s *coirSocket) read(p []byte, flags int) (n int, err error) {
 func (s *coirSocket) readStream(p []byte, flags int) (n int, err error) {
 	in := s.in
 	switch {
+	case s.pipe && s.noRead:
+		return -1, EBADF
 	case !s.connected:
 		return -1, ENOTCONN
 	case s.hangs:
@@ -830,6 +848,8 @@ func (s *coirSocket) write(p []byte) (n int, err error) {
 func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 	out := s.out
 	switch {
+	case s.pipe && s.noWrite:
+		return -1, EBADF
 	case !s.connected:
 		if s.domain == AF_UNIX {
 			return -1, ENOTCONN

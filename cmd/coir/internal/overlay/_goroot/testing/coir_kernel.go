@@ -61,7 +61,7 @@ const coirShrinkOutside = 3 * time.Second
 const coirSweeps = 3
 
 // touched reports whether something came from outside.
-func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel || r.Signals }
+func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 
 // coirInKernel reports whether goroutines of the last schedule wait in the kernel.
 func coirInKernel(r *coirRun) bool {
