@@ -36,12 +36,16 @@ func (r *result) draw(t *report.Trace, dir string) {
 	r.rows = at
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
-		column, ok := columns[s.g]
+		by := s.g
+		if r.helps(by) {
+			by = s.on
+		}
+		column, ok := columns[by]
 		if !ok || !r.shows(s) {
 			continue
 		}
 		at[s] = len(t.Steps)
-		if s.last {
+		if s.last && by == s.g {
 			t.Of[column].Since = len(t.Steps)
 		}
 		events[s] = things.used(s, column, len(t.Steps))
@@ -52,7 +56,11 @@ func (r *result) draw(t *report.Trace, dir string) {
 	for _, s := range order {
 		e, ok := events[s]
 		if !ok {
-			e = things.used(s, columns[s.g], -1)
+			column, ok := columns[s.g]
+			if !ok {
+				continue
+			}
+			e = things.used(s, column, -1)
 		}
 		t.Events = append(t.Events, e)
 	}
@@ -65,7 +73,7 @@ func (r *result) draw(t *report.Trace, dir string) {
 	}
 	slices.SortFunc(t.Starts, func(a, b chart.Start) int { return a.Step - b.Step })
 	t.Link()
-	for _, a := range append(r.handOvers(order), r.wakes(order)...) {
+	for _, a := range slices.Concat(r.handOvers(order), r.wakes(order), r.moved(order)) {
 		from, ok := at[a.from]
 		to, there := at[a.to]
 		if ok && there {
@@ -76,11 +84,12 @@ func (r *result) draw(t *report.Trace, dir string) {
 	t.Touch(func(i int) (int, bool) { return i, true })
 }
 
-// columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness.
+// columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness, and
+// those that help have none.
 func (r *result) columns() map[int]int {
 	columns := map[int]int{}
 	for _, id := range r.ids() {
-		if id != 1 {
+		if id != 1 && !r.helps(id) {
 			columns[id] = len(columns)
 		}
 	}
@@ -289,6 +298,25 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 	slices.SortFunc(rest, func(a, b holding) int { return held[a].done - held[b].done })
 	for _, h := range rest {
 		end(h)
+	}
+	return all
+}
+
+// moved returns the arrows from writes to the reads of their bytes, or to the answer that net/http has read for a client.
+func (r *result) moved(order []*step) (all []arrow) {
+	for _, s := range order {
+		if s.from == nil || s.from.g == s.g {
+			continue
+		}
+		to := s
+		if r.helps(s.g) {
+			i := slices.IndexFunc(order, func(a *step) bool { return a.g == s.on && a.note != "" && a.done > s.from.done })
+			if i < 0 {
+				continue
+			}
+			to = order[i]
+		}
+		all = append(all, arrow{s.from, to, chart.Message, r.object(s.op, s.object)})
 	}
 	return all
 }

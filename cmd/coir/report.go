@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -157,6 +158,15 @@ func (r *result) waiters(b *strings.Builder, dir string) {
 		}
 		return text + r.waitedFor(same)
 	})
+	n := 0
+	for id, a := range r.actors {
+		if r.helps(id) && a.state == coir.Waiting {
+			n++
+		}
+	}
+	if f := r.failure; n > 0 && f.kind != coir.KindFail && f.kind != coir.KindPanic {
+		fmt.Fprintf(b, "... and %s of net/http\n", report.Count(n, "goroutine"))
+	}
 }
 
 // cut reports whether the beginning of the trace is missing.
@@ -176,7 +186,7 @@ func (r *result) ids() []int {
 func (r *result) names() map[int]string {
 	names := r.shortNames()
 	for id, a := range r.actors {
-		if o := r.origin(a); r.kindOfName(a) == "" && !o.starts() {
+		if o := r.origin(a); r.kindOfName(a) == "" && a.role == "" && !o.starts() {
 			names[id] = function(o.called) + " at " + names[id]
 		}
 	}
@@ -188,7 +198,7 @@ func (r *result) names() map[int]string {
 func (r *result) shortNames() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
 	base := func(a *actor) string {
-		if name := r.kindOfName(a); name != "" {
+		if name := cmp.Or(r.kindOfName(a), a.role); name != "" {
 			return name
 		}
 		if o := r.origin(a); o.at.file != "" {
@@ -307,6 +317,8 @@ func (r *result) endStep() int {
 func (r *result) words(s step) string {
 	text := coir.Ops[s.op].Name
 	switch {
+	case s.note != "":
+		return s.note
 	case s.op == coir.OpFault:
 		return text
 	case coirs(s.via):
@@ -323,6 +335,8 @@ func (r *result) words(s step) string {
 				return "select recv " + r.object(coir.OpRecv, c.object)
 			}
 		}
+	case s.last && s.op == coir.OpSelect && r.asks(&s):
+		return "waits for the answer"
 	case s.op == coir.OpSelect && len(s.cases) > 0:
 		return "select " + r.choices(s.cases)
 	case s.chose > 0:
@@ -334,13 +348,21 @@ func (r *result) words(s step) string {
 	if s.op == coir.OpOnce {
 		text = "do " + r.object(s.op, s.object)
 	}
+	if s.bytes > 0 {
+		text += ", " + report.Count(s.bytes, "byte")
+	}
 	if s.waited {
 		text += ": waits"
 	}
-	if name := library(s.via); name != "" {
+	if name := library(s.via); name != "" && !r.moves(s) {
 		text += " in " + name
 	}
 	return text
+}
+
+// moves reports whether a step of a library for services reads from a connection or writes to it.
+func (r *result) moves(s step) bool {
+	return (s.op == coir.OpNetRead || s.op == coir.OpNetWrite) && r.service(s.via)
 }
 
 // choices returns the cases of a select in a few words.

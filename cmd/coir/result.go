@@ -105,7 +105,13 @@ type step struct {
 	cases        []selectCase
 	inner        string // if it is not shown: the operation that it is a part of
 	last         bool   // it is the last of its goroutine, not counting those
-	waited       bool   // it locks, and certainly waited for that
+	waited       bool   // it locks or reads, and certainly waited for that
+	from         *step  // the write of the first byte that it read
+	bytes        int    // that it read or wrote
+	second       bool   // that was at the second end of the connection
+	on           int    // the goroutine on whose behalf; 0: none is known
+	serviced     bool   // a library for services did it for itself
+	note         string // what net/http did it for, in words
 }
 
 // selectCase is a case of a select.
@@ -161,6 +167,8 @@ type actor struct {
 	via        string  // the function of the standard library in which it waits
 	call       string  // what it waits for in the kernel, such as "net read"; or empty
 	fiber      string  // the name of the fiber that it runs, or ran last
+	role       string  // what it does in net/http
+	serviced   bool    // it waits in a library for services, or runs
 }
 
 // twin is a schedule that passes and has the most first decisions in common with a failure.
@@ -222,15 +230,21 @@ func (r *result) read(text string) {
 			x := step{n: f.int(), g: f.int(), op: f.int(), object: f.int(), at: time.Duration(f.int())}
 			frames := stack(f)
 			x.place, x.via = r.own(frames)
-			if x.inner = within(x.op, frames); x.inner == "" && r.plumbing(x.op, frames) {
+			x.serviced = r.serviced(frames)
+			if x.inner = within(x.op, frames); x.inner == "" && x.serviced && x.op < coir.OpListen && x.op != coir.OpFail {
 				x.inner = plumbing
 			}
 			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()
+			x.bytes, x.second, x.on = f.int(), f.text() == "true", f.int()
 			r.stepsOf = append(r.stepsOf, x)
 		case "case":
 			n, c := f.int(), selectCase{object: f.int(), n: f.int(), send: f.text() == "true"}
 			if i := n - r.firstStep(); i >= 0 && i < len(r.stepsOf) {
 				r.stepsOf[i].cases = append(r.stepsOf[i].cases, c)
+			}
+		case "note":
+			if i := f.int() - r.firstStep(); i >= 0 && i < len(r.stepsOf) {
+				r.stepsOf[i].note, r.stepsOf[i].inner = f.quoted(), ""
 			}
 		case "channel":
 			id, c := f.int(), channel{timer: f.text() == "true", room: f.int()}
@@ -244,8 +258,9 @@ func (r *result) read(text string) {
 			a.made, a.madeBy = at(f)
 			frames := stack(f)
 			a.at, a.via = all.own(frames)
+			a.serviced = len(frames) == 0 || r.serviced(frames)
 			a.call = kernelCall(frames)
-			a.fiber = f.quoted()
+			a.fiber, a.role = f.quoted(), f.quoted()
 			a.birth = stack(f)
 			r.actors[a.id] = a
 		case "output":
@@ -359,16 +374,12 @@ func within(op int, stack []place) string {
 	return ""
 }
 
-// plumbing is what an operation of a library for services is a part of. The report of a service is about connections, and
-// about what the user's own functions do.
+// plumbing is what an operation of a library for services is a part of: one with its own locks and channels, and not
+// with the network. The report of a service is about connections, and about what the user's own functions do.
 const plumbing = "plumbing"
 
-// plumbing reports whether an operation is one that a library for services does for itself: with its own locks and
-// channels, and not with the network. A go statement starts one of its goroutines, which the report names.
-func (r *result) plumbing(op int, stack []place) bool {
-	if op >= coir.OpListen || op == coir.OpGo || op == coir.OpFail {
-		return false
-	}
+// serviced reports whether an operation is one that a library for services does for itself.
+func (r *result) serviced(stack []place) bool {
 	for _, p := range stack {
 		switch library := r.service(p.function); {
 		case library:
@@ -398,6 +409,56 @@ func (r *result) firstStep() int {
 	return r.stepsOf[0].n
 }
 
+// helps reports whether a goroutine of net/http only serves others, which have the columns. It does not if it runs or
+// waits in the user's code, or is left behind.
+func (r *result) helps(g int) bool {
+	a := r.actors[g]
+	if a == nil || !strings.HasPrefix(a.role, "http ") || a.role == "http conn" {
+		return false
+	}
+	f := r.failure
+	return f != nil && g != f.panicked && (a.state == coir.Ended || a.serviced && f.kind != coir.KindLeak)
+}
+
+// pair finds the write of the first byte of each read from a connection or a pipe. It does nothing if the first steps
+// were not kept, because it counts bytes.
+func (r *result) pair() {
+	if r.firstStep() > 1 {
+		return
+	}
+	type direction struct {
+		object int
+		second bool // of the end that writes
+	}
+	type written struct {
+		by  *step
+		end int // after so many bytes
+	}
+	writes, read := map[direction][]written{}, map[direction]int{}
+	order := r.inOrder()
+	for _, s := range order {
+		if s.bytes > 0 && (s.op == coir.OpNetWrite || s.op == coir.OpPipeWrite) {
+			d, end := direction{s.object, s.second}, s.bytes
+			if n := len(writes[d]); n > 0 {
+				end += writes[d][n-1].end
+			}
+			writes[d] = append(writes[d], written{s, end})
+		}
+	}
+	for _, s := range order {
+		if s.bytes == 0 || s.op != coir.OpNetRead && s.op != coir.OpPipeRead {
+			continue
+		}
+		d := direction{s.object, !s.second}
+		i := slices.IndexFunc(writes[d], func(w written) bool { return w.end > read[d] })
+		read[d] += s.bytes
+		if i >= 0 {
+			s.from = writes[d][i].by
+			s.waited = s.from.done > s.done
+		}
+	}
+}
+
 // settle merges steps that are a part of another step into it.
 func (r *result) settle() {
 	before := map[int]int{} // the last shown step of a goroutine
@@ -407,11 +468,18 @@ func (r *result) settle() {
 	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
-		if s.inner == plumbing && (s.switches > 0 || ends[s.g] == i) {
+		helps := r.helps(s.g)
+		if helps && r.actors[s.g].role == "http dialer" {
+			s.on = r.actors[s.g].parent
+		}
+		switch {
+		case helps && s.serviced && s.op != coir.OpNetWrite && s.op != coir.OpDial:
+			s.inner = plumbing
+		case !helps && s.inner == plumbing && ends[s.g] == i:
 			s.inner = ""
 		}
 		last, ok := before[s.g]
-		if !ok && s.switches > 0 {
+		if !ok && s.switches > 0 && !helps {
 			s.inner = ""
 		}
 		if s.inner == "" {
@@ -432,7 +500,8 @@ func (r *result) settle() {
 	for _, i := range before {
 		r.stepsOf[i].last = true
 	}
-	r.locks()                  // marks those that waited
+	r.locks() // marks those that waited, as pair does
+	r.pair()
 	for i := range r.stepsOf { // the compiler puts the receives of a select last, in the other order
 		slices.SortFunc(r.stepsOf[i].cases, func(a, b selectCase) int {
 			switch {

@@ -33,20 +33,10 @@ func TestTheTokensOfTheDocuments(t *testing.T) {
 	}
 }
 
-// README shows lines of the report about its service. Numbers in them differ from run to run, because the network is not
-// under control.
-func TestTheReportInREADME(t *testing.T) {
+// README and the guide show lines of the report about a service. Numbers in them depend on the Go release.
+func TestTheReportOfTheService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, shown, found := strings.Cut(string(readme), "    $ coir test .\n")
-	shown, _, _ = strings.Cut(shown, "\n\n")
-	if !found {
-		t.Fatal("README shows no report")
 	}
 	var out, errs bytes.Buffer
 	if code := run([]string{"test", "./testdata/pay"}, &out, &errs); code != 1 {
@@ -57,9 +47,20 @@ func TestTheReportInREADME(t *testing.T) {
 		return regexp.MustCompile(`shrunk to .*`).ReplaceAllString(text, "")
 	}
 	report := plain(out.String())
-	for line := range strings.Lines(shown) {
-		if line = strings.TrimSpace(plain(line)); line != "..." && !strings.Contains(report, line) {
-			t.Errorf("README has %q, which is not in the report:\n%s", line, report)
+	for file, command := range map[string]string{"README.md": ".", "docs/guide/coir-test.md": "./pay"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shown, found := strings.Cut(string(text), "    $ coir test "+command+"\n")
+		shown, _, _ = strings.Cut(shown, "\n\n")
+		if !found {
+			t.Errorf("%s shows no report", file)
+		}
+		for line := range strings.Lines(shown) {
+			if line = strings.TrimSpace(plain(line)); line != "..." && !strings.Contains(report, line) {
+				t.Errorf("%s has %q, which is not in the report:\n%s", file, line, report)
+			}
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (r *result) ending(dir string) *report.Trace {
 	f, names, short, columns, locks := r.failure, r.names(), r.shortNames(), r.columns(), r.locks()
 	for _, id := range r.ids() {
 		a, i := r.actors[id], len(t.Of)
-		if id == 1 {
+		if id == 1 || r.helps(id) {
 			continue
 		}
 		r.columnOf = append(r.columnOf, a)
@@ -76,6 +76,30 @@ func (r *result) ending(dir string) *report.Trace {
 // behind is how a goroutine waits for those that come before it.
 const behind = "behind"
 
+// request returns the request of net/http whose answer a goroutine waits for.
+func (r *result) request(a *actor) (request string, ok bool) {
+	if !a.serviced || strings.HasPrefix(a.role, "http ") {
+		return "", false
+	}
+	for _, s := range slices.Backward(r.stepsOf) {
+		if s.g == a.id && s.note != "" {
+			request, ok = strings.CutPrefix(s.note, "client ")
+			return request, ok && strings.Contains(request, " -> ")
+		}
+	}
+	return "", false
+}
+
+// asks reports whether a step is the one in which its goroutine waits for the answer to a request.
+func (r *result) asks(s *step) bool {
+	a := r.actors[s.g]
+	if !s.serviced || a == nil || r.happened(s) {
+		return false
+	}
+	_, ok := r.request(a)
+	return ok
+}
+
 // describe returns what a goroutine waits for in words, such as "waits to lock mutex#3", the steps by which others hold
 // that, and how they do.
 func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
@@ -84,6 +108,7 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		op, object = last.op, last.object
 	}
 	is := func(what string) bool { return strings.Contains(a.reason, what) }
+	request, asked := r.request(a)
 	switch {
 	case a.inKernel():
 		what = "waits in the kernel"

@@ -65,6 +65,10 @@ type coirG struct {
 	poll       *pollDesc // the descriptor that it waited for last; see coir_kernel.go
 	pollWrites bool
 	again      bool // the point of its next operation on a socket has been, see coir_net.go
+
+	// For reports about package net/http.
+	note int32  // the place plus 1 in coirNotes of the note about its next step
+	on   uint32 // the goroutine on whose behalf it reads and writes
 }
 
 // coirSched is the running schedule. Each of its parts has a file, which says what holds for it.

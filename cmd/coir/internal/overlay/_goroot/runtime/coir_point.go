@@ -43,6 +43,10 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if s.trace {
 		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
 		coirTraced(s.steps)
+		if gp.coir.note != 0 {
+			coirNotes[gp.coir.note-1].step = uint32(s.steps)
+			gp.coir.note = 0
+		}
 	}
 	s.out.Now = gp.bubble.now
 	n := uint32(s.steps)
@@ -50,7 +54,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		a.op, a.obj, a.step, a.point = op, obj, n, n
 	}
 	if gp.coir.id == coirTestG {
-		s.progress++
+		s.testMoves(op, obj)
 	}
 	if !gp.coir.timer {
 		s.moved = s.steps

@@ -20,11 +20,14 @@ type coirTime struct {
 	parks   uint64 // how often a goroutine has begun to wait since idle
 	ended   int    // ticks of the clock since the test has ended
 
-	progress  uint64 // counts steps of the test's own goroutine, and goroutines that begin or end
+	progress  uint64 // counts new operations of the test's own goroutine, and goroutines that begin or end
+	polls     bool   // since then, the test's own goroutine did what it had done before
+	did       [64]uint64
 	ticked    uint64 // moves of the clock since progress changed
 	last      uint64 // progress, when the clock moved last
 	lastTime  int64  // when that changed
-	hashThen  uint64 // the hash, at the first move of the clock after that
+	lastStep  uint64 // the step at the first move of the clock after that
+	hashThen  uint64 // the hash at that step
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
 	stepsThen uint64 // moved, when the clock moved last
 	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
@@ -124,6 +127,18 @@ func coirExactly(f func()) {
 //go:linkname coirExact testing.coirExact
 func coirExact() { coirSched.exact = 1 }
 
+// testMoves is called for each operation of the test's own goroutine. It is progress the first time: a test may poll until
+// something happens that never does, as http.Server.Shutdown does. did is a set of the operations, by a hash.
+func (t *coirTime) testMoves(op uint8, obj uint32) {
+	h := coirMix(uint64(op)<<32|uint64(obj)) % (64 * uint64(len(t.did)))
+	if word, bit := &t.did[h/64], uint64(1)<<(h%64); *word&bit == 0 {
+		*word |= bit
+		t.progress++
+		return
+	}
+	t.polls = true
+}
+
 // coirYear is a time in which a test would have made progress.
 const coirYear = 365 * 24 * 3600e9
 
@@ -131,7 +146,7 @@ const coirYear = 365 * 24 * 3600e9
 // would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
 // A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
 // has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves, and
-// goes on.
+// goes on. Ten times as many moves are needed if the test's own goroutine takes part: it may sleep in a long loop.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	if s.givenUp {
@@ -141,16 +156,21 @@ func coirTick(bubble *synctestBubble) bool {
 	s.happens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
 		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now
+		s.polls, s.lastStep = false, s.steps
+	}
+	ticks := s.ticks
+	if s.polls && s.span > 0 { // else it is known that there will be none
+		ticks *= 10
 	}
 	if s.ticked++; s.moved == s.stepsThen {
 		s.ticked += 9
 	}
 	s.stepsThen = s.moved
-	enough := s.ticks
+	enough := ticks
 	if bubble.now-s.lastTime > coirYear {
 		enough /= 20
 	}
-	if s.ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*s.ticks {
+	if ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*ticks {
 		return false
 	}
 	if s.until == 0 { // all wait, and nothing changes the heap
@@ -161,11 +181,14 @@ func coirTick(bubble *synctestBubble) bool {
 			}
 		}
 	}
-	if bubble.now <= s.until && s.ticked < 100*s.ticks {
+	if bubble.now <= s.until && s.ticked < 100*ticks {
 		return false
 	}
 	s.out.OnlyTimers = true
 	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
+	if s.polls {
+		s.steps = s.lastStep
+	}
 	return true
 }
 

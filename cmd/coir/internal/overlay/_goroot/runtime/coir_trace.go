@@ -30,6 +30,9 @@ type coirStep struct {
 	npc    uint8
 	chose  int16  // what a select took: its case, from 1, or -1 for the default; 0: nothing, or not known
 	done   uint32 // its place in the order in which operations begin, from 1; 0: not begun
+	bytes  int32  // that a read or a write moved
+	second bool   // that was at the second end of the connection, which was accepted, or reads from a pipe
+	on     uint32 // the goroutine on whose behalf, or 0
 	at     int64
 }
 
@@ -233,9 +236,13 @@ func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32) {
 }
 
 //go:linkname coirStepAt testing.coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16, npc int) {
+func coirStepAt(i int, pcs []uintptr) (
+	g, obj uint32, op uint8, at int64, done uint32, chose int16, bytes int32, second bool, on uint32,
+	npc int,
+) {
 	e := &coirSteps[i%coirMaxSteps]
-	return e.g, e.obj, e.op, e.at - coirBaseTime, e.done, e.chose, coirExpand(pcs, coirPlaces[i%coirMaxSteps][:e.npc])
+	npc = coirExpand(pcs, coirPlaces[i%coirMaxSteps][:e.npc])
+	return e.g, e.obj, e.op, e.at - coirBaseTime, e.done, e.chose, e.bytes, e.second, e.on, npc
 }
 
 //go:linkname coirCaseAt testing.coirCaseAt
@@ -294,23 +301,132 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 
 // coirNames are the names of goroutines, by their number.
 var coirNames [1 << 12]struct {
-	run  uint32
-	name string
+	run   uint32
+	fiber string // of a fiber of coir
+	role  string // in package net/http
+}
+
+// coirNamed returns where the name of the calling goroutine is kept, or nil.
+func coirNamed() (fiber, role *string) {
+	gp := getg()
+	if !coirIn(gp) || gp.coir.id >= uint32(len(coirNames)) {
+		return nil, nil
+	}
+	n := &coirNames[gp.coir.id]
+	if n.run != coirSched.run {
+		n.run, n.fiber, n.role = coirSched.run, "", ""
+	}
+	return &n.fiber, &n.role
 }
 
 // CoirName names the calling goroutine for reports. Module coir calls it, like CoirBubble: a goroutine of coir runs one
 // fiber after the other.
 func (*Func) CoirName(name string) {
-	if gp := getg(); coirIn(gp) && gp.coir.id < uint32(len(coirNames)) {
-		n := &coirNames[gp.coir.id]
-		n.run, n.name = coirSched.run, name
+	if fiber, _ := coirNamed(); fiber != nil {
+		*fiber = name
 	}
 }
 
 //go:linkname coirActorName testing.coirActorName
-func coirActorName(i int) string {
+func coirActorName(i int) (fiber, role string) {
 	if i < len(coirNames) && coirNames[i].run == coirSched.run {
-		return coirNames[i].name
+		return coirNames[i].fiber, coirNames[i].role
 	}
-	return ""
+	return "", ""
+}
+
+// coirNotes are texts that stand for steps in a report, of the schedule whose trace is kept.
+var (
+	coirNotes [1 << 10]struct {
+		step uint32
+		text string
+	}
+	coirNotesRun uint32
+	coirNotesN   int
+)
+
+// http_coirTraces reports whether the trace of the schedule is kept, so that names and notes are of use.
+//
+//go:linkname http_coirTraces net/http.coirTraces
+func http_coirTraces() bool { return coir.On && coirSched.trace && coirIn(getg()) }
+
+// http_coirRole names the calling goroutine by what it does.
+//
+//go:linkname http_coirRole net/http.coirRole
+func http_coirRole(name string) {
+	if _, role := coirNamed(); role != nil && coirSched.trace {
+		*role = name
+	}
+}
+
+// http_coirSelf returns the number of the calling goroutine.
+//
+//go:linkname http_coirSelf net/http.coirSelf
+func http_coirSelf() uint32 {
+	if gp := getg(); coirIn(gp) {
+		return gp.coir.id
+	}
+	return 0
+}
+
+// http_coirServes says on whose behalf the calling goroutine, if it has a role, did its last step, and reads and writes
+// from now on.
+//
+//go:linkname http_coirServes net/http.coirServes
+func http_coirServes(id uint32) {
+	gp, s := getg(), &coirSched
+	if _, role := coirNamed(); role == nil || *role == "" {
+		return
+	}
+	gp.coir.on = id
+	if a := coirActorOf(gp); a != nil && s.trace {
+		if e := s.step(a.point); e != nil {
+			e.on = id
+		}
+	}
+}
+
+// http_coirNote notes what the last step of the calling goroutine was for, or the next one.
+//
+//go:linkname http_coirNote net/http.coirNote
+func http_coirNote(text string, next bool) {
+	gp, s := getg(), &coirSched
+	a := coirActorOf(gp)
+	if !coirActs(gp) || !s.trace || a == nil {
+		return
+	}
+	if coirNotesRun != s.run {
+		coirNotesRun, coirNotesN = s.run, 0
+	}
+	if coirNotesN == len(coirNotes) {
+		return
+	}
+	n := &coirNotes[coirNotesN]
+	coirNotesN++
+	if n.step, n.text = a.point, text; next {
+		gp.coir.note = int32(coirNotesN)
+	}
+}
+
+//go:linkname coirNoteAt testing.coirNoteAt
+func coirNoteAt(i int) (step uint32, text string, ok bool) {
+	if coirNotesRun != coirSched.run || i >= coirNotesN {
+		return 0, "", false
+	}
+	return coirNotes[i].step, coirNotes[i].text, true
+}
+
+// syscall_coirMoved records how many bytes the last step of the calling goroutine moved, and at which end.
+//
+//go:linkname syscall_coirMoved syscall.coirMoved
+func syscall_coirMoved(n int, second bool) {
+	gp, s := getg(), &coirSched
+	if !s.trace || !coirActs(gp) {
+		return
+	}
+	if a := coirActorOf(gp); a != nil {
+		if e := s.step(a.point); e != nil {
+			e.bytes, e.second, e.on = int32(n), second, gp.coir.on
+		}
+	}
 }

@@ -33,6 +33,11 @@ func coirPoint(op uint8, p unsafe.Pointer)
 //go:noescape
 func coirPointBefore(op uint8, p unsafe.Pointer)
 
+// coirMoved records how many bytes the last operation moved, and at which end.
+//
+//go:linkname coirMoved
+func coirMoved(n int, second bool)
+
 // coirRun returns the number of the schedule that the caller belongs to. It is 0 outside of a schedule, and if the test
 // runs on the kernel's network.
 //
@@ -119,6 +124,8 @@ type coirSocket struct {
 	reuse, reusePort, only6      bool
 	closed, noRead, noWrite, rst bool
 	linger0                      bool
+	pipe                         bool                      // it is an end of a pipe: see CoirPipe
+	second                       bool                      // it was accepted, or reads from a pipe
 	hangs                        bool                      // nothing arrives any more: see meets
 	err                          Errno                     // to be told, once
 	options                      [len(coirKept)]coirOption // those of coirKept that were set
@@ -694,7 +701,7 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 	p := &coirSocket{
 		domain: to.domain, typ: s.typ, proto: to.proto, twin: to.twin, obj: s.obj, local: *a, peer: s.local,
-		connected: true,
+		connected: true, second: true,
 	}
 	if s.domain != AF_UNIX {
 		p.reuse, p.reusePort, p.only6, p.linger0 = to.reuse, to.reusePort, to.only6, to.linger0
@@ -778,6 +785,7 @@ func (s *coirSocket) read(p []byte, flags int) (n int, err error) {
 		p = p[:s.meets(min(len(p), s.in.n))]
 	}
 	n, err = s.readStream(p, flags)
+	coirMoved(max(n, 0), s.second)
 	if race.Enabled && err == nil {
 		race.Acquire(unsafe.Pointer(&s.in.sync))
 		if n > 0 {
@@ -838,6 +846,7 @@ func (s *coirSocket) write(p []byte) (n int, err error) {
 		race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
 	}
 	n, err = s.writeStream(p)
+	coirMoved(max(n, 0), s.second)
 	if race.Enabled && n > 0 {
 		race.ReadRange(unsafe.Pointer(&p[0]), n)
 	}
@@ -1327,7 +1336,7 @@ func CoirBegins(fd int, read bool) {
 	case read:
 		op = coir.OpNetRead
 	}
-	coirPointBefore(op, unsafe.Pointer(s.obj))
+	coirPointBefore(s.named(op), unsafe.Pointer(s.obj))
 }
 
 // CoirCloses is the point before a descriptor is closed.
@@ -1339,13 +1348,42 @@ func CoirCloses(fd int) {
 	}
 }
 
-// CoirCopies is called when a descriptor is to be copied: only the kernel can do that.
+// CoirCopies is called when a descriptor is to be copied, or used outside of package os: only the kernel can do that.
 //
 //go:norace
 func CoirCopies(fd int) {
-	if coirSocketOf(fd) != nil {
+	if s := coirSocketOf(fd); s != nil && s.pipe {
+		coirOnKernel("it uses the descriptor of a pipe")
+	} else if s != nil {
 		coirOnKernel("it copies the descriptor of a socket")
 	}
+}
+
+// CoirPipe makes a pipe in memory: a stream of the local domain with one direction. ok is false if it must be the
+// kernel's.
+//
+//go:norace
+func CoirPipe() (r, w int, ok bool) {
+	const typ = SOCK_STREAM | coirNonblock
+	if r, _, ok = coirMakeSocket(AF_UNIX, typ, 0); !ok {
+		return 0, 0, false
+	}
+	w, _, _ = coirMakeSocket(AF_UNIX, typ, 0)
+	from, to := coirFind(w), coirFind(r)
+	to.obj = from.obj
+	from.pipe, from.connected, from.noRead = true, true, true
+	to.pipe, to.second, to.connected, to.noWrite = true, true, true, true
+	from.pipes(to)
+	return r, w, true
+}
+
+// CoirSignal is what package os/signal does with a signal that a schedule sends to its own process. It is nil in a
+// program without that package, and reports false if nothing is notified of the signal.
+var CoirSignal func(sig int) bool
+
+// CoirKill reports whether a signal was delivered in memory.
+func CoirKill(pid int, sig Signal) bool {
+	return coir.On && pid == Getpid() && CoirSignal != nil && coirRun() != 0 && CoirSignal(int(sig))
 }
 
 // coirForked is the last schedule that has started a process.

@@ -57,7 +57,7 @@ func coirTrap(trap, a1, a2, a3, a4, a5 uintptr) (err Errno, done bool) {
 	case coirPoll, coirPpoll:
 		for i := uintptr(0); i < a2 && i < coirMaxFiles && a1 != 0; i++ {
 			if fd := (*[2]int32)(unsafe.Pointer(a1 + 8*i))[0]; fd >= 0 && coirOpened(uintptr(fd)) != nil {
-				coirOnKernel("it makes system calls of its own on a socket")
+				coirOnKernel("it makes system calls of its own on a descriptor")
 			}
 		}
 		return 0, false
@@ -65,7 +65,7 @@ func coirTrap(trap, a1, a2, a3, a4, a5 uintptr) (err Errno, done bool) {
 	for i := range coirTraps {
 		if t := &coirTraps[i]; t.trap == trap && (t.fds&1 != 0 && coirOpened(a1) != nil ||
 			t.fds&2 != 0 && coirOpened(a2) != nil || t.fds&4 != 0 && coirOpened(a3) != nil) {
-			coirOnKernel("it makes system calls of its own on a socket")
+			coirOnKernel("it makes system calls of its own on a descriptor")
 		}
 	}
 	return 0, false

@@ -151,7 +151,8 @@ func coirQuiet(q uint32) uint32
 func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32)
 
 //go:linkname coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16, npc int)
+func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16,
+	bytes int32, second bool, on uint32, npc int)
 
 //go:linkname coirCaseAt
 func coirCaseAt(i int) (step, obj uint32, k uint16, send bool)
@@ -166,7 +167,10 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 func coirActorPCs(i int, pcs []uintptr) int
 
 //go:linkname coirActorName
-func coirActorName(i int) string
+func coirActorName(i int) (fiber, role string)
+
+//go:linkname coirNoteAt
+func coirNoteAt(i int) (step uint32, text string, ok bool)
 
 //go:linkname coirExact
 func coirExact()

@@ -52,9 +52,9 @@ type coirKernel struct {
 // Why watch has ended a schedule.
 const coirCycle, coirWaits = 1, 2
 
-// coirShrinkOutside limits the time to shrink a failure in which something came from outside: each schedule that
-// deadlocks leaves connections behind.
-const coirShrinkOutside = 3 * time.Second
+// coirShrinkTime limits the time to shrink a failure, for one whose steps take long, as those of package crypto/tls do.
+// If something came from outside it is less: each schedule that deadlocks leaves connections behind.
+const coirShrinkTime, coirShrinkOutside = 10 * time.Second, 3 * time.Second
 
 // coirSweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because
 // an object that a finalizer frees may have a finalizer itself.
@@ -223,7 +223,7 @@ func (x *coirExplorer) locks() *coirLocks {
 	}
 	var steps []step
 	for i := max(0, int(now.Steps)-1<<16); i < int(now.Steps); i++ {
-		if g, obj, op, _, done, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
+		if g, obj, op, _, done, _, _, _, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
 			steps = append(steps, step{g, obj, done, op})
 			if l.all[obj] == nil {
 				l.all[obj] = new(coirLock)

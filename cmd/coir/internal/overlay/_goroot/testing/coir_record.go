@@ -136,7 +136,7 @@ func (r *coirRecord) schedule(run *coirRun) {
 	}
 	for i := first; i < int(run.Steps); i++ {
 		var pcs [64]uintptr
-		g, obj, op, when, done, chose, npc := coirStepAt(i, pcs[:])
+		g, obj, op, when, done, chose, bytes, second, on, npc := coirStepAt(i, pcs[:])
 		switches, kind := 0, uint8(0) // the decisions at this step that did not take the first way; the kind of the last
 		for ; at < run.Decisions; at++ {
 			_, way, of, step := coirDecisionAt(at)
@@ -147,7 +147,14 @@ func (r *coirRecord) schedule(run *coirRun) {
 				switches, kind = switches+1, of
 			}
 		}
-		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose)
+		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose, bytes, second, on)
+	}
+	for i := 0; ; i++ {
+		step, text, ok := coirNoteAt(i)
+		if !ok {
+			break
+		}
+		r.add("note", step, text)
 	}
 	for i := max(0, run.Cases-1<<16); i < run.Cases; i++ {
 		step, obj, k, send := coirCaseAt(i)
@@ -168,7 +175,8 @@ func (r *coirRecord) actors(run *coirRun) {
 		var pcs [64]uintptr
 		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
 		var born [128]uintptr
-		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, coirActorName(i),
+		fiber, role := coirActorName(i)
+		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, fiber, role,
 			r.stack(born[:coirBirth(i, born[:])]))
 	}
 }

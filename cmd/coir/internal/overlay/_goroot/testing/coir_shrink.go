@@ -70,9 +70,12 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 // shrink searches for a shorter script that fails in the same way.
 func (x *coirExplorer) shrink(f *coirFailure) {
 	var course search.Course
-	began := time.Now()
+	limit, began := coirShrinkTime, time.Now()
+	if f.outside {
+		limit = coirShrinkOutside
+	}
 	run := func() replay.Run {
-		if f.outside && time.Since(began) > coirShrinkOutside {
+		if time.Since(began) > limit {
 			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
 		}
 		c := f.config.by(nil)
