@@ -130,7 +130,10 @@ func TestFaults(t *testing.T) {
 	onMemory(t)
 	const dir = "./testdata/faults"
 	for test, o := range explored(t, "-schedules=300", dir) {
-		if test != "" && o.Action != "pass" {
+		if test == "TestNever" && o.Action == "fail" && strings.Count(o.Output, "    never true in these schedules: never\n") == 1 {
+			continue
+		}
+		if test != "" && (o.Action != "pass" || test == "TestNever") {
 			t.Errorf("%s: %s\n%s", test, o.Action, o.Output)
 		}
 	}

@@ -60,6 +60,7 @@ type result struct {
 	outside      int           // schedules in which something came from outside
 	onKernel     string        // why the test ran on the kernel's network, if it did
 	uncontrolled int           // schedules that were not controlled
+	never        []string      // conditions of explore.Sometimes that were never true
 	waiting      *result       // the last of them
 	waitsIn      int           // what that waits for; see notControlled
 	next         int           // the schedule with which another process must go on; negative: each needs its own
@@ -281,6 +282,10 @@ func (r *result) read(text string) {
 			r.token, r.found = f.quoted(), f.int()
 		case "part":
 			r.part = f.quoted()
+		case "never":
+			for len(f.in) > 0 {
+				r.never = append(r.never, f.quoted())
+			}
 		case "error":
 			r.broken = f.quoted()
 		}

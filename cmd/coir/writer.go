@@ -278,6 +278,12 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	case coir.VerdictStrict:
 		action, failed = "fail", true
 		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n%s", r.test, w.ran(r), seconds, indent(r.notControlled(p.Dir)))
+	case coir.VerdictNever:
+		action, failed = "fail", true
+		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n", r.test, w.ran(r), seconds)
+		for _, name := range r.never {
+			w.line(p, r.test, "    never true in these schedules: %s\n", name)
+		}
 	case coir.VerdictPass, coir.VerdictSkip:
 		if r.outcome == coir.VerdictSkip {
 			action = "skip"

@@ -97,6 +97,7 @@ const (
 	VerdictPass         Verdict = "pass"
 	VerdictFail         Verdict = "fail"
 	VerdictSlow         Verdict = "slow" // it fails on a slow machine only
+	VerdictNever        Verdict = "never" // what it says must happen sometimes never did
 	VerdictSkip         Verdict = "skip"
 	VerdictSimulates    Verdict = "simulates"    // it explores by itself
 	VerdictKernel       Verdict = "kernel"       // it must run on the kernel's network

@@ -118,3 +118,19 @@ func TestOffers(t *testing.T) {
 		}
 	}
 }
+
+// One of the two comes first, and in some schedule the other one.
+func TestSometimes(t *testing.T) {
+	first := make(chan string, 2)
+	go func() { first <- "a" }()
+	go func() { first <- "b" }()
+	name := <-first
+	explore.Sometimes(t, name == "a", "a is first")
+	explore.Sometimes(t, name == "b", "b is first")
+	<-first
+}
+
+func TestNever(t *testing.T) {
+	explore.Sometimes(t, true, "always")
+	explore.Sometimes(t, false, "never")
+}

@@ -35,6 +35,7 @@ type coirExplorer struct {
 // explore explores the schedules of the test in four phases. Each phase but the last may end the exploration; then it
 // has recorded the result.
 func (x *coirExplorer) explore() {
+	coirSights = nil
 	x.at.Store(-1)
 	first, ok := x.warmUp()
 	if !ok {
@@ -244,6 +245,11 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 		x.all = all.Count()
 	}
 	if s.slowLast && x.searchSlowly() {
+		return
+	}
+	if never := coirNever(); never != nil {
+		x.recordNever(never)
+		x.t.Fail()
 		return
 	}
 	if x.leftBehind > 0 { // the note says where they wait

@@ -101,5 +101,40 @@ func (p *coirParts) note(r *coirRecord, x *coirExplorer, verdict coir.Verdict) {
 // CoirFault reports whether a fault that the test offers happens: see explore.Fault.
 func (t *T) CoirFault() bool { return coirSet.on && coirFault() }
 
+// coirSight is a condition of explore.Sometimes.
+type coirSight struct {
+	name string
+	seen bool
+	next *coirSight
+}
+
+// CoirSometimes notes whether a condition was ever true: see explore.Sometimes. Only the goroutine that has the turn uses
+// the list.
+//
+//go:norace
+func (t *T) CoirSometimes(cond bool, name string) {
+	at := &coirSights
+	for *at != nil && (*at).name != name {
+		at = &(*at).next
+	}
+	if *at == nil {
+		*at = &coirSight{name: name}
+	}
+	(*at).seen = (*at).seen || cond
+}
+
+// coirSights are the conditions of the test that is explored.
+var coirSights *coirSight
+
+// coirNever returns the names of those that were never true.
+func coirNever() (all []any) {
+	for s := coirSights; s != nil; s = s.next {
+		if !s.seen {
+			all = append(all, s.name)
+		}
+	}
+	return all
+}
+
 //go:linkname coirFault
 func coirFault() bool

@@ -86,6 +86,14 @@ func (x *coirExplorer) recordError(text string) {
 	r.write()
 }
 
+// recordNever records that conditions of explore.Sometimes were never true.
+func (x *coirExplorer) recordNever(names []any) {
+	var r coirRecord
+	r.add("never", names...)
+	x.summary(&r, coir.VerdictNever)
+	r.write()
+}
+
 // recordAgain asks the command to run a schedule in another process.
 func (x *coirExplorer) recordAgain(token string, found int) {
 	var r coirRecord
