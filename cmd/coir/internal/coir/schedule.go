@@ -14,6 +14,7 @@ type Config struct {
 	Trace     bool   // record where each step is
 	Atomics   bool   // atomic operations are points
 	Collect   bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
+	Sweeps    bool   // collect garbage before a deadlock is one: a finalizer may close a socket that is waited for
 	CountNews bool   // count what no earlier schedule did; see News
 	InMemory  bool   // sockets are in memory, if they can be
 	Faults    uint32 // those that may happen, as bits in the order of the variable Faults
@@ -96,7 +97,7 @@ type Verdict string
 const (
 	VerdictPass         Verdict = "pass"
 	VerdictFail         Verdict = "fail"
-	VerdictSlow         Verdict = "slow" // it fails on a slow machine only
+	VerdictSlow         Verdict = "slow"  // it fails on a slow machine only
 	VerdictNever        Verdict = "never" // what it says must happen sometimes never did
 	VerdictSkip         Verdict = "skip"
 	VerdictSimulates    Verdict = "simulates"    // it explores by itself

@@ -40,14 +40,18 @@ func syscall_coirPointBefore(op uint8, p unsafe.Pointer) {
 
 //go:linkname syscall_coirRun syscall.coirRun
 func syscall_coirRun() uint32 {
-	if s := &coirSched; coirIn(getg()) && s.memory {
+	gp, s := getg(), &coirSched
+	if coirIn(gp) && s.memory || gp == fing && s.sweeping {
 		return s.run
 	}
 	return 0
 }
 
 //go:linkname syscall_coirForeign syscall.coirForeign
-func syscall_coirForeign() bool { return !coirIn(getg()) }
+func syscall_coirForeign() bool {
+	gp := getg()
+	return !coirIn(gp) && gp != fing // a finalizer has no effect, except in coirSweep
+}
 
 //go:linkname syscall_coirOnKernel syscall.coirOnKernel
 func syscall_coirOnKernel(why string) {

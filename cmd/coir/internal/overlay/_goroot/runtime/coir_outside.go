@@ -18,6 +18,8 @@ type coirBeside struct {
 	signals  bool  // the program waits for signals, and did so before the test
 	forked   bool  // the process has started another one
 	collect  bool  // see coir.Config
+	sweeps   bool  // the same
+	sweeping bool  // what a finalizer closes is closed: all goroutines of the schedule wait
 	givenUp  bool  // the schedule is to end although not all of its waits are durable
 	patience int64 // for signals, in this schedule
 	watching bool
@@ -33,10 +35,11 @@ func (b *coirBeside) begin(c *coir.Config, first bool) {
 		b.others, b.signals, b.timers = b.before-3, coirSignals(), coirRealTimers()
 	}
 	b.seen, b.seenStep, b.patience, b.collect, b.givenUp = 0, 0, 20e6, c.Collect, false
+	b.sweeps = c.Sweeps && c.InMemory
 }
 
 // coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
-// the last call and is in a system call. It returns what the schedule has waited for since then, as
+// the last call and sleeps in a system call. It returns what the schedule has waited for since then, as
 // package coir numbers it.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
@@ -45,6 +48,7 @@ func coirTakeTurn() (what int) {
 	if !coir.On {
 		return 0
 	}
+	sleeps := coirTurnSleeps()
 	var to guintptr
 	lock(&s.mu)
 	gp := s.turn.ptr()
@@ -57,7 +61,7 @@ func coirTakeTurn() (what int) {
 	case s.seen == s.turn && s.seenStep == s.steps:
 		what = coir.ForComputing
 		s.watching = true
-		if readgstatus(gp)&^_Gscan == _Gsyscall {
+		if readgstatus(gp)&^_Gscan == _Gsyscall && sleeps {
 			what = coir.ForCall
 			s.turn = 0
 			if a := coirActorOf(gp); a != nil {
@@ -75,6 +79,21 @@ func coirTakeTurn() (what int) {
 		})
 	}
 	return what
+}
+
+// coirTurnSleeps reports whether the goroutine that has the turn, and has made no step since the last call of
+// coirTakeTurn, sleeps in a system call. If it goes on meanwhile, it makes a step, or comes to the end of the call.
+func coirTurnSleeps() bool {
+	s := &coirSched
+	tid := uint64(0)
+	lock(&s.mu)
+	if gp := s.turn.ptr(); gp != nil && s.seen == s.turn && s.seenStep == s.steps && readgstatus(gp)&^_Gscan == _Gsyscall {
+		if mp := gp.m; mp != nil {
+			tid = mp.procid
+		}
+	}
+	unlock(&s.mu)
+	return tid != 0 && coirSleeps(tid)
 }
 
 // coirStepsNow returns how many steps the running schedule has made.
@@ -119,7 +138,29 @@ func coirOutside(last bool) bool {
 	if until > 0 {
 		s.patience = max(until-nanotime(), 0)
 	}
+	if last && s.nready == 0 && s.sweeps && coirPolls.run == s.run && !getg().bubble.done {
+		s.sweeps = false
+		coirSweep()
+	}
 	return s.nready > 0
+}
+
+// coirSweep collects garbage, so that finalizers close sockets and pipes in memory that nothing can use any more. It does
+// so more than once because an object that a finalizer frees may have a finalizer itself.
+func coirSweep() {
+	s := &coirSched
+	s.sweeping = true
+	for range 3 {
+		GC()
+		for n := 0; n < 20 && s.nready == 0; n++ { // the goroutine that calls finalizers is outside
+			mcall(gosched_m)
+		}
+		if s.nready > 0 {
+			s.collected = true
+			break
+		}
+	}
+	s.sweeping = false
 }
 
 // coirSignals reports whether the program waits for signals.

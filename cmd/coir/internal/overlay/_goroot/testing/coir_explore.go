@@ -28,6 +28,7 @@ type coirExplorer struct {
 	shrinksTimers bool // it shrinks a deadlock in which only timers go on
 	seeksTwin     bool // it searches for the twin of a failure
 	slowly        bool // a failure was found by searchSlowly
+	shrinks       bool // a failure is being shrunk
 
 	coirKernel
 }

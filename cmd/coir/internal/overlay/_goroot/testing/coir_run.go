@@ -100,7 +100,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 func (x *coirExplorer) setLimits(c *coirConfig) {
 	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
 	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
-	c.Atomics, c.Collect = coirSet.atomics, coirSet.leaks
+	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, !x.shrinks && !x.seeksTwin
 	c.CountNews, c.InMemory, c.Faults = coirSet.kept != "", !coirSet.kernel, coirSet.faults
 	if x.shrinksTimers {
 		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // so that all steps of the deadlock are recorded

@@ -69,6 +69,8 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 
 // shrink searches for a shorter script that fails in the same way.
 func (x *coirExplorer) shrink(f *coirFailure) {
+	x.shrinks = true // what was a deadlock is one without another collection
+	defer func() { x.shrinks = false }()
 	var course search.Course
 	limit, began := coirShrinkTime, time.Now()
 	if f.outside {

@@ -1,0 +1,26 @@
+package runtime
+
+import "unsafe"
+
+// coirSleeps reports whether a thread sleeps in the kernel until something happens. One that is only not run, because the
+// machine is busy, or that waits for a disk, will go on by itself.
+func coirSleeps(tid uint64) bool {
+	var name [48]byte
+	n := copy(name[:], "/proc/self/task/")
+	var digits [20]byte
+	n += copy(name[n:], itoa(digits[:], tid))
+	copy(name[n:], "/stat\x00")
+	fd := open(&name[0], 0, 0)
+	if fd < 0 {
+		return true
+	}
+	var text [128]byte
+	size := read(fd, noescape(unsafe.Pointer(&text[0])), int32(len(text)))
+	closefd(fd)
+	for i := int(size) - 3; i > 0; i-- { // its name, which ends the only parentheses, is before the state
+		if text[i] == ')' {
+			return text[i+2] == 'S'
+		}
+	}
+	return true
+}
