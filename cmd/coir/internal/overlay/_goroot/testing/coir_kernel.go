@@ -52,8 +52,10 @@ type coirKernel struct {
 // Why watch has ended a schedule.
 const coirCycle, coirWaits = 1, 2
 
-// coirShrinkTime limits the time to shrink a failure, for one whose steps take long, as those of package crypto/tls do.
-// If something came from outside it is less: each schedule that deadlocks leaves connections behind.
+// coirShrinkTime limits the processor time to shrink a failure, for one whose steps take long, as those of package
+// crypto/tls do. It is not real time, so that the result does not depend on the load of the machine.
+// coirShrinkOutside limits the real time if something came from outside: each schedule that deadlocks leaves connections
+// behind.
 const coirShrinkTime, coirShrinkOutside = 10 * time.Second, 3 * time.Second
 
 // coirSweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because

@@ -6,6 +6,7 @@ import (
 	"internal/coir"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -207,4 +208,11 @@ func coirAddress(fd uintptr, call uintptr) (a coirAddr, ok bool) {
 		return a, false
 	}
 	return a, true
+}
+
+// coirUsed returns the processor time that the process has used.
+func coirUsed() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

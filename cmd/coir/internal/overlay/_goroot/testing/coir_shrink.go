@@ -72,12 +72,9 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 	x.shrinks = true // what was a deadlock is one without another collection
 	defer func() { x.shrinks = false }()
 	var course search.Course
-	limit, began := coirShrinkTime, time.Now()
-	if f.outside {
-		limit = coirShrinkOutside
-	}
+	began, used := time.Now(), coirUsed()
 	run := func() replay.Run {
-		if time.Since(began) > limit {
+		if coirUsed()-used > coirShrinkTime || f.outside && time.Since(began) > coirShrinkOutside {
 			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
 		}
 		c := f.config.by(nil)
