@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -839,3 +840,15 @@ func TestMonotonic(t *testing.T) {
 }
 
 var loaded = time.Now()
+
+// A timer that is set to the longest time there is never fires.
+func TestTimerForever(t *testing.T) {
+	forever := time.NewTimer(math.MaxInt64)
+	defer forever.Stop()
+	select {
+	case <-forever.C:
+		t.Error("it has fired")
+	case <-time.After(time.Millisecond):
+	}
+	forever.Reset(math.MaxInt64)
+}

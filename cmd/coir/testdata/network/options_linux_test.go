@@ -215,12 +215,24 @@ func TestPacketInfoOnKernel(t *testing.T) {
 	}
 }
 
-// Nor is what the kernel knows of a connection.
-func TestInfoOnKernel(t *testing.T) {
-	_, a, _ := pair(t, "tcp4")
+// What the kernel knows of a connection is its state.
+func TestInfo(t *testing.T) {
+	l, a, b := pair(t, "tcp4")
+	for _, c := range []struct {
+		of    syscall.Conn
+		state uint64
+	}{{l.(*net.TCPListener), 10}, {a.(*net.TCPConn), 1}, {b.(*net.TCPConn), 1}} {
+		control(t, c.of, func(fd uintptr) {
+			if state, err := getRaw(fd, syscall.IPPROTO_TCP, syscall.TCP_INFO); uint64(state)&0xff != c.state || err != nil {
+				t.Errorf("the state is %d, not %d: %v", state&0xff, c.state, err)
+			}
+		})
+	}
+	_ = b.Close()
+	_, _ = a.Read(make([]byte, 1)) // so that it knows
 	control(t, a, func(fd uintptr) {
-		if state, err := getRaw(fd, syscall.IPPROTO_TCP, syscall.TCP_INFO); state&0xff != 1 || err != nil {
-			t.Error(state, err)
+		if state, err := getRaw(fd, syscall.IPPROTO_TCP, syscall.TCP_INFO); state&0xff != 8 || err != nil {
+			t.Error(state&0xff, err)
 		}
 	})
 }

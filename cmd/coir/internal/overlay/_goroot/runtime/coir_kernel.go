@@ -73,7 +73,7 @@ func coirAlone(waits []coir.KernelWait) (n int, alone, last bool) {
 	}
 	me, root := getg(), s.root.ptr()
 	alone = true
-	wake, soon := root.bubble.timers.wakeTime(), int64(0) // soon is in real time; 0: there is no timer
+	wake, soon := coirWakeTime(root.bubble), int64(0) // soon is in real time; 0: there is no timer
 	if wake != 0 {
 		soon = nanotime() + wake - root.bubble.now
 	}

@@ -84,7 +84,7 @@ func coirCharge(gp *g) {
 		return
 	}
 	gp.bubble.now++
-	if next := gp.bubble.timers.wakeTime(); next != 0 {
+	if next := coirWakeTime(gp.bubble); next != 0 {
 		s.out.UsesTime = true
 		if next <= gp.bubble.now {
 			coirMoveClock(gp, 0)
@@ -97,7 +97,7 @@ func coirCharge(gp *g) {
 func coirMoveClock(gp *g, d int64) {
 	bubble := gp.bubble
 	lock(&bubble.mu)
-	next := bubble.timers.wakeTime()
+	next := coirWakeTime(bubble)
 	now := bubble.now + d
 	if d == 0 {
 		now = max(now, next)
@@ -142,6 +142,18 @@ func (t *coirTime) testMoves(op uint8, obj uint32) {
 // coirYear is a time in which a test would have made progress.
 const coirYear = 365 * 24 * 3600e9
 
+// coirForever is a time after which a timer is to never fire. gRPC sets timers to the longest time that there is.
+const coirForever = 100 * coirYear
+
+// coirWakeTime returns when the next timer of a bubble fires, or 0 if none does.
+func coirWakeTime(bubble *synctestBubble) int64 {
+	next := bubble.timers.wakeTime()
+	if coir.On && next-bubble.now > coirForever {
+		return 0
+	}
+	return next
+}
+
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
 // would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
 // A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
@@ -176,7 +188,7 @@ func coirTick(bubble *synctestBubble) bool {
 	if s.until == 0 { // all wait, and nothing changes the heap
 		s.until = bubble.now
 		for _, t := range bubble.timers.heap {
-			if t.timer.state&timerZombie == 0 && t.when-bubble.now < 100*coirYear { // else it is to never fire
+			if t.timer.state&timerZombie == 0 && t.when-bubble.now < coirForever {
 				s.until = max(s.until, t.when)
 			}
 		}

@@ -1382,6 +1382,8 @@ func CoirPipe() (r, w int, ok bool) {
 var CoirSignal func(sig int) bool
 
 // CoirKill reports whether a signal was delivered in memory.
+//
+//go:norace
 func CoirKill(pid int, sig Signal) bool {
 	return coir.On && pid == Getpid() && CoirSignal != nil && coirRun() != 0 && CoirSignal(int(sig))
 }
