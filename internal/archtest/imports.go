@@ -34,7 +34,8 @@ var Layers = []Layer{
 	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook", "examples/chat"}}, // which have a cmd each
 	{"edits of the standard library, the format of -json", []string{"cmd/coir/internal/overlay", "cmd/coir/internal/events"}},
 	{"the command", []string{"cmd/coir"}},
-	{"measurements", []string{"cmd/coir/measure/internal/build"}},
+	{"measurements", []string{"cmd/coir/measure/internal/build", "cmd/coir/internal/services"}},
+	{"peers", []string{"cmd/coir/measure/internal/peers"}},
 	{"outside", []string{
 		"examples/...", "internal/archtest/figures", "internal/archtest/specmap", "internal/programs", "cmd/coir/...",
 	}},

@@ -31,7 +31,8 @@ import (
 	"strings"
 	"time"
 
-	programs "github.com/coir-go/coir/cmd/coir/measure/internal/build"
+	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
+	"github.com/coir-go/coir/cmd/coir/measure/internal/peers"
 )
 
 // documented describes the known bugs of the kernels; see the head of the file.
@@ -48,20 +49,10 @@ type kernel struct {
 	want []*regexp.Regexp
 	why  string // it is not found
 
-	coir  verdict
+	coir  peers.Verdict
 	right bool // coir's alarm is the documented bug
-	peers map[string]verdict
+	peers map[string]peers.Verdict
 }
-
-// verdict is the report of a tool about a kernel: none, if what is empty.
-type verdict struct {
-	what  string
-	after time.Duration
-	runs  int
-	text  string
-}
-
-var peers = []string{"go test", "go test -race", "goleak", "synctest"}
 
 var (
 	dir    = flag.String("dir", "", "`directory` gobench/goker of a checkout of GoBench, with a go.mod")
@@ -92,12 +83,18 @@ func measure() error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	tool, err := programs.Coir(temp)
+	tool, err := build.Coir(temp)
 	if err != nil {
 		return err
 	}
+	loops := peers.Loops{Dir: temp}
 	if *each > 0 {
-		if err := build(all, temp); err != nil {
+		for _, k := range all {
+			if err := loops.Add(k.flat(), filepath.Join(*dir, k.dir), k.pkg, []string{k.test}); err != nil {
+				return err
+			}
+		}
+		if err := loops.Build("1.21"); err != nil {
 			return err
 		}
 	}
@@ -106,13 +103,13 @@ func measure() error {
 			return fmt.Errorf("%s: %w", k.dir, err)
 		}
 		line := fmt.Sprintf("%d of %d %s: coir %s", i+1, len(all), k.dir, k.coir)
-		if k.coir.what != "" && !k.right {
+		if k.coir.What != "" && !k.right {
 			line += " (not as documented)"
 		}
-		k.peers = map[string]verdict{}
-		for _, peer := range peers {
+		k.peers = map[string]peers.Verdict{}
+		for _, peer := range peers.Names {
 			if *each > 0 {
-				k.peers[peer] = k.loop(temp, peer)
+				k.peers[peer] = loops.Run(k.flat(), k.test, peer, *each, hang)
 				line += fmt.Sprintf(", %s %s", peer, k.peers[peer])
 			}
 		}
@@ -222,16 +219,16 @@ func (k *kernel) explore(tool string) error {
 		if e.Test != k.test {
 			continue
 		}
-		k.coir.text += e.Output
+		k.coir.Text += e.Output
 		if f := e.Failure; f != nil {
-			k.coir.what, k.coir.runs = f.Kind, f.Schedule
-			k.coir.text += f.Kind + ": " + f.Text + "\n" + f.Report
-			k.coir.after = time.Duration(e.Elapsed * float64(time.Second))
+			k.coir.What, k.coir.Runs = f.Kind, f.Schedule
+			k.coir.Text += f.Kind + ": " + f.Text + "\n" + f.Report
+			k.coir.After = time.Duration(e.Elapsed * float64(time.Second))
 		}
 	}
-	k.right = k.coir.what != "" && len(k.want) > 0
+	k.right = k.coir.What != "" && len(k.want) > 0
 	for _, re := range k.want {
-		k.right = k.right && re.MatchString(k.coir.text)
+		k.right = k.right && re.MatchString(k.coir.Text)
 	}
 	if *alarms == "" {
 		return nil
@@ -239,151 +236,13 @@ func (k *kernel) explore(tool string) error {
 	if err := os.MkdirAll(*alarms, 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(*alarms, k.flat()+".txt"), []byte(k.coir.text), 0o666)
+	return os.WriteFile(filepath.Join(*alarms, k.flat()+".txt"), []byte(k.coir.Text), 0o666)
 }
-
-// loopFile is added to a copy of a kernel for the peers. It says when a run begins, and what it has found.
-const loopFile = `package %s
-
-import (
-	"fmt"
-	"os"
-	"testing"
-	"testing/synctest"
-	"time"
-
-	"go.uber.org/goleak"
-)
-
-func TestGokerLoop(t *testing.T) {
-	d, _ := time.ParseDuration(os.Getenv("GOKER_FOR"))
-	mode := os.Getenv("GOKER_MODE")
-	current := goleak.IgnoreCurrent()
-	for until := time.Now().Add(d); time.Now().Before(until); {
-		fmt.Fprintln(os.Stderr, "\ngoker: run")
-		ok := t.Run("kernel", func(t *testing.T) {
-			if mode == "synctest" {
-				synctest.Test(t, %[2]s)
-			} else {
-				%[2]s(t)
-			}
-		})
-		if mode == "goleak" && ok {
-			if err := goleak.Find(current); err != nil {
-				fmt.Fprintln(os.Stderr, "\ngoker: told leak")
-				os.Exit(1)
-			}
-		}
-		if !ok {
-			fmt.Fprintln(os.Stderr, "\ngoker: told fail")
-			os.Exit(1)
-		}
-	}
-	fmt.Fprintln(os.Stderr, "\ngoker: over")
-	os.Exit(0)
-}
-`
 
 func (k *kernel) flat() string { return strings.ReplaceAll(k.dir, "/", "_") }
 
-// build builds the loops of all kernels, with and without -race.
-func build(all []*kernel, temp string) error {
-	for _, k := range all {
-		to := filepath.Join(temp, "src", k.flat())
-		if err := os.CopyFS(to, os.DirFS(filepath.Join(*dir, k.dir))); err != nil {
-			return err
-		}
-		text := fmt.Sprintf(loopFile, k.pkg, k.test)
-		if err := os.WriteFile(filepath.Join(to, "goker_loop_test.go"), []byte(text), 0o666); err != nil {
-			return err
-		}
-	}
-	src := filepath.Join(temp, "src")
-	mod := "module goker\n\ngo 1.21\n\nrequire go.uber.org/goleak v1.3.0\n"
-	if err := os.WriteFile(filepath.Join(src, "go.mod"), []byte(mod), 0o666); err != nil {
-		return err
-	}
-	log.Print("building the loops of the peers")
-	if out, err := command(src, "go", "mod", "tidy"); err != nil {
-		return fmt.Errorf("go mod tidy: %w\n%s", err, out)
-	}
-	for to, flag := range map[string]string{"plain": "-race=false", "race": "-race"} {
-		bin := filepath.Join(temp, to) + string(filepath.Separator)
-		if err := os.Mkdir(bin, 0o777); err != nil {
-			return err
-		}
-		if out, err := command(src, "go", "test", "-c", "-vet=off", flag, "-o", bin, "./..."); err != nil {
-			return fmt.Errorf("go test -c: %w\n%s", err, out)
-		}
-	}
-	return nil
-}
-
 // hang is the time after which a run counts as hanging. No kernel takes a second unless it hangs.
 const hang = 2 * time.Second
-
-// loop runs a kernel under a peer.
-func (k *kernel) loop(temp, peer string) (v verdict) {
-	bin := "plain"
-	if peer == "go test -race" {
-		bin = "race"
-	}
-	c := exec.Command(filepath.Join(temp, bin, k.flat()+".test"), "-test.run=^TestGokerLoop$", "-test.timeout=0")
-	c.Dir = temp
-	c.Env = append(os.Environ(), "GODEBUG=asynctimerchan=0", "GOKER_MODE="+peer, "GOKER_FOR="+each.String())
-	out := &output{began: time.Now()}
-	c.Stdout, c.Stderr = out, out
-	began := time.Now()
-	if err := c.Start(); err != nil {
-		return verdict{what: "error", text: err.Error()}
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	for hangs := false; ; {
-		select {
-		case <-ended:
-			v.after = time.Since(began)
-			v.text, v.runs, _ = out.state()
-			if v.what = "hang"; !hangs {
-				v.what = told(v.text)
-			}
-			return v
-		case <-time.After(20 * time.Millisecond):
-		}
-		if _, _, last := out.state(); last > hang && !hangs {
-			hangs = true
-			_ = c.Process.Kill()
-		}
-	}
-}
-
-// told returns what the output of a loop reports.
-func told(text string) string {
-	switch {
-	case strings.Contains(text, "WARNING: DATA RACE"):
-		return "race"
-	case strings.Contains(text, "goker: told leak"):
-		return "leak"
-	case strings.Contains(text, "inside synctest bubble"), strings.Contains(text, "from outside bubble"):
-		return "" // the kernel cannot be run this way
-	case strings.Contains(text, "panic: deadlock: main bubble goroutine has exited"):
-		return "leak"
-	case strings.Contains(text, "deadlock"):
-		return "deadlock"
-	case strings.Contains(text, "panic: "), strings.Contains(text, "fatal error: "):
-		return "panic"
-	case strings.Contains(text, "goker: told fail"):
-		return "fail"
-	}
-	return ""
-}
-
-func (v verdict) String() string {
-	if v.what == "" {
-		return "-"
-	}
-	return fmt.Sprintf("%s %.1f s", v.what, v.after.Seconds())
-}
 
 func command(dir, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
@@ -401,11 +260,11 @@ func command(dir, name string, args ...string) (string, error) {
 func table(all []*kernel) {
 	fmt.Printf("%s, %s/%s, %d processors; coir: at most %v a kernel; peers: %v a kernel each\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *budget, *each)
-	row("", "kernels", "coir, as documented", "coir, any alarm", peers)
+	row("", "kernels", "coir, as documented", "coir, any alarm", peers.Names)
 	fmt.Println(rule)
 	var medians []string
 	for _, class := range []string{"blocking", "nonblocking"} {
-		n, right, found := 0, 0, make([]int, len(peers))
+		n, right, found := 0, 0, make([]int, len(peers.Names))
 		var schedules []int
 		var times []time.Duration
 		for _, k := range all {
@@ -416,11 +275,11 @@ func table(all []*kernel) {
 			if k.right {
 				right++
 			}
-			if k.coir.what != "" {
-				schedules, times = append(schedules, k.coir.runs), append(times, k.coir.after)
+			if k.coir.What != "" {
+				schedules, times = append(schedules, k.coir.Runs), append(times, k.coir.After)
 			}
-			for i, peer := range peers {
-				if k.peers[peer].what != "" {
+			for i, peer := range peers.Names {
+				if k.peers[peer].What != "" {
 					found[i]++
 				}
 			}
@@ -440,15 +299,15 @@ func table(all []*kernel) {
 		}
 	}
 	fmt.Println()
-	row("kernel", "documented bug", "coir", "schedule", peers)
+	row("kernel", "documented bug", "coir", "schedule", peers.Names)
 	fmt.Println(rule)
 	for _, k := range all {
 		schedule := ""
-		if k.coir.what != "" {
-			schedule = fmt.Sprint(k.coir.runs)
+		if k.coir.What != "" {
+			schedule = fmt.Sprint(k.coir.Runs)
 		}
-		found := make([]verdict, len(peers))
-		for i, peer := range peers {
+		found := make([]peers.Verdict, len(peers.Names))
+		for i, peer := range peers.Names {
 			found[i] = k.peers[peer]
 		}
 		row(k.dir, k.bug, k.coir, schedule, found)
@@ -458,10 +317,10 @@ func table(all []*kernel) {
 const rule = "|---|---|---|---|---|---|---|---|"
 
 // row prints a row of a table, which ends with a cell for each peer.
-func row[P any](a, b, c, d any, peers []P) {
+func row[P any](a, b, c, d any, cells []P) {
 	fmt.Printf("| %v | %v | %v | %v |", a, b, c, d)
-	for _, p := range peers {
-		fmt.Printf(" %v |", p)
+	for _, cell := range cells {
+		fmt.Printf(" %v |", cell)
 	}
 	fmt.Println()
 }

@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"bytes"
@@ -9,10 +9,11 @@ import (
 
 // output collects what a loop prints, and records when its last run began.
 type output struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	began time.Time
-	n     int
+	mu      sync.Mutex
+	text    bytes.Buffer
+	began   time.Time
+	n       int
+	longest time.Duration // of the complete runs
 }
 
 const most = 1 << 20 // of the text that is kept
@@ -20,11 +21,16 @@ const most = 1 << 20 // of the text that is kept
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n := strings.Count(string(b), "goker: run"); n > 0 {
+	n := strings.Count(string(b), "peers: run")
+	if n > 0 || strings.Contains(string(b), "peers: over") {
+		now := time.Now()
+		if o.n > 0 {
+			o.longest = max(o.longest, now.Sub(o.began))
+		}
 		o.n += n
-		o.began = time.Now()
+		o.began = now
 	}
-	if o.text.Len() < most || !strings.HasPrefix(string(b), "\ngoker: run") {
+	if o.text.Len() < most || !strings.HasPrefix(string(b), "\npeers: run") {
 		o.text.Write(b)
 	}
 	return len(b), nil

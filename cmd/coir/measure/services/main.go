@@ -1,0 +1,219 @@
+// Command services measures coir test on the forty services of cmd/coir/corpus/services, and next to it Go's own tools.
+//
+//	go run ./cmd/coir/measure/services            prints the tables
+//	go run ./cmd/coir/measure/services -update    writes them into docs/guide/coir-test-services.md, too
+//
+// coir is built once. It explores each bug until it finds it or the budget is used up, and with faults of the network
+// if the service asks for them. A failure of the expected kind counts; it is replayed from its token, in another
+// process. The corrected twins must pass, under the same faults.
+//
+// The peers run each test repeatedly, on the kernel's network and in a process of its own, until it fails, hangs, or
+// their time is up. Any alarm counts, unless the peer has one in the corrected twin as well: then it cannot run the
+// service. So it is with synctest: a goroutine that waits for the network is not durably blocked, and no time passes.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
+	"github.com/coir-go/coir/cmd/coir/internal/services"
+	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
+	"github.com/coir-go/coir/cmd/coir/measure/internal/peers"
+	"github.com/coir-go/coir/internal/archtest"
+)
+
+var (
+	budget = flag.Duration("budget", 10*time.Second, "time of coir for a bug; it stops at the first failure")
+	each   = flag.Duration("peers", 10*time.Second, "time of each peer for a bug, and for its twin; 0: without peers")
+	twins  = flag.Int("twins", 10000, "schedules of a twin")
+	only   = flag.String("only", "", "services, such as a/Bank, that match this `regexp` alone")
+	update = flag.Bool("update", false, "write the tables into "+page)
+)
+
+// service is a service, and what the tools say about it.
+type service struct {
+	services.Service
+	bug, again, fixed events.Event // under coir: the bug, its replay, and the twin
+	peers             map[string]peers.Verdict
+	cannot            map[string]string // peers that have an alarm in the twin: which
+}
+
+// found reports whether coir has found the bug.
+func (s *service) found() bool { return s.is(s.bug) }
+
+// replayed reports whether it has found the bug again.
+func (s *service) replayed() bool { return s.found() && s.is(s.again) }
+
+// explained reports whether the report names lines of the service.
+func (s *service) explained() bool {
+	return s.found() && strings.Contains(s.bug.Failure.Report, s.File+":")
+}
+
+func (s *service) is(e events.Event) bool { return e.Failure != nil && e.Failure.Kind == s.Kind }
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	if err := measure(); err != nil {
+		log.Fatal("services: ", err)
+	}
+}
+
+func measure() error {
+	if *update && *only != "" {
+		return errors.New("-update is for all services")
+	}
+	root, err := archtest.Root(".")
+	if err != nil {
+		return err
+	}
+	all, err := read(filepath.Join(root, "cmd", "coir", "corpus", "services"))
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "services-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	tool, err := build.Coir(temp)
+	if err != nil {
+		return err
+	}
+	loops := peers.Loops{Dir: temp}
+	if *each > 0 {
+		if err := addLoops(loops, all); err != nil {
+			return err
+		}
+	}
+	for i, s := range all {
+		if err := s.explore(tool, root); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+		if *each > 0 {
+			s.runPeers(loops)
+		}
+		var line strings.Builder
+		for j, cell := range s.cells() {
+			fmt.Fprintf(&line, "; %s %s", heads[j+1], cell)
+		}
+		log.Printf("%d of %d %s%s", i+1, len(all), s, &line)
+	}
+	text, err := tables(root, all)
+	if err != nil {
+		return err
+	}
+	fmt.Print(text)
+	if *update {
+		return write(root, text)
+	}
+	return nil
+}
+
+func read(dir string) (all []*service, err error) {
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return nil, err
+	}
+	list, err := services.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		if match.MatchString(s.String()) {
+			all = append(all, &service{Service: s, peers: map[string]peers.Verdict{}, cannot: map[string]string{}})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no service matches %s", *only)
+	}
+	return all, nil
+}
+
+// explore runs the service under coir test.
+func (s *service) explore(tool, root string) (err error) {
+	if s.bug, err = s.run(tool, root, s.Bug(), "-budget="+budget.String()); err != nil {
+		return err
+	}
+	if s.found() && s.bug.Failure.Token != "" {
+		if s.again, err = s.run(tool, root, s.Bug(), "-replay="+s.bug.Failure.Token); err != nil {
+			return err
+		}
+	}
+	s.fixed, err = s.run(tool, root, s.Fixed(), "-budget=10m", "-timeout=20m", fmt.Sprint("-schedules=", *twins))
+	return err
+}
+
+// run runs a test under coir, and returns the event that ends it.
+func (s *service) run(tool, root, test string, flags ...string) (end events.Event, err error) {
+	c := exec.Command(tool, append([]string{"test", "-json"}, s.Args(test, flags...)...)...)
+	c.Dir = root
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		return end, fmt.Errorf("coir test: %w\n%s", err, &errs)
+	}
+	for d := json.NewDecoder(&out); d.More(); {
+		var e events.Event
+		if err := d.Decode(&e); err != nil {
+			return end, fmt.Errorf("the output of coir: %w", err)
+		}
+		if e.Test == test && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+			end = e
+		}
+	}
+	if end.Action == "" {
+		return end, fmt.Errorf("coir test has not run %s\n%s", test, &errs)
+	}
+	return end, nil
+}
+
+// addLoops builds the loops of the peers.
+func addLoops(loops peers.Loops, all []*service) error {
+	tests, dirs := map[string][]string{}, map[string]string{}
+	for _, s := range all {
+		tests[s.Package] = append(tests[s.Package], s.Bug(), s.Fixed())
+		dirs[s.Package] = s.Dir
+	}
+	for name, list := range tests {
+		if err := loops.Add(name, dirs[name], name, list); err != nil {
+			return err
+		}
+	}
+	return loops.Build("1.26", "-tags=corpus")
+}
+
+// A run of a bug hangs if it takes longer than shortest, and than three of the longest of its twin. Some services sleep
+// for 1.5 s, and one of them for 15 s if a connection is refused: a run of a twin hangs after that.
+const (
+	shortest = 5 * time.Second
+	longest  = 20 * time.Second
+)
+
+// runPeers runs the service under the peers: first its twin, and the bug if there was no alarm.
+func (s *service) runPeers(loops peers.Loops) {
+	for _, peer := range peers.Names {
+		twin := loops.Run(s.Package, s.Fixed(), peer, *each, longest)
+		switch {
+		case twin.Cannot:
+			s.cannot[peer] = "refuses"
+		case twin.What != "":
+			s.cannot[peer] = twin.What
+		default:
+			s.peers[peer] = loops.Run(s.Package, s.Bug(), peer, *each, max(shortest, 3*twin.Longest))
+		}
+	}
+}
