@@ -137,6 +137,7 @@ quick: ## what to run after each change, in minutes: format, vet and short tests
 nightly: ## all of what CI runs in turns, and what it leaves out; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutantsAreFound ./internal/programs
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run TestTheServices ./cmd/coir/acceptance
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
 	$(MAKE) page

@@ -33,29 +33,37 @@ type Suite struct {
 	Ends    []string                     // beginnings of other lines with which a test that finds it may end
 }
 
-// Run tries the mutants of the day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day. Each mutant must be
-// found. Of the others it checks that they still fit the code.
+// Today returns whether a test tries a thing, by its number, today: a part of them each day, or all if COIR_SOAK is 1.
+// COIR_DAY=n stands for another day.
+func Today(t *testing.T, parts int) func(i int) bool {
+	t.Helper()
+	if os.Getenv("COIR_SOAK") == "1" {
+		return func(int) bool { return true }
+	}
+	day := time.Now().UTC().YearDay()
+	if text := os.Getenv("COIR_DAY"); text != "" {
+		var err error
+		if day, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("COIR_DAY: %v", err)
+		}
+	}
+	t.Logf("part %d of %d: COIR_DAY=%d repeats it, COIR_SOAK=1 tries all", day%parts+1, parts, day)
+	return func(i int) bool { return i%parts == day%parts }
+}
+
+// Run tries the mutants of today. Each must be found. Of the others it checks that they still fit the code.
 func (s *Suite) Run(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := os.Getenv("COIR_SOAK") == "1"
-	day := time.Now().UTC().YearDay()
-	if text := os.Getenv("COIR_DAY"); text != "" {
-		if day, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("COIR_DAY: %v", err)
-		}
-	}
-	if !all {
-		t.Logf("part %d of %d: COIR_DAY=%d repeats it, COIR_SOAK=1 tries all", day%s.Parts+1, s.Parts, day)
-	}
+	today := Today(t, s.Parts)
 	for i, m := range s.Mutants {
 		t.Run(m.Name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(root, m.File)
 			changed := m.write(t, file, dir)
-			if i%s.Parts != day%s.Parts && !all {
+			if !today(i) {
 				t.Skip("it is the turn of others today")
 			}
 			s.try(t, &m, root, dir, map[string]string{file: changed})

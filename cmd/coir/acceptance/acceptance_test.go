@@ -15,6 +15,8 @@ import (
 
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
+	"github.com/coir-go/coir/cmd/coir/internal/services"
+	"github.com/coir-go/coir/internal/mutant"
 )
 
 // coir runs the command, which TestMain builds.
@@ -130,6 +132,30 @@ func TestTheLaterCorpus(t *testing.T) {
 	}
 	if t.Logf("found %d of %d", found, bugs); found*100 < bugs*85 {
 		t.Errorf("found %d of %d", found, bugs)
+	}
+}
+
+// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a tenth of them
+// each day. `go run ./cmd/coir/measure/services` measures more.
+func TestTheServices(t *testing.T) {
+	if testing.Short() || !coirtest.InMemory() {
+		t.Skip("it builds the standard library, and needs sockets in memory")
+	}
+	all, err := services.Read("../corpus/services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := mutant.Today(t, 10)
+	for i, s := range all {
+		t.Run(s.String(), func(t *testing.T) {
+			if !today(i) {
+				t.Skip("it is the turn of others today")
+			}
+			got := coir.Explore(t, s.Args(s.Bug(), "-budget=10s")...)
+			coirtest.Compare(t, got, map[string]string{s.Bug(): s.Kind})
+			got = coir.Explore(t, s.Args(s.Fixed(), "-schedules=200")...)
+			coirtest.Compare(t, got, map[string]string{s.Fixed(): "pass"})
+		})
 	}
 }
 
