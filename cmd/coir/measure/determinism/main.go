@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -28,8 +29,23 @@ var (
 	releases  = flag.String("releases", "local,go1.27.2", "values of GOTOOLCHAIN")
 	schedules = flag.Int("schedules", 20, "schedules of a process")
 	failures  = flag.Int("failures", 500, "failures to replay")
-	packages  = []string{"corpus", "corpus/atomics", "testdata/maps", "testdata/network"}
+	modes     = flag.String("flags", ",-race,-atomics", "flags of coir test, separated by commas; each is one run")
+	only      = flag.String("only", "", "packages that match this `regexp` alone")
 )
+
+// packages are the directories of the tests, in this module or another one.
+var packages = []struct {
+	dir, module string
+	prefix      string // of the tests that are compared
+}{
+	{dir: "corpus", prefix: "Test"},
+	{dir: "corpus/atomics", prefix: "Test"},
+	{dir: "testdata/maps", prefix: "Test"},
+	{dir: "testdata/network", prefix: "Test"},
+	{dir: "corpus/services/a", prefix: "TestFixed"}, // to shrink the failures of the others takes long
+	{dir: "corpus/services/b", prefix: "TestFixed"},
+	{dir: "brokers", module: "../../verify", prefix: "Test"},
+}
 
 func main() {
 	flag.Parse()
@@ -51,28 +67,36 @@ func measure() (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return false, err
+	}
 	pairs, differ := 0, 0
 	tokens := map[string]map[string]string{} // by release, those of the first process of each test
 	for _, release := range strings.Split(*releases, ",") {
 		tokens[release] = map[string]string{}
-		for _, flags := range []string{"", "-race", "-atomics"} {
+		for _, flags := range strings.Split(*modes, ",") {
 			for i, p := range packages {
-				b := &binary{dir: p, name: filepath.Join(dir, fmt.Sprint(release, flags, i))}
-				args := []string{"test", "-c", "-o", b.name, "-tags=corpus"}
+				if !match.MatchString(p.dir) {
+					continue
+				}
+				b := &binary{dir: filepath.Join(p.module, p.dir), name: filepath.Join(dir, fmt.Sprint(release, flags, i))}
+				args := []string{"test", "-C", "./" + p.module, "-c", "-o", b.name, "-tags=corpus"}
 				if flags != "" {
 					args = append(args, flags)
 				}
-				if err := build.Run([]string{"GOTOOLCHAIN=" + release}, coir, append(args, "./"+p)...); err != nil {
+				if err := build.Run([]string{"GOTOOLCHAIN=" + release}, coir, append(args, "./"+p.dir)...); err != nil {
 					return false, err
 				}
 				b.atomics = flags == "-atomics"
-				n, bad, first := b.pairs()
-				fmt.Printf("%s %s %s: %d pairs of processes, %d differ\n", release, strings.TrimPrefix(flags, "-"), p, n, len(bad))
+				n, bad, first := b.pairs(p.prefix)
+				fmt.Printf("%s %s %s: %d tests, %d pairs of processes, %d differ\n", release, strings.TrimPrefix(flags, "-"), p.dir,
+					len(first), n, len(bad))
 				for _, text := range bad {
 					fmt.Println("  " + text)
 				}
 				for test, trace := range first {
-					tokens[release][flags+" "+p+" "+test] = trace
+					tokens[release][flags+" "+p.dir+" "+test] = trace
 				}
 				pairs += n
 				differ += len(bad)
@@ -85,7 +109,13 @@ func measure() (ok bool, err error) {
 	n, wrong := 0, 0
 	for seed := 1; n < *failures && seed < 1000; seed += 1000 / 40 {
 		for i, p := range packages {
-			b := &binary{dir: p, name: filepath.Join(dir, fmt.Sprint(strings.Split(*releases, ",")[0], "-atomics", i)), atomics: true}
+			if !match.MatchString(p.dir) {
+				continue
+			}
+			release, flags := strings.Split(*releases, ",")[0], strings.Split(*modes, ",")
+			last := flags[len(flags)-1]
+			b := &binary{dir: filepath.Join(p.module, p.dir), name: filepath.Join(dir, fmt.Sprint(release, last, i))}
+			b.atomics = last == "-atomics"
 			some, bad := b.replays(seed, *failures-n)
 			n += some
 			wrong += len(bad)
@@ -155,17 +185,17 @@ func (b *binary) process(test, settings string, env ...string) (summary, failure
 }
 
 // pairs compares processes with a first one.
-func (b *binary) pairs() (n int, bad []string, first map[string]string) {
+func (b *binary) pairs(prefix string) (n int, bad []string, first map[string]string) {
 	first = map[string]string{}
 	var mu sync.Mutex
-	b.each("Test", func(test string) {
+	b.each(prefix, func(test string) {
 		settings := "schedules=" + strconv.Itoa(*schedules)
 		summary, failure := b.process(test, settings, "GOMAXPROCS=1", "GOGC=off")
 		mu.Lock()
 		first[test] = summary + failure
 		mu.Unlock()
 		for procs := range 4 {
-			for _, collect := range []string{"off", "100", "1"} {
+			for _, collect := range []string{"off", "100", "50", "10", "1"} {
 				if procs == 0 && collect == "off" {
 					continue
 				}
