@@ -301,9 +301,18 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 			t.Errorf("%q is taken for a record", record[:i])
 		}
 	}
-	for _, bad := range []string{"", "step\t1\tx\n", record[:30] + "\n"} {
+	const summary = "summary\t\"fail\"\t1\t0\t0\tfalse\t\"0\"\n"
+	const twin = record + "twin\t1\t0\t1\ttrue\t9\n"
+	var whole result
+	if whole.read(twin + "end\n" + summary); whole.broken != "" || whole.outcome != "fail" || whole.twin == nil {
+		t.Errorf("%+v", whole)
+	}
+	for _, bad := range []string{
+		"", "step\t1\tx\n", record[:30] + "\n", record + "other\t1\n", record + "\n",
+		twin, twin + "step\t1\tx\nend\n", twin + "other\t1\nend\n",
+	} {
 		var r result
-		if r.read(bad + "summary\t\"fail\"\t1\t0\t0\n"); r.outcome != "error" || !strings.Contains(r.broken, "coir test has failed, and not the test") {
+		if r.read(bad + summary); r.outcome != "error" || !strings.Contains(r.broken, "coir test has failed, and not the test") {
 			t.Errorf("%q is %s: %s", bad, r.outcome, r.broken)
 		}
 	}

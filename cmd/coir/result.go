@@ -193,8 +193,8 @@ func (r *result) read(text string) {
 		}
 		return stack
 	}
-	all := r
-	at := func(f *fields) (place, string) { return all.own(stack(f)) }
+	of := r // what a line about a schedule belongs to: r, or its twin
+	at := func(f *fields) (place, string) { return r.own(stack(f)) }
 	for line := range strings.Lines(text) {
 		f := &fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
 		switch f.text() {
@@ -217,10 +217,10 @@ func (r *result) read(text string) {
 				failure: &failure{steps: f.int()},
 				actors:  map[int]*actor{}, made: map[int]channel{},
 			}
-			r = r.twin.result
+			of = r.twin.result
 		case "end":
-			r.settle()
-			r = all
+			of.settle()
+			of = r
 		case "at":
 			n := f.int()
 			stacks[n] = []place{}
@@ -237,20 +237,20 @@ func (r *result) read(text string) {
 			}
 			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()
 			x.bytes, x.second, x.on = f.int(), f.text() == "true", f.int()
-			r.stepsOf = append(r.stepsOf, x)
+			of.stepsOf = append(of.stepsOf, x)
 		case "case":
 			n, c := f.int(), selectCase{object: f.int(), n: f.int(), send: f.text() == "true"}
-			if i := n - r.firstStep(); i >= 0 && i < len(r.stepsOf) {
-				r.stepsOf[i].cases = append(r.stepsOf[i].cases, c)
+			if i := n - of.firstStep(); i >= 0 && i < len(of.stepsOf) {
+				of.stepsOf[i].cases = append(of.stepsOf[i].cases, c)
 			}
 		case "note":
-			if i := f.int() - r.firstStep(); i >= 0 && i < len(r.stepsOf) {
-				r.stepsOf[i].note, r.stepsOf[i].inner = f.quoted(), ""
+			if i := f.int() - of.firstStep(); i >= 0 && i < len(of.stepsOf) {
+				of.stepsOf[i].note, of.stepsOf[i].inner = f.quoted(), ""
 			}
 		case "channel":
 			id, c := f.int(), channel{timer: f.text() == "true", room: f.int()}
 			c.place, c.via = at(f)
-			r.made[id] = c
+			of.made[id] = c
 		case "actor":
 			a := &actor{
 				id: f.int(), parent: f.int(), op: f.int(), state: f.int(), reason: f.quoted(), object: f.int(),
@@ -258,12 +258,12 @@ func (r *result) read(text string) {
 			}
 			a.made, a.madeBy = at(f)
 			frames := stack(f)
-			a.at, a.via = all.own(frames)
+			a.at, a.via = r.own(frames)
 			a.serviced = len(frames) == 0 || r.serviced(frames)
 			a.call = kernelCall(frames)
 			a.fiber, a.role = f.quoted(), f.quoted()
 			a.birth = stack(f)
-			r.actors[a.id] = a
+			of.actors[a.id] = a
 		case "output":
 			r.log = f.quoted()
 		case "outside":
@@ -288,12 +288,16 @@ func (r *result) read(text string) {
 			}
 		case "error":
 			r.broken = f.quoted()
+		default:
+			f.bad = errors.New("its first word is not known")
 		}
 		if f.bad != nil {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
 	}
-	r = all // if the end of the twin is missing
+	if of != r {
+		r.broken = "the record has no end of the twin"
+	}
 	if r.outcome == coir.VerdictFail && r.failure == nil {
 		r.broken = "the record has no failure"
 	}
