@@ -135,7 +135,7 @@ func (r *result) explain(dir string) string {
 		b.WriteString("it has more decisions than are kept, so there is no token to replay it\n")
 	}
 	for _, s := range r.stepsOf {
-		if s.op >= coir.OpReset {
+		if coir.IsFault(s.op) {
 			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir), chart.Grouped(s.n))
 		}
 	}

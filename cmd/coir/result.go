@@ -232,7 +232,7 @@ func (r *result) read(text string) {
 			frames := stack(f)
 			x.place, x.via = r.own(frames)
 			x.serviced = r.serviced(frames)
-			if x.inner = within(x.op, frames); x.inner == "" && x.serviced && x.op < coir.OpListen && x.op != coir.OpFail {
+			if x.inner = within(x.op, frames); x.inner == "" && x.serviced && !coir.OnNetwork(x.op) && x.op != coir.OpFail {
 				x.inner = plumbing
 			}
 			x.switches, x.kind, x.done, x.chose = f.int(), f.int(), f.int(), f.int()

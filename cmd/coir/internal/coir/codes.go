@@ -1,6 +1,8 @@
 package coir
 
-// What a goroutine is about to do at a point. Tokens depend on the numbers, so a new operation comes last.
+// What a goroutine is about to do at a point. Operations of a group stand together: IsFault, OnNetwork, and coirLocking
+// in package testing, are about groups. A new operation goes into its group. Tokens depend on the numbers, so those of
+// older versions become invalid, as CHANGELOG.md says.
 const (
 	OpNone = iota
 	OpGo
@@ -34,22 +36,32 @@ const (
 	OpTryRLock
 	OpTryWLock
 	OpFail
-	OpListen // this and those that follow are on sockets in memory
+	OpListen // from here on: sockets in memory
 	OpDial
 	OpAccept
 	OpNetRead
 	OpNetWrite
 	OpNetClose
-	OpPipeRead // this and those that follow are on pipes of the system in memory
+	OpPipeRead // from here on: pipes of the system in memory
 	OpPipeWrite
 	OpPipeClose
-	OpReset // this and those that follow are faults, in the order of Faults
+	OpReset // from here on: faults, in the order of Faults
 	OpRefuse
 	OpShorten
 	OpDelay
 	OpHang
 	OpFault
 )
+
+// IsFault reports whether an operation is a fault.
+//
+//go:norace
+func IsFault(op int) bool { return op >= OpReset }
+
+// OnNetwork reports whether an operation is on a socket or a pipe in memory, or is a fault.
+//
+//go:norace
+func OnNetwork(op int) bool { return op >= OpListen }
 
 // Faults names the faults of -faults, whose operations begin with OpReset.
 var Faults = [...]string{"reset", "refused", "short", "delay", "hang", "test"}

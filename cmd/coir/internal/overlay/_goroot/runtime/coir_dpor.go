@@ -145,7 +145,7 @@ func (coirModel) Conflict(a, b coirTransition) bool {
 	if a.clock || b.clock {
 		return true
 	}
-	if a.op >= coir.OpListen && b.op >= coir.OpListen {
+	if coir.OnNetwork(int(a.op)) && coir.OnNetwork(int(b.op)) {
 		return true // an operation on a socket may be on several objects: both ends, a port, the listener
 	}
 	x, y := coirClassOf(&a), coirClassOf(&b)
