@@ -146,6 +146,45 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// Of a test that leaks in each schedule, no more schedules are kept than of another.
+func TestKeptLeaks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	module(t, map[string]string{"leaks_test.go": `package m
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestLeaks(t *testing.T) {
+	go func() { select {} }()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 7 {
+		wg.Go(func() {
+			for range 2 {
+				mu.Lock()
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+`})
+	const most = 256 // coirMostKept of package testing
+	dir := t.TempDir()
+	got := explored(t, "-for=8s", "-budget=8s", "-strategy=random", "-keep="+dir, ".")["TestLeaks"]
+	if got.Failure == nil || got.Failure.Kind != "leak" || got.Schedules < most {
+		t.Fatalf("%s after %d schedules\n%s", got.Action, got.Schedules, got.Output)
+	}
+	text, err := os.ReadFile(keptFile(dir, "example.com/m", "TestLeaks"))
+	if n := strings.Count(string(text), "\n"); err != nil || n == 0 || n > most {
+		t.Errorf("%d schedules are kept, %v", n, err)
+	}
+}
+
 // The guide shows what coir test prints for its example.
 func TestTheGuide(t *testing.T) {
 	if testing.Short() {

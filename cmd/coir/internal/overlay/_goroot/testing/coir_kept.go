@@ -14,7 +14,7 @@ import (
 type coirKept struct {
 	path   string
 	tokens []string
-	read   int // the number of tokens of the file that have been run
+	read   int // tokens[:read] have been run; the others are from the file
 	rng    search.RNG
 	turn   bool
 	near   int // how many schedules may still branch off; negative: any number
@@ -23,8 +23,8 @@ type coirKept struct {
 // coirNear is how many schedules branch off each schedule of an earlier failure: the program may have changed a little.
 const coirNear = 50
 
-// coirMostKept is the number of schedules that are kept for a test. When there are so many, a new one replaces a random
-// one.
+// coirMostKept is the number of schedules that are kept for a test. When there are that many, a new one replaces a
+// random one, and one that failed replaces the last one.
 const coirMostKept = 256
 
 // coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts as
@@ -75,9 +75,11 @@ func (k *coirKept) saw(r *coirRun) {
 	switch {
 	case slices.Contains(k.tokens, token):
 	case r.kind != coir.KindPass:
-		k.tokens = append([]string{token}, k.tokens...)
+		k.tokens = slices.Insert(k.tokens, 0, token)
+		k.tokens = k.tokens[:min(len(k.tokens), coirMostKept)]
+		k.read = min(k.read+1, len(k.tokens))
 	case len(k.tokens) < coirMostKept:
-		k.tokens = append(k.tokens, token)
+		k.tokens = slices.Insert(k.tokens, k.read, token)
 		k.read++
 	default:
 		k.tokens[k.rng.Below(len(k.tokens))] = token
