@@ -75,6 +75,8 @@ func (n *Nursery) ifCold() *coldNursery {
 	return (*coldNursery)(unsafe.Pointer(c))
 }
 
+var _ [unsafe.Offsetof(coldNursery{}.coldScope)]struct{} = [0]struct{}{}
+
 // id returns the nursery's number for a policy, or 0 without one.
 //
 //go:norace

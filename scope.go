@@ -121,6 +121,8 @@ func (sc *scope) nursery() *Nursery {
 	return nil
 }
 
+var _ [unsafe.Offsetof(Nursery{}.scope)]struct{} = [0]struct{}{}
+
 // The states of a scope. A nursery's scope stays loose until it is first used; all others are tied when they are
 // created.
 //
