@@ -46,6 +46,14 @@ type Outcome struct {
 	Panic        string
 }
 
+// How much of a schedule package runtime keeps, for package testing to read.
+const (
+	KeptSteps    = 1 << 16 // the last ones
+	KeptCases    = 1 << 16 // of selects: the last ones
+	KeptChannels = 1 << 13 // the last ones
+	KeptActors   = 1 << 17 // the first ones
+)
+
 // KernelWait is a wait for a descriptor.
 type KernelWait struct {
 	FD    int32

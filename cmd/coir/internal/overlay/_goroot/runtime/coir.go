@@ -35,12 +35,8 @@ import (
 const (
 	coirMaxReady     = 1 << 17
 	coirMaxDecisions = 1 << 18
-	coirMaxSteps     = 1 << 16 // of the trace that are kept: the last ones
 	coirMaxObjects   = 1 << 16
-	coirMaxActors    = 1 << 17
 	coirMaxEvents    = 1 << 15
-	coirMaxCases     = 1 << 16
-	coirMaxChannels  = 1 << 13
 	coirMaxBirths    = 1 << 14
 	coirDepth        = 16 // of the stacks that are kept
 	coirBirthDepth   = 48 // of those of go statements: what led there may be far away
@@ -157,7 +153,7 @@ func coirBorn(newg, parent *g, pc uintptr) {
 		s.progress++
 	}
 	newg.coir.id, newg.coir.run = s.actors, s.run
-	if s.actors < coirMaxActors {
+	if s.actors < coir.KeptActors {
 		coirActors[s.actors] = coirActor{parent: by, gopc: pc, since: newg.bubble.now}
 		coirActors[s.actors].g.set(newg)
 	} else {

@@ -78,7 +78,7 @@ func (coirWorld) Running() int {
 
 // Moves implements search.World.
 func (coirWorld) Moves(actor int) int32 {
-	if actor >= coirMaxActors {
+	if actor >= coir.KeptActors {
 		return 0
 	}
 	gp := coirActors[actor].g.ptr()
@@ -106,7 +106,7 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 		s.mix(uint64(obj))
 		coirNews(gp.coir.id, obj, coir.OpSelect)
 		if a := coirActorOf(gp); s.trace && a != nil {
-			e := &coirCases[s.ncases%coirMaxCases]
+			e := &coirCases[s.ncases%coir.KeptCases]
 			e.step, e.obj, e.i, e.send = a.point, obj, i, int(i) < nsends
 			s.ncases++
 		}

@@ -41,7 +41,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	e := s.step(uint32(s.steps))
 	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
 	if s.trace {
-		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coirMaxSteps][:]))
+		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coir.KeptSteps][:]))
 		coirTraced(s.steps)
 		if gp.coir.note != 0 {
 			coirNotes[gp.coir.note-1].step = uint32(s.steps)

@@ -7,7 +7,7 @@ import (
 
 // coirTrace records what a schedule does, and numbers its goroutines and objects.
 //
-//   - The steps are numbered from 1. The last coirMaxSteps of them are in coirSteps, which is a ring.
+//   - The steps are numbered from 1. The last coir.KeptSteps of them are in coirSteps, which is a ring.
 //   - Goroutines and objects are numbered from 1, in the order in which the schedule meets them.
 //   - The hash depends on decisions, steps, numbers and times of the schedule, but not on addresses or real time. So it
 //     is the same in each process that makes the same decisions.
@@ -52,28 +52,28 @@ type coirActor struct {
 
 // coirActorOf returns the actor that is gp, or nil if gp has none.
 func coirActorOf(gp *g) *coirActor {
-	if id := gp.coir.id; id != 0 && id < coirMaxActors {
+	if id := gp.coir.id; id != 0 && id < coir.KeptActors {
 		return &coirActors[id]
 	}
 	return nil
 }
 
 var (
-	coirSteps   [coirMaxSteps]coirStep
-	coirActors  [coirMaxActors]coirActor
+	coirSteps   [coir.KeptSteps]coirStep
+	coirActors  [coir.KeptActors]coirActor
 	coirObjects [coirMaxObjects]struct {
 		addr    uintptr
 		run, id uint32
 	}
 	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels and goroutines
 	// were made.
-	coirPlaces [coirMaxSteps][coirDepth]uintptr
-	coirCases  [coirMaxCases]struct {
+	coirPlaces [coir.KeptSteps][coirDepth]uintptr
+	coirCases  [coir.KeptCases]struct {
 		step, obj uint32
 		i         uint16
 		send      bool
 	}
-	coirChannels [coirMaxChannels]struct { // the last ones
+	coirChannels [coir.KeptChannels]struct { // the last ones
 		made  uint32 // its number among all
 		run   uint32 // the schedule in which it had the number obj
 		obj   uint32
@@ -98,10 +98,10 @@ func (t *coirTrace) mix(x uint64) {
 
 // step returns the step with a number from 1, or nil if it is no longer kept.
 func (t *coirTrace) step(n uint32) *coirStep {
-	if n == 0 || uint32(t.steps)-n >= coirMaxSteps {
+	if n == 0 || uint32(t.steps)-n >= coir.KeptSteps {
 		return nil
 	}
-	return &coirSteps[(n-1)%coirMaxSteps]
+	return &coirSteps[(n-1)%coir.KeptSteps]
 }
 
 // done is called when the operation of a step begins: its goroutine has the turn.
@@ -139,7 +139,7 @@ func coirMake(c *hchan) {
 	}
 	s.nchans++
 	c.coirMade = uint32(s.nchans)
-	e := &coirChannels[s.nchans%coirMaxChannels]
+	e := &coirChannels[s.nchans%coir.KeptChannels]
 	e.made, e.run, e.room = c.coirMade, 0, c.dataqsiz
 	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
@@ -176,7 +176,7 @@ func coirChannel(c *hchan) uint32 {
 	if c.coirRun != s.run {
 		s.objects++
 		c.coirID, c.coirRun = s.objects, s.run
-		if e := &coirChannels[c.coirMade%coirMaxChannels]; c.coirMade != 0 && e.made == c.coirMade {
+		if e := &coirChannels[c.coirMade%coir.KeptChannels]; c.coirMade != 0 && e.made == c.coirMade {
 			e.run, e.obj, e.timer = s.run, c.coirID, c.timer != nil
 		}
 	}
@@ -240,20 +240,20 @@ func coirStepAt(i int, pcs []uintptr) (
 	g, obj uint32, op uint8, at int64, done uint32, chose int16, bytes int32, second bool, on uint32,
 	npc int,
 ) {
-	e := &coirSteps[i%coirMaxSteps]
-	npc = coirExpand(pcs, coirPlaces[i%coirMaxSteps][:e.npc])
+	e := &coirSteps[i%coir.KeptSteps]
+	npc = coirExpand(pcs, coirPlaces[i%coir.KeptSteps][:e.npc])
 	return e.g, e.obj, e.op, e.at - coirBaseTime, e.done, e.chose, e.bytes, e.second, e.on, npc
 }
 
 //go:linkname coirCaseAt testing.coirCaseAt
 func coirCaseAt(i int) (step, obj uint32, k uint16, send bool) {
-	e := &coirCases[i%coirMaxCases]
+	e := &coirCases[i%coir.KeptCases]
 	return e.step, e.obj, e.i, e.send
 }
 
 //go:linkname coirChannelAt testing.coirChannelAt
 func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int) {
-	e := &coirChannels[i%coirMaxChannels]
+	e := &coirChannels[i%coir.KeptChannels]
 	if e.made != uint32(i) || e.run != coirSched.run {
 		return 0, false, 0, 0
 	}

@@ -67,7 +67,7 @@ func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 
 // coirInKernel reports whether goroutines of the last schedule wait in the kernel.
 func coirInKernel(r *coirRun) bool {
-	for i := 1; i <= r.Actors && i < 1<<17; i++ {
+	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
 		_, _, _, state, reason, _, _, _ := coirActorAt(i)
 		if state == coir.Waiting && reason == "IO wait" || state == coir.Calling {
 			return true
@@ -224,7 +224,7 @@ func (x *coirExplorer) locks() *coirLocks {
 		op           uint8
 	}
 	var steps []step
-	for i := max(0, int(now.Steps)-1<<16); i < int(now.Steps); i++ {
+	for i := max(0, int(now.Steps)-coir.KeptSteps); i < int(now.Steps); i++ {
 		if g, obj, op, _, done, _, _, _, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
 			steps = append(steps, step{g, obj, done, op})
 			if l.all[obj] == nil {

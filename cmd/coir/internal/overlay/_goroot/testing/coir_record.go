@@ -136,7 +136,7 @@ func (r *coirRecord) failure(run *coirRun, kind coir.Kind, found int, stable boo
 
 // schedule records the steps of a schedule, its channels and its goroutines.
 func (r *coirRecord) schedule(run *coirRun) {
-	at, first := 0, max(0, int(run.Steps)-1<<16)
+	at, first := 0, max(0, int(run.Steps)-coir.KeptSteps)
 	for ; first > 0 && at < run.Decisions; at++ {
 		if _, _, _, step := coirDecisionAt(at); int(step) > first {
 			break
@@ -164,11 +164,11 @@ func (r *coirRecord) schedule(run *coirRun) {
 		}
 		r.add("note", step, text)
 	}
-	for i := max(0, run.Cases-1<<16); i < run.Cases; i++ {
+	for i := max(0, run.Cases-coir.KeptCases); i < run.Cases; i++ {
 		step, obj, k, send := coirCaseAt(i)
 		r.add("case", step, obj, k, send)
 	}
-	for i := max(1, run.Channels-1<<13+1); i <= run.Channels; i++ {
+	for i := max(1, run.Channels-coir.KeptChannels+1); i <= run.Channels; i++ {
 		var pcs [64]uintptr
 		if obj, timer, room, npc := coirChannelAt(i, pcs[:]); obj != 0 {
 			r.add("channel", obj, timer, room, r.stack(pcs[:npc]))
@@ -178,7 +178,7 @@ func (r *coirRecord) schedule(run *coirRun) {
 }
 
 func (r *coirRecord) actors(run *coirRun) {
-	for i := 1; i <= run.Actors && i < 1<<17; i++ {
+	for i := 1; i <= run.Actors && i < coir.KeptActors; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
 		var pcs [64]uintptr
 		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])

@@ -229,7 +229,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 	if r.kind != coir.KindPass || !r.leftBehind || !coirSet.leaks || r.Signals || r.inKernel || r.skipped {
 		return
 	}
-	for i := 1; i <= r.Actors && i < 1<<17; i++ {
+	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
 		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == coir.Waiting && reason != "sleep" {
 			r.kind = coir.KindLeak
 			return
