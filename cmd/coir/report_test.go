@@ -259,6 +259,8 @@ func TestTheLibraryDoesNotBuild(t *testing.T) {
 	for out, want := range map[string]bool{
 		"# runtime\n/usr/local/go/src/runtime/coir.go:17:2: undefined: x\n":          true,
 		"# internal/sync\nmutex.go:17:2: undefined: x\n":                             true,
+		"# internal/search\ndpor.go:17:2: undefined: x\n":                            true,
+		"# internal/replay\ntwin.go:17:2: undefined: x\n":                            true,
 		"# example.com/bank [example.com/bank.test]\n./a_test.go:17: undefined: x\n": false,
 		"# example.com/runtime\n./a.go:17: undefined: x\n":                           false,
 	} {

@@ -1,6 +1,8 @@
-// Package overlay makes the overlay of the standard library under which `coir test` explores schedules: a few files of
-// packages runtime, sync and testing with small edits, and a few more files. The go command lays it over the user's own
-// GOROOT when it builds a test. Nothing in GOROOT changes.
+// Package overlay makes the overlay of the standard library under which `coir test` explores schedules: files with
+// small edits, files added beside them, and packages internal/coir, internal/search and internal/replay. Most edits are
+// in packages runtime, sync, sync/atomic, syscall and testing; the others are in os, os/exec, os/signal and net/http,
+// and below internal and crypto. The go command lays the overlay over the user's own GOROOT when it builds a test.
+// Nothing in GOROOT changes.
 package overlay
 
 import (
@@ -24,11 +26,18 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// The engine, packages search and replay, is that of package sim, and package coir is also the command's. The other
-// files are in _goroot.
+// The files that are added to packages of the standard library.
 //
 //go:embed _goroot
 var added embed.FS
+
+// The packages that are added. The engine, packages search and replay, is that of package sim, and package coir is also
+// the command's.
+var packages = map[string]embed.FS{
+	"internal/coir":   coir.Source,
+	"internal/search": search.Source,
+	"internal/replay": replay.Source,
+}
 
 // The minor releases of Go 1 that the edits are tested with.
 const first, last = 26, 27
@@ -70,7 +79,8 @@ func (e *Unsupported) Error() string {
 
 // Edits reports whether the overlay changes or adds a package.
 func Edits(name string) bool {
-	return name == "internal/coir" || slices.ContainsFunc(edits, func(e edit) bool { return path.Dir(e.file) == name })
+	_, ok := packages[name]
+	return ok || slices.ContainsFunc(edits, func(e edit) bool { return path.Dir(e.file) == name })
 }
 
 // Make writes the overlay for the Go release in goroot below dir, unless it exists, and returns the path of the file
@@ -83,25 +93,21 @@ func Make(goroot, version, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, add := range []struct {
-		from embed.FS
-		dir  string
-		to   string
-	}{
-		{added, "_goroot", ""},
-		{coir.Source, ".", "internal/coir"},
-		{search.Source, ".", "internal/search"},
-		{replay.Source, ".", "internal/replay"},
-	} {
-		err := fs.WalkDir(add.from, add.dir, func(name string, d fs.DirEntry, err error) error {
+	add := func(from embed.FS, to string) error {
+		return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || path.Base(name) == "source.go" {
 				return err
 			}
-			text, err := add.from.ReadFile(name)
-			files[path.Join(add.to, strings.TrimPrefix(name, "_goroot/"))] = string(text)
+			text, err := from.ReadFile(name)
+			files[path.Join(to, strings.TrimPrefix(name, "_goroot/"))] = string(text)
 			return err
 		})
-		if err != nil {
+	}
+	if err := add(added, ""); err != nil {
+		return "", err
+	}
+	for name, source := range packages {
+		if err := add(source, name); err != nil {
 			return "", err
 		}
 	}
