@@ -233,9 +233,9 @@ func TestCrashes(t *testing.T) {
 			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n", ours, "coir test has failed"},
 		{"an unlock of an unlocked mutex", "fatal error: sync: unlock of unlocked mutex\n\ngoroutine 7 [running]:\n" +
 			"internal/sync.fatal({0x5a?, 0x6?})\n\t/go/src/runtime/panic.go:1180 +0x18\n" +
-			"internal/sync.(*Mutex).Unlock(...)\n\t/go/src/internal/sync/mutex.go:204\n" + point, theirs, "the program has ended the process"},
+			"internal/sync.(*Mutex).Unlock(...)\n\t/go/src/internal/sync/mutex.go:204\n" + point, theirs, "the program crashed outside the explored schedule"},
 		{"a panic of TestMain", "panic: no database\n\ngoroutine 1 [running]:\nexample.com/bank.TestMain(0xc000016)\n" +
-			"\t/bank/bank_test.go:9 +0x2c\nmain.main()\n\t_testmain.go:47 +0x8d\n", theirs, "the program has ended the process"},
+			"\t/bank/bank_test.go:9 +0x2c\nmain.main()\n\t_testmain.go:47 +0x8d\n", theirs, "the program crashed outside the explored schedule"},
 		{"memory", "fatal error: runtime: out of memory\n\nruntime stack:\nruntime.throw({0x59f95b?})\n\t/go/src/runtime/panic.go:1233\n",
 			unclear, "If it does not do so under go test"},
 		{"C", "fatal error: unexpected signal during runtime execution\n[signal SIGSEGV: segmentation violation]\n\nruntime stack:\n" +

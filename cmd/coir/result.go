@@ -579,12 +579,13 @@ func (r *result) died(err error) {
 		r.broken = "coir test has failed, and not the test: report it with the output below, and with what " +
 			"`go version` says"
 	case r.crash() == theirs:
-		r.broken = "the program has ended the process, by what is no part of a schedule"
+		r.broken = "the program crashed outside the explored schedule (a fatal error, or a panic that nothing recovered); " +
+			"see the output below"
 	case r.crash() == unclear:
-		r.broken = "the Go runtime has ended the process. If it does not do so under go test, that is a fault of " +
+		r.broken = "the Go runtime ended the process. If it does not do so under go test, that is a fault of " +
 			"coir test: report it with the output below, and with what `go version` says"
 	case err == nil:
-		r.broken = "the process ended, with success, before the test did: does it call os.Exit?"
+		r.broken = "the process ended with exit code 0 before the test did: does it call os.Exit?"
 	case errors.As(err, &exit):
 		r.broken = "the process ended before the test did: " + exit.String() + "; does it call os.Exit?"
 	default:

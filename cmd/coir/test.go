@@ -35,8 +35,8 @@ small, explained, and can be run again by its token.
 
 Flags of coir:
 
-	-schedules n     at most so many schedules a test (10000)
-	-budget d        at most so much time a test (1s; no bound if -schedules is given, so that the result is the same on
+	-schedules n     at most n schedules per test (10000)
+	-budget d        at most this time per test (1s; no bound if -schedules is given, so that the result is the same on
 	                 every machine)
 	-strategy s      default, random, uniform, pct, exhaustive, dpor, stay
 	-bound n         preemptions in a schedule of the exhaustive strategy (2)
@@ -52,7 +52,7 @@ Flags of coir:
 	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
 	-strict          a test with schedules that are not controlled fails
 	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
-	-for d           explore all tests in rounds, for so much time in all, and keep schedules that have shown something
+	-for d           explore all tests in rounds, for this time in all, and keep schedules that have shown something
 	                 new for the next time
 	-keep dir        where -for keeps them (in the user's cache)
 	-save            write the schedule of each failure into testdata/coir, beside the test: coir test begins with those
