@@ -538,7 +538,7 @@ func (sc *scope) doneSlow() bool {
 	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
-// mayBeDone reports false if the scope has not been cancelled. If it reports true, call done.
+// mayBeDone reports false only if the scope has certainly not been cancelled. If it reports true, call done.
 //
 //go:norace
 func (sc *scope) mayBeDone() bool { return sc.state.Load() != scopeLive && sc.linkMayBeDone() }

@@ -75,8 +75,8 @@ func TestSelectIsFair(t *testing.T) {
 	})
 }
 
-// likely reports whether one of n things that have the same chance may well be chosen count times in so many rounds: it
-// is within six standard deviations.
+// likely reports whether one of n things that have the same chance may well be chosen count times in this many rounds:
+// it is within six standard deviations.
 func likely(count, rounds, n int) bool {
 	mean := float64(rounds) / float64(n)
 	return math.Abs(float64(count)-mean) <= 6*math.Sqrt(mean)

@@ -32,7 +32,7 @@ func run(t *testing.T, body func(ctx context.Context, n *coir.Nursery)) {
 	}
 }
 
-// both runs body in so many fibers and goroutines, half of each.
+// both runs body in this many fibers and goroutines, half of each.
 func both(t *testing.T, number int, body func(ctx context.Context, i int)) {
 	t.Helper()
 	var goroutines sync.WaitGroup

@@ -182,7 +182,7 @@ func (p agreement) endsUnnoticed() bool {
 	return !fails && p.limit == 0 && !p.family.alone && p.family.name != "nurseries"
 }
 
-// plainEvery says that one in so many programs is compared with all orders of its operations, including the start and
+// plainEvery: one in this many programs is compared with all orders of its operations, including the start and
 // the end of its fibers. For the other programs, the orders of these are not varied.
 const plainEvery = 31
 

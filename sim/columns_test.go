@@ -14,7 +14,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// links starts fibers that may each lose a value early in a long schedule. It fails if so many fibers have lost one.
+// links starts fibers that may each lose a value early in a long schedule. It fails if the given
+// number of fibers have lost one.
 func links(fibers, lost int) program {
 	return func(ctx context.Context, s *Sim) {
 		var n atomic.Int32

@@ -42,7 +42,7 @@ func (d turn) before(e turn) bool { return d.fiber < e.fiber }
 
 const (
 	coverAll   = 100 // the first schedules, all of which are examined
-	coverEvery = 8   // of the later schedules one of so many is examined, to save time
+	coverEvery = 8   // of the later schedules one in this many is examined, to save time
 )
 
 var coverSeed = maphash.MakeSeed()

@@ -306,7 +306,7 @@ func TestParallelFails(t *testing.T) {
 	})
 }
 
-// TestLargeSizes: a size is a limit, and takes no memory before there are so many elements.
+// TestLargeSizes: a size is a limit, and takes no memory before there are that many elements.
 func TestLargeSizes(t *testing.T) {
 	same := func(_ context.Context, v int) (int, error) { return v, nil }
 	id := func(v int) int { return v }

@@ -217,7 +217,7 @@ func (r *round) with(child int, which func(i int) bool, due time.Duration) {
 	}
 }
 
-// backoff returns how long to wait before a restart after so many failures in a row.
+// backoff returns how long to wait before a restart after this many failures in a row.
 func (r *round) backoff(fails int) time.Duration {
 	d := r.first
 	for range fails - 1 {

@@ -52,7 +52,7 @@ func within(o *operation) *operation {
 	return o
 }
 
-// waiting is a look at a channel on which so many wait, and from which none of the values in it has been received.
+// waiting is a look at a channel on which this many wait, and from which none of the values in it has been received.
 func waiting(senders, receivers, values int) *operation {
 	o := &operation{verb: doStats}
 	o.stats.Send.Waiting, o.stats.Recv.Waiting = senders, receivers

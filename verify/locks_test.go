@@ -40,7 +40,7 @@ type lockState struct {
 	waiting string // a mark for each take: 0 not begun, 1 waiting, 2 ended
 }
 
-// lockModel is a semaphore with so many permits, in a history of so many takes.
+// lockModel is a semaphore of this size, in a history of this many takes.
 func lockModel(size, takes int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{size, strings.Repeat("0", takes)} },

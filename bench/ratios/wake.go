@@ -39,7 +39,7 @@ const (
 	wakeRound  = time.Second
 	wakeRoom   = int(wakeRound / wakeEvery)
 	wakeCrowd  = 2 // busy tasks a worker
-	wakeInMany = 4 // of so many tasks that begin one sends, at most: the sends spread over the tasks
+	wakeInMany = 4 // of this many tasks that begin at most one sends: the sends spread over the tasks
 )
 
 type wakeSource int

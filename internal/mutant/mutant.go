@@ -26,7 +26,7 @@ type Mutant struct {
 // Suite is how mutants are found.
 type Suite struct {
 	Mutants []Mutant
-	Parts   int                          // a part of the mutants is tried each day, and all in so many days
+	Parts   int                          // a part of the mutants is tried each day, and all in this many days
 	Args    func(m Mutant) []string      // those of go test, with the package
 	Found   *regexp.Regexp               // how the output tells that it is found
 	Tell    func(groups []string) string // says how, from what Found has matched

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	flagN        = flag.Int("programs.n", 0, "so many programs; 0: as the test says")
+	flagN        = flag.Int("programs.n", 0, "the number of programs; 0: as the test says")
 	flagSeed     = flag.Uint64("programs.seed", 0, "that program alone, many times; 0: all")
 	flagOff      = flag.String("programs.off", "", "operations to leave out, by number, separated by commas")
 	flagPatience = flag.Duration("programs.patience", 60*time.Second, "how long a program may take")

@@ -21,7 +21,7 @@ const (
 	tableWidth   = 150 // of all columns together, if their cells are long
 	leastWidth   = 20
 	mostColumns  = 8
-	fewColumns   = 5  // so many there are, even if they do not matter
+	fewColumns   = 5  // at least this many, even if they do not matter
 	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
 	afterParts   = 24 // and after it
 	beforeFail   = 8  // rows of an actor that are kept before it says that the schedule fails

@@ -14,9 +14,9 @@ import (
 const (
 	nextCap     = 3  // run-next picks in a row before the ring's head gets its turn (tokio#5686)
 	globalEvery = 61 // after at most this many picks the global queue comes first
-	ageEvery    = 16 // every so many picks the ring's head comes before its newest task: see pickFor
+	ageEvery    = 16 // once in this many picks the ring's head comes before its newest task: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
-	maxExits    = 16 // a frame serves after at most this many Goexits
+	maxExits    = 16 // a frame is retired after this many Goexits
 )
 
 // The states of a worker. They are read without synchronization.
@@ -179,7 +179,7 @@ func (w *Worker) overflow(t *Task) {
 	w.s.wake()
 }
 
-// wakeWorth is the expected wait of a task from which on waking another worker for it pays: about the cost of a wake
+// wakeWorth is the shortest expected wait of a task for which waking another worker pays off: about the cost of a wake
 // for both sides.
 const wakeWorth = 10_000 // nanoseconds
 

@@ -156,7 +156,7 @@ func loadAndTotals(t *testing.T, s *store) {
 	}
 }
 
-// awaitSleepers waits until the server runs so many queries that sleep.
+// awaitSleepers waits until the server runs want queries that sleep.
 func (s *store) awaitSleepers(ctx context.Context, t *testing.T, want int) {
 	t.Helper()
 	const query = "select count(*) from pg_stat_activity where state = 'active' and query = 'select pg_sleep(3600)'"

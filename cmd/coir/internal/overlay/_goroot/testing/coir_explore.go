@@ -109,8 +109,8 @@ type coirSearch struct {
 	strategy  search.Strategy
 	kept      *coirKept
 	next      int           // the number of the strategy's next schedule
-	schedules int           // at most so many
-	budget    time.Duration // at most so long
+	schedules int           // the most schedules to run
+	budget    time.Duration // the longest time to spend
 	slowLast  bool          // the last part of the limits is for searchSlowly
 	exact     bool          // the decisions determine each schedule, and no schedule was left out
 	leak      coirConfig    // of the first schedule that left goroutines behind
