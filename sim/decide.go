@@ -22,6 +22,9 @@ type chooser struct {
 	ndec      int
 }
 
+//go:norace
+func (c *chooser) reset() { c.ndec = 0 }
+
 // decision is one number of a schedule, and how many ways there were.
 type decision struct {
 	chosen, of int

@@ -12,6 +12,9 @@ import (
 //   - They are in the order in which they began.
 type holdings struct{ holds list[hold] }
 
+//go:norace
+func (h *holdings) reset() { h.holds.n = 0 }
+
 // hold records how much of an object a fiber has taken and not given back.
 type hold struct {
 	fiber, object int32

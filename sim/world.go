@@ -66,10 +66,10 @@ func newWorld(mode ClockMode, limit int) *world {
 //go:norace
 func (w *world) reset() {
 	w.roster.reset()
-	w.ndec = 0
+	w.chooser.reset()
 	w.recorder.reset()
 	w.timing.reset(w.limit)
-	w.holds.n = 0
+	w.holdings.reset()
 	w.devices.reset()
 	w.fail = nil
 	w.stray.Store(nil)
