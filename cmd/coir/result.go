@@ -19,54 +19,54 @@ import (
 type result struct {
 	test   string
 	goroot string
-	path   string // of the package
+	path   string // the path of the package
 
 	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
 
 	outcome coir.Verdict
 	elapsed time.Duration
-	output  string // of the process
-	shown   string // of the reported schedule
-	broken  string // why coir could not run it
+	output  string // the output of the process
+	shown   string // the part of it from the reported schedule
+	broken  string // the reason why coir could not run the test
 
-	timedOut bool // it did not end within -timeout
-	seeds    bool // it is a fuzz test, whose seeds were run once
-	told     bool // the user has seen it
+	timedOut bool // whether it did not end within -timeout
+	seeds    bool // whether it is a fuzz test, whose seeds were run once
+	told     bool // whether the user has seen the result
 	failed   bool
 
 	schedules int
-	left      int    // schedules that left goroutines behind
-	all       int    // the schedules with at most -bound preemptions, if all of them were run; or 0
-	complete  bool   // the strategy has run all its schedules
-	trace     string // what they all did, as a hash
+	left      int    // the number of schedules that left goroutines behind
+	all       int    // the number of schedules with at most -bound preemptions, if all of them were run; or 0
+	complete  bool   // whether the strategy has run all its schedules
+	trace     string // a hash of what all schedules did
 
 	failure  *failure
-	twin     *twin         // nil: none was searched
-	parted   *parting      // see diverge; nil: not known yet, or there is no twin
-	end      *report.Trace // see ending and traced; nil: not yet
-	columnOf []*actor      // the goroutine of each of its actors
-	rows     map[*step]int // the rows of steps in it
-	stepsOf  []step
-	actors   map[int]*actor
-	made     map[int]channel // channels, by their number
-	log      string          // of the test, in the reported schedule
-	token    string          // of a failure that must be run again in another process
-	found    int             // the schedule in which it was found
+	twin     *twin           // nil: none was searched
+	parted   *parting        // see diverge; nil: not known yet, or there is no twin
+	end      *report.Trace   // see ending and traced; nil: not yet
+	columnOf []*actor        // the goroutine of each actor of end
+	rows     map[*step]int   // the rows of steps in end
+	stepsOf  []step          // the steps of the reported schedule
+	actors   map[int]*actor  // its goroutines, by number
+	made     map[int]channel // its channels, by number
+	log      string          // the log of the test in it
+	token    string          // the token of a failure that must be run again in another process
+	found    int             // the number of the schedule in which that was found
 	part     string          // the explored test or subtest, if that is a part of the test
-	steps    int             // of a schedule that was given up
-	busy     bool            // because there was no moment at which all wait
+	steps    int             // the number of steps of a schedule that was given up
+	busy     bool            // whether it was given up because there was no moment at which all wait
 
-	skips        int           // schedules in which the test skips the rest
-	outside      int           // schedules in which something came from outside
-	onKernel     string        // why the test ran on the kernel's network, if it did
-	uncontrolled int           // schedules that were not controlled
-	never        []string      // conditions of explore.Sometimes that were never true
-	waiting      *result       // the last of them
-	waitsIn      int           // what that waits for; see notControlled
+	skips        int           // the number of schedules in which the test skips the rest
+	outside      int           // the number of schedules in which something came from outside
+	onKernel     string        // the reason why the test ran on the kernel's network; empty: it did not
+	uncontrolled int           // the number of schedules that were not controlled
+	waiting      *result       // the last schedule that was not controlled
+	waitsIn      int           // the code of what it waits for; see notControlled
+	never        []string      // the conditions of explore.Sometimes that were never true
 	next         int           // the schedule with which another process must go on; negative: each needs its own
-	used         time.Duration // of the budget, without the schedule that was not controlled
-	slow         *result       // how the test fails on a slow machine, although it passes
-	stopped      bool          // the strategy could not go on in another process
+	used         time.Duration // the used part of the budget, without the schedule that was not controlled
+	slow         *result       // the failure on a slow machine of a test that passes
+	stopped      bool          // whether the strategy could not go on in another process
 }
 
 // dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no
@@ -94,25 +94,25 @@ type failure struct {
 
 // step is what a goroutine was about to do.
 type step struct {
-	n, g, object int
+	n, g, object int // the numbers of the step, the goroutine and the object
 	op           int
 	at           time.Duration
 	place        place
-	via          string // the function of the standard library that was called there
-	switches     int    // decisions at this step that were not 0
-	kind         int    // of the last of them
-	done         int    // the place of its operation in the order of all; 0: not begun
-	chose        int    // what a select took: its case, from 1, or -1 for the default
-	cases        []selectCase
-	inner        string // if it is not shown: the operation that it is a part of
-	last         bool   // it is the last of its goroutine, not counting those
-	waited       bool   // it locks or reads, and certainly waited for that
-	from         *step  // the write of the first byte that it read
-	bytes        int    // that it read or wrote
-	second       bool   // that was at the second end of the connection
-	on           int    // the goroutine on whose behalf; 0: none is known
-	serviced     bool   // a library for services did it for itself
-	note         string // what net/http did it for, in words
+	via          string       // the function of the standard library that was called there
+	switches     int          // the number of decisions at this step that were not 0
+	kind         int          // the kind of the last of them
+	done         int          // the place of its operation in the order of all; 0: not begun
+	chose        int          // the case that a select took, from 1; -1: the default
+	cases        []selectCase // the cases of a select
+	inner        string       // the operation that it is a part of, if it is not shown
+	last         bool         // whether it is the last step of its goroutine that is shown
+	waited       bool         // whether it locks or reads, and certainly waited for that
+	from         *step        // the write of the first byte that it read
+	bytes        int          // the number of bytes that it read or wrote
+	second       bool         // whether that was at the second end of the connection
+	on           int          // the goroutine on whose behalf it was; 0: none is known
+	serviced     bool         // whether a library for services did it for itself
+	note         string       // what net/http did it for, in words
 }
 
 // selectCase is a case of a select.
@@ -441,7 +441,7 @@ func (r *result) pair() {
 	}
 	type written struct {
 		by  *step
-		end int // after so many bytes
+		end int // the number of bytes up to its end
 	}
 	writes, read := map[direction][]written{}, map[direction]int{}
 	order := r.inOrder()

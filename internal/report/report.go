@@ -18,28 +18,28 @@ type Trace struct {
 	*chart.Chart
 
 	Waiting  []Wait                  // the actors that wait at the end, in order
-	Events   []Event                 // the operations on objects, also those that have no row
-	Complete bool                    // Events has all of them
-	Hidden   []bool                  // actors that have used objects that Events does not show; nil: none
-	Outside  bool                    // what is no actor has used objects too
-	Named    func(object int) string // returns the name of an object of Events
-	Align    bool                    // what they wait for stands in one column
-	Indent   string                  // of each line
-	Total    int                     // the number of the last step that matters; the table has none after it
+	Events   []Event                 // the operations on objects, also those without a row
+	Complete bool                    // whether Events has all of them
+	Hidden   []bool                  // the actors with operations that Events does not show; nil: none
+	Outside  bool                    // whether objects were also used by what is no actor
+	Named    func(object int) string // the name of an object of Events
+	Align    bool                    // whether what actors wait for stands in one column
+	Indent   string                  // the indentation of each line
+	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, the first of them first
 	Decided  []int                   // the actors of the decisions that matter, the last of them first
-	Forked   int                     // if the same decisions led another way after a step: its number
-	Exact    time.Duration           // times are rounded to it; 0: they are not
-	Long     func() string           // returns what stands above a long table; nil: nothing
+	Forked   int                     // the number of the step after which the same decisions led another way; 0: none
+	Exact    time.Duration           // the unit to which times are rounded; 0: they are not
+	Long     func() string           // the text above a long table; nil: none
 
-	users   map[int][]user // of objects; nil: not yet
-	waits   []*Wait        // of actors; nil: not yet
-	way     []Edge         // those of Cycle
-	flows   map[int]*flow  // of channels; nil: not yet
+	users   map[int][]user // the users of objects; nil: not known yet
+	waits   []*Wait        // the waits of actors; nil: not known yet
+	way     []Edge         // the edges of Cycle
+	flows   map[int]*flow  // the flows of channels; nil: not known yet
 	flowing []*flow        // the same, in order
 
-	searched bool // for the cycle
+	searched bool // whether the cycle was searched
 }
 
 // one returns what one actor is called: fiber.

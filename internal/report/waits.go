@@ -12,39 +12,39 @@ import (
 
 const (
 	mostWaits   = 20 // lines about waits
-	mostWishes  = 8  // of a select
-	mostHolders = 3  // of an object
+	mostWishes  = 8  // cases of a select
+	mostHolders = 3  // holders of an object
 )
 
 // Wait is an actor that waits at the end, or what else it does there for good.
 type Wait struct {
 	Actor  int
 	Does   string // what it does: waits, waits in a select, sleeps
-	Wishes []Wish // what it waits for: each of them would end the wait
-	At     string // where: jobs.go:12; empty: not known
-	Same   string // those that have the same are told together; empty: none
-	Ticks  bool   // it only waits for time again and again, and has no line
+	Wishes []Wish // what it waits for; each of them would end the wait
+	At     string // the place: jobs.go:12; empty: not known
+	Same   string // the key of the waits that are told together; empty: none
+	Ticks  bool   // whether it only waits for time again and again, and has no line
 }
 
 // Wish is something that an actor waits for.
 type Wish struct {
-	chart.Use        // what it would do to which object; the number of that, as in Events
-	Text      string // in words that follow "waits": to send to jobs
-	Name      string // of the object
-	Ends      string // what an actor does to the object to end the wait: receive from; empty: that is not said
+	chart.Use        // the use that it waits for, with the object's number in Events
+	Text      string // the wish in words that follow "waits": to send to jobs
+	Name      string // the name of the object
+	Ends      string // what an actor does to the object to end the wait: receive from; empty: not said
 	Note      string // what else happened to the object: was closed at step 7
-	Of        []int  // if it is the end of actors: they
-	How       string // if it is held: how, as in "held by"
-	By        []Hold // those that hold it, the longest first
-	Any       bool   // each of them could end the wait, and not only all
-	Timed     bool   // it is that time passes
+	Of        []int  // the actors whose end it is, if it is the end of actors
+	How       string // the word before the holders, if it is held: held by
+	By        []Hold // the holders, the longest first
+	Any       bool   // whether each of them alone could end the wait
+	Timed     bool   // whether it is that time passes
 }
 
 // Hold says that an actor holds an object.
 type Hold struct {
 	Actor int
-	Step  int    // the number of the step since when; 0: that is not said
-	At    string // where it took it; empty: not known
+	Step  int    // the number of the step since when; 0: not said
+	At    string // the place where it took the object; empty: not known
 }
 
 // Need returns what an actor does at the end, and which others hold what it waits for.
