@@ -194,14 +194,18 @@ func TestTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("testdata/bank/bank_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(guide), "```go\n")
-	code, _, _ = strings.Cut(code, "```")
-	if !strings.Contains(string(program), code) {
-		t.Error("the program of the guide is not testdata/bank/bank_test.go")
+	rest := string(guide)
+	for _, name := range []string{"testdata/pay/pay_test.go", "testdata/bank/bank_test.go"} {
+		program, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var code string
+		_, rest, _ = strings.Cut(rest, "```go\n")
+		code, rest, _ = strings.Cut(rest, "```")
+		if !strings.Contains(string(program), code) {
+			t.Errorf("the program of the guide is not %s", name)
+		}
 	}
 	var out, errs bytes.Buffer
 	if code := run([]string{"test", "./testdata/bank"}, &out, &errs); code != 1 {
