@@ -13,7 +13,7 @@ import (
 type holdings struct{ holds list[hold] }
 
 //go:norace
-func (h *holdings) reset() { h.holds.n = 0 }
+func (g *holdings) reset() { g.holds.n = 0 }
 
 // hold records how much of an object a fiber has taken and not given back.
 type hold struct {
