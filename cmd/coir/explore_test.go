@@ -376,3 +376,14 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// A failure is found although its first run did what a process does only once, so that it does not repeat exactly.
+func TestFailsAfterOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	o := explored(t, "-schedules=500", "./testdata/once")["TestOnce"]
+	if o.Failure == nil || o.Failure.Kind != "fail" || !o.Failure.Stable {
+		t.Errorf("%s\n%s", o.Action, o.Output)
+	}
+}

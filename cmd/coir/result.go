@@ -65,6 +65,7 @@ type result struct {
 	never        []string      // the conditions of explore.Sometimes that were never true
 	next         int           // the schedule with which another process must go on; negative: each needs its own
 	used         time.Duration // the used part of the budget, without the schedule that was not controlled
+	once         *result       // a failure that did not come again, of a test that passes
 	slow         *result       // the failure on a slow machine of a test that passes
 	stopped      bool          // whether the strategy could not go on in another process
 }

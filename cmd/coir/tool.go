@@ -195,7 +195,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	mine := *o
 	o = &mine
 	o.saved, _ = saved(p.Dir, name)
-	var all *result // of earlier processes
+	var all, once *result // of earlier processes; and a failure that did not come again
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runOn(ctx, o, p, binary, name, i)
 		if ctx.Err() != nil {
@@ -223,6 +223,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		}
 		if r.outcome != coir.VerdictStateful {
 			return r
+		}
+		if r.failure != nil {
+			once = r
 		}
 		if r.uncontrolled > 0 {
 			all = r
@@ -255,6 +258,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	}
 	all.elapsed = time.Since(began)
 	all.stopped = o.replay == "" && o.inOrder() // a process does not know the schedules of others
+	all.once = once
 	return all.settled()
 }
 

@@ -105,3 +105,9 @@ func (r *result) notControlled(dir string) string {
 	last.ending(dir).SayCauses(&b)
 	return head + last.waitsOutside(dir) + "\n" + indent(b.String())
 }
+
+// failedOnce says how a test failed that did not fail again.
+func (r *result) failedOnce(dir string) string {
+	return fmt.Sprintf("%s, after other schedules in the same process, and in no process of its own:\n%s%s",
+		r.headline(), r.explain(dir), indent(tail(plain(r.log), 20)))
+}

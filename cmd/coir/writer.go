@@ -181,7 +181,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tests, schedules, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0
-	var uncontrolled, slow []string
+	var uncontrolled, once, slow []string
 	missing, seeds := 0, 0
 	for _, r := range results {
 		if r == nil {
@@ -200,6 +200,9 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 		if r.outside > 0 && r.outcome == coir.VerdictPass {
 			outside++
+		}
+		if r.once != nil && r.outcome == coir.VerdictPass {
+			once = append(once, r.test)
 		}
 		if r.slow != nil && r.outcome == coir.VerdictPass {
 			slow = append(slow, r.test)
@@ -232,6 +235,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		{skipped, "skipped"}, {left, "with goroutines left behind"}, {outside, "passed with something from outside"},
 		{len(uncontrolled), "not controlled (" + report.Names(uncontrolled, 3) + ")"},
 		{simulated, "explored by sim"},
+		{len(once), "failed once, not again in a process of its own (" + report.Names(once, 3) + ")"},
 		{len(slow), "may fail on a slow machine (" + report.Names(slow, 3) + ")"},
 	} {
 		if n.n > 0 {
@@ -270,7 +274,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	var f, slow *events.Failure
 	outcome := r.outcome
 	w.said.Reset()
-	if w.o.strict && ((r.uncontrolled > 0 || r.stopped) && outcome == coir.VerdictPass ||
+	if w.o.strict && ((r.uncontrolled > 0 || r.stopped || r.once != nil) && outcome == coir.VerdictPass ||
 		outcome == coir.VerdictUncontrolled || outcome == coir.VerdictLong) {
 		outcome = coir.VerdictStrict
 	}
@@ -295,6 +299,9 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			}
 			if r.uncontrolled > 0 || r.stopped {
 				w.line(p, r.test, "%s", indent(r.notControlled(p.Dir)))
+			}
+			if r.once != nil {
+				w.line(p, r.test, "%s", indent(r.once.failedOnce(p.Dir)))
 			}
 			if r.slow != nil {
 				slow = w.failed(p, r.slow)

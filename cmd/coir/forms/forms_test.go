@@ -852,3 +852,18 @@ func TestTimerForever(t *testing.T) {
 	}
 	forever.Reset(math.MaxInt64)
 }
+
+// A test may sleep often, if it ends.
+func TestSleepsInALoop(t *testing.T) {
+	done := make(chan bool)
+	ended := make(chan bool)
+	go func() {
+		<-done
+		close(ended)
+	}()
+	for range 36_000 {
+		time.Sleep(time.Second)
+	}
+	close(done)
+	<-ended
+}

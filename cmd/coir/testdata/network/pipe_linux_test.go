@@ -57,6 +57,23 @@ func TestPipeErrors(t *testing.T) {
 	}
 }
 
+// A short write is not divided.
+func TestPipeRecords(t *testing.T) {
+	r, w := makePipe(t)
+	const size = 3000
+	go func() {
+		for range 40 {
+			_, _ = w.Write(make([]byte, size))
+		}
+		_ = w.Close()
+	}()
+	for range 40 {
+		if n, err := r.Read(make([]byte, size)); n != size || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+}
+
 // A line is read by another goroutine, which the test does not wait for.
 //
 // Expect: fail
@@ -116,6 +133,21 @@ func TestSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ctx.Done()
+}
+
+// Stop waits for what was sent.
+func TestSignalStop(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	signal.Stop(c)
+	select {
+	case <-c:
+	default:
+		t.Error("no signal")
+	}
 }
 
 // A signal comes some time after it was sent, not at once.

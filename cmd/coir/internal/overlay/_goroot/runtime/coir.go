@@ -62,6 +62,8 @@ type coirG struct {
 	pollWrites bool
 	again      bool // the point of its next operation on a socket has been, see coir_net.go
 
+	polls bool // it waits for something in a loop that has no effect; see http_coirPolls
+
 	// For reports about package net/http.
 	note int32  // the place plus 1 in coirNotes of the note about its next step
 	on   uint32 // the goroutine on whose behalf it reads and writes

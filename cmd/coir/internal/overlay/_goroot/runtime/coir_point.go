@@ -53,8 +53,8 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if a := coirActorOf(gp); a != nil {
 		a.op, a.obj, a.step, a.point = op, obj, n, n
 	}
-	if gp.coir.id == coirTestG {
-		s.testMoves(op, obj)
+	if gp.coir.id == coirTestG && !gp.coir.polls {
+		s.progress++
 	}
 	if !gp.coir.timer {
 		s.moved = s.steps

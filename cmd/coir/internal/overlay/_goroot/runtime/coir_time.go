@@ -20,12 +20,11 @@ type coirTime struct {
 	parks   uint64 // how often a goroutine has begun to wait since idle
 	ended   int    // ticks of the clock since the test has ended
 
-	progress  uint64 // counts new operations of the test's own goroutine, and goroutines that begin or end
-	polls     bool   // since then, the test's own goroutine did what it had done before
-	did       [64]uint64
+	progress  uint64 // counts steps of the test's own goroutine unless it polls, and goroutines that begin or end
 	ticked    uint64 // moves of the clock since progress changed
 	last      uint64 // progress, when the clock moved last
 	lastTime  int64  // when that changed
+	sleeps    bool   // since then, the test's own goroutine has begun to wait
 	lastStep  uint64 // the step at the first move of the clock after that
 	hashThen  uint64 // the hash at that step
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
@@ -127,18 +126,6 @@ func coirExactly(f func()) {
 //go:linkname coirExact testing.coirExact
 func coirExact() { coirSched.exact = 1 }
 
-// testMoves is called for each operation of the test's own goroutine. It is progress the first time: a test may poll until
-// something happens that never does, as http.Server.Shutdown does. did is a set of the operations, by a hash.
-func (t *coirTime) testMoves(op uint8, obj uint32) {
-	h := coirMix(uint64(op)<<32|uint64(obj)) % (64 * uint64(len(t.did)))
-	if word, bit := &t.did[h/64], uint64(1)<<(h%64); *word&bit == 0 {
-		*word |= bit
-		t.progress++
-		return
-	}
-	t.polls = true
-}
-
 // coirYear is a time in which a test would have made progress.
 const coirYear = 365 * 24 * 3600e9
 
@@ -154,11 +141,14 @@ func coirWakeTime(bubble *synctestBubble) int64 {
 	return next
 }
 
+// coirLoop is how often a test may sleep in a loop, in its own goroutine.
+const coirLoop = 1_000_000
+
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
 // would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
 // A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
 // has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves, and
-// goes on. Ten times as many moves are needed if the test's own goroutine takes part: it may sleep in a long loop.
+// goes on.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	if s.givenUp {
@@ -168,21 +158,20 @@ func coirTick(bubble *synctestBubble) bool {
 	s.happens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
 		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now
-		s.polls, s.lastStep = false, s.steps
+		s.lastStep, s.sleeps = s.steps, false
 	}
-	ticks := s.ticks
-	if s.polls && s.span > 0 { // else it is known that there will be none
-		ticks *= 10
-	}
-	if s.ticked++; s.moved == s.stepsThen {
+	if s.ticked++; s.moved == s.stepsThen && !s.sleeps {
 		s.ticked += 9
 	}
 	s.stepsThen = s.moved
-	enough := ticks
-	if bubble.now-s.lastTime > coirYear {
+	enough := s.ticks
+	switch {
+	case s.sleeps && s.span > 0: // else it is known that there will be none
+		enough = max(enough, coirLoop)
+	case bubble.now-s.lastTime > coirYear:
 		enough /= 20
 	}
-	if ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*ticks {
+	if s.ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*enough {
 		return false
 	}
 	if s.until == 0 { // all wait, and nothing changes the heap
@@ -193,12 +182,12 @@ func coirTick(bubble *synctestBubble) bool {
 			}
 		}
 	}
-	if bubble.now <= s.until && s.ticked < 100*ticks {
+	if bubble.now <= s.until && s.ticked < 100*enough {
 		return false
 	}
 	s.out.OnlyTimers = true
 	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
-	if s.polls {
+	if gp := coirActors[coirTestG].g.ptr(); gp != nil && gp.coir.polls {
 		s.steps = s.lastStep
 	}
 	return true

@@ -359,6 +359,16 @@ func http_coirRole(name string) {
 	}
 }
 
+// http_coirPolls says whether the calling goroutine only polls from now on: what it does is no progress of the test. It
+// returns what was said before.
+//
+//go:linkname http_coirPolls net/http.coirPolls
+func http_coirPolls(polls bool) (before bool) {
+	gp := getg()
+	before, gp.coir.polls = gp.coir.polls, polls
+	return before
+}
+
 // http_coirSelf returns the number of the calling goroutine.
 //
 //go:linkname http_coirSelf net/http.coirSelf

@@ -236,6 +236,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 			s.progress++
 		}
 		s.parks++
+		s.sleeps = s.sleeps || gp.coir.id == coirTestG && !gp.coir.polls
 		to = coirChoose(nil, coir.Free)
 	}
 	unlock(&s.mu)

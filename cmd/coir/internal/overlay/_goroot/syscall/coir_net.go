@@ -82,6 +82,7 @@ const (
 	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
 	coirUnixRoom   = 208 << 10  // the same in the local domain, and of packets
 	coirPipeRoom   = 64 << 10   // the same of a pipe
+	coirPipeAtomic = 4096       // bytes that a pipe takes as one
 	coirSendAhead  = 512 << 10  // bytes that are sent before the answer comes that nothing reads them
 	coirMaxPacket4 = 65507
 	coirMaxPacket6 = 65527
@@ -859,6 +860,11 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 	switch {
 	case s.pipe && s.noWrite:
 		return -1, EBADF
+	case s.pipe && len(p) == 0:
+		return 0, nil
+	case s.pipe && !out.to.closed && len(p) <= coirPipeAtomic && out.room-out.n < len(p): // as one, or not yet
+		out.blocked = true
+		return -1, EAGAIN
 	case !s.connected:
 		if s.domain == AF_UNIX {
 			return -1, ENOTCONN
@@ -1380,6 +1386,11 @@ func CoirPipe() (r, w int, ok bool) {
 // CoirSignal is what package os/signal does with a signal that a schedule sends to its own process. It is nil in a
 // program without that package, and reports false if nothing is notified of the signal.
 var CoirSignal func(sig int) bool
+
+// CoirRun returns the number of the schedule that the caller belongs to, or 0.
+//
+//go:norace
+func CoirRun() uint32 { return coirRun() }
 
 // CoirKill reports whether a signal was delivered in memory.
 //

@@ -56,10 +56,15 @@ func coirReturned(t *T, was uint32) {
 		return
 	}
 	t.mu.RLock()
-	coirFailed = t.failed
+	coirSetFailed(t.failed)
 	race.ReleaseMerge(unsafe.Pointer(&coirTest))
 	t.mu.RUnlock()
 }
+
+// coirSetFailed is hidden from the race detector: nothing orders two parallel subtests.
+//
+//go:norace
+func coirSetFailed(failed bool) { coirFailed = failed }
 
 // coirExplore explores the schedules of a test.
 func coirExplore(t *T, fn func(*T)) {
@@ -71,6 +76,7 @@ func coirExplore(t *T, fn func(*T)) {
 
 // start explores with the runtime settings that a schedule needs.
 func (x *coirExplorer) start() {
+	_ = time.Now().Local().String() // loads the time zone, which a log would do later
 	// A garbage collection takes no turn, but a schedule should not be slowed down by the garbage of earlier ones.
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -29,6 +29,7 @@ type coirExplorer struct {
 	seeksTwin     bool // it searches for the twin of a failure
 	slowly        bool // a failure was found by searchSlowly
 	shrinks       bool // a failure is being shrunk
+	once          int  // failures that did not come again
 
 	coirKernel
 }
@@ -103,6 +104,10 @@ func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
 	}
 	return a, true
 }
+
+// coirMostOnce is the number of failures that may not come again before one counts. Such a failure may have depended on
+// what a process does only once, which is done then: the search goes on, and may find it again.
+const coirMostOnce = 3
 
 // coirSearch is the state of the search for a failure.
 type coirSearch struct {
@@ -225,7 +230,7 @@ func (x *coirExplorer) ends(s *coirSearch, r *coirRun) bool {
 	case coir.KindUncontrolled:
 		x.recordUncontrolled(r, coirWaitsFor(r))
 	default:
-		x.fail(r, x.count)
+		return x.fail(r, x.count)
 	}
 	return true
 }

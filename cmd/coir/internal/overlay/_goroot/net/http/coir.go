@@ -22,6 +22,11 @@ func coirRole(name string)
 //go:linkname coirNote
 func coirNote(text string, next bool)
 
+// coirPolls says whether the calling goroutine only polls from now on, and returns what was said before.
+//
+//go:linkname coirPolls
+func coirPolls(polls bool) (before bool)
+
 // coirSelf returns the number of the calling goroutine, or 0.
 //
 //go:linkname coirSelf
