@@ -151,7 +151,7 @@ func TestTheServices(t *testing.T) {
 			if !today(i) {
 				t.Skip("it is the turn of others today")
 			}
-			got := coir.Explore(t, s.Args(s.Bug(), "-budget=10s")...)
+			got := coir.Explore(t, s.Args(s.Bug(), "-schedules=3000", "-budget=2m")...)
 			coirtest.Compare(t, got, map[string]string{s.Bug(): s.Kind})
 			got = coir.Explore(t, s.Args(s.Fixed(), "-schedules=200")...)
 			coirtest.Compare(t, got, map[string]string{s.Fixed(): "pass"})

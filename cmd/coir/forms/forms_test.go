@@ -607,7 +607,7 @@ func TestClientThatDoesNotCome(t *testing.T) {
 	_, _ = l.Accept()
 }
 
-// Expect: os read at forms_test.go
+// Expect: deadlock
 func TestPipeThatNothingIsWrittenTo(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
