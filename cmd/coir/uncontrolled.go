@@ -96,6 +96,9 @@ func (r *result) notControlled(dir string) string {
 		return "not controlled: all schedules but the first: each needs a process of its own, and this strategy cannot go " +
 			"on in another one. Use another strategy\n"
 	}
+	if r.once != nil && r.uncontrolled == 0 { // with -strict
+		return r.once.failedOnce(dir)
+	}
 	head := "not controlled: "
 	if r.outcome == coir.VerdictPass {
 		head = fmt.Sprintf("%s not controlled: ", report.Count(r.uncontrolled, "schedule"))

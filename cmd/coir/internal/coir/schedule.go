@@ -54,6 +54,10 @@ const (
 	KeptActors   = 1 << 17 // the first ones
 )
 
+// Sweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because an
+// object that a finalizer frees may have a finalizer itself.
+const Sweeps = 3
+
 // KernelWait is a wait for a descriptor.
 type KernelWait struct {
 	FD    int32

@@ -14,16 +14,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -195,27 +192,15 @@ func (k *kernel) races() bool { return strings.HasPrefix(k.dir, "nonblocking/") 
 
 // explore runs the kernel under coir test.
 func (k *kernel) explore(tool string) error {
-	args := []string{"test", "-json", "-budget", budget.String()}
+	args := []string{"-budget", budget.String()}
 	if k.races() {
 		args = append(args, "-race")
 	}
-	out, err := command(*dir, tool, append(args, "./"+k.dir)...)
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-		return fmt.Errorf("coir test: %w\n%s", err, out)
+	all, err := build.Explore(tool, *dir, append(args, "./"+k.dir)...)
+	if err != nil {
+		return err
 	}
-	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
-		var e struct {
-			Action, Test, Output string
-			Elapsed              float64
-			Failure              *struct {
-				Kind, Text, Report string
-				Schedule           int
-			}
-		}
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("the output of coir: %w", err)
-		}
+	for _, e := range all {
 		if e.Test != k.test {
 			continue
 		}
@@ -243,18 +228,6 @@ func (k *kernel) flat() string { return strings.ReplaceAll(k.dir, "/", "_") }
 
 // hang is the time after which a run counts as hanging. No kernel takes a second unless it hangs.
 const hang = 2 * time.Second
-
-func command(dir, name string, args ...string) (string, error) {
-	c := exec.Command(name, args...)
-	c.Dir = dir
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	err := c.Run()
-	if err != nil {
-		out.Write(errs.Bytes())
-	}
-	return out.String(), err
-}
 
 // table prints what was measured.
 func table(all []*kernel) {

@@ -13,14 +13,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -157,26 +154,17 @@ func (s *service) explore(tool, root string) (err error) {
 
 // run runs a test under coir, and returns the event that ends it.
 func (s *service) run(tool, root, test string, flags ...string) (end events.Event, err error) {
-	c := exec.Command(tool, append([]string{"test", "-json"}, s.Args(test, flags...)...)...)
-	c.Dir = root
-	var out, errs bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errs
-	err = c.Run()
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-		return end, fmt.Errorf("coir test: %w\n%s", err, &errs)
+	all, err := build.Explore(tool, root, s.Args(test, flags...)...)
+	if err != nil {
+		return end, err
 	}
-	for d := json.NewDecoder(&out); d.More(); {
-		var e events.Event
-		if err := d.Decode(&e); err != nil {
-			return end, fmt.Errorf("the output of coir: %w", err)
-		}
+	for _, e := range all {
 		if e.Test == test && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
 			end = e
 		}
 	}
 	if end.Action == "" {
-		return end, fmt.Errorf("coir test has not run %s\n%s", test, &errs)
+		return end, fmt.Errorf("coir test has not run %s", test)
 	}
 	return end, nil
 }

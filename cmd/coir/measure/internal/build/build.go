@@ -1,18 +1,44 @@
-// Package build makes the programs that the measurements run.
+// Package build makes the programs that the measurements run, and runs them.
 package build
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
 // Coir builds the command coir into dir. The working directory is in its module.
 func Coir(dir string) (string, error) {
 	name := filepath.Join(dir, "coir")
 	return name, Run(nil, "go", "build", "-o", name, "github.com/coir-go/coir/cmd/coir")
+}
+
+// Explore runs coir test with -json in a directory, and returns its events. That a test fails is no error.
+func Explore(tool, dir string, args ...string) (all []events.Event, err error) {
+	c := exec.Command(tool, append([]string{"test", "-json"}, args...)...)
+	c.Dir = dir
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		return nil, fmt.Errorf("coir test: %w\n%s%s", err, &out, &errs)
+	}
+	for d := json.NewDecoder(&out); d.More(); {
+		var e events.Event
+		if err := d.Decode(&e); err != nil {
+			return nil, fmt.Errorf("the output of coir: %w", err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // Run runs a program, with variables added to the environment.

@@ -145,12 +145,11 @@ func coirOutside(last bool) bool {
 	return s.nready > 0
 }
 
-// coirSweep collects garbage, so that finalizers close sockets and pipes in memory that nothing can use any more. It does
-// so more than once because an object that a finalizer frees may have a finalizer itself.
+// coirSweep collects garbage, so that finalizers close sockets and pipes in memory that nothing can use any more.
 func coirSweep() {
 	s := &coirSched
 	s.sweeping = true
-	for range 3 {
+	for range coir.Sweeps {
 		GC()
 		for n := 0; n < 20 && s.nready == 0; n++ { // the goroutine that calls finalizers is outside
 			mcall(gosched_m)

@@ -58,10 +58,6 @@ const coirCycle, coirWaits = 1, 2
 // behind.
 const coirShrinkTime, coirShrinkOutside = 10 * time.Second, 3 * time.Second
 
-// coirSweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because
-// an object that a finalizer frees may have a finalizer itself.
-const coirSweeps = 3
-
 // touched reports whether something came from outside.
 func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 
@@ -155,7 +151,7 @@ func (x *coirExplorer) nudge() (ok bool) {
 		if tries = 0; !alone || n == 0 || !coirInside(x.waits[:n], x.open[:]) {
 			return ok
 		}
-		if last && x.sweeps < coirSweeps {
+		if last && x.sweeps < coir.Sweeps {
 			x.sweeps++
 			runtime.GC()
 			return true
