@@ -109,7 +109,7 @@ func coirBegin(strategy search.Strategy, c *coir.Config) {
 	s.coirChoices = coirChoices{strategy: strategy, fork: search.Fork{World: coirWorld{}}, chose: -1}
 	s.coirTrace = coirTrace{trace: c.Trace, keep: c.CountNews, hash: 14695981039346656037, nchans: s.nchans}
 	s.coirTime = coirTime{ticks: c.MostTicks, span: c.TickSpan, racing: c.Racing, lastTime: coirBaseTime}
-	s.coirDraws = coirDraws{seed: c.Seed, rand: coirMix(c.Seed^0xabcdef) | 1}
+	s.coirDraws = coirDraws{seed: c.Seed, rand: coirMix(c.Seed^0xabcdef) | 1, quiet: coirMix(c.Seed^0xfedcba) | 1}
 	s.coirFaults = coirFaults{may: c.Faults}
 	s.coirLog = coirLog{logging: strategy == search.Strategy(&coirSearch)}
 	gp := getg()

@@ -7,9 +7,23 @@ import (
 
 // coirDraws has what the program draws at random, which is the same in each run of a schedule: it depends only on the
 // seed, and on how often the program has drawn.
+//
+// A goroutine without points has a generator of its own. It may fill a cache that the collector has emptied, such as
+// that of crypto/tls, and what other goroutines draw must not depend on it.
 type coirDraws struct {
-	seed uint64
-	rand uint64 // the state of the generator, never 0
+	seed  uint64
+	rand  uint64 // the state of the generator, never 0
+	quiet uint64 // of that of goroutines without points
+}
+
+// stateOf returns the state of the generator of gp.
+func (d *coirDraws) stateOf(gp *g) *uint64 {
+	x := &d.rand
+	if gp.coir.quiet != 0 {
+		x = &d.quiet
+	}
+	*x |= 1
+	return x
 }
 
 func coirNext(x *uint64) uint64 {
@@ -32,8 +46,7 @@ func coirRand() (x uint64, ok bool) {
 	if gp.m.curg != gp || !(coir.On && gp.bubble != nil || gp.goid == 1) {
 		return 0, false
 	}
-	coirSched.rand |= 1
-	return coirNext(&coirSched.rand) * 0x9E3779B97F4A7C15, true
+	return coirNext(coirSched.stateOf(gp)) * 0x9E3779B97F4A7C15, true
 }
 
 // coirTimerRand orders the timers of one instant.
@@ -46,11 +59,13 @@ func coirTimerRand() uint32 {
 
 //go:linkname sysrand_coirRead crypto/internal/sysrand.coirRead
 func sysrand_coirRead(b []byte) bool {
-	if !coirIn(getg()) {
+	gp := getg()
+	if !coirIn(gp) {
 		return false
 	}
+	x := coirSched.stateOf(gp)
 	for i := range b {
-		b[i] = byte(coirNext(&coirSched.rand) >> 24)
+		b[i] = byte(coirNext(x) >> 24)
 	}
 	return true
 }
