@@ -16,9 +16,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 )
 
 // each runs f for each of n clients, and waits for all.
@@ -93,9 +95,10 @@ func TestGRPCGracefulStop(t *testing.T) {
 	}
 }
 
+// The server has the deadline too, and may find first that it has passed.
 func TestGRPCDeadline(t *testing.T) {
 	_, _, c := serveGRPC(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	w, err := c.Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
 	if err != nil {
@@ -104,8 +107,8 @@ func TestGRPCDeadline(t *testing.T) {
 	if r, err := w.Recv(); err != nil || r.Status != grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN {
 		t.Fatal(r, err)
 	}
-	if _, err := w.Recv(); err == nil || ctx.Err() == nil {
-		t.Error(err, ctx.Err())
+	if _, err := w.Recv(); status.Code(err) != codes.DeadlineExceeded {
+		t.Error(err)
 	}
 }
 
