@@ -729,7 +729,9 @@ var fatalPrograms = map[string]struct {
 		rt := coir.NewRuntime(coir.WithWorkers(1), coir.WithMaxWorkers(1)) // else one may stand by
 		_ = rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 			n.Go("receives", func(ctx context.Context) error { _, err := ch.Recv(ctx); return err })
-			_ = coir.Sleep(ctx, time.Millisecond)
+			for ch.Stats().Recv.Waiting == 0 {
+				_ = coir.Yield(ctx)
+			}
 			blocking(ctx, func() { inBubble(t, func(p place) { _ = ch.Send(context.Background(), 1) }) })
 			return nil
 		})
