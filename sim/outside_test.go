@@ -243,16 +243,13 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 					c := coir.NewChan[int](0, coir.WithName("c"))
 					done := make(chan struct{})
 					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-						waits := n.Go("waits", func(context.Context) error {
+						n.Go("waits", func(context.Context) error {
 							return under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
 						})
 						go func() {
 							defer close(done)
-							for main.State() != coir.StateWaiting || waits.State() != coir.StateWaiting {
+							for main.State() != coir.StateWaiting || c.Stats().Recv.Waiting == 0 {
 								runtime.Gosched()
-							}
-							if name == "child" { // its own child begins after it waits
-								time.Sleep(time.Millisecond)
 							}
 							cancel()
 						}()
