@@ -14,7 +14,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/internal/chromium"
 )
+
+type browser struct{ *chromium.Browser }
 
 // These tests open the page in a real browser, and use it as a reader does, with keys and the mouse. With
 // COIR_PICTURES=DIR they write pictures of each size to DIR, and a picture x.png of each page x.html that is in DIR.
@@ -71,13 +75,13 @@ func reduced(t *testing.T, data []byte) []byte {
 }
 
 // load writes a chart to a file, and opens the file.
-func (b *browser) load(c *Chart) {
-	b.t.Helper()
-	path := filepath.Join(b.t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte(written(b.t, c)), 0o600); err != nil {
-		b.t.Fatal(err)
+func (b browser) load(c *Chart) {
+	b.T.Helper()
+	path := filepath.Join(b.T.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(written(b.T, c)), 0o600); err != nil {
+		b.T.Fatal(err)
 	}
-	b.visit(path)
+	b.Visit("file://" + path)
 }
 
 // Expressions that return what the page shows.
@@ -90,26 +94,26 @@ const (
 	rowsAre = `Number(document.querySelector("#grid").getAttribute("aria-rowcount"))`
 )
 
-func (b *browser) is(expression, want string) {
-	b.t.Helper()
-	if got := b.text(expression); got != want {
-		b.t.Errorf("%s is %q, want %q", expression, got, want)
+func (b browser) is(expression, want string) {
+	b.T.Helper()
+	if got := b.Text(expression); got != want {
+		b.T.Errorf("%s is %q, want %q", expression, got, want)
 	}
 }
 
-func (b *browser) has(expression string, parts ...string) {
-	b.t.Helper()
-	got := b.text(expression)
+func (b browser) has(expression string, parts ...string) {
+	b.T.Helper()
+	got := b.Text(expression)
 	for _, part := range parts {
 		if !strings.Contains(got, part) {
-			b.t.Errorf("%s has no %q:\n%s", expression, part, got)
+			b.T.Errorf("%s has no %q:\n%s", expression, part, got)
 		}
 	}
 }
 
-func (b *browser) count(selector string) (n int) {
-	b.t.Helper()
-	b.eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n)
+func (b browser) count(selector string) (n int) {
+	b.T.Helper()
+	b.Eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n)
 	return n
 }
 
@@ -117,16 +121,16 @@ func TestThePageIsDriven(t *testing.T) {
 	if os.Getenv("COIR_PAGE") == "" && os.Getenv("COIR_PICTURES") == "" {
 		t.Skip("it takes half a minute: it is run by make page, or with COIR_PAGE=1")
 	}
-	b := open(t)
+	b := browser{chromium.Open(t)}
 	for _, size := range []struct{ steps, actors int }{{20, 4}, {300, 12}, {5000, 100}} {
 		c := sample(size.steps, size.actors)
 		t.Run(fmt.Sprint(size.steps), func(t *testing.T) {
-			b.t = t
+			b.T = t
 			b.load(c)
 			for _, scheme := range []string{"dark", "light"} {
-				b.prefer(scheme)
+				b.Prefer(scheme)
 				b.is("document.documentElement.dataset.theme", scheme)
-				save(t, fmt.Sprintf("%d-%s.png", size.steps, scheme), b.picture())
+				save(t, fmt.Sprintf("%d-%s.png", size.steps, scheme), b.Picture())
 			}
 			b.steps(c)
 			b.scrolls()
@@ -139,65 +143,65 @@ func TestThePageIsDriven(t *testing.T) {
 			if size.steps == 5000 {
 				b.speed()
 			}
-			b.quiet()
+			b.Quiet()
 		})
 	}
-	b.t = t
+	b.T = t
 	var pages []string
 	if dir := os.Getenv("COIR_PICTURES"); dir != "" {
 		pages, _ = filepath.Glob(filepath.Join(dir, "*.html"))
 	}
 	for _, path := range pages {
-		b.visit(path)
-		save(t, strings.TrimSuffix(filepath.Base(path), "html")+"png", b.picture())
-		b.quiet()
+		b.Visit("file://" + path)
+		save(t, strings.TrimSuffix(filepath.Base(path), "html")+"png", b.Picture())
+		b.Quiet()
 	}
 }
 
 // steps tests the keys that choose a step.
-func (b *browser) steps(c *Chart) {
-	b.t.Helper()
+func (b browser) steps(c *Chart) {
+	b.T.Helper()
 	n := len(c.Steps)
 	b.is(stepAt, "At the end")
 	b.has(state, "2 wait", "worker[0]", "waits to lock stock, at shop/orders.go:62, since step "+Grouped(n-1),
 		"held by worker[1]", "waits to lock: worker[0]")
 	b.has(`document.querySelector("header").innerText`, "deadlock: no fiber can run", "-sim.replay=", "worker[1] waits to lock ledger")
-	b.press("ArrowUp")
+	b.Press("ArrowUp")
 	b.is(stepAt, "Step "+Grouped(n))
-	b.press("k", "k")
+	b.Press("k", "k")
 	b.is(stepAt, "Step "+Grouped(n-2))
 	b.has(state, "worker[1]", "lock stock", "at shop/orders.go:71")
-	b.press("j", "ArrowDown")
+	b.Press("j", "ArrowDown")
 	b.is(stepAt, "Step "+Grouped(n))
-	b.press("Home")
+	b.Press("Home")
 	b.is(stepAt, "Step 1")
 	b.has(state, "go feed", "starts feed", "not started")
-	b.press("PageDown")
-	down := b.text(stepAt)
-	b.press("PageUp")
+	b.Press("PageDown")
+	down := b.Text(stepAt)
+	b.Press("PageUp")
 	if b.is(stepAt, "Step 1"); down == "Step 1" {
-		b.t.Error("PageDown does nothing")
+		b.T.Error("PageDown does nothing")
 	}
-	b.press("n") // the next step of the ticker
+	b.Press("n") // the next step of the ticker
 	b.is(stepAt, "Step 2")
-	b.press("N")
+	b.Press("N")
 	b.is(stepAt, "Step 1")
-	b.press("End", "ArrowUp", "O") // the last use of the ledger before
+	b.Press("End", "ArrowUp", "O") // the last use of the ledger before
 	b.is(stepAt, "Step "+Grouped(n-3))
-	b.press("End")
+	b.Press("End")
 	b.is(stepAt, "At the end")
-	if rows, _ := strconv.Atoi(b.text(inView)); rows > 80 || rows < 10 {
-		b.t.Errorf("%d rows are in the document", rows)
+	if rows, _ := strconv.Atoi(b.Text(inView)); rows > 80 || rows < 10 {
+		b.T.Errorf("%d rows are in the document", rows)
 	}
-	b.press("d")
+	b.Press("d")
 	b.is("document.documentElement.dataset.theme", "dark")
-	b.press("d")
+	b.Press("d")
 }
 
 // scrolls moves in all ways. It checks that each row in view is drawn once and in its place, and that only the lines of
 // the chosen step are drawn.
-func (b *browser) scrolls() {
-	b.t.Helper()
+func (b browser) scrolls() {
+	b.T.Helper()
 	const wrong = `(() => {
 		const at = (selector) => document.querySelector(selector).getBoundingClientRect();
 		const all = (selector) => [...document.querySelectorAll(selector)];
@@ -215,12 +219,12 @@ func (b *browser) scrolls() {
 		return "";
 	})()`
 	scroll := func(by int) {
-		b.eval(fmt.Sprintf(`document.querySelector("#grid").scrollTop += %d`, by), nil)
-		b.frame() // the page handles the event
-		b.frame()
+		b.Eval(fmt.Sprintf(`document.querySelector("#grid").scrollTop += %d`, by), nil)
+		b.Frame() // the page handles the event
+		b.Frame()
 	}
 	for _, key := range strings.Fields("Home PageDown PageDown k PageUp PageDown End PageUp n k PageUp j") {
-		b.press(key)
+		b.Press(key)
 		b.is(wrong, "")
 		b.is(`document.querySelectorAll("#rows .cur").length`, "1")
 	}
@@ -228,165 +232,165 @@ func (b *browser) scrolls() {
 		scroll(by)
 		b.is(wrong, "")
 	}
-	b.press("End")
+	b.Press("End")
 }
 
 // legend opens the legend. It checks that it explains every sign of the page: those of the style sheet, those in the
 // texts of rows, and the colors and lines of the drawing.
-func (b *browser) legend(n int) {
-	b.t.Helper()
-	b.press("?")
+func (b browser) legend(n int) {
+	b.T.Helper()
+	b.Press("?")
 	b.is(`document.querySelector("#help").open`, "true")
-	save(b.t, fmt.Sprintf("%d-legend.png", n), b.picture())
+	save(b.T, fmt.Sprintf("%d-legend.png", n), b.Picture())
 	b.has(`document.querySelector("#help").innerText`, "◆", "↷", "▸ ▾", "✖ ✔", "=>", ">", "PageDown", "value sent", "can run")
 	b.is(`[...document.styleSheets[0].cssRules].map((r) => (r.style ? r.style.content : "").replace(/["\s]/g, ""))`+
 		`.filter((sign) => sign && !document.querySelector("#help").innerText.includes(sign)).join()`, "")
 	b.is(`[...document.querySelectorAll("#rows path, #rows .box")].flatMap((e) => [...e.classList])`+
 		`.filter((c) => /^(a\d|k\d|life|waits|hang|guess|stays)/.test(c) && !document.querySelector("#help ." + c)).join()`, "")
-	b.press("Escape")
+	b.Press("Escape")
 	b.is(`document.querySelector("#help").open`, "false")
-	b.eval(`document.querySelector("#keys").click()`, nil)
+	b.Eval(`document.querySelector("#keys").click()`, nil)
 	b.is(`document.querySelector("#help").open`, "true")
-	b.press("Escape")
+	b.Press("Escape")
 }
 
 // folds opens and closes repetitions.
-func (b *browser) folds() {
-	b.t.Helper()
+func (b browser) folds() {
+	b.T.Helper()
 	rows := func() (n int) {
-		b.eval(rowsAre, &n)
+		b.Eval(rowsAre, &n)
 		return n
 	}
 	closed := rows()
-	if b.text(`document.querySelector("#folds").hidden`) == "true" {
-		b.t.Log("nothing repeats")
+	if b.Text(`document.querySelector("#folds").hidden`) == "true" {
+		b.T.Log("nothing repeats")
 		return
 	}
-	b.press("e")
+	b.Press("e")
 	all := rows()
-	if b.text(`document.querySelector("#folds").textContent`) == "expand all" { // they were open
-		b.press("e")
+	if b.Text(`document.querySelector("#folds").textContent`) == "expand all" { // they were open
+		b.Press("e")
 		all, closed = rows(), all
 	}
-	if b.press("e"); all <= closed || rows() != closed {
-		b.t.Errorf("of %d rows are %d after all folds were opened, and %d after they were closed", closed, all, rows())
+	if b.Press("e"); all <= closed || rows() != closed {
+		b.T.Errorf("of %d rows are %d after all folds were opened, and %d after they were closed", closed, all, rows())
 	}
-	b.press("Home")
-	b.eval(`(async () => { const seen = () => [...document.querySelectorAll(".fold")].some((e) => { const r = e.getBoundingClientRect(); `+
+	b.Press("Home")
+	b.Eval(`(async () => { const seen = () => [...document.querySelectorAll(".fold")].some((e) => { const r = e.getBoundingClientRect(); `+
 		`return r.top > document.querySelector("#heads").getBoundingClientRect().bottom && r.bottom < innerHeight; }); for (let i = 0; i < 3000 && !seen(); i++) { `+
 		`dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown" })); await new Promise((ok) => requestAnimationFrame(ok)); } })()`, nil)
-	b.frame()
-	b.click(".fold .strip")
+	b.Frame()
+	b.Click(".fold .strip", "#heads")
 	if n := rows(); n <= closed {
-		b.t.Errorf("%d rows are %d after a click on a fold", closed, n)
+		b.T.Errorf("%d rows are %d after a click on a fold", closed, n)
 	}
 	b.is(`document.querySelector(".row.cur").getAttribute("aria-expanded")`, "true")
-	b.press("Enter")
+	b.Press("Enter")
 	if n := rows(); n != closed {
-		b.t.Errorf("%d rows are %d after the fold was closed again", closed, n)
+		b.T.Errorf("%d rows are %d after the fold was closed again", closed, n)
 	}
 	b.is(`document.querySelector(".row.cur").getAttribute("aria-expanded")`, "false")
 }
 
 // searches looks for steps.
-func (b *browser) searches(c *Chart) {
-	b.t.Helper()
+func (b browser) searches(c *Chart) {
+	b.T.Helper()
 	n := 0
 	for _, s := range c.Steps {
 		if strings.Contains(s.Text, "lock stock") {
 			n++
 		}
 	}
-	b.press("Home", "/")
-	b.press(strings.Split("LOCK STOCK", "")...)
+	b.Press("Home", "/")
+	b.Press(strings.Split("LOCK STOCK", "")...)
 	b.is(hits, fmt.Sprintf("1 of %d", n))
 	b.is(stepAt, "Step "+Grouped(len(c.Steps)-2))
-	b.press("Enter")
+	b.Press("Enter")
 	b.is(hits, fmt.Sprintf("2 of %d", n))
 	b.is(stepAt, "Step "+Grouped(len(c.Steps)-1))
-	b.press("Enter")
+	b.Press("Enter")
 	b.is(hits, fmt.Sprintf("1 of %d", n))
-	b.press("x")
+	b.Press("x")
 	b.is(hits, "none")
-	b.press("Escape")
+	b.Press("Escape")
 	b.is(hits, "")
 	// A hit in a fold opens it.
-	b.eval(`document.querySelector("#find").value = "would block"; document.querySelector("#find").dispatchEvent(new Event("input"))`, nil)
-	b.frame()
+	b.Eval(`document.querySelector("#find").value = "would block"; document.querySelector("#find").dispatchEvent(new Event("input"))`, nil)
+	b.Frame()
 	b.has(hits, "1 of ")
-	b.press(",")
+	b.Press(",")
 	b.has(state, "would block")
-	b.press("/", "Escape")
+	b.Press("/", "Escape")
 }
 
 // pins pins a column.
-func (b *browser) pins() {
-	b.t.Helper()
+func (b browser) pins() {
+	b.T.Helper()
 	left := `Math.round(document.querySelector("[data-actor='3']").getBoundingClientRect().left)`
-	b.press("End", "ArrowUp")
-	before, _ := strconv.Atoi(b.text(left))
-	b.press("p")
-	after, _ := strconv.Atoi(b.text(left))
+	b.Press("End", "ArrowUp")
+	before, _ := strconv.Atoi(b.Text(left))
+	b.Press("p")
+	after, _ := strconv.Atoi(b.Text(left))
 	if b.is(`document.querySelectorAll(".head.pin").length`, "1"); after >= before {
-		b.t.Errorf("the pinned column was at %d, and is at %d", before, after)
+		b.T.Errorf("the pinned column was at %d, and is at %d", before, after)
 	}
-	b.is(stepAt, "Step "+b.text(`document.querySelector(".row.cur .gut").textContent.match(/[\d,]+(?=\s*orders)/)[0]`))
-	b.press("w", "w", "w") // another width: the pinned column stays
-	b.eval(`document.querySelector("#grid").scrollLeft = 100000`, nil)
-	b.frame()
+	b.is(stepAt, "Step "+b.Text(`document.querySelector(".row.cur .gut").textContent.match(/[\d,]+(?=\s*orders)/)[0]`))
+	b.Press("w", "w", "w") // another width: the pinned column stays
+	b.Eval(`document.querySelector("#grid").scrollLeft = 100000`, nil)
+	b.Frame()
 	b.is(left, fmt.Sprint(after))
-	save(b.t, "pinned.png", b.picture())
-	b.eval(`document.querySelector("#grid").scrollLeft = 0`, nil)
-	b.press("w", "p")
+	save(b.T, "pinned.png", b.Picture())
+	b.Eval(`document.querySelector("#grid").scrollLeft = 0`, nil)
+	b.Press("w", "p")
 	b.is(`document.querySelectorAll(".head.pin").length`, "0")
 }
 
 // twins shows the passing schedule.
-func (b *browser) twins(c *Chart, n int) {
-	b.t.Helper()
+func (b browser) twins(c *Chart, n int) {
+	b.T.Helper()
 	side := func(i int) string {
 		return fmt.Sprintf(`[...document.querySelectorAll(".row[data-side='%d']")].map((r) => r.textContent).join("\n")`, i)
 	}
-	b.press("t")
+	b.Press("t")
 	b.has(chosen, "diverges here")
 	b.has(side(0), "diverges here")
 	b.has(side(1), "diverges here")
-	save(b.t, fmt.Sprintf("%d-twin.png", n), b.picture())
+	save(b.T, fmt.Sprintf("%d-twin.png", n), b.Picture())
 	aligned := `(() => { const at = (i) => [...document.querySelectorAll(".row.step[data-side='" + i + "']")].map((r) => [r.getBoundingClientRect().top, r.textContent]);` +
 		`const top = document.querySelector(".row.split").getBoundingClientRect().top; const before = (x) => x[0] < top;` +
 		`return JSON.stringify(at(0).filter(before)) === JSON.stringify(at(1).filter(before)) && at(0).filter(before).length > 0; })()`
 	b.is(aligned, "true")
 	b.has(`getComputedStyle(document.querySelector(".row.cur .gut")).boxShadow`, "3px 0px") // the mark at the left edge
-	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+	b.Call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
 	b.is(`(dispatchEvent(new Event("beforeprint")), [...document.querySelectorAll("#print .sheet:first-child .pane-name")].map((e) => {
 		const r = e.getBoundingClientRect();
 		return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2).textContent;
 	}).join())`, "✖ fails,✔ passes")
-	b.eval(`dispatchEvent(new Event("afterprint"))`, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
-	b.frame()
-	b.press("j")
+	b.Eval(`dispatchEvent(new Event("afterprint"))`, nil)
+	b.Call("Emulation.setEmulatedMedia", map[string]any{"media": ""}, nil)
+	b.Frame()
+	b.Press("j")
 	b.is(stepAt, "Step "+Grouped(c.Twin.Here+1))
-	b.press("ArrowRight")
+	b.Press("ArrowRight")
 	b.is(`document.querySelector(".row.cur").dataset.side`, "1")
-	b.press("End")
+	b.Press("End")
 	b.has(side(1), "this schedule passes")
-	b.press("t")
+	b.Press("t")
 	b.is(`document.querySelectorAll(".row[data-side='1']").length`, "0")
-	b.press("End")
+	b.Press("End")
 }
 
 // prints prints the page.
-func (b *browser) prints(n int) {
-	b.t.Helper()
+func (b browser) prints(n int) {
+	b.T.Helper()
 	if n != 300 {
 		return // a long page takes seconds to print, and a short one shows little
 	}
-	pdf := b.bytes("Page.printToPDF", map[string]any{"preferCSSPageSize": true, "printBackground": true})
+	pdf := b.Bytes("Page.printToPDF", map[string]any{"preferCSSPageSize": true, "printBackground": true})
 	if len(pdf) < 10000 {
-		b.t.Errorf("the page is printed as %d bytes", len(pdf))
+		b.T.Errorf("the page is printed as %d bytes", len(pdf))
 	}
-	save(b.t, fmt.Sprintf("%d.pdf", n), pdf)
+	save(b.T, fmt.Sprintf("%d.pdf", n), pdf)
 }
 
 // speed measures how long a key and a scroll take, with all steps unfolded. It checks that
@@ -398,14 +402,14 @@ func (b *browser) prints(n int) {
 //     page no more than one frame of the screen. If other programs use more than a quarter of the machine, the limit is
 //     four times as high, because the same work has taken several times as long then;
 //   - a frame has one layout. The few others happen when the reader pauses.
-func (b *browser) speed() {
-	b.t.Helper()
+func (b browser) speed() {
+	b.T.Helper()
 	const times, screen, rounds = 40, 1000.0 / 60, 3
 	measure := func(what, act string) {
 		for round := 1; ; round++ {
 			var frames [3]float64
-			before := b.work()
-			b.eval(fmt.Sprintf(`(async () => {
+			before := b.Work()
+			b.Eval(fmt.Sprintf(`(async () => {
 				const grid = document.querySelector("#grid"), frames = [];
 				const frame = () => new Promise((ok) => requestAnimationFrame(ok));
 				let before = await frame();
@@ -418,21 +422,21 @@ func (b *browser) speed() {
 				frames.sort((a, b) => a - b);
 				return [0.5, 0.95, 1].map((part) => frames[Math.ceil(part * %[1]d) - 1]);
 			})()`, times, act), &frames)
-			w := b.work().since(before)
-			page, all, layouts := w.page/times, w.browser/times, w.layouts/times
-			b.t.Logf("%s: a frame takes %.1f ms (median), %.1f ms (95 %%), %.1f ms (longest); the browser computes %.1f ms, "+
+			w := b.Work().Since(before)
+			page, all, layouts := w.Page/times, w.Browser/times, w.Layouts/times
+			b.T.Logf("%s: a frame takes %.1f ms (median), %.1f ms (95 %%), %.1f ms (longest); the browser computes %.1f ms, "+
 				"the page %.1f ms of them; %.1f layouts; others take %.0f %% of the machine",
-				what, frames[0], frames[1], frames[2], all, page, layouts, 100*w.others())
+				what, frames[0], frames[1], frames[2], all, page, layouts, 100*w.Others())
 			inTime := frames[1] <= 2*screen+0.2 // the clock of frames is rounded
 			most := screen
-			if w.others() > 0.25 {
+			if w.Others() > 0.25 {
 				inTime, most = true, 4*screen
 			}
 			if inTime && all <= 2*most && page <= most && layouts < 1.2 {
 				return
 			}
 			if round == rounds {
-				b.t.Errorf("%s is too slow", what)
+				b.T.Errorf("%s is too slow", what)
 				return
 			}
 		}
@@ -440,10 +444,10 @@ func (b *browser) speed() {
 	key := func(name string) string {
 		return `dispatchEvent(new KeyboardEvent("keydown", { key: "` + name + `" }));`
 	}
-	b.press("Home", "e")
+	b.Press("Home", "e")
 	for _, twin := range []string{"", " with the twin"} {
 		if twin != "" {
-			b.press("t", "Home")
+			b.Press("t", "Home")
 		}
 		measure("a step"+twin, key("ArrowDown"))
 		measure("a page"+twin, key("PageDown"))
@@ -451,8 +455,8 @@ func (b *browser) speed() {
 		measure("a small scroll"+twin, "grid.scrollTop += 60;")
 		measure("a jump"+twin, "dispatchEvent(new KeyboardEvent('keydown', { key: i % 2 ? 'Home' : 'End' }));")
 	}
-	b.press("t", "e")
+	b.Press("t", "e")
 	if rows, all := b.count("#rows .row"), b.count("#rows *"); all > 7*rows {
-		b.t.Errorf("%d rows have %d elements", rows, all)
+		b.T.Errorf("%d rows have %d elements", rows, all)
 	}
 }

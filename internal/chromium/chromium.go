@@ -1,4 +1,5 @@
-package chart
+// Package chromium drives a headless Chromium, for the tests of pages.
+package chromium
 
 import (
 	"bufio"
@@ -16,10 +17,10 @@ import (
 	"time"
 )
 
-// browser drives a headless Chromium through the DevTools protocol: JSON messages that end with a zero byte, over two
+// Browser drives a headless Chromium through the DevTools protocol: JSON messages that end with a zero byte, over two
 // pipes, which are the descriptors 3 and 4 of the browser.
-type browser struct {
-	t       *testing.T
+type Browser struct {
+	T       *testing.T // the test that drives it
 	to      io.Writer
 	mu      sync.Mutex
 	last    int
@@ -35,8 +36,8 @@ type answer struct {
 	Error  *struct{ Message string }
 }
 
-// open starts a browser, or skips the test if there is none.
-func open(t *testing.T) *browser {
+// Open starts a browser, or skips the test if there is none.
+func Open(t *testing.T) *Browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -64,7 +65,7 @@ func open(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	_, _ = theirs.Close(), write.Close()
-	b := &browser{t: t, to: ours, answers: map[int]chan answer{}, events: make(chan string, 64), gone: make(chan struct{})}
+	b := &Browser{T: t, to: ours, answers: map[int]chan answer{}, events: make(chan string, 64), gone: make(chan struct{})}
 	go b.listen(read)
 	t.Cleanup(func() {
 		_ = b.send(0, "Browser.close", nil)
@@ -76,19 +77,19 @@ func open(t *testing.T) *browser {
 		_ = read.Close()
 	})
 	var target struct{ TargetID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
-		b.call(domain+".enable", nil, nil)
+		b.Call(domain+".enable", nil, nil)
 	}
-	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	b.Call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
 	return b
 }
 
 // listen reads answers and events until the browser has ended.
-func (b *browser) listen(from io.Reader) {
+func (b *Browser) listen(from io.Reader) {
 	defer close(b.gone)
 	in := bufio.NewReaderSize(from, 1<<16)
 	for {
@@ -124,7 +125,7 @@ func (b *browser) listen(from io.Reader) {
 	}
 }
 
-func (b *browser) send(id int, method string, params any) error {
+func (b *Browser) send(id int, method string, params any) error {
 	m := map[string]any{"id": id, "method": method}
 	if params != nil {
 		m["params"] = params
@@ -140,79 +141,80 @@ func (b *browser) send(id int, method string, params any) error {
 	return err
 }
 
-// call calls a method of the browser.
-func (b *browser) call(method string, params, result any) {
-	b.t.Helper()
+// Call calls a method of the browser.
+func (b *Browser) Call(method string, params, result any) {
+	b.T.Helper()
 	b.mu.Lock()
 	b.last++
 	id, c := b.last, make(chan answer, 1)
 	b.answers[id] = c
 	b.mu.Unlock()
 	if err := b.send(id, method, params); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	select {
 	case a := <-c:
 		if a.Error != nil {
-			b.t.Fatalf("%s: %s", method, a.Error.Message)
+			b.T.Fatalf("%s: %s", method, a.Error.Message)
 		}
 		if result != nil {
 			if err := json.Unmarshal(a.Result, result); err != nil {
-				b.t.Fatal(err)
+				b.T.Fatal(err)
 			}
 		}
 	case <-b.gone:
-		b.t.Fatal("the browser has ended")
+		b.T.Fatal("the browser has ended")
 	case <-time.After(30 * time.Second):
-		b.t.Fatalf("%s: no answer", method)
+		b.T.Fatalf("%s: no answer", method)
 	}
 }
 
-// visit opens a file, and waits until it is loaded.
-func (b *browser) visit(path string) {
-	b.t.Helper()
-	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
+// Visit opens an address, and waits until it is loaded.
+func (b *Browser) Visit(url string) {
+	b.T.Helper()
+	b.Call("Page.navigate", map[string]any{"url": url}, nil)
 	select {
 	case <-b.events:
 	case <-time.After(30 * time.Second):
-		b.t.Fatal("the page is not loaded")
+		b.T.Fatal("the page is not loaded")
 	}
-	b.frame()
+	b.Frame()
 }
 
-// eval returns the value of an expression, which may be a promise.
-func (b *browser) eval(expression string, result any) {
-	b.t.Helper()
+// Eval returns the value of an expression, which may be a promise.
+func (b *Browser) Eval(expression string, result any) {
+	b.T.Helper()
 	var r struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
+	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
 	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+		b.T.Fatalf("%s: %s", expression, r.ExceptionDetails)
 	}
 	if result != nil && len(r.Result.Value) > 0 {
 		if err := json.Unmarshal(r.Result.Value, result); err != nil {
-			b.t.Fatalf("%s: %s: %v", expression, r.Result.Value, err)
+			b.T.Fatalf("%s: %s: %v", expression, r.Result.Value, err)
 		}
 	}
 }
 
-func (b *browser) text(expression string) (s string) {
-	b.t.Helper()
-	b.eval("String("+expression+")", &s)
+// Text returns the value of an expression as text.
+func (b *Browser) Text(expression string) (s string) {
+	b.T.Helper()
+	b.Eval("String("+expression+")", &s)
 	return s
 }
 
-// frame waits until the page has drawn the last change.
-func (b *browser) frame() {
-	b.t.Helper()
-	b.eval("new Promise((ok) => requestAnimationFrame(() => ok(1)))", nil)
+// Frame waits until the page has drawn the last change.
+func (b *Browser) Frame() {
+	b.T.Helper()
+	b.Eval("new Promise((ok) => requestAnimationFrame(() => ok(1)))", nil)
 }
 
-// press presses keys, by their names in KeyboardEvent.
-func (b *browser) press(keys ...string) {
-	b.t.Helper()
+// Press presses keys, by their names in KeyboardEvent.
+func (b *Browser) Press(keys ...string) {
+	b.T.Helper()
 	for _, key := range keys {
 		down := map[string]any{"type": "keyDown", "key": key}
 		if code := map[string]int{"Enter": 13, "Escape": 27}[key]; code > 0 {
@@ -221,68 +223,69 @@ func (b *browser) press(keys ...string) {
 		if len([]rune(key)) == 1 {
 			down["text"] = key
 		}
-		b.call("Input.dispatchKeyEvent", down, nil)
-		b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
+		b.Call("Input.dispatchKeyEvent", down, nil)
+		b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
 	}
-	b.frame()
+	b.Frame()
 }
 
-// click clicks on the first row in view that matches a selector.
-func (b *browser) click(selector string) {
-	b.t.Helper()
+// Click clicks on the first element in sight, below the element head, that matches a selector.
+func (b *Browser) Click(selector, head string) {
+	b.T.Helper()
 	var at [2]float64
-	b.eval(fmt.Sprintf("(() => { const r = [...document.querySelectorAll(%q)].map((e) => e.getBoundingClientRect())."+
-		"find((r) => r.top > document.querySelector('#heads').getBoundingClientRect().bottom && r.bottom < innerHeight); "+
-		"return [r.x + Math.min(r.width / 2, 200), r.y + r.height / 2]; })()", selector), &at)
+	b.Eval(fmt.Sprintf("(() => { const r = [...document.querySelectorAll(%q)].map((e) => e.getBoundingClientRect())."+
+		"find((r) => r.top >= document.querySelector(%q).getBoundingClientRect().bottom && r.bottom < innerHeight); "+
+		"return [r.x + Math.min(r.width / 2, 200), r.y + r.height / 2]; })()", selector, head), &at)
 	for _, what := range []string{"mousePressed", "mouseReleased"} {
-		b.call("Input.dispatchMouseEvent", map[string]any{"type": what, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
+		b.Call("Input.dispatchMouseEvent", map[string]any{"type": what, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
 	}
-	b.frame()
+	b.Frame()
 }
 
-// prefer sets the color scheme.
-func (b *browser) prefer(scheme string) {
-	b.t.Helper()
-	b.call("Emulation.setEmulatedMedia", map[string]any{
+// Prefer sets the color scheme.
+func (b *Browser) Prefer(scheme string) {
+	b.T.Helper()
+	b.Call("Emulation.setEmulatedMedia", map[string]any{
 		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
 	}, nil)
-	b.frame() // the page handles the event
-	b.frame()
+	b.Frame() // the page handles the event
+	b.Frame()
 }
 
-// work is the processor time used so far, in milliseconds.
-type work struct {
-	page    float64 // by the thread of the page
-	browser float64 // by all processes of the browser
-	busy    float64 // by all programs; 0 if not known
-	idle    float64 // the idle time of all processors
-	layouts float64 // number of layouts of the page
+// Work is the processor time used so far, in milliseconds.
+type Work struct {
+	Page    float64 // by the thread of the page
+	Browser float64 // by all processes of the browser
+	Busy    float64 // by all programs; 0 if not known
+	Idle    float64 // the idle time of all processors
+	Layouts float64 // number of layouts of the page
 }
 
-func (b *browser) work() (w work) {
-	b.t.Helper()
+// Work returns the processor time used so far.
+func (b *Browser) Work() (w Work) {
+	b.T.Helper()
 	var r struct {
 		Metrics []struct {
 			Name  string
 			Value float64
 		}
 	}
-	b.call("Performance.getMetrics", nil, &r)
+	b.Call("Performance.getMetrics", nil, &r)
 	for _, m := range r.Metrics {
 		switch m.Name {
 		case "TaskDuration":
-			w.page = m.Value * 1000
+			w.Page = m.Value * 1000
 		case "LayoutCount":
-			w.layouts = m.Value
+			w.Layouts = m.Value
 		}
 	}
 	var all struct{ ProcessInfo []struct{ CPUTime float64 } }
-	b.call("SystemInfo.getProcessInfo", nil, &all)
+	b.Call("SystemInfo.getProcessInfo", nil, &all)
 	for _, p := range all.ProcessInfo {
-		w.browser += p.CPUTime * 1000
+		w.Browser += p.CPUTime * 1000
 	}
-	if w.page == 0 || w.layouts == 0 || w.browser == 0 {
-		b.t.Fatalf("the browser does not say how long it computes: %+v", w)
+	if w.Page == 0 || w.Layouts == 0 || w.Browser == 0 {
+		b.T.Fatalf("the browser does not say how long it computes: %+v", w)
 	}
 	stat, _ := os.ReadFile("/proc/stat") // of Linux: user nice system idle iowait irq softirq steal, in 10 ms
 	line, _, _ := strings.Cut(string(stat), "\n")
@@ -290,50 +293,50 @@ func (b *browser) work() (w work) {
 		n, _ := strconv.ParseFloat(field, 64)
 		switch {
 		case i == 4 || i == 5:
-			w.idle += n * 10
+			w.Idle += n * 10
 		case i >= 1 && i <= 8:
-			w.busy += n * 10
+			w.Busy += n * 10
 		}
 	}
 	return w
 }
 
-// since returns the difference to an earlier measurement.
-func (w work) since(before work) work {
-	return work{
-		w.page - before.page, w.browser - before.browser, w.busy - before.busy, w.idle - before.idle,
-		w.layouts - before.layouts,
+// Since returns the difference to an earlier measurement.
+func (w Work) Since(before Work) Work {
+	return Work{
+		w.Page - before.Page, w.Browser - before.Browser, w.Busy - before.Busy, w.Idle - before.Idle,
+		w.Layouts - before.Layouts,
 	}
 }
 
-// others returns the share of the machine that other programs used.
-func (w work) others() float64 { return max(0, w.busy-w.browser) / max(1, w.busy+w.idle) }
+// Others returns the share of the machine that other programs used.
+func (w Work) Others() float64 { return max(0, w.Busy-w.Browser) / max(1, w.Busy+w.Idle) }
 
-// picture returns a screenshot, as a PNG.
-func (b *browser) picture() []byte {
-	b.t.Helper()
-	return b.bytes("Page.captureScreenshot", map[string]any{"format": "png"})
+// Picture returns a screenshot, as a PNG.
+func (b *Browser) Picture() []byte {
+	b.T.Helper()
+	return b.Bytes("Page.captureScreenshot", map[string]any{"format": "png"})
 }
 
-// bytes calls a method that returns data.
-func (b *browser) bytes(method string, params any) []byte {
-	b.t.Helper()
+// Bytes calls a method that returns data.
+func (b *Browser) Bytes(method string, params any) []byte {
+	b.T.Helper()
 	var r struct{ Data string }
-	b.call(method, params, &r)
+	b.Call(method, params, &r)
 	data, err := base64.StdEncoding.DecodeString(r.Data)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return data
 }
 
-// quiet fails the test if the page has reported an error.
-func (b *browser) quiet() {
-	b.t.Helper()
+// Quiet fails the test if the page has reported an error.
+func (b *Browser) Quiet() {
+	b.T.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, fault := range b.faults {
-		b.t.Errorf("the page reports an error: %s", fault)
+		b.T.Errorf("the page reports an error: %s", fault)
 	}
 	b.faults = nil
 }
