@@ -127,8 +127,10 @@ func (a *async[T]) do(here park.Place) {
 	var ready *park.Parker
 	ch.Lock()
 	if a.side == receiving {
+		ch.UsedBy(receiving, f.id)
 		a.cell.Value, a.r, ready = ch.Take()
 	} else {
+		ch.UsedBy(sending, f.id)
 		a.r, ready = ch.Put(a.cell.Value)
 	}
 	if a.r == park.None && a.side == sending && ch.Overflows() {

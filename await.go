@@ -11,14 +11,15 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber under sc, one of its own scopes, or noScope. It records the scope before it arms, so
-// that the scope belongs to the ticket.
+// arm begins a wait of the fiber for on, a subject, under sc, one of its own scopes, or noScope. It records both before it arms, so
+// that they belong to the ticket.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
 //go:norace
-func (f *Fiber) arm(sc *scope) park.Ticket {
+func (f *Fiber) arm(sc *scope, on any) park.Ticket {
 	f.waitUnder(sc)
+	f.task.Kit().On = on
 	return f.task.Arm()
 }
 
@@ -68,17 +69,17 @@ func (w *waiter) done() {
 	}
 }
 
-// arm begins a wait.
+// arm begins a wait for on, a subject.
 //
 //go:norace
-func (c *caller) arm(w *waiter) park.Ticket {
+func (c *caller) arm(w *waiter, on any) park.Ticket {
 	if c.f == nil {
 		return w.p.Arm()
 	}
 	if c.own {
-		return c.f.arm(c.sc)
+		return c.f.arm(c.sc, on)
 	}
-	return c.f.arm(noScope)
+	return c.f.arm(noScope, on)
 }
 
 // noScope is the scope of waits that no cancel ends. Interrupt does not end waits under noInterrupt either: they end

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/race"
@@ -26,6 +27,7 @@ type link struct {
 	sc     *scope // the scope that ends with ctx
 	ctx    context.Context
 	done   <-chan struct{}
+	until  time.Time                // its deadline, for snapshots; zero: none
 	err    *atomic.Value            // see stdctx.ErrWord; nil if not known
 	behind *scope                   // the scope that ctx was derived from, if that is linked too
 	stop   func() bool              // stops the AfterFunc; nil under a policy
@@ -35,6 +37,7 @@ type link struct {
 // hangOn arranges for the end of ctx to cancel sc.
 func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
+	l.until, _ = ctx.Deadline()
 	up := scopeBehind(ctx)
 	if up != nil {
 		up.tie() // up has no link before that

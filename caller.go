@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/race"
@@ -132,6 +133,17 @@ func (c *caller) runtime() *Runtime {
 		return c.derived
 	}
 	return defaultRuntime()
+}
+
+// uses records that the caller uses a side of ch.
+//
+//go:norace
+func (c *caller) uses(ch *channel.Core, side channel.Side) {
+	if c.f == nil {
+		ch.UsedBy(side, 0)
+		return
+	}
+	ch.UsedBy(side, c.f.id)
 }
 
 // worker returns the caller's worker, as a place to wake others near.

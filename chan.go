@@ -161,6 +161,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 		ch.Unlock()
 		return c.sendAny(ctx, v, d)
 	}
+	ch.UsedBy(sending, f.id)
 	r, ready := ch.Put(v)
 	if r == park.Data {
 		ch.Unlock()
@@ -179,6 +180,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	}
 	cell.Value = v
 	f.waitUnder(sc)
+	f.task.Kit().On = (*toSend)(&c.core)
 	t := f.task.Arm()
 	ch.Publish(sending, &cell.Node, &f.task.Parker, t)
 	ch.Unlock()
@@ -240,6 +242,7 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	ch := &c.ch
 	race.Disable()
 	ch.Lock()
+	by.uses(c.core.ch, sending)
 	r, ready := ch.Put(v)
 	switch {
 	case r == park.None && ch.Overflows():
@@ -254,7 +257,7 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 		// 2. Publish.
 		w := by.waiter()
 		cell := wait.SoloCell[T](w.kit, ch.Cells())
-		t := by.arm(&w)
+		t := by.arm(&w, (*toSend)(&c.core))
 		ch.PublishSend(cell, v, w.p, t)
 		c.core.unlock(nil, by.worker())
 		// 3. Park.
@@ -301,6 +304,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		ch.Unlock()
 		return c.recvAny(ctx, d)
 	}
+	ch.UsedBy(receiving, f.id)
 	v, r, ready := ch.Take()
 	if r == park.Data {
 		ch.Unlock()
@@ -318,6 +322,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		cell = wait.SoloCell[T](f.task.Kit(), ch.Cells())
 	}
 	f.waitUnder(sc)
+	f.task.Kit().On = (*toRecv)(&c.core)
 	t := f.task.Arm()
 	ch.Publish(receiving, &cell.Node, &f.task.Parker, t)
 	ch.Unlock()
@@ -376,6 +381,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 	ch := &c.ch
 	race.Disable()
 	ch.Lock()
+	by.uses(c.core.ch, receiving)
 	v, r, ready := ch.Take()
 	if r != park.None || d == 0 {
 		r = c.core.finishLocked(&by, receiving, r, ready)
@@ -383,7 +389,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 		// 2. Publish.
 		w := by.waiter()
 		cell := wait.SoloCell[T](w.kit, ch.Cells())
-		t := by.arm(&w)
+		t := by.arm(&w, (*toRecv)(&c.core))
 		ch.PublishRecv(cell, w.p, t)
 		c.core.unlock(nil, by.worker())
 		// 3. Park.
@@ -515,6 +521,7 @@ func (c *Chan[T]) TrySend(v T) error {
 	by := c.core.announce(policy.TrySend)
 	race.Disable()
 	c.ch.Lock()
+	c.ch.UsedBy(sending, 0) // which fiber it is, is not known
 	r, ready := c.ch.Put(v)
 	over := r == park.None && c.ch.Overflows()
 	if over {
@@ -542,6 +549,7 @@ func (c *Chan[T]) TryRecv() (T, error) {
 	by := c.core.announce(policy.TryRecv)
 	race.Disable()
 	c.ch.Lock()
+	c.ch.UsedBy(receiving, 0) // which fiber it is, is not known
 	v, r, ready := c.ch.Take()
 	c.core.finishTryLocked(receiving, r, ready)
 	race.Enable()

@@ -142,7 +142,7 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 		c.unlock(nil)
 		return park.Cancelled
 	}
-	t := f.arm(sc)
+	t := f.arm(sc, (*toSignal)(c))
 	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)
 	c.unlock(f)
 	if f.shouldPark(sc) {
@@ -165,7 +165,7 @@ func (c *Cond) waitAny(ctx context.Context) error {
 	}
 	race.Disable()
 	w := by.waiter()
-	t := by.arm(&w)
+	t := by.arm(&w, (*toSignal)(c))
 	x := w.kit.Event()
 	c.waiters.Push(x, w.p, t)
 	c.unlock(by.f)

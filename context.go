@@ -56,11 +56,11 @@ func (c *scopeContext) String() string { return "coir.Scope" }
 
 // timedScope is a scope with a deadline on the runtime's clock.
 type timedScope struct {
-	scopeContext
-	cold     coldScope
-	deadline time.Time
-	at       int64 // the same on the runtime's clock, ignoring deadlines of outer contexts
-	timer    clock.Timer
+	scopeContext // first: see scope.until
+	cold         coldScope
+	deadline     time.Time
+	at           int64 // the same on the runtime's clock, ignoring deadlines of outer contexts
+	timer        clock.Timer
 }
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
@@ -128,7 +128,7 @@ func WaitCancel(ctx context.Context) error {
 	}
 	race.Disable()
 	if !sc.done() {
-		if f.arm(sc); f.shouldPark(sc) {
+		if f.arm(sc, toCancel{}); f.shouldPark(sc) {
 			f.task.Park()
 		}
 	}
@@ -151,7 +151,7 @@ func waitCancelAny(ctx context.Context) error {
 	}
 	race.Disable()
 	w := by.waiter()
-	by.await(&w, by.arm(&w), never)
+	by.await(&w, by.arm(&w, toCancel{}), never)
 	w.done()
 	race.Enable()
 	return by.cancelled().op
@@ -185,6 +185,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 	}
 	c := resolve(ctx)
 	sc := (*scope)(&ts.scopeContext)
+	ts.cold.timed = true
 	sc.useCold(&ts.cold)
 	sc.init(ctx, c.runtime(), c.sc, c.f)
 	if d <= 0 {

@@ -118,7 +118,7 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 		e.announce(f, e.op(verb))
 	}
 	race.Disable()
-	r := e.once.begin(f, sc)
+	r := e.once.begin(f, sc, e.as(verb))
 	if r == park.None {
 		// What Park does: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
@@ -156,7 +156,7 @@ func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
 		return e.failed(end, verb)
 	}
 	race.Disable()
-	r := e.once.await(&by)
+	r := e.once.await(&by, e.as(verb))
 	race.Enable()
 	if r != park.Data {
 		return e.failed(by.cancelled(), verb)
@@ -230,11 +230,11 @@ func (h *happening) set() bool {
 	return true
 }
 
-// begin begins a wait of f under sc. It returns None if f must park, and otherwise the reason why not.
+// begin begins a wait of f for on, under sc. It returns None if f must park, and otherwise the reason why not.
 //
 //go:noinline
 //go:norace
-func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
+func (h *happening) begin(f *Fiber, sc *scope, on any) park.Reason {
 	if sc.done() {
 		return park.Cancelled
 	}
@@ -242,7 +242,7 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 		f.charge()
 		return park.Data
 	}
-	t := f.arm(sc)
+	t := f.arm(sc, on)
 	n := f.task.Kit().Event()
 	if !h.publish(n, &f.task.Parker, t) {
 		f.task.Disarm() // even if a cancel came first: there is no wait
@@ -256,17 +256,17 @@ func (h *happening) begin(f *Fiber, sc *scope) park.Reason {
 	return park.Cancelled
 }
 
-// await waits until the event has happened. The caller may be a fiber or a goroutine.
+// await waits for on, until the event has happened. The caller may be a fiber or a goroutine.
 //
 //go:norace
-func (h *happening) await(by *caller) park.Reason {
+func (h *happening) await(by *caller, on any) park.Reason {
 	if h.done.Load() {
 		by.charge()
 		return park.Data
 	}
 	w := by.waiter()
 	defer w.done()
-	t := by.arm(&w)
+	t := by.arm(&w, on)
 	n := w.kit.Event()
 	if !h.publish(n, w.p, t) {
 		w.p.Disarm()

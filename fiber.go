@@ -251,7 +251,7 @@ func (f *Fiber) beginWait(self *Fiber, sc *scope) (park.Reason, bool) {
 	if sc.done() {
 		return park.Cancelled, false
 	}
-	t := self.arm(sc)
+	t := self.arm(sc, (*fiberEnd)(f))
 	if !f.addJoiner(self.task.Kit().Event(), &self.task.Parker, t) {
 		self.task.Disarm()
 		self.charge()
@@ -339,7 +339,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 func (f *Fiber) join(c *caller) park.Reason {
 	w := c.waiter()
 	defer w.done()
-	t := c.arm(&w)
+	t := c.arm(&w, (*fiberEnd)(f))
 	if !f.addJoiner(w.kit.Event(), w.p, t) {
 		w.p.Disarm() // even if a cancel came first: there is no wait
 		return park.Data

@@ -56,6 +56,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 		ch.Unlock()
 		return c.sendAny(ctx, v, d)
 	}
+	ch.UsedBy(sending, 0)
 	r, ready := ch.Put(v)
 	if r == park.Data {
 		ch.Unlock()
@@ -101,6 +102,7 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 		ch.Unlock()
 		return c.recvAny(ctx, d)
 	}
+	ch.UsedBy(receiving, 0)
 	v, r, ready := ch.Take()
 	if r == park.Data {
 		ch.Unlock()

@@ -153,7 +153,7 @@ func (f *Fiber) takePlace(wait bool) {
 		guests.Put(g)
 		return
 	}
-	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt))
+	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt, (*toEnter)(n)))
 	n.more().mu.Unlock()
 	f.task.Park()
 }

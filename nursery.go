@@ -636,7 +636,7 @@ func (n *Nursery) closeEmpty() int64 {
 //go:norace
 func (n *Nursery) beginJoin(own int64) bool {
 	f := n.owner
-	f.arm(noInterrupt) // a cancel does not end this wait: it ends the children
+	f.arm(noInterrupt, (*toJoin)(n)) // a cancel does not end this wait: it ends the children
 	if n.pending.Add(own) == 1 {
 		f.task.Disarm()
 		return false

@@ -20,12 +20,12 @@ type object struct {
 //
 //go:norace
 func (o *object) number() uint64 {
+	race.Disable() // a snapshot may ask for it before anything orders it after the object's creation
+	defer race.Enable()
 	if id := o.id.Load(); id != 0 {
 		return id
 	}
-	race.Disable()
 	o.id.CompareAndSwap(0, channel.NewID())
-	race.Enable()
 	return o.id.Load()
 }
 

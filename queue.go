@@ -3,6 +3,7 @@ package coir
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,7 @@ type Queue struct {
 	object
 	mu      xatomic.Mutex // guards waiters, and calls of the Resource's methods
 	waiters wait.Queue
+	by      uintptr // the fiber that holds it, by its number: see Held
 }
 
 // Resource is the thing that a [Queue] hands out. Its methods must not wait, panic, or use the queue. The same Resource
@@ -55,6 +57,11 @@ type Verb struct {
 	Name  string // the operation: "lock"
 	Waits string // what a fiber waits for, before the name of the object: "to lock"
 	Ends  string // the operation that gives it back, and so ends waits: "unlock"
+	Of    string // what the object is, for reports: "mutex". Empty means a lock
+
+	// Alone says that the caller that takes holds the object alone, until it, or another for it, gives back. Then
+	// snapshots show the holder: see [Queue.Held].
+	Alone bool
 
 	// Shared says that operations with shared verbs do not order each other, like the readers of a readers-writer lock.
 	// Giving back by any verb is ordered before a later taking by a verb that is not shared, and giving back by a verb
@@ -66,9 +73,17 @@ type Verb struct {
 type want struct {
 	n     int
 	cases bool // it is a case of a select, which may have several
+
+	q *Queue // and r: until the wait has ended
+	r Resource
 }
 
 var wantKind = wait.KindOf[want]()
+
+// forget ends the description: the cell of the wait lives long, and must not keep the object.
+//
+//go:norace
+func (w *want) forget() { w.q, w.r = nil, nil }
 
 //go:norace
 func wantOf(x *wait.Node) *want { return &wait.CellOf[want](x).Value }
@@ -88,21 +103,39 @@ func (q *Queue) Fast() bool {
 }
 
 // FastIn is Fast for an operation in ctx, in place of [Queue.Take]. It reports false if ctx has ended. Like other
-// operations that do not wait, it yields from time to time.
+// operations that do not wait, it yields from time to time. by is the number of the calling fiber, or 0, for
+// [Queue.Held].
 //
 //go:norace
-func (q *Queue) FastIn(ctx context.Context) bool {
+func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 	if !q.Fast() {
-		return false
+		return 0, false
 	}
 	f, sc := scopeOf(ctx)
 	if sc == nil {
-		return ctx.Done() == nil
+		return 0, ctx.Done() == nil
 	}
 	if f != nil && f.task.Here() {
 		f.charge()
+		by = f.id
 	}
-	return sc.state.Load() == scopeLive
+	return by, sc.state.Load() == scopeLive
+}
+
+// Held records, for snapshots, which fiber holds the object alone, by its number; 0 means that none does, or that it is
+// not known. An author's fast path calls it after it has taken, and with 0 before it gives back. [Queue.Take] and
+// [Queue.Put] do so themselves for a [Verb] that is Alone.
+//
+//go:norace
+func (q *Queue) Held(by uint64) { q.by = uintptr(by) }
+
+// holder returns the number that Held recorded.
+//
+//go:norace
+func (q *Queue) holder() uint64 {
+	race.Disable()
+	defer race.Enable()
+	return uint64(atomic.LoadUintptr(&q.by))
 }
 
 // check panics for arguments that would make an operation panic later, under the lock and with synchronisation hidden.
@@ -140,11 +173,13 @@ func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
 			}
 			f.task.EndPark()
 		}
+		x := f.task.Kit().Solo(wantKind)
 		if reason = f.task.Reason(); reason == park.Data {
-			q.hold(f, n)
+			q.hold(f, r, n)
 		} else {
-			q.withdraw(f.task.Kit().Solo(wantKind), r)
+			q.withdraw(x, r)
 		}
+		wantOf(x).forget()
 	}
 	race.Enable()
 	if reason != park.Data {
@@ -166,13 +201,13 @@ func (q *Queue) begin(f *Fiber, sc *scope, r Resource, n int) park.Reason {
 	q.mu.Lock()
 	if q.waiters.Empty() && r.Take(n) {
 		q.mu.Unlock()
-		q.hold(f, n) // before another fiber runs
+		q.hold(f, r, n) // before another fiber runs
 		f.charge()
 		return park.Data
 	}
-	t := f.arm(sc)
 	c := wait.SoloCell[want](f.task.Kit(), wantKind)
-	c.Value = want{n: n}
+	c.Value = want{n: n, q: q, r: r}
+	t := f.arm(sc, &c.Value)
 	q.waiters.Push(&c.Node, &f.task.Parker, t)
 	q.mu.Unlock()
 	if f.shouldPark(sc) {
@@ -214,21 +249,22 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 	q.mu.Lock()
 	if q.waiters.Empty() && r.Take(n) {
 		q.mu.Unlock()
-		q.hold(by.f, n)
+		q.hold(by.f, r, n)
 		by.charge()
 		return park.Data
 	}
-	t := by.arm(&w)
 	c := wait.SoloCell[want](w.kit, wantKind)
-	c.Value = want{n: n}
+	c.Value = want{n: n, q: q, r: r}
+	t := by.arm(&w, &c.Value)
 	q.waiters.Push(&c.Node, w.p, t)
 	q.mu.Unlock()
 	reason := by.await(&w, t, never)
 	if reason == park.Data {
-		q.hold(by.f, n)
+		q.hold(by.f, r, n)
 	} else {
 		q.withdraw(&c.Node, r)
 	}
+	c.Value.forget()
 	return reason
 }
 
@@ -246,7 +282,7 @@ func (q *Queue) TryTake(r Resource, n int) bool {
 	race.Disable()
 	took := q.try(r, n)
 	if took {
-		q.hold(by, n)
+		q.hold(by, r, n)
 	}
 	race.Enable()
 	if took {
@@ -283,10 +319,13 @@ func (q *Queue) Put(r Resource, n int) bool {
 	}
 	race.Disable()
 	q.mu.Lock()
+	if r.Verb(n).Alone {
+		q.Held(0)
+	}
 	ok := r.Put(n, !q.waiters.Empty())
 	q.serve(r)
 	if ok {
-		q.hold(by, -n)
+		q.hold(by, r, -n)
 	}
 	race.Enable()
 	by.stepped()
@@ -407,10 +446,13 @@ func (q *Queue) acquire(r Resource, n int) {
 	}
 }
 
-// hold tells the policy of f, if it has one, that f has taken n, or given -n back.
+// hold records that f has taken n of r, or given -n back, and tells the policy of f, if it has one.
 //
 //go:norace
-func (q *Queue) hold(f *Fiber, n int) {
+func (q *Queue) hold(f *Fiber, r Resource, n int) {
+	if n > 0 && f != nil && r.Verb(n).Alone {
+		q.Held(f.id)
+	}
 	if f != nil && f.simulated {
 		f.nursery.rt.policy.Holds(f, q.number(), n)
 	}
@@ -495,7 +537,7 @@ func (cs *takeCase) try() bool {
 //go:norace
 func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
 	q, r, n := cs.parts()
-	*wantOf(x) = want{n, true}
+	*wantOf(x) = want{n: n, cases: true, q: q, r: r}
 	q.mu.Lock()
 	q.waiters.Push(x, p, t)
 	if q.waiters.First().Parker == p && r.Take(n) { // p is first, perhaps by another case
@@ -527,7 +569,7 @@ func (cs *takeCase) result(*Case) {
 	if simulating.Load() > 0 {
 		f := currentFiber()
 		race.Disable()
-		q.hold(f, n)
+		q.hold(f, r, n)
 		race.Enable()
 	}
 }

@@ -53,6 +53,7 @@ type coldScope struct {
 
 	mu      xatomic.Mutex
 	unwoken bool                            // marked as cancelled, but its waiters have not been woken yet
+	timed   bool                            // the scope is the first field of a timedScope
 	how     *ending                         // how it was cancelled; nil before that
 	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
 	inner   *scope                          // the scopes inside this one, through next

@@ -188,6 +188,7 @@ type scratch struct {
 	ready []int32         // cases that need not wait
 	nodes []*wait.Node    // of each case; some are kept for the next select
 	ops   []policy.Op     // of each case, as a policy sees it
+	on    []any           // the subject of each case, while it waits
 
 	// For a select that waits.
 	soonest int  // the After case with the earliest time, or -1
@@ -286,8 +287,8 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 		f.charge()
 		return i, r
 	}
-	t := f.arm(sc)
-	s.publish(cs, k, &f.task.Parker, t, f.task.Worker())
+	t := f.arm(sc, s)
+	s.publish(cs, k, f, &f.task.Parker, t, f.task.Worker())
 	if s.joins {
 		f.leavePlace()
 	}
@@ -336,8 +337,8 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	s := scratchOf(w.kit)
 	i, r, ready := s.try(cs, w.kit, by.f, how, by.worker())
 	if i < 0 {
-		t := by.arm(&w)
-		s.publish(cs, w.kit, w.p, t, by.worker())
+		t := by.arm(&w, s)
+		s.publish(cs, w.kit, by.f, w.p, t, by.worker())
 		if s.joins {
 			by.f.leavePlace()
 		}
@@ -406,7 +407,7 @@ func (s *scratch) grown(n int) {
 	for i, old := range s.nodes { //nolint:staticcheck // the race detector would see a copy
 		nodes[i] = old
 	}
-	s.locks, s.ready, s.nodes = make([]*channel.Core, n), make([]int32, n), nodes
+	s.locks, s.ready, s.nodes, s.on = make([]*channel.Core, n), make([]int32, n), nodes, make([]any, n)
 }
 
 // lockAll locks the channels of the cases. channel.UnlockAll(s.locks) unlocks them.
@@ -447,6 +448,7 @@ func (s *scratch) try(
 		c := &cs[i]
 		if c.core != nil {
 			c.core.ch.Lock()
+			c.usedBy(f)
 		}
 		r, ready, after := c.try()
 		if c.core != nil {
@@ -463,6 +465,7 @@ func (s *scratch) try(
 	s.lockAll(cs)
 	for n := s.findReady(cs, true); n > 0; n-- {
 		i := s.pick(k, f, how, n)
+		cs[i].usedBy(f)
 		if r, ready, after := cs[i].try(); r != park.None {
 			channel.UnlockAll(s.locks)
 			if after.any() {
@@ -538,6 +541,15 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 //
 //go:norace
 func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
+
+// usedBy records that a case is used by f, or by a goroutine if f is nil.
+//
+//go:norace
+func (cs *Case) usedBy(f *Fiber) {
+	if cs.core != nil && f != nil {
+		cs.core.ch.UsedBy(cs.side(), f.id)
+	}
+}
 
 // event returns the event that a case of such a kind waits for.
 //
@@ -617,7 +629,9 @@ func (a aftermath) do(p *park.Parker, here park.Place) {
 // Spec: SE-13 (no channel lock is held while waiting)
 //
 //go:norace
-func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket, here park.Place) {
+func (s *scratch) publish(
+	cs []Case, k *wait.Kit, f *Fiber, p *park.Parker, t park.Ticket, here park.Place,
+) {
 	s.soonest, s.joins = -1, false
 	events := false
 	var woken *channel.Watch // of Selectors that watch the channels
@@ -625,6 +639,8 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 		c := &cs[i]
 		switch c.what {
 		case caseSend, caseRecv:
+			s.on[i] = c.core.on(c.side())
+			c.usedBy(f)
 			ch := c.core.ch
 			n := s.nodes[i]
 			if n == nil || !n.Is(ch.Cells()) {
@@ -642,6 +658,7 @@ func (s *scratch) publish(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticket,
 			events = true
 			s.joins = s.joins || c.join
 		case caseAfter:
+			s.on[i] = toSleep{}
 			if s.soonest < 0 || c.after < cs[s.soonest].after {
 				s.soonest = i
 			}
@@ -702,6 +719,13 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 			}
 			s.keep(i, n)
 		}
+		s.on[i] = cs[i].arg
+		switch cs[i].what {
+		case caseTake:
+			s.on[i] = wantOf(n)
+		case caseSignal:
+			s.on[i] = (*toSignal)(cs[i].event().(*signalCase).cond())
+		}
 		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
 			n.Claim(park.Data) // it has happened since the check. The select is awake: there is no parker to ready
@@ -733,6 +757,7 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 	}
 	for i := range cs {
 		c := &cs[i]
+		s.on[i] = nil
 		if c.what == caseNever || c.what == caseAfter {
 			continue
 		}
@@ -752,6 +777,9 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 		}
 		if i == won && c.core != nil {
 			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
+		}
+		if c.what == caseTake {
+			wantOf(n).forget()
 		}
 		if i >= keepNodes || n.Large() {
 			k.Put(n)

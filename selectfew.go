@@ -66,6 +66,7 @@ func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reas
 			ch.Unlock()
 			return unfit, park.None
 		}
+		ch.UsedBy(cs[i].side(), f.id)
 		r, p := cs[i].tryPlain()
 		ch.Unlock()
 		if r != park.None {
@@ -114,16 +115,19 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 	}
 	s := scratchOf(k)
 	s.grow(fewCases)
-	t := f.arm(sc)
+	t := f.arm(sc, s)
 	for i := range cs {
 		ch := cs[i].core.ch
 		n := s.nodes[i]
 		if n == nil || !n.Is(ch.Cells()) {
 			n = s.newNode(k, i, ch.Port())
 		}
+		ch.UsedBy(cs[i].side(), f.id)
 		if cs[i].what == caseRecv {
+			s.on[i] = (*toRecv)(cs[i].core)
 			ch.Publish(receiving, n, &f.task.Parker, t) // the port's Publish without its interface call
 		} else {
+			s.on[i] = (*toSend)(cs[i].core)
 			ch.Port().Publish(sending, n, cs[i].arg, &f.task.Parker, t)
 		}
 	}
@@ -149,6 +153,7 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 	}
 	for i := range cs {
 		c, n := &cs[i], s.nodes[i]
+		s.on[i] = nil
 		if i == won {
 			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
 		} else {

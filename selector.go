@@ -341,7 +341,7 @@ var errTwoWaiters = errors.New("coir: Selector.Wait is called while another wait
 func (s *Selector) park(by *caller) park.Reason {
 	w := by.waiter()
 	defer w.done()
-	t := by.arm(&w)
+	t := by.arm(&w, (*toChoose)(s))
 	if !s.b.Publish(w.p, t) {
 		w.p.Disarm() // even if a cancel came first: there is no wait
 		return park.Data

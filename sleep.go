@@ -102,7 +102,7 @@ func (f *Fiber) beginSleep(sc *scope, d time.Duration) bool {
 	if sc.done() {
 		return false
 	}
-	t := f.arm(sc)
+	t := f.arm(sc, toSleep{})
 	if !f.shouldPark(sc) {
 		return false
 	}
@@ -135,7 +135,7 @@ func sleepAny(ctx context.Context, d time.Duration) error {
 	}
 	race.Disable()
 	w := c.waiter()
-	r := c.await(&w, c.arm(&w), c.deadline(d))
+	r := c.await(&w, c.arm(&w, toSleep{}), c.deadline(d))
 	w.done()
 	race.Enable()
 	if r == park.TimedOut {

@@ -306,7 +306,7 @@ func (t *Timer) rest(by *caller, clk clock.Clock, n int, due time.Duration, at p
 func (t *Timer) await(by *caller) park.Reason {
 	w := by.waiter()
 	defer w.done()
-	ticket := by.arm(&w)
+	ticket := by.arm(&w, (*toTick)(t))
 	node := w.kit.Event()
 	t.mu.Lock()
 	if !t.taken {
@@ -354,7 +354,7 @@ func (t *Timer) sleep(by *caller, clk clock.Clock, n int, due time.Duration) (in
 	late := known && end < due
 	if !late {
 		w := by.waiter()
-		r = by.await(&w, by.arm(&w), int64(due))
+		r = by.await(&w, by.arm(&w, (*toTick)(t)), int64(due))
 		w.done()
 		if r == park.TimedOut {
 			return t.look(by, clk, n)

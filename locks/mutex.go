@@ -25,7 +25,7 @@ const (
 	lockedWaited // there may be waiters: Unlock must check
 )
 
-var lockVerb = &coir.Verb{Name: "lock", Waits: "to lock", Ends: "unlock"}
+var lockVerb = &coir.Verb{Name: "lock", Waits: "to lock", Ends: "unlock", Of: "mutex", Alone: true}
 
 // NewMutex returns an unlocked mutex. [coir.WithName] gives it a name, which reports show.
 func NewMutex(opts ...coir.NameOption) *Mutex {
@@ -37,7 +37,8 @@ func NewMutex(opts ...coir.NameOption) *Mutex {
 // Lock locks m. If m is locked, Lock waits behind earlier waiters. It returns ctx's error if ctx has ended, or ends
 // first; then m is not locked.
 func (m *Mutex) Lock(ctx context.Context) error {
-	if m.q.FastIn(ctx) && m.word.CompareAndSwap(unlocked, locked) {
+	if by, ok := m.q.FastIn(ctx); ok && m.word.CompareAndSwap(unlocked, locked) {
+		m.q.Held(by)
 		return nil
 	}
 	return m.q.Take(ctx, (*mutex)(m), 1)
@@ -58,6 +59,7 @@ func (m *Mutex) TryLock() bool {
 
 // Unlock unlocks m, and passes it to the first waiter. It panics if m is not locked.
 func (m *Mutex) Unlock() {
+	m.q.Held(0)
 	if m.q.Fast() && m.word.CompareAndSwap(locked, unlocked) {
 		return
 	}

@@ -20,8 +20,10 @@ type RWMutex struct {
 const everything = 1 << 30
 
 var (
-	writeVerb = &coir.Verb{Name: "lock", Waits: "to lock", Ends: "unlock"}
-	readVerb  = &coir.Verb{Name: "read-lock", Waits: "to read-lock", Ends: "read-unlock", Shared: true}
+	writeVerb = &coir.Verb{Name: "lock", Waits: "to lock", Ends: "unlock", Of: "rwmutex", Alone: true}
+	readVerb  = &coir.Verb{
+		Name: "read-lock", Waits: "to read-lock", Ends: "read-unlock", Of: "rwmutex", Shared: true,
+	}
 )
 
 // NewRWMutex returns an unlocked RWMutex. [coir.WithName] gives it a name, which reports show.
@@ -38,7 +40,10 @@ func (m *RWMutex) Lock(ctx context.Context) error { return m.take(ctx, everythin
 func (m *RWMutex) RLock(ctx context.Context) error { return m.take(ctx, 1) }
 
 func (m *RWMutex) take(ctx context.Context, n int) error {
-	if m.q.FastIn(ctx) && m.held.takeFast(n, everything) {
+	if by, ok := m.q.FastIn(ctx); ok && m.held.takeFast(n, everything) {
+		if n == everything {
+			m.q.Held(by)
+		}
 		return nil
 	}
 	return m.q.Take(ctx, (*rwmutex)(m), n)
@@ -56,6 +61,7 @@ func (m *RWMutex) try(n int) bool {
 
 // Unlock unlocks m after Lock. It panics if m is not locked for writing.
 func (m *RWMutex) Unlock() {
+	m.q.Held(0)
 	if m.q.Fast() && m.held.putFast(everything) {
 		return
 	}

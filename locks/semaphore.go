@@ -16,7 +16,7 @@ type Semaphore struct {
 	size int
 }
 
-var acquireVerb = &coir.Verb{Name: "acquire", Waits: "to acquire", Ends: "release"}
+var acquireVerb = &coir.Verb{Name: "acquire", Waits: "to acquire", Ends: "release", Of: "semaphore"}
 
 // NewSemaphore returns a semaphore with size permits, all free. [coir.WithName] gives it a name, which reports show.
 func NewSemaphore(size int, opts ...coir.NameOption) *Semaphore {
@@ -36,7 +36,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 		s.check(n)
 		return fmt.Errorf("locks: Acquire(%d) of %s, which has %d permits", n, named("a Semaphore", &s.q), s.size)
 	}
-	if s.q.FastIn(ctx) && s.free.takeFast(n, s.size) {
+	if _, ok := s.q.FastIn(ctx); ok && s.free.takeFast(n, s.size) {
 		return nil
 	}
 	return s.q.Take(ctx, (*semaphore)(s), n)

@@ -45,12 +45,14 @@ var notDrawn = []struct{ why, names string }{
 		stream.MeterStats.Lag stream.MeterStats.Rate stream.Stream.Explain netio.Conn.LocalAddr netio.Conn.RemoteAddr
 		netio.Listener.Addr`},
 	{"in a simulation it always reports false", "coir.Queue.Fast coir.Queue.FastIn"},
+	{"it changes only what a snapshot shows", "coir.Queue.Held"},
 	{"it changes nothing, and shows what others do between two of their operations: see the doc of DPOR", `
 		coir.Chan.Len coir.Chan.Stats coir.Cond.Len coir.Fiber.State coir.Ordered.Len coir.Pool.Len coir.Queue.Len
 		coir.Reader.Stats coir.Selector.Len coir.Watch.Covers coir.Writer.Stats pubsub.Broadcast.Len pubsub.Latest.Len
 		pubsub.Subscription.Lagged desk.Desk.Len desk.Desk.Stats stream.Meter.Stats`},
 	{"it is of a runtime or a clock, which a simulation makes for itself", `
-		coir.Configure coir.Default coir.NewRuntime coir.Runtime.Close coir.Runtime.Run coir.Runtime.Stats
+		coir.Configure coir.Default coir.NewRuntime coir.Runtime.Close coir.Runtime.Run coir.Runtime.Snapshot
+		coir.Runtime.Stats
 		coir.Clock.Advance coir.Clock.AdvanceToNext coir.Clock.Len coir.Clock.Now`},
 	{"it uses goroutines, which a simulation does not control", "coir.Blocking coir.FromChan coir.OnGoroutine coir.ToChan"},
 	{"it uses the kernel, which a simulation does not control", `

@@ -411,28 +411,29 @@ func (r *findings) wish(c choice) report.Wish {
 	x := report.Wish{Use: chart.Use{Object: int(c.object), What: effectOf(c.op)}, Name: r.channel(c.op, c.object)}
 	switch c.op.Kind {
 	case policy.Send:
-		x.Text, x.Ends, x.Note = "to send to "+x.Name+r.full(c.object), "receive from", r.shut[c.object]
+		x.Text, x.Ends, x.Note = c.op.Waits(x.Name+r.full(c.object)), c.op.Ends(), r.shut[c.object]
 	case policy.Recv:
-		x.Text, x.Ends, x.Note = "to receive from "+x.Name, "send to or close", r.shut[c.object]
+		x.Text, x.Ends, x.Note = c.op.Waits(x.Name), c.op.Ends(), r.shut[c.object]
 	case policy.Wait:
-		x.Text = "for " + r.fiber(c.op, c.object) + " to end"
+		x.Text = c.op.Waits(r.fiber(c.op, c.object))
 		if i, ok := r.number[c.object]; ok {
 			x.Of = []int{i}
 		}
 	case policy.Use:
 		x.Name = r.about(c)
-		x.Text, x.Ends, x.Timed = c.op.Verb.Waits, c.op.Verb.Ends, c.op.Background
+		x.Ends, x.Timed = c.op.Ends(), c.op.Background
 		if c.object < 0 {
+			x.Text = c.op.Waits("")
 			break
 		}
-		x.Text += " " + x.Name
+		x.Text = c.op.Waits(x.Name)
 		if c.op.Take > 0 {
 			x.How, x.By, x.Any = "held by", r.taken[c.object], true
 		}
 	case policy.Leave:
-		x.Text = "for the other side of " + x.Name + " to be gone"
+		x.Text = c.op.Waits(x.Name)
 	default:
-		x.Text, x.Timed = "for time to pass", true
+		x.Text, x.Timed = c.op.Waits(""), true
 	}
 	return x
 }

@@ -10,7 +10,7 @@ import (
 
 // public are the packages whose names follow the grammar.
 var public = []string{
-	".", "sim", "explore", "locks", "pubsub", "pace", "supervise", "desk", "stream", "netio",
+	".", "sim", "explore", "locks", "pubsub", "pace", "supervise", "desk", "stream", "netio", "inspect",
 }
 
 func TestGrammar(t *testing.T) {

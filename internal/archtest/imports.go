@@ -20,7 +20,7 @@ var Layers = []Layer{
 	{"detector", []string{"internal/race"}},
 	{"ground", []string{
 		"internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "internal/policy",
-		"internal/chart", "explore", "cmd/coir/internal/coir",
+		"internal/chart", "internal/chromium", "explore", "snapshot", "cmd/coir/internal/coir",
 	}},
 	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock", "internal/stdctx", "internal/report"}},
 	{"waiting", []string{"internal/wait"}},
@@ -43,7 +43,7 @@ var Layers = []Layer{
 
 // Satellites are the packages that are written against the exported API of the root alone. A satellite that needs an
 // internal package shows that the exported API lacks something.
-var Satellites = []string{"locks", "pace", "pubsub", "supervise", "desk", "stream", "netio"}
+var Satellites = []string{"locks", "pace", "pubsub", "supervise", "desk", "stream", "netio", "inspect"}
 
 // A Layer is one step of the import order.
 type Layer struct {

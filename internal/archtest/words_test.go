@@ -47,6 +47,7 @@ var sharing = map[string]string{
 	"clock.Real.mu":             all,
 	"sched.Scheduler.active":    all,
 	"sched.Scheduler.mu":        all,
+	"sched.Scheduler.now":       all,
 	"sched.Scheduler.searchers": all,
 	"sched.counters.frames":     all,
 	"sched.counters.slept":      all,

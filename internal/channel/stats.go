@@ -124,7 +124,8 @@ type Stats struct {
 type SideStats struct {
 	Failures
 	Waiting int
-	Since   int64 // when the first of them began to wait, if the channel is timed
+	Since   int64  // when the first of them began to wait, if the channel is timed
+	By      uint64 // the fiber that used the side last; 0: none. See Core.UsedBy
 }
 
 // Stats returns a snapshot of the counters. It locks the channel itself.
@@ -140,7 +141,7 @@ func (c *Core) Stats() (s Stats) {
 	}
 	for side := range s.Side {
 		q := &c.waiting[side]
-		s.Side[side] = SideStats{Failures: c.failed[side], Waiting: q.Len()}
+		s.Side[side] = SideStats{Failures: c.failed[side], Waiting: q.Len(), By: uint64(c.by[side])}
 		if n := q.First(); n != nil {
 			s.Side[side].Since = n.Since
 		}

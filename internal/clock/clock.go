@@ -42,6 +42,11 @@
 // instrumented even there.
 package clock
 
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
 // Target is notified when a timer has expired. Expire runs on the clock's own goroutine, outside its lock, and must not
 // block: the timers behind it wait for it. It may arm and stop timers, its own included.
 type Target interface{ Expire(ticket uint64) }
@@ -76,6 +81,25 @@ type Timer struct {
 	place      uint16 // 0: idle; otherwise 1 + the index of the slot that holds it
 	near       uint16 // names the shard of a real clock; 0: none yet. Changed while the timer is idle
 }
+
+// Look returns when the timer is due, if it was last armed with ticket, or 0. It may be called while its owner waits for
+// the timer.
+//
+//go:norace
+func (t *Timer) Look(ticket uint64) int64 {
+	if !wordSized { // these have no 64-bit loads for all addresses, but do not reorder loads
+		if t.ticket != ticket {
+			return 0
+		}
+		return t.when
+	}
+	if atomic.LoadUint64(&t.ticket) != ticket {
+		return 0
+	}
+	return atomic.LoadInt64(&t.when)
+}
+
+const wordSized = unsafe.Sizeof(uintptr(0)) == 8
 
 // Near sets the worker, n, that is about to arm the timer, which must be idle: see shard.go. A timer for which it was
 // never called uses the same shard at every arming.

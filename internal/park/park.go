@@ -346,6 +346,24 @@ func (p *Parker) Waiting() (Ticket, bool) {
 	return ticketOf(w), s == Parking || s == Parked
 }
 
+// Word is a parker's word. While it is the same, the parker is in the same wait.
+type Word uint64
+
+// Word returns the word, for a snapshot.
+//
+//go:norace
+func (p *Parker) Word() Word { return Word(p.word.Load()) }
+
+// Parked reports whether the parker has parked, and its wait has not ended.
+//
+//go:norace
+func (w Word) Parked() bool { return stateOf(uint64(w)) == Parked }
+
+// Ticket returns the ticket of the wait, or of the last one.
+//
+//go:norace
+func (w Word) Ticket() Ticket { return ticketOf(uint64(w)) }
+
 // Expire ends the wait with the given ticket because its time is up. A timer calls it.
 //
 //go:norace

@@ -176,7 +176,9 @@ type Verb struct {
 	Name  string // "lock": the operation
 	Waits string // "to lock": what a fiber waits for, before the name of the object. Empty if the operation never waits
 	Ends  string // "unlock": what a fiber does to the object to end the wait, which gives back what Name takes
+	Of    string // "mutex": what the object is
 
+	Alone  bool // see coir.Verb
 	Shared bool // see coir.Verb
 }
 

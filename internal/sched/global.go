@@ -87,3 +87,15 @@ func (l *list) share(r *ring, workers int) *Task {
 	r.pushAll(some[:n])
 	return t
 }
+
+// look finds the oldest tasks of the list, at most most.
+//
+//go:norace
+func (l *list) look(found *finds, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t := l.head; t != nil && most > 0; t = t.link {
+		found.add(t)
+		most--
+	}
+}

@@ -273,7 +273,9 @@ func (w *Worker) rest() bool {
 	}
 	start := time.Now()
 	w.sema.Wait()
-	s.stats.slept.Add(int64(time.Since(start)))
+	slept := time.Since(start)
+	s.setNow(start.Add(slept)) // the monitor may have been off
+	s.stats.slept.Add(int64(slept))
 	s.watch() // a waker in a bubble could not
 	if w.leaving {
 		w.leave()

@@ -78,6 +78,7 @@ func (s *Scheduler) watch() {
 	if m.closed || !m.armed.CompareAndSwap(false, true) {
 		return
 	}
+	s.setNow(time.Now())
 	if m.timer == nil {
 		m.timer = time.AfterFunc(tick, s.tick)
 	} else {
@@ -246,6 +247,7 @@ func (s *Scheduler) after(d time.Duration) {
 //
 //go:norace
 func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, stalls []Stall) {
+	s.setNow(now)
 	work := s.anyWork()
 	gave := false
 	stacks := new(dump)
@@ -349,12 +351,8 @@ type dump struct{ text []byte }
 // stops the world for a moment, so it is called only for a stall that is reported.
 func (st Stall) Stack() string {
 	d := st.dump
-	for size := 1 << 16; d.text == nil; size *= 4 {
-		buf := make([]byte, size)
-		buf[0], buf[1] = '\n', '\n' // an empty line is before each stack
-		if n := 2 + runtime.Stack(buf[2:], true); n < size || size >= 1<<26 {
-			d.text = buf[:n]
-		}
+	if d.text == nil {
+		d.text = AllStacks()
 	}
 	head := "goroutine " + strconv.FormatUint(coro.NumberOf(st.g), 10) + " "
 	_, text, found := bytes.Cut(d.text, []byte("\n\n"+head))
@@ -363,6 +361,20 @@ func (st Stall) Stack() string {
 	}
 	text, _, _ = bytes.Cut(text, []byte("\n\n"))
 	return head + string(text)
+}
+
+// AllStacks returns the stacks of all goroutines, an empty line before each; the first 64 MB if they are longer. It
+// stops the world for as long as it takes to print them.
+//
+//go:norace
+func AllStacks() []byte {
+	for size := 1 << 16; ; size *= 4 {
+		buf := make([]byte, size)
+		buf[0], buf[1] = '\n', '\n'
+		if n := 2 + runtime.Stack(buf[2:], true); n < size || size >= 1<<26 {
+			return buf[:n]
+		}
+	}
 }
 
 // stack returns the stack of the calling goroutine.

@@ -62,7 +62,9 @@ type Scheduler struct {
 	group    func(*Task) unsafe.Pointer
 	policy   Policy
 	observer Observer
-	plain    bool // there is neither policy nor observer
+	plain    bool          // there is neither policy nor observer
+	now      atomic.Uint32 // the time since epoch, in ticks, as the monitor or a worker that woke knew it last
+	epoch    time.Time
 	stall    time.Duration
 	onStall  func(Stall)
 
@@ -107,6 +109,7 @@ func New(c Config) *Scheduler {
 		plain:    c.Policy == nil && c.Observer == nil,
 		stall:    c.StallAfter,
 		onStall:  c.OnStall,
+		epoch:    time.Now(),
 	}
 	s.owner = s
 	if s.clock == nil {

@@ -147,6 +147,7 @@ func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 		w.s.observer.Parked(t)
 	}
 	w.prev = t
+	fr.since = w.s.now.Load()
 	return fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group)))))
 }
 
@@ -165,6 +166,7 @@ func (t *Task) BeginPark() *coro.Slot {
 	fr := t.frame
 	w := fr.w
 	w.prev = t
+	fr.since = w.s.now.Load()
 	// The usual successor is the task that has just been readied. What follows is pick and frameFor for that case.
 	if w.s.plain && w.picks < w.every-1 {
 		if w.state.Load() == running {
@@ -197,7 +199,10 @@ var parkBare func(t *Task) bool
 // EndPark is the last part of Park, after the swap.
 //
 //go:norace
-func (t *Task) EndPark() { t.frame.settle() }
+func (t *Task) EndPark() {
+	t.frame.kit.On = nil // the fiber may run for long, and must not keep what it has waited for
+	t.frame.settle()
+}
 
 // Yield runs other tasks first, if there are any.
 //
@@ -314,6 +319,7 @@ type Frame struct {
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
+	since   uint32 // when its task parked last, by Scheduler.now
 	exits   int32  // Goexits on its stack, inside of which it serves
 	resting bool
 	left    bool

@@ -252,6 +252,7 @@ func KindOf[T any]() Kind {
 type Kit struct {
 	last *Node // the cell that SoloCell or Event returned last, if it is still kept
 	more *more // made on demand
+	On   any   // what its fiber waits for, while it waits: for a snapshot
 }
 
 // more holds what a kit needs for a second kind of cells, and for waits for many things.

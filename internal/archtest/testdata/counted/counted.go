@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // A Write is one kind of write at one line.
@@ -83,6 +84,13 @@ type (
 func OnceValue[T any](f func() T) func() T { return sync.OnceValue(f) }
 
 // Mutex is sync.Mutex, counted.
+// Loads write nothing.
+func LoadUint32(p *uint32) uint32                  { return atomic.LoadUint32(p) }
+func LoadUint64(p *uint64) uint64                  { return atomic.LoadUint64(p) }
+func LoadInt64(p *int64) int64                     { return atomic.LoadInt64(p) }
+func LoadUintptr(p *uintptr) uintptr               { return atomic.LoadUintptr(p) }
+func LoadPointer(p *unsafe.Pointer) unsafe.Pointer { return atomic.LoadPointer(p) }
+
 type Mutex struct{ v sync.Mutex }
 
 func (m *Mutex) Lock() {

@@ -1,0 +1,273 @@
+package sched
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/wait"
+)
+
+// What a snapshot reads of tasks while they run. It takes no lock for long, and the tasks do nothing for it, except
+// that each wait records what it waits for (wait.Kit.On) and when it began.
+
+// piece is how many frames a walk visits under one hold of a lock.
+const piece = 64
+
+// Walk calls visit for each task of the process that has begun and has not ended, until visit returns false. It holds
+// no lock meanwhile. It visits a task that lives all the time exactly once.
+//
+// Each such task has a frame, and frames are registered. A table of the registry only grows, by doubling. So if a shard
+// had n buckets when its walk began, the frames of bucket r are now in the buckets that are r modulo n.
+//
+//go:norace
+func Walk(visit func(*Task) bool) {
+	var found finds
+	for i := range registry {
+		s := &registry[i]
+		s.mu.Lock()
+		n := len(s.buckets)
+		s.mu.Unlock()
+		for r := 0; r < n; {
+			found.n = 0
+			r = s.look(&found, r, n)
+			if !found.each(visit) {
+				return
+			}
+		}
+	}
+}
+
+// finds is a list of tasks. Its owner alone uses it, but append would be seen by the race detector.
+type finds struct {
+	list []*Task
+	n    int
+}
+
+//go:norace
+func (ts *finds) add(t *Task) {
+	if ts.n == len(ts.list) {
+		list := make([]*Task, max(2*piece, 2*ts.n))
+		for i, old := range ts.list { //nolint:staticcheck // the race detector would see a copy
+			list[i] = old
+		}
+		ts.list = list
+	}
+	ts.list[ts.n] = t
+	ts.n++
+}
+
+// each calls visit for each of the tasks until it returns false, and reports whether it never did.
+//
+//go:norace
+func (ts *finds) each(visit func(*Task) bool) bool {
+	for _, t := range ts.list[:ts.n] {
+		if !visit(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// look finds the tasks of some of n buckets, from bucket r on. It returns the bucket to continue with.
+//
+//go:norace
+func (s *shard) look(found *finds, r, n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for looked := 0; r < n && looked < piece; r++ {
+		for b := r; b < len(s.buckets); b += n {
+			looked++
+			for fr := s.buckets[b]; fr != nil; fr = fr.chain {
+				looked++
+				if t := loadTask(&fr.task); t != nil {
+					found.add(t)
+				}
+			}
+		}
+	}
+	return r
+}
+
+//go:norace
+func loadTask(p **Task) *Task {
+	return (*Task)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
+}
+
+// Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false: at most most of
+// those that no worker has taken yet. It may miss tasks that change queues meanwhile.
+//
+//go:norace
+func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
+	var found finds
+	s.mu.Lock()
+	for _, w := range s.workers {
+		if t := w.next.look(); t != nil {
+			found.add(t)
+		}
+		w.ring.look(&found)
+	}
+	s.mu.Unlock()
+	s.global.look(&found, most)
+	for _, t := range found.list[:found.n] {
+		if !t.Started() && !visit(t) {
+			return
+		}
+	}
+}
+
+// look returns the task, or nil if there is none, or another worker takes it.
+//
+//go:norace
+func (n *next) look() *Task {
+	seq := n.seq.Load()
+	t := loadTask(&n.task)
+	if seq&1 == 0 || n.seq.Load() != seq {
+		return nil
+	}
+	return t
+}
+
+// look finds the tasks of the ring. It gives up if workers take from it all the time.
+//
+//go:norace
+func (r *ring) look(found *finds) {
+	from := found.n
+	for range 3 {
+		word := r.word.Load()
+		head, tail := ends(word)
+		for at := head; at != tail; at++ {
+			if t := loadTask(&r.place[at%ringSize]); t != nil {
+				found.add(t)
+			}
+		}
+		if r.word.Load() == word {
+			return
+		}
+		found.n = from // some of them may be others by now
+	}
+}
+
+// Wait is a wait that a snapshot has found.
+type Wait struct {
+	On     any       // what the task waits for; see wait.Kit
+	Number uint64    // of the wait, among those of its task
+	Since  time.Time // when it began, to about a tick; zero if that is not known
+	Due    int64     // when its timer ends it, on the scheduler's clock; 0: never
+}
+
+// Look returns the wait of a task that another goroutine runs, and whether it is in one. The task is in that wait while
+// Look reads it: its word, which has the ticket of the wait, is the same before and after.
+//
+//go:norace
+func (t *Task) Look() (w Wait, ok bool) {
+	word := t.Word()
+	if !word.Parked() {
+		return w, false
+	}
+	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
+	if fr == nil {
+		return w, false // it began with a wait: it has not run, and has no frame
+	}
+	w.On, w.Number, w.Since = wait.LookAt(&fr.kit.On), uint64(word.Ticket()), t.began(atomic.LoadUint32(&fr.since))
+	if timer := fr.timer; timer != nil {
+		w.Due = timer.Look(uint64(word.Ticket()))
+	}
+	return w, t.Word() == word
+}
+
+// Still reports whether the task is in the wait with that number.
+//
+//go:norace
+func (t *Task) Still(number uint64) bool {
+	word := t.Word()
+	return word.Parked() && uint64(word.Ticket()) == number
+}
+
+// Place says what the worker does that runs t.
+type Place uint8
+
+// The places of a task.
+const (
+	Nowhere  Place = iota // no worker runs it
+	OnWorker              // a worker runs it
+	InCall                // a worker runs it in a call that blocks
+)
+
+// Place returns where t runs.
+//
+//go:norace
+func (t *Task) Place() Place {
+	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
+	if fr == nil {
+		return Nowhere
+	}
+	w := (*Worker)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&fr.w))))
+	switch {
+	case w == nil || loadTask(&w.cur) != t:
+		return Nowhere
+	case w.state.Load() == running:
+		return OnWorker
+	}
+	return InCall
+}
+
+// WorkerState is a worker as a snapshot sees it.
+type WorkerState struct {
+	State string // running, idle, blocking or held
+	Queue int    // tasks in its own queues
+	Task  *Task  // that it runs, or nil
+	Beats uint64
+}
+
+// Workers returns the state of each worker.
+//
+//go:norace
+func (s *Scheduler) Workers() []WorkerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]WorkerState, len(s.workers))
+	for i, w := range s.workers {
+		x := WorkerState{
+			State: [...]string{"running", "idle", "blocking", "held"}[w.state.Load()],
+			Queue: w.ring.len(), Task: loadTask(&w.cur), Beats: w.beat,
+		}
+		if !w.next.empty() {
+			x.Queue++
+		}
+		all[i] = x
+	}
+	return all
+}
+
+// setNow sets the time that tasks record when they park. It is not exact: reading the clock takes longer than a switch.
+//
+//go:norace
+func (s *Scheduler) setNow(now time.Time) { s.now.Store(uint32(max(0, now.Sub(s.epoch)/tick) + 1)) }
+
+// began returns the time of a park that was recorded as at, or the zero time if a policy decides about time.
+//
+//go:norace
+func (t *Task) began(at uint32) time.Time {
+	s := t.Owner().(*Scheduler)
+	if at == 0 || s.policy != nil {
+		return time.Time{}
+	}
+	return s.epoch.Add(time.Duration(at-1) * tick)
+}
+
+// Goroutine returns the number of the goroutine that runs the task, or 0 if it has none.
+//
+//go:norace
+func (t *Task) Goroutine() uint64 {
+	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
+	if fr == nil {
+		return 0
+	}
+	g := atomic.LoadUintptr(&fr.g)
+	if g == 0 {
+		return 0
+	}
+	return coro.NumberOf(g)
+}

@@ -1,0 +1,17 @@
+package wait
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// LookAt reads a variable that its owner writes without synchronization. Each of its two words is one that was stored,
+// but they may belong to different values: the result must not be used until the caller knows that the variable has not
+// changed meanwhile. See sched.Task.Look.
+//
+//go:norace
+func LookAt(p *any) (x any) {
+	from, to := (*[2]unsafe.Pointer)(unsafe.Pointer(p)), (*[2]unsafe.Pointer)(unsafe.Pointer(&x))
+	to[0], to[1] = atomic.LoadPointer(&from[0]), atomic.LoadPointer(&from[1])
+	return x
+}

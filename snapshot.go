@@ -1,0 +1,608 @@
+package coir
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/coir-go/coir/internal/bubble"
+	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/wait"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// Snapshot returns what the runtime's fibers do, and what they wait for. The program goes on meanwhile: see package
+// [snapshot] for what that means. It may be called at any time, from any goroutine, also from a fiber.
+//
+// A snapshot of a million fibers takes about half a second of one processor. It holds no lock for longer than it takes
+// to look at 64 fibers.
+func (rt *Runtime) Snapshot(o snapshot.Options) *snapshot.Snapshot {
+	v := viewer{rt: rt, o: o, s: &snapshot.Snapshot{Taken: time.Now()}, clk: rt.s.Clock()}
+	if v.o.Fibers == 0 {
+		v.o.Fibers = 100_000
+	}
+	if o.Stacks {
+		v.stacks = stacks()
+	}
+	if o.Each == nil {
+		stats := rt.Stats()
+		v.s.Fibers = make([]snapshot.Fiber, 0, max(0, min(int64(v.o.Fibers), stats.Spawned-stats.Ended)))
+	}
+	v.now, v.clockNow, v.elsewhere = v.s.Taken, timeOf(v.clk), rt.s.Home() != bubble.Here()
+	v.look()
+	v.finish()
+	return v.s
+}
+
+//go:norace
+func timeOf(clk clock.Clock) int64 {
+	race.Disable()
+	defer race.Enable()
+	return clk.Now()
+}
+
+// viewer takes a snapshot.
+//
+// Fibers write what it reads while their synchronisation is hidden, so the functions that read it carry the norace
+// pragma, and hide the locks that they take.
+type viewer struct {
+	rt       *Runtime
+	o        snapshot.Options
+	s        *snapshot.Snapshot
+	stacks   map[uint64]string
+	clk      clock.Clock
+	now      time.Time
+	clockNow int64 // the time on clk when it was now
+
+	nurseries map[*Nursery]*snapshot.Nursery
+	objects   map[uint64]*met
+	sites     map[uintptr]site
+	glimpse   glimpse
+	fiber     snapshot.Fiber
+	elsewhere bool // the caller is in another bubble of testing/synctest, where time is another
+	stopped   bool
+}
+
+// look visits all fibers.
+//
+//go:norace
+func (v *viewer) look() {
+	v.nurseries, v.objects, v.sites = map[*Nursery]*snapshot.Nursery{}, map[uint64]*met{}, map[uintptr]site{}
+	sched.Walk(func(t *sched.Task) bool { return v.task(t) })
+	if !v.stopped {
+		pending := map[*sched.Task]bool{} // workers may move a task from one queue to another meanwhile
+		v.rt.s.Queued(1000, func(t *sched.Task) bool {
+			if pending[t] {
+				return true
+			}
+			pending[t] = true
+			return v.task(t)
+		})
+	}
+	if !v.stopped {
+		v.goChildren()
+	}
+	for i, w := range v.rt.s.Workers() {
+		x := snapshot.Worker{ID: i, State: w.State, Queue: w.Queue, Beats: w.Beats}
+		if w.Task != nil {
+			x.Fiber = fiberOf(w.Task).id
+		}
+		v.s.Workers = append(v.s.Workers, x)
+	}
+}
+
+// glimpse is what a snapshot reads of a fiber, at one moment.
+type glimpse struct {
+	f       *Fiber
+	state   snapshot.State
+	wait    sched.Wait
+	due     int64     // the deadline of the scope that it waits under, on the runtime's clock; 0: none
+	until   time.Time // that of the context of package context around it
+	foreign bool
+	g       uint64      // its goroutine
+	on      [mostOn]any // what it waits for
+	n       int
+	more    int // cases that are not in on
+}
+
+// mostOn is how many cases of a select a snapshot shows.
+const mostOn = 64
+
+// task adds the fiber of a task, if it is one of this runtime.
+func (v *viewer) task(t *sched.Task) bool {
+	g := &v.glimpse
+	if !g.look(t, v.rt, v.o.Stacks) {
+		return true
+	}
+	waits := v.fiber.Wait[:0]
+	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits}
+	if g.state == snapshot.Waiting {
+		v.fiber.Since, v.fiber.Foreign, v.fiber.More = g.wait.Since, g.foreign, g.more
+		v.fiber.Until = earlier(g.until, earlier(v.time(g.due), v.time(g.wait.Due)))
+		if v.elsewhere {
+			v.fiber.Since = time.Time{}
+		}
+		for _, on := range g.on[:g.n] {
+			if on, ok := on.(subject); ok {
+				v.wish(on, &v.fiber)
+			}
+		}
+	}
+	return v.add(g.f, g.g)
+}
+
+// look reads the fiber of a task. It reports false if that is not a fiber of rt, or has ended.
+//
+//go:norace
+func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
+	race.Disable()
+	defer race.Enable()
+	f := fiberOf(t)
+	if f.nursery == nil || f.nursery.rt != rt || f.ended() {
+		return false
+	}
+	for i := range g.on[:g.n] {
+		g.on[i] = nil
+	}
+	g.f, g.n, g.more, g.g, g.due, g.until, g.foreign = f, 0, 0, 0, 0, time.Time{}, false
+	if stacks {
+		g.g = t.Goroutine()
+	}
+	var ok bool
+	if g.wait, ok = t.Look(); ok && g.subjects() {
+		g.state = snapshot.Waiting
+		switch sc := f.waiting.Load(); sc {
+		case noScope:
+			g.foreign = true
+		case noInterrupt:
+		default:
+			g.due, g.until = sc.until()
+		}
+		return true
+	}
+	g.wait = sched.Wait{Number: uint64(t.Word().Ticket())}
+	switch t.Place() {
+	case sched.OnWorker:
+		g.state = snapshot.Running
+	case sched.InCall:
+		g.state = snapshot.Blocking
+	case sched.Nowhere:
+		g.state = snapshot.Ready // or it began to wait, or was woken, while Look read it
+		if !t.Started() {
+			g.state = snapshot.Pending
+		}
+	}
+	return true
+}
+
+// subjects reads what the fiber waits for. It reports false if the wait has ended meanwhile.
+//
+//go:norace
+func (g *glimpse) subjects() bool {
+	g.on[0], g.n = g.wait.On, 1
+	if s, ok := g.wait.On.(*scratch); ok {
+		on := s.on
+		if !g.f.task.Still(g.wait.Number) { // else the three words of on belong together
+			return false
+		}
+		g.n = 0
+		for i := range on {
+			x := wait.LookAt(&on[i])
+			switch {
+			case x == nil:
+			case g.n == mostOn:
+				g.more++
+			default:
+				g.on[g.n] = x
+				g.n++
+			}
+		}
+		if !g.f.task.Still(g.wait.Number) { // else each of them belongs to the wait
+			return false
+		}
+	}
+	for i, on := range g.on[:g.n] {
+		if w, ok := on.(*want); ok {
+			g.on[i] = w.look()
+		}
+	}
+	return g.f.task.Still(g.wait.Number)
+}
+
+// look returns a copy of a want that its fiber may change: see sched.Task.Look.
+//
+//go:norace
+func (w *want) look() *want {
+	x := &want{n: w.n, q: (*Queue)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&w.q))))}
+	from, to := (*[2]unsafe.Pointer)(unsafe.Pointer(&w.r)), (*[2]unsafe.Pointer)(unsafe.Pointer(&x.r))
+	to[0], to[1] = atomic.LoadPointer(&from[0]), atomic.LoadPointer(&from[1])
+	return x
+}
+
+// time returns a time of the runtime's clock, or the zero time for 0.
+func (v *viewer) time(at int64) time.Time {
+	if at == 0 {
+		return time.Time{}
+	}
+	return v.now.Add(time.Duration(at - v.clockNow))
+}
+
+// until returns when the scope ends by time: on the runtime's clock, and by a context of package context. Zero means
+// never. It calls no method of a context that is not coir's.
+//
+//go:norace
+func (sc *scope) until() (due int64, at time.Time) {
+	for ; sc != nil; sc = sc.parent {
+		c := sc.rest.Load()
+		if c == nil {
+			continue
+		}
+		if c.timed {
+			if x := (*timedScope)(unsafe.Pointer(sc)).at; due == 0 || x < due {
+				due = x
+			}
+		}
+		if c.link != nil {
+			at = earlier(at, c.link.until)
+		}
+	}
+	return due, at
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+//
+//go:norace
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// wish adds what a fiber waits for.
+func (v *viewer) wish(on subject, x *snapshot.Fiber) {
+	op := on.op()
+	w := snapshot.Wait{Kind: snapshot.Use, Object: op.Object}
+	name := op.Name
+	switch op.Kind {
+	case policy.Send:
+		w.Kind = snapshot.Send
+	case policy.Recv:
+		w.Kind = snapshot.Recv
+	case policy.Sleep:
+		w.Kind = snapshot.Sleep
+	case policy.Wait:
+		w.Kind, w.Fiber, w.Object = snapshot.End, op.Object, 0
+		if name == "" {
+			name = "fiber"
+		}
+		name += " #" + strconv.FormatUint(op.Object, 10)
+	case policy.Join:
+		w.Kind, w.Nursery, w.Object = snapshot.Join, op.Object, 0
+	case policy.Go:
+		w.Kind, w.Nursery, w.Object = snapshot.Place, op.Object, 0
+	case policy.Use:
+		if op.Object == 0 {
+			w.Kind = snapshot.Cancel
+		}
+	}
+	if w.Object == 0 {
+		w.Text = op.Waits(name)
+	} else {
+		o := v.object(on, op)
+		w.Text = o.text(w.Kind, op)
+		countWait(&o.Object, w.Kind, x.Since)
+	}
+	x.Wait = append(x.Wait, w)
+}
+
+// countWait counts a fiber that waits for the object.
+func countWait(o *snapshot.Object, kind snapshot.Kind, since time.Time) {
+	switch kind {
+	case snapshot.Send:
+		o.Senders++
+	case snapshot.Recv:
+		o.Receivers++
+	default:
+		o.Waiters++
+	}
+	if !since.IsZero() && (o.Oldest.IsZero() || since.Before(o.Oldest)) {
+		o.Oldest = since
+	}
+}
+
+// met is an object that a fiber waits for.
+type met struct {
+	snapshot.Object
+	on    subject
+	texts map[string]string // of waits for it, by the operation
+}
+
+// text returns a wait for the object in words.
+func (o *met) text(kind snapshot.Kind, op policy.Op) string {
+	word := op.Word()
+	text, ok := o.texts[word]
+	if !ok {
+		name := o.Name
+		if name == "" {
+			name = "#" + strconv.FormatUint(o.ID, 10)
+		}
+		if kind == snapshot.Send && o.Cap > 0 {
+			name += " (full, " + strconv.Itoa(o.Len) + " of " + strconv.Itoa(o.Cap) + ")"
+		}
+		text = op.Waits(name)
+		o.texts[word] = text
+	}
+	return text
+}
+
+// object returns the object that a fiber waits for.
+func (v *viewer) object(on subject, op policy.Op) *met {
+	o := v.objects[op.Object]
+	if o == nil {
+		o = &met{
+			Object: snapshot.Object{ID: op.Object, Name: op.Name, Kind: "object", Ends: op.Ends()},
+			on:     on, texts: map[string]string{},
+		}
+		o.describe()
+		v.objects[op.Object] = o
+	}
+	return o
+}
+
+func (o *met) describe() {
+	if d, ok := o.on.(described); ok {
+		o.Holders = nil
+		d.describe(&o.Object)
+	}
+}
+
+// add adds v.fiber, which is f and runs on the goroutine g. It reports whether to go on.
+//
+//go:norace
+func (v *viewer) add(f *Fiber, g uint64) bool {
+	x := &v.fiber
+	n := v.nursery(f.nursery)
+	x.ID, x.Name, x.Main, x.Nursery = f.id, f.Name(), f.isMain(), n.ID
+	at := v.site(f.pc)
+	x.Spawned, x.System = at.text, at.own
+	if !x.Main {
+		n.Children++
+	}
+	if v.stacks != nil {
+		x.Stack = v.stacks[g]
+		x.At = lineOf(x.Stack)
+	}
+	if v.o.Each != nil {
+		if !v.o.Each(x) {
+			v.stopped = true
+		}
+		return !v.stopped
+	}
+	if len(v.s.Fibers) >= v.o.Fibers {
+		v.s.Omitted++
+		return true
+	}
+	v.s.Fibers = append(v.s.Fibers, *x)
+	x.Wait = nil // the snapshot has it
+	return true
+}
+
+// nursery returns a nursery of the snapshot. It adds those around it.
+//
+//go:norace
+func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
+	x := v.nurseries[n]
+	if x == nil {
+		x = &snapshot.Nursery{ID: n.number()}
+		v.nurseries[n] = x
+		if n.owner != nil {
+			x.Owner = n.owner.id
+		}
+		if n.owner != nil && n.owner.nursery != n {
+			x.Parent = v.nursery(n.owner.nursery).ID
+		}
+	}
+	return x
+}
+
+// goChildren adds the fibers that run on goroutines of their own.
+func (v *viewer) goChildren() {
+	for i := range goChildren.lists {
+		for _, c := range childrenOn(i, v.rt) {
+			v.fiber = snapshot.Fiber{State: snapshot.Outside}
+			if !v.add(&c.f, c.goroutine()) {
+				return
+			}
+		}
+	}
+}
+
+// childrenOn returns the children of rt in a list of goChildren.
+//
+//go:norace
+func childrenOn(list int, rt *Runtime) (all []*goChild) {
+	race.Disable()
+	defer race.Enable()
+	l := &goChildren.lists[list]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := l.first; c != nil; c = c.next {
+		if c.f.nursery.rt == rt {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+//go:norace
+func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
+
+// site is a place of the program, or of coir's own code.
+type site struct {
+	text string // file:line
+	own  bool
+}
+
+// site returns the place of a pc; that of 0 is empty.
+func (v *viewer) site(pc uintptr) site {
+	at, ok := v.sites[pc]
+	if !ok && pc != 0 {
+		frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+		at = site{frame.File + ":" + strconv.Itoa(frame.Line), ownCode(frame.Function)}
+		v.sites[pc] = at
+	}
+	return at
+}
+
+// stacks returns the stacks of all goroutines, by their numbers.
+func stacks() map[uint64]string {
+	all := map[uint64]string{}
+	for text := range strings.SplitSeq(string(sched.AllStacks()), "\n\n") {
+		number, _, _ := strings.Cut(strings.TrimPrefix(text, "goroutine "), " ")
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil {
+			all[n] = text
+		}
+	}
+	return all
+}
+
+// lineOf returns the first place of a stack that is not in coir or in Go, as file:line.
+func lineOf(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
+		if fn := lines[i]; !strings.HasPrefix(fn, "runtime.") && !strings.HasPrefix(fn, "iter.") && !ownCode(fn) {
+			at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			return at
+		}
+	}
+	return ""
+}
+
+// ownCode reports whether a function belongs to this package, to an internal one, or to one that is built on it, and
+// not to an example or a test.
+func ownCode(fn string) bool {
+	rest, ok := strings.CutPrefix(fn, modulePath)
+	if !ok {
+		return false
+	}
+	if strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/") {
+		return true
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), ".")
+	return slices.Contains(satellites[:], name)
+}
+
+const modulePath = "github.com/coir-go/coir"
+
+// satellites are the packages that are built on this one. The fibers that they start for themselves are not the
+// program's.
+var satellites = [...]string{"desk", "inspect", "locks", "netio", "pace", "pubsub", "stream", "supervise"}
+
+// finish adds what was collected, in a fixed order.
+func (v *viewer) finish() {
+	s := v.s
+	for n, x := range v.nurseries {
+		x.Deadline = v.deadline(n)
+		n.describe(x)
+		s.Nurseries = append(s.Nurseries, *x)
+	}
+	for _, o := range v.objects {
+		o.describe() // after all fibers: see package snapshot
+		s.Objects = append(s.Objects, o.Object)
+	}
+	slices.SortFunc(s.Fibers, func(a, b snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Nurseries, func(a, b snapshot.Nursery) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Objects, func(a, b snapshot.Object) int { return cmp.Compare(a.ID, b.ID) })
+	stats := v.rt.Stats()
+	s.Process = process()
+	s.Process.Spawned, s.Process.Live = stats.Spawned, stats.Spawned-stats.Ended
+	s.Took = time.Since(s.Taken)
+}
+
+// deadline returns when a nursery ends by time, or the zero time.
+//
+//go:norace
+func (v *viewer) deadline(n *Nursery) time.Time {
+	race.Disable()
+	due, at := n.scope.until()
+	race.Enable()
+	return earlier(at, v.time(due))
+}
+
+// describe sets the limit of the nursery, and how it has ended.
+//
+//go:norace
+func (n *Nursery) describe(x *snapshot.Nursery) {
+	var e *ending
+	race.Disable()
+	if l := n.limits(); l != nil {
+		x.Limit = l.places
+	}
+	if n.scope.state.Load() == scopeCancelled {
+		e = plainCancel
+		if c := n.scope.rest.Load(); c != nil && c.how != nil {
+			e = c.how
+		}
+	}
+	race.Enable()
+	if e != nil {
+		race.Acquire(unsafe.Pointer(&n.scope)) // as in scope.ending
+		x.Ended, x.Cause = true, e.text()
+	}
+}
+
+// text returns the cause of the ending.
+func (e *ending) text() (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "(the Error method of its cause panics)"
+		}
+	}()
+	if e.cause != nil {
+		return e.cause.Error()
+	}
+	return e.err.Error()
+}
+
+// number returns the nursery's number, which no other nursery or object has.
+//
+//go:norace
+func (n *Nursery) number() uint64 {
+	c := n.more()
+	race.Disable()
+	defer race.Enable()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id == 0 {
+		c.id = channel.NewID()
+	}
+	return c.id
+}
+
+// process returns what a snapshot says of the process.
+var process = sync.OnceValue(func() snapshot.Process {
+	p := snapshot.Process{PID: os.Getpid(), Program: filepath.Base(os.Args[0]), Go: runtime.Version(), Coir: "(devel)"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			if m.Path == modulePath && m.Version != "" {
+				p.Coir = m.Version
+			}
+		}
+	}
+	return p
+})

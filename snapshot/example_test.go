@@ -1,0 +1,43 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+// Two transfers lock the same accounts in different orders. The snapshots are written by hand here: those of a program
+// come from coir.Runtime.Snapshot.
+func ExampleExplain() {
+	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+	take := func(at time.Time) *snapshot.Snapshot {
+		waits := func(id uint64, name, text string, object uint64) snapshot.Fiber {
+			return snapshot.Fiber{
+				ID: id, Name: name, State: snapshot.Waiting, Waits: 5, Since: now.Add(-3100 * time.Millisecond),
+				Wait: []snapshot.Wait{{Kind: snapshot.Use, Text: text, Object: object}},
+			}
+		}
+		return &snapshot.Snapshot{
+			Taken: at,
+			Fibers: []snapshot.Fiber{
+				waits(1, "transfer[0]", "to lock B", 12),
+				waits(2, "transfer[1]", "to lock A", 11),
+			},
+			Objects: []snapshot.Object{
+				{ID: 11, Kind: "mutex", Name: "A", Holders: []uint64{1}, Ends: "unlock"},
+				{ID: 12, Kind: "mutex", Name: "B", Holders: []uint64{2}, Ends: "unlock"},
+			},
+		}
+	}
+
+	earlier := take(now.Add(-time.Second))
+	later := take(now)
+	for _, x := range snapshot.Explain(earlier, later) {
+		fmt.Println(x.Kind, x.Certain)
+		fmt.Println(x.Text)
+	}
+	// Output:
+	// deadlock true
+	// transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held by transfer[0]: a deadlock, for 3.1s
+}

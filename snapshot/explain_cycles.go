@@ -1,0 +1,486 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cycles of waits. The graph has a node for each fiber, and one for each object, channel side and nursery that fibers
+// wait for, so that its size is that of the snapshot even if a thousand fibers wait for a lock that a thousand hold.
+//
+// A node is stuck or free:
+//
+//	a fiber is stuck       if it may be (see rule.fits) and each of the cases that it waits for is stuck
+//	a lock is stuck        if each of its holders is stuck
+//	a fiber's end is stuck if the fiber is
+//	a nursery's join       if one of the children is stuck
+//	a side of a channel    if the fiber that used the other side last is stuck; that is a guess
+//
+// All other waits are free. Nodes begin as stuck, and those that are free make others free: what remains is the largest
+// set of fibers none of which can go on before another one of the set does. Where it is not empty, it has a cycle.
+
+// rule says which graph is searched.
+type rule int
+
+const (
+	hard    rule = iota // only what is certain
+	limited             // also waits that a limit or a cancel may end
+	soft                // also channels and semaphores
+)
+
+// fits reports whether a fiber may be stuck.
+func (r rule) fits(p *pair, f *both) bool {
+	if !f.same || f.System || len(f.Wait) == 0 {
+		return false
+	}
+	switch r {
+	case hard:
+		return !f.mayPass()
+	case limited:
+		return p.old(f)
+	}
+	return !f.mayPass() && p.old(f)
+}
+
+// vertex is a node of the graph.
+type vertex struct {
+	out  []int // of a fiber: one for each of its cases
+	in   []int
+	free bool
+	any  bool // it is stuck if one of out is; else if all of them are
+	left int  // of one with any: how many of out are not free
+	ring int  // the number of its cycle, or that it waits for; -1: none
+}
+
+// target is what a vertex that is no fiber stands for.
+type target struct {
+	kind Kind
+	id   uint64
+}
+
+// graph is the wait-for graph. Its first vertices are the fibers.
+type graph struct {
+	*pair
+	rule
+	all []vertex
+	of  map[target]int // -1: it is free
+}
+
+// ring is a part of the graph in which each vertex waits for each other, with its fibers in order.
+type ring struct{ fibers, all []int }
+
+// findCycles tells about the cycles of waits.
+func (p *pair) findCycles() {
+	for _, r := range []rule{hard, limited, soft} {
+		if r == limited && !slices.ContainsFunc(p.fibers, both.mayPass) {
+			continue
+		}
+		g := p.graph(r)
+		rings := slices.DeleteFunc(g.rings(), func(x ring) bool {
+			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return p.fibers[v].mayPass() }) ||
+				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[v] }) // a surer rule has told of it
+		})
+		g.attribute(rings)
+		around := make([][]int, len(rings)) // the fibers of each ring, and those that wait for them
+		for v := range p.fibers {
+			if k := g.all[v].ring; k >= 0 {
+				around[k] = append(around[k], v)
+			}
+		}
+		for k, x := range rings {
+			g.tellRing(x.fibers, around[k])
+		}
+	}
+}
+
+// mayPass reports whether a limit, a cancel or a context that is not coir's may end the wait of a fiber.
+func (f both) mayPass() bool { return !f.limit.IsZero() || f.cancelled || f.foreign }
+
+// graph returns the wait-for graph by a rule, with what is free.
+func (p *pair) graph(r rule) *graph {
+	g := &graph{pair: p, rule: r, all: make([]vertex, len(p.fibers)), of: map[target]int{}}
+	var free []int
+	release := func(v int) {
+		if !g.all[v].free {
+			g.all[v].free = true
+			free = append(free, v)
+		}
+	}
+	for i := range p.fibers {
+		if !r.fits(p, &p.fibers[i]) {
+			release(i)
+		}
+	}
+	for i := range p.fibers {
+		if g.all[i].free {
+			continue
+		}
+		for _, w := range p.fibers[i].Wait {
+			to := g.waitFor(i, w)
+			if to < 0 {
+				release(i)
+				break
+			}
+			g.all[i].out = append(g.all[i].out, to)
+		}
+	}
+	for v := range g.all {
+		for _, to := range g.all[v].out {
+			g.all[to].in = append(g.all[to].in, v)
+		}
+		if g.all[v].left = len(g.all[v].out); g.all[v].left == 0 {
+			release(v)
+		}
+	}
+	for len(free) > 0 {
+		v := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, from := range g.all[v].in {
+			x := &g.all[from]
+			if x.left--; !x.any || x.left == 0 {
+				release(from)
+			}
+		}
+	}
+	return g
+}
+
+// waitFor returns the vertex that a wait of fiber i depends on, or -1 if the wait may end otherwise.
+func (g *graph) waitFor(i int, w Wait) int {
+	self, o := g.fibers[i].ID, g.object(w.Object)
+	switch {
+	case w.Kind == End:
+		return g.fiber(w.Fiber)
+	case w.Kind == Join:
+		t := target{Join, w.Nursery}
+		if v, ok := g.of[t]; ok {
+			return v
+		}
+		kids := slices.Clone(g.members[w.Nursery])
+		kids = slices.DeleteFunc(kids, func(k int) bool { return k == i || g.all[k].free })
+		return g.vertex(t, kids, true)
+	case o == nil:
+	case w.Kind == Use:
+		// A semaphore is often released by another fiber than the one that has acquired it.
+		if _, own := slices.BinarySearch(o.holders, self); !o.isLock() && (g.rule != soft || own) {
+			return -1
+		}
+		return g.users(target{Use, o.ID}, o.holders...)
+	case g.rule != soft || o.Closed || o.before.Closed:
+	case w.Kind == Send && o.Receiver != 0 && o.Receiver == o.before.Receiver && o.Received == o.before.Received &&
+		o.Receivers == 0:
+		return g.users(target{Send, o.ID}, o.Receiver)
+	case w.Kind == Recv && o.Sender != 0 && o.Sender == o.before.Sender && o.Sent == o.before.Sent && o.Senders == 0 &&
+		o.Sender != self: // a fiber that has put work into its own queue now waits for that of others
+		return g.users(target{Recv, o.ID}, o.Sender)
+	}
+	return -1
+}
+
+// isLock reports whether the fiber that holds the object is the one that must give it up.
+func (o *thing) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
+
+// fiber returns the vertex of a fiber, or -1 if it is free.
+func (g *graph) fiber(id uint64) int {
+	if i, ok := g.at[id]; ok && !g.all[i].free {
+		return i
+	}
+	return -1
+}
+
+// users returns the vertex for a target that is stuck if all of some fibers are, or -1 if it is free.
+func (g *graph) users(t target, ids ...uint64) int {
+	if len(ids) == 1 && g.fiber(ids[0]) < 0 {
+		return -1 // as most are in a healthy program: needs no entry
+	}
+	if v, ok := g.of[t]; ok {
+		return v
+	}
+	out := make([]int, len(ids))
+	for k, id := range ids {
+		if out[k] = g.fiber(id); out[k] < 0 {
+			out = nil
+			break
+		}
+	}
+	return g.vertex(t, out, false)
+}
+
+// vertex makes the vertex for a target, and returns it. Without arrows it is free, and vertex returns -1.
+func (g *graph) vertex(t target, out []int, some bool) int {
+	g.of[t] = -1
+	if len(out) > 0 {
+		g.of[t] = len(g.all)
+		g.all = append(g.all, vertex{out: out, any: some})
+	}
+	return g.of[t]
+}
+
+// rings returns the strongly connected parts of what is stuck that have a cycle, by the first fiber of each. It is
+// Tarjan's algorithm without recursion.
+func (g *graph) rings() (rings []ring) {
+	const unseen, done = 0, -1
+	type visit struct{ v, next int }
+	order := make([]int, len(g.all)) // the number of the visit, unseen or done
+	low := make([]int, len(g.all))
+	var path []visit
+	var part []int
+	n := 0
+	enter := func(v int) {
+		n++
+		order[v], low[v] = n, n
+		part, path = append(part, v), append(path, visit{v, 0})
+	}
+	for root := range g.fibers {
+		if g.all[root].free || order[root] != unseen {
+			continue
+		}
+		for enter(root); len(path) > 0; {
+			top := &path[len(path)-1]
+			v := top.v
+			if top.next < len(g.all[v].out) {
+				to := g.all[v].out[top.next]
+				top.next++
+				switch {
+				case g.all[to].free || order[to] == done:
+				case order[to] == unseen:
+					enter(to)
+				default:
+					low[v] = min(low[v], order[to])
+				}
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				low[path[len(path)-1].v] = min(low[path[len(path)-1].v], low[v])
+			}
+			if low[v] < order[v] {
+				continue
+			}
+			at := len(part)
+			for at == len(part) || part[at] != v {
+				at--
+				order[part[at]] = done
+			}
+			x := ring{all: slices.Clone(part[at:])}
+			part = part[:at]
+			if len(x.all) > 1 || slices.Contains(g.all[v].out, v) {
+				slices.Sort(x.all)
+				after, _ := slices.BinarySearch(x.all, len(g.fibers))
+				x.fibers = x.all[:after]
+				rings = append(rings, x)
+			}
+		}
+	}
+	slices.SortFunc(rings, func(a, b ring) int { return a.fibers[0] - b.fibers[0] })
+	return rings
+}
+
+// attribute gives each stuck vertex the number of its ring, or of one that it waits for.
+func (g *graph) attribute(rings []ring) {
+	for v := range g.all {
+		g.all[v].ring = -1
+	}
+	var queue []int
+	for k, x := range rings {
+		for _, v := range x.all {
+			g.all[v].ring = k
+			queue = append(queue, v)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		v := queue[0]
+		for _, from := range g.all[v].in {
+			if x := &g.all[from]; !x.free && x.ring < 0 {
+				x.ring = g.all[v].ring
+				queue = append(queue, from)
+			}
+		}
+	}
+}
+
+// link is a step of a cycle: a fiber, and which of its cases leads on.
+type link struct{ fiber, wait int }
+
+// cycle returns a shortest cycle from a fiber through its ring.
+func (g *graph) cycle(start int) (way []link) {
+	type step struct{ v, from, edge int }
+	steps, seen := []step{{start, -1, 0}}, map[int]bool{}
+	ring := g.all[start].ring
+	for at := 0; at < len(steps); at++ {
+		for edge, to := range g.all[steps[at].v].out {
+			if to == start {
+				for k := at; k >= 0; k = steps[k].from {
+					if v := steps[k].v; v < len(g.fibers) {
+						way = append(way, link{v, edge})
+					}
+					edge = steps[k].edge
+				}
+				slices.Reverse(way)
+				return way
+			}
+			if !seen[to] && !g.all[to].free && g.all[to].ring == ring {
+				seen[to] = true
+				steps = append(steps, step{to, at, edge})
+			}
+		}
+	}
+	return nil
+}
+
+// tellRing tells about a cycle among the fibers of a ring. around are they and the fibers that wait for them.
+func (g *graph) tellRing(ring, around []int) {
+	start := slices.IndexFunc(ring, func(v int) bool {
+		return slices.ContainsFunc(g.fibers[v].Wait, func(w Wait) bool { return w.Kind != Recv })
+	})
+	if start < 0 {
+		if !g.quiet {
+			return // fibers that wait for each other's next message are often just idle
+		}
+		start = 0
+	}
+	way := g.cycle(ring[start])
+	fibers := make([]int, len(way))
+	in := make(map[int]bool, len(way))
+	for k, l := range way {
+		fibers[k], in[l.fiber] = l.fiber, true
+	}
+	behind := slices.DeleteFunc(around, func(v int) bool { return in[v] })
+
+	text := g.cycleText(way) + g.verdict(fibers)
+	if len(behind) > 0 {
+		text += "; " + g.names(behind) + pick(behind, " waits for ", " wait for ") + pick(fibers, "it", "them")
+		if len(behind) > 1 {
+			text += g.lasts(g.oldest(behind), behind)
+		}
+	}
+	all := append(fibers, behind...)
+	for _, v := range all {
+		g.stuck[v] = true
+	}
+	var like []string
+	var objects []uint64
+	for _, l := range way {
+		f := &g.fibers[l.fiber]
+		w := f.Wait[l.wait]
+		key := f.like() + "\x00" + string(w.Kind)
+		if o := g.object(w.Object); o != nil {
+			key += "\x00" + o.like()
+			objects = append(objects, o.ID)
+		}
+		like = append(like, key)
+	}
+	slices.Sort(like)
+	g.tell(Deadlock, strings.Join(like, "\x01"), text, all, g.oldest(all), unique(objects)...)
+	g.told[len(g.told)-1].Certain = g.rule == hard
+}
+
+// cycleText returns the cycle in words: a waits to lock B, held by b, which waits to lock A, held by a.
+func (g *graph) cycleText(way []link) string {
+	const most = 5 // fibers that are told one by one
+	var b strings.Builder
+	b.WriteString(g.fibers[way[0].fiber].name())
+	for k, l := range way {
+		last := k == len(way)-1
+		if len(way) > most+1 && k >= most-1 && !last {
+			if k == most-1 {
+				fmt.Fprintf(&b, "waits likewise, and so do %s after it, of which the last, %s, ",
+					count(len(way)-most, "fiber"), g.fibers[way[len(way)-1].fiber].name())
+			}
+			continue
+		}
+		if k == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(g.linkText(l, way[(k+1)%len(way)].fiber, last))
+	}
+	return b.String()
+}
+
+// linkText returns what a fiber waits for, and which fiber could end that, in words that follow the name of the fiber.
+// Unless it is the last of the cycle, what the other fiber does follows.
+func (g *graph) linkText(l link, to int, last bool) string {
+	f := &g.fibers[l.fiber]
+	w, text, name, which := f.Wait[l.wait], "waits", g.fibers[to].name(), ", which "
+	if len(f.Wait) > 1 {
+		text += fmt.Sprintf(" in a select, each of whose %d cases is stuck,", len(f.Wait))
+	}
+	text += " " + g.waitText(w) + f.line()
+	itself := to == l.fiber
+	if last {
+		which = ""
+	}
+	if itself {
+		name = "itself"
+	}
+	switch w.Kind {
+	case End:
+		return text + which // the text has the name
+	case Join:
+		return text + ": " + name + which
+	case Use:
+		n := len(g.object(w.Object).holders)
+		switch {
+		case n == 1:
+			return text + ", held by " + name + which
+		case last:
+			return text + fmt.Sprintf(", held by %d fibers, all of them stuck, one of which is %s", n, name)
+		}
+		return text + fmt.Sprintf(", held by %d fibers, all of them stuck, of which %s ", n, name)
+	}
+	how := " the last to receive from it"
+	if w.Kind == Recv {
+		how = " the last to send to it"
+	}
+	switch {
+	case itself:
+		return text + ", and was itself" + how
+	case last:
+		return text + ", and " + name + " was" + how
+	}
+	return text + ", and " + name + ", which was" + how + ", "
+}
+
+// verdict returns what a cycle of waits is, and since when, in words that follow it. It is as old as its youngest wait.
+func (g *graph) verdict(fibers []int) string {
+	age := g.ageOf(&g.fibers[fibers[0]])
+	var limit time.Time
+	cancelled, foreign, lines := false, false, false
+	var sites []string
+	for _, v := range fibers {
+		f := &g.fibers[v]
+		if a := g.ageOf(f); a.least || a.d < age.d && !age.least {
+			age = a
+		}
+		limit = first(limit, f.limit)
+		cancelled, foreign = cancelled || f.cancelled, foreign || f.foreign
+		lines = lines || f.At != ""
+		if s := place(f.Spawned); s != "" && len(sites) < mostNames && !slices.Contains(sites, s) {
+			sites = append(sites, s)
+		}
+	}
+	text := ": a deadlock"
+	if g.rule != hard {
+		text = ": likely a deadlock"
+	}
+	if age.d > 0 {
+		text += ", for " + age.String()
+	}
+	switch left := limit.Sub(g.later.Taken); {
+	case g.rule != limited:
+	case !limit.IsZero() && left > 0:
+		text += ", until a wait ends by itself in " + span{d: left}.String()
+	case !limit.IsZero():
+		text += ", until a wait ends by itself"
+	case cancelled:
+		text += ", although their nursery was cancelled"
+	case foreign:
+		text += ", unless the context of a wait ends"
+	}
+	if !lines && len(sites) > 0 {
+		text += "; spawned at " + strings.Join(sites, ", ")
+	}
+	return text
+}

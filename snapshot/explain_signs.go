@@ -1,0 +1,280 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Signs of trouble other than cycles of waits. None of them is certain: a program may mean to do what they say.
+
+// ticket is the kind of an object that is a ticket of a desk.
+const ticket = "ticket"
+
+// findAllWaiting tells that every fiber waits, unless all of them are in cycles that were told.
+func (p *pair) findAllWaiting() {
+	if !p.quiet {
+		return
+	}
+	var all []int
+	told := true
+	for i := range p.fibers {
+		if !p.fibers[i].System {
+			all = append(all, i)
+			told = told && p.stuck[i]
+		}
+	}
+	if told {
+		return
+	}
+	since := p.oldest(all)
+	text := fmt.Sprintf("%s%s: %s; only a goroutine outside of coir could end that",
+		pick(all, "the only fiber waits", "every fiber waits"), p.lasts(since, all), p.does(all))
+	p.tell(AllWaiting, "", text, all, since)
+}
+
+// findCancelIgnored tells which fibers have not ended although their nursery was cancelled.
+func (p *pair) findCancelIgnored() {
+	if p.gap < leastGap {
+		return
+	}
+	for i := range p.later.Nurseries {
+		n := &p.later.Nurseries[i]
+		if !p.ended[n.ID] || p.nurseries[n.ID] != n {
+			continue
+		}
+		left := p.left(n.ID)
+		// A fiber that waits for the children of a nursery that is told about is not why this one has not ended.
+		if !slices.ContainsFunc(left, func(i int) bool { return !p.joinsTold(&p.fibers[i]) }) {
+			continue
+		}
+		text := "nursery " + fmt.Sprint(n.ID)
+		if owner, ok := p.at[n.Owner]; ok && !p.fibers[owner].System {
+			text = "the nursery of " + p.fibers[owner].name()
+		}
+		text += " was cancelled"
+		if n.Cause != "" {
+			text += " (" + clean(n.Cause, mostText) + ")"
+		}
+		text += fmt.Sprintf(" %s ago, and %s not ended: %s", span{p.gap, true},
+			pick(left, "1 fiber has", fmt.Sprintf("%d fibers have", len(left))), p.does(left))
+		p.tell(CancelIgnored, p.fibers[left[0]].like(), text, left, p.oldest(left))
+	}
+}
+
+// left returns the fibers of a nursery that are in both snapshots, except for the one that only waits for the others.
+func (p *pair) left(id uint64) (left []int) {
+	for _, i := range p.members[id] {
+		f := &p.fibers[i]
+		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == Join && w.Nursery == id })
+		if f.before != nil && !f.System && !joins {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// joinsTold reports whether a fiber waits for the children of a nursery that was cancelled too, and has some left.
+func (p *pair) joinsTold(f *both) bool {
+	return slices.ContainsFunc(f.Wait, func(w Wait) bool {
+		return w.Kind == Join && p.ended[w.Nursery] && len(p.left(w.Nursery)) > 0
+	})
+}
+
+// findReceiverGone tells which fibers wait to send to a channel whose last receiver has ended.
+func (p *pair) findReceiverGone() {
+	for i := range p.objects {
+		o := &p.objects[i]
+		if !p.gone(o) {
+			continue
+		}
+		stuck := slices.DeleteFunc(slices.Clone(o.senders), func(i int) bool {
+			f := &p.fibers[i]
+			return len(f.Wait) > 1 || f.mayPass() || !p.old(f)
+		})
+		if len(stuck) == 0 {
+			continue
+		}
+		since := p.oldest(stuck)
+		text := fmt.Sprintf("%s %s%s; %s, which was the last to receive from it, has ended",
+			p.who(stuck), p.verb(stuck), p.lasts(since, stuck), p.nameOf(o.Receiver))
+		p.tell(ReceiverGone, o.like(), text, stuck, since, o.ID)
+	}
+}
+
+// gone reports whether the last receiver of a channel has ended, and no other fiber has come in its place.
+func (p *pair) gone(o *thing) bool {
+	_, alive := p.at[o.Receiver]
+	return o.Receiver != 0 && !alive && o.before.Receiver == o.Receiver && o.Received == o.before.Received &&
+		o.Receivers == 0 && p.later.Omitted == 0
+}
+
+// findNeverYields tells which fibers have held their workers all the time, and do not wait in a call that coir knows.
+func (p *pair) findNeverYields() {
+	if p.gap < leastGap {
+		return
+	}
+	before := map[int]*Worker{}
+	for i := range p.earlier.Workers {
+		before[p.earlier.Workers[i].ID] = &p.earlier.Workers[i]
+	}
+	p.still = len(p.later.Workers) > 0
+	for i := range p.later.Workers {
+		w := &p.later.Workers[i]
+		b := before[w.ID]
+		if b == nil || w.Fiber == 0 || w.Fiber != b.Fiber || w.Beats != b.Beats {
+			p.still = false
+			continue
+		}
+		f, ok := p.at[w.Fiber]
+		if ok && busy(w) && busy(b) && p.holds(&p.fibers[f]) {
+			p.hogs[f] = true
+		}
+	}
+	for _, same := range p.bySite(func(i int) bool { return p.hogs[i] }) {
+		f := &p.fibers[same[0]]
+		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
+			pick(same, "has not yielded its worker", "have not yielded their workers"), span{p.gap, true})
+		if f.At != "" {
+			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
+		}
+		p.tell(NeverYields, f.like(), text, same, p.oldest(same))
+	}
+}
+
+// busy reports whether a worker runs a fiber, other than in a call that blocks.
+func busy(w *Worker) bool { return w.State == "running" || w.State == "held" }
+
+// holds reports whether a fiber of the program has a worker in both snapshots, as far as it says itself.
+func (p *pair) holds(f *both) bool {
+	on := func(s State) bool { return s == Running || s == Blocking }
+	return !f.System && f.before != nil && on(f.State) && on(f.before.State) && f.Waits == f.before.Waits
+}
+
+// bySite returns the fibers that have a property, those that were spawned at one line together, by the first of them.
+func (p *pair) bySite(has func(i int) bool) (groups [][]int) {
+	at := map[string]int{}
+	for i := range p.fibers {
+		if p.fibers[i].System || !has(i) {
+			continue
+		}
+		key := p.fibers[i].like()
+		k, ok := at[key]
+		if !ok {
+			k = len(groups)
+			at[key] = k
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	return groups
+}
+
+// findStarved tells which fibers are ready, and do not run. One that yields again and again looks the same. One that
+// has not begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
+func (p *pair) findStarved() {
+	if p.gap < leastGap {
+		return
+	}
+	hogs := make([]int, 0, len(p.hogs))
+	for i := range p.fibers {
+		if p.hogs[i] {
+			hogs = append(hogs, i)
+		}
+	}
+	for _, same := range p.bySite(p.starves) {
+		f := &p.fibers[same[0]]
+		text := fmt.Sprintf("%s%s %s ready to run, and likely %s not run for %s", p.names(same), spawned(f.Spawned),
+			pick(same, "is", "are"), pick(same, "has", "have"), span{p.gap, true})
+		if p.still && len(hogs) > 0 {
+			text += fmt.Sprintf("; %s, which %s the workers", p.names(hogs),
+				pick(hogs, "does not yield, holds", "do not yield, hold"))
+		}
+		p.tell(Starved, f.like(), text, same, p.oldest(same))
+	}
+}
+
+// starves reports whether a fiber could run in both snapshots, and has not begun a wait between them.
+func (p *pair) starves(i int) bool {
+	f := &p.fibers[i]
+	if f.before == nil || f.State != f.before.State || f.Waits != f.before.Waits {
+		return false
+	}
+	n := p.nurseries[f.Nursery]
+	return f.State == Ready || f.State == Pending && p.still && len(p.hogs) > 0 && n != nil && n.Limit == 0
+}
+
+// findChannelFull tells which channels are full, and nothing is received from them. Those whose receiver has ended, or
+// whose senders are all in cycles, were told already.
+func (p *pair) findChannelFull() {
+	gone := map[uint64]bool{}
+	for i := range p.told {
+		if p.told[i].Kind == ReceiverGone {
+			gone[p.told[i].Objects[0]] = true
+		}
+	}
+	for i := range p.objects {
+		o := &p.objects[i]
+		full := o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received
+		if !full || gone[o.ID] || o.Oldest.IsZero() || p.since(o.Oldest).d < leastFull ||
+			!slices.ContainsFunc(o.senders, func(i int) bool { return !p.stuck[i] }) {
+			continue
+		}
+		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.senders),
+			pick(o.senders, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.senders), p.lasts(o.Oldest, o.senders))
+		if k, ok := p.at[o.Receiver]; ok && !p.fibers[k].System {
+			one, _ := p.doing(p.fibers[k].Fiber)
+			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), one)
+		} else {
+			text += "; nothing was received from it for " + span{p.gap, true}.String()
+		}
+		p.tell(ChannelFull, o.like(), text, o.senders, o.Oldest, o.ID)
+	}
+}
+
+// findBlockingCalls tells which fibers hold their workers in calls that block.
+func (p *pair) findBlockingCalls() {
+	if p.gap < leastGap {
+		return
+	}
+	beats := map[uint64]uint64{} // of the worker of a fiber, in the earlier snapshot
+	for _, w := range p.earlier.Workers {
+		beats[w.Fiber] = w.Beats
+	}
+	moved := map[uint64]bool{} // the fibers that have left their worker between the snapshots
+	for _, w := range p.later.Workers {
+		if b, ok := beats[w.Fiber]; ok && b != w.Beats {
+			moved[w.Fiber] = true
+		}
+	}
+	blocks := func(i int) bool {
+		f := &p.fibers[i]
+		return f.State == Blocking && f.before != nil && f.before.State == Blocking && f.Waits == f.before.Waits &&
+			!p.hogs[i] && !moved[f.ID]
+	}
+	for _, same := range p.bySite(blocks) {
+		f := &p.fibers[same[0]]
+		text := fmt.Sprintf("%s%s %s for %s", p.names(same), spawned(f.Spawned),
+			pick(same, "is in a call that blocks", "are in calls that block"), span{p.gap, true})
+		if f.At != "" {
+			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
+		}
+		p.tell(BlockingCalls, f.like(), text, same, p.oldest(same))
+	}
+}
+
+// findTicketOld tells which fibers wait for long for the answers of tickets.
+func (p *pair) findTicketOld() {
+	for i := range p.objects {
+		o := &p.objects[i]
+		if o.Kind != ticket || o.Oldest.IsZero() || p.since(o.Oldest).d < leastTicket || len(o.users) == 0 {
+			continue
+		}
+		name := o.name()
+		if o.Name != "" {
+			name = "ticket " + name
+		}
+		text := fmt.Sprintf("%s %s for the answer of %s%s%s", p.who(o.users), pick(o.users, "waits", "wait"), name,
+			p.line(o.users), p.lasts(o.Oldest, o.users))
+		p.tell(TicketOld, o.like(), text, o.users, o.Oldest, o.ID)
+	}
+}

@@ -1,0 +1,785 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+)
+
+var (
+	noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+	ago  = func(d time.Duration) time.Time { return noon.Add(-d) }
+)
+
+// waiting returns a fiber that waits since 3.1 s before noon.
+func waiting(id uint64, name string, waits ...Wait) Fiber {
+	return Fiber{ID: id, Name: name, Nursery: 100, State: Waiting, Waits: 7, Since: ago(3100 * time.Millisecond),
+		Wait: waits}
+}
+
+func lock(object uint64, name string) Wait {
+	return Wait{Kind: Use, Object: object, Text: "to lock " + name}
+}
+
+func send(object uint64) Wait { return Wait{Kind: Send, Object: object, Text: "to send to something"} }
+
+func recv(object uint64) Wait {
+	return Wait{Kind: Recv, Object: object, Text: "to receive from something"}
+}
+
+func end(fiber uint64) Wait { return Wait{Kind: End, Fiber: fiber, Text: "for something to end"} }
+
+func join(nursery uint64) Wait {
+	return Wait{Kind: Join, Nursery: nursery, Text: "for its children to end"}
+}
+
+func mutex(id uint64, name string, holders ...uint64) Object {
+	return Object{ID: id, Kind: "mutex", Name: name, Ends: "unlock", Holders: holders, Waiters: 1}
+}
+
+// runs is a fiber that keeps AllWaiting away.
+var runs = Fiber{ID: 99, Name: "other", Nursery: 100, State: Running}
+
+// change changes two snapshots that were equal.
+type change func(earlier, later *Snapshot)
+
+// pairOf returns a snapshot of two seconds before noon and one of noon, which are equal but for the change.
+func pairOf(t testing.TB, s Snapshot, changes ...change) (earlier, later *Snapshot) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []**Snapshot{&earlier, &later} {
+		*x = new(Snapshot)
+		if err := json.Unmarshal(text, *x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	earlier.Taken, later.Taken = ago(2*time.Second), noon
+	for _, c := range changes {
+		c(earlier, later)
+	}
+	return earlier, later
+}
+
+// lines returns explanations as text.
+func lines(all []Explanation) []string {
+	texts := make([]string, len(all))
+	for k, x := range all {
+		texts[k] = x.Kind + ": " + x.Text
+		if x.Certain {
+			texts[k] = "certain " + texts[k]
+		}
+	}
+	return texts
+}
+
+// Two fibers that lock A and B in different orders.
+var crossed = Snapshot{
+	Fibers: []Fiber{
+		waiting(1, "transfer[0]", lock(12, "B")),
+		waiting(2, "transfer[1]", lock(11, "A")),
+		runs,
+	},
+	Objects: []Object{mutex(11, "A", 1), mutex(12, "B", 2)},
+}
+
+const crossedText = "certain deadlock: transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held " +
+	"by transfer[0]: a deadlock, for 3.1s"
+
+// likelyText is what is told of them if it is not certain.
+var likelyText = strings.Replace(crossedText[len("certain "):], "a deadlock,", "likely a deadlock,", 1)
+
+// Two stages, each of which waits to send to the other.
+var jammed = Snapshot{
+	Fibers: []Fiber{waiting(1, "parse", send(11)), waiting(2, "retry", send(12)), runs},
+	Objects: []Object{
+		{ID: 11, Kind: "channel", Name: "parsed", Len: 4, Cap: 4, Receiver: 2, Sender: 1, Senders: 1},
+		{ID: 12, Kind: "channel", Name: "again", Receiver: 1, Sender: 2, Senders: 1},
+	},
+}
+
+// A consumer that waits for more, and a producer that waits for the consumer.
+var unclosed = Snapshot{
+	Fibers:  []Fiber{waiting(1, "main", end(2)), waiting(2, "consumer", recv(11)), runs},
+	Objects: []Object{{ID: 11, Kind: "channel", Sender: 1, Sent: 5, Received: 5, Receivers: 1}},
+}
+
+var orders = Object{ID: 11, Kind: "channel", Name: "orders", Len: 64, Cap: 64, Received: 9, Sender: 1, Receiver: 2,
+	Senders: 1, Oldest: ago(12 * time.Second)}
+
+// A producer whose consumer does something else.
+var full = Snapshot{
+	Fibers: []Fiber{
+		{ID: 1, Name: "producer", State: Waiting, Waits: 3, Since: ago(12 * time.Second), Wait: []Wait{send(11)}},
+		{ID: 2, Name: "consumer", State: Running, At: "/src/shop/db.go:7"},
+	},
+	Objects: []Object{orders},
+}
+
+// One whose consumer has ended.
+var gone = Snapshot{Fibers: []Fiber{full.Fibers[0], runs}, Objects: []Object{orders}}
+
+// A worker pool of which one fiber does not yield.
+var busyPool = Snapshot{
+	Fibers: []Fiber{
+		{ID: 1, Name: "crunch", State: Running, Waits: 2, Spawned: "/src/app/main.go:10", At: "/src/app/sum.go:4"},
+		{ID: 2, Name: "web[0]", State: Ready, Waits: 2, Spawned: "/src/app/main.go:20"},
+		{ID: 3, Name: "web[1]", State: Ready, Waits: 5, Spawned: "/src/app/main.go:20"},
+		{ID: 4, Name: "web[2]", State: Ready, Waits: 6, Spawned: "/src/app/main.go:20"},
+	},
+	Workers: []Worker{{ID: 1, State: "running", Fiber: 1, Beats: 50}},
+}
+
+// A nursery that was cancelled.
+var cancelled = Snapshot{
+	Fibers: []Fiber{
+		{ID: 1, Name: "main", Main: true, Nursery: 100, State: Waiting, Waits: 1, Wait: []Wait{join(101)}},
+		{ID: 2, Name: "flush", Nursery: 101, State: Blocking, Waits: 4},
+		{ID: 3, Name: "poll[0]", Nursery: 101, State: Running},
+		{ID: 4, Name: "poll[1]", Nursery: 101, State: Running},
+	},
+	Nurseries: []Nursery{{
+		ID: 101, Owner: 1, Parent: 100, Children: 3, Ended: true, Cause: "signal: interrupt",
+	}},
+}
+
+var tickets = Snapshot{
+	Fibers: []Fiber{waiting(1, "pay", Wait{Kind: Use, Object: 11, Text: "for the answer of ticket payments"}), runs},
+	Objects: []Object{{ID: 11, Kind: "ticket", Name: "payments", Ends: "complete", Waiters: 1,
+		Oldest: ago(4*time.Minute + 10*time.Second)}},
+}
+
+// edit returns a change of both snapshots.
+func edit(f func(s *Snapshot)) change {
+	return func(earlier, later *Snapshot) { f(earlier); f(later) }
+}
+
+func TestExplain(t *testing.T) {
+	tests := []struct {
+		name   string
+		in     Snapshot
+		change change
+		want   []string
+	}{
+		// Cycles that are certain.
+		{"two locks in different orders", crossed, nil, []string{crossedText}},
+		{"with lines", crossed, edit(func(s *Snapshot) { s.Fibers[0].At = "/src/bank/transfer.go:12" }), []string{
+			strings.Replace(crossedText, "B,", "B (at bank/transfer.go:12),", 1)}},
+		{"with spawn sites", crossed, edit(func(s *Snapshot) {
+			s.Fibers[0].Spawned, s.Fibers[1].Spawned = "/src/bank/main.go:12", "/src/bank/main.go:12"
+		}), []string{crossedText + "; spawned at bank/main.go:12"}},
+		{"age not known", crossed, edit(func(s *Snapshot) { s.Fibers[1].Since = time.Time{} }), []string{
+			strings.Replace(crossedText, "3.1s", "at least 2s", 1)}},
+		{"no time between the snapshots", crossed,
+			func(earlier, _ *Snapshot) { earlier.Taken = noon }, []string{crossedText}},
+		{"it is as old as its youngest wait", crossed, edit(func(s *Snapshot) { s.Fibers[0].Since = ago(time.Hour) }),
+			[]string{crossedText}},
+		{"a lock taken twice", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", lock(11, "mu")), runs}, Objects: []Object{mutex(11, "mu", 1)},
+		}, nil, []string{"certain deadlock: a waits to lock mu, held by itself: a deadlock, for 3.1s"}},
+		{"a lock and the end of a fiber", Snapshot{
+			Fibers:  []Fiber{waiting(1, "a", end(2)), waiting(2, "b", lock(11, "mu")), runs},
+			Objects: []Object{mutex(11, "mu", 1)},
+		}, nil, []string{"certain deadlock: a waits for b to end, which waits to lock mu, held by a: a deadlock, for 3.1s"}},
+		{"a fiber that waits for its own end", Snapshot{Fibers: []Fiber{waiting(1, "a", end(1)), runs}}, nil,
+			[]string{"certain deadlock: a waits for a to end: a deadlock, for 3.1s"}},
+		{"a lock and a join, although a sibling runs", Snapshot{
+			Fibers: []Fiber{
+				waiting(1, "main", join(100)),
+				{ID: 2, Name: "quick", Nursery: 100, State: Running},
+				waiting(3, "child", lock(11, "mu")),
+			},
+			Objects:   []Object{mutex(11, "mu", 1)},
+			Nurseries: []Nursery{{ID: 100, Owner: 1, Parent: 100}}, // a dump may say that it is in itself
+		}, nil, []string{"certain deadlock: main waits for its children to end: child, which waits to lock mu, held by " +
+			"main: a deadlock, for 3.1s"}},
+		{"a lock and a join, although a sibling is free at the end of a chain", Snapshot{
+			Fibers: []Fiber{
+				waiting(1, "main", join(101)), runs,
+				{ID: 2, Name: "quick", Nursery: 101, State: Waiting, Wait: []Wait{end(99)}},
+				{ID: 3, Name: "child", Nursery: 101, State: Waiting, Wait: []Wait{lock(11, "mu")}},
+			},
+			Objects: []Object{mutex(11, "mu", 1)},
+		}, nil, []string{"certain deadlock: main waits for its children to end: child, which waits to lock mu, held by " +
+			"main: a deadlock, for at least 2s"}},
+		{"others wait for them", crossed, edit(func(s *Snapshot) {
+			for k := range uint64(3) {
+				s.Fibers = append(s.Fibers, waiting(20+k, fmt.Sprintf("worker[%d]", k), lock(11, "A")))
+			}
+			s.Fibers = append(s.Fibers, waiting(30, "main", end(20)))
+			s.Fibers[3].Since = ago(5 * time.Minute)
+		}), []string{crossedText + "; main, worker[0..2] (4 fibers) wait for them, the oldest for 5m"}},
+		{"one waits for it", crossed, edit(func(s *Snapshot) {
+			s.Fibers[1].Wait[0], s.Objects[0].Holders = end(2), nil
+		}), []string{"certain deadlock: transfer[1] waits for transfer[1] to end: a deadlock, for 3.1s; transfer[0] waits " +
+			"for it"}},
+		{"a select of which each case is stuck", crossed, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, end(2))
+		}), []string{"certain deadlock: transfer[0] waits in a select, each of whose 2 cases is stuck, for transfer[1] to " +
+			"end, which waits to lock A, held by transfer[0]: a deadlock, for 3.1s"}},
+		{"a lock with several holders, each of them stuck", crossed, edit(func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, waiting(3, "reader", lock(11, "A")))
+			s.Objects[1].Holders = []uint64{3, 2}
+		}), []string{"certain deadlock: transfer[0] waits to lock B, held by 2 fibers, all of them stuck, of which " +
+			"transfer[1] waits to lock A, held by transfer[0]: a deadlock, for 3.1s; reader waits for them"}},
+		{"a reader that wants to write", Snapshot{
+			Fibers:  []Fiber{waiting(1, "a", lock(11, "rw")), waiting(2, "b", lock(11, "rw")), runs},
+			Objects: []Object{mutex(11, "rw", 1, 2)},
+		}, edit(func(s *Snapshot) { s.Objects[0].Ends = "read-unlock" }), []string{"certain deadlock: a waits to lock rw, " +
+			"held by 2 fibers, all of them stuck, one of which is itself: a deadlock, for 3.1s; b waits for it"}},
+		{"a long cycle", circle(1000), nil, []string{"certain deadlock: f[0] waits to lock m0, held by f[1], which waits " +
+			"to lock m1, held by f[2], which waits to lock m2, held by f[3], which waits to lock m3, held by f[4], which " +
+			"waits likewise, and so do 995 fibers after it, of which the last, f[999], waits to lock m999, held by f[0]: " +
+			"a deadlock, for 3.1s"}},
+		{"many that are alike", many(50), nil, []string{"certain deadlock: p[0] waits to lock x[0], held by p[1], which " +
+			"waits to lock x[1], held by p[0]: a deadlock, for 3.1s; the same 49 times more, with 98 other fibers"}},
+
+		// What is almost such a cycle.
+		{"another wait", crossed, func(_, later *Snapshot) { later.Fibers[1].Waits++ }, nil},
+		{"ready in between", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].State = Ready }, nil},
+		{"about to run", crossed, func(_, later *Snapshot) { later.Fibers[0].State = Ready }, nil},
+		{"not seen before", crossed, func(earlier, _ *Snapshot) { earlier.Fibers = earlier.Fibers[1:] }, nil},
+		{"not seen again", crossed, func(_, later *Snapshot) { later.Fibers = later.Fibers[1:] }, nil},
+		{"another object", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].Wait[0].Object = 11 }, nil},
+		{"another holder", crossed, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 99 }, nil},
+		{"no holder", crossed, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders = nil }, nil},
+		{"one more holder", crossed, func(_, later *Snapshot) { later.Objects[0].Holders = []uint64{1, 99} }, nil},
+		{"a holder that runs", crossed, edit(func(s *Snapshot) { s.Objects[0].Holders = []uint64{1, 99} }), nil},
+		{"a holder that is not in the snapshot", crossed,
+			edit(func(s *Snapshot) { s.Objects[0].Holders = []uint64{1, 98} }), nil},
+		{"an object that is not in the snapshot", crossed,
+			func(earlier, _ *Snapshot) { earlier.Objects = earlier.Objects[1:] }, nil},
+		{"a select with a live case", crossed, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, recv(50))
+		}), nil},
+		{"a select with a time", crossed, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, Wait{Kind: Sleep, Text: "for time to pass"})
+		}), nil},
+		{"a select with a case that is free at the end of a chain", crossed, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, end(50))
+			s.Fibers = append(s.Fibers, waiting(50, "a", end(51)), waiting(51, "b", end(99)))
+		}), nil},
+		{"a holder that is free at the end of a chain", crossed, edit(func(s *Snapshot) {
+			s.Objects[0].Holders = []uint64{1, 50}
+			s.Fibers = append(s.Fibers, waiting(50, "a", end(51)), waiting(51, "b", end(99)))
+		}), nil},
+		{"a fiber of coir", crossed, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
+		{"an end that comes", crossed, edit(func(s *Snapshot) { s.Fibers[0].Wait[0] = end(99) }), nil},
+		{"snapshots that overlap", crossed, func(earlier, _ *Snapshot) { earlier.Took = 3 * time.Second }, nil},
+		{"in the wrong order", crossed, func(earlier, _ *Snapshot) { earlier.Taken = noon.Add(1) }, nil},
+		{"another process", crossed, func(earlier, _ *Snapshot) { earlier.Process.PID++ }, nil},
+		{"a chain without a cycle", crossed, edit(func(s *Snapshot) { s.Objects[0].Holders[0] = 99 }), nil},
+		{"a semaphore that another fiber releases", Snapshot{
+			Fibers:  []Fiber{waiting(1, "producer", Wait{Kind: Use, Object: 11, Text: "to acquire room"}), runs},
+			Objects: []Object{{ID: 11, Kind: "semaphore", Name: "room", Ends: "release", Holders: []uint64{1}}},
+		}, nil, nil},
+
+		// Cycles that are likely.
+		{"with a limit", crossed, edit(func(s *Snapshot) { s.Fibers[1].Until = noon.Add(4 * time.Second) }), []string{
+			likelyText + ", until a wait ends by itself in 4s"}},
+		{"with a limit in the earlier", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[1].Until = noon }, []string{
+			likelyText + ", until a wait ends by itself"}},
+		{"with a deadline around", crossed, edit(func(s *Snapshot) {
+			s.Nurseries = []Nursery{{ID: 100, Parent: 90}, {ID: 90, Parent: 80}, {ID: 80, Deadline: noon.Add(time.Minute)}}
+		}), []string{
+			likelyText + ", until a wait ends by itself in 1m"}},
+		{"in a cancelled nursery", crossed, edit(func(s *Snapshot) { s.Nurseries = []Nursery{{ID: 100, Ended: true}} }), []string{
+			likelyText + ", although their nursery was cancelled",
+			"cancel-ignored: nursery 100 was cancelled at least 2s ago, and 3 fibers have not ended: transfer[0] waits to " +
+				"lock B; transfer[1] waits to lock A; other runs"}},
+		{"a select with more cases", crossed, edit(func(s *Snapshot) { s.Fibers[1].More = 1 }), nil},
+		{"in another context", crossed, edit(func(s *Snapshot) { s.Fibers[1].Foreign = true }), []string{
+			likelyText + ", unless the context of a wait ends"}},
+		{"cancelled just now", crossed, func(earlier, later *Snapshot) {
+			later.Nurseries = []Nursery{{ID: 100, Ended: true}}
+			later.Fibers[1].Since, earlier.Taken = ago(time.Millisecond), ago(time.Millisecond)
+		}, nil},
+		{"a semaphore", crossed, edit(func(s *Snapshot) { s.Objects[0].Ends = "release" }), []string{
+			likelyText}},
+		{"over channels", jammed, nil, []string{"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which " +
+			"was the last to receive from it, waits to send to again, and parse was the last to receive from it: likely a " +
+			"deadlock, for 3.1s"}},
+		{"over channels, which are full for long", jammed, edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(time.Minute) }),
+			[]string{"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from " +
+				"it, waits to send to again, and parse was the last to receive from it: likely a deadlock, for 3.1s"}},
+		{"its own queue", Snapshot{
+			Fibers:  []Fiber{waiting(1, "worker", send(11)), runs},
+			Objects: []Object{{ID: 11, Kind: "channel", Name: "jobs", Len: 4, Cap: 4, Receiver: 1, Senders: 1}},
+		}, nil, []string{"deadlock: worker waits to send to jobs (full, 4 of 4), and was itself the last to receive from " +
+			"it: likely a deadlock, for 3.1s"}},
+		{"a channel that was not closed", unclosed,
+			nil, []string{"deadlock: main waits for consumer to end, which waits to receive from channel #11, " +
+				"and main was the last to send to it: likely a deadlock, for 3.1s"}},
+		{"a channel that was not closed, in which others put something", unclosed,
+			func(earlier, _ *Snapshot) { earlier.Objects[0].Sender = 99 }, nil},
+		{"a channel that was not closed, and moves", unclosed, func(earlier, _ *Snapshot) { earlier.Objects[0].Sent-- }, nil},
+		{"a channel that was not closed, with a sender", unclosed, edit(func(s *Snapshot) { s.Objects[0].Senders = 1 }), nil},
+		{"a select on its own queue and another", Snapshot{
+			Fibers:  []Fiber{waiting(1, "a", recv(11), lock(12, "mu")), runs},
+			Objects: []Object{{ID: 11, Kind: "channel", Name: "jobs", Sender: 1}, mutex(12, "mu", 1)},
+		}, nil, nil},
+		{"over channels, young", jammed, func(earlier, later *Snapshot) {
+			later.Fibers[0].Since, earlier.Taken = ago(time.Second/2), ago(time.Second/4)
+		}, nil},
+		{"over channels, young, and all wait", jammed, func(earlier, later *Snapshot) {
+			earlier.Fibers, later.Fibers = earlier.Fibers[:2], later.Fibers[:2]
+			later.Fibers[0].Since, earlier.Taken = ago(time.Second/2), ago(time.Second/4)
+		}, []string{"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from " +
+			"it, waits to send to again, and parse was the last to receive from it: likely a deadlock, for 500ms"}},
+		{"over channels, that move", jammed, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
+		{"over channels, another receiver", jammed, func(earlier, _ *Snapshot) { earlier.Objects[0].Receiver = 99 }, nil},
+		{"over channels, a receiver waits", jammed, edit(func(s *Snapshot) { s.Objects[0].Receivers = 1 }), nil},
+		{"over channels, no receiver known", jammed, edit(func(s *Snapshot) { s.Objects[0].Receiver = 0 }), nil},
+		{"over channels, with a limit", jammed, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Second) }), nil},
+		{"over channels, closed", jammed, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
+		{"idle actors", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", recv(11)), waiting(2, "b", recv(12)), runs},
+			Objects: []Object{
+				{ID: 11, Kind: "channel", Name: "to a", Sender: 2, Receivers: 1},
+				{ID: 12, Kind: "channel", Name: "to b", Sender: 1, Receivers: 1},
+			},
+		}, nil, nil},
+
+		// Every fiber waits.
+		{"all wait", Snapshot{
+			Fibers: []Fiber{
+				waiting(1, "main", join(100)),
+				waiting(2, "worker[0]", recv(11)), waiting(3, "worker[1]", recv(11)), waiting(4, "worker[2]", recv(11)),
+				waiting(5, "late", Wait{Kind: Use, Object: 12, Text: "for the event start"}),
+			},
+			Objects: []Object{{ID: 11, Kind: "channel", Name: "jobs"}, {ID: 12, Kind: "event", Name: "start", Ends: "set"}},
+		}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits for its children to end; " +
+			"worker[0..2] (3 fibers) wait to receive from jobs; late waits for the event start; only a goroutine outside of " +
+			"coir could end that"}},
+		{"the only one waits", lonely,
+			nil, []string{"all-waiting: the only fiber waits for 3.1s: main waits in a select to " +
+				"receive from a, or to receive from b; only a goroutine outside of coir could end that"}},
+		{"all wait for different things", Snapshot{Fibers: []Fiber{
+			waiting(1, "a", recv(1), recv(2), recv(3), recv(4), recv(5)), waiting(2, "b", end(1)), waiting(3, "c", end(2)),
+			waiting(4, "d", end(3)), waiting(5, "e", end(4)), waiting(6, "f", end(4)),
+		}}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: a waits in a select to receive from " +
+			"something, or to receive from something, or to receive from something, or for 2 cases more; b waits for a to " +
+			"end; c waits for b to end; d waits for c to end; and 2 fibers more; only a goroutine outside of coir could end " +
+			"that"}},
+		{"one runs", lonely, edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, runs) }), nil},
+		{"one is outside", lonely,
+			edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, Fiber{ID: 3, State: Outside}) }), nil},
+		{"one blocks", lonely, edit(func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, Fiber{ID: 3, Name: "io", State: Blocking, System: true})
+		}), nil},
+		{"one is new", lonely,
+			func(_, later *Snapshot) { later.Fibers = append(later.Fibers, waiting(5, "new", recv(1))) }, nil},
+		{"some were omitted", lonely, func(_, later *Snapshot) { later.Omitted = 1 }, nil},
+		{"some were missed", lonely, func(_, later *Snapshot) { later.Process.Live = 2 }, nil},
+		{"one has ended", lonely, func(earlier, _ *Snapshot) { earlier.Fibers = append(earlier.Fibers, runs) }, nil},
+		{"one has begun", lonely, func(_, later *Snapshot) { later.Process.Spawned = 1 }, nil},
+		{"it waits for one that has ended", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = end(5) }), nil},
+		{"it has moved", lonely, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
+		{"it has a limit", lonely, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Hour) }), nil},
+		{"it has a deadline", lonely, edit(func(s *Snapshot) {
+			s.Nurseries = []Nursery{{ID: 100, Deadline: noon.Add(time.Hour)}}
+		}), nil},
+		{"it may be cancelled", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: Cancel} }), nil},
+		{"it sleeps", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: Sleep} }), nil},
+		{"it waits for the network", lonely, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait[1] = Wait{Kind: Use, Object: 50, Text: "to read from 10.0.0.1:80"}
+			s.Objects = append(s.Objects, Object{ID: 50, Kind: "network"})
+		}), nil},
+		{"it waits for a ticket", tickets, edit(func(s *Snapshot) {
+			s.Fibers, s.Objects[0].Oldest = s.Fibers[:1], time.Time{}
+		}), nil},
+		{"all are in a cycle", crossed, edit(func(s *Snapshot) { s.Fibers = s.Fibers[:2] }), []string{crossedText}},
+		{"idle actors, and no others", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", recv(11)), waiting(2, "b", recv(12))},
+			Objects: []Object{
+				{ID: 11, Kind: "channel", Name: "to a", Sender: 2, Receivers: 1},
+				{ID: 12, Kind: "channel", Name: "to b", Sender: 1, Receivers: 1},
+			},
+		}, nil, []string{"deadlock: a waits to receive from to a, and b, which was the last to send to it, waits to " +
+			"receive from to b, and a was the last to send to it: likely a deadlock, for 3.1s"}},
+
+		// Fibers that do not run, and those that do not yield.
+		{"a fiber that never yields", busyPool, nil, []string{
+			"starved: web[0..2] (3 fibers), spawned at app/main.go:20, are ready to run, and likely have not run for at " +
+				"least 2s; crunch, which does not yield, holds the workers",
+			"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; crunch is at " +
+				"app/sum.go:4"}},
+		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
+			s.Fibers = s.Fibers[:2]
+			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100}}
+			s.Workers[0].State, s.Fibers[0].State = "held", Blocking
+		}), []string{
+			"starved: web[0], spawned at app/main.go:20, is ready to run, and likely has not run for at least 2s; crunch, " +
+				"which does not yield, holds the workers",
+			"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; crunch is at " +
+				"app/sum.go:4"}},
+		{"fibers in line for a place", busyPool, edit(func(s *Snapshot) {
+			s.Fibers = s.Fibers[:2]
+			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100, Limit: 1}}
+		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; " +
+			"crunch is at app/sum.go:4"}},
+		{"fibers that wait to begin", busyPool, edit(func(s *Snapshot) {
+			s.Fibers = s.Fibers[1:2]
+			s.Fibers[0].State, s.Fibers[0].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100}}
+		}), nil},
+		{"it was not on the worker", busyPool, func(earlier, later *Snapshot) {
+			earlier.Fibers[0].State = Ready
+			later.Fibers = later.Fibers[:1]
+		}, nil},
+		{"the worker has run others", busyPool, func(_, later *Snapshot) {
+			later.Workers[0].Beats++
+			later.Fibers = later.Fibers[:1]
+		}, nil},
+		{"the worker runs another", busyPool, func(earlier, later *Snapshot) {
+			earlier.Workers[0].Fiber = 2
+			later.Fibers = later.Fibers[:1]
+		}, nil},
+		{"the worker is in a call", busyPool, func(earlier, later *Snapshot) {
+			earlier.Workers[0].State = "blocking"
+			later.Fibers = later.Fibers[:1]
+		}, nil},
+		{"it has waited in between", busyPool, func(_, later *Snapshot) {
+			for k := range later.Fibers {
+				later.Fibers[k].Waits++
+			}
+		}, nil},
+		{"too soon to say", busyPool, func(earlier, _ *Snapshot) { earlier.Taken = ago(99 * time.Millisecond) }, nil},
+		{"they belong to coir", busyPool, edit(func(s *Snapshot) {
+			for k := range s.Fibers {
+				s.Fibers[k].System = true
+			}
+		}), nil},
+
+		// Channels.
+		{"a channel that is full", full,
+			nil, []string{"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; " +
+				"consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
+		{"a channel that is full, with lines", full, edit(func(s *Snapshot) {
+			s.Fibers[0].At, s.Fibers[0].Spawned = "/src/shop/order.go:4", "/src/shop/main.go:9"
+		}), []string{"channel-full: producer waits to send to orders (full, 64 of 64) (at shop/order.go:4) for 12s; " +
+			"consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
+		{"a channel that is full, with spawn sites", full,
+			edit(func(s *Snapshot) { s.Fibers[0].Spawned = "/src/shop/main.go:9" }),
+			[]string{"channel-full: producer, spawned at shop/main.go:9, waits to send to orders (full, 64 of 64) for 12s; " +
+				"consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
+		{"a channel that is full, its receiver not known", full,
+			edit(func(s *Snapshot) { s.Objects[0].Receiver = 0 }), []string{
+				"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; nothing was received from it for at " +
+					"least 2s"}},
+		{"many channels that are full", fullOnes(10),
+			nil, []string{"channel-full: p[0] waits to send to q[0] (full, 2 of 2) for " +
+				"20s; nothing was received from it for at least 2s; the same 9 times more, with 9 other fibers"}},
+		{"a channel that is full, and moves", full, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
+		{"a channel that was not full", full, func(earlier, _ *Snapshot) { earlier.Objects[0].Len-- }, nil},
+		{"a channel that is full, not for long", full,
+			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
+		{"a channel that is full, another wait", full, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
+		{"a channel without a buffer", full, edit(func(s *Snapshot) { s.Objects[0].Len, s.Objects[0].Cap = 0, 0 }), nil},
+		{"a channel that is full, of coir", full, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
+
+		{"a receiver that is gone", gone, func(earlier, _ *Snapshot) {
+			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 2, Name: "consumer", State: Running})
+		}, []string{"receiver-gone: producer waits to send to orders (full, 64 of 64) for 12s; consumer, which was the " +
+			"last to receive from it, has ended"}},
+		{"a receiver that is long gone", gone,
+			nil, []string{"receiver-gone: producer waits to send to orders (full, 64 of 64) " +
+				"for 12s; fiber 2, which was the last to receive from it, has ended"}},
+		{"a receiver that may be omitted", gone, func(_, later *Snapshot) {
+			later.Omitted = 1
+			later.Objects[0].Oldest = noon
+		}, nil},
+		{"a receiver that is gone, another waits", gone, edit(func(s *Snapshot) {
+			s.Objects[0].Receivers = 1
+			s.Objects[0].Oldest = noon
+		}), nil},
+		{"a receiver that is gone, a limit", gone, edit(func(s *Snapshot) {
+			s.Fibers[0].Until = noon.Add(time.Second)
+			s.Objects[0].Oldest = noon
+		}), nil},
+		{"a receiver that is gone, in another context", gone, edit(func(s *Snapshot) {
+			s.Fibers[0].Foreign = true
+			s.Objects[0].Oldest = noon
+		}), nil},
+		{"a receiver that is gone, after it received", gone,
+			func(earlier, _ *Snapshot) { earlier.Objects[0].Received-- }, nil},
+		{"a receiver that is gone, a select", gone, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, recv(50))
+			s.Objects[0].Oldest = noon
+		}), nil},
+		{"a receiver that is gone, a new one came", gone, func(earlier, later *Snapshot) {
+			earlier.Objects[0].Receiver = 3
+			later.Objects[0].Oldest = noon
+		}, nil},
+		{"a receiver that is gone, just now", gone, func(earlier, later *Snapshot) {
+			earlier.Taken = ago(200 * time.Millisecond)
+			later.Fibers[0].Since, later.Objects[0].Oldest = ago(time.Second/2), ago(time.Second/2)
+		}, nil},
+
+		// Calls that block.
+		{"calls that block", blocked, nil, []string{
+			"blocking-calls: scan[0..2] (3 fibers), spawned at app/main.go:8, are in calls that block for at least 2s",
+			"blocking-calls: dial, spawned at app/main.go:9, is in a call that blocks for at least 2s; dial is at " +
+				"net/dial.go:1"}},
+		{"calls that block, not before", blocked, func(earlier, _ *Snapshot) {
+			for k := range earlier.Fibers {
+				earlier.Fibers[k].State = Running
+			}
+		}, nil},
+		{"calls that block, others", blocked, func(_, later *Snapshot) {
+			for k := range later.Fibers {
+				later.Fibers[k].Waits++
+			}
+		}, nil},
+		{"calls that block, by beats others", blocked, func(earlier, later *Snapshot) {
+			earlier.Fibers, later.Fibers = earlier.Fibers[3:], later.Fibers[3:]
+			earlier.Workers = []Worker{{ID: 1, State: "blocking", Fiber: 4, Beats: 1}}
+			later.Workers = []Worker{{ID: 1, State: "blocking", Fiber: 4, Beats: 2}}
+		}, nil},
+		{"calls that block, too soon to say", blocked,
+			func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},
+
+		// Nurseries that were cancelled.
+		{"a cancel that is ignored", cancelled, nil, []string{
+			"cancel-ignored: the nursery of main was cancelled (signal: interrupt) at least 2s ago, " +
+				"and 3 fibers have not ended: flush is in a call that blocks, or computes; poll[0], poll[1] run",
+			"blocking-calls: flush is in a call that blocks for at least 2s"}},
+		{"a cancel, and the fiber that waits for the others is of the nursery", cancelled, edit(func(s *Snapshot) {
+			s.Fibers = s.Fibers[:3]
+			s.Fibers[0].Nursery = 101
+			s.Fibers[1].State = Running
+		}), []string{"cancel-ignored: the nursery of main was cancelled (signal: interrupt) at " +
+			"least 2s ago, and 2 fibers have not ended: flush, poll[0] run"}},
+		{"a cancel in a nursery within", cancelled, edit(func(s *Snapshot) {
+			s.Fibers = []Fiber{s.Fibers[0], waiting(2, "inner", join(102)), waiting(3, "leaf", recv(50))}
+			s.Fibers[1].Nursery, s.Fibers[2].Nursery = 101, 102
+			s.Nurseries = append(s.Nurseries, Nursery{ID: 102, Owner: 2, Parent: 101, Ended: true})
+		}), []string{"cancel-ignored: the nursery of inner was cancelled at least 2s ago, and 1 fiber has not ended: leaf " +
+			"waits to receive from something"}},
+		{"a cancel just now", cancelled,
+			func(earlier, _ *Snapshot) { earlier.Nurseries[0].Ended, earlier.Fibers[1].Waits = false, 0 }, nil},
+		{"a cancel, too soon to say", cancelled, func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},
+		{"a cancel of fibers of coir", cancelled, edit(func(s *Snapshot) {
+			for k := range s.Fibers {
+				s.Fibers[k].System = true
+			}
+		}), nil},
+		{"a cancel, and new fibers that clean up", cancelled,
+			func(earlier, _ *Snapshot) { earlier.Fibers = earlier.Fibers[:1] }, nil},
+
+		// Tickets.
+		{"an old ticket", tickets, nil, []string{"ticket-old: pay waits for the answer of ticket payments for 4m"}},
+		{"an old ticket without a name", tickets, edit(func(s *Snapshot) { s.Objects[0].Name = "" }), []string{
+			"ticket-old: pay waits for the answer of ticket #11 for 4m"}},
+		{"a young ticket", tickets, edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(59 * time.Second) }), nil},
+		{"a new wait for a ticket", tickets, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
+		{"a ticket of coir", tickets, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
+		{"another object that is old", tickets, edit(func(s *Snapshot) { s.Objects[0].Kind = "promise" }), nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var changes []change
+			if test.change != nil {
+				changes = append(changes, test.change)
+			}
+			earlier, later := pairOf(t, test.in, changes...)
+			if got := lines(Explain(earlier, later)); !slices.Equal(got, test.want) {
+				t.Errorf("Explain returned\n\t%s\nnot\n\t%s", strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
+			}
+		})
+	}
+}
+
+// lonely has one fiber, which waits.
+var lonely = Snapshot{
+	Fibers:  []Fiber{waiting(1, "main", recv(11), recv(12))},
+	Objects: []Object{{ID: 11, Kind: "channel", Name: "a"}, {ID: 12, Kind: "channel", Name: "b"}},
+}
+
+var blocked = Snapshot{Fibers: []Fiber{
+	{ID: 1, Name: "scan[0]", State: Blocking, Spawned: "/src/app/main.go:8"},
+	{ID: 2, Name: "scan[1]", State: Blocking, Spawned: "/src/app/main.go:8"},
+	{ID: 3, Name: "scan[2]", State: Blocking, Spawned: "/src/app/main.go:8"},
+	{ID: 4, Name: "dial", State: Blocking, Spawned: "/src/app/main.go:9", At: "/go/net/dial.go:1"},
+	{ID: 5, Name: "poller", State: Blocking, System: true},
+}}
+
+// circle returns a snapshot with a cycle of n fibers.
+func circle(n int) (s Snapshot) {
+	for k := range n {
+		s.Fibers = append(s.Fibers, waiting(uint64(k+1), fmt.Sprintf("f[%d]", k), lock(uint64(n+k+1), fmt.Sprint("m", k))))
+		s.Objects = append(s.Objects, mutex(uint64(n+k+1), fmt.Sprint("m", k), uint64((k+1)%n+1)))
+	}
+	return s
+}
+
+// many returns a snapshot with n cycles of two fibers.
+func many(n int) (s Snapshot) {
+	for k := range 2 * n {
+		id := uint64(k)
+		s.Fibers = append(s.Fibers, waiting(id+1, fmt.Sprintf("p[%d]", k), lock(id+1001, fmt.Sprintf("x[%d]", k))))
+		s.Objects = append(s.Objects, mutex(id+1001, fmt.Sprintf("x[%d]", k), id^1+1))
+	}
+	return s
+}
+
+// fullOnes returns a snapshot with n channels that are full.
+func fullOnes(n int) Snapshot {
+	s := Snapshot{Fibers: []Fiber{runs}}
+	for k := range n {
+		id := uint64(200 + k)
+		s.Fibers = append(s.Fibers, waiting(id, fmt.Sprintf("p[%d]", k), send(id)))
+		s.Objects = append(s.Objects, Object{ID: id, Kind: "channel", Name: fmt.Sprintf("q[%d]", k), Len: 2, Cap: 2,
+			Oldest: ago(20*time.Second - time.Duration(k))})
+	}
+	return s
+}
+
+func TestExplanationHasItsFibersAndObjects(t *testing.T) {
+	earlier, later := pairOf(t, crossed)
+	earlier.Fibers[0].Since, later.Fibers[0].Since = ago(time.Minute), ago(time.Minute)
+	later.Fibers = append(later.Fibers, waiting(5, "behind", end(1)))
+	earlier.Fibers = append([]Fiber{waiting(5, "behind", end(1))}, earlier.Fibers...) // the order does not matter
+	x := Explain(earlier, later)[0]
+	if want := []uint64{1, 2, 5}; !slices.Equal(x.Fibers, want) {
+		t.Errorf("Fibers is %d, not %d", x.Fibers, want)
+	}
+	if want := []uint64{12, 11}; !slices.Equal(x.Objects, want) {
+		t.Errorf("Objects is %d, not %d", x.Objects, want)
+	}
+	if want := ago(time.Minute); !x.Since.Equal(want) {
+		t.Errorf("Since is %v, not %v", x.Since, want)
+	}
+}
+
+func TestExplainNothing(t *testing.T) {
+	s := &crossed
+	for _, got := range [][]Explanation{Explain(nil, nil), Explain(s, nil), Explain(nil, s), Explain(s, s),
+		Explain(new(Snapshot), new(Snapshot))} {
+		if got != nil {
+			t.Errorf("Explain returned %q", lines(got))
+		}
+	}
+}
+
+// TestTheWorstComesFirst: certain explanations come first, then the others by severity, whatever the order of fibers.
+func TestTheWorstComesFirst(t *testing.T) {
+	var s Snapshot
+	base := uint64(0)
+	for _, x := range []Snapshot{tickets, blocked, full, busyPool, cancelled, jammed, crossed} {
+		base += 1000
+		s.Fibers = append(s.Fibers, moved(x, base).Fibers...)
+		s.Objects = append(s.Objects, moved(x, base).Objects...)
+		s.Nurseries = append(s.Nurseries, moved(x, base).Nurseries...)
+		s.Workers = append(s.Workers, moved(x, base).Workers...)
+	}
+	earlier, later := pairOf(t, s)
+	all := Explain(earlier, later)
+	var kinds []string
+	for _, x := range all {
+		kinds = append(kinds, x.Kind)
+	}
+	want := []string{Deadlock, Deadlock, CancelIgnored, Starved, NeverYields, ChannelFull, BlockingCalls, BlockingCalls,
+		BlockingCalls, TicketOld}
+	if !slices.Equal(kinds, want) || !all[0].Certain || all[1].Certain {
+		t.Errorf("Explain returned\n\t%s", strings.Join(lines(all), "\n\t"))
+	}
+	for range 20 {
+		for _, x := range []*Snapshot{earlier, later} {
+			rand.Shuffle(len(x.Fibers), func(i, j int) { x.Fibers[i], x.Fibers[j] = x.Fibers[j], x.Fibers[i] })
+			rand.Shuffle(len(x.Objects), func(i, j int) { x.Objects[i], x.Objects[j] = x.Objects[j], x.Objects[i] })
+		}
+		if got := lines(Explain(earlier, later)); !slices.Equal(got, lines(all)) {
+			t.Fatalf("in another order Explain returned\n\t%s", strings.Join(got, "\n\t"))
+		}
+	}
+}
+
+// moved returns a snapshot whose numbers are larger by base.
+func moved(s Snapshot, base uint64) (m Snapshot) {
+	for _, f := range s.Fibers {
+		f.ID, f.Nursery, f.Wait = f.ID+base, f.Nursery+base, slices.Clone(f.Wait)
+		for k := range f.Wait {
+			for _, id := range []*uint64{&f.Wait[k].Object, &f.Wait[k].Fiber, &f.Wait[k].Nursery} {
+				if *id != 0 {
+					*id += base
+				}
+			}
+		}
+		m.Fibers = append(m.Fibers, f)
+	}
+	for _, o := range s.Objects {
+		o.ID, o.Sender, o.Receiver, o.Holders = o.ID+base, o.Sender+base, o.Receiver+base, slices.Clone(o.Holders)
+		for k := range o.Holders {
+			o.Holders[k] += base
+		}
+		m.Objects = append(m.Objects, o)
+	}
+	for _, n := range s.Nurseries {
+		n.ID, n.Owner, n.Parent = n.ID+base, n.Owner+base, n.Parent+base
+		m.Nurseries = append(m.Nurseries, n)
+	}
+	for _, w := range s.Workers {
+		w.ID, w.Fiber = w.ID+int(base), w.Fiber+base
+		m.Workers = append(m.Workers, w)
+	}
+	return m
+}
+
+// TestTextIsSafe: whatever the names are, a text can be written to a terminal, and is not long.
+func TestTextIsSafe(t *testing.T) {
+	for _, name := range []string{
+		"\x1b[31mred\x1b]0;title\x07", "a\r\nb\x00c", "\u202egnp.exe", "\xff\xfe", "\u2028\u0085\u200b", "\ufffd",
+		"<script>alert(1)</script>", strings.Repeat("M", 1<<20), strings.Repeat("\x1b", 1<<20), strings.Repeat("[", 1<<16),
+		"worker[99999999999999999999]", "worker[", "[0]", "/", "//", ":",
+	} {
+		for _, in := range []Snapshot{crossed, jammed, full, gone, busyPool, cancelled, tickets, blocked, lonely,
+			circle(9), many(9)} {
+			earlier, later := pairOf(t, in)
+			edit(func(s *Snapshot) {
+				for k := range s.Fibers {
+					f := &s.Fibers[k]
+					f.Name, f.At, f.Spawned = name, name, name
+					for k := range f.Wait {
+						f.Wait[k].Text = name
+					}
+				}
+				for k := range s.Objects {
+					s.Objects[k].Name = name
+				}
+				for k := range s.Nurseries {
+					s.Nurseries[k].Cause = name
+				}
+			})(earlier, later)
+			all := Explain(earlier, later)
+			if len(all) == 0 {
+				t.Errorf("%.20q: nothing was told", name)
+			}
+			for _, x := range all {
+				bad := func(r rune) bool { return !unicode.IsPrint(r) || r == '\ufffd' }
+				if strings.ContainsFunc(x.Text, bad) || len(x.Text) > 3000 {
+					t.Errorf("%.20q: Text is %d bytes: %.200q", name, len(x.Text), x.Text)
+				}
+			}
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 999 * time.Microsecond: "0ms", 120 * time.Millisecond: "120ms", time.Second: "1s",
+		3190 * time.Millisecond: "3.1s", 9999 * time.Millisecond: "9.9s", 12900 * time.Millisecond: "12s",
+		59 * time.Second: "59s", 4*time.Minute + 50*time.Second: "4m", 90 * time.Minute: "1h", 47 * time.Hour: "47h",
+		100 * time.Hour: "4d",
+	} {
+		if got := (span{d: d}).String(); got != want {
+			t.Errorf("%v is %q, not %q", d, got, want)
+		}
+	}
+}

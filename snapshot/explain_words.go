@@ -1,0 +1,324 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The words of explanations. They are those of the simulator's reports; see internal/report, which this package does
+// not import. Names come from the program, and a dump may come from anywhere: no name is written as it is.
+
+const (
+	mostName  = 80  // letters of a name
+	mostText  = 120 // letters of a wait, which has a name in it
+	mostNames = 4   // names in a list
+	mostCases = 3   // cases of a select
+	mostDoing = 4   // what different fibers do, in one sentence
+)
+
+// clean returns text that is safe for a terminal: what cannot be printed is written as in a string of Go, and what is
+// longer than most letters is cut.
+func clean(text string, most int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		letters := string(r)
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // also of bytes that are not UTF-8
+			quoted := strconv.QuoteRuneToASCII(r)
+			letters = quoted[1 : len(quoted)-1]
+		}
+		if n += len([]rune(letters)); n > most {
+			return b.String() + "..."
+		}
+		b.WriteString(letters)
+	}
+	return b.String()
+}
+
+// String returns a span as 120ms, 3.1s, 12s, 4m, 5h or 3d.
+func (s span) String() (text string) {
+	switch d := s.d; {
+	case d < time.Second:
+		text = fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		text = strings.TrimSuffix(fmt.Sprintf("%d.%d", d/time.Second, d%time.Second/(time.Second/10)), ".0") + "s"
+	case d < time.Minute:
+		text = fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		text = fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		text = fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		text = fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+	if s.least {
+		return "at least " + text
+	}
+	return text
+}
+
+// count returns a number and a noun: 1 fiber, 7 fibers.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// place returns a line of the program with the last directory only: bank/transfer.go:12.
+func place(at string) string {
+	if i := strings.LastIndexByte(at, '/'); i > 0 {
+		at = at[strings.LastIndexByte(at[:i], '/')+1:]
+	}
+	return clean(at, mostName)
+}
+
+// name returns the name of a fiber.
+func (f *Fiber) name() string {
+	if f.Name == "" {
+		return "fiber " + strconv.FormatUint(f.ID, 10)
+	}
+	return clean(f.Name, mostName)
+}
+
+// nameOf returns the name of a fiber that may have ended.
+func (p *pair) nameOf(id uint64) string {
+	if i, ok := p.at[id]; ok {
+		return p.fibers[i].name()
+	}
+	if f := p.earlierOf[id]; f != nil {
+		return f.name()
+	}
+	return "fiber " + strconv.FormatUint(id, 10)
+}
+
+// name returns the name of an object.
+func (o *Object) name() string {
+	if o.Name != "" {
+		return clean(o.Name, mostName)
+	}
+	text := "#" + strconv.FormatUint(o.ID, 10)
+	if o.Kind != "" {
+		text = clean(o.Kind, mostName) + " " + text
+	}
+	return text
+}
+
+// like returns what an object has in common with those of other fibers that do the same.
+func (o *Object) like() string {
+	head, _, _, _ := numbered(clean(o.Name, mostName))
+	return o.Kind + " " + head
+}
+
+// like returns what a fiber has in common with others that do the same.
+func (f *Fiber) like() string {
+	if f.Spawned != "" {
+		return f.Spawned
+	}
+	head, _, _, _ := numbered(clean(f.Name, mostName))
+	return head
+}
+
+// numbered cuts a name into a number and what comes before and after it: worker[3], pool_test.go:80 (3), worker#3. A
+// name without a number is a head alone.
+func numbered(name string) (head string, n int, tail string, ok bool) {
+	text := strings.TrimRight(name, ")]")
+	at := strings.LastIndexAny(text, "[(#") + 1
+	n, err := strconv.Atoi(text[at:])
+	if at == 0 || err != nil || strconv.Itoa(n) != text[at:] {
+		return name, 0, "", false
+	}
+	return name[:at], n, name[len(text):], true
+}
+
+// names lists the names of fibers. Names that differ only in consecutive numbers are one, and if not each fiber is
+// listed by itself, their number follows: worker[0..6] (7 fibers).
+func (p *pair) names(fibers []int) string {
+	type named struct {
+		head, tail string
+		n          int
+		ok         bool
+	}
+	all := make([]named, len(fibers))
+	for k, i := range fibers {
+		x := &all[k]
+		x.head, x.n, x.tail, x.ok = numbered(p.fibers[i].name())
+	}
+	slices.SortStableFunc(all, func(a, b named) int {
+		return cmp.Or(strings.Compare(a.head, b.head), strings.Compare(a.tail, b.tail), cmp.Compare(a.n, b.n))
+	})
+	var texts []string
+	listed, ranges := 0, false
+	for listed < len(all) && len(texts) < mostNames {
+		x, end := all[listed], listed+1
+		for x.ok && end < len(all) && all[end] == (named{x.head, x.tail, x.n + end - listed, true}) {
+			end++
+		}
+		switch {
+		case end-listed >= 3:
+			texts = append(texts, fmt.Sprintf("%s%d..%d%s", x.head, x.n, x.n+end-listed-1, x.tail))
+			listed, ranges = end, true
+			continue
+		case x.ok:
+			texts = append(texts, x.head+strconv.Itoa(x.n)+x.tail)
+		default:
+			texts = append(texts, x.head)
+		}
+		listed++
+	}
+	text := strings.Join(texts, ", ")
+	if more := len(all) - listed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if ranges {
+		text += " (" + count(len(all), "fiber") + ")"
+	}
+	return text
+}
+
+// line returns the line where a fiber is, in words that follow others.
+func (f *Fiber) line() string {
+	if f.At == "" {
+		return ""
+	}
+	return " (at " + place(f.At) + ")"
+}
+
+// line returns the line where the first of fibers is, in words that follow others.
+func (p *pair) line(fibers []int) string { return p.fibers[fibers[0]].line() }
+
+// who lists the names of fibers that do the same, and where they were spawned if it is not known where they are.
+func (p *pair) who(fibers []int) string {
+	site := p.fibers[fibers[0]].Spawned
+	for _, i := range fibers {
+		if p.fibers[i].At != "" || p.fibers[i].Spawned != site {
+			return p.names(fibers)
+		}
+	}
+	return p.names(fibers) + spawned(site)
+}
+
+// waitText returns a wait in words that follow "waits".
+func (p *pair) waitText(w Wait) string {
+	switch w.Kind {
+	case Send, Recv:
+		o := p.object(w.Object)
+		switch {
+		case o == nil:
+		case w.Kind == Recv:
+			return "to receive from " + o.name()
+		case o.Cap > 0 && o.Len >= o.Cap:
+			return fmt.Sprintf("to send to %s (full, %d of %d)", o.name(), o.Len, o.Cap)
+		default:
+			return "to send to " + o.name()
+		}
+	case End:
+		if w.Fiber != 0 {
+			return "for " + p.nameOf(w.Fiber) + " to end"
+		}
+	case Join:
+		return "for its children to end"
+	}
+	if w.Text == "" {
+		return "for something (" + clean(string(w.Kind), mostName) + ")"
+	}
+	return clean(w.Text, mostText)
+}
+
+// doing returns what a fiber does, for one fiber and for several.
+func (p *pair) doing(f *Fiber) (one, many string) {
+	at := f.line()
+	switch f.State {
+	case Pending:
+		return "has not begun", "have not begun"
+	case Ready:
+		return "is ready to run" + at, "are ready to run" + at
+	case Running:
+		return "runs" + at, "run" + at
+	case Blocking:
+		return "is in a call that blocks, or computes" + at, "are in calls that block, or compute" + at
+	case Outside:
+		return "runs on a goroutine of its own" + at, "run on goroutines of their own" + at
+	case Waiting:
+		text := p.waitsFor(f) + at
+		return "waits" + text, "wait" + text
+	}
+	return "does something else", "do something else"
+}
+
+// waitsFor returns what a fiber waits for, in words that follow "waits".
+func (p *pair) waitsFor(f *Fiber) (text string) {
+	if len(f.Wait) > 1 {
+		text = " in a select"
+	}
+	for k, w := range f.Wait {
+		if k > 0 {
+			text += ", or"
+		}
+		if k == mostCases {
+			return fmt.Sprintf("%s for %s more", text, count(len(f.Wait)-k, "case"))
+		}
+		text += " " + p.waitText(w)
+	}
+	return text
+}
+
+// does returns what fibers do, those that do the same together: a waits to lock mu; worker[0..6] (7 fibers) run.
+func (p *pair) does(fibers []int) string {
+	groups, order := map[string][]int{}, []string(nil)
+	for _, i := range fibers {
+		one, _ := p.doing(p.fibers[i].Fiber)
+		if groups[one] == nil {
+			order = append(order, one)
+		}
+		groups[one] = append(groups[one], i)
+	}
+	var texts []string
+	left := len(fibers)
+	for k, one := range order {
+		if k == mostDoing {
+			texts = append(texts, fmt.Sprintf("and %s more", count(left, "fiber")))
+			break
+		}
+		same := groups[one]
+		left -= len(same)
+		texts = append(texts, p.names(same)+" "+p.verb(same))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// verb returns what fibers that do the same do.
+func (p *pair) verb(same []int) string {
+	one, many := p.doing(p.fibers[same[0]].Fiber)
+	return pick(same, one, many)
+}
+
+// lasts returns how long fibers wait, in words that follow others: for 12s, or for several: the oldest for 12s.
+func (p *pair) lasts(since time.Time, fibers []int) string {
+	age := p.since(since)
+	if age.d == 0 {
+		return ""
+	}
+	return pick(fibers, " for ", ", the oldest for ") + age.String()
+}
+
+// pick returns the words for one fiber or those for several.
+func pick(fibers []int, one, many string) string {
+	if len(fibers) == 1 {
+		return one
+	}
+	return many
+}
+
+// spawned returns where fibers were spawned, in words between their names and what they do.
+func spawned(site string) string {
+	if site == "" {
+		return ""
+	}
+	return ", spawned at " + place(site) + ","
+}

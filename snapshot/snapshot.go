@@ -1,0 +1,160 @@
+// Package snapshot holds what a running program of package coir is doing: its fibers, what each of them waits for, and
+// the objects that they wait for. [github.com/coir-go/coir.Runtime.Snapshot] returns a [Snapshot].
+//
+// A Snapshot is a plain value: it has no pointer into the program, so it can be kept, compared and encoded. It shows no
+// value that the program has sent or stored.
+//
+// # Consistency
+//
+// The program goes on while a snapshot is taken. What is said of one fiber is true of one moment, and so is what is said
+// of one object, but the moments differ: those of the objects come after those of all fibers. A fiber that begins or
+// ends meanwhile may be missing. To know that several
+// fibers wait for each other, compare two snapshots: a fiber that is in the same wait in both (see [Fiber.Waits]) has
+// waited all the time between them. [Explain] does that.
+package snapshot
+
+import "time"
+
+// Snapshot is what a runtime did at some moment.
+type Snapshot struct {
+	Taken     time.Time     `json:"taken"` // when it was begun
+	Took      time.Duration `json:"took"`  // how long it took, in nanoseconds
+	Process   Process       `json:"process"`
+	Fibers    []Fiber       `json:"fibers"`
+	Nurseries []Nursery     `json:"nurseries"`
+	Objects   []Object      `json:"objects"`
+	Workers   []Worker      `json:"workers"`
+
+	// Omitted counts the fibers that are not in Fibers, because there were more than [Options.Fibers].
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// Options says what a snapshot has.
+type Options struct {
+	// Fibers is how many fibers a snapshot has at most; 0 means 100,000. It bounds the memory, which is about 500 bytes
+	// for each. The others are counted in [Snapshot.Omitted].
+	Fibers int
+	// Stacks adds the stack of each fiber that has begun. It stops the program for as long as a goroutine profile does.
+	Stacks bool
+	// Each, if not nil, is called for each fiber, in place of adding it to [Snapshot.Fibers]: any number of fibers needs
+	// no more memory than one. It may return false to end the snapshot. It must not keep the pointer or the slice Wait.
+	Each func(*Fiber) bool
+}
+
+// Process is the process of a snapshot, and counts of its runtime.
+type Process struct {
+	PID     int    `json:"pid"`
+	Program string `json:"program"` // the base name of the executable
+	Go      string `json:"go"`      // the version of Go
+	Coir    string `json:"coir"`    // the version of coir, or (devel)
+
+	Live    int64 `json:"live"`    // fibers that have been spawned and have not ended; not those in line for a place
+	Spawned int64 `json:"spawned"` // fibers that were ever spawned
+}
+
+// State is what a fiber does.
+type State string
+
+// The states of a fiber.
+const (
+	Pending  State = "pending"  // it has not begun
+	Ready    State = "ready"    // it can run, and waits for a worker
+	Running  State = "running"  // a worker runs it
+	Blocking State = "blocking" // it holds its worker in a call that blocks, such as coir.Blocking, or computes for long
+	Waiting  State = "waiting"  // it waits for what Wait says
+	Outside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
+)
+
+// Fiber is a fiber, or the body of a Run.
+type Fiber struct {
+	ID      uint64    `json:"id"`
+	Name    string    `json:"name"`
+	Nursery uint64    `json:"nursery"` // the nursery that it belongs to
+	Main    bool      `json:"main,omitempty"`
+	State   State     `json:"state"`
+	Since   time.Time `json:"since,omitzero"`    // since when it waits, to about 10 ms; zero if it does not, or not known
+	Spawned string    `json:"spawned"`           // where, as file:line; empty for the body of a Run
+	Wait    []Wait    `json:"wait,omitempty"`    // what it waits for: any one of them ends the wait
+	More    int       `json:"more,omitempty"`    // how many cases of a select are not in Wait, which has 64 at most
+	Waits   uint64    `json:"waits"`             // how often it has begun to wait: the number of this wait
+	Until   time.Time `json:"until,omitzero"`    // when the wait ends by itself; zero if it does not
+	Foreign bool      `json:"foreign,omitempty"` // it waits in a context that is not coir's, whose end also ends the wait
+	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
+	At      string    `json:"at,omitempty"`      // the line of the program where it is, if its stack is known
+	System  bool      `json:"system,omitempty"`  // it belongs to coir, not to the program
+}
+
+// Wait is something that a fiber waits for.
+type Wait struct {
+	Kind Kind `json:"kind"`
+	// Text is the wait in words that follow "waits": to send to orders.
+	Text    string `json:"text"`
+	Object  uint64 `json:"object,omitempty"`  // the number of the object, if there is one
+	Fiber   uint64 `json:"fiber,omitempty"`   // whose end it waits for
+	Nursery uint64 `json:"nursery,omitempty"` // whose children, or a place in which, it waits for
+}
+
+// Kind is a kind of wait.
+type Kind string
+
+// The kinds of waits.
+const (
+	Send   Kind = "send"   // to a channel
+	Recv   Kind = "recv"   // from a channel
+	Sleep  Kind = "sleep"  // for a time
+	End    Kind = "end"    // for the end of a fiber
+	Join   Kind = "join"   // for the children of a nursery
+	Place  Kind = "place"  // for a place in a nursery with a limit
+	Cancel Kind = "cancel" // for the cancel of a context
+	Use    Kind = "use"    // for another object, such as a lock, an event or a promise
+)
+
+// Nursery is a nursery that has not ended.
+type Nursery struct {
+	ID       uint64    `json:"id"`
+	Owner    uint64    `json:"owner"`    // the fiber that opened it
+	Parent   uint64    `json:"parent"`   // the nursery of that fiber; 0 for that of a Run
+	Children int       `json:"children"` // that have not ended; not those in line for a place
+	Limit    int       `json:"limit,omitempty"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Ended    bool      `json:"ended,omitempty"` // its context was cancelled, or its time has passed
+	Cause    string    `json:"cause,omitempty"` // why: the result of the Error method
+}
+
+// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of it waits for the object.
+type Object struct {
+	ID   uint64 `json:"id"`
+	Kind string `json:"kind"` // "channel", "mutex", "event", ...
+	Name string `json:"name,omitempty"`
+
+	// Of a channel.
+	Len      int    `json:"len,omitempty"`
+	Cap      int    `json:"cap,omitempty"` // -1: any number
+	High     int    `json:"high,omitempty"`
+	Sent     uint64 `json:"sent,omitempty"`
+	Received uint64 `json:"received,omitempty"`
+	Dropped  uint64 `json:"dropped,omitempty"`
+	Closed   bool   `json:"closed,omitempty"`
+	Sender   uint64 `json:"sender,omitempty"`   // the fiber that used it last to send
+	Receiver uint64 `json:"receiver,omitempty"` // the fiber that used it last to receive
+
+	// Holders are the fibers that hold it, if that is known, and Ends is what they do to end a wait: unlock.
+	Holders []uint64 `json:"holders,omitempty"`
+	Ends    string   `json:"ends,omitempty"`
+
+	Senders   int       `json:"senders,omitempty"`   // fibers of the snapshot that wait to send
+	Receivers int       `json:"receivers,omitempty"` // fibers of the snapshot that wait to receive
+	Waiters   int       `json:"waiters,omitempty"`   // fibers of the snapshot that wait for it otherwise
+	Oldest    time.Time `json:"oldest,omitzero"`     // when the oldest of these waits began
+}
+
+// Worker is a worker of the runtime.
+type Worker struct {
+	ID    int    `json:"id"`
+	State string `json:"state"` // "running", "idle", "blocking" or "held"
+	Queue int    `json:"queue"` // fibers in its own queue
+	Fiber uint64 `json:"fiber,omitempty"`
+	// Beats counts what the worker has run. If it does not change from one snapshot to the next while Fiber is the
+	// same, that fiber has not yielded.
+	Beats uint64 `json:"beats"`
+}

@@ -1,0 +1,134 @@
+package coir
+
+import (
+	"github.com/coir-go/coir/internal/channel"
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// subject is what a fiber waits for, as a snapshot sees it. Each wait of a fiber has one: see Fiber.arm. The types below
+// are those of objects, so that a subject is a pointer that the wait has anyway.
+//
+// Its methods are called while the fiber waits, or just after, by another goroutine. The fiber's wait has kept the
+// object, and the methods take the object's locks where they need them.
+type subject interface {
+	op() policy.Op
+}
+
+// described is a subject that is an object of a snapshot.
+type described interface {
+	subject
+	describe(o *snapshot.Object)
+}
+
+type (
+	toSend   core
+	toRecv   core
+	toSignal Cond
+	toResult Event // of a Promise
+	toTick   Timer
+	toChoose Selector
+	toJoin   Nursery
+	toEnter  Nursery  // a place in the nursery
+	toCancel struct{} // of a context
+	toSleep  struct{}
+)
+
+// on returns the subject of a wait on one side of the channel.
+//
+//go:norace
+func (c *core) on(side channel.Side) any {
+	if side == sending {
+		return (*toSend)(c)
+	}
+	return (*toRecv)(c)
+}
+
+// as returns the event as the subject of a wait that reports name by verb.
+//
+//go:norace
+func (e *Event) as(verb *policy.Verb) any {
+	if verb == verbResult {
+		return (*toResult)(e)
+	}
+	return (*eventCase)(e)
+}
+
+//go:norace
+func (c *toSend) op() policy.Op { return (*core)(c).op(policy.Send) }
+
+//go:norace
+func (c *toRecv) op() policy.Op { return (*core)(c).op(policy.Recv) }
+
+//go:norace
+func (c *toSignal) op() policy.Op { return (*Cond)(c).op(verbSignal) }
+
+//go:norace
+func (e *toResult) op() policy.Op { return e.object.op(verbResult) }
+
+//go:norace
+func (t *toTick) op() policy.Op { return (*Timer)(t).op(1) }
+
+//go:norace
+func (w *want) op() policy.Op { return w.q.op(w.r, w.n) }
+
+//go:norace
+func (n *toJoin) op() policy.Op { return policy.Op{Kind: policy.Join, Object: (*Nursery)(n).number()} }
+
+//go:norace
+func (n *toEnter) op() policy.Op { return policy.Op{Kind: policy.Go, Object: (*Nursery)(n).number()} }
+
+//go:norace
+func (toCancel) op() policy.Op { return policy.Op{Kind: policy.Use, Verb: verbCancel} }
+
+//go:norace
+func (toSleep) op() policy.Op { return policy.Op{Kind: policy.Sleep} }
+
+//go:norace
+func (*toChoose) op() policy.Op { return policy.Op{Kind: policy.Select} }
+
+//go:norace
+func (c *toSend) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
+
+//go:norace
+func (c *toRecv) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
+
+//go:norace
+func (c *toSignal) describe(o *snapshot.Object) { o.Kind = "condition" }
+
+//go:norace
+func (e *toResult) describe(o *snapshot.Object) { o.Kind = "promise" }
+
+//go:norace
+func (e *eventCase) describe(o *snapshot.Object) { o.Kind = "event" }
+
+//go:norace
+func (t *toTick) describe(o *snapshot.Object) { o.Kind = "timer" }
+
+//go:norace
+func (p *promiseCase[T]) describe(o *snapshot.Object) { o.Kind = "promise" }
+
+//go:norace
+func (w *want) describe(o *snapshot.Object) {
+	o.Kind = "lock"
+	if kind := w.r.Verb(w.n).Of; kind != "" {
+		o.Kind = kind
+	}
+	if by := w.q.holder(); by != 0 {
+		o.Holders = []uint64{by}
+	}
+}
+
+//go:norace
+func (c *core) describeTo(o *snapshot.Object) {
+	race.Disable()
+	x := c.ch.Stats()
+	race.Enable()
+	o.Kind, o.Len, o.Cap, o.High = "channel", x.Len, c.ch.Limit(), x.High
+	o.Sent, o.Received, o.Dropped, o.Closed = x.Sent, x.Received, x.Dropped, x.State != channel.Open
+	o.Sender, o.Receiver = x.Side[sending].By, x.Side[receiving].By
+	if c.ch.Limit() == channel.NoLimit {
+		o.Cap = -1
+	}
+}
