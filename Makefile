@@ -115,8 +115,8 @@ coirtest: ## coir's own tests under coir test, with goroutines and fibers in one
 	.bin/coir test -short -budget $(BUDGET) -run '^TestMixed' .
 	cd verify && ../.bin/coir test -schedules 3 -strict ./loopback
 
-page: ## the page of a failure in a headless Chromium: keys, folds, search, the twin, and how long they take
-	COIR_PAGE=1 $(GO) test $(FULL) -v -run '^TestThePage' ./internal/chart
+page: ## the page of a failure, and that of a running program, in a headless Chromium: keys, search, and how long they take
+	COIR_PAGE=1 $(GO) test $(FULL) -p 1 -v -run '^TestThePage' ./internal/chart ./inspect
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz

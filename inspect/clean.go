@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+// Names and causes come from the program, which may have them from its users: they can be long, and hold anything.
+
+const (
+	nameBytes     = 256  // of a name or a position
+	textBytes     = 1024 // of a sentence
+	stackBytes    = 64 << 10
+	mostListed    = 100 // fibers and objects of an explanation
+	mostExplained = 100 // explanations
+)
+
+// cut returns the beginning of a long text. It does not keep the rest in memory.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// clean returns a text for a terminal: without control characters, and at most as many characters.
+func clean(s string, most int) string {
+	s = cut(s, 4*most)
+	if len(s) <= most && !strings.ContainsFunc(s, unprintable) {
+		return s
+	}
+	var b strings.Builder
+	n := 0
+	for i, r := range s {
+		if n++; n > most {
+			return strings.TrimSuffix(b.String(), "…") + "…"
+		}
+		switch {
+		case r == utf8.RuneError && s[i] != "\uFFFD"[0]:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !unprintable(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+func firstOf[T any](all []T, most int) []T { return all[:min(len(all), most)] }
+
+// trim cuts the texts of a fiber, and of its waits. No wait is left out: with a part of its waits, a fiber would seem to
+// be in a deadlock that another wait can end.
+func trim(f *snapshot.Fiber) {
+	f.Name, f.Spawned, f.At = cut(f.Name, nameBytes), cut(f.Spawned, nameBytes), cut(f.At, nameBytes)
+	f.State = snapshot.State(cut(string(f.State), nameBytes))
+	f.Stack = cut(f.Stack, stackBytes)
+	for i := range f.Wait {
+		w := &f.Wait[i]
+		w.Text, w.Kind = cut(w.Text, textBytes), snapshot.Kind(cut(string(w.Kind), nameBytes))
+	}
+}
+
+// trimmed returns a copy of a fiber in which texts are cut.
+func trimmed(f *snapshot.Fiber) snapshot.Fiber {
+	one := *f
+	one.Wait = slices.Clone(f.Wait)
+	trim(&one)
+	return one
+}
+
+// trimRest cuts the other texts of a snapshot, in copies.
+func trimRest(s *snapshot.Snapshot) {
+	p := &s.Process
+	p.Program, p.Go, p.Coir = cut(p.Program, nameBytes), cut(p.Go, nameBytes), cut(p.Coir, nameBytes)
+	s.Nurseries, s.Objects, s.Workers = slices.Clone(s.Nurseries), slices.Clone(s.Objects), slices.Clone(s.Workers)
+	for i := range s.Nurseries {
+		n := &s.Nurseries[i]
+		n.Cause = cut(n.Cause, textBytes)
+	}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		o.Kind, o.Name = cut(o.Kind, nameBytes), cut(o.Name, nameBytes)
+		o.Ends = cut(o.Ends, nameBytes)
+		o.Holders = slices.Clone(o.Holders)
+	}
+	for i := range s.Workers {
+		s.Workers[i].State = cut(s.Workers[i].State, nameBytes)
+	}
+}

@@ -1,0 +1,220 @@
+package inspect
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+// Source is what a handler shows: a [coir.Runtime], or another one that can describe itself.
+type Source interface {
+	Snapshot(o snapshot.Options) *snapshot.Snapshot
+}
+
+// Option is an option of [Handler] and [Serve].
+type Option func(*options)
+
+type options struct {
+	of     []Source
+	hosts  []string
+	remote bool
+}
+
+// WithSource says what to show, instead of the default runtime.
+func WithSource(of ...Source) Option {
+	return func(o *options) { o.of = append(o.of, of...) }
+}
+
+// WithHost allows requests for these host names, without a port. Requests for this machine (localhost), and for the
+// address at which the connection arrived, are always allowed. Use it if the handler is reached by another name, as
+// behind a proxy.
+func WithHost(names ...string) Option {
+	return func(o *options) { o.hosts = append(o.hosts, names...) }
+}
+
+// WithRemote lets [Serve] listen on an address that other machines can reach.
+func WithRemote() Option {
+	return func(o *options) { o.remote = true }
+}
+
+// Handler returns a handler that shows what the default runtime does, or what the sources of [WithSource] do. It can be
+// mounted anywhere, with or without [http.StripPrefix]: it uses the last element of the path only.
+func Handler(opts ...Option) http.Handler {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return newHandler(&o)
+}
+
+func newHandler(o *options) *handler {
+	n := max(1, len(o.of))
+	return &handler{
+		hosts: o.hosts,
+		taker: taker{
+			of: o.of, kept: make([]kept, n), last: map[key]*document{}, busy: make(chan struct{}, 1),
+			explain: snapshot.Explain,
+		},
+		limits: defaultLimits,
+	}
+}
+
+// limits are bounds that tests lower.
+type limits struct {
+	write time.Duration // within which a response must be read
+}
+
+var defaultLimits = limits{write: time.Minute}
+
+type handler struct {
+	hosts  []string
+	taker  taker
+	limits limits
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	if status, why := h.refusal(r); status != 0 {
+		if status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", "GET, HEAD")
+		}
+		fail(w, status, why)
+		return
+	}
+	// A slow reader must not hold the document for long.
+	control := http.NewResponseController(w)
+	if control.SetWriteDeadline(time.Now().Add(h.limits.write)) == nil {
+		defer func() {
+			if control.Flush() == nil {
+				_ = control.SetWriteDeadline(time.Time{}) // the next request of the connection has its own
+			}
+		}()
+	}
+	query := r.URL.Query()
+	of := 0
+	if text := query.Get("of"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n >= h.taker.sources() {
+			fail(w, http.StatusNotFound, "there is no such runtime: of is a number below "+strconv.Itoa(h.taker.sources()))
+			return
+		}
+		of = n
+	}
+	switch name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; name {
+	case "":
+		if r.URL.Path == "" { // mounted without a slash at its end: relative links would miss the last element
+			path, _, _ := strings.Cut(r.RequestURI, "?")
+			w.Header().Set("Location", "./"+path[strings.LastIndexByte(path, '/')+1:]+"/")
+			w.WriteHeader(http.StatusMovedPermanently)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", livePolicy)
+		w.Header().Set("Content-Length", strconv.Itoa(len(livePage)))
+		if r.Method != http.MethodHead {
+			_, _ = io.WriteString(w, livePage)
+		}
+	case "text":
+		h.send(w, r, key{of: of, text: true}, "text/plain; charset=utf-8")
+	case "snapshot.json":
+		h.send(w, r, key{of: of}, "application/json")
+	case "dump":
+		name := time.Now().UTC().Format("coir-20060102-150405.json")
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		h.send(w, r, key{of: of, dump: true, stacks: query.Get("stacks") == "1"}, "application/json")
+	case "fiber":
+		id, err := strconv.ParseUint(query.Get("id"), 10, 64)
+		if err != nil {
+			fail(w, http.StatusBadRequest, "which fiber? write fiber?id=7")
+			return
+		}
+		h.fiber(w, r, of, id)
+	default:
+		fail(w, http.StatusNotFound, "there is nothing here: see text, snapshot.json, dump, fiber?id=7, or the page")
+	}
+}
+
+// send answers with a document.
+func (h *handler) send(w http.ResponseWriter, r *http.Request, k key, kind string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Vary", "Accept-Encoding")
+	if r.Method == http.MethodHead {
+		return
+	}
+	d, err := h.taker.get(r.Context(), k)
+	if err != nil {
+		w.Header().Del("Content-Disposition")
+		unavailable(w, err)
+		return
+	}
+	defer h.taker.release(d)
+	if acceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(d.packed)))
+		_, _ = w.Write(d.packed) // an error means that the reader is gone, or too slow
+		return
+	}
+	_ = d.unpack(w)
+}
+
+// fiber answers with one fiber and its stack.
+func (h *handler) fiber(w http.ResponseWriter, r *http.Request, of int, id uint64) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodHead {
+		return
+	}
+	f, err := h.taker.fiber(r.Context(), of, id)
+	switch {
+	case err != nil:
+		unavailable(w, err)
+	case f == nil:
+		fail(w, http.StatusNotFound, "fiber "+strconv.FormatUint(id, 10)+" has ended")
+	default:
+		_ = json.NewEncoder(w).Encode(f)
+	}
+}
+
+func unavailable(w http.ResponseWriter, err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return // the reader is gone
+	}
+	w.Header().Set("Retry-After", "1")
+	fail(w, http.StatusServiceUnavailable, err.Error())
+}
+
+func fail(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "inspect: "+strings.TrimPrefix(why, "inspect: ")+"\n")
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, params, _ := strings.Cut(part, ";")
+		if strings.TrimSpace(name) == "gzip" {
+			q, ok := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+			weight, err := strconv.ParseFloat(q, 64)
+			return !ok || err != nil || weight > 0
+		}
+	}
+	return false
+}
+
+// unpack writes the document as it was before it was compressed.
+func (d *document) unpack(w io.Writer) error {
+	from, err := gzip.NewReader(bytes.NewReader(d.packed))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, from)
+	return err
+}

@@ -1,0 +1,59 @@
+package inspect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // for the parts of the page
+	"encoding/base64"
+	"io"
+	"strings"
+)
+
+// The page is one document that loads nothing else. It is written in three files, and put together here.
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+func init() {
+	// The browser hashes what it has parsed, where a line ends with \n.
+	for _, part := range []*string{&pageHTML, &pageCSS, &pageJS} {
+		*part = strings.ReplaceAll(*part, "\r\n", "\n")
+	}
+	livePage, livePolicy = page("null"), policy("connect-src 'self'; frame-ancestors 'none'; ")
+}
+
+var livePage, livePolicy string
+
+// page returns the page with data: JSON in which < is escaped.
+func page(data string) string {
+	return strings.NewReplacer(
+		"{{policy}}", policy("connect-src 'self'; "), "{{style}}", pageCSS, "{{script}}", pageJS, "{{data}}", data,
+	).Replace(pageHTML)
+}
+
+// policy returns the content security policy of the page: only its own style and its own script.
+func policy(more string) string {
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; " + more +
+		"style-src " + digest(pageCSS) + "; script-src " + digest(pageJS)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// WritePage writes a page that shows the dump. It needs no server.
+func (d *Dump) WritePage(w io.Writer) error {
+	var data bytes.Buffer
+	if err := writeDump(&data, d); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, page(data.String()))
+	return err
+}

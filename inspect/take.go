@@ -1,0 +1,309 @@
+package inspect
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// A snapshot is not written to the network while it is taken: a slow reader would make it long, and its parts would be
+// of different times. It is encoded fiber by fiber into a document instead, which is compressed to about a twentieth,
+// and which all requests of the next moment share. So the memory does not depend on the number of readers:
+//
+//   - At most one snapshot is taken at a time.
+//   - A document is made only while fewer than mostHeld are being read. Otherwise a request shares the newest one of its
+//     kind, and if there is none, it is refused. So there are at most mostHeld and the newest one of each kind.
+//
+// TestSlowReadersHoldFewSnapshots checks both.
+
+const (
+	fresh     = 250 * time.Millisecond // for how long requests share a document
+	apart     = 100 * time.Millisecond // between the first two snapshots, of which the first is only for Explain
+	idle      = 10 * time.Second       // after which nothing is kept
+	mostHeld  = 4                      // documents that are being read
+	mostShown = 100_000                // fibers of a document, and of a snapshot that is kept
+	mostDump  = 1_000_000              // fibers of a dump
+)
+
+var errBusy = errors.New("inspect: too many slow readers: try again")
+
+// document is an encoded snapshot. It does not change.
+type document struct {
+	packed  []byte // by gzip
+	made    time.Time
+	readers int // guarded by taker.mu
+}
+
+// key is a kind of document.
+type key struct {
+	of                 int
+	text, dump, stacks bool
+}
+
+type taker struct {
+	busy    chan struct{} // has an element while a snapshot is taken
+	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation
+
+	// Guarded by busy.
+	of   []Source     // empty until the first snapshot if it is the default runtime
+	kept []kept       // the last snapshot of each source
+	pack *gzip.Writer // used again, because a new one has a megabyte
+
+	mu    sync.Mutex
+	last  map[key]*document // the newest of each kind
+	held  int               // documents with readers
+	sleep *time.Timer       // ends idle
+}
+
+func (t *taker) sources() int { return len(t.kept) }
+
+// get returns a document, which the caller must release.
+func (t *taker) get(ctx context.Context, k key) (*document, error) {
+	if d := t.share(k); d != nil {
+		return d, nil
+	}
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	if d := t.share(k); d != nil { // another request has taken it meanwhile
+		return d, nil
+	}
+	t.mu.Lock()
+	full := t.held >= mostHeld
+	t.mu.Unlock()
+	if full {
+		return nil, errBusy
+	}
+	d, err := t.take(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last[k] = d
+	t.hold(d)
+	return d, nil
+}
+
+// enter waits until no snapshot is taken, and begins one.
+func (t *taker) enter(ctx context.Context) error {
+	select {
+	case t.busy <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if len(t.of) == 0 {
+		t.of = []Source{coir.Default()} // not before: a program may call coir.Configure after it has made its handler
+	}
+	return nil
+}
+
+// leave ends what enter began.
+func (t *taker) leave() {
+	<-t.busy
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used()
+}
+
+// used starts the time after which nothing is kept. The caller has locked t.mu.
+func (t *taker) used() {
+	if t.sleep == nil {
+		t.sleep = time.AfterFunc(idle, t.forget)
+	} else {
+		t.sleep.Reset(idle)
+	}
+}
+
+// forget drops what is kept. Documents with readers stay: they may be shared, and the last reader starts the time again.
+func (t *taker) forget() {
+	select {
+	case t.busy <- struct{}{}:
+		clear(t.kept)
+		t.pack = nil
+		<-t.busy
+	default:
+		return // leave starts the timer again
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.last, func(_ key, d *document) bool { return d.readers == 0 })
+}
+
+// share returns the newest document, if it is fresh, or if no other one may be made.
+func (t *taker) share(k key) *document {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := t.last[k]
+	if d == nil || time.Since(d.made) >= fresh && t.held < mostHeld {
+		return nil
+	}
+	t.hold(d)
+	return d
+}
+
+// hold adds a reader. The caller has locked t.mu.
+func (t *taker) hold(d *document) {
+	if d.readers++; d.readers == 1 {
+		t.held++
+	}
+}
+
+// release removes a reader.
+func (t *taker) release(d *document) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d.readers--; d.readers == 0 {
+		t.held--
+	}
+	t.used()
+}
+
+// take takes a snapshot and encodes it.
+func (t *taker) take(ctx context.Context, k key) (*document, error) {
+	source, of := t.of[k.of], &t.kept[k.of]
+	if of.last == nil {
+		of.now.reset()
+		of.keep((&collect{most: mostShown, room: &of.now}).from(source, false))
+		wait := time.NewTimer(apart)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	of.now.reset()
+	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return t.explain(of.last, later) }
+	var packed bytes.Buffer
+	if t.pack == nil {
+		t.pack, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // which is a level
+	}
+	to := t.pack
+	to.Reset(&packed)
+	var later *snapshot.Snapshot
+	var err error
+	if k.text {
+		later = (&collect{most: mostShown, room: &of.now}).from(source, false)
+		err = writeText(to, later, explain(later))
+	} else {
+		most := mostShown
+		if k.dump {
+			most = mostDump
+		}
+		later, err = encode(to, source, most, k.stacks, t.sources(), &of.now, explain)
+	}
+	if err == nil {
+		err = to.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	of.keep(later)
+	return &document{packed: bytes.Clone(packed.Bytes()), made: time.Now()}, nil
+}
+
+// fiber returns a fiber with its stack, or nil if there is none with that number.
+func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.Fiber, err error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	c := collect{most: mostDump, each: func(f *snapshot.Fiber) bool {
+		if f.ID == id {
+			one := trimmed(f)
+			found = &one
+		}
+		return found == nil
+	}}
+	c.from(t.of[of], true)
+	return found, nil
+}
+
+// kept is the last snapshot of a source. Its memory is used again for the one after the next: a page asks once a second,
+// and garbage of that size would start the collector each time, which scans the stacks of all fibers.
+type kept struct {
+	last   *snapshot.Snapshot // its fibers are in before
+	before room
+	now    room // for the next one
+}
+
+// keep makes a snapshot, whose fibers are in k.now, the last one.
+func (k *kept) keep(s *snapshot.Snapshot) {
+	k.last = s
+	k.before, k.now = k.now, k.before
+}
+
+// room holds copies of fibers.
+type room struct {
+	fibers []snapshot.Fiber
+	waits  []snapshot.Wait // those of the fibers
+}
+
+// reset makes the room empty. Nothing may use what it held.
+func (r *room) reset() {
+	clear(r.fibers)
+	clear(r.waits)
+	r.fibers, r.waits = r.fibers[:0], r.waits[:0]
+}
+
+// add adds a copy of a fiber, in which texts are cut.
+func (r *room) add(f *snapshot.Fiber) *snapshot.Fiber {
+	from := len(r.waits)
+	r.waits = append(r.waits, f.Wait...)
+	one := *f
+	if one.Wait = nil; len(f.Wait) > 0 {
+		one.Wait = r.waits[from:len(r.waits):len(r.waits)]
+	}
+	trim(&one)
+	r.fibers = append(r.fibers, one)
+	return &r.fibers[len(r.fibers)-1]
+}
+
+// collect takes a snapshot.
+type collect struct {
+	most int                        // fibers
+	each func(*snapshot.Fiber) bool // is called for each fiber; if it is nil, the fibers are kept in room
+	room *room
+
+	n, more int
+}
+
+func (c *collect) from(source Source, stacks bool) *snapshot.Snapshot {
+	add := func(f *snapshot.Fiber) bool {
+		if c.n == c.most {
+			c.more++
+			return true
+		}
+		c.n++
+		if c.each != nil {
+			return c.each(f)
+		}
+		c.room.add(f)
+		return true
+	}
+	s := source.Snapshot(snapshot.Options{Fibers: c.most, Stacks: stacks, Each: add})
+	if s == nil {
+		s = new(snapshot.Snapshot)
+	}
+	for i := range s.Fibers {
+		if !add(&s.Fibers[i]) {
+			break
+		}
+	}
+	all := *s
+	if all.Fibers = nil; c.room != nil {
+		all.Fibers = c.room.fibers
+	}
+	all.Omitted = s.Omitted + c.more
+	trimRest(&all)
+	return &all
+}

@@ -1,0 +1,521 @@
+package inspect
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+// The text is for a person with curl, or who reads a log: what is wrong comes first, then the tree of nurseries and
+// fibers, then the objects that fibers wait for. Fibers of a nursery that do the same are one line with a count. The
+// number of lines is bounded; what is left out is said.
+
+const (
+	treeLines   = 400 // of nurseries and fibers
+	objectLines = 100
+	mostDeep    = 40 // levels of the tree
+	nameRunes   = 80
+	textRunes   = 300
+)
+
+// WriteText writes a snapshot as text for people, as the handler serves it as text. What is wrong is known only with an
+// earlier snapshot of the same runtime; without one, earlier is nil.
+func WriteText(w io.Writer, earlier, later *snapshot.Snapshot) error {
+	var why []snapshot.Explanation
+	if earlier != nil {
+		why = snapshot.Explain(earlier, later)
+	}
+	return writeText(w, later, why)
+}
+
+// WriteText writes the dump as text for people.
+func (d *Dump) WriteText(w io.Writer) error { return writeText(w, d.Snapshot, d.Explanations) }
+
+func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation) error {
+	t := newTree(s)
+	t.out = bufio.NewWriter(w)
+	t.head()
+	t.explanations(why)
+	t.fibers()
+	t.objects()
+	return t.out.Flush()
+}
+
+// tree is a snapshot while it is written.
+type tree struct {
+	*snapshot.Snapshot
+	out *bufio.Writer // an error stays with it until Flush
+
+	names   map[uint64]string              // of fibers, by number
+	members map[uint64][]*snapshot.Fiber   // by nursery
+	owned   map[uint64][]*snapshot.Nursery // by the fiber that opened them
+	done    map[uint64]bool                // nurseries that are written
+	holders map[uint64][]uint64            // of objects, by number
+	lines   int                            // of the tree
+	left    int                            // fibers that are left out
+}
+
+func newTree(s *snapshot.Snapshot) *tree {
+	t := &tree{
+		Snapshot: s, names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64][]uint64{},
+		members: map[uint64][]*snapshot.Fiber{}, owned: map[uint64][]*snapshot.Nursery{},
+	}
+	for i := range s.Fibers {
+		f := &s.Fibers[i]
+		t.names[f.ID] = f.Name
+		t.members[f.Nursery] = append(t.members[f.Nursery], f)
+	}
+	for _, of := range t.members { // a snapshot has them in any order
+		slices.SortStableFunc(of, func(a, b *snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	for i := range s.Nurseries {
+		n := &s.Nurseries[i]
+		t.owned[n.Owner] = append(t.owned[n.Owner], n)
+	}
+	for i := range s.Objects {
+		t.holders[s.Objects[i].ID] = s.Objects[i].Holders
+	}
+	return t
+}
+
+// line writes a line, indented.
+func (t *tree) line(depth int, format string, args ...any) {
+	text := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	_, _ = t.out.WriteString(strings.Repeat("  ", depth) + text + "\n")
+}
+
+func (t *tree) head() {
+	p := &t.Process
+	t.line(0, "%s, process %d: coir %s, %s", clean(cmp.Or(p.Program, "a program"), nameRunes), p.PID,
+		clean(cmp.Or(p.Coir, "of unknown version"), nameRunes), clean(cmp.Or(p.Go, "unknown Go"), nameRunes))
+	t.line(0, "taken at %s, in %s", t.Taken.UTC().Format("2006-01-02 15:04:05.000 UTC"), age(t.Took))
+	states := map[snapshot.State]int{}
+	for i := range t.Fibers {
+		states[t.Fibers[i].State]++
+	}
+	var parts []string
+	for _, s := range []snapshot.State{
+		snapshot.Waiting, snapshot.Ready, snapshot.Running, snapshot.Blocking, snapshot.Outside, snapshot.Pending,
+	} {
+		if states[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", grouped(states[s]), s))
+		}
+	}
+	t.line(0, "%s, %s spawned since the start: %s", count(p.Live, "fiber"), grouped(p.Spawned),
+		cmp.Or(strings.Join(parts, ", "), "none to show"))
+	if t.Omitted > 0 {
+		t.line(0, "%s not shown, because there are so many", count(t.Omitted, "fiber"))
+	}
+	if len(t.Workers) > 0 {
+		work := map[string]int{}
+		queued := 0
+		for i := range t.Workers {
+			work[clean(t.Workers[i].State, nameRunes)]++
+			queued += t.Workers[i].Queue
+		}
+		var parts []string
+		for state, n := range work {
+			parts = append(parts, fmt.Sprintf("%s %s", grouped(n), state))
+		}
+		slices.Sort(parts)
+		t.line(0, "%s: %s; %s in their queues", count(len(t.Workers), "worker"),
+			strings.Join(firstOf(parts, 10), ", "), count(queued, "fiber"))
+	}
+}
+
+func (t *tree) explanations(why []snapshot.Explanation) {
+	if len(why) == 0 {
+		return
+	}
+	t.line(0, "\nWhat is wrong")
+	for _, e := range firstOf(why, mostExplained) {
+		how := "likely: "
+		if e.Certain {
+			how = "certain:"
+		}
+		t.line(1, "%s %s", how, clean(e.Text, textRunes))
+		var more []string
+		if !e.Since.IsZero() {
+			more = append(more, "for "+t.since(e.Since))
+		}
+		if len(e.Fibers) > 0 {
+			more = append(more, "fibers "+t.list(e.Fibers))
+		}
+		if len(more) > 0 {
+			t.line(1, "         %s", strings.Join(more, "; "))
+		}
+	}
+	if more := len(why) - mostExplained; more > 0 {
+		t.line(1, "and %s more", grouped(more))
+	}
+}
+
+// list names fibers.
+func (t *tree) list(ids []uint64) string {
+	var names []string
+	for _, id := range firstOf(ids, 10) {
+		names = append(names, t.named(id))
+	}
+	if more := len(ids) - 10; more > 0 {
+		names = append(names, fmt.Sprintf("and %s more", grouped(more)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// named returns the name and the number of a fiber.
+func (t *tree) named(id uint64) string {
+	name, ok := t.names[id]
+	if !ok {
+		return "#" + strconv.FormatUint(id, 10)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s #%d", clean(name, nameRunes), id))
+}
+
+func (t *tree) since(since time.Time) string { return age(max(0, t.Taken.Sub(since))) }
+
+func (t *tree) fibers() {
+	t.line(0, "\nNurseries and fibers")
+	if len(t.Fibers) == 0 {
+		t.line(1, "none")
+		return
+	}
+	known := map[uint64]bool{}
+	for i := range t.Nurseries {
+		known[t.Nurseries[i].ID] = true
+	}
+	for i := range t.Nurseries {
+		if n := &t.Nurseries[i]; n.Parent == 0 || !known[n.Parent] || t.names[n.Owner] == "" && !t.shows(n.Owner) {
+			t.nursery(n, 1)
+		}
+	}
+	for i := range t.Nurseries { // in a cycle, which only a wrong snapshot has
+		t.nursery(&t.Nurseries[i], 1)
+	}
+	var rest []*snapshot.Fiber
+	for i := range t.Fibers {
+		if f := &t.Fibers[i]; !known[f.Nursery] {
+			rest = append(rest, f)
+		}
+	}
+	if len(rest) > 0 {
+		t.line(1, "fibers of nurseries that are not in the snapshot")
+		t.group(rest, 2)
+	}
+	if t.left > 0 {
+		t.line(1, "and %s more, which the page and snapshot.json show", count(t.left, "fiber"))
+	}
+}
+
+// shows reports whether a fiber is in the snapshot.
+func (t *tree) shows(id uint64) bool {
+	_, ok := t.names[id]
+	return ok
+}
+
+// nursery writes a nursery and what is below it.
+func (t *tree) nursery(n *snapshot.Nursery, depth int) {
+	if t.done[n.ID] {
+		return
+	}
+	t.done[n.ID] = true
+	members := t.members[n.ID]
+	if t.lines >= treeLines || depth >= mostDeep {
+		t.left += len(members)
+		for _, f := range members {
+			for _, below := range t.owned[f.ID] {
+				if !t.done[below.ID] {
+					t.nursery(below, min(depth+1, mostDeep))
+				}
+			}
+		}
+		return
+	}
+	t.lines++
+	t.line(depth, "%s", t.describe(n))
+	t.group(members, depth+1)
+}
+
+func (t *tree) describe(n *snapshot.Nursery) string {
+	what := "nursery"
+	if n.Parent == 0 {
+		what = "run"
+	}
+	parts := []string{fmt.Sprintf("%s %d", what, n.ID)}
+	children := count(n.Children, "fiber")
+	if n.Limit > 0 {
+		children += fmt.Sprintf(" of at most %s", grouped(n.Limit))
+	}
+	parts = append(parts, children)
+	if !n.Deadline.IsZero() {
+		if left := n.Deadline.Sub(t.Taken); left >= 0 {
+			parts = append(parts, "ends in "+age(left))
+		} else {
+			parts = append(parts, "should have ended "+age(-left)+" ago")
+		}
+	}
+	if n.Ended {
+		parts = append(parts, "cancelled: "+clean(cmp.Or(n.Cause, "cause not known"), textRunes))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// group writes fibers. Those that do the same are one line.
+func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
+	for _, g := range groupsOf(fibers, func(f *snapshot.Fiber) bool { return t.opens(f) }) {
+		if t.lines >= treeLines {
+			t.left += len(g)
+			for _, f := range g {
+				for _, n := range t.owned[f.ID] {
+					t.nursery(n, depth+1)
+				}
+			}
+			continue
+		}
+		t.lines++
+		t.line(depth, "%s", t.doing(g))
+		if len(g) == 1 {
+			for _, n := range t.owned[g[0].ID] {
+				t.nursery(n, depth+1)
+			}
+		}
+	}
+}
+
+// opens reports whether a fiber has opened a nursery that is to be written below it.
+func (t *tree) opens(f *snapshot.Fiber) bool {
+	return slices.ContainsFunc(t.owned[f.ID], func(n *snapshot.Nursery) bool { return !t.done[n.ID] })
+}
+
+// groupsOf returns fibers in groups that do the same, in the order of their first fibers. A fiber for which alone
+// returns true has a group of its own.
+func groupsOf(fibers []*snapshot.Fiber, alone func(*snapshot.Fiber) bool) [][]*snapshot.Fiber {
+	var groups [][]*snapshot.Fiber
+	at := map[string]int{}
+	var b strings.Builder
+	for _, f := range fibers {
+		if alone(f) {
+			groups = append(groups, []*snapshot.Fiber{f})
+			continue
+		}
+		b.Reset()
+		for _, part := range []string{stem(f.Name), string(f.State), f.Spawned, f.At} {
+			b.WriteString(part)
+			b.WriteByte(0)
+		}
+		for _, w := range f.Wait {
+			b.WriteString(w.Text)
+			b.WriteByte(0)
+		}
+		if i, ok := at[b.String()]; ok {
+			groups[i] = append(groups[i], f)
+			continue
+		}
+		at[b.String()] = len(groups)
+		groups = append(groups, []*snapshot.Fiber{f})
+	}
+	return groups
+}
+
+// place returns a source position with the last directory only.
+func place(at string) string {
+	if i := strings.LastIndexAny(at, `/\`); i > 0 {
+		at = at[strings.LastIndexAny(at[:i], `/\`)+1:]
+	}
+	return clean(at, nameRunes)
+}
+
+// stem returns a name without the number in brackets at its end.
+func stem(name string) string {
+	if i := strings.LastIndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
+		if _, err := strconv.ParseUint(name[i+1:len(name)-1], 10, 64); err == nil {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// doing says what a group of fibers does.
+func (t *tree) doing(g []*snapshot.Fiber) string {
+	f := g[0]
+	oldest := f
+	for _, other := range g {
+		if !other.Since.IsZero() && (oldest.Since.IsZero() || other.Since.Before(oldest.Since)) {
+			oldest = other
+		}
+	}
+	var b strings.Builder
+	verb := "waits "
+	if len(g) == 1 {
+		fmt.Fprintf(&b, "%s: ", t.named(f.ID))
+	} else {
+		name := clean(stem(f.Name), nameRunes)
+		if name != clean(f.Name, nameRunes) {
+			name += "[...]"
+		}
+		fmt.Fprintf(&b, "%s x %s: ", grouped(len(g)), name)
+		verb = "wait "
+	}
+	if len(f.Wait) == 0 {
+		b.WriteString(clean(string(f.State), nameRunes))
+	}
+	for i, w := range firstOf(f.Wait, 4) {
+		if i > 0 {
+			b.WriteString(", or ")
+		} else {
+			b.WriteString(verb)
+		}
+		b.WriteString(clean(w.Text, textRunes))
+		if by := t.holders[w.Object]; len(by) > 0 {
+			fmt.Fprintf(&b, ", held by %s", t.list(by))
+		}
+	}
+	if more := len(f.Wait) + f.More - 4; more > 0 {
+		fmt.Fprintf(&b, ", or %d others", more)
+	}
+	if !oldest.Since.IsZero() {
+		if len(g) == 1 {
+			fmt.Fprintf(&b, ", for %s", t.since(oldest.Since))
+		} else {
+			fmt.Fprintf(&b, ", the oldest #%d for %s", oldest.ID, t.since(oldest.Since))
+		}
+	}
+	if f.At != "" {
+		fmt.Fprintf(&b, ", at %s", place(f.At))
+	}
+	if f.Spawned != "" {
+		fmt.Fprintf(&b, "; from %s", place(f.Spawned))
+	}
+	if f.System {
+		b.WriteString(" (of coir)")
+	}
+	return b.String()
+}
+
+func (t *tree) objects() {
+	if len(t.Objects) == 0 {
+		return
+	}
+	t.line(0, "\nWhat they wait for")
+	all := make([]*snapshot.Object, len(t.Objects))
+	for i := range t.Objects {
+		all[i] = &t.Objects[i]
+	}
+	slices.SortStableFunc(all, func(a, b *snapshot.Object) int { // the oldest wait first
+		if a.Oldest.IsZero() != b.Oldest.IsZero() {
+			return cmp.Compare(b.Oldest.UnixNano(), a.Oldest.UnixNano())
+		}
+		return a.Oldest.Compare(b.Oldest)
+	})
+	for _, o := range firstOf(all, objectLines) {
+		t.line(1, "%s", t.object(o))
+	}
+	if more := len(all) - objectLines; more > 0 {
+		t.line(1, "and %s more", count(more, "object"))
+	}
+}
+
+func (t *tree) object(o *snapshot.Object) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", clean(o.Kind, nameRunes), clean(o.Name, nameRunes))
+	name := strings.TrimSpace(b.String()) + " #" + strconv.FormatUint(o.ID, 10)
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if o.Kind == "channel" {
+		switch {
+		case o.Cap < 0:
+			add("%s, no limit", grouped(o.Len))
+		case o.Cap == 0:
+			add("no buffer")
+		default:
+			add("%s of %s", grouped(o.Len), grouped(o.Cap))
+		}
+		if o.Closed {
+			add("closed")
+		}
+	}
+	if len(o.Holders) > 0 {
+		add("held by %s", t.list(o.Holders))
+	}
+	for _, w := range []struct {
+		n    int
+		what string
+	}{{o.Senders, "to send"}, {o.Receivers, "to receive"}, {o.Waiters, ""}} {
+		if w.n > 0 {
+			verb := "wait"
+			if w.n == 1 {
+				verb = "waits"
+			}
+			add("%s", strings.TrimSpace(fmt.Sprintf("%s %s %s", grouped(w.n), verb, w.what)))
+		}
+	}
+	if !o.Oldest.IsZero() {
+		add("the oldest for %s", t.since(o.Oldest))
+	}
+	if o.Sent > 0 || o.Received > 0 {
+		add("%s sent, %s received", grouped(o.Sent), grouped(o.Received))
+	}
+	if o.Dropped > 0 {
+		add("%s dropped", grouped(o.Dropped))
+	}
+	text := name
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// age returns a duration as people say it: 3.1s, 12m5s, 2d4h.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "-" + age(-d)
+	case d < time.Microsecond:
+		return strconv.FormatInt(int64(d), 10) + "ns"
+	case d < time.Millisecond:
+		return d.Round(100 * time.Nanosecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Truncate(100 * time.Millisecond).String()
+	case d < time.Minute:
+		return d.Truncate(time.Second).String()
+	case d < time.Hour:
+		return parts(d, time.Minute, "m", time.Second, "s")
+	case d < day:
+		return parts(d, time.Hour, "h", time.Minute, "m")
+	}
+	return parts(d, day, "d", time.Hour, "h")
+}
+
+// parts returns a duration in two units, without the smaller one if it is 0.
+func parts(d, large time.Duration, l string, small time.Duration, s string) string {
+	text := strconv.Itoa(int(d/large)) + l
+	if rest := d % large / small; rest > 0 {
+		text += strconv.Itoa(int(rest)) + s
+	}
+	return text
+}
+
+// grouped returns a number with commas between thousands.
+func grouped[T int | int64 | uint64](n T) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func count[T int | int64 | uint64](n T, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return grouped(n) + " " + what + "s"
+}

@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n")); !bytes.Equal(got, want) {
+		t.Errorf("%s is not as it should be; if the change is meant, run the test with -update:\n%s", path, got)
+	}
+}
+
+func TestTextOfASnapshot(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeText(&b, deadlock(), whyDeadlock()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "deadlock.txt", b.Bytes())
+}
+
+func TestAges(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0ns", 1234: "1.2µs", 1234567: "1.2ms", 999 * time.Millisecond: "999ms", 9990 * time.Millisecond: "9.9s",
+		59999 * time.Millisecond: "59s", time.Minute: "1m", 3599 * time.Second: "59m59s", time.Hour: "1h",
+		25*time.Hour - 1: "1d", 49 * time.Hour: "2d1h", -time.Minute: "-1m",
+	} {
+		if got := age(d); got != want {
+			t.Errorf("the age %v is %s, want %s", d, got, want)
+		}
+	}
+}
+
+// The text has few lines, however many fibers and objects there are, and counts what it leaves out.
+func TestTextIsBounded(t *testing.T) {
+	s := many(20_000)
+	for i := range s.Fibers {
+		s.Fibers[i].Name = fmt.Sprint("fiber", i) // each one different
+	}
+	why := make([]snapshot.Explanation, 1000)
+	var b bytes.Buffer
+	if err := writeText(&b, s, why); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := strings.Count(text, "\n"); n > treeLines+objectLines+mostExplained+20 {
+		t.Errorf("the text has %d lines", n)
+	}
+	shown := strings.Count(text, "from main.go") + strings.Count(text, "from many/main.go")
+	for _, want := range []string{
+		fmt.Sprintf("and %s more, which the page", count(20_000-shown, "fiber")), "and 900 more", "and 100 objects more",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text does not say %q:\n%s", want, text[len(text)-2000:])
+		}
+	}
+}
