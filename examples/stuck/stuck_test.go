@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// told is what explanations say of each bug. T stands for a time, L for a line, N for a number.
+var told = map[string]string{
+	"locks": "certain: transfer[0] waits to lock bob, held by transfer[1], which waits to lock alice, held by " +
+		"transfer[0]: a deadlock, for T; spawned at stuck/main.go:L, stuck/main.go:L; audit, main wait for them, the " +
+		"oldest for T",
+	"pipeline": "likely: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from it, " +
+		"waits to send to again, and parse was the last to receive from it: likely a deadlock, for T; spawned at " +
+		"stuck/main.go:L, stuck/main.go:L; main waits for them",
+	"gone": "likely: producer, spawned at stuck/main.go:L, waits to send to orders (full, 8 of 8) for T; fiber N, which " +
+		"was the last to receive from it, has ended",
+	"full": "likely: read, spawned at stuck/main.go:L, waits to send to lines (full, 64 of 64) for T; write, which was " +
+		"the last to receive from it, waits for the event flushed",
+	"native": "likely: query[0..2] (3 fibers), spawned at stuck/main.go:L, likely have not yielded their workers for at " +
+		"least T",
+	"hog": "likely: compress, spawned at stuck/main.go:L, likely has not yielded its worker for at least T",
+	"cancel": "likely: the nursery of serve was cancelled (the disk is full) at least T ago, and 1 fiber has not ended: " +
+		"flush waits for the event drained",
+	"all": "likely: main waits for its children to end: worker[N], which waits to receive from jobs, and main was the " +
+		"last to send to it: likely a deadlock, for T; spawned at stuck/main.go:L; worker[N], worker[N] wait for them, " +
+		"the oldest for T",
+}
+
+// left is how many fibers each program has in the end.
+var left = map[string]int{"locks": 5, "pipeline": 4, "gone": 3, "full": 4, "native": 5, "hog": 3, "cancel": 4, "all": 4}
+
+// settled takes snapshots until two in a row show the same waits of that many fibers, and only the fibers that hold a
+// worker do not wait.
+func settled(t *testing.T, rt *coir.Runtime, fibers int) *snapshot.Snapshot {
+	t.Helper()
+	var last []uint64
+	for begin := time.Now(); time.Since(begin) < time.Minute; runtime.Gosched() {
+		s := rt.Snapshot(snapshot.Options{})
+		var waits []uint64
+		moves := len(s.Fibers) != fibers
+		for _, f := range s.Fibers {
+			waits = append(waits, f.ID, f.Waits)
+			holds := f.Name == "compress" || strings.HasPrefix(f.Name, "query")
+			moves = moves || f.State != snapshot.Waiting && !(holds && f.State != snapshot.Ready && f.State != snapshot.Pending)
+		}
+		if !moves && slices.Equal(waits, last) {
+			return s
+		}
+		last = waits
+	}
+	t.Fatal("the program does not settle")
+	return nil
+}
+
+// later moves the times of a snapshot, as if it had been taken later and all waits had begun long ago.
+func later(s *snapshot.Snapshot, d, age time.Duration) {
+	s.Taken = s.Taken.Add(d)
+	for i := range s.Fibers {
+		if f := &s.Fibers[i]; !f.Since.IsZero() {
+			f.Since = f.Since.Add(-age)
+		}
+	}
+	for i := range s.Objects {
+		if o := &s.Objects[i]; !o.Oldest.IsZero() {
+			o.Oldest = o.Oldest.Add(-age)
+		}
+	}
+}
+
+// steady returns a text without what differs from run to run.
+func steady(text string) string {
+	for _, r := range []struct{ from, to string }{
+		{`\b\d+(\.\d+)?(ms|s|m\d+s|m)\b`, "T"}, {`\.go:\d+`, ".go:L"}, {`fiber \d+,`, "fiber N,"}, {`worker\[\d\]`, "worker[N]"},
+	} {
+		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
+	}
+	return text
+}
+
+func TestEachBugIsExplained(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(bugs)) {
+		t.Run(name, func(t *testing.T) {
+			rt := coir.NewRuntime()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- rt.Run(ctx, bugs[name]) }()
+			earlier := settled(t, rt, left[name])
+			after := settled(t, rt, left[name])
+			cancel()
+			<-done
+			later(earlier, 0, time.Minute)
+			later(after, time.Second, time.Minute)
+			var got []string
+			for _, e := range snapshot.Explain(earlier, after) {
+				how := "likely: "
+				if e.Certain {
+					how = "certain: "
+				}
+				got = append(got, how+steady(e.Text))
+			}
+			if text := strings.Join(got, "\n"); text != told[name] {
+				t.Errorf("told\n%s\nnot\n%s", text, told[name])
+			}
+		})
+	}
+}
