@@ -28,8 +28,8 @@ import (
 // Snapshot returns what the runtime's fibers do, and what they wait for. The program goes on meanwhile: see package
 // [snapshot] for what that means. It may be called at any time, from any goroutine, also from a fiber.
 //
-// A snapshot of a million fibers takes about half a second of one processor. It holds no lock for longer than it takes
-// to look at 64 fibers.
+// A snapshot of a million fibers takes about a second of one processor. It holds no lock for longer than it takes to
+// look at 64 fibers.
 func (rt *Runtime) Snapshot(o snapshot.Options) *snapshot.Snapshot {
 	v := viewer{rt: rt, o: o, s: &snapshot.Snapshot{Taken: time.Now()}, clk: rt.s.Clock()}
 	if v.o.Fibers == 0 {

@@ -115,7 +115,7 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 		"sleep":    {func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }, []string{"sleep for time to pass"}},
 		"cancel":   {coir.WaitCancel, []string{"cancel for a cancel"}},
 		"limiter":  {limiter.Wait, []string{"use for"}},
-		"selector": {func(ctx context.Context) error { _, err := selector.Wait(ctx); return err }, []string{"use"}},
+		"selector": {func(ctx context.Context) error { _, err := selector.Wait(ctx); return err }, []string{"use for one of the cases of a selector"}},
 		"cond": {func(ctx context.Context) error {
 			cond.Lock()
 			defer cond.Unlock()

@@ -355,7 +355,7 @@ func (p *pair) mayEnd(w Wait) bool {
 		return !ok
 	case Use:
 		o := p.object(w.Object)
-		return o == nil || o.Ends == "" || o.Kind == ticket
+		return o == nil || o.Ends == "" || o.Kind == ticket || o.Kind == condition
 	}
 	return true
 }

@@ -7,8 +7,11 @@ import (
 
 // Signs of trouble other than cycles of waits. None of them is certain: a program may mean to do what they say.
 
-// ticket is the kind of an object that is a ticket of a desk.
-const ticket = "ticket"
+// Kinds of objects.
+const (
+	ticket    = "ticket"    // of a desk
+	condition = "condition" // also of netio, whose waits end by what comes from the network
+)
 
 // findAllWaiting tells that every fiber waits, unless all of them are in cycles that were told.
 func (p *pair) findAllWaiting() {

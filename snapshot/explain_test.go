@@ -358,6 +358,12 @@ func TestExplain(t *testing.T) {
 		}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits for its children to end; " +
 			"worker[0..2] (3 fibers) wait to receive from jobs; late waits for the event start; only a goroutine outside of " +
 			"coir could end that"}},
+		{"a server waits for the network", Snapshot{
+			Fibers: []Fiber{
+				waiting(1, "main", join(100)), waiting(2, "accept", Wait{Kind: Use, Object: 11, Text: "for a signal of #11"}),
+			},
+			Objects: []Object{{ID: 11, Kind: "condition", Ends: "signal"}},
+		}, nil, nil},
 		{"the only one waits", lonely,
 			nil, []string{"all-waiting: the only fiber waits for 3.1s: main waits in a select to " +
 				"receive from a, or to receive from b; only a goroutine outside of coir could end that"}},

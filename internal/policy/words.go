@@ -15,6 +15,8 @@ func (o *Op) Waits(name string) string {
 		return "for its children to end"
 	case Go:
 		return "for a place in its nursery"
+	case Select:
+		return "for one of the cases of a selector"
 	case Leave:
 		return "for the other side of " + name + " to be gone"
 	case Use:
