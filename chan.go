@@ -41,6 +41,7 @@ type core struct {
 	name  string
 	cause error // the cause given to Abort; written under the lock, before the state
 	errs  xatomic.Pointer[[2]sideErrors]
+	what  *policy.Verb // describes receiving, if Describe has said how
 }
 
 // notMade returns the panic text for the use of a zero Chan or Selector. The caller panics while no synchronisation is
@@ -90,8 +91,15 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	if c.core.rt != nil {
 		c.core.rt.policy.Made(c.ch.ID(), limit)
 	}
+	if set.name != "" && listing.on.Load() {
+		listChan(&c.core)
+	}
 	return c
 }
+
+// Describe sets how reports and snapshots describe a wait to receive, in place of "to receive from". It is for authors
+// of types that are built on a channel, and is called before first use.
+func (c *Chan[T]) Describe(v *Verb) { c.core.what = (*policy.Verb)(v) }
 
 // Send sends v on the channel. It waits while there is neither a receiver nor room, unless [WithOverflow] says
 // otherwise. It returns an error that is [ErrClosed] if the channel is closed, and the error of ctx if ctx is done.

@@ -43,6 +43,7 @@ type Cond struct {
 	waiters wait.Queue
 	woken   wait.Queue     // sleeping waiters that have been signalled, until Unlock
 	changes xatomic.Uint64 // number of calls of Signal and Broadcast
+	what    *policy.Verb   // describes a wait, if Describe has said how
 }
 
 var (
@@ -57,6 +58,13 @@ func NewCond(opts ...NameOption) *Cond {
 	c.name = nameOf(opts)
 	return c
 }
+
+// Init sets the name of a Cond that is a field of another object. It is called before first use.
+func (c *Cond) Init(opts ...NameOption) { c.name = nameOf(opts) }
+
+// Describe sets how reports and snapshots describe a wait for c, in place of "for a signal of". It is called before
+// first use.
+func (c *Cond) Describe(v *Verb) { c.what = (*policy.Verb)(v) }
 
 // Lock locks c. It blocks the calling thread while another fiber or goroutine has c locked.
 func (c *Cond) Lock() {
@@ -290,6 +298,9 @@ func (c *Cond) String() string {
 //go:norace
 func (c *Cond) waitOp() policy.Op {
 	op := c.op(verbSignal)
+	if c.what != nil {
+		op.Verb = c.what
+	}
 	op.Again = true
 	return op
 }
@@ -327,6 +338,10 @@ func (cs *signalCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool 
 func (cs *signalCase) withdraw(x *wait.Node) bool { return cs.cond().withdraw(x) }
 
 //go:norace
-func (cs *signalCase) op() policy.Op { return cs.cond().op(verbSignal) }
+func (cs *signalCase) op() policy.Op {
+	op := cs.cond().waitOp()
+	op.Again = false
+	return op
+}
 
 func (cs *signalCase) result(*Case) {}

@@ -20,6 +20,7 @@ import (
 type Event struct {
 	object
 	once happening
+	what *policy.Verb // of a Promise: describes a wait for it, if Describe has said how
 }
 
 // happening is the state of an event. No waiter is missed: set stores done and then takes the waiters, under the lock;

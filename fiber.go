@@ -109,6 +109,11 @@ func WithIndex(i int) FiberOption {
 	return FiberOption{index: int32(i) + 1}
 }
 
+// WithSpawnSite says where the fiber was spawned, if not at the call of Go: pc is a program counter of
+// [runtime.Callers]. It is for authors of types that start fibers for their users. Then reports and snapshots show the
+// line of the user.
+func WithSpawnSite(pc uintptr) FiberOption { return FiberOption{pc: pc} }
+
 // add applies opts to s.
 //
 //go:norace

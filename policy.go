@@ -209,7 +209,11 @@ func (c *caller) announce(op policy.Op) {
 //
 //go:norace
 func (c *core) op(k policy.Kind) policy.Op {
-	return policy.Op{Kind: k, Object: c.ch.ID(), Name: c.name}
+	op := policy.Op{Kind: k, Object: c.ch.ID(), Name: c.name}
+	if k == policy.Recv {
+		op.Verb = c.what
+	}
+	return op
 }
 
 // step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation

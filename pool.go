@@ -32,6 +32,8 @@ type Pool[T any] struct {
 	loans invariant.Loans
 }
 
+var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
+
 // maxPool bounds the size of a pool, whose permits are made in advance.
 const maxPool = 1 << 24
 
@@ -53,6 +55,7 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 		panic("coir: NewPool: a value that is given back always has its place, so there is no WithOverflow")
 	}
 	permits := NewChan[struct{}](size, WithName(set.name))
+	permits.core.what = verbGet
 	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room

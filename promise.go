@@ -47,6 +47,10 @@ func NewPromise[T any](opts ...NameOption) *Promise[T] {
 // Init sets the name of a promise that is a field of another object. It is called before first use.
 func (p *Promise[T]) Init(opts ...NameOption) { p.ev.name = nameOf(opts) }
 
+// Describe sets how reports and snapshots describe a wait for the promise, in place of "for the promise". It is called
+// before first use.
+func (p *Promise[T]) Describe(v *Verb) { p.ev.what = (*policy.Verb)(v) }
+
 // Name returns the name given to NewPromise or Init.
 func (p *Promise[T]) Name() string { return p.ev.name }
 
@@ -115,11 +119,21 @@ func (p *Promise[T]) callThen() {
 // Wait waits until the promise has been completed, and returns its value and error. It returns ctx's error if ctx ends
 // first, or has already ended, even if the promise has been completed.
 func (p *Promise[T]) Wait(ctx context.Context) (T, error) {
-	if err := p.ev.wait(ctx, verbResult); err != nil {
+	if err := p.ev.wait(ctx, p.ev.resultVerb()); err != nil {
 		var none T
 		return none, err
 	}
 	return p.value, p.err
+}
+
+// resultVerb describes a wait for the result of the promise that e belongs to.
+//
+//go:norace
+func (e *Event) resultVerb() *policy.Verb {
+	if e.what != nil {
+		return e.what
+	}
+	return verbResult
 }
 
 // DoneCase returns a case that happens when the promise has been completed. It stores the value in *v and the error in
@@ -209,7 +223,7 @@ func (p *promiseCase[T]) withdraw(n *wait.Node) bool { return p.ev.once.withdraw
 func (p *promiseCase[T]) subject() *object { return &p.ev.object }
 
 //go:norace
-func (p *promiseCase[T]) op() policy.Op { return p.ev.object.op(verbResult) }
+func (p *promiseCase[T]) op() policy.Op { return p.ev.object.op(p.ev.resultVerb()) }
 
 func (p *promiseCase[T]) result(cs *Case) {
 	race.Acquire(unsafe.Pointer(&p.ev.once))

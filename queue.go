@@ -52,12 +52,13 @@ type Resource interface {
 	Verb(n int) *Verb
 }
 
-// Verb describes an operation that takes something, for reports and for the race detector.
+// Verb describes an operation that waits, for reports and snapshots, and for the race detector. A [Resource] has one;
+// [Cond.Describe], [Promise.Describe] and [Chan.Describe] take one for what an author has built on those.
 type Verb struct {
 	Name  string // the operation: "lock"
 	Waits string // what a fiber waits for, before the name of the object: "to lock"
-	Ends  string // the operation that gives it back, and so ends waits: "unlock"
-	Of    string // what the object is, for reports: "mutex". Empty means a lock
+	Ends  string // what a fiber does to the object to end waits: "unlock". Empty if something else ends them
+	Of    string // what the object is: "mutex"
 
 	// Alone says that the caller that takes holds the object alone, until it, or another for it, gives back. Then
 	// snapshots show the holder: see [Queue.Held].
@@ -566,7 +567,7 @@ func (cs *takeCase) op() policy.Op {
 func (cs *takeCase) result(*Case) {
 	q, r, n := cs.parts()
 	q.acquire(r, n)
-	if simulating.Load() > 0 {
+	if simulating.Load() > 0 || r.Verb(n).Alone {
 		f := currentFiber()
 		race.Disable()
 		q.hold(f, r, n)

@@ -525,6 +525,7 @@ func (v *viewer) finish() {
 		o.describe() // after all fibers: see package snapshot
 		s.Objects = append(s.Objects, o.Object)
 	}
+	v.listed()
 	slices.SortFunc(s.Fibers, func(a, b snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Nurseries, func(a, b snapshot.Nursery) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Objects, func(a, b snapshot.Object) int { return cmp.Compare(a.ID, b.ID) })
@@ -532,6 +533,20 @@ func (v *viewer) finish() {
 	s.Process = process()
 	s.Process.Spawned, s.Process.Live = stats.Spawned, stats.Spawned-stats.Ended
 	s.Took = time.Since(s.Taken)
+}
+
+// listed adds the objects of the list that no fiber waits for.
+func (v *viewer) listed() {
+	n := 0
+	for _, x := range listing.objects() {
+		var o snapshot.Object
+		if x.show(&o) && v.objects[o.ID] == nil {
+			if n++; n > mostListed {
+				return
+			}
+			v.s.Objects = append(v.s.Objects, o)
+		}
+	}
 }
 
 // deadline returns when a nursery ends by time, or the zero time.

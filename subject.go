@@ -49,7 +49,7 @@ func (c *core) on(side channel.Side) any {
 //
 //go:norace
 func (e *Event) as(verb *policy.Verb) any {
-	if verb == verbResult {
+	if verb != verbAwait {
 		return (*toResult)(e)
 	}
 	return (*eventCase)(e)
@@ -62,10 +62,10 @@ func (c *toSend) op() policy.Op { return (*core)(c).op(policy.Send) }
 func (c *toRecv) op() policy.Op { return (*core)(c).op(policy.Recv) }
 
 //go:norace
-func (c *toSignal) op() policy.Op { return (*Cond)(c).op(verbSignal) }
+func (c *toSignal) op() policy.Op { return (*Cond)(c).waitOp() }
 
 //go:norace
-func (e *toResult) op() policy.Op { return e.object.op(verbResult) }
+func (e *toResult) op() policy.Op { return e.object.op((*Event)(e).resultVerb()) }
 
 //go:norace
 func (t *toTick) op() policy.Op { return (*Timer)(t).op(1) }
@@ -95,10 +95,10 @@ func (c *toSend) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
 func (c *toRecv) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
 
 //go:norace
-func (c *toSignal) describe(o *snapshot.Object) { o.Kind = "condition" }
+func (c *toSignal) describe(o *snapshot.Object) { o.Kind = kindOr(c.what, "condition") }
 
 //go:norace
-func (e *toResult) describe(o *snapshot.Object) { o.Kind = "promise" }
+func (e *toResult) describe(o *snapshot.Object) { o.Kind = kindOr(e.what, "promise") }
 
 //go:norace
 func (e *eventCase) describe(o *snapshot.Object) { o.Kind = "event" }
@@ -107,14 +107,21 @@ func (e *eventCase) describe(o *snapshot.Object) { o.Kind = "event" }
 func (t *toTick) describe(o *snapshot.Object) { o.Kind = "timer" }
 
 //go:norace
-func (p *promiseCase[T]) describe(o *snapshot.Object) { o.Kind = "promise" }
+func (p *promiseCase[T]) describe(o *snapshot.Object) { o.Kind = kindOr(p.ev.what, "promise") }
+
+// kindOr returns the kind of object that a verb names, or another if it names none.
+//
+//go:norace
+func kindOr(v *policy.Verb, kind string) string {
+	if v != nil && v.Of != "" {
+		return v.Of
+	}
+	return kind
+}
 
 //go:norace
 func (w *want) describe(o *snapshot.Object) {
-	o.Kind = "lock"
-	if kind := w.r.Verb(w.n).Of; kind != "" {
-		o.Kind = kind
-	}
+	o.Kind = kindOr((*policy.Verb)(w.r.Verb(w.n)), "lock")
 	if by := w.q.holder(); by != 0 {
 		o.Holders = []uint64{by}
 	}
@@ -125,10 +132,13 @@ func (c *core) describeTo(o *snapshot.Object) {
 	race.Disable()
 	x := c.ch.Stats()
 	race.Enable()
-	o.Kind, o.Len, o.Cap, o.High = "channel", x.Len, c.ch.Limit(), x.High
+	o.Kind, o.Len, o.Cap, o.High = kindOr(c.what, "channel"), x.Len, c.ch.Limit(), x.High
 	o.Sent, o.Received, o.Dropped, o.Closed = x.Sent, x.Received, x.Dropped, x.State != channel.Open
 	o.Sender, o.Receiver = x.Side[sending].By, x.Side[receiving].By
-	if c.ch.Limit() == channel.NoLimit {
+	switch {
+	case c.ch.Limit() == channel.NoLimit:
 		o.Cap = -1
+	case c.what == verbGet:
+		o.Len = o.Cap - o.Len // the channel holds what is not lent
 	}
 }

@@ -26,6 +26,7 @@ type Desk[T any] struct {
 	number uint16 // in the IDs
 	over   coir.OverflowPolicy
 	places *locks.Semaphore // one for each ticket that may be open; nil without a limit
+	listed bool             // snapshots show it
 
 	most   int // shards
 	active atomic.Uint32
@@ -114,6 +115,7 @@ func New[T any](opts ...Option) *Desk[T] {
 	d.duplicate.err = d.named(ErrDuplicate)
 	d.unknown.err = d.named(ErrUnknown)
 	d.foreign.err = d.named(ErrForeign)
+	d.listed = o.name != "" && coir.List(d, (*Desk[T]).describe)
 	return d
 }
 
@@ -169,6 +171,7 @@ func (d *Desk[T]) open(ctx context.Context, t *Ticket[T], timed *timedTicket[T],
 		}
 		return coir.ErrTimeout
 	}
+	t.promise.Describe(answerVerb)
 	t.promise.Init(coir.WithName(d.name))
 	if len(opts) > 0 {
 		t.promise.Init(opts...)

@@ -3,6 +3,7 @@ package desk
 import (
 	crand "crypto/rand"
 	"math/rand/v2"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -112,6 +113,9 @@ func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	g.add(t)
 	t.id = ID{locate(s.desk.number, s.number, i, x.generation), x.nonce}
 	s.opened++
+	if s.desk.listed {
+		t.opened = time.Now().UnixNano()
+	}
 	if s.open++; s.open > s.high {
 		s.high = s.open
 	}

@@ -189,8 +189,10 @@
     const left = Date.parse(n.deadline) - model.taken;
     return left >= 0 ? ", ends in " + age(left) : ", should have ended " + age(-left) + " ago";
   }
+  // The kinds of objects that have a length.
+  const FILLS = new Set(["channel", "subscription", "pool", "desk"]);
   function holds(o) {
-    if (o.kind !== "channel") return "";
+    if (!FILLS.has(o.kind)) return "";
     const text = o.cap < 0 ? grouped(o.len || 0) + ", no limit" : !o.cap ? "no buffer" : grouped(o.len || 0) + " of " + grouped(o.cap);
     return el("span", { class: o.cap > 0 && o.len >= o.cap ? "bad" : "" }, text + (o.closed ? ", closed" : ""));
   }
@@ -209,7 +211,7 @@
 
   // curve draws the last lengths of a channel, or how many wait for another object.
   function curve(o, width, height) {
-    const p = past.get(o.id), values = p ? p.values : [], cap = o.kind === "channel" && o.cap > 0 ? o.cap : 0;
+    const p = past.get(o.id), values = p ? p.values : [], cap = FILLS.has(o.kind) && o.cap > 0 ? o.cap : 0;
     const top = Math.max(cap, 1, ...values), x = (i) => (width * i / (PAST - 1)).toFixed(1), y = (v) => (height - 1 - (height - 2) * v / top).toFixed(1);
     const begin = PAST - values.length;
     const line = values.map((v, i) => (i ? "L" : "M") + x(begin + i) + " " + y(v)).join("");
@@ -234,7 +236,7 @@
       }
       for (; p.unseen > 1 && p.values.length; p.unseen--) p.values.push(0); // nobody waited meanwhile
       p.unseen = 0;
-      p.values.push(o.kind === "channel" ? o.len || 0 : o.waiting);
+      p.values.push(FILLS.has(o.kind) ? o.len || 0 : o.waiting);
       if (p.values.length > PAST) p.values.splice(0, p.values.length - PAST);
     }
     for (const [id, p] of past) if (p.unseen > PAST) past.delete(id);
@@ -616,12 +618,14 @@
     if (!o) return [numbered("object", id), [el("p", { class: "dim" }, "no fiber waits for it now")]];
     const waiting = model.fibers.filter((f) => (f.wait || []).some((w) => w.object === id)).sort((a, b) => b.age - a.age);
     const number = (n) => (n ? grouped(n) : ""), fiber = (id) => (id ? toFiber(id) : "");
-    const what = (o.kind === "channel" ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
+    const what = (FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
     const body = [curve(o, 390, 60), el("p", { class: "dim" }, what), pairs(
       ["holds", holds(o)], ["most so far", number(o.high)], ["sent", number(o.sent)], ["received", number(o.received)], ["dropped", number(o.dropped)],
       ["last sender", fiber(o.sender)], ["last receiver", fiber(o.receiver)], ["held by", ...listed(o.holders || [], toFiber)],
       ["wait ends by", o.ends || ""], ["waiters", waiters(o).replace(/ waits?$/, "")], ["oldest wait", age(o.age)])];
     if (waiting.length) body.push(el("h3", {}, "fibers that wait for it, the oldest first"), ul(waiting.map(item), 50));
+    const tickets = (o.tickets || []).map((t) => el("li", {}, t.name || "a ticket", el("span", { class: "dim" }, " open for " + age(model.taken - Date.parse(t.opened)))));
+    if (tickets.length) body.push(el("h3", {}, "open tickets, the oldest first"), ul(tickets, 50));
     return [o.kind + " " + numbered(o.name, id), body];
   }
 

@@ -20,6 +20,7 @@ import (
 const (
 	treeLines   = 400 // of nurseries and fibers
 	objectLines = 100
+	ticketLines = 5 // of a desk
 	mostDeep    = 40 // levels of the tree
 	nameRunes   = 80
 	textRunes   = 300
@@ -415,6 +416,9 @@ func (t *tree) objects() {
 	})
 	for _, o := range firstOf(all, objectLines) {
 		t.line(1, "%s", t.object(o))
+		for _, x := range firstOf(o.Tickets, ticketLines) {
+			t.line(2, "%s, open for %s", cmp.Or(clean(x.Name, nameRunes), "a ticket"), t.since(x.Opened))
+		}
 	}
 	if more := len(all) - objectLines; more > 0 {
 		t.line(1, "and %s more", count(more, "object"))
@@ -427,18 +431,18 @@ func (t *tree) object(o *snapshot.Object) string {
 	name := strings.TrimSpace(b.String()) + " #" + strconv.FormatUint(o.ID, 10)
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if o.Kind == "channel" {
-		switch {
-		case o.Cap < 0:
-			add("%s, no limit", grouped(o.Len))
-		case o.Cap == 0:
-			add("no buffer")
-		default:
-			add("%s of %s", grouped(o.Len), grouped(o.Cap))
-		}
-		if o.Closed {
-			add("closed")
-		}
+	word, fills := map[string]string{"channel": "", "subscription": "", "pool": " lent", "desk": " open"}[o.Kind]
+	switch {
+	case !fills:
+	case o.Cap < 0:
+		add("%s%s, no limit", grouped(o.Len), word)
+	case o.Cap == 0:
+		add("no buffer")
+	default:
+		add("%s of %s%s", grouped(o.Len), grouped(o.Cap), word)
+	}
+	if o.Closed {
+		add("closed")
 	}
 	if len(o.Holders) > 0 {
 		add("held by %s", t.list(o.Holders))

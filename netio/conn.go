@@ -31,7 +31,7 @@ func newConn(fd int, network string, local, remote net.Addr) *Conn {
 }
 
 func (c *Conn) init(fd int, network string, local, remote net.Addr) {
-	*c = Conn{d: newDescriptor(fd), kind: kindOf(network), local: local, remote: remote}
+	*c = Conn{d: newDescriptor(fd, nameOf(local, remote), readVerb), kind: kindOf(network), local: local, remote: remote}
 	closeWith(c, c.d)
 }
 

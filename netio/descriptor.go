@@ -83,11 +83,37 @@ var start = time.Now()
 
 const maxTransfer = 1 << 30 // of one system call: some systems refuse more
 
-func newDescriptor(fd int) *descriptor {
+// newDescriptor returns a descriptor that owns fd. name is what it leads to; read describes a wait on the reading side.
+func newDescriptor(fd int, name string, read *coir.Verb) *descriptor {
 	d := &descriptor{fd: fd}
 	d.holds.Store(1)
 	d.r.watch, d.w.watch = watchRead, watchWrite
+	d.r.cond.Init(coir.WithName(name))
+	d.w.cond.Init(coir.WithName(name))
+	d.r.cond.Describe(read)
+	d.w.cond.Describe(writeVerb)
 	return d
+}
+
+// How reports and snapshots describe waits.
+var (
+	readVerb   = &coir.Verb{Name: "read", Waits: "to read from", Of: "connection"}
+	writeVerb  = &coir.Verb{Name: "write", Waits: "to write to", Of: "connection"}
+	acceptVerb = &coir.Verb{Name: "accept", Waits: "for a connection to", Of: "listener"}
+	dialVerb   = &coir.Verb{Name: "dial", Waits: "to connect to", Of: "listener"}
+)
+
+// nameOf returns what a socket leads to: its peer, or itself if the peer has no name.
+func nameOf(local, remote net.Addr) string {
+	for _, a := range [...]net.Addr{remote, local} {
+		if a == nil {
+			continue
+		}
+		if name := a.String(); name != "" && name != "@" { // a Unix socket may have no name
+			return name
+		}
+	}
+	return ""
 }
 
 // begin waits for the turn of the side, and takes it. If eager is false and the last operation took all there was, it

@@ -24,7 +24,7 @@ func NewFD(fd int, name string) (*FD, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, &fs.PathError{Op: "fcntl", Path: name, Err: err}
 	}
-	f := &FD{newDescriptor(fd), name}
+	f := &FD{newDescriptor(fd, name, readVerb), name}
 	closeWith(f, f.d)
 	return f, nil
 }

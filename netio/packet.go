@@ -19,7 +19,7 @@ type PacketConn struct {
 
 func newPacketConn(fd int, local, remote net.Addr) *PacketConn {
 	c := &PacketConn{}
-	c.Conn = Conn{d: newDescriptor(fd), kind: packets, local: local, remote: remote}
+	c.Conn = Conn{d: newDescriptor(fd, nameOf(local, remote), readVerb), kind: packets, local: local, remote: remote}
 	own, _ := syscall.Getsockname(fd)
 	_, c.six = own.(*syscall.SockaddrInet6)
 	closeWith(c, c.d)

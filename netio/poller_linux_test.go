@@ -45,7 +45,7 @@ func TestFarDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(pipe[1])
-	d := newDescriptor(pipe[0])
+	d := newDescriptor(pipe[0], "a pipe", readVerb)
 	defer func() { _ = d.close() }()
 	if _, err := syscall.Write(pipe[1], make([]byte, 10)); err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func (n *simNet) newLink(from, to, listener simAddr) (client, server *simConn) {
 
 func (c *simConn) init(l *simLink, peer *simConn, local, remote simAddr) {
 	c.link, c.peer, c.local, c.remote = l, peer, local, remote
-	c.reads, c.writes = newWaiters("read "+remote.title), newWaiters("write "+remote.title)
+	c.reads, c.writes = newWaiters(readVerb, remote.title), newWaiters(writeVerb, remote.title)
 	c.readDue, c.writeDue = never, never
 }
 

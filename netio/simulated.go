@@ -319,7 +319,7 @@ func (n *simNet) listen(network, address string) (net.Listener, error) {
 		return failed(to, os.NewSyscallError("bind", errAddrInUse))
 	}
 	l := &simListener{net: n, network: network, addr: at, due: never}
-	l.accepts, l.dials = newWaiters("accept "+at.title), newWaiters("dial "+at.title)
+	l.accepts, l.dials = newWaiters(acceptVerb, at.title), newWaiters(dialVerb, at.title)
 	n.listeners = append(n.listeners, l)
 	return listenerOf(l), nil
 }
@@ -599,7 +599,11 @@ type simWaiters struct {
 	round int // how often they have been woken
 }
 
-func newWaiters(name string) simWaiters { return simWaiters{cond: coir.NewCond(coir.WithName(name))} }
+func newWaiters(v *coir.Verb, name string) simWaiters {
+	w := simWaiters{cond: coir.NewCond(coir.WithName(name))}
+	w.cond.Describe(v)
+	return w
+}
 
 // wait waits until the waiters are woken. The caller holds the lock of the condition, which is unlocked meanwhile. It
 // holds the lock again when wait has ended, even if unlock does not return.

@@ -134,6 +134,8 @@ func (t *topic[T]) init(opts []coir.NameOption) {
 	}
 }
 
+var recvVerb = &coir.Verb{Name: "recv", Waits: "to receive from", Ends: "publish to or close", Of: "subscription"}
+
 func (t *topic[T]) lock() { must(t.mu.Lock(context.Background())) }
 
 // must panics if a wait in context.Background has failed. It fails only if package sim ends it, after a failure that it
@@ -158,6 +160,7 @@ func (t *topic[T]) all() ([]*Subscription[T], error) {
 func (t *topic[T]) add(capacity int, opts []coir.ChanOption, first ...T) *Subscription[T] {
 	s := &Subscription[T]{topic: t}
 	s.ch = coir.NewChan[T](capacity, append([]coir.ChanOption{coir.WithName(t.name)}, opts...)...)
+	s.ch.Describe(recvVerb)
 	for _, v := range first {
 		_ = s.ch.TrySend(v) // there is room
 	}

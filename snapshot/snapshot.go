@@ -121,13 +121,14 @@ type Nursery struct {
 	Cause    string    `json:"cause,omitempty"` // why: the result of the Error method
 }
 
-// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of it waits for the object.
+// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of the snapshot waits for it, or if
+// the program lists its objects.
 type Object struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
 	Name string `json:"name,omitempty"`
 
-	// Of a channel.
+	// Of a channel, or what is like it: Len is also how many values of a pool are lent, or tickets of a desk open.
 	Len      int    `json:"len,omitempty"`
 	Cap      int    `json:"cap,omitempty"` // -1: any number
 	High     int    `json:"high,omitempty"`
@@ -146,6 +147,14 @@ type Object struct {
 	Receivers int       `json:"receivers,omitempty"` // fibers of the snapshot that wait to receive
 	Waiters   int       `json:"waiters,omitempty"`   // fibers of the snapshot that wait for it otherwise
 	Oldest    time.Time `json:"oldest,omitzero"`     // when the oldest of these waits began
+
+	Tickets []Ticket `json:"tickets,omitempty"` // of a desk: those that have been open for longest, at most 100
+}
+
+// Ticket is an open ticket of a desk.
+type Ticket struct {
+	Name   string    `json:"name,omitempty"`
+	Opened time.Time `json:"opened"`
 }
 
 // Worker is a worker of the runtime.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 
 	"github.com/coir-go/coir"
 )
@@ -24,13 +26,13 @@ import (
 //
 // The fiber of an input returns no error, because that would cancel the consumer before it has got the elements.
 
-// within opens a nursery for fn, and cancels it when fn returns.
-func within(ctx context.Context, fn func(ctx context.Context, n *coir.Nursery) error) error {
+// within opens a nursery for fn, and cancels it when fn returns. Its fibers are those of what the program made at at.
+func within(ctx context.Context, at uintptr, fn func(ctx context.Context, n *home) error) error {
 	// Spec: ST-06 (a torn-down pipeline leaves no fiber)
 	var result error
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		defer n.Cancel(nil)
-		result = fn(ctx, n)
+		result = fn(ctx, &home{n, coir.WithSpawnSite(at)})
 		return nil
 	})
 	return cmp.Or(result, err)
@@ -38,16 +40,38 @@ func within(ctx context.Context, fn func(ctx context.Context, n *coir.Nursery) e
 
 // boundary returns the stream of a stage that starts fibers, in a nursery of its own.
 func boundary[T any](
-	p *plan, run func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error,
+	p *plan, run func(ctx context.Context, n *home, d *demand, push func([]T) bool) error,
 ) Stream[T] {
 	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
-		return within(ctx, func(ctx context.Context, n *coir.Nursery) error { return run(ctx, n, d, push) })
+		return within(ctx, p.at, func(ctx context.Context, n *home) error { return run(ctx, n, d, push) })
 	})
+}
+
+// home is a nursery whose fibers reports and snapshots show as spawned where the program made the stage.
+type home struct {
+	*coir.Nursery
+	at coir.FiberOption
+}
+
+// Go starts a fiber.
+func (h *home) Go(name string, fn func(ctx context.Context) error) { h.Nursery.Go(name, fn, h.at) }
+
+// maker returns where the program has called the function of this package that calls it.
+func maker() uintptr {
+	var pcs [8]uintptr
+	n := runtime.Callers(2, pcs[:])
+	for _, pc := range pcs[:n] {
+		frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+		if !strings.HasPrefix(frame.Function, "github.com/coir-go/coir/stream.") || strings.HasSuffix(frame.File, "_test.go") {
+			return pc
+		}
+	}
+	return 0
 }
 
 // spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit;
 // if it has panicked, so does the nursery.
-func spawn(n *coir.Nursery, name string, fn func(ctx context.Context) error, end func(err error)) {
+func spawn(n *home, name string, fn func(ctx context.Context) error, end func(err error)) {
 	n.Go(name, func(ctx context.Context) error {
 		err := coir.ErrGoexit
 		defer func() { end(err) }()
@@ -63,7 +87,7 @@ type inlet[T any] struct {
 }
 
 // open starts a fiber of n that runs s and sends its elements. It takes up to want elements at once.
-func open[T any](n *coir.Nursery, name string, s Stream[T], want, capacity int, opts ...coir.ChanOption) *inlet[T] {
+func open[T any](n *home, name string, s Stream[T], want, capacity int, opts ...coir.ChanOption) *inlet[T] {
 	in := &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), append([]coir.ChanOption{coir.WithName(name)}, opts...)...)}
 	spawn(n, "input of "+name, func(ctx context.Context) error {
 		return sendAll(ctx, s, want, in.Chan)
@@ -140,7 +164,7 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 func Buffer[T any](s Stream[T], capacity int, opts ...coir.ChanOption) Stream[T] {
 	checkCapacity("Buffer", capacity)
 	p := apart(describe(capacity), "Buffer", s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]T) bool) error {
 		in := open(n, "buffer", s, 1, capacity, opts...)
 		defer in.Abort(nil) // hands over the remaining elements
 		return in.pass(ctx, d, push)

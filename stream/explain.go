@@ -12,6 +12,7 @@ type plan struct {
 	stage    string // "Map", "Buffer(16)"
 	boundary string // describes the boundary before this stage, or "" if it is in the loop of its input
 	inputs   []*plan
+	at       uintptr // where the program made the stage, if it starts fibers
 }
 
 // fused returns the plan of a stage that is in the loop of its input.
@@ -21,7 +22,7 @@ func fused(in *plan, format string, args ...any) *plan {
 
 // apart returns the plan of a stage whose inputs run in fibers of their own.
 func apart(boundary, stage string, in ...*plan) *plan {
-	return &plan{stage: stage, boundary: boundary, inputs: in}
+	return &plan{stage: stage, boundary: boundary, inputs: in, at: maker()}
 }
 
 // Explain describes how the stream is run. A line is a loop: its stages are calls, with no channel and no fiber between

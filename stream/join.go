@@ -17,7 +17,7 @@ import (
 //	Merge    a--1-2b-c---3-|
 func Merge[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "Merge", plans(streams)...)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]T) bool) error {
 		// All streams share one channel: waiting senders are in a queue, which is a fair order.
 		in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
 		if len(streams) == 0 {
@@ -58,7 +58,7 @@ func plans[T any](streams []Stream[T]) []*plan {
 //	MergePriority    1-2--a-b345|   a slow consumer
 func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "MergePriority", plans(streams)...)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		var (
 			ins   = make([]*inlet[T], len(streams))
 			cases = make([]coir.Case, len(streams))
@@ -110,7 +110,7 @@ func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
 //	Zip    a1--b2--c3|
 func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	p := apart("the first in the loop, the second by a "+describe(0), "Zip", a.plan, b.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]R) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]R) bool) error {
 		in := open(n, "zip", b, 1, 0)
 		var (
 			failed error
@@ -137,7 +137,7 @@ func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 //	CombineLatest    --a1a2b2--b3|
 func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	p := apart(describe(0), "CombineLatest", a.plan, b.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]R) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]R) bool) error {
 		var (
 			ina, inb   = open(n, "combine (first)", a, 1, 0), open(n, "combine (second)", b, 1, 0)
 			va         A

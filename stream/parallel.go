@@ -125,7 +125,7 @@ func parallel[K comparable, T, R any](
 	}
 	n = min(n, math.MaxInt32/4) // so that an int32 is enough for the window
 	p := apart(fmt.Sprintf("%d workers, at most %d elements", n, 4*n), name, s.plan)
-	return boundary(p, func(ctx context.Context, nursery *coir.Nursery, d *demand, push func([]R) bool) error {
+	return boundary(p, func(ctx context.Context, nursery *home, d *demand, push func([]R) bool) error {
 		c := newCrew[K, T, R](n, ordered, key)
 		workers := 0
 		spawn(nursery, "input of parallel", func(ctx context.Context) error {

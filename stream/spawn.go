@@ -17,7 +17,7 @@ import (
 func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {
 	// Spec: ST-09 (a combinator runs here or in its own fiber)
 	w, r := coir.Pipe[T](held[T](capacity), coir.WithName(name))
-	n.Go(name, func(ctx context.Context) error { return To(ctx, s, w) })
+	n.Go(name, func(ctx context.Context) error { return To(ctx, s, w) }, coir.WithSpawnSite(maker()))
 	return r
 }
 
@@ -38,7 +38,7 @@ func Upstream[T, U any](
 		return To(ctx, source(name, func(ctx context.Context, d *demand, push func([]U) bool) error {
 			return stages(From(r)).start(ctx, d, push)
 		}), out)
-	})
+	}, coir.WithSpawnSite(maker()))
 	return w
 }
 

@@ -115,7 +115,7 @@ func split[T any](
 		all   = coir.NewEvent(coir.WithName("end of all consumers"))
 	)
 	left.Store(int64(len(consumers)))
-	err := within(parent, func(ctx context.Context, n *coir.Nursery) error {
+	err := within(parent, maker(), func(ctx context.Context, n *home) error {
 		for i, consume := range consumers {
 			out := outs[i%len(outs)]
 			spawn(n, name+" consumer", func(ctx context.Context) error {
@@ -180,7 +180,7 @@ func GroupBy[T any, K comparable, R any](
 		panic(fmt.Sprintf("stream: GroupBy(%d): at least one group must be able to be open", bound))
 	}
 	p := apart(fmt.Sprintf("at most %d groups, each with a fiber", bound), "GroupBy", s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, d *demand, push func([]R) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]R) bool) error {
 		g := &grouping[T, K, R]{
 			key: key, f: f, nursery: n, open: make(map[K]*list.Element),
 			places: coir.NewChan[struct{}](bound, coir.WithName("groups")),
@@ -196,7 +196,7 @@ func GroupBy[T any, K comparable, R any](
 type grouping[T any, K comparable, R any] struct {
 	key     func(T) K
 	f       func(context.Context, K, Stream[T]) (R, error)
-	nursery *coir.Nursery
+	nursery *home
 	open    map[K]*list.Element  // in recent
 	recent  list.List            // of *group[K, T]: that with the newest element first
 	places  *coir.Chan[struct{}] // a value for each fiber of a group

@@ -27,7 +27,7 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 		return batchBySize(s, size)
 	}
 	p := apart(describe(min(size, maxRoom)), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([][]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([][]T) bool) error {
 		in := open(n, "batch", s, min(size, maxChunk), min(size, maxRoom))
 		var out [1][]T
 		for {
@@ -137,7 +137,7 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 //	Debounce(2s)    --------c-------d--e|
 func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Debounce(%v)", quiet), s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		in := open(n, "debounce", s, 1, coir.Conflated)
 		var last [1]T
 		for {
@@ -171,7 +171,7 @@ func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 	pace.NewTicker(period) // panics if it is invalid
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Sample(%v)", period), s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		over := coir.NewEvent(coir.WithName("end of input"))
 		in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName("sample"))}
 		spawn(n, "input of sample", func(ctx context.Context) error {
@@ -211,7 +211,7 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 //	Latch    a-a-a-b-b-c-|   a consumer that asks every second
 func Latch[T any](s Stream[T]) Stream[T] {
 	p := apart(describe(coir.Conflated), "Latch", s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		in := open(n, "latch", s, 1, coir.Conflated)
 		var newest [1]T
 		v, err := in.Recv(ctx)
@@ -240,7 +240,7 @@ func Latch[T any](s Stream[T]) Stream[T] {
 //	Timeout(3s)    a-b---X
 func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 	p := apart(describe(0), fmt.Sprintf("Timeout(%v)", limit), s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		in := open(n, "timeout", s, 1, 0)
 		var buf [1]T
 		for {
@@ -263,7 +263,7 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 //	Until       a-b-c|
 func Until[T any](s Stream[T], stop *coir.Event) Stream[T] {
 	p := apart(describe(0), "Until", s.plan)
-	return boundary(p, func(ctx context.Context, n *coir.Nursery, _ *demand, push func([]T) bool) error {
+	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
 		in := open(n, "until", s, 1, 0)
 		var buf [1]T
 		for {

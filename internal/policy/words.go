@@ -8,6 +8,9 @@ func (o *Op) Waits(name string) string {
 	case Send, SendAsync:
 		return "to send to " + name
 	case Recv, RecvAsync:
+		if o.Verb != nil {
+			return o.Verb.Waits + " " + name
+		}
 		return "to receive from " + name
 	case Wait:
 		return "for " + name + " to end"
@@ -34,6 +37,9 @@ func (o *Op) Ends() string {
 	case Send, SendAsync:
 		return "receive from"
 	case Recv, RecvAsync:
+		if o.Verb != nil {
+			return o.Verb.Ends
+		}
 		return "send to or close"
 	case Use:
 		return o.Verb.Ends

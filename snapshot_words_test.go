@@ -1,0 +1,215 @@
+package coir_test
+
+// What snapshots say of the types that are built on this package, and of objects that no fiber waits for.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/desk"
+	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/netio"
+	"github.com/coir-go/coir/pubsub"
+	"github.com/coir-go/coir/snapshot"
+	"github.com/coir-go/coir/stream"
+)
+
+// Spec: OB-01 (every park has a readable reason)
+func TestSnapshotNamesWhatIsBuiltOnIt(t *testing.T) {
+	rt := coir.NewRuntime()
+	pool := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil, coir.WithName("connections"))
+	if _, err := pool.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	payments := desk.New[int](desk.WithName("payments"))
+	named, err := payments.Open(t.Context(), coir.WithName("order 7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	news := pubsub.NewBroadcast[int](coir.WithName("news")).Subscribe(1)
+	idle := stream.From(coir.NewChan[int](0, coir.WithName("numbers")))
+	listener, err := netio.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	address := listener.Addr().String()
+	peer, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, x := range []struct {
+		name string
+		do   func(ctx context.Context) error
+		want string // the wait
+		kind string // of the object
+	}{
+		{"pool", func(ctx context.Context) error { _, err := pool.Get(ctx); return err },
+			"recv for a value of connections", "pool"},
+		{"ticket", func(ctx context.Context) error { _, err := named.Wait(ctx); return err },
+			"use for the answer of ticket order 7", "ticket"},
+		{"ticket in a select", func(ctx context.Context) error { _, err := coir.Select(ctx, named.DoneCase(nil, nil)); return err },
+			"use for the answer of ticket order 7", "ticket"},
+		{"subscription", func(ctx context.Context) error { _, err := news.Recv(ctx); return err },
+			"recv to receive from news", "subscription"},
+		{"accept", func(ctx context.Context) error { _, err := listener.(*netio.Listener).AcceptContext(ctx); return err },
+			"use for a connection to " + address, "listener"},
+		{"read", func(ctx context.Context) error {
+			_, err := conn.(*netio.Conn).ReadContext(ctx, make([]byte, 1))
+			return err
+		},
+			"use to read from " + peer.LocalAddr().String(), "connection"},
+		{"input of buffer", func(ctx context.Context) error {
+			return stream.ForEach(ctx, stream.Buffer(idle, 1), func(context.Context, int) error { return nil })
+		},
+			"recv to receive from numbers", "channel"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+				name := x.name
+				if strings.HasPrefix(name, "input") {
+					name = "consumer"
+				}
+				n.Go(name, x.do)
+				return nil
+			})
+			s := snapshotWhen(t, rt, "it waits", waiting(x.name))
+			f := fiberIn(s, x.name)
+			if got := string(f.Wait[0].Kind) + " " + f.Wait[0].Text; got != x.want {
+				t.Errorf("it waits %q, want %q", got, x.want)
+			}
+			i := slices.IndexFunc(s.Objects, func(o snapshot.Object) bool { return o.ID == f.Wait[0].Object })
+			if s.Objects[i].Kind != x.kind {
+				t.Errorf("for %+v, not a %s", s.Objects[i], x.kind)
+			}
+			if file, _, _ := strings.Cut(filepath.Base(f.Spawned), ":"); f.System || file != "snapshot_words_test.go" {
+				t.Errorf("spawned at %s, system %v", f.Spawned, f.System)
+			}
+			if x.kind == "pool" && (s.Objects[i].Len != 1 || s.Objects[i].Cap != 1) {
+				t.Errorf("%+v", s.Objects[i])
+			}
+			_ = end()
+		})
+	}
+}
+
+func TestSnapshotShowsWhoLockedByACase(t *testing.T) {
+	rt := coir.NewRuntime()
+	mutex := locks.NewMutex(coir.WithName("accounts"))
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("holder", func(ctx context.Context) error {
+			if _, err := coir.Select(ctx, mutex.LockCase(), coir.NewEvent().DoneCase()); err != nil {
+				return err
+			}
+			n.Go("waiter", mutex.Lock)
+			return coir.WaitCancel(ctx)
+		})
+		return nil
+	})
+	s := snapshotWhen(t, rt, "they wait", waiting("holder", "waiter"))
+	if o := objectIn(s, "accounts"); !slices.Equal(o.Holders, []uint64{fiberIn(s, "holder").ID}) {
+		t.Errorf("%+v", o)
+	}
+	_ = end()
+}
+
+func TestListObjects(t *testing.T) {
+	rt := coir.NewRuntime()
+	shown := func(name string) *snapshot.Object { return objectIn(rt.Snapshot(snapshot.Options{}), name) }
+	before := coir.NewChan[int](1, coir.WithName("before"))
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	orders := coir.NewChan[int](4, coir.WithName("orders"))
+	unnamed := coir.NewChan[int](4)
+	payments := desk.New[int](desk.WithName("payments"), desk.WithLimit(200))
+	pool := coir.NewPool(2, func(context.Context) (int, error) { return 1, nil }, nil, coir.WithName("connections"))
+	if _, err := pool.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = orders.TrySend(1)
+	for i := range 150 {
+		if _, err := payments.Open(t.Context(), coir.WithName(fmt.Sprint("order ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := shown("orders"); o == nil || o.Kind != "channel" || o.Len != 1 || o.Cap != 4 || o.Sent != 1 {
+		t.Errorf("%+v", o)
+	}
+	if o := shown("connections"); o == nil || o.Kind != "pool" || o.Len != 1 || o.Cap != 2 {
+		t.Errorf("%+v", o)
+	}
+	o := shown("payments")
+	if o == nil || o.Kind != "desk" || o.Len != 150 || o.Cap != 200 || len(o.Tickets) != 100 || o.Oldest.IsZero() {
+		t.Fatalf("%+v", o)
+	}
+	for i, x := range o.Tickets {
+		if x.Name != fmt.Sprint("order ", i) || i > 0 && x.Opened.Before(o.Tickets[i-1].Opened) {
+			t.Fatalf("ticket %d: %+v", i, x)
+		}
+	}
+	if o := shown("before"); o != nil {
+		t.Errorf("%+v", o)
+	}
+	if s := rt.Snapshot(snapshot.Options{}); slices.ContainsFunc(s.Objects, func(o snapshot.Object) bool { return o.Name == "" }) {
+		t.Errorf("%+v", s.Objects)
+	}
+
+	// An object is shown once, also while a fiber waits for it.
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("receiver", func(ctx context.Context) error {
+			_, _ = orders.Recv(ctx)
+			_, err := orders.Recv(ctx)
+			return err
+		})
+		return nil
+	})
+	s := snapshotWhen(t, rt, "it waits", waiting("receiver"))
+	n := 0
+	for _, o := range s.Objects {
+		if o.Name == "orders" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("orders is shown %d times", n)
+	}
+	if err := end(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	runtime.KeepAlive(before)
+	runtime.KeepAlive(unnamed)
+	runtime.KeepAlive(payments)
+	runtime.KeepAlive(pool)
+
+	// The list keeps nothing alive.
+	for i := range 10_000 {
+		_ = coir.NewChan[[1 << 10]byte](8, coir.WithName("short"))
+		if i%1000 == 0 {
+			runtime.GC()
+		}
+	}
+	runtime.GC()
+	short := 0
+	for _, o := range rt.Snapshot(snapshot.Options{}).Objects {
+		if o.Name == "short" {
+			short++
+		}
+	}
+	if short > 100 {
+		t.Errorf("%d channels are shown that the program has dropped", short)
+	}
+}
