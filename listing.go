@@ -32,15 +32,64 @@ var listing struct {
 	objectList
 }
 
-// objectList is a list of objects, without those that have gone.
-type objectList struct {
-	mu   sync.Mutex
-	all  []interface{ show(o *snapshot.Object) bool }
-	most int // how many there may be before those that have gone are looked for
-}
-
 // mostListed is how many listed objects a snapshot shows.
 const mostListed = 10_000
+
+// objectList is a list of objects, the newest first. It is at most twice as long as there are objects, or 64.
+type objectList struct {
+	mu    sync.Mutex
+	first *listNode
+	n     int
+	most  int // how many nodes there may be before those of objects that have gone are removed
+}
+
+type listNode struct {
+	object listable
+	next   *listNode
+}
+
+type listable interface {
+	gone() bool
+	show(o *snapshot.Object) bool // reports false if the object has gone
+}
+
+// add adds an object. The synchronisation is hidden, because making an object orders nothing.
+//
+//go:norace
+func (l *objectList) add(x listable) {
+	race.Disable()
+	defer race.Enable()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n >= max(l.most, 64) {
+		at := &l.first
+		for *at != nil {
+			if (*at).object.gone() {
+				*at = (*at).next
+				l.n--
+			} else {
+				at = &(*at).next
+			}
+		}
+		l.most = 2 * l.n
+	}
+	l.first = &listNode{x, l.first}
+	l.n++
+}
+
+// objects returns the objects of the list.
+//
+//go:norace
+func (l *objectList) objects() (all []listable) {
+	race.Disable()
+	defer race.Enable()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for x := l.first; x != nil; x = x.next {
+		all = append(all, x.object)
+	}
+	return all
+}
 
 // listed is an object of the list.
 type listed[T any] struct {
@@ -49,51 +98,17 @@ type listed[T any] struct {
 	describe func(x *T, o *snapshot.Object)
 }
 
-// show describes the object. It reports false if the object has gone.
+//go:norace
+func (l *listed[T]) gone() bool { return l.p.Value() == nil }
+
 func (l *listed[T]) show(o *snapshot.Object) bool {
 	x := l.p.Value()
 	if x == nil {
 		return false
 	}
-	if o != nil {
-		o.ID = l.id
-		l.describe(x, o)
-	}
+	o.ID = l.id
+	l.describe(x, o)
 	return true
-}
-
-// add adds an object. Now and then it removes those that have gone, so that the list is at most twice as long as it
-// has to be.
-//
-//go:norace
-func (l *objectList) add(x interface{ show(o *snapshot.Object) bool }) {
-	race.Disable() // making an object orders nothing
-	defer race.Enable()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.all) >= max(l.most, 64) {
-		n := 0
-		for _, x := range l.all {
-			if x.show(nil) {
-				l.all[n] = x
-				n++
-			}
-		}
-		clear(l.all[n:])
-		l.all, l.most = l.all[:n], 2*n
-	}
-	l.all = append(l.all, x)
-}
-
-// objects returns the list.
-//
-//go:norace
-func (l *objectList) objects() []interface{ show(o *snapshot.Object) bool } {
-	race.Disable()
-	defer race.Enable()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]interface{ show(o *snapshot.Object) bool }(nil), l.all...)
 }
 
 // listChan adds a channel to the list.

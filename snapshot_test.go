@@ -345,7 +345,9 @@ func TestSnapshotMarksFibersOfCoir(t *testing.T) {
 	rt := coir.NewRuntime()
 	in := coir.NewChan[int](0)
 	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
-		return stream.ForEach(ctx, stream.Buffer(stream.From(in), 1), func(context.Context, int) error { return nil })
+		w, r := coir.Pipe[int](0)
+		defer r.Close()
+		return stream.To(ctx, stream.From(in), w)
 	})
 	s := snapshotWhen(t, rt, "two fibers wait", func(s *snapshot.Snapshot) bool {
 		return len(s.Fibers) >= 2 && !slices.ContainsFunc(s.Fibers, func(f snapshot.Fiber) bool {

@@ -28,6 +28,14 @@ func (d *Desk[T]) describe(o *snapshot.Object) {
 // mostTickets is how many open tickets of a desk a snapshot shows.
 const mostTickets = 100
 
+// stamp records when the ticket in slot i was opened. The caller holds the lock.
+func (s *shard[T]) stamp(i uint32) {
+	for int(i/chunk) >= len(s.times) {
+		s.times = append(s.times, new([chunk]time.Time))
+	}
+	s.times[i/chunk][i%chunk] = time.Now()
+}
+
 // addOldest adds the tickets of the shard that may be among the oldest. It holds the lock for one chunk at a time.
 func (s *shard[T]) addOldest(to []snapshot.Ticket) []snapshot.Ticket {
 	for from := uint32(0); ; from += chunk {
@@ -38,7 +46,7 @@ func (s *shard[T]) addOldest(to []snapshot.Ticket) []snapshot.Ticket {
 		}
 		for i := from; i < min(from+chunk, s.used); i++ {
 			if t := s.at(i).ticket; t != nil {
-				to = append(to, snapshot.Ticket{Name: t.Name(), Opened: time.Unix(0, t.opened)})
+				to = append(to, snapshot.Ticket{Name: t.Name(), Opened: s.times[i/chunk][i%chunk]})
 			}
 		}
 		s.lock.Unlock()

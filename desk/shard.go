@@ -33,6 +33,7 @@ type shard[T any] struct {
 	number int
 
 	slots       []*[chunk]slot[T]
+	times       []*[chunk]time.Time // when the tickets in the slots were opened, if the desk is listed
 	used        uint32 // slots that have had a ticket, or are free: all below this
 	first, last uint32 // of the free slots, linked by next
 	free        int
@@ -114,7 +115,7 @@ func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	t.id = ID{locate(s.desk.number, s.number, i, x.generation), x.nonce}
 	s.opened++
 	if s.desk.listed {
-		t.opened = time.Now().UnixNano()
+		s.stamp(i)
 	}
 	if s.open++; s.open > s.high {
 		s.high = s.open

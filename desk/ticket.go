@@ -23,7 +23,6 @@ type Ticket[T any] struct {
 	alarm      *coir.Alarm
 	id         ID
 	calls      atomic.Uint32 // the state shared by OnDone and ended
-	opened     int64         // when, in nanoseconds since 1970, if the desk is listed
 }
 
 var answerVerb = &coir.Verb{Name: "await", Waits: "for the answer of ticket", Ends: "complete", Of: "ticket"}

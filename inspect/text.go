@@ -20,7 +20,7 @@ import (
 const (
 	treeLines   = 400 // of nurseries and fibers
 	objectLines = 100
-	ticketLines = 5 // of a desk
+	ticketLines = 5  // of a desk
 	mostDeep    = 40 // levels of the tree
 	nameRunes   = 80
 	textRunes   = 300

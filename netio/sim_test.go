@@ -445,7 +445,7 @@ func TestForgottenHalfCloseIsADeadlock(t *testing.T) {
 	if f == nil || f.Kind != sim.KindDeadlock {
 		t.Fatalf("%v", f)
 	}
-	for _, want := range []string{"read chat:1234", "read 10.0.0.1:49152"} {
+	for _, want := range []string{"to read from chat:1234", "to read from 10.0.0.1:49152"} {
 		if !strings.Contains(f.Error(), want) {
 			t.Errorf("the report does not say %q:\n%v", want, f)
 		}
@@ -459,7 +459,7 @@ func TestFullBuffersAreADeadlock(t *testing.T) {
 		return err
 	}
 	f := sim.Explore(exchange(fill, fill)).Failure
-	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "write chat:1234") {
+	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "to write to chat:1234") {
 		t.Errorf("%v", f)
 	}
 }

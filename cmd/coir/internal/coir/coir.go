@@ -7,6 +7,9 @@ package coir
 // nothing is explored.
 var On bool
 
+// Explores is set if the process explores schedules. The runtime sets it before the first map is made, and it stays.
+var Explores bool
+
 // Slow replaces the state of a mutex, which never has this value.
 const Slow = -1 << 31
 

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -122,6 +126,51 @@ func BenchmarkMapsAndGarbage(b *testing.B) {
 }
 
 // A small test: two goroutines, a lock and a WaitGroup.
+// BenchmarkEcho sends a byte over a connection of loopback, and receives it back.
+func BenchmarkEcho(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			_, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
+			_ = c.Close()
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	p := make([]byte, 1)
+	for b.Loop() {
+		if _, err := c.Write(p); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHTTP makes a request on a connection that is kept.
+func BenchmarkHTTP(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	defer s.Close()
+	client := s.Client()
+	for b.Loop() {
+		r, err := client.Get(s.URL)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+}
+
 func TestSmall(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

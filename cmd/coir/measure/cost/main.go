@@ -27,6 +27,7 @@ var (
 	counts = flag.Int("count", 200, "runs of a benchmark in a process")
 	length = flag.Duration("time", 300*time.Microsecond, "time of a run")
 	builds = flag.Bool("build", false, "time builds, and nothing else")
+	bench  = flag.String("bench", "", "`pattern` of the benchmarks to compare; nothing else is measured then")
 )
 
 func main() {
@@ -59,7 +60,7 @@ func measure() error {
 			return err
 		}
 	}
-	if err := compare(name("plain"), name("overlay")); err != nil {
+	if err := compare(name("plain"), name("overlay")); err != nil || *bench != "" {
 		return err
 	}
 	for _, e := range []struct{ binary, test, settings string }{
@@ -79,7 +80,7 @@ func measure() error {
 // compare runs the benchmarks of two binaries. A process runs a benchmark many times, for a fraction of a millisecond
 // each, and the fastest of these counts: a machine that has other work to do does not interrupt all of them.
 func compare(plain, overlay string) error {
-	list, err := exec.Command(plain, "-test.list", "^Benchmark").Output()
+	list, err := exec.Command(plain, "-test.list", "^Benchmark.*("+*bench+")").Output()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package maps
 
 import (
 	"internal/abi"
+	"internal/coir"
 	"unsafe"
 )
 
@@ -15,6 +16,9 @@ func coirHash(typ *abi.MapType, key unsafe.Pointer, seed uintptr) uintptr {
 
 // coirNumbers reports whether the hasher of a map may hash addresses. That of an interface calls typehash anyway.
 func coirNumbers(typ *abi.MapType) bool {
+	if !coir.Explores {
+		return false
+	}
 	switch typ.Key.Kind() {
 	case abi.Pointer, abi.UnsafePointer, abi.Chan, abi.Array, abi.Struct:
 		return typ.Key.Pointers()
