@@ -146,6 +146,7 @@ nightly: ## all of what CI runs in turns, and what it leaves out; about two hour
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, explorations and the models; about five hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinvariants -run TestOneOutcomeOfEachWait .
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run TestSnapshotsForLong .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./desk
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestConstantMemory|TestGroupByManyKeys' ./stream

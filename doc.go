@@ -173,6 +173,7 @@
 //   - [Simulation], [Simulated]: a model in place of a network, a disk or a driver in a simulation.
 //   - [Ended], [Jitter], [Point]: an operation's first look at its context, a random time, and a place where a
 //     simulation may let others run.
+//   - [Cond.Describe], [Promise.Describe], [Chan.Describe], [List], [WithSpawnSite]: what reports and snapshots say.
 //
 // Waits built this way end by cancel and deadline as those of a channel do, stand in a select, are ordered for the race
 // detector, and are controlled and reported by package sim. In return, methods that say so run under a lock of the

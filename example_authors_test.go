@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/sim"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // every is a Schedule with a turn each period. What comes late has its turn immediately.
@@ -86,4 +88,34 @@ func ExamplePoint() {
 	}).Failure
 	fmt.Println(failure != nil && failure.Kind == sim.KindError)
 	// Output: true
+}
+
+// A type that is built on a Cond says in its own words what a fiber waits for: a deadlock is reported as a wait for a
+// seat, not for a signal. It also shows itself in snapshots while no fiber waits.
+func ExampleList() {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+
+	t := &table{free: 2}
+	t.cond.Init(coir.WithName("window table"))
+	t.cond.Describe(&coir.Verb{Name: "sit", Waits: "for a seat at", Ends: "leave", Of: "table"})
+	coir.List(t, func(t *table, o *snapshot.Object) {
+		t.cond.Lock()
+		defer t.cond.Unlock()
+		o.Kind, o.Name, o.Len = "table", "window table", t.free
+	})
+
+	for _, o := range coir.Default().Snapshot(snapshot.Options{}).Objects {
+		if o.Kind == "table" {
+			fmt.Printf("%s: %d free\n", o.Name, o.Len)
+		}
+	}
+	runtime.KeepAlive(t)
+	// Output: window table: 2 free
+}
+
+// table has seats to wait for.
+type table struct {
+	cond coir.Cond
+	free int
 }

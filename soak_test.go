@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Spec: SC-26 (parked fibers cost no CPU)
@@ -172,4 +174,103 @@ func memoryInUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
+}
+
+// Snapshots are taken, and explained, as fast as they come, while fibers pass values, lock, start others and are
+// cancelled. Memory is measured when the fibers have ended, after a quarter of the time and at the end. No deadlock is
+// certain, because there is none.
+func TestSnapshotsForLong(t *testing.T) {
+	whole := 2 * time.Second
+	if testing.Short() {
+		whole = 400 * time.Millisecond
+	}
+	if soaking() {
+		whole = 10 * time.Minute
+	}
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	rt := newRuntime(t)
+	taken, fibers := 0, 0
+	snapshots := func(stop *atomic.Bool, done chan<- bool) {
+		defer close(done)
+		var last *snapshot.Snapshot
+		for !stop.Load() {
+			s := rt.Snapshot(snapshot.Options{Stacks: taken%100 == 99})
+			for _, e := range snapshot.Explain(last, s) {
+				if e.Certain {
+					t.Errorf("certain: %s", e.Text)
+				}
+			}
+			last, taken, fibers = s, taken+1, fibers+len(s.Fibers)
+		}
+	}
+	inBoth := func(ctx context.Context, locked [2]*locks.Mutex) error {
+		for _, m := range locked {
+			if err := m.Lock(ctx); err != nil {
+				return err
+			}
+			defer m.Unlock()
+		}
+		return coir.Yield(ctx)
+	}
+	load := func(ctx context.Context, n *coir.Nursery, until time.Time) error {
+		locked := [2]*locks.Mutex{locks.NewMutex(coir.WithName("first")), locks.NewMutex(coir.WithName("second"))}
+		for range 20 {
+			c := coir.NewChan[int](1, coir.WithName("values"))
+			n.Go("sender", func(ctx context.Context) error {
+				defer c.Close()
+				for i := 0; time.Now().Before(until); i++ {
+					if err := c.Send(ctx, i); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			n.Go("receiver", func(ctx context.Context) error {
+				for range c.All(ctx) {
+				}
+				return nil
+			})
+			n.Go("locker", func(ctx context.Context) error {
+				for time.Now().Before(until) {
+					if err := inBoth(ctx, locked); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			n.Go("spawner", func(ctx context.Context) error {
+				for time.Now().Before(until) {
+					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+						for range 5 {
+							n.Go("child", coir.WaitCancel)
+						}
+						n.Go("sleeper", func(ctx context.Context) error { return coir.Sleep(ctx, time.Microsecond) })
+						n.Cancel(errStop)
+						return nil
+					})
+				}
+				return nil
+			})
+		}
+		return nil
+	}
+	round := func(d time.Duration) uint64 {
+		var stop atomic.Bool
+		done := make(chan bool)
+		go snapshots(&stop, done)
+		err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error { return load(ctx, n, time.Now().Add(d)) })
+		stop.Store(true)
+		<-done
+		if err != nil {
+			t.Fatal(err)
+		}
+		return memoryInUse()
+	}
+	before := round(whole / 4)
+	after := round(whole - whole/4)
+	t.Logf("%d snapshots of %d fibers; %d KiB in use after a quarter, %d KiB at the end", taken, fibers, before>>10, after>>10)
+	if float64(after) > 1.1*float64(before)+4<<20 {
+		t.Errorf("memory grew from %d to %d bytes", before, after)
+	}
 }
