@@ -3,6 +3,7 @@ package coir
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 	"weak"
 
 	"github.com/coir-go/coir/internal/channel"
@@ -50,13 +51,15 @@ type listNode struct {
 
 type listable interface {
 	gone() bool
-	show(o *snapshot.Object) bool // reports false if the object has gone
+	show(o *snapshot.Object) bool
 }
 
-// add adds an object. The synchronisation is hidden, because making an object orders nothing.
+// add adds an object. Its making is ordered before a look at the list, and nothing else: the lock is hidden.
 //
 //go:norace
 func (l *objectList) add(x listable) {
+	node := &listNode{object: x}
+	race.Release(unsafe.Pointer(node))
 	race.Disable()
 	defer race.Enable()
 	l.mu.Lock()
@@ -73,22 +76,30 @@ func (l *objectList) add(x listable) {
 		}
 		l.most = 2 * l.n
 	}
-	l.first = &listNode{x, l.first}
+	node.next, l.first = l.first, node
 	l.n++
 }
 
-// objects returns the objects of the list.
+// nodes returns the nodes of the list.
 //
 //go:norace
-func (l *objectList) objects() (all []listable) {
+func (l *objectList) nodes() (all []*listNode) {
 	race.Disable()
 	defer race.Enable()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for x := l.first; x != nil; x = x.next {
-		all = append(all, x.object)
+		all = append(all, x)
 	}
 	return all
+}
+
+// show describes the object. It reports false if the object has gone.
+//
+//go:norace
+func (x *listNode) show(o *snapshot.Object) bool {
+	race.Acquire(unsafe.Pointer(x))
+	return x.object.show(o)
 }
 
 // listed is an object of the list.

@@ -538,7 +538,7 @@ func (v *viewer) finish() {
 // listed adds the objects of the list that no fiber waits for.
 func (v *viewer) listed() {
 	n := 0
-	for _, x := range listing.objects() {
+	for _, x := range listing.nodes() {
 		var o snapshot.Object
 		if x.show(&o) && v.objects[o.ID] == nil {
 			if n++; n > mostListed {
