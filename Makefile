@@ -116,7 +116,7 @@ coirtest: ## coir's own tests under coir test, with goroutines and fibers in one
 	cd verify && ../.bin/coir test -schedules 3 -strict ./loopback
 
 page: ## the page of a failure, and that of a running program, in a headless Chromium: keys, search, and how long they take
-	COIR_PAGE=1 $(GO) test $(FULL) -p 1 -v -run '^TestThePage' ./internal/chart ./inspect
+	COIR_PAGE=1 $(GO) test $(FULL) -p 1 -v -run '^TestThePage' ./internal/chart ./inspect ./examples/stuck
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz

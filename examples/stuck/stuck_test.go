@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -11,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/inspect"
+	"github.com/coir-go/coir/internal/chromium"
 	"github.com/coir-go/coir/snapshot"
 )
 
@@ -87,21 +92,28 @@ func steady(text string) string {
 	return text
 }
 
+// dump returns what is shown of a bug, some time after it has come to a stop.
+func dump(t *testing.T, name string) *inspect.Dump {
+	t.Helper()
+	rt := coir.NewRuntime()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- rt.Run(ctx, bugs[name]) }()
+	earlier := settled(t, rt, left[name])
+	after := settled(t, rt, left[name])
+	cancel()
+	<-done
+	later(earlier, 0, time.Minute)
+	later(after, time.Second, time.Minute)
+	return &inspect.Dump{Snapshot: after, Explanations: snapshot.Explain(earlier, after)}
+}
+
 func TestEachBugIsExplained(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(name, func(t *testing.T) {
-			rt := coir.NewRuntime()
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- rt.Run(ctx, bugs[name]) }()
-			earlier := settled(t, rt, left[name])
-			after := settled(t, rt, left[name])
-			cancel()
-			<-done
-			later(earlier, 0, time.Minute)
-			later(after, time.Second, time.Minute)
+			d := dump(t, name)
 			var got []string
-			for _, e := range snapshot.Explain(earlier, after) {
+			for _, e := range d.Explanations {
 				how := "likely: "
 				if e.Certain {
 					how = "certain: "
@@ -111,6 +123,43 @@ func TestEachBugIsExplained(t *testing.T) {
 			if text := strings.Join(got, "\n"); text != told[name] {
 				t.Errorf("told\n%s\nnot\n%s", text, told[name])
 			}
+			var text strings.Builder
+			if err := d.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(words(text.String()), words(told[name])) {
+				t.Errorf("the text does not say\n%s\nbut\n%s", told[name], text.String())
+			}
 		})
 	}
+}
+
+// The page says the same. With COIR_PICTURES=DIR a picture of each bug is written to DIR.
+func TestThePageExplainsEachBug(t *testing.T) {
+	b := chromium.Open(t)
+	for _, name := range slices.Sorted(maps.Keys(bugs)) {
+		page, err := os.Create(filepath.Join(t.TempDir(), name+".html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(dump(t, name).WritePage(page), page.Close()); err != nil {
+			t.Fatal(err)
+		}
+		b.Visit("file://" + page.Name())
+		if got := words(b.Text(`document.querySelector("#why").innerText`)); !strings.Contains(got, words(told[name])) {
+			t.Errorf("the page does not say\n%s\nbut\n%s", told[name], got)
+		}
+		if dir := os.Getenv("COIR_PICTURES"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, "stuck-"+name+".png"), b.Picture(), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	b.Quiet()
+}
+
+// words returns the words of a text without what differs from run to run, and without the colon after how sure it is.
+func words(text string) string {
+	text = strings.Join(strings.Fields(steady(text)), " ")
+	return strings.NewReplacer("certain: ", "certain ", "likely: ", "likely ").Replace(text)
 }
