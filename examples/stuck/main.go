@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/desk"
 	"github.com/coir-go/coir/inspect"
 	"github.com/coir-go/coir/locks"
 )
@@ -54,6 +55,7 @@ var bugs = map[string]func(ctx context.Context, n *coir.Nursery) error{
 	"native":   nativeCalls,
 	"hog":      neverYields,
 	"cancel":   ignoredCancel,
+	"ticket":   lostAnswer,
 	"all":      allWait,
 }
 
@@ -199,6 +201,21 @@ func ignoredCancel(ctx context.Context, n *coir.Nursery) error {
 			n.Cancel(fmt.Errorf("the disk is full"))
 			return nil
 		})
+	})
+	idle(n)
+	return nil
+}
+
+// lostAnswer waits for the answer to a payment, which never comes. It is told when it is a minute old.
+func lostAnswer(_ context.Context, n *coir.Nursery) error {
+	payments := desk.New[string](desk.WithName("payments"))
+	n.Go("order", func(ctx context.Context) error {
+		ticket, err := payments.Open(ctx, coir.WithName("payment of order 7"))
+		if err != nil {
+			return err
+		}
+		_, err = ticket.Wait(ctx)
+		return err
 	})
 	idle(n)
 	return nil

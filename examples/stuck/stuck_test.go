@@ -36,13 +36,14 @@ var told = map[string]string{
 	"hog": "likely: compress, spawned at stuck/main.go:L, likely has not yielded its worker for at least T",
 	"cancel": "likely: the nursery of serve was cancelled (the disk is full) at least T ago, and 1 fiber has not ended: " +
 		"flush waits for the event drained",
+	"ticket": "likely: order, spawned at stuck/main.go:L, waits for the answer of ticket payment of order 7 for T",
 	"all": "likely: main waits for its children to end: worker[N], which waits to receive from jobs, and main was the " +
 		"last to send to it: likely a deadlock, for T; spawned at stuck/main.go:L; worker[N], worker[N] wait for them, " +
 		"the oldest for T",
 }
 
 // left is how many fibers each program has in the end.
-var left = map[string]int{"locks": 5, "pipeline": 4, "gone": 3, "full": 4, "native": 5, "hog": 3, "cancel": 4, "all": 4}
+var left = map[string]int{"locks": 5, "pipeline": 4, "gone": 3, "full": 4, "native": 5, "hog": 3, "cancel": 4, "ticket": 3, "all": 4}
 
 // settled takes snapshots until two in a row show the same waits of that many fibers, and only the fibers that hold a
 // worker do not wait.
