@@ -21,11 +21,12 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-generate: ## write what is generated: spec/MAP.md, api/coir.txt, the counts in documents, and the reports of sim in them
+generate: ## write what is generated: spec/MAP.md, api/coir.txt, the counts in documents, the reports of sim and the table of metrics in them
 	$(GO) run ./internal/archtest/specmap
 	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
+	$(GO) -C verify test -count=1 -timeout 5m ./export -run 'TestTheGuide' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
@@ -138,6 +139,7 @@ nightly: ## all of what CI runs in turns, and what it leaves out; about two hour
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutantsAreFound ./internal/programs
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run TestTheServices ./cmd/coir/acceptance
+	COIR_GRAFANA=1 $(GO) -C verify test -count=1 -timeout 10m -run TestTheDashboardFitsGrafana ./export
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
 	$(MAKE) page

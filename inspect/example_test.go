@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"expvar"
 	"fmt"
 	"io"
 	"log"
@@ -78,6 +79,15 @@ func ExampleHandler() {
 	//
 	// What they wait for
 	//   channel orders #9: 64 of 64, 2 wait to send, the oldest for 9s
+}
+
+// A program that uses package expvar publishes the numbers there.
+func ExampleVar() {
+	expvar.Publish("coir", inspect.Var(shop{}))
+
+	fmt.Println(expvar.Get("coir"))
+	// Output:
+	// {"fibers":{"waiting":3},"waits":{"join":1,"send":2},"oldest_wait_seconds":60}
 }
 
 // A tool writes a snapshot as text. With an earlier snapshot of the same runtime it says what is wrong too.

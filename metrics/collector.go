@@ -1,0 +1,169 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
+)
+
+const (
+	fresh      = 500 * time.Millisecond // for how long scrapes share their numbers
+	mostFibers = 100_000                // fibers that a scrape looks at
+)
+
+// source is the part of a runtime that is read.
+type source interface {
+	Stats() coir.Stats
+	Snapshot(o snapshot.Options) *snapshot.Snapshot
+}
+
+// Collector reads the metrics of a runtime. It may be used by several goroutines at the same time.
+type Collector struct {
+	of source
+
+	mu      sync.Mutex // held while a scrape is made
+	samples []Sample   // the last ones, which do not change; nil before the first
+	made    time.Time  // when they were complete
+	scrapes int64
+	names   names
+	last    kept
+	next    kept // its memory is used for the next scrape
+}
+
+// New returns a collector for a runtime. One collector can serve any number of exporters.
+func New(of *coir.Runtime) *Collector { return newCollector(of) }
+
+func newCollector(of source) *Collector { return &Collector{of: of, names: newNames()} }
+
+// Samples returns the metrics, as they were less than half a second ago or are now. The caller must not change them. If
+// another call makes them, it waits until they are there.
+func (c *Collector) Samples() []Sample {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.samples == nil || time.Since(c.made) >= fresh {
+		c.samples = c.scrape()
+		c.made = time.Now()
+	}
+	return c.samples
+}
+
+// scrape makes new samples. The caller has locked c.mu.
+func (c *Collector) scrape() []Sample {
+	c.scrapes++
+	v := &view{
+		began: time.Now(), scrapes: c.scrapes,
+		states: map[snapshot.State]int{}, waits: map[snapshot.Kind]waited{},
+	}
+	c.next.reset()
+	s := c.of.Snapshot(snapshot.Options{Each: func(f *snapshot.Fiber) bool {
+		if v.looked == mostFibers {
+			v.cut = true
+			return false
+		}
+		v.fiber(f)
+		c.next.add(f)
+		return true
+	}})
+	v.stats = c.of.Stats() // after it: fibers that ended meanwhile are not omitted
+	v.rest(s)
+	v.groups = c.names.group(s.Objects, v.began)
+
+	c.next.keep(s, v.looked+v.omitted)
+	if c.last.s != nil {
+		v.told = map[explanation]int{}
+		for _, e := range snapshot.Explain(c.last.s, c.next.s) {
+			certainty := "likely"
+			if e.Certain {
+				certainty = "certain"
+			}
+			v.told[explanation{e.Kind, certainty}]++
+		}
+	}
+	c.last, c.next = c.next, c.last
+
+	samples := make([]Sample, 0, len(c.samples)+16)
+	for i := range table {
+		r := &table[i]
+		r.read(v, func(value float64, labels ...string) {
+			samples = append(samples, Sample{Name: r.Name, Labels: labels, Value: value})
+		})
+	}
+	return samples
+}
+
+// view is what a scrape has found.
+type view struct {
+	began   time.Time
+	taken   time.Time // when the snapshot was begun, from which ages are counted
+	scrapes int64
+	stats   coir.Stats
+
+	states  map[snapshot.State]int
+	waits   map[snapshot.Kind]waited
+	looked  int  // fibers
+	cut     bool // there were more
+	omitted int
+
+	open, cancelled int // nurseries
+	told            map[explanation]int
+	groups          []*group
+}
+
+// waited is the waits of one kind.
+type waited struct {
+	n      int
+	oldest time.Time
+}
+
+// fiber counts a fiber.
+func (v *view) fiber(f *snapshot.Fiber) {
+	v.looked++
+	v.states[f.State]++
+	if f.State != snapshot.Waiting {
+		return
+	}
+	kind := snapshot.Use
+	switch {
+	case len(f.Wait) > 1:
+		kind = choice
+	case len(f.Wait) == 1:
+		kind = f.Wait[0].Kind
+	}
+	w := v.waits[kind]
+	w.n++
+	w.oldest = earlier(w.oldest, f.Since)
+	v.waits[kind] = w
+}
+
+// rest counts what a snapshot has besides fibers.
+func (v *view) rest(s *snapshot.Snapshot) {
+	v.taken = s.Taken
+	if v.cut {
+		v.omitted = max(1, int(v.stats.Spawned-v.stats.Ended)-v.looked)
+	}
+	for i := range s.Nurseries {
+		if s.Nurseries[i].Ended {
+			v.cancelled++
+		} else {
+			v.open++
+		}
+	}
+}
+
+// age returns how many seconds ago something was; 0 if it never was.
+func (v *view) age(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return max(0, v.taken.Sub(at).Seconds())
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

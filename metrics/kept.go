@@ -1,0 +1,82 @@
+package metrics
+
+import (
+	"strings"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+const (
+	mostKept      = 10_000 // fibers of a snapshot that is kept, and nurseries
+	mostKeptWaits = 2 * mostKept
+	keptName      = 256 // bytes of a name
+)
+
+// kept is the part of a snapshot that is kept for the next scrape, to be compared by snapshot.Explain. It has no more
+// objects than waits, and only the beginning of long names: what it takes does not depend on the program. The memory of
+// its fibers is used again, because garbage of that size would start the garbage collector, which scans the stacks of
+// all fibers.
+type kept struct {
+	s      *snapshot.Snapshot
+	fibers []snapshot.Fiber
+	waits  []snapshot.Wait // those of the fibers
+}
+
+// reset makes it empty. Nothing may use what it held.
+func (k *kept) reset() {
+	clear(k.fibers)
+	k.s, k.fibers, k.waits = nil, k.fibers[:0], k.waits[:0]
+}
+
+// add adds a fiber, if there is room for it.
+func (k *kept) add(f *snapshot.Fiber) {
+	if len(k.fibers) == mostKept || len(k.waits)+len(f.Wait) > mostKeptWaits {
+		return
+	}
+	from := len(k.waits)
+	k.waits = append(k.waits, f.Wait...)
+	one := *f
+	if one.Wait = nil; len(f.Wait) > 0 {
+		one.Wait = k.waits[from:len(k.waits):len(k.waits)]
+	}
+	for i := range one.Wait {
+		one.Wait[i].Text = "" // which has a name, and is not compared
+	}
+	one.Name = cut(one.Name)
+	k.fibers = append(k.fibers, one)
+}
+
+// keep adds the rest of the snapshot, in which there were so many fibers.
+func (k *kept) keep(s *snapshot.Snapshot, fibers int) {
+	one := *s
+	one.Fibers, one.Omitted = k.fibers, fibers-len(k.fibers)
+	nurseries, objects := map[uint64]bool{}, map[uint64]bool{}
+	for i := range k.fibers {
+		nurseries[k.fibers[i].Nursery] = true
+	}
+	for i := range k.waits {
+		nurseries[k.waits[i].Nursery], objects[k.waits[i].Object] = true, true
+	}
+	one.Nurseries, one.Objects = nil, nil
+	for _, n := range s.Nurseries {
+		if nurseries[n.ID] {
+			n.Cause = ""
+			one.Nurseries = append(one.Nurseries, n)
+		}
+	}
+	for _, o := range s.Objects {
+		if objects[o.ID] {
+			o.Name = cut(o.Name)
+			one.Objects = append(one.Objects, o)
+		}
+	}
+	k.s = &one
+}
+
+// cut returns the beginning of a long name, without keeping the rest in memory.
+func cut(name string) string {
+	if len(name) <= keptName {
+		return name
+	}
+	return strings.ToValidUTF8(strings.Clone(name[:keptName]), "")
+}

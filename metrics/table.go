@@ -1,0 +1,274 @@
+package metrics
+
+import (
+	"slices"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// Metric describes a metric.
+type Metric struct {
+	Name   string // as Prometheus has it: with the unit at its end, and with _total if it is a counter
+	Kind   Kind
+	Unit   string // as OpenTelemetry has it: s for seconds, or what is counted in braces
+	Help   string
+	Labels []string
+}
+
+// Kind is the kind of a metric.
+type Kind string
+
+// The kinds of metrics. Prometheus calls the last two gauges.
+const (
+	KindCounter Kind = "counter"         // it only grows
+	KindUpDown  Kind = "up-down counter" // a number of things, which may be added to those of other series
+	KindGauge   Kind = "gauge"           // another value, such as an age
+)
+
+// Sample is the value of one series of a metric.
+type Sample struct {
+	Name   string   // of the metric
+	Labels []string // the values of its labels, in the order of [Metric.Labels]
+	Value  float64
+}
+
+// Vocabulary returns all metrics.
+func Vocabulary() []Metric {
+	all := make([]Metric, len(table))
+	for i := range table {
+		all[i] = table[i].Metric
+		all[i].Labels = slices.Clone(all[i].Labels)
+	}
+	return all
+}
+
+// row is a metric and how it is read: read calls add for each series.
+type row struct {
+	Metric
+	read reader
+}
+
+type (
+	reader func(v *view, add adder)
+	adder  func(value float64, labels ...string)
+)
+
+// table has every metric once. A metric whose series depend on names, of objects that the program has named, is read
+// from a group: see names.go.
+var table = []row{
+	{Metric{"coir_fibers_live", KindUpDown, "{fiber}",
+		"Fibers that were spawned and have not ended.", nil},
+		stat(func(s *coir.Stats) int64 { return max(0, s.Spawned-s.Ended) })},
+	{Metric{"coir_fibers_spawned_total", KindCounter, "{fiber}",
+		"Fibers started.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Spawned })},
+	{Metric{"coir_fibers_ended_total", KindCounter, "{fiber}",
+		"Fibers ended.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Ended })},
+	{Metric{"coir_fibers_on_goroutine", KindUpDown, "{fiber}",
+		"Fibers that run on goroutines of their own.", nil},
+		stat(func(s *coir.Stats) int64 { return s.OnGoroutine })},
+	{Metric{"coir_fibers_queued", KindUpDown, "{fiber}",
+		"Fibers in queues: they can run, and wait for a worker.", nil},
+		stat(func(s *coir.Stats) int64 { return int64(s.Runnable) })},
+	{Metric{"coir_fibers", KindUpDown, "{fiber}",
+		"Fibers by state.", []string{"state"}},
+		func(v *view, add adder) {
+			for _, state := range states {
+				add(float64(v.states[state]), string(state))
+			}
+		}},
+	{Metric{"coir_fibers_omitted", KindUpDown, "{fiber}",
+		"Fibers that the scrape did not look at, because there were too many.", nil},
+		func(v *view, add adder) { add(float64(v.omitted)) }},
+
+	{Metric{"coir_waits", KindUpDown, "{fiber}",
+		"Fibers that wait, by what they wait for: select is any one of several.", []string{"kind"}},
+		func(v *view, add adder) {
+			for _, kind := range waits {
+				add(float64(v.waits[kind].n), string(kind))
+			}
+		}},
+	{Metric{"coir_wait_oldest_seconds", KindGauge, "s",
+		"Age of the oldest wait, by what the fiber waits for; 0 if none does.", []string{"kind"}},
+		func(v *view, add adder) {
+			for _, kind := range waits {
+				add(v.age(v.waits[kind].oldest), string(kind))
+			}
+		}},
+	{Metric{"coir_wakes_total", KindCounter, "{wait}",
+		"Waits ended after the fiber had parked.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Woken })},
+	{Metric{"coir_wakes_late_total", KindCounter, "{wake}",
+		"Wakes, cancels and timeouts that came after the wait had ended.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Late })},
+
+	{Metric{"coir_switches_total", KindCounter, "{switch}",
+		"Switches between fibers.", nil},
+		func(v *view, add adder) { add(float64(v.stats.Switches)) }},
+	{Metric{"coir_steals_total", KindCounter, "{fiber}",
+		"Fibers that a worker took from another worker.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Stolen })},
+	{Metric{"coir_queue_overflows_total", KindCounter, "{overflow}",
+		"Times that the queue of a worker was full, and half of it moved to the shared queue.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Overflows })},
+	{Metric{"coir_coroutines_made_total", KindCounter, "{coroutine}",
+		"Coroutines made, on which fibers run one after the other.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Coroutines })},
+	{Metric{"coir_coroutines_idle", KindUpDown, "{coroutine}",
+		"Coroutines in the shared pool.", nil},
+		stat(func(s *coir.Stats) int64 { return int64(s.IdleCoroutines) })},
+
+	{Metric{"coir_workers", KindUpDown, "{worker}",
+		"Workers by state: blocked in a call of Blocking, held up in native code without it.", []string{"state"}},
+		func(v *view, add adder) {
+			add(float64(v.stats.Active), "active")
+			add(float64(v.stats.Idle), "idle")
+			add(float64(v.stats.Blocked), "blocked")
+			add(float64(v.stats.Held), "held")
+		}},
+	{Metric{"coir_workers_started_total", KindCounter, "{worker}",
+		"Workers started.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Started })},
+	{Metric{"coir_workers_retired_total", KindCounter, "{worker}",
+		"Workers ended.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Retired })},
+	{Metric{"coir_workers_replaced_total", KindCounter, "{worker}",
+		"Workers found held up in native code, and replaced.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Replaced })},
+	{Metric{"coir_workers_capped_total", KindCounter, "{time}",
+		"Times that WithMaxWorkers prevented the start of a worker.", nil},
+		stat(func(s *coir.Stats) int64 { return s.AtCap })},
+	{Metric{"coir_workers_short_total", KindCounter, "{time}",
+		"Times that the monitor found fibers waiting for a worker.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Pressed })},
+	{Metric{"coir_workers_slept_seconds_total", KindCounter, "s",
+		"Time that idle workers slept.", nil},
+		func(v *view, add adder) { add(v.stats.Slept.Seconds()) }},
+	{Metric{"coir_blocking_calls_total", KindCounter, "{call}",
+		"Calls of Blocking.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Blocks })},
+	{Metric{"coir_stalls_total", KindCounter, "{fiber}",
+		"Fibers found running past the stall threshold.", nil},
+		stat(func(s *coir.Stats) int64 { return s.Stalls })},
+
+	{Metric{"coir_nurseries", KindUpDown, "{nursery}",
+		"Nurseries that have not ended: cancelled if their context has ended, else open.", []string{"state"}},
+		func(v *view, add adder) {
+			add(float64(v.open), "open")
+			add(float64(v.cancelled), "cancelled")
+		}},
+	{Metric{"coir_explanations", KindUpDown, "{explanation}",
+		"Things that are wrong, as package snapshot explains them; missing in the first scrape.",
+		[]string{"kind", "certainty"}},
+		readExplanations},
+
+	{Metric{"coir_channel_length", KindUpDown, "{value}",
+		"Values in the channels with this name; missing while no fiber waits for one.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.length), g.objects > 0 })},
+	{Metric{"coir_channel_capacity", KindUpDown, "{value}",
+		"Values that these channels can hold; also missing if one of them has no bound.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.capacity), g.objects > 0 && !g.unbounded })},
+	{Metric{"coir_channel_sent_total", KindCounter, "{value}",
+		"Values sent to the channels with this name, up to when a fiber last waited for one.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.sent), true })},
+	{Metric{"coir_channel_received_total", KindCounter, "{value}",
+		"Values received from the channels with this name, up to when a fiber last waited for one.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.received), true })},
+	{Metric{"coir_channel_dropped_total", KindCounter, "{value}",
+		"Values sent to the channels with this name that will not be delivered, up to when a fiber last waited for one.",
+		[]string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.dropped), true })},
+	{Metric{"coir_channel_senders_waiting", KindUpDown, "{fiber}",
+		"Fibers that wait to send to a channel with this name.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.senders), true })},
+	{Metric{"coir_channel_receivers_waiting", KindUpDown, "{fiber}",
+		"Fibers that wait to receive from a channel with this name.", []string{"name"}},
+		channel(func(_ *view, g *group) (float64, bool) { return float64(g.receivers), true })},
+	{Metric{"coir_channel_wait_oldest_seconds", KindGauge, "s",
+		"Age of the oldest wait for a channel with this name; 0 if no fiber waits.", []string{"name"}},
+		channel(func(v *view, g *group) (float64, bool) { return v.age(g.oldest), true })},
+	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
+		"Fibers that wait for an object other than a channel, such as a mutex or an event.", []string{"kind", "name"}},
+		object(func(_ *view, g *group) float64 { return float64(g.waiting) })},
+	{Metric{"coir_object_wait_oldest_seconds", KindGauge, "s",
+		"Age of the oldest wait for such an object; 0 if no fiber waits.", []string{"kind", "name"}},
+		object(func(v *view, g *group) float64 { return v.age(g.oldest) })},
+
+	{Metric{"coir_scrapes_total", KindCounter, "{scrape}",
+		"Scrapes, without those that shared the numbers of another.", nil},
+		func(v *view, add adder) { add(float64(v.scrapes)) }},
+	{Metric{"coir_scrape_duration_seconds", KindGauge, "s",
+		"Time that the scrape took.", nil},
+		func(v *view, add adder) { add(time.Since(v.began).Seconds()) }},
+}
+
+var states = []snapshot.State{
+	snapshot.Pending, snapshot.Ready, snapshot.Running, snapshot.Blocking, snapshot.Waiting, snapshot.Outside,
+}
+
+// choice is the kind of a wait for any one of several things.
+const choice snapshot.Kind = "select"
+
+var waits = []snapshot.Kind{
+	snapshot.Send, snapshot.Recv, snapshot.Sleep, snapshot.End, snapshot.Join, snapshot.Place, snapshot.Cancel,
+	snapshot.Use, choice,
+}
+
+// explanation is what an explanation is counted by.
+type explanation struct{ kind, certainty string }
+
+// explanations are those that are counted in each scrape, also if there are none. A kind that is not among them is
+// counted when it is there.
+var explanations = []explanation{
+	{snapshot.Deadlock, "certain"}, {snapshot.Deadlock, "likely"}, {snapshot.AllWaiting, "likely"},
+	{snapshot.CancelIgnored, "likely"}, {snapshot.ReceiverGone, "likely"}, {snapshot.Starved, "likely"},
+	{snapshot.NeverYields, "likely"}, {snapshot.ChannelFull, "likely"}, {snapshot.BlockingCalls, "likely"},
+	{snapshot.TicketOld, "likely"},
+}
+
+func readExplanations(v *view, add adder) {
+	if v.told == nil {
+		return
+	}
+	for _, e := range explanations {
+		add(float64(v.told[e]), e.kind, e.certainty)
+	}
+	for e, n := range v.told {
+		if !slices.Contains(explanations, e) {
+			add(float64(n), e.kind, e.certainty)
+		}
+	}
+}
+
+// stat reads a number of Stats.
+func stat(of func(*coir.Stats) int64) reader {
+	return func(v *view, add adder) { add(float64(of(&v.stats))) }
+}
+
+// channel reads a number of each group of channels: of reports whether the group has it.
+func channel(of func(*view, *group) (float64, bool)) reader {
+	return func(v *view, add adder) {
+		for _, g := range v.groups {
+			if g.kind != channelKind {
+				continue
+			}
+			if n, ok := of(v, g); ok {
+				add(n, g.name)
+			}
+		}
+	}
+}
+
+// object reads a number of each group of other objects.
+func object(of func(*view, *group) float64) reader {
+	return func(v *view, add adder) {
+		for _, g := range v.groups {
+			if g.kind != channelKind {
+				add(of(v, g), g.kind, g.name)
+			}
+		}
+	}
+}
