@@ -14,6 +14,9 @@ type coirDraws struct {
 	seed  uint64
 	rand  uint64 // the state of the generator, never 0
 	quiet uint64 // of that of goroutines without points
+
+	timerStep uint64 // the step in which a timer was last ordered
+	ordered   uint64 // timers that were ordered in it
 }
 
 // stateOf returns the state of the generator of gp.
@@ -49,12 +52,18 @@ func coirRand() (x uint64, ok bool) {
 	return coirNext(coirSched.stateOf(gp)) * 0x9E3779B97F4A7C15, true
 }
 
-// coirTimerRand orders the timers of one instant.
+// coirTimerRand orders the timers of one instant. It is not a draw of the program: a timer that was stopped may leave
+// the heap sooner or later, and draws again only if it has left.
 func coirTimerRand() uint32 {
-	if coir.On {
-		return uint32(coirNext(&coirSched.rand) >> 16)
+	if !coir.On {
+		return cheaprand()
 	}
-	return cheaprand()
+	s := &coirSched
+	if s.timerStep != s.steps {
+		s.timerStep, s.ordered = s.steps, 0
+	}
+	s.ordered++
+	return uint32(coirMix(s.seed ^ s.steps<<16 ^ s.ordered))
 }
 
 //go:linkname sysrand_coirRead crypto/internal/sysrand.coirRead
