@@ -22,7 +22,7 @@ import (
 const module = "github.com/coir-go/coir"
 
 // drawnFrom are the packages whose exported functions and methods are drawn.
-var drawnFrom = []string{"", "/locks", "/pubsub", "/pace", "/supervise", "/desk", "/stream", "/netio"}
+var drawnFrom = []string{"", "/locks", "/pubsub", "/pace", "/supervise", "/desk", "/stream", "/netio", "/buf"}
 
 const constructors = "it makes an object that no other fiber has"
 
@@ -32,11 +32,12 @@ var notDrawn = []struct{ why, names string }{
 		coir.NewChan coir.NewClock coir.NewCond coir.NewEvent coir.NewOrdered coir.NewPool coir.NewPromise coir.NewSelector
 		coir.NewTimer coir.Pipe coir.Promise.Init coir.Queue.Init locks.NewBarrier locks.NewMutex locks.NewOnce
 		locks.NewRWMutex locks.NewSemaphore pubsub.NewBroadcast pubsub.NewLatest pace.NewLimiter pace.NewTicker
-		supervise.New desk.New`},
+		supervise.New desk.New buf.NewChan buf.NewPool buf.NewRegion`},
 	{"it is an option", `
 		coir.WithClock coir.WithIndex coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow coir.WithTiming
 		coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff supervise.WithIntensity
-		supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow`},
+		supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow buf.WithChecks
+		buf.WithHeap buf.WithName`},
 	{"it always returns the same", `
 		coir.Self coir.Chan.Cap coir.Chan.Name coir.Fiber.ID coir.Fiber.Name coir.Fiber.SpawnSite coir.Promise.Name
 		coir.Queue.Name coir.PanicError.Error coir.PanicError.Unwrap locks.Semaphore.Size pace.Limiter.Cap
@@ -62,6 +63,14 @@ var notDrawn = []struct{ why, names string }{
 	{"packets are not simulated", `
 		netio.ListenPacket netio.ListenConfig.ListenPacket netio.PacketConn.ReadFrom netio.PacketConn.ReadFromContext
 		netio.PacketConn.WriteTo netio.PacketConn.WriteToContext`},
+	{"it calls the method of a channel, which is drawn", `
+		buf.Chan.Abort buf.Chan.All buf.Chan.Cap buf.Chan.Close buf.Chan.Len buf.Chan.Recv buf.Chan.RecvCase
+		buf.Chan.RecvTimeout buf.Chan.Send buf.Chan.SendCase buf.Chan.SendTimeout buf.Chan.Stats buf.Chan.TryRecv
+		buf.Chan.TrySend buf.Pool.Cap buf.Pool.Close buf.Pool.Get buf.Pool.GetCase buf.Pool.GetTimeout buf.Pool.Len
+		buf.Pool.Size buf.Pool.Stats buf.Pool.TryGet buf.Region.Close`},
+	{"it is for the owner of a buffer, and no other fiber may use the buffer", `
+		buf.Buf.Append buf.Buf.Bytes buf.Buf.Cap buf.Buf.Clone buf.Buf.Fill buf.Buf.Len buf.Buf.Release buf.Buf.Share
+		buf.Buf.Slice buf.Buf.Write buf.Buf.WriteTo buf.Buffers buf.HandOver buf.Region.OffHeap`},
 }
 
 // surface is the exported functions and methods of drawnFrom, and which of them each operation of the programs calls.

@@ -76,6 +76,9 @@ func main() {
 	case strings.HasPrefix(*child, parkedChild):
 		emit(parkedMain(strings.TrimPrefix(*child, parkedChild)))
 		return
+	case strings.HasPrefix(*child, collectedChild):
+		emit(collectedMain(strings.TrimPrefix(*child, collectedChild)))
+		return
 	case strings.HasPrefix(*child, echoServer):
 		echoServerMain(strings.TrimPrefix(*child, echoServer))
 		return

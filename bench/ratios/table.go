@@ -463,6 +463,48 @@ var table = []comparison{
 		coir:    streamBatch, other: streamBatcher,
 	},
 	{
+		name: "buffer-send", bound: 0.1, held: 0.2, unit: "ns", rounds: shortRounds,
+		what:    "64 KiB from a pool through a channel to another fiber, which releases them",
+		against: "a copy of them, in a slice from a sync.Pool, through a channel",
+		coir:    bufferMoved, other: sliceSent(true),
+	},
+	{
+		name: "buffer-send-slice", unit: "ns", rounds: shortRounds,
+		what:    "64 KiB from a pool through a channel to another fiber, which releases them",
+		against: "a slice from a sync.Pool through a channel, without a copy",
+		coir:    bufferMoved, other: sliceSent(false),
+	},
+	{
+		name: "buffer-get", bound: 1.2, unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a buffer got from a pool, and released",
+		against: "sync.Pool of []byte: Get and Put, which allocates",
+		coir:    bufferGet(1), other: goroutinesDo(1, getSlices),
+	},
+	{
+		name: "buffer-get-pointer", unit: "ns", rounds: shortRounds,
+		what:    "in a fiber: a buffer got from a pool, and released",
+		against: "sync.Pool of *[]byte: Get and Put",
+		coir:    bufferGet(1), other: goroutinesDo(1, getPointers),
+	},
+	{
+		name: "buffer-get-two", unit: "ns", rounds: shortRounds, procs: 2,
+		what:    "two fibers, each gets a buffer from the same pool, and releases it",
+		against: "sync.Pool of []byte: two goroutines",
+		coir:    bufferGet(2), other: goroutinesDo(2, getSlices),
+	},
+	{
+		name: "buffer-collect", unit: "us", rounds: fewRounds,
+		what:    "processor time of a garbage collection with a million buffers of 1 KiB off the heap",
+		against: "a million slices of 1 KiB",
+		coir:    collectedIn("off"), other: collectedIn("slices"),
+	},
+	{
+		name: "buffer-collect-heap", unit: "us", rounds: fewRounds,
+		what:    "processor time of a garbage collection with a million buffers of 1 KiB in a region on the heap",
+		against: "a million slices of 1 KiB",
+		coir:    collectedIn("on"), other: collectedIn("slices"),
+	},
+	{
 		name: "ticket-like", unit: "ns", rounds: shortRounds,
 		what:    "a ticket opened, resolved by another fiber, waited for",
 		against: "the same map with random ids as text, and a select with ctx.Done",

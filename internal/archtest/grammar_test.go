@@ -11,6 +11,7 @@ import (
 // public are the packages whose names follow the grammar.
 var public = []string{
 	".", "sim", "explore", "locks", "pubsub", "pace", "supervise", "desk", "stream", "netio", "inspect",
+	"buf",
 }
 
 func TestGrammar(t *testing.T) {

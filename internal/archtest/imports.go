@@ -43,7 +43,7 @@ var Layers = []Layer{
 
 // Satellites are the packages that are written against the exported API of the root alone. A satellite that needs an
 // internal package shows that the exported API lacks something.
-var Satellites = []string{"locks", "pace", "pubsub", "supervise", "desk", "stream", "netio", "inspect"}
+var Satellites = []string{"locks", "pace", "pubsub", "supervise", "desk", "stream", "netio", "inspect", "buf"}
 
 // A Layer is one step of the import order.
 type Layer struct {

@@ -1,0 +1,6 @@
+//go:build race || coirinvariants
+
+package buf_test
+
+// checkedBuild says that all regions are checked.
+const checkedBuild = true

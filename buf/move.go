@@ -1,0 +1,41 @@
+package buf
+
+// HandOver hands b over to a new owner: it calls deliver with a Buf that has the same contents, and that deliver passes
+// on. If deliver returns nil, the buffer belongs to the receiver, and b and all its copies are stale. If it returns an
+// error, the buffer belongs to the caller as before, and HandOver returns that error. While deliver runs, b is stale.
+//
+// [Chan] does this by itself. HandOver is for all other ways: a buffer inside of another value, a case of a select, the
+// answer of a ticket, a native channel.
+//
+//	err := buf.HandOver(b, func(b buf.Buf) error { return replies.Resolve(id, b) })
+//
+// deliver must not use its Buf after it has passed it on. If deliver panics, the buffer does not come back, because it
+// may have a new owner.
+func HandOver(b Buf, deliver func(Buf) error) error {
+	// Spec: BU-01 (a buffer has one owner)
+	// Spec: BU-02 (a failed send keeps its buffer)
+	// Spec: BU-03 (passing a buffer copies a descriptor)
+	// Spec: BU-08 (hand-overs are counted)
+	if b.in == nil {
+		b.misused("HandOver", stale)
+	}
+	p, s := b.in.pool, b.state()
+	if p.book != nil {
+		return p.book.handOver(b, deliver)
+	}
+	next, o := s.end(b.gen)
+	if o != done {
+		b.misused("HandOver", o)
+	}
+	to := b
+	to.gen = next
+	if err := deliver(to); err != nil {
+		if o := s.restore(next, b.gen); o != done {
+			to.misused("HandOver", o)
+		}
+		p.cancelled.Add(1)
+		return err
+	}
+	p.moved.Add(1)
+	return nil
+}
