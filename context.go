@@ -45,7 +45,11 @@ func (c *fiberContext) Value(key any) any {
 	if _, ok := key.(contextKey); ok {
 		return c
 	}
-	return c.nursery.value(key)
+	v := c.nursery.value(key)
+	if c.nursery.rt.labels {
+		return (*Fiber)(c).addLabels(key, v)
+	}
+	return v
 }
 
 // String keeps fmt from walking into a running fiber.

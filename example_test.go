@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -550,4 +551,23 @@ func ExampleOnStall() {
 		return nil
 	})
 	// Output: greedy does not let go
+}
+
+// With labels, profiles and tracebacks say which fiber a goroutine runs.
+func ExampleWithLabels() {
+	rt := coir.NewRuntime(coir.WithLabels()) // or coir.Configure(coir.WithLabels()), for the default runtime
+	defer rt.Close(context.Background())
+	_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		n.Go("worker", func(ctx context.Context) error {
+			pprof.ForLabels(ctx, func(key, value string) bool {
+				fmt.Println(key, value)
+				return true
+			})
+			return nil
+		}, coir.WithIndex(3))
+		return nil
+	})
+	// Output:
+	// fiber worker[3]
+	// nursery main
 }

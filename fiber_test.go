@@ -346,7 +346,7 @@ func (w *watcher) note(event string, f *coir.Fiber) {
 
 func (w *watcher) FiberStarted(f *coir.Fiber)        { w.note("started", f) }
 func (w *watcher) FiberParked(f *coir.Fiber)         { w.note("parked", f) }
-func (w *watcher) FiberReady(f *coir.Fiber)          { w.note("ready", f) }
+func (w *watcher) FiberReady(f, _ *coir.Fiber)       { w.note("ready", f) }
 func (w *watcher) FiberEnded(f *coir.Fiber, _ error) { w.note("ended", f) }
 func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber) }
 

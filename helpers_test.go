@@ -72,7 +72,7 @@ func (w *hooked) FiberParked(f *coir.Fiber) {
 	}
 }
 
-func (w *hooked) FiberReady(f *coir.Fiber) {
+func (w *hooked) FiberReady(f, _ *coir.Fiber) {
 	if w.onReady != nil {
 		w.onReady(f)
 	}

@@ -247,6 +247,9 @@ func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {
 	f.id = sched.NewID(here)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
+	if n.rt.labels {
+		f.fn = withNames(f, f.fn)
+	}
 	if c := f.goChild(); c != nil {
 		c.labels = coro.Labels()
 	} else if !coro.Fresh {

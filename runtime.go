@@ -29,6 +29,7 @@ type Runtime struct {
 	contexts   *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
 	quiet      atomic.Int32            // above 0 in a call of Watcher.Ended, under a policy: see callEnded
 	simulation *Simulation             // under a policy; otherwise nil
+	labels     bool                    // see WithLabels
 
 	mu      xatomic.Mutex
 	closing bool
@@ -52,6 +53,7 @@ type settings struct {
 	policy   policy.Policy
 	onStall  func(Stall)
 	stalls   bool // OnStall was given
+	labels   bool
 }
 
 // WithWorkers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
@@ -100,8 +102,11 @@ type Stall struct {
 }
 
 // Observer is notified of what fibers do, on the goroutine where it happens. Its methods must not block, wait, start or
-// cancel fibers: locks may be held. They may ask a fiber for its name, number, state or site. A nil observer costs
-// nothing.
+// cancel fibers: locks may be held. They may ask a fiber for its name, number, state or site, or for what it waits for:
+// see [Fiber.Waiting]. A nil observer costs nothing.
+//
+// What ends a wait is often no fiber: a timer or a goroutine. Also if a fiber is woken on its way to sleep, it is not
+// known which fiber did it.
 //
 // If an observer panics, the panic is written to standard error with its stack, and the program continues. The observer
 // is not called again, except by calls that are already under way. It must not call runtime.Goexit, which cannot be
@@ -109,7 +114,7 @@ type Stall struct {
 type Observer interface {
 	FiberStarted(f *Fiber)          // f was given to a nursery
 	FiberParked(f *Fiber)           // f is about to wait
-	FiberReady(f *Fiber)            // the wait of f has ended
+	FiberReady(f, by *Fiber)        // the wait of f has ended; by has ended it, or is nil if that is not known
 	FiberEnded(f *Fiber, err error) // the function of f has returned, panicked, or called Goexit
 	FiberStalled(s Stall)           // s.Fiber has run for longer than OnStall allows
 }
@@ -134,7 +139,7 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 		set.Workers = 1
 	}
 	set.MaxWorkers = max(set.MaxWorkers, set.Workers)
-	rt := &Runtime{policy: set.policy}
+	rt := &Runtime{policy: set.policy, labels: set.labels}
 	if set.policy != nil {
 		rt.contexts = new(stdctx.List[dependent])
 		rt.simulation = &Simulation{rt}
@@ -203,9 +208,9 @@ func (x *taskObserver) Parked(t *sched.Task) {
 }
 
 //go:norace
-func (x *taskObserver) Readied(t *sched.Task) {
+func (x *taskObserver) Readied(t, by *sched.Task) {
 	race.Enable()
-	(*guarded)(x).tell(func(o Observer) { o.FiberReady(fiberOf(t)) })
+	(*guarded)(x).tell(func(o Observer) { o.FiberReady(fiberOf(t), fiberOf(by)) })
 	race.Disable()
 }
 

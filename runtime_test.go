@@ -37,7 +37,7 @@ func (o *clumsy) note(what string) {
 
 func (o *clumsy) FiberStarted(*coir.Fiber)      { o.note("started") }
 func (o *clumsy) FiberParked(*coir.Fiber)       { o.note("parked") }
-func (o *clumsy) FiberReady(*coir.Fiber)        { o.note("ready") }
+func (o *clumsy) FiberReady(_, _ *coir.Fiber)   { o.note("ready") }
 func (o *clumsy) FiberEnded(*coir.Fiber, error) { o.note("ended") }
 func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
 

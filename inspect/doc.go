@@ -13,16 +13,18 @@
 //	/snapshot.json  the same as JSON, as schema.json of this package describes it
 //	/dump           the same JSON as a file to keep; with ?stacks=1 it has the stack of each fiber
 //	/fiber?id=7     one fiber as JSON, with its stack
+//	/trace.json     what a [Recorder] has recorded, for ui.perfetto.dev; with ?seconds=5 the last five seconds
 //
 // With several runtimes, ?of=1 selects the second one. [Read] reads a dump, and [Dump.WritePage] writes a page that
-// shows it without a server.
+// shows it without a server. [Watch] logs what is wrong, without a request.
 //
 // # Cost
 //
-// Nothing is recorded: a program that nobody looks at pays nothing. A request takes a snapshot, and requests that come
-// at the same time share it. The handler keeps the last snapshot of each runtime, with at most 100,000 fibers of about
-// 500 bytes, for as long as requests come and ten seconds more, because an explanation needs two of them. Any number of
-// slow readers together hold at most four old snapshots, encoded and compressed; a reader has a minute.
+// Nothing is recorded without a [Recorder]: a program that nobody looks at pays nothing. A request takes a snapshot,
+// and requests that come at the same time share it. The handler keeps the last snapshot of each runtime, with at most
+// 100,000 fibers of about 500 bytes, for as long as requests come and ten seconds more, because an explanation needs
+// two of them. Any number of slow readers together hold at most four old snapshots, encoded and compressed; a reader
+// has a minute.
 //
 // # Security
 //

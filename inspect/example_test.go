@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime/trace"
 	"strings"
 	"time"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/inspect"
 	"github.com/coir-go/coir/snapshot"
 )
@@ -129,4 +131,47 @@ func ExampleRead() {
 	// Output:
 	// feed[1] waits to send to orders (full, 64 of 64)
 	// true
+}
+
+// A recorder keeps what fibers did last. The file can be opened at ui.perfetto.dev; a Handler with WithRecorder serves
+// the same as trace.json.
+func ExampleRecorder() {
+	recorder := inspect.NewRecorder(0)
+	rt := coir.NewRuntime(coir.WithObserver(recorder)) // or coir.Configure, for the default runtime
+	defer rt.Close(context.Background())
+	_ = rt.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
+		orders := coir.NewChan[int](0, coir.WithName("orders"))
+		n.Go("shop", func(ctx context.Context) error { return orders.Send(ctx, 1) })
+		n.Go("packer", func(ctx context.Context) error {
+			_, err := orders.Recv(ctx)
+			return err
+		})
+		return nil
+	})
+	var file strings.Builder
+	if err := recorder.WriteTrace(&file, 0); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(strings.Contains(file.String(), `"name":"waits for its children to end"`))
+	// Output:
+	// true
+}
+
+// A program watches itself. When something is wrong, it logs that, and writes a dump and the content of its flight
+// recorder to files.
+func ExampleWatch() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 10 * time.Second})
+	if err := flight.Start(); err != nil {
+		log.Print(err)
+	}
+	defer flight.Stop()
+	go func() {
+		err := inspect.Watch(ctx, inspect.WithDir("/var/tmp/shop"), inspect.WithFlightRecorder(flight))
+		if err != nil {
+			log.Print(err)
+		}
+	}()
+	// The program.
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"runtime/trace"
 	"strconv"
 	"strings"
 	"time"
@@ -20,18 +22,33 @@ type Source interface {
 	Snapshot(o snapshot.Options) *snapshot.Snapshot
 }
 
-// Option is an option of [Handler] and [Serve].
+// Option is an option of [Handler], [Serve] and [Watch].
 type Option func(*options)
 
 type options struct {
-	of     []Source
+	of       []Source
+	recorder *Recorder
+
+	// Of Handler and Serve.
 	hosts  []string
 	remote bool
+
+	// Of Watch.
+	interval time.Duration
+	logger   *slog.Logger
+	dir      string
+	flight   *trace.FlightRecorder
 }
 
 // WithSource says what to show, instead of the default runtime.
 func WithSource(of ...Source) Option {
 	return func(o *options) { o.of = append(o.of, of...) }
+}
+
+// WithRecorder makes a handler serve what r has recorded, as trace.json, and [Watch] write it to the directory of
+// [WithDir].
+func WithRecorder(r *Recorder) Option {
+	return func(o *options) { o.recorder = r }
 }
 
 // WithHost allows requests for these host names, without a port. Requests for this machine (localhost), and for the
@@ -62,7 +79,7 @@ func newHandler(o *options) *handler {
 		hosts: o.hosts,
 		taker: taker{
 			of: o.of, kept: make([]kept, n), last: map[key]*document{}, busy: make(chan struct{}, 1),
-			explain: snapshot.Explain,
+			explain: snapshot.Explain, recorder: o.recorder,
 		},
 		limits: defaultLimits,
 	}
@@ -138,9 +155,29 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		h.fiber(w, r, of, id)
+	case "trace.json":
+		last, err := seconds(query.Get("seconds"))
+		switch {
+		case h.taker.recorder == nil:
+			fail(w, http.StatusNotFound, "nothing is recorded: use coir.WithObserver and inspect.WithRecorder")
+		case err != nil:
+			fail(w, http.StatusBadRequest, "how many seconds? write trace.json?seconds=5")
+		default:
+			h.send(w, r, key{trace: true, last: last}, "application/json")
+		}
 	default:
-		fail(w, http.StatusNotFound, "there is nothing here: see text, snapshot.json, dump, fiber?id=7, or the page")
+		fail(w, http.StatusNotFound,
+			"there is nothing here: see text, snapshot.json, dump, fiber?id=7, trace.json, or the page")
 	}
+}
+
+// seconds reads a number of seconds. None means 0.
+func seconds(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 20) // 12 days
+	return time.Duration(n) * time.Second, err
 }
 
 // send answers with a document.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"sync"
 	"time"
@@ -45,11 +46,16 @@ type document struct {
 type key struct {
 	of                 int
 	text, dump, stacks bool
+
+	trace bool          // what a recorder has
+	last  time.Duration // since when
 }
 
 type taker struct {
 	busy    chan struct{} // has an element while a snapshot is taken
 	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation
+
+	recorder *Recorder // nil: none
 
 	// Guarded by busy.
 	of   []Source     // empty until the first snapshot if it is the default runtime
@@ -88,6 +94,9 @@ func (t *taker) get(ctx context.Context, k key) (*document, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if k.trace { // there may be any number of kinds
+		maps.DeleteFunc(t.last, func(k key, d *document) bool { return k.trace && d.readers == 0 })
+	}
 	t.last[k] = d
 	t.hold(d)
 	return d, nil
@@ -169,6 +178,9 @@ func (t *taker) release(d *document) {
 
 // take takes a snapshot and encodes it.
 func (t *taker) take(ctx context.Context, k key) (*document, error) {
+	if k.trace {
+		return t.packed(func(to io.Writer) error { return t.recorder.WriteTrace(to, k.last) })
+	}
 	source, of := t.of[k.of], &t.kept[k.of]
 	if of.last == nil {
 		of.now.reset()
@@ -183,31 +195,35 @@ func (t *taker) take(ctx context.Context, k key) (*document, error) {
 	}
 	of.now.reset()
 	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return t.explain(of.last, later) }
-	var packed bytes.Buffer
-	if t.pack == nil {
-		t.pack, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // which is a level
-	}
-	to := t.pack
-	to.Reset(&packed)
 	var later *snapshot.Snapshot
-	var err error
-	if k.text {
-		later = (&collect{most: mostShown, room: &of.now}).from(source, false)
-		err = writeText(to, later, explain(later))
-	} else {
+	d, err := t.packed(func(to io.Writer) (err error) {
+		if k.text {
+			later = (&collect{most: mostShown, room: &of.now}).from(source, false)
+			return writeText(to, later, explain(later))
+		}
 		most := mostShown
 		if k.dump {
 			most = mostDump
 		}
 		later, err = encode(to, source, most, k.stacks, t.sources(), &of.now, explain)
-	}
+		return err
+	})
 	if err == nil {
-		err = to.Close()
+		of.keep(later)
 	}
-	if err != nil {
+	return d, err
+}
+
+// packed returns what write writes as a document.
+func (t *taker) packed(write func(to io.Writer) error) (*document, error) {
+	var packed bytes.Buffer
+	if t.pack == nil {
+		t.pack, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // which is a level
+	}
+	t.pack.Reset(&packed)
+	if err := errors.Join(write(t.pack), t.pack.Close()); err != nil {
 		return nil, err
 	}
-	of.keep(later)
 	return &document{packed: bytes.Clone(packed.Bytes()), made: time.Now()}, nil
 }
 

@@ -109,7 +109,7 @@ type busyFibers struct{ atomic.Int64 }
 
 func (b *busyFibers) FiberStarted(*coir.Fiber)      { b.Add(1) }
 func (b *busyFibers) FiberParked(*coir.Fiber)       { b.Add(-1) }
-func (b *busyFibers) FiberReady(*coir.Fiber)        { b.Add(1) }
+func (b *busyFibers) FiberReady(_, _ *coir.Fiber)   { b.Add(1) }
 func (b *busyFibers) FiberEnded(*coir.Fiber, error) { b.Add(-1) }
 func (b *busyFibers) FiberStalled(coir.Stall)       {}
 

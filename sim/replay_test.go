@@ -26,7 +26,10 @@ import (
 // failing explores fn until it fails. It returns the failure as it was found, and made smaller; nil if there is none.
 func failing(fn program, opts ...Option) (found, small *Failure) {
 	set := settle(opts)
-	w := newWorld(set.mode, set.limit)
+	return newWorld(set.mode, set.limit).failing(fn, &set)
+}
+
+func (w *world) failing(fn program, set *settings) (found, small *Failure) {
 	w.strategy = set.strategy(set.seed)
 	s := &Sim{w: w}
 	_ = w.inside(func(ctx context.Context) {

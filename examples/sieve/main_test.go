@@ -91,6 +91,6 @@ func (e *endings) FiberEnded(_ *coir.Fiber, err error) {
 		e.failed.Add(1)
 	}
 }
-func (e *endings) FiberParked(*coir.Fiber) {}
-func (e *endings) FiberReady(*coir.Fiber)  {}
-func (e *endings) FiberStalled(coir.Stall) {}
+func (e *endings) FiberParked(*coir.Fiber)     {}
+func (e *endings) FiberReady(_, _ *coir.Fiber) {}
+func (e *endings) FiberStalled(coir.Stall)     {}

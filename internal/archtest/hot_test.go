@@ -152,7 +152,7 @@ var hot = map[string][]string{
 		"internal/coro.viaStandIn", "internal/sched.(*Worker).pick", "internal/sched.(*list).pop", "runtime.mcall",
 	},
 	"internal/sched.(*Worker).settle": {
-		"indirect", "internal/sched.(*Worker).putBack", "internal/sched.(*ring).push",
+		"internal/sched.(*Worker).putBack", "internal/sched.(*Worker).readyLate", "internal/sched.(*ring).push",
 	},
 	"internal/sched.(*Worker).successor": {"internal/sched.(*Worker).pick"},
 	"internal/sched.(*Worker).pick":      {"indirect", "internal/sched.(*Worker).glance"},

@@ -103,7 +103,7 @@ func read() ID {
 //go:norace
 func parse(buf *[128]byte, n int) (id ID) {
 	const mark = "synctest bubble "
-	for i := 0; i+len(mark) <= n && buf[i] != '\n'; i++ {
+	for i := 0; i+len(mark) <= n && buf[i] != ']' && buf[i] != '{'; i++ { // then come labels, which may be any text
 		j := 0
 		for j < len(mark) && buf[i+j] == mark[j] {
 			j++

@@ -44,6 +44,10 @@ func TestParse(t *testing.T) {
 		"goroutine 17 [running, synctest bubble 7 labels:{\"a\": \"synctest bubble 8\"}]:\n": 7,
 		"goroutine 17 [running]:\nmain.synctest bubble 3":                                    0,
 		"": 0,
+		"goroutine 17 [running labels:{\"fiber\": \"synctest bubble 3\"}]:\n":                    0, // Go 1.26
+		"goroutine 17 [running, synctest bubble 4 labels:{\"fiber\": \"synctest bubble 3\"}]:\n": 4,
+		"goroutine 17 [running] {fiber: \"synctest bubble 3\"}:\n":                               0, // Go 1.27
+		"goroutine 17 [running, synctest bubble 4] {fiber: \"synctest bubble 3\"}:\n":            4,
 	} {
 		var buf [128]byte
 		if id := parse(&buf, copy(buf[:], dump)); id != want {

@@ -47,7 +47,7 @@ func bound() bool {
 	var buf [128]byte
 	n := runtime.Stack(buf[:], false)
 	const locked = "locked to thread"
-	for i := 0; i+len(locked) <= n && buf[i] != '\n'; i++ {
+	for i := 0; i+len(locked) <= n && buf[i] != ']' && buf[i] != '{'; i++ { // then come labels, which may be any text
 		if string(buf[i:i+len(locked)]) == locked {
 			return true
 		}

@@ -3,7 +3,10 @@
 package coro
 
 import (
+	"bytes"
+	"context"
 	"runtime"
+	"runtime/pprof"
 	"testing"
 )
 
@@ -98,4 +101,24 @@ func BenchmarkLockedTransfer(b *testing.B) {
 	stop = true
 	Transfer(&main, &f.Coro)
 	release([]*fiber{f})
+}
+
+// TestLabelsAreNoLock: the header of a traceback may have labels, which are not the runtime's words.
+func TestLabelsAreNoLock(t *testing.T) {
+	t.Setenv("GODEBUG", "tracebacklabels=1")
+	pprof.Do(t.Context(), pprof.Labels("fiber", "locked to thread"), func(context.Context) {
+		var buf [200]byte
+		header, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte("\n"))
+		if !bytes.Contains(header, []byte("locked")) {
+			t.Fatalf("the header has no labels, and the test shows nothing: %s", header)
+		}
+		if bound() {
+			t.Error("a goroutine with a label is taken for one that is locked to its thread")
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if !bound() {
+			t.Error("a goroutine that is locked to its thread is not taken for one")
+		}
+	})
 }

@@ -53,7 +53,7 @@ func (p *prober) probe(kind int) {
 func (p *prober) Parked(*Task) { p.probe(onParked) }
 
 //go:norace
-func (p *prober) Readied(*Task) { p.probe(onReadied) }
+func (p *prober) Readied(_, _ *Task) { p.probe(onReadied) }
 
 // TestNoLockIsHeldInForeignCode: a task's function, an observer and a stall handler are called with none of the
 // scheduler's locks held, so they may take locks of their own, and the order of locks is always theirs first.

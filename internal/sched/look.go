@@ -185,6 +185,18 @@ func (t *Task) Still(number uint64) bool {
 	return word.Parked() && uint64(word.Ticket()) == number
 }
 
+// Parks returns what the task is about to wait for, and whether it is about to park. Only the task itself may call it,
+// which is then in a call of the observer.
+//
+//go:norace
+func (t *Task) Parks() (on any, ok bool) {
+	fr := t.frame
+	if fr.w == nil || fr.w.prev != t {
+		return nil, false
+	}
+	return fr.kit.On, true
+}
+
 // Place says what the worker does that runs t.
 type Place uint8
 

@@ -40,7 +40,7 @@ type Policy interface {
 // Observer is notified of what tasks do. Its methods are called where it happens, and must not block.
 type Observer interface {
 	Parked(*Task)
-	Readied(*Task)
+	Readied(t, by *Task) // by is the task that has ended the wait of t; nil if that is not known, or was no task
 }
 
 // Scheduler runs tasks on workers. Workers start when there is something to run, and leave when nothing can become

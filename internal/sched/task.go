@@ -143,11 +143,11 @@ func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 	if xatomic.Instrumented && w == nil || !w.next.empty() || t.State() != park.Parking {
 		return t.BeginPark()
 	}
+	w.prev = t
+	fr.since = w.s.now.Load()
 	if w.s.observer != nil {
 		w.s.observer.Parked(t)
 	}
-	w.prev = t
-	fr.since = w.s.now.Load()
 	return fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group)))))
 }
 
@@ -269,16 +269,39 @@ func (w *Worker) yieldAlone() {
 //go:norace
 func (s *Scheduler) Ready(p *park.Parker, here park.Place) {
 	t := taskOf(p)
+	w, _ := here.(*Worker)
 	if s.observer != nil {
-		s.observer.Readied(t)
+		var by *Task
+		if w != nil {
+			by = w.cur
+		}
+		s.observer.Readied(t, by)
 	}
-	if w, ok := here.(*Worker); ok && s.Has(w) {
+	s.ready(t, w)
+}
+
+// ready queues a task whose wait has ended: on the worker w if that belongs to this scheduler.
+//
+//go:norace
+func (s *Scheduler) ready(t *Task, w *Worker) {
+	if s.Has(w) {
 		w.tally.woken++
 		w.push(t)
 	} else {
 		s.stats.woken.Add(1)
 		s.inject(t)
 	}
+}
+
+// readyLate readies a task that was woken on its way to sleep. The task that runs now is not the one that woke it.
+//
+//go:noinline
+//go:norace
+func (w *Worker) readyLate(t *Task) {
+	if w.s.observer != nil {
+		w.s.observer.Readied(t, nil)
+	}
+	w.s.ready(t, w)
 }
 
 // Late implements park.Owner: it counts a wake that came after the wait had ended.
@@ -533,6 +556,6 @@ func (w *Worker) settle() {
 			w.putBack(t)
 		}
 	} else if !t.Commit() {
-		t.MakeReady(w) // woken on its way to sleep
+		w.readyLate(t)
 	}
 }

@@ -1,0 +1,232 @@
+package inspect
+
+import (
+	"context"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Recorder keeps the last events of fibers in memory: when each was started, waited, went on and ended, what it waited
+// for, and which fiber ended the wait. It is a [coir.Observer]:
+//
+//	recorder := inspect.NewRecorder(0)
+//	err := coir.Configure(coir.WithObserver(recorder))
+//
+// [Recorder.WriteTrace] writes the events for the viewer Perfetto (ui.perfetto.dev). A [Handler] with [WithRecorder]
+// serves them.
+//
+// While an execution trace or a flight recorder of package [runtime/trace] runs, a Recorder also writes to that: a task
+// for each fiber, and a log for each wait. So "go tool trace" shows fibers by their names.
+//
+// A Recorder makes starts and waits of fibers slower; BenchmarkRecorder of this package measures by how much. In a race
+// build it hides races, because it orders what fibers do.
+type Recorder struct {
+	began time.Time
+	last  atomic.Uint64 // the number of the last event
+	ring  []event       // event n is at n modulo its length
+	locks [64]struct {  // the event at i is guarded by the lock i modulo 64
+		sync.Mutex
+		_ [56]byte // one lock in a cache line
+	}
+	tasks tasks
+}
+
+// NewRecorder returns a recorder of the last events, as many as given; 0 means 65,536. A wait is two events. An event
+// takes 192 bytes, and a recorder nothing else, except for a task for each fiber while an execution trace runs.
+func NewRecorder(events int) *Recorder {
+	if events <= 0 {
+		events = 1 << 16
+	}
+	return &Recorder{began: time.Now(), ring: make([]event, events)}
+}
+
+// event is something that has happened to a fiber. It has no pointers, so the collector does not scan the ring, and no
+// long name is kept in memory.
+type event struct {
+	number uint64 // from 1 on; 0: there is no event here yet
+	at     int64  // nanoseconds since the recorder was made
+	fiber  uint64
+	by     uint64 // the fiber that has started it, or ended its wait; 0: none
+	what   what
+	failed bool // it ended with an error
+	nameN  uint8
+	textN  uint8
+	nameIn [56]byte  // the name of the fiber
+	textIn [100]byte // what it waits for, or the name of the fiber by
+}
+
+func (e *event) name() string { return string(e.nameIn[:e.nameN]) }
+func (e *event) text() string { return string(e.textIn[:e.textN]) }
+
+// put copies a text into b, cut if it is too long, and returns its length.
+func put(b []byte, text string) uint8 {
+	if len(text) > len(b) {
+		text = cut(text, len(b)-len("…"))
+	}
+	return uint8(copy(b, text))
+}
+
+type what uint8
+
+const (
+	started what = iota
+	parked
+	readied
+	ended
+)
+
+// FiberStarted implements [coir.Observer].
+func (r *Recorder) FiberStarted(f *coir.Fiber) {
+	by := coir.Self(context.Background())
+	r.add(started, f, by, "", false)
+	if r.tracing() {
+		r.tasks.of(f, by)
+	}
+}
+
+// FiberParked implements [coir.Observer].
+func (r *Recorder) FiberParked(f *coir.Fiber) {
+	text := f.Waiting()
+	r.add(parked, f, nil, text, false)
+	if r.tracing() {
+		trace.Log(r.tasks.of(f, nil), "wait", numbered(f)+" waits "+text)
+	}
+}
+
+// FiberReady implements [coir.Observer].
+func (r *Recorder) FiberReady(f, by *coir.Fiber) {
+	r.add(readied, f, by, "", false)
+	if by != nil && r.tracing() {
+		trace.Log(r.tasks.find(by), "wake", numbered(by)+" ends the wait of "+numbered(f))
+	}
+}
+
+// FiberEnded implements [coir.Observer].
+func (r *Recorder) FiberEnded(f *coir.Fiber, err error) {
+	r.add(ended, f, nil, "", err != nil)
+	if r.tracing() {
+		r.tasks.end(f)
+	}
+}
+
+// FiberStalled implements [coir.Observer].
+func (r *Recorder) FiberStalled(coir.Stall) {}
+
+// add records an event. Those of one fiber are recorded in the order in which they happen, by number and by time: each
+// happens before the next.
+func (r *Recorder) add(what what, f, by *coir.Fiber, text string, failed bool) {
+	n := r.last.Add(1)
+	at := int64(time.Since(r.began))
+	fiber, name := f.ID(), f.Name()
+	var other uint64
+	if by != nil {
+		other, text = by.ID(), by.Name()
+	}
+	i := int(n % uint64(len(r.ring)))
+	l := &r.locks[i%len(r.locks)]
+	l.Lock()
+	defer l.Unlock()
+	e := &r.ring[i]
+	if e.number > n { // this goroutine was so slow that the ring has gone around
+		return
+	}
+	e.number, e.at, e.fiber, e.by, e.what, e.failed = n, at, fiber, other, what, failed
+	e.nameN, e.textN = put(e.nameIn[:], name), put(e.textIn[:], text)
+}
+
+// events returns a copy of the events, in order, and the time of the copy.
+func (r *Recorder) events() (all []event, now int64) {
+	all = make([]event, 0, min(uint64(len(r.ring)), r.last.Load()))
+	for i := range r.ring {
+		l := &r.locks[i%len(r.locks)]
+		l.Lock()
+		if e := &r.ring[i]; e.number > 0 {
+			all = append(all, *e)
+		}
+		l.Unlock()
+	}
+	return all, int64(time.Since(r.began))
+}
+
+// tasks are the tasks of fibers in an execution trace.
+type tasks struct {
+	some atomic.Bool // there is one
+	mu   sync.Mutex
+	all  map[uint64]task
+}
+
+type task struct {
+	ctx context.Context
+	*trace.Task
+}
+
+// tracing reports whether a trace runs. If none does, it forgets the tasks of the last one: in another trace nothing
+// would say their names.
+func (r *Recorder) tracing() bool {
+	if trace.IsEnabled() {
+		return true
+	}
+	if t := &r.tasks; t.some.Load() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.all = nil
+		t.some.Store(false)
+	}
+	return false
+}
+
+// of returns a context with the task of a fiber, which is made if there is none: the trace may have begun after the
+// fiber. It is part of the task of the fiber by, if that has one.
+func (t *tasks) of(f, by *coir.Fiber) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x, ok := t.all[f.ID()]; ok {
+		return x.ctx
+	}
+	ctx := context.Background()
+	if by != nil {
+		ctx = t.known(by)
+	}
+	var x task
+	x.ctx, x.Task = trace.NewTask(ctx, stem(f.Name())) // tools expect few types of tasks
+	trace.Log(x.ctx, "fiber", numbered(f))
+	if t.all == nil {
+		t.all = map[uint64]task{}
+	}
+	t.all[f.ID()] = x
+	t.some.Store(true)
+	return x.ctx
+}
+
+// find returns a context with the task of a fiber, if it has one. It makes none: the fiber may be of a runtime that the
+// recorder does not observe, so that nothing would end the task.
+func (t *tasks) find(f *coir.Fiber) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known(f)
+}
+
+// known is find with t.mu locked.
+func (t *tasks) known(f *coir.Fiber) context.Context {
+	if x, ok := t.all[f.ID()]; ok {
+		return x.ctx
+	}
+	return context.Background()
+}
+
+// end ends the task of a fiber, if it has one.
+func (t *tasks) end(f *coir.Fiber) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x, ok := t.all[f.ID()]; ok {
+		x.End()
+		delete(t.all, f.ID())
+	}
+}
+
+// numbered returns the name of a fiber with its number.
+func numbered(f *coir.Fiber) string { return withNumber(f.Name(), f.ID()) }

@@ -1,0 +1,329 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/trace"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
+)
+
+const (
+	everyLook = 10 * time.Second
+	mostSets  = 10       // of files in a directory
+	mostBytes = 32 << 20 // of a file
+
+	// mostStacks is how many fibers a dump may have to include stacks: the program stops while they are printed.
+	mostStacks = 1000
+)
+
+// WithInterval sets how long [Watch] waits from one look to the next, in place of ten seconds.
+func WithInterval(d time.Duration) Option {
+	return func(o *options) { o.interval = d }
+}
+
+// WithLogger sets where [Watch] logs, in place of [slog.Default].
+func WithLogger(l *slog.Logger) Option {
+	return func(o *options) { o.logger = l }
+}
+
+// WithDir makes [Watch] write files to a directory when it logs something: a dump that [Read] reads, and what the
+// recorders of [WithFlightRecorder] and [WithRecorder] have. The dump has stacks if there are at most 1,000 fibers. The
+// names of the files begin with coir- and the time, in UTC. Watch keeps the last ten sets of files in the directory,
+// those of other processes included, and removes older ones. A file that would have more than 32 MB is not written.
+func WithDir(dir string) Option {
+	return func(o *options) { o.dir = dir }
+}
+
+// WithFlightRecorder gives [Watch] a flight recorder whose content it writes to the directory of [WithDir]. The program
+// has started it, and stops it.
+func WithFlightRecorder(r *trace.FlightRecorder) Option {
+	return func(o *options) { o.flight = r }
+}
+
+// Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that never
+// yields, a channel that stays full, and what else [snapshot.Explain] says. It logs each once, as a warning, or as an
+// error if it is certain, and again if it has ended and comes back. The attributes are kind, certain, text, fibers and
+// objects (the numbers of the first 100), since, and files: see [WithDir].
+//
+// Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine and in
+// a fiber. In a goroutine it does not need the workers that it watches:
+//
+//	go inspect.Watch(ctx)
+//
+// Every ten seconds Watch takes a snapshot, which takes about a microsecond for each fiber. It keeps two of them, of at
+// most 100,000 fibers with about 500 bytes each.
+func Watch(ctx context.Context, opts ...Option) error {
+	o := options{interval: everyLook}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	_, err := coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, newWatcher(&o).run(ctx) })
+	return err
+}
+
+// watcher is a Watch.
+type watcher struct {
+	*options
+	sources []watched
+	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation
+}
+
+// watched is one source.
+type watched struct {
+	Source
+	kept
+	told []snapshot.Explanation // what was wrong at the last look
+}
+
+func newWatcher(o *options) *watcher { return &watcher{options: o, explain: snapshot.Explain} }
+
+func (w *watcher) run(ctx context.Context) error {
+	if w.interval <= 0 {
+		return fmt.Errorf("inspect: Watch with the interval %v: it must be positive", w.interval)
+	}
+	if w.dir != "" {
+		if err := os.MkdirAll(w.dir, 0o700); err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+	}
+	tick := time.NewTicker(w.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		w.begin() // not before: a program may call coir.Configure after it has called Watch
+		for i := range w.sources {
+			w.look(ctx, &w.sources[i])
+		}
+	}
+}
+
+// begin finds the sources, once.
+func (w *watcher) begin() {
+	if len(w.sources) > 0 {
+		return
+	}
+	of := w.of
+	if len(of) == 0 {
+		of = []Source{coir.Default()}
+	}
+	for _, of := range of {
+		w.sources = append(w.sources, watched{Source: of})
+	}
+}
+
+// look takes a snapshot of a source, and logs what is wrong and was not at the last look.
+func (w *watcher) look(ctx context.Context, of *watched) {
+	of.now.reset()
+	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
+	var why []snapshot.Explanation
+	if of.last != nil {
+		why = firstOf(w.explain(of.last, later), mostExplained)
+	}
+	of.keep(later)
+	news := unlike(why, of.told)
+	of.told = why
+	if len(news) == 0 {
+		return
+	}
+	var files []string
+	var failed error
+	if w.dir != "" {
+		files, failed = w.write(of, why, news[0].Kind)
+	}
+	for _, e := range news {
+		w.log(ctx, &e, files, failed)
+	}
+}
+
+func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []string, failed error) {
+	attrs := []slog.Attr{
+		slog.String("kind", cut(e.Kind, nameBytes)), slog.Bool("certain", e.Certain),
+		slog.String("text", cut(e.Text, textBytes)), slog.Any("fibers", firstOf(e.Fibers, mostListed)),
+		slog.Any("objects", firstOf(e.Objects, mostListed)),
+	}
+	if !e.Since.IsZero() {
+		attrs = append(attrs, slog.Time("since", e.Since))
+	}
+	if len(files) > 0 {
+		attrs = append(attrs, slog.Any("files", files))
+	}
+	if failed != nil {
+		attrs = append(attrs, slog.String("error", failed.Error()))
+	}
+	level := slog.LevelWarn
+	if e.Certain {
+		level = slog.LevelError
+	}
+	l := w.logger
+	if l == nil {
+		l = slog.Default()
+	}
+	l.LogAttrs(ctx, level, "inspect: "+cut(e.Kind, nameBytes), attrs...)
+}
+
+// unlike returns the explanations that are not like one of those told before. They are alike if they are of one kind,
+// and about a common fiber or object. Those of a kind that is in passing are alike too if their texts differ in numbers
+// only. One that has become certain is unlike those that were not.
+func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
+	type marks struct {
+		fibers, objects map[uint64]bool // true: of one that is certain
+		texts           map[string]bool
+	}
+	known := map[string]*marks{} // by kind
+	for _, e := range told {
+		m := known[e.Kind]
+		if m == nil {
+			m = &marks{map[uint64]bool{}, map[uint64]bool{}, map[string]bool{}}
+			known[e.Kind] = m
+		}
+		for _, id := range e.Fibers {
+			m.fibers[id] = m.fibers[id] || e.Certain
+		}
+		for _, id := range e.Objects {
+			m.objects[id] = m.objects[id] || e.Certain
+		}
+		text := withoutNumbers(e.Text)
+		m.texts[text] = m.texts[text] || e.Certain
+	}
+	for _, e := range why {
+		m := known[e.Kind]
+		if m == nil || !knows(m.fibers, e.Certain, e.Fibers...) && !knows(m.objects, e.Certain, e.Objects...) &&
+			!(slices.Contains(passing, e.Kind) && knows(m.texts, e.Certain, withoutNumbers(e.Text))) {
+			news = append(news, e)
+		}
+	}
+	return news
+}
+
+// passing are the kinds that are about other fibers and objects at each look, for the same reason.
+var passing = []string{snapshot.Starved, snapshot.BlockingCalls, snapshot.TicketOld}
+
+// knows reports whether one of the keys is in a map of marks; if certain, that of an explanation that is certain.
+func knows[K comparable](marks map[K]bool, certain bool, keys ...K) bool {
+	return slices.ContainsFunc(keys, func(k K) bool {
+		was, ok := marks[k]
+		return ok && (was || !certain)
+	})
+}
+
+func withoutNumbers(text string) string { return digits.ReplaceAllString(text, "0") }
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// write writes a set of files. It returns the names of those that are complete, and why others are not.
+func (w *watcher) write(of *watched, why []snapshot.Explanation, kind string) (files []string, err error) {
+	name := setName(time.Now(), kind)
+	add := func(ext string, write func(io.Writer) error) {
+		file := filepath.Join(w.dir, name+ext)
+		if failed := writeFile(file, write); failed != nil {
+			err = errors.Join(err, failed)
+			return
+		}
+		files = append(files, file)
+	}
+	stacks := of.last.Process.Live <= mostStacks
+	add(".json", func(to io.Writer) error {
+		_, err := encode(to, of.Source, mostShown, stacks, 1, new(room),
+			func(*snapshot.Snapshot) []snapshot.Explanation { return why })
+		return err
+	})
+	if w.flight != nil {
+		add(".trace", func(to io.Writer) error {
+			_, err := w.flight.WriteTo(to)
+			return err
+		})
+	}
+	if w.recorder != nil {
+		add(".events.json", func(to io.Writer) error { return w.recorder.WriteTrace(to, 0) })
+	}
+	return files, errors.Join(err, removeOld(w.dir))
+}
+
+// setName returns the name of a set of files, without an extension. The names sort by time.
+func setName(at time.Time, kind string) string {
+	if !validKind.MatchString(kind) {
+		kind = "other"
+	}
+	return at.UTC().Format("coir-20060102-150405.000000-") + kind + "-" + strconv.Itoa(os.Getpid())
+}
+
+var (
+	validKind = regexp.MustCompile(`^[a-z][a-z-]{0,30}$`)
+	validFile = regexp.MustCompile(`^(coir-\d{8}-\d{6}\.\d{6}-[a-z][a-z-]{0,30}-\d+)\.(json|trace|events\.json)(\.part)?$`)
+)
+
+// writeFile writes a file, under another name until it is complete.
+func writeFile(name string, write func(io.Writer) error) error {
+	part := name + ".part"
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(&capped{f, mostBytes})
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+		return fmt.Errorf("%s: %w", filepath.Base(name), err)
+	}
+	return nil
+}
+
+// capped is a writer that fails before it has written more than left bytes.
+type capped struct {
+	io.Writer
+	left int
+}
+
+var errTooLarge = errors.New("it would have more than " + strconv.Itoa(mostBytes>>20) + " MB")
+
+func (c *capped) Write(b []byte) (int, error) {
+	if len(b) > c.left {
+		return 0, errTooLarge
+	}
+	c.left -= len(b)
+	return c.Writer.Write(b)
+}
+
+// removeOld removes the oldest sets of files in a directory, so that mostSets are left.
+func removeOld(dir string) error {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return err
+	}
+	var sets []string
+	files := map[string][]string{}
+	for _, e := range entries {
+		if m := validFile.FindStringSubmatch(e.Name()); m != nil && e.Type().IsRegular() {
+			if len(files[m[1]]) == 0 {
+				sets = append(sets, m[1])
+			}
+			files[m[1]] = append(files[m[1]], e.Name())
+		}
+	}
+	slices.Sort(sets)
+	for _, set := range sets[:max(0, len(sets)-mostSets)] {
+		for _, name := range files[set] {
+			if failed := os.Remove(filepath.Join(dir, name)); failed != nil && !errors.Is(failed, os.ErrNotExist) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package inspect_test
+
+// What Watch says of fibers that wait for each other. No explanation is about a fiber that package inspect has started,
+// so the test is outside of it.
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/inspect"
+	"github.com/coir-go/coir/locks"
+)
+
+// told is a handler of slog that keeps the records.
+type told struct {
+	slog.Handler
+	mu  sync.Mutex
+	all []slog.Record
+}
+
+func (h *told) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *told) Handle(_ context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, r)
+	return nil
+}
+
+// take returns the records, and forgets them.
+func (h *told) take() []slog.Record {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer func() { h.all = nil }()
+	return h.all
+}
+
+// watch starts a Watch, in a bubble. The returned function ends it.
+func watch(t *testing.T, opts ...inspect.Option) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- inspect.Watch(ctx, opts...) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// deadlocked starts two fibers that lock two mutexes in different orders.
+func deadlocked(n *coir.Nursery, a, b *locks.Mutex) {
+	for i, order := range [][2]*locks.Mutex{{a, b}, {b, a}} {
+		n.Go("transfer", func(ctx context.Context) error {
+			if err := order[0].Lock(ctx); err != nil {
+				return err
+			}
+			defer order[0].Unlock()
+			if err := coir.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			if err := order[1].Lock(ctx); err != nil {
+				return err
+			}
+			defer order[1].Unlock()
+			return nil
+		}, coir.WithIndex(i))
+	}
+}
+
+// A deadlock is logged once for as long as it lasts, and again if there is another one.
+func TestWatchLogsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := coir.NewRuntime()
+		var l told
+		defer watch(t, inspect.WithSource(rt), inspect.WithLogger(slog.New(&l)))()
+		for round := range 2 {
+			a, b := locks.NewMutex(coir.WithName("alice")), locks.NewMutex(coir.WithName("bob"))
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				done <- rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					deadlocked(n, a, b)
+					return nil
+				})
+			}()
+			time.Sleep(22 * time.Second)
+			synctest.Wait()
+			all := l.take()
+			if len(all) != 1 {
+				t.Fatalf("round %d: the log has %+v", round, all)
+			}
+			attrs := map[string]slog.Value{}
+			all[0].Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
+			if all[0].Level != slog.LevelError || all[0].Message != "inspect: deadlock" ||
+				attrs["kind"].String() != "deadlock" || !attrs["certain"].Bool() ||
+				len(attrs["fibers"].Any().([]uint64)) < 2 || len(attrs["objects"].Any().([]uint64)) != 2 ||
+				!strings.Contains(attrs["text"].String(), "waits to lock alice") || attrs["since"].Time().IsZero() {
+				t.Errorf("round %d: the log has %s: %v", round, all[0].Message, attrs)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if all := l.take(); len(all) != 0 {
+				t.Errorf("round %d: it is logged again: %+v", round, all)
+			}
+			cancel()
+			<-done
+			time.Sleep(20 * time.Second)
+		}
+		if all := l.take(); len(all) != 0 {
+			t.Errorf("after the end the log has %+v", all)
+		}
+		if err := rt.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package coir
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// mostSaid is how many cases of a select Waiting names.
+const mostSaid = 4
+
+// Waiting returns what the fiber waits for, in words that follow "waits": "to send to orders". It returns "" if the
+// fiber does not wait, or runs on a goroutine of its own. An [Observer] may call it: in FiberParked it returns what the
+// fiber is about to wait for.
+func (f *Fiber) Waiting() string {
+	// Spec: OB-01 (every park has a readable reason)
+	var on [mostSaid]any
+	n, more := f.parksFor(&on)
+	if n == 0 {
+		n, more = f.waitsFor(&on)
+	}
+	if n == 0 {
+		return ""
+	}
+	text := words(on[0])
+	if n == 1 && more == 0 {
+		return text
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	for _, on := range on[1:n] {
+		b.WriteString(", or " + words(on))
+	}
+	if more > 0 {
+		b.WriteString(", or " + strconv.Itoa(more) + " others")
+	}
+	return b.String()
+}
+
+// words returns a subject in words.
+func words(on any) string {
+	s, ok := on.(subject)
+	if !ok {
+		return "for something"
+	}
+	op := s.op()
+	name := op.Name
+	if op.Kind == policy.Wait && name == "" {
+		name = "fiber"
+	}
+	if op.Object != 0 && (name == "" || op.Kind == policy.Wait) {
+		name = strings.TrimLeft(name+" #"+strconv.FormatUint(op.Object, 10), " ")
+	}
+	return op.Waits(name)
+}
+
+// parksFor returns the first subjects that the calling fiber, if that is f, is about to wait for: how many there are in
+// on, and how many more. It uses little stack: that of a fiber that parks should stay small.
+//
+//go:norace
+func (f *Fiber) parksFor(on *[mostSaid]any) (n, more int) {
+	race.Disable()
+	defer race.Enable()
+	if !f.task.Here() {
+		return 0, 0
+	}
+	first, ok := f.task.Parks()
+	if !ok {
+		return 0, 0
+	}
+	s, ok := first.(*scratch)
+	if !ok {
+		on[0] = first
+		return 1, 0
+	}
+	for i := range s.on {
+		switch {
+		case s.on[i] == nil:
+		case n == mostSaid:
+			more++
+		default:
+			on[n] = s.on[i]
+			n++
+		}
+	}
+	return n, more
+}
+
+// waitsFor is parksFor of any fiber that has parked.
+//
+//go:noinline
+//go:norace
+func (f *Fiber) waitsFor(on *[mostSaid]any) (n, more int) {
+	g := new(glimpse)
+	if !g.look(&f.task, f.nursery.rt, false) || g.state != snapshot.Waiting {
+		return 0, 0
+	}
+	for i := range min(g.n, mostSaid) {
+		on[i] = g.on[i]
+	}
+	return min(g.n, mostSaid), max(0, g.n-mostSaid) + g.more
+}
