@@ -98,6 +98,7 @@ interleave: ## the real code through the orders of its accesses, and a sixth of 
 
 programs: ## random programs against the public API, and a third of the mutants that they must find, another one each day
 	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
+	cd remote && $(GO) test $(FULL) -v -tags coirmutants ./internal/mutants
 
 sim: ## the short tests of the simulator; test has the long ones
 	$(GO) test $(SHORT) ./sim/...
@@ -138,6 +139,7 @@ quick: ## what to run after each change, in minutes: format, vet and short tests
 nightly: ## all of what CI runs in turns, and what it leaves out; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutantsAreFound ./internal/programs
+	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants ./internal/mutants
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run TestTheServices ./cmd/coir/acceptance
 	COIR_GRAFANA=1 $(GO) -C verify test -count=1 -timeout 10m -run TestTheDashboardFitsGrafana ./export
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
@@ -158,6 +160,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
+	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./cmd/coir ./cmd/coir/acceptance
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
 	$(GO) test -count=1 -timeout 90m -short -tags coirinvariants -race . ./internal/...

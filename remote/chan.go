@@ -1,0 +1,340 @@
+package remote
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Chan is one end of a channel whose other ends may be in other processes. It is made by [Durable] or [Volatile], which
+// say what is promised. Any number of fibers and goroutines may use it.
+//
+// It is not a Go channel over a network. A network loses requests and answers, so an operation has three outcomes: it
+// was done, it was not done, or that is not known ([ErrUnknown]). Each operation says what its return means.
+type Chan[T any] struct {
+	name   string
+	t      Transport
+	n      *coir.Nursery
+	set    settings
+	stored bool   // made by Durable
+	cap    int    // how many values the channel holds
+	sender uint64 // of the IDs
+	watch  coir.Watch
+
+	line line                 // the senders that wait for room
+	in   *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
+
+	cond    coir.Cond // guards what follows
+	seq     uint64
+	closers []io.Closer
+	left    bool // Leave was called, or the context has ended
+	begun   bool // receiving has begun
+	stop    []context.CancelFunc
+	held    map[ID]*list.Element // of order: the values that are leased to this process
+	order   list.List            // *Item[T], the oldest first
+	seen    seen                 // the values whose effect is done
+	wants   wants                // the senders that wait for credit
+	buf     []*Item[T]           // of a volatile channel: the values that no receiver has taken
+	stats   Stats
+}
+
+// How long things take. An attempt is short, so that a leader that has failed costs little; what counts for the caller is
+// its context.
+const (
+	attemptTime = 250 * time.Millisecond // of one request
+	openTime    = 5 * time.Second        // of one request that makes or ends a queue
+	pullTime    = 5 * time.Second        // of one request for values, which waits at the broker
+	backoffMin  = 5 * time.Millisecond   // after a request that failed at once
+	backoffMax  = 250 * time.Millisecond
+	pollMin     = 50 * time.Millisecond // after which the first of the waiting senders tries without credit
+	pollMax     = time.Second
+	lateMin     = 200 * time.Microsecond // the same after credit: room may come late
+	lateMax     = 5 * time.Millisecond   // the same after spare credit
+)
+
+// Durable opens a channel whose values are stored by the transport. The channel has a name, by which all its ends find
+// each other, and a capacity, which is the same for all: that many values are stored in it, with those that receivers
+// hold.
+//
+//   - A Send that returned nil has stored its value. It is delivered at least once.
+//   - A value is removed when a receiver has said so: see [Item.Ack].
+//   - Values that a sender sends one after the other are stored in that order, and one receiver gets them in that order.
+//     A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown] may be
+//     stored after later ones.
+//
+// Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that.
+//
+// ctx and n are those of the part of the program that uses the channel: when ctx ends, the end is left, as by
+// [Chan.Leave]; a receiving end has fibers in n.
+func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
+	opts ...Option,
+) (*Chan[T], error) {
+	c := newChan[T](ctx, n, t, name, capacity, opts)
+	c.stored = true
+	if m := t.Info().Meaning; m < c.set.meaning {
+		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the setting of the "+
+			"server, or accept it by WithMeaning", name, m, c.set.meaning)
+	}
+	err := repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, name, capacity) })
+	if err == nil {
+		err = repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, DeadName(name), DeadCapacity) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remote: open %s: %w", name, err)
+	}
+	if err := c.join(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Volatile opens a channel whose values are not stored. Each receiving process has a buffer of the given capacity.
+//
+//   - A Send that returned nil has put its value into the buffer of one receiving process. The value is lost if that
+//     process ends before it has received it.
+//   - A value is received at most once: a Send whose outcome is not known returns [ErrUnknown], and does not try again.
+//   - Values that a sender sends one after the other are received in that order if there is one receiving process.
+func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
+	opts ...Option,
+) (*Chan[T], error) {
+	c := newChan[T](ctx, n, t, name, capacity, opts)
+	if err := c.join(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newChan[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int, opts []Option) *Chan[T] {
+	if capacity < 1 {
+		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
+			"hold at least one value", name, capacity))
+	}
+	c := &Chan[T]{name: name, t: t, n: n, set: settle(opts), cap: capacity, sender: newSender(ctx)}
+	c.in = coir.NewChan[*Item[T]](0, coir.WithName(name))
+	c.line.init(name)
+	c.held = map[ID]*list.Element{}
+	return c
+}
+
+// join makes the end reachable for receivers: for those that give credit, and for those that begin.
+func (c *Chan[T]) join(ctx context.Context) error {
+	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
+		return err
+	}
+	err := c.serve(creditSubject(c.sender), func(data []byte) []byte {
+		if n, more, ok := parseCredit(data); ok {
+			c.line.credit(n, more)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.serve(helloSubject(c.name), func([]byte) []byte {
+		if c.line.len() > 0 {
+			c.want()
+		}
+		return nil
+	})
+}
+
+// want tells the receivers how many sends wait.
+func (c *Chan[T]) want() { c.t.Tell(wantSubject(c.name), c.line.message(c.sender, false)) }
+
+// pass gives credit that a send had to the next, or back to the receivers.
+func (c *Chan[T]) pass() {
+	if !c.line.credit(1, true) {
+		c.t.Tell(wantSubject(c.name), c.line.message(c.sender, true))
+	}
+}
+
+func (c *Chan[T]) serve(subject string, f func(data []byte) []byte) error {
+	s, err := c.t.Serve(subject, f)
+	if err != nil {
+		return fmt.Errorf("remote: serve %s: %w", subject, err)
+	}
+	c.cond.Lock()
+	left := c.left
+	if !left {
+		c.closers = append(c.closers, s)
+	}
+	c.cond.Unlock()
+	if left {
+		return s.Close()
+	}
+	return nil
+}
+
+// newSender returns a number for a sender, which no other has.
+func newSender(ctx context.Context) uint64 {
+	type last struct{}
+	if s := coir.Simulated(ctx); s != nil { // so that a schedule repeats
+		return s.State(last{}, func() any { return new(atomic.Uint64) }).(*atomic.Uint64).Add(1)
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// repeat calls f, an operation that may be repeated, until its outcome is known, or ctx ends. An error of f is wrapped
+// by the caller. Each attempt has the time limit.
+func repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	back := backoff{next: backoffMin, most: backoffMax}
+	for doubt := false; ; {
+		err := attempt(ctx, limit, f)
+		switch {
+		case errors.Is(err, ErrUnknown):
+			doubt = true
+		case !errors.Is(err, ErrUnavailable):
+			return err
+		}
+		if err := back.wait(ctx); err != nil {
+			if doubt {
+				return fmt.Errorf("%w: %w", ErrUnknown, err)
+			}
+			return err
+		}
+	}
+}
+
+// attempt calls f with a time limit. If f returns the error of that limit, and not ErrUnknown, it has done nothing.
+func attempt(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	short, cancel := coir.WithTimeout(ctx, limit)
+	defer cancel()
+	err := f(short)
+	if err != nil && !errors.Is(err, ErrUnknown) && errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// backoff is a time that doubles with each wait.
+type backoff struct{ next, most time.Duration }
+
+func (b *backoff) wait(ctx context.Context) error {
+	d := b.next
+	b.next = min(2*b.next, b.most)
+	return coir.Sleep(ctx, d)
+}
+
+// Name returns the name of the channel.
+func (c *Chan[T]) Name() string { return c.name }
+
+// Cap returns the capacity of the channel.
+func (c *Chan[T]) Cap() int { return c.cap }
+
+// String returns a short description of the channel.
+func (c *Chan[T]) String() string {
+	kind := "volatile"
+	if c.stored {
+		kind = "durable"
+	}
+	return "remote.Chan(" + c.name + ", " + kind + ", capacity " + strconv.Itoa(c.cap) + ")"
+}
+
+// Stats are the counters of one end of a channel.
+type Stats struct {
+	Meaning Meaning // what a stored value means; of a durable channel
+
+	Sent    uint64 // sends that returned nil
+	Dropped uint64 // values that OverflowDropNewest dropped
+	Unknown uint64 // sends that returned ErrUnknown
+	Refused uint64 // attempts to send that found the channel full
+	Credits uint64 // waiting sends that credit from a receiver has woken
+
+	Received   uint64 // values that were handed to receivers of this process
+	Acked      uint64 // values that were removed
+	Duplicates uint64 // deliveries that were not handed over, because the value is held, or its effect is done
+	Dead       uint64 // values that became dead letters
+}
+
+// Stats returns the counters.
+func (c *Chan[T]) Stats() Stats {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	st := c.stats
+	if c.stored {
+		st.Meaning = c.t.Info().Meaning
+	}
+	st.Credits = c.line.credits()
+	return st
+}
+
+// count changes the counters.
+func (c *Chan[T]) count(f func(st *Stats)) {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	f(&c.stats)
+}
+
+// Close ends the channel for all its ends. It returns nil if the end is stored. Values that are stored are still
+// delivered; then every Recv returns an error that is [coir.ErrClosed]. Send returns such an error too: at this end from
+// now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value that
+// another end sends at the same time may be stored when the last receiver has left. Close may be repeated. It returns
+// [ErrUnknown] if ctx ends before the outcome is known.
+//
+// A volatile channel has no place to store that it has ended, and Close returns an error: use [Chan.Leave].
+func (c *Chan[T]) Close(ctx context.Context) error {
+	if !c.stored {
+		return fmt.Errorf("remote: %s is volatile: it cannot be closed for all its ends; leave it", c.name)
+	}
+	if err := repeat(ctx, openTime, func(ctx context.Context) error { return c.t.End(ctx, c.name) }); err != nil {
+		return fmt.Errorf("remote: close %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// Leave gives up this end. Its fibers end, values that it has not acknowledged are delivered again, and its operations
+// return an error that is [coir.ErrClosed]. The other ends are not affected.
+func (c *Chan[T]) Leave() {
+	c.watch.Stop()
+	c.leave()
+}
+
+// leave is Leave without the watch. It does not wait.
+func (c *Chan[T]) leave() {
+	c.cond.Lock()
+	stop, closers := c.stop, c.closers
+	c.left, c.stop, c.closers = true, nil, nil
+	c.cond.Unlock()
+	for _, f := range stop {
+		f()
+	}
+	for _, s := range closers {
+		_ = s.Close()
+	}
+	c.line.end()
+	c.in.Close()
+}
+
+// leaver is a Chan as the owner of its watch.
+type leaver[T any] Chan[T]
+
+// Ended implements [coir.Watcher].
+func (l *leaver[T]) Ended(error) { (*Chan[T])(l).leave() }
+
+// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it ends for another reason, the last
+// pair has an error.
+func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
+	return func(yield func(*Item[T], error) bool) {
+		for {
+			it, err := c.Recv(ctx)
+			if errors.Is(err, coir.ErrClosed) {
+				return
+			}
+			if !yield(it, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/memory"
+)
+
+// Each end has one codec; a value goes through it and back.
+func TestCodecs(t *testing.T) {
+	type value struct{ Text string }
+	for _, codec := range []remote.Codec{remote.JSON, remote.Gob} {
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			c, err := remote.Durable[value](ctx, n, memory.New().Node("only"), orders, 1, remote.WithCodec(codec))
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			if err := c.Send(ctx, value{"text"}); err != nil {
+				return err
+			}
+			it, err := c.Recv(ctx)
+			if err == nil && it.Value.Text != "text" {
+				t.Errorf("%T: %v", codec, it.Value)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A full channel fails, or drops and counts, if it is told to.
+func TestOverflow(t *testing.T) {
+	for over, want := range map[coir.OverflowPolicy]error{coir.OverflowFail: remote.ErrFull, coir.OverflowDropNewest: nil} {
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			c, err := remote.Durable[int](ctx, n, memory.New().Node("only"), orders, 1, remote.WithOverflow(over))
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			if err := c.Send(ctx, 1); err != nil {
+				return err
+			}
+			err = c.Send(ctx, 2)
+			if !errors.Is(err, want) || want != nil && !errors.Is(err, coir.ErrWouldBlock) {
+				t.Errorf("%v: %v", over, err)
+			}
+			if st := c.Stats(); st.Sent != 1 || st.Dropped > 0 != (want == nil) {
+				t.Errorf("%v: %+v", over, st)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A transport that promises less than is asked for is refused.
+func TestMeaningIsAskedFor(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		node := memory.New(memory.WithMeaning(remote.MeaningStored)).Node("only")
+		if _, err := remote.Durable[int](ctx, n, node, orders, 1); err == nil {
+			t.Error("a transport that only stores is durable")
+		}
+		c, err := remote.Durable[int](ctx, n, node, orders, 1, remote.WithMeaning(remote.MeaningStored))
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		if m := c.Stats().Meaning; m != remote.MeaningStored {
+			t.Error(m)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// The text of an ID reads back, and no other text does.
+func TestIDText(t *testing.T) {
+	id := remote.ID{Sender: 0xfedcba9876543210, Seq: 7}
+	var back remote.ID
+	if err := back.UnmarshalText([]byte(id.String())); err != nil || back != id {
+		t.Error(back, err)
+	}
+	for _, text := range []string{"", "12", id.String() + "00", id.String()[1:] + "x"} {
+		if back.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is an ID", text)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// DeadLetter is a value that could not be processed: its codec could not decode it, it was delivered more often than
+// [WithTries] allows, or a receiver rejected it. Dead letters are the values of a durable channel of their own, with
+// the codec [JSON]:
+//
+//	dead, err := remote.Durable[remote.DeadLetter](ctx, n, t, remote.DeadName("orders"), remote.DeadCapacity)
+type DeadLetter struct {
+	ID     ID // of the value
+	Reason string
+	Tries  int    // how often it was delivered
+	Data   []byte // the value, as its codec has encoded it
+}
+
+// DeadCapacity is the capacity of a channel of dead letters. If it is full, values stay in their own channel, and are
+// delivered again.
+const DeadCapacity = 1000
+
+// DeadName returns the name of the channel of the dead letters of a channel.
+func DeadName(channel string) string { return channel + ".dead" }
+
+// bury stores a dead letter. It has the ID of the value, so that it is stored once even if that is repeated.
+func (c *Chan[T]) bury(ctx context.Context, d Delivery, reason string) error {
+	m := d.Msg()
+	data, err := json.Marshal(DeadLetter{m.ID, reason, d.Tries(), m.Data})
+	if err == nil {
+		dead := Msg{ID: m.ID, Data: data}
+		err = repeat(ctx, attemptTime, func(ctx context.Context) error { return c.t.Publish(ctx, DeadName(c.name), dead) })
+	}
+	if err != nil {
+		return fmt.Errorf("remote: store the dead letter of %v of %s: %w", m.ID, c.name, err)
+	}
+	c.count(func(st *Stats) { st.Dead++ })
+	return nil
+}

@@ -1,0 +1,125 @@
+//go:build coirmutants
+
+package mutants_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/coir-go/coir/internal/mutant"
+)
+
+var mutants = []mutant.Mutant{
+	{
+		Name: "an ID is made for each attempt", File: "send.go", Test: "TestSimEffectsHappenOnce",
+		Edits: []string{
+			"	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+			"	c.cond.Lock()\n	c.seq++\n	s.m.ID.Seq = c.seq\n	c.cond.Unlock()\n" +
+				"	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+		},
+	},
+	{
+		Name: "a value is acknowledged before its effect", File: "recv.go", Test: "TestSimEffectsHappenOnce",
+		Edits: []string{
+			"	if err := effect(ctx, it); err != nil {\n",
+			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if err := effect(ctx, it); err != nil {\n",
+		},
+	},
+	{
+		Name: "a value is seen from its delivery on", File: "recv.go", Test: "TestSimEffectsHappenOnce",
+		Edits: []string{
+			"	c.held[it.ID] = c.order.PushBack(it)\n", "	c.held[it.ID] = c.order.PushBack(it)\n	c.seen.add(it.ID)\n",
+		},
+	},
+	{
+		Name: "a dead letter is stored after the removal", File: "recv.go", Test: "TestSimPoisonBecomesADeadLetter",
+		Edits: []string{
+			"	if d != nil {\n		if err := c.bury(ctx, d, reason); err != nil {\n			it.Nak(backoffMax)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
+			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return c.bury(ctx, d, reason)\n	}\n	return nil\n",
+		},
+	},
+	{
+		Name: "a dead letter has an ID for each attempt", File: "dead.go", Test: "TestSimPoisonBecomesADeadLetter",
+		Edits: []string{
+			"func(ctx context.Context) error { return c.t", "func(ctx context.Context) error { dead.ID.Seq += 1 << 40; return c.t",
+		},
+	},
+	{
+		Name: "full is a failure, also after an attempt that may have succeeded", File: "send.go", Test: "TestSimFullFails",
+		Edits: []string{"	if !s.doubt || errors", "	if !s.doubt || errors.Is(err, ErrFull) || errors"},
+	},
+	{
+		Name: "the end of time is a failure, also after an attempt that may have succeeded", File: "send.go",
+		Test:  "TestSimEffectsHappenOnce",
+		Edits: []string{"	if !s.doubt || errors", "	if !s.doubt || errors.Is(err, coir.ErrTimeout) || errors"},
+	},
+	{
+		Name: "attempts are repeated when the ID is forgotten", File: "send.go", Test: "TestSimNoAttemptAfterTheWindow",
+		Edits: []string{"if s.atMostOnce || coir.Now(ctx)-s.since >= s.window {", "if s.atMostOnce {"},
+	},
+	{
+		Name: "a sender waits for credit that was lost", File: "line.go", Test: "TestSimLostCredit",
+		Edits: []string{"		if i == 0 || l.isFirst(p) {\n", "		if i == 0 {\n"},
+	},
+	{
+		Name: "a removal that finds no want is forgotten", File: "line.go", Test: "TestSimCreditIsPrompt",
+		Edits: []string{"		w.spare = true\n", ""},
+	},
+	{
+		Name: "credit overtakes the removal", File: "recv.go", Test: "TestSimCreditIsPrompt",
+		Edits: []string{
+			"	err := repeat(ctx, attemptTime, d.Ack)\n", "	c.removed()\n	err := repeat(ctx, attemptTime, d.Ack)\n",
+			"	c.count(func(st *Stats) { st.Acked++ })\n	c.removed()\n", "	c.count(func(st *Stats) { st.Acked++ })\n",
+		},
+	},
+	{
+		Name: "credit of a send that gives up is lost", File: "send.go", Test: "TestSimOneLineIsServed",
+		Edits: []string{"	case p.credit:\n		c.pass()\n", "	case p.credit:\n"},
+	},
+	{
+		Name: "spare credit is for one send only", File: "send.go", Test: "TestSimSpareCreditIsForAll",
+		Edits: []string{"			if p != nil && p.more {\n				c.pass()\n			}\n", ""},
+	},
+	{
+		Name: "an old want replaces a new one", File: "line.go", Test: "TestSimOneLineIsServed",
+		Edits: []string{"	case i >= 0 && x.number <= w.senders[i].number: // it is old\n", ""},
+	},
+	{
+		Name: "a lease is not renewed", File: "recv.go", Test: "TestSimAHeldValueIsGivenToNoOther",
+		Edits: []string{"			d.Progress()\n", "			_ = d\n"},
+	},
+	{
+		Name: "a lease is renewed when its fiber has ended", File: "recv.go", Test: "TestSimAnAbandonedValueComesAgain",
+		Edits: []string{" || fiber != nil && fiber.State() == coir.StateEnded)", " || fiber == nil && false)"},
+	},
+	{
+		Name: "a value that is held is handed over again", File: "recv.go", Test: "TestSimAHeldValueIsHandedOverOnce",
+		Edits: []string{"	if at, ok := c.held[it.ID]; ok {\n		at.Value", "	if at, ok := c.held[it.ID]; ok && false {\n		at.Value"},
+	},
+	{
+		Name: "a value whose acknowledgement was lost is handed over again", File: "recv.go", Test: "TestSimALostAckIsHidden",
+		Edits: []string{"	c.seen.add(it.ID)\n", ""},
+	},
+	{
+		Name: "a send on a volatile channel is repeated", File: "send.go", Test: "TestSimVolatileAtMostOnce",
+		Edits: []string{"if s.atMostOnce || coir", "if coir"},
+	},
+}
+
+func TestMutantsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the tests once for each mutant")
+	}
+	suite := mutant.Suite{
+		Mutants: mutants,
+		Parts:   3,
+		Args: func(m mutant.Mutant) []string {
+			return []string{"-timeout=5m", "-failfast", "-run=^" + m.Test + "$", "."}
+		},
+		Found: regexp.MustCompile(`(?s)--- FAIL: (\w+).*?(\S[^\n]*\(schedule (\d+)[^\n]*).*-sim\.replay=(\S+)`),
+		Tell: func(groups []string) string {
+			return "by " + groups[1] + ": " + groups[2] + "; token " + groups[4]
+		},
+	}
+	suite.Run(t)
+}

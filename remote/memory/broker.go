@@ -1,0 +1,267 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// Broker stores the queues, and passes messages on between nodes. It is made by [New].
+//
+// One lock guards the broker, its queues and its nodes. It is a coir.Cond, so that package sim sees which operations
+// conflict. Between Lock and Unlock there is no operation that lets other fibers run: what follows from a change is
+// collected in effects, and done after Unlock.
+type Broker struct {
+	info remote.Info
+	ctx  context.Context // never ends; identifies the simulation where no fiber runs
+
+	cond    *coir.Cond
+	queues  []*queue // in the order in which they were opened: a map has no order that replays
+	servers []*server
+	left    int // faults that may still happen
+	turn    int // of servers, for Request
+}
+
+// effects are what is done after Unlock: waits end, and functions of Serve are called.
+type effects []func()
+
+// Option is an option of [New].
+type Option func(*Broker)
+
+// WithLease sets how long a message is leased without progress. The default is 30 seconds.
+func WithLease(d time.Duration) Option { return func(b *Broker) { b.info.Lease = d } }
+
+// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes.
+func WithWindow(d time.Duration) Option { return func(b *Broker) { b.info.Window = d } }
+
+// WithMeaning sets what the broker says a stored message means. The default is [remote.MeaningDurable], because the
+// broker stands for one that is durable: no fault takes what it has stored.
+func WithMeaning(m remote.Meaning) Option { return func(b *Broker) { b.info.Meaning = m } }
+
+// WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10.
+func WithFaults(n int) Option { return func(b *Broker) { b.left = n } }
+
+// New returns a broker without queues. In a simulation it is made in each schedule.
+func New(opts ...Option) *Broker {
+	b := &Broker{
+		info: remote.Info{Meaning: remote.MeaningDurable, Lease: 30 * time.Second, Window: 2 * time.Minute},
+		ctx:  coir.Shield(context.Background()),
+		cond: coir.NewCond(coir.WithName("broker")),
+		left: 10,
+	}
+	for _, o := range opts {
+		o(b)
+	}
+	return b
+}
+
+// Len returns how many messages the queue holds, with those that are leased.
+func (b *Broker) Len(name string) int {
+	b.cond.Lock()
+	defer b.cond.Unlock()
+	if q := b.queue(name); q != nil {
+		return len(q.entries)
+	}
+	return 0
+}
+
+// unlock unlocks the broker, and does what follows.
+func (b *Broker) unlock(e effects) {
+	b.cond.Unlock()
+	for _, f := range e {
+		f()
+	}
+}
+
+// now returns the time of the clock.
+func (b *Broker) now() time.Duration { return coir.Now(b.ctx) }
+
+// fault reports whether a fault happens now.
+func (b *Broker) fault(name string) bool {
+	if b.left == 0 || !coir.Simulated(b.ctx).Fault(name) {
+		return false
+	}
+	b.left--
+	return true
+}
+
+// choose returns a number below n, which the schedule decides.
+func (b *Broker) choose(n int) int { return coir.Simulated(b.ctx).Intn(n) }
+
+// later calls f when d has passed, with the lock.
+func (b *Broker) later(d time.Duration, f func(e *effects)) *alarm {
+	a := &alarm{b: b, f: f}
+	a.Start(b.ctx, a, d)
+	return a
+}
+
+// alarm is a call of a function at a time.
+type alarm struct {
+	coir.Alarm
+	b *Broker
+	f func(e *effects)
+}
+
+// Ended implements coir.Watcher.
+func (a *alarm) Ended(error) {
+	var e effects
+	a.b.cond.Lock()
+	a.f(&e)
+	a.b.unlock(e)
+}
+
+// queue is a stored queue.
+type queue struct {
+	b        *Broker
+	name     string
+	capacity int
+	ended    bool
+	entries  []*entry // in the order in which they were stored
+	ids      []stored // those of the last messages, in the order in which they were stored
+	late     int      // removed messages that still take a place
+	pulls    []*pull  // that wait
+	alarm    *alarm   // for the next message that can be delivered; nil: there is none
+}
+
+// entry is a message of a queue.
+type entry struct {
+	msg   remote.Msg
+	tries int
+	due   time.Duration // from then on it can be delivered
+	lease int           // counts the leases: a stale one changes nothing
+}
+
+// stored is the ID of a message, and when it was stored.
+type stored struct {
+	id remote.ID
+	at time.Duration
+}
+
+// pull is a call of Pull that waits at the broker.
+type pull struct {
+	node   *Node
+	credit int
+	reply  func(e *effects, ds []remote.Delivery, err error)
+}
+
+func (b *Broker) queue(name string) *queue {
+	if i := slices.IndexFunc(b.queues, func(q *queue) bool { return q.name == name }); i >= 0 {
+		return b.queues[i]
+	}
+	return nil
+}
+
+// open makes a queue, unless there is one.
+func (b *Broker) open(name string, capacity int) error {
+	q := b.queue(name)
+	if q == nil {
+		b.queues = append(b.queues, &queue{b: b, name: name, capacity: capacity})
+		return nil
+	}
+	if q.capacity != capacity {
+		return fmt.Errorf("memory: the queue %s has a capacity of %d: it cannot be opened with %d", name, q.capacity, capacity)
+	}
+	return nil
+}
+
+// notOpened is the error of an operation on a queue that is not there.
+func notOpened(name string) error {
+	return fmt.Errorf("memory: there is no queue %s: call Open first", name)
+}
+
+// publish stores a message.
+func (q *queue) publish(e *effects, m remote.Msg) error {
+	now := q.b.now()
+	q.ids = slices.DeleteFunc(q.ids, func(s stored) bool { return s.at+q.b.info.Window <= now })
+	switch {
+	case q.ended:
+		return fmt.Errorf("memory: publish to %s: %w", q.name, coir.ErrClosed)
+	case slices.ContainsFunc(q.ids, func(s stored) bool { return s.id == m.ID }):
+		return nil
+	case len(q.entries)+q.late >= q.capacity:
+		return fmt.Errorf("memory: publish to %s: %w", q.name, remote.ErrFull)
+	}
+	m.Data = slices.Clone(m.Data)
+	q.ids = append(q.ids, stored{m.ID, now})
+	q.entries = append(q.entries, &entry{msg: m})
+	q.deliver(e)
+	return nil
+}
+
+// remove removes a message, if it is there.
+func (q *queue) remove(e *effects, x *entry) {
+	i := slices.Index(q.entries, x)
+	if i < 0 {
+		return
+	}
+	q.entries = slices.Delete(q.entries, i, i+1)
+	if q.b.fault(faultLateRoom) {
+		q.late++
+		q.b.later(time.Duration(1+q.b.choose(3))*time.Millisecond, func(*effects) { q.late-- })
+	}
+	q.deliver(e)
+}
+
+// deliver leases messages to the pulls that wait, as long as there are both.
+func (q *queue) deliver(e *effects) {
+	now := q.b.now()
+	for len(q.pulls) > 0 {
+		if q.ended && len(q.entries) == 0 {
+			q.answer(e, nil, fmt.Errorf("memory: pull from %s: %w", q.name, coir.ErrClosed))
+			continue
+		}
+		var ds []remote.Delivery
+		for _, x := range q.entries {
+			if x.due <= now && len(ds) < q.pulls[0].credit {
+				x.lease++
+				x.tries++
+				x.due = now + q.b.info.Lease
+				m := x.msg
+				m.Data = slices.Clone(m.Data)
+				ds = append(ds, &delivery{q.pulls[0].node, q, x, m, x.lease, x.tries})
+			}
+		}
+		if len(ds) == 0 {
+			break
+		}
+		q.answer(e, ds, nil)
+	}
+	q.arm(now)
+}
+
+// answer ends the first pull that waits.
+func (q *queue) answer(e *effects, ds []remote.Delivery, err error) {
+	p := q.pulls[0]
+	q.pulls = q.pulls[1:]
+	p.reply(e, ds, err)
+}
+
+// arm sets the alarm to the time at which the next message can be delivered to a pull that waits.
+func (q *queue) arm(now time.Duration) {
+	if q.alarm != nil {
+		q.alarm.Stop() // or its call changes nothing
+		q.alarm = nil
+	}
+	if len(q.pulls) == 0 || len(q.entries) == 0 {
+		return
+	}
+	next := slices.MinFunc(q.entries, func(x, y *entry) int { return cmp.Compare(x.due, y.due) })
+	q.alarm = q.b.later(max(next.due-now, 0), q.deliver)
+}
+
+// restart ends the broker at once, and starts it again: leases are lost, and so is what it has not answered.
+func (b *Broker) restart(e *effects) {
+	for _, q := range b.queues {
+		q.pulls = nil
+		for _, x := range q.entries {
+			x.due = 0
+			x.lease++
+		}
+		q.deliver(e)
+	}
+}

@@ -1,0 +1,38 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/memory"
+	"github.com/coir-go/coir/remote/transporttest"
+	"github.com/coir-go/coir/sim"
+)
+
+func TestTransport(t *testing.T) {
+	transporttest.Run(t, func(testing.TB) (a, b remote.Transport) {
+		broker := memory.New(memory.WithLease(time.Second))
+		return broker.Node("a"), broker.Node("b")
+	})
+}
+
+// The same cases in schedules of a simulation, without faults.
+func TestSimTransport(t *testing.T) {
+	for _, c := range transporttest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			n := 100
+			if c.Name == "ChanExchange" {
+				n = 5 // it has thousands of steps
+			}
+			sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+				broker := memory.New()
+				err := c.Run(ctx, &transporttest.Env{A: broker.Node("a"), B: broker.Node("b"), Name: "queue"})
+				if err != nil {
+					s.Errorf("%v", err)
+				}
+			}, sim.WithSchedules(n), sim.WithSteps(1_000_000))
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// answers are the requests of a transport that wait for an answer. They share one subscription, and a fiber that waits
+// for an answer leaves its worker; Conn.Request would block it.
+type answers struct {
+	nc     *client.Conn
+	prefix string
+	sub    *client.Subscription
+
+	mu    sync.Mutex
+	last  uint64
+	waits map[uint64]*coir.Promise[*client.Msg]
+}
+
+func (a *answers) open(nc *client.Conn) (err error) {
+	a.nc, a.waits, a.prefix = nc, map[uint64]*coir.Promise[*client.Msg]{}, nc.NewInbox()+"."
+	if a.sub, err = nc.Subscribe(a.prefix+"*", a.came); err != nil {
+		return fmt.Errorf("nats: %w", err)
+	}
+	return nil
+}
+
+// came is called with an answer.
+func (a *answers) came(m *client.Msg) {
+	id, err := strconv.ParseUint(m.Subject[len(a.prefix):], 36, 64)
+	if err != nil {
+		return
+	}
+	if p := a.take(id); p != nil {
+		p.Resolve(m)
+	}
+}
+
+func (a *answers) take(id uint64) *coir.Promise[*client.Msg] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.waits[id]
+	delete(a.waits, id)
+	return p
+}
+
+// ask sends a request, and waits for its answer.
+func (a *answers) ask(ctx context.Context, m *client.Msg) (*client.Msg, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return nil, err
+	}
+	p := new(coir.Promise[*client.Msg])
+	a.mu.Lock()
+	a.last++
+	id := a.last
+	a.waits[id] = p
+	a.mu.Unlock()
+	m.Reply = a.prefix + strconv.FormatUint(id, 36)
+	if err := a.nc.PublishMsg(m); err != nil {
+		a.take(id)
+		if errors.Is(err, client.ErrMaxPayload) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, err)
+	}
+	out, err := p.Wait(ctx)
+	switch {
+	case err != nil:
+		a.take(id)
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnknown, err)
+	case len(out.Data) == 0 && out.Header.Get("Status") == "503":
+		return nil, fmt.Errorf("%w: no server or process answers", remote.ErrUnavailable)
+	}
+	return out, nil
+}

@@ -1,0 +1,146 @@
+package nats
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+)
+
+// intake asks the consumer of the group for messages of one stream, while calls of Pull wait. It has one request at a
+// time.
+type intake struct {
+	t        *Transport
+	capacity int
+	next     string // the subject of requests
+	inbox    string
+	sub      *client.Subscription
+
+	mu     sync.Mutex
+	number uint64 // of the request
+	closed bool
+	left   int         // messages that the request may still bring; 0: there is none
+	alarm  *time.Timer // when nothing was heard of the request for too long
+}
+
+const (
+	requestTime = 5 * time.Second        // that a request waits at the server
+	requestBeat = time.Second            // after which the server says that it still waits
+	requestLost = 250 * time.Millisecond // after which one that does not wait is lost
+	requestMost = 500                    // messages
+)
+
+// newIntake returns an intake that has asked for nothing. The caller holds the lock of the transport.
+func (t *Transport) newIntake(capacity int) (*intake, error) {
+	in := &intake{
+		t: t, capacity: capacity, inbox: t.nc.NewInbox(),
+		next: "$JS.API.CONSUMER.MSG.NEXT." + t.queueConfig(capacity).Name + "." + t.set.group,
+	}
+	var err error
+	if in.sub, err = t.nc.Subscribe(in.inbox+".*", in.came); err != nil {
+		return nil, fmt.Errorf("nats: %w", err)
+	}
+	return in, nil
+}
+
+func (in *intake) close() {
+	_ = in.sub.Unsubscribe()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	if in.alarm != nil {
+		in.alarm.Stop()
+	}
+}
+
+// wanted returns how many messages calls of Pull wait for.
+func (in *intake) wanted() (n int) {
+	in.t.mu.Lock()
+	defer in.t.mu.Unlock()
+	for _, q := range in.t.queues {
+		if q.capacity == in.capacity {
+			q.cond.Lock()
+			n += q.asked
+			q.cond.Unlock()
+		}
+	}
+	return min(n, requestMost)
+}
+
+// ask asks for what is wanted, unless it has asked and the answer is not complete.
+func (in *intake) ask() {
+	n := in.wanted()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if n > 0 && in.left == 0 {
+		in.request(n, true)
+	}
+}
+
+// request sends a request, for what there is, or for the next message.
+func (in *intake) request(n int, now bool) {
+	if in.closed {
+		return
+	}
+	in.number++
+	in.left = n
+	ask := fmt.Appendf(nil, `{"batch":%d,"expires":%d,"idle_heartbeat":%d}`, n, requestTime, requestBeat)
+	within := 2*requestBeat + requestLost
+	if now {
+		ask, within = fmt.Appendf(nil, `{"batch":%d,"no_wait":true}`, n), requestLost
+	}
+	_ = in.t.nc.PublishRequest(in.next, in.inbox+"."+strconv.FormatUint(in.number, 36), ask)
+	in.watch(within)
+}
+
+// watch asks again if nothing is heard of the request for some time: it was lost, or the server has ended.
+func (in *intake) watch(within time.Duration) {
+	if in.alarm != nil {
+		in.alarm.Stop()
+	}
+	number := in.number
+	in.alarm = time.AfterFunc(within, func() {
+		in.mu.Lock()
+		lost := in.number == number
+		if lost {
+			in.left = 0
+		}
+		in.mu.Unlock()
+		if lost {
+			in.ask()
+		}
+	})
+}
+
+// came is called with a message, or with the end of a request.
+func (in *intake) came(m *client.Msg) {
+	status := m.Header.Get("Status")
+	if status == "" {
+		in.t.fetched(m)
+	}
+	n := in.wanted()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if status != "" && m.Subject != in.inbox+"."+strconv.FormatUint(in.number, 36) {
+		return // the end of an earlier request
+	}
+	switch status {
+	case "":
+		if in.left = max(in.left-1, 0); in.left == 0 && n > 0 { // a late message of an earlier request counts too
+			in.request(n, true)
+		}
+	case "100": // it still waits
+		in.watch(2*requestBeat + requestLost)
+	case "404", "408": // there is nothing, or nothing came
+		if in.left = 0; n > 0 {
+			in.request(1, false)
+		}
+	default: // the consumer has lost its leader, or cannot be reached
+		in.left = 0
+		if n > 0 {
+			time.AfterFunc(50*time.Millisecond, in.ask)
+		}
+	}
+}

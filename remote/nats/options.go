@@ -1,0 +1,67 @@
+package nats
+
+import (
+	"fmt"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+)
+
+// Options returns options for the connection: a server that does not answer is left after a second and a half, where
+// nats.go waits for some minutes, and the next one is tried at once.
+func Options() []client.Option {
+	return []client.Option{
+		client.PingInterval(500 * time.Millisecond), client.MaxPingsOutstanding(2),
+		client.ReconnectWait(20 * time.Millisecond), client.ReconnectJitter(20*time.Millisecond, 20*time.Millisecond),
+		client.MaxReconnects(-1),
+	}
+}
+
+// Option is an option of [New].
+type Option func(*settings)
+
+type settings struct {
+	prefix   string
+	group    string
+	replicas int
+	lease    time.Duration
+	window   time.Duration
+	sync     string
+}
+
+// WithPrefix sets the first part of the names of subjects and streams. The default is "coir". Transports with different
+// prefixes do not see each other.
+func WithPrefix(prefix string) Option {
+	if prefix == "" || token(prefix) != prefix {
+		panic(fmt.Sprintf("nats: WithPrefix(%q): a prefix has letters and digits only", prefix))
+	}
+	return func(s *settings) { s.prefix = prefix }
+}
+
+// WithGroup sets the group of processes that receive from the same queues. The default is "default".
+func WithGroup(group string) Option {
+	if group == "" || token(group) != group {
+		panic(fmt.Sprintf("nats: WithGroup(%q): a group has letters and digits only", group))
+	}
+	return func(s *settings) { s.group = group }
+}
+
+// WithReplicas sets how many servers store a message. The default is 3.
+func WithReplicas(n int) Option { return func(s *settings) { s.replicas = n } }
+
+// WithLease sets how long a message is leased without progress. The default is 30 seconds. It is the same for all
+// processes of a group.
+func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d } }
+
+// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120 bytes
+// for each ID.
+func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = d } }
+
+// WithSyncSubject sets the subject by which the servers tell whether they sync before they acknowledge. The default is
+// "coir.sync". The system account exports it, and the account of the application imports it:
+//
+//	accounts {
+//	  SYS: { exports: [ {service: "$SYS.REQ.SERVER.PING.JSZ", response_type: stream, accounts: [APP]} ], ... }
+//	  APP: { imports: [ {service: {account: SYS, subject: "$SYS.REQ.SERVER.PING.JSZ"}, to: "coir.sync"} ], ... }
+//	}
+func WithSyncSubject(subject string) Option { return func(s *settings) { s.sync = subject } }

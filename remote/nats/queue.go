@@ -1,0 +1,518 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// How messages come out.
+//
+// A consumer that serves many queues cannot be asked for messages of one of them. So while a call of Pull waits, the
+// process asks the consumer for as many messages as are wanted, and keeps those of other queues for their calls of Pull.
+// The bound of the consumer for messages that are not acknowledged is taken away, because one queue that is not
+// acknowledged would starve the others: each queue has a bound of its own.
+//
+// A request first asks for what is there (no_wait), and then waits for one message. So at most one message comes to a
+// process in which no call of Pull waits any longer. Its lease is not renewed before it is pulled.
+
+// maxFilters is how many queues a consumer has at most.
+const maxFilters = 500
+
+// queue is what a transport knows of a queue.
+type queue struct {
+	t        *Transport
+	name     string
+	capacity int
+	subject  string
+
+	doubt atomic.Bool // it may have been ended
+
+	cond  coir.Cond   // guards what follows
+	until time.Time   // when the doubt ends
+	ended bool        // it is known to have been ended
+	taken bool        // this process pulls from it
+	asked int         // how many messages the calls of Pull want that wait
+	ready []*delivery // that were fetched, and not pulled
+}
+
+// doubtTime is how long a queue may have been ended that is not known to be: an end passes by before it is stored.
+const doubtTime = 10 * time.Second
+
+// suspect notes that the queue may have been ended, and wakes those that wait to pull.
+func (q *queue) suspect() {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	q.until = time.Now().Add(doubtTime)
+	q.doubt.Store(true)
+	q.cond.Broadcast()
+}
+
+// heardOfEnd is called when a process ends a queue: its message passes by before it is stored.
+func (t *Transport) heardOfEnd(m *client.Msg) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.queues {
+		if m.Subject == q.endSubject() {
+			q.suspect()
+		}
+	}
+}
+
+func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
+
+// opened returns a queue that was opened.
+func (t *Transport) opened(name string) (*queue, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.weak != nil {
+		return nil, t.weak
+	}
+	if q := t.queues[name]; q != nil {
+		return q, nil
+	}
+	return nil, fmt.Errorf("nats: the queue %s has not been opened: call Open first", name)
+}
+
+// Open implements [remote.Transport].
+func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
+	if err := t.openStream(ctx, capacity); err != nil {
+		return err
+	}
+	is := capacity
+	m := &client.Msg{
+		Subject: t.subject("m", token(name)), Data: strconv.AppendInt(nil, int64(capacity), 10),
+		Header: client.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}},
+	}
+	switch err := t.store(ctx, m); {
+	case isCode(err, jetstream.JSErrCodeStreamWrongLastSequence),
+		isCode(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant): // there is one
+		text, found, err := t.last(ctx, m.Subject)
+		if err != nil {
+			return err
+		}
+		if is, err = strconv.Atoi(text); err != nil || !found { // another process is about to store it
+			return fmt.Errorf("nats: open %s: %w", name, remote.ErrUnavailable)
+		}
+	case err != nil:
+		return fmt.Errorf("nats: open %s: %w", name, err)
+	}
+	if is != capacity {
+		return fmt.Errorf("nats: the queue %s has a capacity of %d: it cannot be opened with %d", name, is, capacity)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queues[name] == nil {
+		q := &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
+		q.doubt.Store(true)
+		t.queues[name], t.subjects[q.subject] = q, q
+	}
+	return nil
+}
+
+// openStream makes the stream of the queues of one capacity, and checks what it promises.
+func (t *Transport) openStream(ctx context.Context, capacity int) error {
+	t.mu.Lock()
+	known := t.streams[capacity]
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	config := t.queueConfig(capacity)
+	if err := t.ensureStream(ctx, config); err != nil {
+		return err
+	}
+	m, err := t.check(ctx, config.Name)
+	if err != nil {
+		return err
+	}
+	if m < t.meaning {
+		return fmt.Errorf("nats: the stream %s is only %v, not %v", config.Name, m, t.meaning)
+	}
+	t.mu.Lock()
+	t.streams[capacity] = true
+	t.mu.Unlock()
+	return nil
+}
+
+// Publish implements [remote.Transport].
+func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) error {
+	q, err := t.opened(name)
+	if err == nil {
+		err = q.checkEnd(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	id := token(name) + "/" + m.ID.String() // NATS recognizes an ID in the whole stream
+	err = t.store(ctx, &client.Msg{Subject: q.subject, Data: m.Data, Header: client.Header{jetstream.MsgIDHeader: {id}}})
+	if err != nil {
+		return fmt.Errorf("nats: publish to %s: %w", name, err)
+	}
+	return nil
+}
+
+// codeError is an error of the server, with its number.
+type codeError struct {
+	*jetstream.APIError
+}
+
+func isCode(err error, code jetstream.ErrorCode) bool {
+	var c codeError
+	return errors.As(err, &c) && c.ErrorCode == code
+}
+
+// Numbers of errors that nats.go has no name for.
+const (
+	codeMaxPerSubject = 10077
+	codeInProcess     = 10158 // of a message with the same ID
+)
+
+// store stores a message in a stream.
+func (t *Transport) store(ctx context.Context, m *client.Msg) error {
+	out, err := t.answers.ask(ctx, m)
+	if err != nil {
+		return err
+	}
+	var ack struct {
+		Stream string
+		Error  *jetstream.APIError
+	}
+	if err := json.Unmarshal(out.Data, &ack); err != nil || ack.Error == nil && ack.Stream == "" {
+		return fmt.Errorf("%w: the answer cannot be read: %.100q", remote.ErrUnknown, out.Data)
+	}
+	switch e := ack.Error; {
+	case e == nil:
+		return nil
+	case e.ErrorCode == codeMaxPerSubject:
+		return remote.ErrFull
+	case e.ErrorCode == codeInProcess:
+		return fmt.Errorf("%w: %w", remote.ErrUnknown, codeError{e})
+	case e.Code == 503:
+		return fmt.Errorf("%w: %w", remote.ErrUnavailable, codeError{e})
+	default:
+		return codeError{e}
+	}
+}
+
+// last returns the last message of a subject of the list of queues.
+func (t *Transport) last(ctx context.Context, subject string) (data string, found bool, err error) {
+	out, err := t.answers.ask(ctx, &client.Msg{Subject: "$JS.API.STREAM.MSG.GET." + t.listConfig().Name,
+		Data: fmt.Appendf(nil, `{"last_by_subj":%q}`, subject)})
+	if err != nil {
+		return "", false, err
+	}
+	var answer struct {
+		Message struct{ Data []byte }
+		Error   *jetstream.APIError
+	}
+	if err := json.Unmarshal(out.Data, &answer); err != nil {
+		return "", false, fmt.Errorf("nats: the answer about %s cannot be read: %w", subject, err)
+	}
+	switch e := answer.Error; {
+	case e == nil:
+		return string(answer.Message.Data), true, nil
+	case e.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return "", false, nil
+	default:
+		return "", false, fmt.Errorf("%w: %w", remote.ErrUnavailable, codeError{e})
+	}
+}
+
+// checkEnd returns coir.ErrClosed if the queue was ended.
+func (q *queue) checkEnd(ctx context.Context) error {
+	if q.doubt.Load() {
+		_, found, err := q.t.last(ctx, q.endSubject())
+		if err != nil {
+			return fmt.Errorf("nats: look for the end of %s: %w", q.name, before(err))
+		}
+		q.cond.Lock()
+		if q.ended = q.ended || found; q.ended || time.Now().After(q.until) {
+			q.doubt.Store(false)
+		}
+		q.cond.Unlock()
+	}
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	if q.ended {
+		return fmt.Errorf("nats: %s: %w", q.name, coir.ErrClosed)
+	}
+	return nil
+}
+
+// before returns the error of a request that was made before another, which has not been made.
+func before(err error) error {
+	if errors.Is(err, remote.ErrUnknown) {
+		return fmt.Errorf("%w: %v", remote.ErrUnavailable, err)
+	}
+	return err
+}
+
+// End implements [remote.Transport].
+func (t *Transport) End(ctx context.Context, name string) error {
+	q, err := t.opened(name)
+	if err != nil {
+		return err
+	}
+	if err := t.store(ctx, &client.Msg{Subject: q.endSubject()}); err != nil {
+		return fmt.Errorf("nats: end %s: %w", name, err)
+	}
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	q.ended = true
+	q.cond.Broadcast()
+	return nil
+}
+
+// Pull implements [remote.Transport].
+func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote.Delivery, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return nil, err
+	}
+	q, err := t.opened(name)
+	if err != nil {
+		return nil, err
+	}
+	in, err := t.takeIn(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		closed := errors.Is(q.checkEnd(ctx), coir.ErrClosed)
+		if closed && q.isEmpty(ctx) {
+			return nil, fmt.Errorf("nats: pull from %s: %w", name, coir.ErrClosed)
+		}
+		if ds, err := q.take(ctx, in, credit, closed); ds != nil || err != nil {
+			return ds, err
+		}
+	}
+}
+
+// take takes messages that were fetched, and waits for one. It returns neither messages nor an error if the caller has to
+// look again whether the queue has ended: because it may have been ended, or, if closed is set, because its last message
+// may have been removed.
+func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (ds []remote.Delivery, err error) {
+	short := ctx
+	again := closed || q.doubt.Load()
+	if again {
+		limited, cancel := coir.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		short = limited
+	}
+	q.cond.Lock()
+	if len(q.ready) == 0 {
+		before := q.asked
+		q.asked += credit
+		q.cond.Unlock()
+		in.ask()
+		q.cond.Lock()
+		if len(q.ready) == 0 && q.ended == closed && q.doubt.Load() == (again && !closed) {
+			err = q.cond.Wait(short)
+		}
+		q.asked = min(q.asked, before)
+	}
+	defer q.cond.Unlock()
+	q.forgetOld()
+	n := min(credit, len(q.ready))
+	for _, d := range q.ready[:n] {
+		ds = append(ds, d)
+	}
+	if q.ready = slices.Delete(q.ready, 0, n); n > 0 || again && coir.Ended(ctx) == nil {
+		err = nil
+	}
+	return ds, err
+}
+
+// forgetOld forgets messages whose lease has ended: they are delivered again.
+func (q *queue) forgetOld() {
+	q.ready = slices.DeleteFunc(q.ready, func(d *delivery) bool { return time.Since(d.came) > q.t.set.lease })
+}
+
+// isEmpty reports whether the stream has no message of the queue.
+func (q *queue) isEmpty(ctx context.Context) bool {
+	out, err := q.t.answers.ask(ctx, &client.Msg{
+		Subject: "$JS.API.STREAM.INFO." + q.t.queueConfig(q.capacity).Name,
+		Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
+	})
+	var info struct {
+		Error *jetstream.APIError
+		State struct{ Subjects map[string]uint64 }
+	}
+	return err == nil && json.Unmarshal(out.Data, &info) == nil && info.Error == nil && info.State.Subjects[q.subject] == 0
+}
+
+// takeIn makes this process receive the messages of the queue.
+func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
+	t.mu.Lock()
+	in := t.intakes[q.capacity]
+	t.mu.Unlock()
+	q.cond.Lock()
+	taken := q.taken
+	q.cond.Unlock()
+	if taken && in != nil {
+		return in, nil
+	}
+	if _, err := coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, t.filter(ctx, q) }); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.stop:
+		return nil, fmt.Errorf("nats: pull from %s: the transport was closed: %w", q.name, coir.ErrClosed)
+	default:
+	}
+	if in = t.intakes[q.capacity]; in == nil {
+		var err error
+		if in, err = t.newIntake(q.capacity); err != nil {
+			return nil, err
+		}
+		t.intakes[q.capacity] = in
+	}
+	q.cond.Lock()
+	q.taken = true
+	q.cond.Unlock()
+	return in, nil
+}
+
+// filter adds the queue to the consumer of the group. Other processes may do so at the same time, and the last would win:
+// so it looks whether the queue is there.
+func (t *Transport) filter(ctx context.Context, q *queue) error {
+	stream := t.queueConfig(q.capacity).Name
+	for {
+		config := jetstream.ConsumerConfig{
+			Durable: t.set.group, AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease, MaxAckPending: -1, MaxDeliver: -1,
+		}
+		cons, err := t.js.Consumer(ctx, stream, t.set.group)
+		switch {
+		case err == nil:
+			config.FilterSubjects = filters(cons.CachedInfo().Config)
+			if slices.Contains(config.FilterSubjects, q.subject) {
+				return nil
+			}
+		case !errors.Is(err, jetstream.ErrConsumerNotFound):
+			return apiError("look at the consumer of "+stream, err)
+		}
+		config.FilterSubjects = append(config.FilterSubjects, q.subject)
+		if len(config.FilterSubjects) > maxFilters {
+			return fmt.Errorf("nats: the group %s receives from %d queues of capacity %d, and cannot receive from %s too: "+
+				"use another group, or another capacity", t.set.group, maxFilters, q.capacity, q.name)
+		}
+		if _, err := t.js.CreateOrUpdateConsumer(ctx, stream, config); err != nil {
+			return apiError("receive from "+q.name, err)
+		}
+	}
+}
+
+// filters returns the subjects of a consumer. NATS has two fields for them.
+func filters(c jetstream.ConsumerConfig) []string {
+	if c.FilterSubject != "" {
+		return []string{c.FilterSubject}
+	}
+	return slices.Clone(c.FilterSubjects)
+}
+
+// fetched keeps a message that has come for the calls of Pull.
+func (t *Transport) fetched(m *client.Msg) {
+	d := &delivery{t: t, reply: m.Reply, msg: remote.Msg{Data: m.Data}, came: time.Now()}
+	if meta, err := m.Metadata(); err == nil {
+		d.tries = int(meta.NumDelivered)
+	}
+	text := m.Header.Get(jetstream.MsgIDHeader)
+	_ = d.msg.ID.UnmarshalText([]byte(text[max(0, len(text)-32):])) // a foreign message has none
+	t.mu.Lock()
+	to := t.subjects[m.Subject]
+	t.mu.Unlock()
+	if to == nil || !to.keep(d) {
+		d.Nak(time.Second) // for another process of the group
+	}
+}
+
+// keep keeps a message, if this process pulls from the queue.
+func (q *queue) keep(d *delivery) bool {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	if !q.taken {
+		return false
+	}
+	q.ready = append(q.ready, d)
+	q.asked = max(q.asked-1, 0)
+	q.cond.Signal()
+	return true
+}
+
+// Leave implements [remote.Transport].
+func (t *Transport) Leave(name string) {
+	q, err := t.opened(name)
+	if err != nil {
+		return
+	}
+	q.giveBack()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.queues {
+		if x.capacity == q.capacity && x.isTaken() {
+			return
+		}
+	}
+	if in := t.intakes[q.capacity]; in != nil { // the server forgets what it has asked for
+		delete(t.intakes, q.capacity)
+		in.close()
+	}
+}
+
+func (q *queue) isTaken() bool {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	return q.taken
+}
+
+// giveBack gives back what was fetched and not pulled.
+func (q *queue) giveBack() {
+	q.cond.Lock()
+	q.forgetOld()
+	ds := q.ready
+	q.ready, q.taken = nil, false
+	q.cond.Unlock()
+	for _, d := range ds {
+		d.Nak(0)
+	}
+}
+
+// delivery implements remote.Delivery.
+type delivery struct {
+	t     *Transport
+	reply string
+	msg   remote.Msg
+	tries int
+	came  time.Time
+}
+
+func (d *delivery) Msg() remote.Msg { return d.msg }
+
+func (d *delivery) Tries() int { return d.tries }
+
+// Ack waits for the answer of the server, which comes when the removal is stored.
+func (d *delivery) Ack(ctx context.Context) error {
+	if _, err := d.t.answers.ask(ctx, &client.Msg{Subject: d.reply, Data: []byte("+ACK")}); err != nil {
+		return fmt.Errorf("nats: acknowledge %v: %w", d.msg.ID, err)
+	}
+	return nil
+}
+
+func (d *delivery) Nak(delay time.Duration) {
+	_ = d.t.nc.Publish(d.reply, fmt.Appendf(nil, `-NAK {"delay": %d}`, max(delay, 0)))
+}
+
+func (d *delivery) Progress() { _ = d.t.nc.Publish(d.reply, []byte("+WPI")) }

@@ -1,0 +1,340 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// Transport implements [remote.Transport]. It is made by [New].
+//
+// The subjects, below the prefix:
+//
+//	q.<capacity>.<queue>  the messages of a queue, in the stream of its capacity
+//	m.<queue>             the capacity of a queue, and e.<queue> its end, in the stream of all queues
+//	t.<subject>           Tell, and r.<subject> Request
+type Transport struct {
+	set     settings
+	nc      *client.Conn
+	js      jetstream.JetStream
+	answers answers
+	meaning remote.Meaning
+	subs    []*client.Subscription
+	stop    chan struct{}
+	ended   sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows; not held while something waits
+	weak     error      // what was promised is no longer so
+	streams  map[int]bool
+	queues   map[string]*queue
+	subjects map[string]*queue
+	intakes  map[int]*intake
+}
+
+// New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues if
+// there is none, and reads what the servers promise.
+func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, error) {
+	t := &Transport{
+		set: settings{
+			prefix: "coir", group: "default", replicas: 3, lease: 30 * time.Second, window: 2 * time.Minute, sync: "coir.sync",
+		},
+		nc: nc, stop: make(chan struct{}),
+		streams: map[int]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{}, intakes: map[int]*intake{},
+	}
+	for _, o := range opts {
+		o(&t.set)
+	}
+	var err error
+	if t.js, err = jetstream.New(nc); err != nil {
+		return nil, fmt.Errorf("nats: %w", err)
+	}
+	if err := t.answers.open(nc); err != nil {
+		return nil, err
+	}
+	t.subs = append(t.subs, t.answers.sub)
+	sub, err := nc.Subscribe(t.subject("e", "*"), t.heardOfEnd)
+	if err == nil {
+		t.subs = append(t.subs, sub)
+		err = t.ensureStream(ctx, t.listConfig())
+	}
+	if err == nil {
+		t.meaning, err = t.check(ctx, t.listConfig().Name)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	reconnected := nc.StatusChanged(client.CONNECTED)
+	t.ended.Add(1)
+	go t.attend(reconnected)
+	return t, nil
+}
+
+// Close ends the transport. Its queues stay, and messages that it has fetched are given back.
+func (t *Transport) Close() {
+	t.mu.Lock()
+	select {
+	case <-t.stop:
+	default:
+		close(t.stop)
+	}
+	intakes := t.intakes
+	t.intakes = map[int]*intake{}
+	var queues []*queue
+	for _, q := range t.queues {
+		queues = append(queues, q)
+	}
+	t.mu.Unlock()
+	for _, in := range intakes {
+		in.close()
+	}
+	for _, q := range queues {
+		q.giveBack()
+	}
+	for _, s := range t.subs {
+		_ = s.Unsubscribe()
+	}
+	t.ended.Wait()
+}
+
+// attend looks again at what the servers promise when the connection was lost.
+func (t *Transport) attend(reconnected chan client.Status) {
+	defer t.ended.Done()
+	for {
+		select {
+		case <-t.stop:
+			t.nc.RemoveStatusListener(reconnected)
+			return
+		case <-reconnected:
+			t.checkAgain()
+		}
+	}
+}
+
+// checkAgain checks all streams, and has Publish fail if one promises less than before.
+func (t *Transport) checkAgain() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	t.mu.Lock()
+	names := []string{t.listConfig().Name}
+	for capacity := range t.streams {
+		names = append(names, t.queueConfig(capacity).Name)
+	}
+	for _, q := range t.queues {
+		q.suspect() // an end may have been missed
+	}
+	t.mu.Unlock()
+	var weak error
+	for _, name := range names {
+		if m, err := t.check(ctx, name); err == nil && m < t.meaning {
+			weak = fmt.Errorf("nats: the stream %s is only %v since the connection was lost: it was %v", name, m, t.meaning)
+		}
+	}
+	t.mu.Lock()
+	t.weak = weak
+	t.mu.Unlock()
+}
+
+// Info implements [remote.Transport].
+func (t *Transport) Info() remote.Info {
+	return remote.Info{Meaning: t.meaning, Lease: t.set.lease, Window: t.set.window}
+}
+
+// subject returns a subject. Each part is one token.
+func (t *Transport) subject(parts ...string) string {
+	return t.set.prefix + "." + strings.Join(parts, ".")
+}
+
+// token returns a name as one token of a subject.
+func token(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// listConfig returns the stream that has the capacities and the ends of all queues.
+func (t *Transport) listConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: t.set.prefix + "-queues", Subjects: []string{t.subject("m", "*"), t.subject("e", "*")},
+		Storage: jetstream.FileStorage, Replicas: t.set.replicas, MaxMsgsPerSubject: 1, AllowDirect: true,
+		Retention: jetstream.LimitsPolicy,
+	}
+}
+
+// queueConfig returns the stream of the queues of one capacity.
+func (t *Transport) queueConfig(capacity int) jetstream.StreamConfig {
+	n := strconv.Itoa(capacity)
+	return jetstream.StreamConfig{
+		Name: t.set.prefix + "-" + n, Subjects: []string{t.subject("q", n, "*")},
+		Storage: jetstream.FileStorage, Replicas: t.set.replicas, Retention: jetstream.WorkQueuePolicy,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: int64(capacity),
+		Duplicates: t.set.window,
+	}
+}
+
+// ensureStream makes a stream, unless there is one with this configuration.
+func (t *Transport) ensureStream(ctx context.Context, config jetstream.StreamConfig) error {
+	_, err := coir.Blocking(ctx, func() (jetstream.Stream, error) { return t.js.CreateStream(ctx, config) })
+	if err != nil {
+		return apiError("make the stream "+config.Name, err)
+	}
+	return nil
+}
+
+// apiError returns the error of an administrative request, which can be repeated.
+func apiError(what string, err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && api.Code != 503 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound:
+		return fmt.Errorf("nats: %s: %w", what, err)
+	case errors.As(err, &api), errors.Is(err, client.ErrNoResponders), errors.Is(err, client.ErrConnectionReconnecting):
+		return fmt.Errorf("nats: %s: %w: %w", what, remote.ErrUnavailable, err)
+	}
+	return fmt.Errorf("nats: %s: %w: %w", what, remote.ErrUnknown, err)
+}
+
+// check reads what a stored message of a stream means: the number of servers, and the setting of each of them.
+func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, error) {
+	info, err := coir.Blocking(ctx, func() (*jetstream.StreamInfo, error) {
+		s, err := t.js.Stream(ctx, stream)
+		if err != nil {
+			return nil, err
+		}
+		return s.CachedInfo(), nil
+	})
+	if err != nil {
+		return 0, apiError("look at the stream "+stream, err)
+	}
+	peers := map[string]bool{} // whether each is known to sync
+	if c := info.Cluster; c != nil && c.Leader != "" {
+		peers[c.Leader] = false
+		for _, p := range c.Replicas {
+			peers[p.Name] = false
+		}
+	} else {
+		peers[t.nc.ConnectedServerName()] = false
+	}
+	if len(peers) < info.Config.Replicas { // they are not known yet, or not all are there
+		return 0, fmt.Errorf("nats: %d of the %d servers of the stream %s are known: %w", len(peers), info.Config.Replicas, stream,
+			remote.ErrUnavailable)
+	}
+	file := info.Config.Storage == jetstream.FileStorage && info.Config.PersistMode == jetstream.DefaultPersistMode
+	if !file {
+		return remote.MeaningStored, nil
+	}
+	if all, err := t.allSync(ctx, peers); err != nil || !all {
+		return remote.MeaningStored, err
+	}
+	if info.Config.Replicas < 3 {
+		return remote.MeaningStoredSynced, nil
+	}
+	return remote.MeaningDurable, nil
+}
+
+// allSync asks all servers whether they sync, and reports whether all peers said so. It returns an error if servers have
+// answered, and not all of them: then they can be asked again.
+func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
+	got := coir.NewChan[*client.Msg](coir.Unbounded)
+	inbox := t.nc.NewInbox()
+	sub, err := t.nc.Subscribe(inbox, func(m *client.Msg) { _ = got.TrySend(m) })
+	if err == nil {
+		defer func() { _ = sub.Unsubscribe() }()
+		err = t.nc.PublishRequest(t.set.sync, inbox, []byte(`{"config":true}`))
+	}
+	if err != nil {
+		return false, fmt.Errorf("nats: ask the servers whether they sync: %w: %w", remote.ErrUnavailable, err)
+	}
+	for heard, left := false, len(peers); left > 0; heard = true {
+		m, err := got.RecvTimeout(ctx, 2*time.Second)
+		if err != nil && !heard && coir.Ended(ctx) == nil {
+			return false, nil // there is no such subject
+		}
+		if err != nil {
+			return false, fmt.Errorf("nats: ask the servers whether they sync: %w: %w", remote.ErrUnavailable, err)
+		}
+		var said struct {
+			Server struct{ Name string }
+			Data   struct {
+				Config struct {
+					SyncAlways bool `json:"sync_always"`
+				}
+			}
+		}
+		if json.Unmarshal(m.Data, &said) != nil {
+			return false, nil // no server can be asked
+		}
+		if done, ok := peers[said.Server.Name]; !ok || done {
+			continue
+		}
+		if !said.Data.Config.SyncAlways {
+			return false, nil
+		}
+		peers[said.Server.Name] = true
+		left--
+	}
+	return true, nil
+}
+
+// Tell implements [remote.Transport].
+func (t *Transport) Tell(subject string, data []byte) {
+	_ = t.nc.Publish(t.subject("t", token(subject)), data)
+}
+
+// Request implements [remote.Transport].
+func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	m, err := t.answers.ask(ctx, &client.Msg{Subject: t.subject("r", token(subject)), Data: data})
+	if err != nil {
+		return nil, fmt.Errorf("nats: request to %s: %w", subject, err)
+	}
+	return m.Data, nil
+}
+
+// Serve implements [remote.Transport].
+func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+	told, err := t.nc.Subscribe(t.subject("t", token(subject)), func(m *client.Msg) { f(m.Data) })
+	if err != nil {
+		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
+	}
+	asked, err := t.nc.QueueSubscribe(t.subject("r", token(subject)), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
+	s := server{told, asked}
+	if err == nil { // so that it is known to the server when Serve returns
+		_, err = coir.Blocking(context.Background(), func() (struct{}, error) { return struct{}{}, t.nc.FlushTimeout(5 * time.Second) })
+	}
+	if err != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
+	}
+	return s, nil
+}
+
+// server is the subscriptions of a Serve.
+type server [2]*client.Subscription
+
+// Close implements io.Closer.
+func (s server) Close() error {
+	for _, sub := range s {
+		if sub != nil {
+			_ = sub.Unsubscribe() // or the connection has ended
+		}
+	}
+	return nil
+}

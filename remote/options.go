@@ -1,0 +1,93 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+
+	"github.com/coir-go/coir"
+)
+
+// Option is an option of [Durable] and [Volatile].
+type Option func(*settings)
+
+type settings struct {
+	over     coir.OverflowPolicy
+	codec    Codec
+	prefetch int
+	tries    int
+	meaning  Meaning
+}
+
+func settle(opts []Option) settings {
+	set := settings{codec: JSON, prefetch: 32, tries: 5, meaning: MeaningDurable}
+	for _, o := range opts {
+		o(&set)
+	}
+	return set
+}
+
+// WithOverflow sets what Send does when the channel is full. With [coir.OverflowWait], the default, it waits. With
+// [coir.OverflowFail] it returns [ErrFull]. With [coir.OverflowDropNewest] it drops its value, which [Stats] counts.
+// There is no policy that drops the oldest: a receiver may hold it.
+func WithOverflow(p coir.OverflowPolicy) Option {
+	if p != coir.OverflowWait && p != coir.OverflowFail && p != coir.OverflowDropNewest {
+		panic(fmt.Sprintf("remote: WithOverflow(%v): a remote channel waits, fails, or drops the newest", p))
+	}
+	return func(s *settings) { s.over = p }
+}
+
+// WithCodec sets how values become bytes. The default is [JSON]. All ends of a channel have the same.
+func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
+
+// WithPrefetch sets how many values a receiver asks for at a time. They wait in its process until they are received,
+// and other receivers do not get them. The default is 32. n must be positive.
+func WithPrefetch(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("remote: WithPrefetch(%d): a receiver asks for at least one value", n))
+	}
+	return func(s *settings) { s.prefetch = n }
+}
+
+// WithTries sets how often a value is delivered before it becomes a [DeadLetter]. The default is 5. n must be positive.
+func WithTries(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("remote: WithTries(%d): a value is delivered at least once", n))
+	}
+	return func(s *settings) { s.tries = n }
+}
+
+// WithMeaning accepts a transport whose stored messages have at least this meaning. Without it [Durable] fails if the
+// transport has a weaker one than [MeaningDurable].
+func WithMeaning(m Meaning) Option { return func(s *settings) { s.meaning = m } }
+
+// Codec turns values into bytes and back. A codec for protobuf, for example, calls proto.Marshal and proto.Unmarshal.
+type Codec interface {
+	Marshal(v any) ([]byte, error)
+	Unmarshal(data []byte, to any) error
+}
+
+// The codecs of this package.
+var (
+	JSON Codec = jsonCodec{} // package encoding/json
+	Gob  Codec = gobCodec{}  // package encoding/gob; each value has the description of its type
+)
+
+type jsonCodec struct{}
+
+func (jsonCodec) Marshal(v any) ([]byte, error) { return json.Marshal(v) }
+
+func (jsonCodec) Unmarshal(data []byte, to any) error { return json.Unmarshal(data, to) }
+
+type gobCodec struct{}
+
+func (gobCodec) Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(v)
+	return b.Bytes(), err
+}
+
+func (gobCodec) Unmarshal(data []byte, to any) error {
+	return gob.NewDecoder(bytes.NewReader(data)).Decode(to)
+}

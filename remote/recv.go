@@ -1,0 +1,462 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// How a value comes out of a durable channel.
+//
+// One fiber of the end pulls deliveries and hands them to receivers, by a channel without a buffer. From the pull until
+// it is settled a value is held: it is in c.order, and another fiber renews its lease, until the fiber that received it
+// has ended. A value is settled by Ack, which removes it, by Nak, which gives it back, or by Reject, which removes it when
+// a dead letter is stored.
+//
+// Invariants:
+//
+//	R1 effect: a value is removed only after its receiver said so, or its dead letter is stored.
+//	R2 once:   this process hands a value to a second receiver only after the first gave it back.
+//	R3 seen:   a value counts as seen from Ack on, not from its delivery: if it is given back, it must come again.
+//	R4 credit: credit is given after the removal is stored.
+//
+// A delivery of a value that is held (its lease had ended, or the broker has restarted) replaces the delivery that is
+// held, and is not handed over. A delivery of a value that was seen is acknowledged again: the first acknowledgement was
+// lost.
+
+// Item is a value that was received, and the right to settle it.
+type Item[T any] struct {
+	Value T
+	ID    ID  // the same for all deliveries of the value
+	Tries int // how often it has been delivered, with this delivery
+
+	c *Chan[T]
+
+	// What follows is guarded by the lock of c.
+	d       Delivery // nil on a volatile channel
+	state   itemState
+	holder  *coir.Fiber     // that received it; nil: it is not known
+	patient context.Context // of the receive; nil: it has not been received
+}
+
+type itemState uint8
+
+const (
+	itemHeld    itemState = iota
+	itemSettled           // by Ack, Nak or Reject, or because the holder has ended
+)
+
+// ErrSettled is the error of Ack and Reject of a value that was settled before: by one of them, by Nak, or because the
+// fiber that received it has ended.
+var ErrSettled = errors.New("remote: the value was settled before")
+
+// Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the channel
+// was closed and all its values have been removed, or if this end was left.
+//
+// On a durable channel the value is not removed yet. It belongs to the caller, and is given to no other receiver, while
+// the calling fiber lives and ctx has not ended; a goroutine has it while ctx has not ended. It is removed by
+// [Item.Ack]. The value may be delivered a second time, here or in another process, if this process or the network is
+// stopped for longer than [Info.Lease], or fails, before the removal is stored. To have its effect once nevertheless, see
+// [Chan.RecvTx].
+//
+// On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
+func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	it, err := c.in.Recv(ctx)
+	if err != nil {
+		return nil, c.recvError(err)
+	}
+	it.received(ctx)
+	return it, nil
+}
+
+// RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until it is
+// settled, or the end is left: a case does not know which fiber receives it. Call [Item.Hold] to bind it to a fiber.
+func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
+	_ = c.begin() // if the end was left, the case finds a closed channel
+	return c.in.RecvCase(dst)
+}
+
+// RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails, the
+// value is delivered again, after a delay that grows with its tries, and RecvTx returns the error of effect.
+//
+// The effect of each value happens once if effect writes it to a database in one transaction with the ID of the value,
+// and does nothing if the ID is there already. Then a value that is delivered again, because this process or the broker
+// has failed in between, changes nothing.
+//
+// RecvTx returns nil when the removal is stored. An error that is [ErrUnknown] means that effect has returned nil, and
+// that the value may be delivered again.
+func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {
+	it, err := c.Recv(ctx)
+	if err != nil {
+		return err
+	}
+	defer it.Nak(0) // if effect panics; otherwise it is settled
+	if err := effect(ctx, it); err != nil {
+		it.Nak(min(backoffMax<<min(it.Tries, 16), time.Minute))
+		return err
+	}
+	return it.Ack(ctx)
+}
+
+// recvError adds the name of the channel, which the local one has too.
+func (c *Chan[T]) recvError(err error) error { return fmt.Errorf("remote: receive: %w", err) }
+
+// received binds the value to its receiver.
+func (it *Item[T]) received(ctx context.Context) {
+	fiber := coir.Self(ctx)
+	c := it.c
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	it.holder, it.patient = fiber, ctx
+}
+
+// Hold binds the value to the calling fiber, and to ctx: when the fiber or ctx has ended, the value is given back. Recv
+// does so itself. It is for values that were received by a select, or are passed to another fiber.
+func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
+
+// Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the broker
+// does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered again. It
+// returns [ErrSettled] if the value was settled before.
+func (it *Item[T]) Ack(ctx context.Context) error {
+	c := it.c
+	c.cond.Lock()
+	if it.state != itemHeld {
+		c.cond.Unlock()
+		return it.settledBefore()
+	}
+	it.state = itemSettled
+	c.seen.add(it.ID)
+	d := it.d
+	c.cond.Unlock()
+	if d == nil {
+		return nil
+	}
+	err := repeat(ctx, attemptTime, d.Ack)
+	c.drop(it)
+	if err != nil {
+		if !errors.Is(err, ErrUnknown) && coir.Ended(ctx) != nil {
+			err = fmt.Errorf("%w: %w", ErrUnknown, err) // a later delivery to this process will be acknowledged
+		}
+		return fmt.Errorf("remote: acknowledge a value of %s: %w", c.name, err)
+	}
+	c.count(func(st *Stats) { st.Acked++ })
+	c.removed()
+	return nil
+}
+
+func (it *Item[T]) settledBefore() error {
+	return fmt.Errorf("%w: %v of %s", ErrSettled, it.ID, it.c.name)
+}
+
+// Nak gives the value back: it is delivered again, to any receiver, when the delay has passed. It does nothing if the
+// value was settled before.
+func (it *Item[T]) Nak(delay time.Duration) {
+	c := it.c
+	c.cond.Lock()
+	settled := it.state != itemHeld
+	it.state = itemSettled
+	d := it.d
+	c.cond.Unlock()
+	if settled || d == nil {
+		return
+	}
+	c.drop(it)
+	d.Nak(delay)
+}
+
+// Reject removes the value from the channel, and stores it as a [DeadLetter] with the reason. It returns nil when both
+// are stored. If it returns another error than [ErrSettled], the value is delivered again, and may be in both.
+func (it *Item[T]) Reject(ctx context.Context, reason string) error {
+	c := it.c
+	c.cond.Lock()
+	held := it.state == itemHeld
+	d := it.d
+	c.cond.Unlock()
+	if !held {
+		return it.settledBefore()
+	}
+	if d != nil {
+		if err := c.bury(ctx, d, reason); err != nil {
+			it.Nak(backoffMax)
+			return err
+		}
+	}
+	return it.Ack(ctx)
+}
+
+// drop ends the hold of a value.
+func (c *Chan[T]) drop(it *Item[T]) {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	if at, ok := c.held[it.ID]; ok && at.Value == any(it) {
+		c.order.Remove(at)
+		delete(c.held, it.ID)
+	}
+}
+
+// removed gives credit for a value whose removal is stored.
+func (c *Chan[T]) removed() {
+	c.cond.Lock()
+	to, ok := c.wants.take()
+	c.cond.Unlock()
+	if ok {
+		c.t.Tell(creditSubject(to), creditMessage(1, false))
+	}
+}
+
+// begin begins to receive, unless it has begun.
+func (c *Chan[T]) begin() error {
+	c.cond.Lock()
+	begun := c.begun || c.left
+	c.begun = true
+	c.cond.Unlock()
+	if begun {
+		return nil
+	}
+	err := c.serve(wantSubject(c.name), func(data []byte) []byte {
+		c.wanted(data)
+		return nil
+	})
+	if err == nil && !c.stored {
+		err = c.serve(valueSubject(c.name), c.accept)
+	}
+	if err != nil {
+		c.in.Abort(err)
+		return err
+	}
+	c.t.Tell(helloSubject(c.name), nil)
+	if !c.stored {
+		c.start("pass on", c.passOn)
+		return nil
+	}
+	c.start("pull", c.pull)
+	c.start("keep", c.keep)
+	return nil
+}
+
+// start starts a fiber of this end, which Leave ends.
+func (c *Chan[T]) start(name string, f func(ctx context.Context)) {
+	c.n.Go(name+" "+c.name, func(ctx context.Context) error {
+		ctx, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		c.cond.Lock()
+		left := c.left
+		c.stop = append(c.stop, cancel)
+		c.cond.Unlock()
+		if !left {
+			f(ctx)
+		}
+		return nil
+	})
+}
+
+// wanted notes that a sender waits.
+func (c *Chan[T]) wanted(data []byte) {
+	x, ok := parseWant(data)
+	if !ok {
+		return
+	}
+	c.cond.Lock()
+	to, ok := c.wants.set(x)
+	c.cond.Unlock()
+	if ok {
+		c.t.Tell(creditSubject(to), creditMessage(1, true))
+	}
+}
+
+// pull pulls deliveries, and hands them to receivers.
+func (c *Chan[T]) pull(ctx context.Context) {
+	defer c.t.Leave(c.name)
+	defer c.in.Close()
+	back := backoff{next: backoffMin, most: backoffMax}
+	for coir.Ended(ctx) == nil {
+		began := coir.Now(ctx)
+		ds, err := c.pullOnce(ctx)
+		for i, d := range ds {
+			if !c.hand(ctx, d) {
+				for _, d := range ds[i+1:] {
+					d.Nak(0)
+				}
+				return
+			}
+		}
+		switch {
+		case err == nil:
+			back.next = backoffMin
+		case errors.Is(err, coir.ErrClosed):
+			return
+		case coir.Now(ctx)-began >= pullTime: // there was no value
+		case errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable):
+			if back.wait(ctx) != nil {
+				return
+			}
+		default:
+			c.in.Abort(err)
+			return
+		}
+	}
+}
+
+func (c *Chan[T]) pullOnce(ctx context.Context) ([]Delivery, error) {
+	ctx, cancel := coir.WithTimeout(ctx, pullTime)
+	defer cancel()
+	return c.t.Pull(ctx, c.name, c.set.prefetch)
+}
+
+// hand hands a delivery to a receiver. It reports false if ctx has ended.
+func (c *Chan[T]) hand(ctx context.Context, d Delivery) bool {
+	m := d.Msg()
+	it := &Item[T]{ID: m.ID, Tries: d.Tries(), c: c, d: d}
+	if !c.hold(ctx, it) {
+		return true
+	}
+	reason := ""
+	if err := c.set.codec.Unmarshal(m.Data, &it.Value); err != nil {
+		reason = "the codec cannot decode the value: " + err.Error()
+	} else if it.Tries > c.set.tries {
+		reason = fmt.Sprintf("delivered %d times, and not acknowledged", c.set.tries)
+	}
+	if reason != "" {
+		_ = it.Reject(ctx, reason) // or it is delivered again
+		return true
+	}
+	if c.in.Send(ctx, it) != nil {
+		it.Nak(0)
+		return false
+	}
+	c.count(func(st *Stats) { st.Received++ })
+	return true
+}
+
+// hold makes it the holder of its value. It reports false if the delivery is a duplicate, which is not handed over.
+func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
+	c.cond.Lock()
+	if at, ok := c.held[it.ID]; ok {
+		at.Value.(*Item[T]).d = it.d
+		c.stats.Duplicates++
+		c.cond.Unlock()
+		return false
+	}
+	if c.seen.has(it.ID) {
+		c.stats.Duplicates++
+		c.cond.Unlock()
+		if attempt(ctx, attemptTime, it.d.Ack) == nil { // otherwise its lease ends, and it comes again
+			c.removed()
+		}
+		return false
+	}
+	c.held[it.ID] = c.order.PushBack(it)
+	c.cond.Signal() // for keep
+	c.cond.Unlock()
+	return true
+}
+
+// keep renews the leases of the values that are held, and gives back those whose receiver has ended.
+func (c *Chan[T]) keep(ctx context.Context) {
+	defer c.giveBack(func(*Item[T]) bool { return true })
+	for c.waitForHeld(ctx) == nil && coir.Sleep(ctx, c.t.Info().Lease/3) == nil {
+		c.giveBack((*Item[T]).abandoned)
+		for _, d := range c.leases() {
+			d.Progress()
+		}
+	}
+}
+
+// waitForHeld waits until a value is held.
+func (c *Chan[T]) waitForHeld(ctx context.Context) error {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	for c.order.Len() == 0 {
+		if err := c.cond.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leases returns the deliveries that are held.
+func (c *Chan[T]) leases() (ds []Delivery) {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	for at := c.order.Front(); at != nil; at = at.Next() {
+		ds = append(ds, at.Value.(*Item[T]).d)
+	}
+	return ds
+}
+
+// giveBack gives back the values that are held and for which f is true.
+func (c *Chan[T]) giveBack(f func(it *Item[T]) bool) {
+	var back []*Item[T]
+	c.cond.Lock()
+	for at := c.order.Front(); at != nil; at = at.Next() {
+		back = append(back, at.Value.(*Item[T]))
+	}
+	c.cond.Unlock()
+	for _, it := range back {
+		if f(it) {
+			it.Nak(0)
+		}
+	}
+}
+
+// abandoned reports whether the receiver of the value has ended.
+func (it *Item[T]) abandoned() bool {
+	it.c.cond.Lock()
+	fiber, ctx := it.holder, it.patient
+	it.c.cond.Unlock()
+	return ctx != nil && (coir.Ended(ctx) != nil || fiber != nil && fiber.State() == coir.StateEnded)
+}
+
+// accept takes a value of a volatile channel into the buffer. It does not wait.
+func (c *Chan[T]) accept(data []byte) []byte {
+	m, ok := parseValue(data)
+	if !ok {
+		return append([]byte{answerRefused}, "the message cannot be read"...)
+	}
+	it := &Item[T]{ID: m.ID, Tries: 1, c: c}
+	if err := c.set.codec.Unmarshal(m.Data, &it.Value); err != nil {
+		return append([]byte{answerRefused}, "the codec cannot decode the value: "+err.Error()...)
+	}
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	if len(c.buf) >= c.cap || c.left {
+		return []byte{answerFull}
+	}
+	c.buf = append(c.buf, it)
+	c.cond.Signal() // for passOn
+	return []byte{answerTaken}
+}
+
+// passOn hands the values of a volatile channel to receivers.
+func (c *Chan[T]) passOn(ctx context.Context) {
+	defer c.in.Close()
+	for {
+		it, err := c.firstInBuffer(ctx)
+		if err != nil || c.in.Send(ctx, it) != nil {
+			return
+		}
+		c.cond.Lock()
+		c.buf = slices.Delete(c.buf, 0, 1)
+		c.stats.Received++
+		c.cond.Unlock()
+		c.removed()
+	}
+}
+
+func (c *Chan[T]) firstInBuffer(ctx context.Context) (*Item[T], error) {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	for len(c.buf) == 0 {
+		if err := c.cond.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.buf[0], nil
+}

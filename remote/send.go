@@ -1,0 +1,212 @@
+package remote
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; sends of one end that wait are
+// served in order.
+//
+// On a durable channel it returns nil when v is stored. While the broker cannot be reached, or does not answer, Send
+// tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, it returns the error of ctx, or one
+// that is also [ErrUnknown] if an attempt may have stored v, or may still store it. It gives up with ErrUnknown after
+// half of [Info.Window], because the transport would not recognize a later attempt.
+//
+// On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no receiving
+// process. If an attempt may have succeeded, it returns ErrUnknown.
+//
+// In all other cases v has not been sent: an error that is neither nil nor ErrUnknown says so. It is [coir.ErrClosed] if
+// the channel was closed or left.
+//
+// There is no SendCase: a send that has begun cannot be taken back, as a select would have to. Start a fiber that sends,
+// and select on its end.
+func (c *Chan[T]) Send(ctx context.Context, v T) error {
+	data, err := c.set.codec.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("remote: send on %s: the codec cannot encode the value: %w", c.name, err)
+	}
+	s := sending{post: c.post(), window: c.t.Info().Window / 2, atMostOnce: !c.stored}
+	c.cond.Lock()
+	c.seq++
+	s.m = Msg{ID: ID{c.sender, c.seq}, Data: data} // one ID for all attempts
+	c.cond.Unlock()
+	if err = c.send(ctx, &s); err != nil {
+		err = fmt.Errorf("remote: send on %s: %w", c.name, err)
+	}
+	c.count(func(st *Stats) {
+		switch {
+		case err == nil && s.dropped:
+			st.Dropped++
+		case err == nil:
+			st.Sent++
+		case errors.Is(err, ErrUnknown):
+			st.Unknown++
+		}
+	})
+	return err
+}
+
+// sending is a value on its way into a channel.
+type sending struct {
+	m          Msg
+	post       func(ctx context.Context, m Msg) error // makes one attempt
+	window     time.Duration                          // how long attempts may be repeated that may have succeeded
+	atMostOnce bool                                   // they may not be repeated at all
+
+	doubt   bool          // an attempt may have succeeded, or may still
+	since   time.Duration // when the first such attempt began
+	dropped bool
+}
+
+// post returns how an attempt to send is made.
+func (c *Chan[T]) post() func(ctx context.Context, m Msg) error {
+	if c.stored {
+		return func(ctx context.Context, m Msg) error { return c.t.Publish(ctx, c.name, m) }
+	}
+	return c.request
+}
+
+// errLeft is the error of an operation of an end that was left.
+var errLeft = fmt.Errorf("this end was left: %w", coir.ErrClosed)
+
+// send makes attempts until the outcome is known, or ctx ends.
+func (c *Chan[T]) send(ctx context.Context, s *sending) error {
+	back := backoff{next: backoffMin, most: backoffMax}
+	poll := backoff{next: pollMin, most: pollMax}
+	for p := c.line.enter(); ; {
+		if p != nil {
+			if err := c.wait(ctx, p, &poll); err != nil {
+				return s.failed(err)
+			}
+		}
+		err := c.attempt(ctx, s)
+		if err == nil {
+			if p != nil && p.more {
+				c.pass()
+			}
+			return nil
+		}
+		if errors.Is(err, ErrFull) && c.set.over == coir.OverflowWait {
+			c.count(func(st *Stats) { st.Refused++ })
+			p = c.line.park(p != nil)
+			continue
+		}
+		if err := c.goOn(ctx, s, &back, err); err != nil || s.dropped {
+			if p != nil {
+				c.pass()
+			}
+			return err
+		}
+		p = nil // it has had its turn; it does not go back into the line before it is refused again
+	}
+}
+
+// wait waits in the line until it is the turn of p. If ctx ends first, it passes on what p had.
+func (c *Chan[T]) wait(ctx context.Context, p *place, poll *backoff) error {
+	c.want()
+	err := c.line.wait(ctx, p, poll.next)
+	switch {
+	case err == nil && p.credit:
+		poll.next = p.late()
+	case err == nil:
+		poll.next = min(2*poll.next, poll.most)
+	case p.credit:
+		c.pass()
+	default:
+		c.want() // there is one less
+	}
+	return err
+}
+
+// attempt makes one attempt.
+func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
+	if c.hasLeft() {
+		return errLeft
+	}
+	began := coir.Now(ctx)
+	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })
+	if errors.Is(err, ErrUnknown) && !s.doubt {
+		s.doubt, s.since = true, began
+	}
+	return err
+}
+
+// goOn decides what follows an attempt that has failed with err. It returns nil if the next attempt may be made, or if
+// the value was dropped.
+func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *backoff, err error) error {
+	switch {
+	case errors.Is(err, ErrFull) && c.set.over == coir.OverflowDropNewest && !s.doubt:
+		s.dropped = true
+		return nil
+	case errors.Is(err, ErrUnknown):
+		if s.atMostOnce || coir.Now(ctx)-s.since >= s.window {
+			return s.failed(err)
+		}
+	case errors.Is(err, ErrUnavailable):
+	default:
+		return s.failed(err)
+	}
+	if err := back.wait(ctx); err != nil {
+		return s.failed(err)
+	}
+	return nil
+}
+
+// failed returns the error of a send that gives up because of err. If an attempt may have stored the value, the outcome
+// is not known, whatever the last attempt has met: an earlier one may still be on its way.
+func (s *sending) failed(err error) error {
+	if !s.doubt || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+func (c *Chan[T]) hasLeft() bool {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	return c.left
+}
+
+// The messages of a volatile channel: a value, and the answer of a receiving process.
+
+func valueSubject(name string) string { return "value." + name }
+
+const (
+	answerTaken   = 'y'
+	answerFull    = 'f'
+	answerRefused = 'n' // followed by the reason
+)
+
+func valueMessage(m Msg) []byte {
+	b := binary.BigEndian.AppendUint64(nil, m.ID.Sender)
+	return append(binary.BigEndian.AppendUint64(b, m.ID.Seq), m.Data...)
+}
+
+func parseValue(b []byte) (m Msg, ok bool) {
+	if len(b) < 16 {
+		return m, false
+	}
+	return Msg{ID{number(b[:8]), number(b[8:16])}, b[16:]}, true
+}
+
+// request makes an attempt to send on a volatile channel.
+func (c *Chan[T]) request(ctx context.Context, m Msg) error {
+	out, err := c.t.Request(ctx, valueSubject(c.name), valueMessage(m))
+	switch {
+	case err != nil:
+		return err
+	case len(out) == 1 && out[0] == answerTaken:
+		return nil
+	case len(out) == 1 && out[0] == answerFull:
+		return ErrFull
+	case len(out) > 1 && out[0] == answerRefused:
+		return fmt.Errorf("the receiver refuses the value: %s", out[1:])
+	}
+	return fmt.Errorf("%w: the receiver's answer cannot be read: %.20q", ErrUnknown, out)
+}

@@ -1,0 +1,291 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// open opens a durable channel, on any transport.
+func open[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int) (*remote.Chan[T], error) {
+	return remote.Durable[T](ctx, n, t, name, capacity, remote.WithMeaning(remote.MeaningStored))
+}
+
+// Two senders and two receivers: every value has its effect once.
+func chanExchange(ctx context.Context, e *Env) error {
+	const senders, values = 4, 50
+	var mu sync.Mutex
+	effects, marks := map[int]int{}, map[remote.ID]bool{}
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		for _, t := range []remote.Transport{e.A, e.B} {
+			c, err := open[int](ctx, n, t, e.Name, 8)
+			if err != nil {
+				return err
+			}
+			for range 2 {
+				n.Go("receiver", func(ctx context.Context) error {
+					for {
+						err := c.RecvTx(ctx, func(_ context.Context, it *remote.Item[int]) error {
+							mu.Lock()
+							defer mu.Unlock()
+							if !marks[it.ID] {
+								marks[it.ID] = true
+								effects[it.Value]++
+							}
+							return nil
+						})
+						switch {
+						case errors.Is(err, coir.ErrClosed):
+							c.Leave()
+							return nil
+						case err != nil:
+							return err
+						}
+					}
+				})
+			}
+		}
+		var ends []*remote.Chan[int]
+		err := coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
+			for i := range senders {
+				c, err := open[int](ctx, n, []remote.Transport{e.A, e.B}[i%2], e.Name, 8)
+				if err != nil {
+					return err
+				}
+				ends = append(ends, c)
+				in.Go("sender", func(ctx context.Context) error {
+					for v := range values {
+						if err := c.Send(ctx, i*values+v); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, coir.WithIndex(i))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = ends[0].Close(ctx)
+		for _, c := range ends {
+			c.Leave()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for v := range senders * values {
+		if effects[v] != 1 {
+			return fmt.Errorf("value %d has %d effects", v, effects[v])
+		}
+	}
+	return nil
+}
+
+// A channel that no process receives from holds its senders at its capacity, and each removal lets one go on.
+func chanBound(ctx context.Context, e *Env) error {
+	const capacity, more = 5, 4
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		c, err := open[int](ctx, n, e.A, e.Name, capacity)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		sent := coir.NewChan[int](coir.Unbounded)
+		for i := range capacity + more {
+			n.Go("sender", func(ctx context.Context) error {
+				if err := c.Send(ctx, i); err != nil {
+					return err
+				}
+				return sent.Send(ctx, i)
+			}, coir.WithIndex(i))
+		}
+		for range capacity {
+			if _, err := sent.Recv(ctx); err != nil {
+				return err
+			}
+		}
+		if v, err := sent.RecvTimeout(ctx, 100*time.Millisecond); !errors.Is(err, coir.ErrTimeout) {
+			return fmt.Errorf("value %d was sent to a full channel (%v)", v, err)
+		}
+		r, err := open[int](ctx, n, e.B, e.Name, capacity)
+		if err != nil {
+			return err
+		}
+		defer r.Leave()
+		for range more {
+			it, err := r.Recv(ctx)
+			if err == nil {
+				err = it.Ack(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := sent.Recv(ctx); err != nil {
+				return err
+			}
+			if sent.Len() > 0 {
+				return errors.New("a removal has let two senders go on")
+			}
+		}
+		for range capacity {
+			it, err := r.Recv(ctx)
+			if err == nil {
+				err = it.Ack(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close ends a channel for all its ends, after the values in it. Leave ends one of them.
+func chanClose(ctx context.Context, e *Env) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		a, err := open[string](ctx, n, e.A, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer a.Leave()
+		b, err := open[string](ctx, n, e.B, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer b.Leave()
+		if err := first(a.Send(ctx, "last"), a.Close(ctx), a.Close(ctx),
+			isNot("send after Close", a.Send(ctx, "late"), coir.ErrClosed)); err != nil {
+			return err
+		}
+		it, err := b.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if err := first(differs("value", it.Value, "last"), it.Ack(ctx),
+			isNot("second Ack", it.Ack(ctx), remote.ErrSettled)); err != nil {
+			return err
+		}
+		for _, c := range []*remote.Chan[string]{a, b} {
+			_, err := c.Recv(ctx)
+			if err := isNot("receive after Close", err, coir.ErrClosed); err != nil {
+				return err
+			}
+		}
+		b.Leave()
+		_, err = b.Recv(ctx)
+		return isNot("receive after Leave", err, coir.ErrClosed)
+	})
+}
+
+// A value that is rejected, and one that cannot be decoded, are dead letters, and no longer in the channel.
+func chanDead(ctx context.Context, e *Env) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		a, err := open[any](ctx, n, e.A, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer a.Leave()
+		b, err := open[int](ctx, n, e.B, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer b.Leave()
+		if err := first(a.Send(ctx, "poison"), a.Send(ctx, 1), a.Close(ctx)); err != nil {
+			return err
+		}
+		for it, err := range b.All(ctx) {
+			if err := first(err, it.Reject(ctx, "unwanted")); err != nil {
+				return err
+			}
+		}
+		dead, err := open[remote.DeadLetter](ctx, n, e.A, remote.DeadName(e.Name), remote.DeadCapacity)
+		if err != nil {
+			return err
+		}
+		defer dead.Leave()
+		for _, want := range []string{`"poison"`, "1"} {
+			it, err := dead.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			if err := first(differs("dead letter", string(it.Value.Data), want), differs("tries", it.Value.Tries, 1),
+				differs("without a reason", it.Value.Reason == "", false), it.Ack(ctx)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A receive stands in a select.
+func chanSelect(ctx context.Context, e *Env) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		c, err := open[int](ctx, n, e.A, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		local := coir.NewChan[int](1)
+		var v int
+		var it *remote.Item[int]
+		got := 0
+		if err := first(c.Send(ctx, 1), local.Send(ctx, 2)); err != nil {
+			return err
+		}
+		for range 2 {
+			i, err := coir.Select(ctx, local.RecvCase(&v), c.RecvCase(&it))
+			if err != nil {
+				return err
+			}
+			if got |= 1 << i; i == 1 {
+				it.Hold(ctx)
+				if err := it.Ack(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		return first(differs("chosen cases", got, 3), differs("value", it.Value, 1))
+	})
+}
+
+// A volatile channel has back pressure, and keeps the order of a sender.
+func volatile(ctx context.Context, e *Env) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		a, err := remote.Volatile[int](ctx, n, e.A, e.Name, 4)
+		if err != nil {
+			return err
+		}
+		defer a.Leave()
+		b, err := remote.Volatile[int](ctx, n, e.B, e.Name, 4)
+		if err != nil {
+			return err
+		}
+		defer b.Leave()
+		sent := n.Go("sender", func(ctx context.Context) error {
+			for v := range 20 {
+				if err := a.Send(ctx, v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for want := range 20 {
+			it, err := b.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			if err := first(differs("value", it.Value, want), it.Ack(ctx)); err != nil {
+				return err
+			}
+		}
+		return sent.Wait(ctx)
+	})
+}
